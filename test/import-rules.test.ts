@@ -46,7 +46,8 @@ const COMPOSITION = ['src/main.ts', 'src/server', 'src/cli']
 const RULES: Readonly<Record<string, Rule>> = {
   schemas: {},
   'src/core': { schemas: 'value' },
-  'src/protocols': KNOWLEDGE,
+  // Peculiarities of providers: how each reports usage, and what it does not take.
+  'src/protocols': { ...KNOWLEDGE, 'src/channels': 'value' },
   'src/channels': KNOWLEDGE,
   'src/openapi': KNOWLEDGE,
   ...Object.fromEntries(EDGES.map((edge) => [edge, KNOWLEDGE])),

@@ -1,17 +1,18 @@
 /** The operator's page names every setting, command and metric, and every field of the configuration file. */
+
 import t from 'tap'
 import { z } from 'zod'
 import {
   capabilities,
   channelEntry,
   imageTraits,
-  MEDIA_ADAPTERS,
   modelEntry,
   pricing,
   videoTraits,
 } from '../../schemas/config/catalog.ts'
 import { configFile } from '../../schemas/config/file.ts'
 import { environment } from '../../schemas/config/settings.ts'
+import { MEDIA_PROTOCOLS } from '../../src/channels/media/registry.ts'
 import { GAUGE_NAMES } from '../../src/telemetry/gauges.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { commandTree } from '../src/cli/support.ts'
@@ -55,7 +56,7 @@ t.test('every media adapter', async (t) => {
   const protocols = rows.flatMap((row) =>
     [...row.split(' | ')[0]!.matchAll(/`([\w-]+)`/g)].map(([, name]) => name),
   )
-  t.same(protocols.filter((name) => name !== 'protocol').sort(), [...MEDIA_ADAPTERS].sort())
+  t.same(protocols.filter((name) => name !== 'protocol').sort(), [...MEDIA_PROTOCOLS].sort())
 })
 
 const [, commandTable = ''] = page.split('| command | does |\n|---|---|\n')

@@ -2,10 +2,11 @@
 import t from 'tap'
 import { channelAuth } from '../../schemas/config/channel-auth.ts'
 import type { MediaWork } from '../../schemas/media/job.ts'
-import { worksOf } from '../../src/channels/media/registry.ts'
+import { mediaAdapterOf, worksOf } from '../../src/channels/media/registry.ts'
 import { PRESETS } from '../../src/channels/providers/presets.ts'
 import { protocolsOf } from '../../src/channels/providers/provider.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { CHAT_PROVIDERS } from '../support/chat-providers.ts'
 import { readText } from '../support/source-files.ts'
 
 const page = readText('docs/providers.md')
@@ -36,13 +37,16 @@ function loaded(example: string) {
 
 t.test('the table has each provider with its name and its protocols, the usual one first', async (t) => {
   const rows = [...page.split('## Access')[0]!.matchAll(/^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|/gm)]
+  const listed = rows.map(([, provider = '', title, protocols = '']) => [
+    provider,
+    [title, [...protocols.matchAll(/`([^`]+)`/g)].map(([, name]) => name)],
+  ])
+  t.equal(listed.length, Object.keys(PRESETS).length)
   t.same(
-    rows.map(([, provider, title, protocols = '']) => [
-      provider,
-      title,
-      [...protocols.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
-    ]),
-    Object.entries(PRESETS).map(([provider, preset]) => [provider, preset.title, protocolsOf(preset)]),
+    Object.fromEntries(listed),
+    Object.fromEntries(
+      Object.entries(PRESETS).map(([provider, preset]) => [provider, [preset.title, protocolsOf(preset)]]),
+    ),
   )
 })
 
@@ -77,6 +81,26 @@ t.test('each protocol of media of each provider has an example, whose models it 
       .map((protocol) => `${provider} ${protocol}`),
   )
   t.same(shown.sort(), made.sort())
+})
+
+t.test('each job that is polled has a row that says what its adapter can do', async (t) => {
+  const [, section = ''] = page.split('## Jobs of media\n')
+  const rows = [...section.matchAll(/^\| `([\w-]+)` \| (yes|no) \| (yes|no) \|/gm)].map(
+    ([, protocol = '', found, cancelled]) => [protocol, { found, cancelled }],
+  )
+  const said = (is: unknown): string => (is === undefined ? 'no' : 'yes')
+  const polled = [...new Set(Object.values(PRESETS).flatMap(protocolsOf))].flatMap((protocol) => {
+    const { follow = null } = mediaAdapterOf(protocol) ?? {}
+    if (follow === null) return []
+    return [[protocol, { found: said(follow.find), cancelled: said(follow.cancel) }]]
+  })
+  t.same(Object.fromEntries(rows), Object.fromEntries(polled))
+})
+
+t.test('the page of prices says how each provider of chat models reports usage', async (t) => {
+  const [, section = ''] = readText('docs/pricing.md').split('| family | what it reports in its own way |\n')
+  const table = section.split('\n\n')[0] ?? ''
+  for (const provider of CHAT_PROVIDERS) t.match(table, `\`${provider}\``)
 })
 
 t.test('each field of each kind of access is named', async (t) => {

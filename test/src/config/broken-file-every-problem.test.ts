@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { MEDIA_PROTOCOLS } from '../../../src/channels/media/registry.ts'
 import { loadConfigFile } from '../../../src/config/load.ts'
 
 /** Loads a text as `c.yaml` and gives its problems as `line:column field: message`. */
@@ -47,7 +48,7 @@ channels:
       '8:5 models[0].pricing.output: is required with unit 1M_tokens.',
       '8:40 models[0].pricing.input: A price must be a decimal number like "19.41", not "abc".',
       '9:5 models[1].pricing: is required: a model that can be called has a price. callable: false lists it without one.',
-      '12:15 channels[0].protocol: must be one of chat-completions, messages, generate-content, responses, openai-images, ark-images, ark-video, openai-speech, elevenlabs, suno, fal, replicate, kling, veo, minimax-images, minimax-video, minimax-speech, minimax-music, dashscope, runway, task. Did you mean "chat-completions"?',
+      `12:15 channels[0].protocol: must be one of chat-completions, messages, generate-content, responses, ${MEDIA_PROTOCOLS.join(', ')}. Did you mean "chat-completions"?`,
       '13:15 channels[0].base_url: must be a URL that starts with http:// or https://.',
       '14:15 channels[0].models.c: There is no model "c" in the catalog.',
     ],

@@ -1,9 +1,9 @@
 /** The demonstration has each fixed id at its price, with a channel. */
 import t from 'tap'
-import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { worksOf } from '../../../src/channels/media/registry.ts'
+import { MEDIA_PROTOCOLS, worksOf } from '../../../src/channels/media/registry.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { loadConfigFile } from '../../../src/config/load.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
@@ -83,14 +83,14 @@ t.test('each model of media has a channel, and each simulated adapter a model', 
   t.ok(media.length >= 20)
   const used = new Set<string>()
   for (const model of media) {
-    const protocols = MEDIA_ADAPTERS.filter((protocol) => catalog.routes(model, protocol).length > 0)
+    const protocols = MEDIA_PROTOCOLS.filter((protocol) => catalog.routes(model, protocol).length > 0)
     t.ok(
       protocols.some((protocol) => worksOf(protocol).length > 0),
       model.id,
     )
     for (const protocol of protocols) used.add(protocol)
   }
-  const simulated = MEDIA_ADAPTERS.filter((name) => MEDIA_DIALECTS.some((dialect) => dialect.name === name))
+  const simulated = MEDIA_PROTOCOLS.filter((name) => MEDIA_DIALECTS.some((dialect) => dialect.name === name))
   t.same([...used].sort(), simulated.toSorted())
   t.ok(simulated.length >= 7)
 })

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
+import { MEDIA_PROTOCOLS } from '../../../src/channels/media/registry.ts'
 import {
   DEMONSTRATION_FILE,
   needsSimulator,
@@ -88,7 +89,7 @@ t.test('the demonstration is a sound configuration of simulated models', async (
   t.ok(models.some(({ pricing }) => pricing?.tiers[0]?.from_prompt_tokens === 200_000))
   const on = channels.filter(({ api_key }) => api_key !== '')
   t.same([...new Set(on.map(({ base_url }) => new URL(base_url).origin))], ['http://127.0.0.1:7'])
-  const simulated = MEDIA_ADAPTERS.filter((name) => MEDIA_DIALECTS.some((dialect) => dialect.name === name))
+  const simulated = MEDIA_PROTOCOLS.filter((name) => MEDIA_DIALECTS.some((dialect) => dialect.name === name))
   t.same(new Set(on.map(({ protocol }) => protocol)), new Set([...CHAT_PROTOCOLS, ...simulated]))
   const served = new Set(on.flatMap((channel) => Object.keys(channel.models)))
   for (const { id, callable } of models) t.equal(served.has(id), callable, id)

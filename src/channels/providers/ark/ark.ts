@@ -1,9 +1,11 @@
 /** Volcengine Ark: models or endpoints of inference (`ep-...`) by name. */
-import type { ProviderPreset } from '../provider.ts'
+import type { Provider } from '../provider.ts'
+import { arkImages } from './images.ts'
+import { arkVideo } from './video.ts'
 
 const BASE_URL = 'https://ark.cn-beijing.volces.com/api/v3'
 
-export const ark: ProviderPreset = {
+export const ark: Provider = {
   title: 'Volcengine Ark',
   baseUrls: {
     'chat-completions': BASE_URL,
@@ -12,4 +14,6 @@ export const ark: ProviderPreset = {
     'ark-video': BASE_URL,
   },
   outputLimitField: 'max_tokens',
+  listedAs: ['volcengine'],
+  media: { 'ark-images': arkImages, 'ark-video': arkVideo },
 }

@@ -23,6 +23,7 @@ const imageOf = (job: JobOf<'image' | 'image_edit'>, urlOf: MediaSubmit['urlOf']
 }
 
 export const arkImages: MediaAdapter = {
+  baseUrl: { end: '/api/v3', appended: '/images/generations' },
   works: ['image'],
   inlines: true,
   submit(channel, { job, upstreamModel, urlOf }) {

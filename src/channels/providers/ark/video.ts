@@ -135,6 +135,7 @@ function readPoll(answer: MediaAnswer): PollOutcome {
 }
 
 export const arkVideo: MediaAdapter = {
+  baseUrl: { end: '/api/v3', appended: '/contents/generations/tasks' },
   works: ['video'],
   inlines: true,
   submit(channel, { job, upstreamModel, urlOf }) {

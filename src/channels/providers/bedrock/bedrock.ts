@@ -1,9 +1,9 @@
 /** Amazon Bedrock: the messages protocol by InvokeModel. The path names the model, and the body a version. */
 import { Buffer } from 'node:buffer'
-import { type ChannelAdapter, type ChannelCall, requestTo } from '../../channel.ts'
-import { FEATURES_HEADER } from '../../chat/messages.ts'
-import { modelInPath } from '../../chat/model-in-path.ts'
-import type { ChannelFields, ProviderPreset } from '../provider.ts'
+import { NO_USAGE, type TokenUsage } from '../../../core/pricing/usage.ts'
+import { type ChannelAdapter, type ChannelCall, type CountingAdapter, requestTo } from '../../channel.ts'
+import { FEATURES_HEADER, modelInPath } from '../../chat/messages.ts'
+import type { ChannelFields, Provider } from '../provider.ts'
 
 const VERSION = 'bedrock-2023-05-31'
 
@@ -12,12 +12,6 @@ function baseUrl({ auth }: ChannelFields): string | null {
   return typeof region === 'string' && region !== ''
     ? `https://bedrock-runtime.${region}.amazonaws.com`
     : null
-}
-
-export const bedrock: ProviderPreset = {
-  title: 'Amazon Bedrock',
-  baseUrls: { messages: baseUrl },
-  keyHeader: 'authorization',
 }
 
 const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
@@ -36,7 +30,7 @@ function invokeBody(body: Buffer, header: HeaderOf, fields: Readonly<Record<stri
   })
 }
 
-export const bedrockChannel: ChannelAdapter = {
+const invoke: ChannelAdapter = {
   ...adapter(
     ({ upstreamModel, stream }) =>
       `${encodeURIComponent(upstreamModel)}/${stream ? 'invoke-with-response-stream' : 'invoke'}`,
@@ -50,7 +44,8 @@ const GEOGRAPHY = /^(?:global|us-gov|[a-z]{2,5})\.(?=[a-z]+\.)/
 const ANY_LIMIT = { max_tokens: 1 }
 
 /** CountTokens: it takes the body of an InvokeModel request in base64. */
-export const bedrockCountChannel: ChannelAdapter = {
+const count: CountingAdapter = {
+  countField: 'inputTokens',
   ...adapter(
     ({ upstreamModel }) => `${encodeURIComponent(upstreamModel.replace(GEOGRAPHY, ''))}/count-tokens`,
   ),
@@ -58,4 +53,29 @@ export const bedrockCountChannel: ChannelAdapter = {
     const invoked = invokeBody(body, header, ANY_LIMIT).toString('base64')
     return Buffer.from(JSON.stringify({ input: { invokeModel: { body: invoked } } }))
   },
+}
+
+/** Reads the usage that it reports in headers, for an answer whose body has none. */
+function readHeaderUsage(header: (name: string) => string | undefined): TokenUsage | null {
+  const count = (name: string): number => {
+    const text = header(`x-amzn-bedrock-${name}-token-count`) ?? ''
+    return /^\d{1,12}$/.test(text) ? Number(text) : -1
+  }
+  const [input, output] = [count('input'), count('output')]
+  if (input < 0 || output < 0) return null
+  const cached = Math.max(0, count('cache-read-input'))
+  const cacheWrite = Math.max(0, count('cache-write-input'))
+  // The protocol counts cached tokens apart from its input.
+  return { ...NO_USAGE, prompt: input + cached + cacheWrite, output, cached, cacheWrite }
+}
+
+export const bedrock: Provider = {
+  title: 'Amazon Bedrock',
+  baseUrls: { messages: baseUrl },
+  keyHeader: 'authorization',
+  listedAs: ['bedrock', 'amazon-bedrock'],
+  chatAdapter: (_channel, protocol) => (protocol === 'messages' ? invoke : undefined),
+  countingAdapters: { messages: count },
+  fetchesNothing: true,
+  readHeaderUsage,
 }

@@ -1,7 +1,7 @@
 /** DeepSeek: counts hits of its cache at the top level of the usage. */
-import type { ProviderPreset } from '../provider.ts'
+import type { Provider } from '../provider.ts'
 
-export const deepseek: ProviderPreset = {
+export const deepseek: Provider = {
   title: 'DeepSeek',
   baseUrls: {
     'chat-completions': 'https://api.deepseek.com/v1',

@@ -2,7 +2,14 @@
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import type { JobOf } from '../../../../schemas/media/job.ts'
-import type { MediaAdapter, MediaAnswer, MediaRequest, SubmitOutcome } from '../../media/adapter.ts'
+import type {
+  MediaAdapter,
+  MediaAnswer,
+  MediaRequest,
+  Preset,
+  PresetSource,
+  SubmitOutcome,
+} from '../../media/adapter.ts'
 import {
   fieldsIn,
   fieldsOf,
@@ -28,7 +35,7 @@ import {
   pathPart,
 } from '../../media/request.ts'
 import { readSpeech } from '../../media/speech-answer.ts'
-import type { Preset, PresetSource } from '../../media/voices-and-avatars.ts'
+import type { Provider } from '../provider.ts'
 
 const key: KeyHeader = (channel) => [['xi-api-key', channel.api_key]]
 
@@ -74,9 +81,29 @@ function readRefusal(answer: MediaAnswer): SubmitOutcome {
   return usedUpIf(detail?.status === 'quota_exceeded', refusal(answer, 502))
 }
 
-export const elevenlabs: MediaAdapter = {
+const voice = z.looseObject({ voice_id: looseId, name: looseText, category: looseText })
+
+/** The list holds the voices that customers had made as well: those are private. */
+const COMMON = 'premade'
+
+const voices: PresetSource = {
+  request: (channel) => getRequest(channel, '/v1/voices', { key }),
+  read(answer) {
+    const voices = isSuccess(answer) ? fieldsIn(answer)?.voices : null
+    if (!Array.isArray(voices)) return null
+    return voices.flatMap((item): Preset[] => {
+      const read = voice.safeParse(item)
+      if (!read.success || read.data.voice_id === null || read.data.category !== COMMON) return []
+      return [{ id: read.data.voice_id, name: read.data.name ?? read.data.voice_id }]
+    })
+  },
+}
+
+const media: MediaAdapter = {
+  baseUrl: { end: null, appended: '/v1/text-to-speech' },
   works: ['speech', 'voice'],
   inlines: false,
+  presets: { voice: { type: 'asked', source: voices } },
   takesIn: (job) => (job.work === 'voice' ? [job.audio].filter(isLink) : []),
   submit(channel, { job, upstreamModel }) {
     if (job.work === 'speech') return speak(channel, job, upstreamModel)
@@ -89,20 +116,8 @@ export const elevenlabs: MediaAdapter = {
   follow: null,
 }
 
-const voice = z.looseObject({ voice_id: looseId, name: looseText, category: looseText })
-
-/** The list holds the voices that customers had made as well: those are private. */
-const COMMON = 'premade'
-
-export const elevenlabsVoices: PresetSource = {
-  request: (channel) => getRequest(channel, '/v1/voices', { key }),
-  read(answer) {
-    const voices = isSuccess(answer) ? fieldsIn(answer)?.voices : null
-    if (!Array.isArray(voices)) return null
-    return voices.flatMap((item): Preset[] => {
-      const read = voice.safeParse(item)
-      if (!read.success || read.data.voice_id === null || read.data.category !== COMMON) return []
-      return [{ id: read.data.voice_id, name: read.data.name ?? read.data.voice_id }]
-    })
-  },
+export const elevenlabs: Provider = {
+  title: 'ElevenLabs',
+  baseUrls: {},
+  media: { elevenlabs: media },
 }

@@ -30,6 +30,7 @@ import {
   notServed,
   pathParts,
 } from '../../media/request.ts'
+import type { Provider } from '../provider.ts'
 
 const key: KeyHeader = (channel) => [['authorization', `Key ${channel.api_key}`]]
 
@@ -181,7 +182,8 @@ function readPoll(answer: MediaAnswer, job: MediaJob, path: string): PollOutcome
   }
 }
 
-export const fal: MediaAdapter = {
+const media: MediaAdapter = {
+  baseUrl: { end: null, appended: '' },
   works: ['image', 'image_edit', 'video'],
   inlines: true,
   fixesSound: leavesSoundOut,
@@ -199,4 +201,10 @@ export const fal: MediaAdapter = {
     cancel: (channel, { upstreamId, upstreamModel }) =>
       bareRequest(channel, 'PUT', `${requestPath(upstreamModel, upstreamId)}/cancel`, { key }),
   },
+}
+
+export const fal: Provider = {
+  title: 'fal',
+  baseUrls: { fal: 'https://queue.fal.run' },
+  media: { fal: media },
 }

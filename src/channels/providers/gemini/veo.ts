@@ -200,6 +200,7 @@ function pollRequest(channel: ChannelEntry, { upstreamId, upstreamModel }: Media
 }
 
 export const veo: MediaAdapter = {
+  baseUrl: { end: null, appended: '/v1beta/models' },
   works: ['video'],
   inlines: true,
   // The Gemini API refuses `generateAudio`.

@@ -1,6 +1,6 @@
 /**
  * Kling: videos from words or from frames, and images. A job has its own path by its kind, and an id of ours by which it is
- * found again.
+ * found again. In China the host is `api-beijing.klingai.com`.
  */
 import { z } from 'zod'
 import { furtherIn } from '../../../../schemas/media/images.ts'
@@ -38,6 +38,7 @@ import { deliveredOf, produced, sourceOf } from '../../media/files.ts'
 import { nearestRatio, sidesOf } from '../../media/ratio.ts'
 import { definedFields, getRequest, jsonRequest, notServed, pathPart } from '../../media/request.ts'
 import { videoParts } from '../../media/video-parts.ts'
+import type { Provider } from '../provider.ts'
 
 type UrlOf = MediaSubmit['urlOf']
 type ImageJob = JobOf<'image' | 'image_edit'>
@@ -179,7 +180,8 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
   })
 }
 
-export const kling: MediaAdapter = {
+const media: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '' },
   works: ['image', 'video'],
   inlines: true,
   submit(channel, { job, upstreamModel, reference, urlOf }) {
@@ -200,4 +202,10 @@ export const kling: MediaAdapter = {
       read: readFound,
     },
   },
+}
+
+export const kling: Provider = {
+  title: 'Kling',
+  baseUrls: { kling: 'https://api-singapore.klingai.com/v1' },
+  media: { kling: media },
 }

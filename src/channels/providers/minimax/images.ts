@@ -28,6 +28,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
 }
 
 export const minimaxImages: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/image_generation' },
   works: ['image'],
   inlines: true,
   submit(channel, { job, upstreamModel, urlOf }) {

@@ -1,7 +1,11 @@
 /** MiniMax: reports failures as HTTP 200 with `base_resp.status_code`. The host in China is `api.minimaxi.com`. */
-import type { ProviderPreset } from '../provider.ts'
+import type { Provider } from '../provider.ts'
+import { minimaxImages } from './images.ts'
+import { minimaxMusic } from './music.ts'
+import { minimaxSpeech } from './speech.ts'
+import { minimaxVideo } from './video.ts'
 
-export const minimax: ProviderPreset = {
+export const minimax: Provider = {
   title: 'MiniMax',
   baseUrls: {
     'chat-completions': 'https://api.minimax.io/v1',
@@ -13,4 +17,10 @@ export const minimax: ProviderPreset = {
   },
   keyHeader: 'authorization',
   outputLimitField: 'max_completion_tokens',
+  media: {
+    'minimax-images': minimaxImages,
+    'minimax-video': minimaxVideo,
+    'minimax-speech': minimaxSpeech,
+    'minimax-music': minimaxMusic,
+  },
 }

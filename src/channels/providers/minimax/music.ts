@@ -50,6 +50,7 @@ function readSubmit(answer: MediaAnswer, { job }: MediaSubmit): SubmitOutcome {
 }
 
 export const minimaxMusic: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/music_generation' },
   works: ['music'],
   inlines: false,
   workTimeoutMs: WORK_TIMEOUT_MS,

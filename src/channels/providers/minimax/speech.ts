@@ -46,6 +46,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
 }
 
 export const minimaxSpeech: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/t2a_v2' },
   works: ['speech'],
   inlines: false,
   submit(channel, { job, upstreamModel }) {

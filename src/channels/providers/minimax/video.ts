@@ -104,6 +104,7 @@ function readPoll(answer: MediaAnswer): PollOutcome {
 }
 
 export const minimaxVideo: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/video_generation' },
   works: ['video'],
   inlines: true,
   fixesSound: () => true,

@@ -1,7 +1,7 @@
 /** Moonshot: counts cached tokens at the top level of the usage. The base URL in China is `https://api.moonshot.cn`. */
-import type { ProviderPreset } from '../provider.ts'
+import type { Provider } from '../provider.ts'
 
-export const moonshot: ProviderPreset = {
+export const moonshot: Provider = {
   title: 'Moonshot',
   baseUrls: {
     'chat-completions': 'https://api.moonshot.ai/v1',
@@ -9,4 +9,6 @@ export const moonshot: ProviderPreset = {
   },
   keyHeader: 'authorization',
   outputLimitField: 'max_tokens',
+  listedAs: ['moonshot', 'moonshotai'],
+  withoutCredit: ['exceeded_current_quota_error'],
 }

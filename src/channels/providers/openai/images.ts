@@ -44,6 +44,7 @@ const INVALID = /moderation|content_policy|safety|invalid/i
 const statusOf = (code: string): number => (INVALID.test(code) ? 400 : 502)
 
 export const openaiImages: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/images/generations' },
   works: ['image', 'image_edit'],
   inlines: false,
   takesIn: (job) => (job.work === 'image' || job.work === 'image_edit' ? filesOf(job).filter(isLink) : []),

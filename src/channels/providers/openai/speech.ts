@@ -9,7 +9,7 @@ import { openaiRefusal } from './refusal.ts'
 const DEFAULT_VOICE = 'alloy'
 
 /** Voices of all its models; no request lists them. */
-export const OPENAI_VOICES = [
+const VOICES = [
   { id: 'alloy', name: 'Alloy' },
   { id: 'ash', name: 'Ash' },
   { id: 'coral', name: 'Coral' },
@@ -22,8 +22,10 @@ export const OPENAI_VOICES = [
 ] as const
 
 export const openaiSpeech: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/audio/speech' },
   works: ['speech'],
   inlines: false,
+  presets: { voice: { type: 'known', presets: VOICES } },
   submit(channel, { job, upstreamModel }) {
     if (job.work !== 'speech') return notServed(job)
     const { input, voice } = job

@@ -1,9 +1,9 @@
 /** OpenRouter: keeps a stream alive by comments, and sends errors inside one with `error.code`. */
-import type { ProviderPreset } from '../provider.ts'
+import type { Provider } from '../provider.ts'
 
 const BASE_URL = 'https://openrouter.ai/api/v1'
 
-export const openrouter: ProviderPreset = {
+export const openrouter: Provider = {
   title: 'OpenRouter',
   baseUrls: {
     'chat-completions': BASE_URL,
@@ -12,4 +12,5 @@ export const openrouter: ProviderPreset = {
   },
   keyHeader: 'authorization',
   outputLimitField: 'max_tokens',
+  routingFields: ['models', 'provider', 'route', 'transforms', 'plugins', 'preset', 'fallbacks'],
 }

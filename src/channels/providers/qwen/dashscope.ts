@@ -138,6 +138,7 @@ function orderOf({ job, upstreamModel, urlOf }: Parameters<MediaAdapter['submit'
 }
 
 export const dashscope: MediaAdapter = {
+  baseUrl: { end: '/api/v1', appended: '/services/aigc' },
   works: ['image', 'image_edit', 'video'],
   inlines: true,
   submit(channel, submit) {

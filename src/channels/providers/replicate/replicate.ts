@@ -22,6 +22,7 @@ import type { MediaFailureCode } from '../../media/failure.ts'
 import { type Delivered, type FileSource, produced, sourceOf } from '../../media/files.ts'
 import { type Host, jobInput, leavesSoundOut } from '../../media/hosted-input.ts'
 import { bareRequest, getRequest, jsonRequest, notServed, pathPart, pathParts } from '../../media/request.ts'
+import type { Provider } from '../provider.ts'
 
 const host: Host = {
   names: { images: 'image_input[]', n: 'num_outputs', ratio: 'aspect_ratio' },
@@ -123,7 +124,8 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
   })
 }
 
-export const replicate: MediaAdapter = {
+const media: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/predictions' },
   works: ['image', 'image_edit', 'video'],
   inlines: true,
   fixesSound: leavesSoundOut,
@@ -140,4 +142,10 @@ export const replicate: MediaAdapter = {
     cancel: (channel, { upstreamId }) =>
       bareRequest(channel, 'POST', `${PREDICTIONS}/${pathPart(upstreamId)}/cancel`),
   },
+}
+
+export const replicate: Provider = {
+  title: 'Replicate',
+  baseUrls: { replicate: 'https://api.replicate.com/v1' },
+  media: { replicate: media },
 }

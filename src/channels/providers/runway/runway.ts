@@ -35,6 +35,7 @@ import {
   pathPart,
 } from '../../media/request.ts'
 import { videoParts } from '../../media/video-parts.ts'
+import type { Provider } from '../provider.ts'
 
 type UrlOf = MediaSubmit['urlOf']
 type RequestParts = readonly [path: string, fields: Record<string, unknown>]
@@ -179,7 +180,8 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
 /** A video that is made from a video has its length and its sound. */
 const isFromVideo = (job: MediaJob): boolean => job.work === 'video' && videoParts(job).videos.length > 0
 
-export const runway: MediaAdapter = {
+const media: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/tasks' },
   works: ['image', 'image_edit', 'video'],
   inlines: true,
   fixesLength: isFromVideo,
@@ -198,4 +200,10 @@ export const runway: MediaAdapter = {
     cancel: (channel, { upstreamId }) =>
       bareRequest(channel, 'DELETE', `/tasks/${pathPart(upstreamId)}`, { headers }),
   },
+}
+
+export const runway: Provider = {
+  title: 'Runway',
+  baseUrls: { runway: 'https://api.dev.runwayml.com/v1' },
+  media: { runway: media },
 }

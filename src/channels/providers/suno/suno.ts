@@ -26,6 +26,7 @@ import {
 import type { MediaFailureCode } from '../../media/failure.ts'
 import { type Delivered, deliveredOf, produced, sourceOf } from '../../media/files.ts'
 import { definedFields, getRequest, jsonRequest, notServed } from '../../media/request.ts'
+import type { Provider } from '../provider.ts'
 
 type MusicJob = JobOf<'music'>
 
@@ -168,7 +169,8 @@ function readPoll(answer: MediaAnswer, job: MusicJob): PollOutcome {
   }
 }
 
-export const suno: MediaAdapter = {
+const media: MediaAdapter = {
+  baseUrl: { end: null, appended: '/api/v1/generate' },
   works: ['music'],
   inlines: false,
   submit(channel, { job, upstreamModel }) {
@@ -182,4 +184,10 @@ export const suno: MediaAdapter = {
       getRequest(channel, `${GENERATE}/record-info?taskId=${encodeURIComponent(upstreamId)}`),
     readPoll: (answer, { job }) => (job.work === 'music' ? readPoll(answer, job) : notServed(job)),
   },
+}
+
+export const suno: Provider = {
+  title: 'Suno',
+  baseUrls: {},
+  media: { suno: media },
 }

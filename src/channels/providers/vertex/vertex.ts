@@ -5,22 +5,15 @@
 import { Buffer } from 'node:buffer'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { parseRawJson } from '../../../core/json/exact.ts'
-import { type ChannelAdapter, type ChannelCall, requestTo } from '../../channel.ts'
+import { type ChannelAdapter, type ChannelCall, type CountingAdapter, requestTo } from '../../channel.ts'
 import { generateMethod } from '../../chat/generate-content.ts'
-import { FEATURES_HEADER } from '../../chat/messages.ts'
-import { modelInPath } from '../../chat/model-in-path.ts'
-import type { ProviderPreset } from '../provider.ts'
+import { FEATURES_HEADER, modelInPath } from '../../chat/messages.ts'
+import type { Provider } from '../provider.ts'
 
 const VERSION = 'vertex-2023-10-16'
 
-export const vertex: ProviderPreset = {
-  title: 'Vertex AI',
-  // Each project and location has its own path.
-  baseUrls: { 'generate-content': () => null, messages: () => null, veo: () => null },
-}
-
 /** The form of its base URLs. */
-export const VERTEX_BASE = /\/v1(beta1)?\/projects\/[^/]+\/locations\/[^/]+$/
+const BASE_URL = /\/v1(beta1)?\/projects\/[^/]+\/locations\/[^/]+$/
 
 const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
   variant: pathOf,
@@ -62,19 +55,37 @@ const messages: ChannelAdapter = {
 }
 
 /** Counts the tokens of a request of the messages protocol: its path names a counter in place of the model. */
-export const vertexMessagesCountChannel: ChannelAdapter = {
+const countMessages: CountingAdapter = {
+  countField: 'input_tokens',
   ...adapter((call) => modelPath('anthropic', { ...call, upstreamModel: 'count-tokens' }, 'rawPredict')),
   callHeaders: messages.callHeaders,
   body: (body) => modelInPath(body, [], { anthropic_version: VERSION }),
 }
 
 /** Counts the tokens of a request of the generate-content protocol. */
-export const vertexCountChannel: ChannelAdapter = {
+const countGenerate: CountingAdapter = {
+  countField: 'totalTokens',
   ...adapter((call) => modelPath('google', call, 'countTokens')),
   body: countedFields,
 }
 
-export const VERTEX_CHANNELS: Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>> = {
+const ADAPTERS: Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>> = {
   'generate-content': generate,
   messages,
+}
+
+export const vertex: Provider = {
+  title: 'Vertex AI',
+  // Each project and location has its own path. Videos are made by the adapter of the Gemini API.
+  baseUrls: { 'generate-content': () => null, messages: () => null, veo: () => null },
+  checkBaseUrl({ base_url }) {
+    const message = 'must end in /v1/projects/PROJECT/locations/LOCATION.'
+    return BASE_URL.test(base_url) ? null : [{ field: 'base_url', message }]
+  },
+  storageProtocol: 'veo',
+  listedAs: ['vertex_ai', 'google-vertex'],
+  chatAdapter: (_channel, protocol) => ADAPTERS[protocol],
+  countingAdapters: { messages: countMessages, 'generate-content': countGenerate },
+  fetchesNothing: true,
+  lacksToolInvocations: true,
 }

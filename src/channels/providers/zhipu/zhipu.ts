@@ -1,7 +1,7 @@
 /** Zhipu: outside China the host is `api.z.ai`. */
-import type { ProviderPreset } from '../provider.ts'
+import type { Provider } from '../provider.ts'
 
-export const zhipu: ProviderPreset = {
+export const zhipu: Provider = {
   title: 'Zhipu',
   baseUrls: {
     'chat-completions': 'https://open.bigmodel.cn/api/paas/v4',
@@ -9,4 +9,6 @@ export const zhipu: ProviderPreset = {
   },
   keyHeader: 'authorization',
   outputLimitField: 'max_tokens',
+  listedAs: ['zai', 'zhipuai'],
+  withoutCredit: ['1113'],
 }

@@ -1,6 +1,6 @@
 /** The calls of server tools that an upstream reports are counted, whole answer or stream, whichever the protocol. */
 import t, { type Test } from 'tap'
-import { CHAT_PROTOCOLS, type ChatProtocol, type Provider } from '../../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { protocolAdapter } from '../../../../src/protocols/registry.ts'
 import { chatWith } from '../request/plain-requests.ts'
 
@@ -97,7 +97,7 @@ t.test('translated answers count alike', async (t) => {
 const LONG = 'x'.repeat(600_000)
 
 /** Reads the items of a responses answer whole, streamed, and in events too long to be kept. */
-function readItems(t: Test, items: readonly object[], usage: object, provider?: Provider) {
+function readItems(t: Test, items: readonly object[], usage: object, provider?: string) {
   const adapter = protocolAdapter('responses', 'responses')
   const call = chatWith('responses', { stream: true })
   const body = { object: 'response', status: 'completed', output: items, usage }

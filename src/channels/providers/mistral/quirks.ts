@@ -1,10 +1,8 @@
 /** Rewrites requests of the chat-completions protocol for upstreams that refuse what others take. */
-import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import type { Quirk } from '../../schemas/config/catalog.ts'
-import { parseRawJson } from '../core/json/exact.ts'
+import type { Fields } from '../provider.ts'
 
-/** Fields of a request in the strictest of these APIs, which refuses every other one. */
+/** Fields of a request that Mistral knows. It refuses every other one. */
 const REQUEST_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -36,14 +34,12 @@ const MESSAGE_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   tool: new Set(['role', 'content', 'tool_call_id', 'name']),
 }
 
-type Fields = Record<string, unknown>
-
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const only = (fields: Fields, known: ReadonlySet<string>): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => known.has(name)))
 
-function knownFieldsOnly(request: Fields): Fields {
+export function knownFieldsOnly(request: Fields): Fields {
   const { seed } = request
   const known = only(request, REQUEST_FIELDS)
   const { messages } = known
@@ -71,7 +67,7 @@ function shortId(id: unknown): unknown {
   return createHash('sha256').update(id).digest('hex').slice(0, TOOL_CALL_ID_CHARS)
 }
 
-function withShortIds(request: Fields): Fields {
+export function withShortIds(request: Fields): Fields {
   const { messages } = request
   if (!Array.isArray(messages)) return request
   return {
@@ -89,29 +85,4 @@ function shortened(message: Fields): Fields {
       tool_calls: calls.map((call) => (isFields(call) ? { ...call, id: shortId(call.id) } : call)),
     }),
   }
-}
-
-const REWRITES: Readonly<Record<Quirk, ((request: Fields) => Fields) | null>> = {
-  'known-fields-only': knownFieldsOnly,
-  'nine-character-tool-call-ids': withShortIds,
-  // The option is never put in: see `encodeRequest`.
-  'no-usage-option': null,
-}
-
-/** Returns null for a request with more numbers in odd spellings than are compared: the upstream gets it as it is. */
-function parsedRequest(body: Buffer): unknown {
-  try {
-    return parseRawJson(body.toString('utf8'))
-  } catch {
-    return null
-  }
-}
-
-/** Returns the request as the upstream takes it. Numbers stay as they are written. */
-export function rewritten(body: Buffer, quirks: readonly Quirk[]): Buffer {
-  const rewrites = quirks.flatMap((quirk) => REWRITES[quirk] ?? [])
-  if (rewrites.length === 0) return body
-  const request = parsedRequest(body)
-  if (!isFields(request)) return body
-  return Buffer.from(JSON.stringify(rewrites.reduce((fields, rewrite) => rewrite(fields), request)))
 }
