@@ -4,19 +4,20 @@
 FROM node:22-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY simulator/package.json ./simulator/
 # No scripts: they fetch a Node.js and a NATS server, and the image has the one and needs not the other.
 RUN npm install --omit=optional --omit=dev --ignore-scripts && npm cache clean --force
-COPY deploy ./deploy
-RUN node deploy/bill-of-materials.ts --without-optional > sbom.cdx.json
+COPY scripts ./scripts
+RUN node scripts/bill-of-materials.ts --without-optional > sbom.cdx.json
 
 FROM node:22-bookworm-slim AS pages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm install --omit=optional --ignore-scripts
-COPY deploy ./deploy
+COPY scripts ./scripts
 COPY schemas ./schemas
 COPY console ./console
-RUN node deploy/reference-script.ts && node deploy/console-build.ts
+RUN node scripts/reference-script.ts && node scripts/console-build.ts
 
 FROM node:22-bookworm-slim
 WORKDIR /app
@@ -29,10 +30,10 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY package.json ./
 # What is in the image: every package with its version, licence and checksum, as CycloneDX.
 COPY --from=packages /app/sbom.cdx.json ./
-COPY config ./config
 COPY schemas ./schemas
 COPY pipelines ./pipelines
 COPY src ./src
+COPY simulator ./simulator
 COPY --from=pages /app/src/openapi/built ./src/openapi/built
 COPY --from=pages /app/console/dist ./console/dist
 USER node

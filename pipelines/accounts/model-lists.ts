@@ -22,11 +22,11 @@ import {
 } from '../../src/core/routing/catalog.ts'
 import { resourceName } from '../../src/core/routing/generate-model-name.ts'
 import { readModelPath } from '../../src/protocols/generate-content/path.ts'
-import { readQuery, refusedParameter } from '../query.ts'
-import { answerJson } from '../stages/answer.ts'
-import type { AuthenticatedCall } from '../stages/authenticate.ts'
-import { noSuchModel } from '../stages/select-model.ts'
-import type { Call, Stage } from '../stages/stage.ts'
+import { answerJson } from '../calls/answer.ts'
+import type { AuthenticatedCall } from '../calls/authenticate.ts'
+import { readQuery, refusedParameter } from '../calls/query.ts'
+import type { Call, Stage } from '../calls/stage.ts'
+import { noSuchModel } from '../chat/select-model.ts'
 
 const HTTP_NOT_FOUND = 404
 const MS_PER_SECOND = 1000

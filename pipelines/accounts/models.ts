@@ -1,9 +1,9 @@
 /** The endpoints of models, each as the stages of its pipeline. See docs/api-rules.md, "Finding the key". */
 import { headerKey } from '../../src/core/keys/presented.ts'
 import type { Handler } from '../../src/http/handler.ts'
-import { type AuthenticateDeps, authenticate, type FindKey } from '../stages/authenticate.ts'
-import { pipeline } from '../stages/pipeline.ts'
-import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
+import { type AuthenticateDeps, authenticate, type FindKey } from '../calls/authenticate.ts'
+import { pipeline } from '../calls/pipeline.ts'
+import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
 import {
   answerWithCatalog,
   answerWithContentModel,

@@ -10,12 +10,12 @@ import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { visibleUsage } from '../call-log/search.ts'
-import { readQuery, windowOf, windowShape } from '../query.ts'
-import { answerJson } from '../stages/answer.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
-import { type Asked, type Found, find, readParams } from '../stages/find.ts'
-import { pipeline } from '../stages/pipeline.ts'
-import type { Call, Stage } from '../stages/stage.ts'
+import { answerJson } from '../calls/answer.ts'
+import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { type Asked, type Found, find, readParams } from '../calls/find.ts'
+import { pipeline } from '../calls/pipeline.ts'
+import { readQuery, windowOf, windowShape } from '../calls/query.ts'
+import type { Call, Stage } from '../calls/stage.ts'
 
 export interface UsageDeps {
   readonly callLog: Pick<CallLog, 'usageTotals'>

@@ -3,9 +3,9 @@
  * checked. See docs/api-rules.md, "Call log list".
  */
 import type { Handler } from '../../src/http/handler.ts'
-import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
-import { pipeline } from '../stages/pipeline.ts'
-import { limitLogReads, type RateDeps } from '../stages/rate-limit.ts'
+import { type AuthenticateDeps, authenticate } from '../calls/authenticate.ts'
+import { pipeline } from '../calls/pipeline.ts'
+import { limitLogReads, type RateDeps } from '../calls/rate-limit.ts'
 import { answerWithDetail, findCall, type LogDetailDeps, readDetailQuery } from './detail.ts'
 import { answerWithCalls, type LogPageDeps } from './page.ts'
 import { readSearch } from './search.ts'

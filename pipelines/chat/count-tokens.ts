@@ -21,14 +21,10 @@ import { messagesDialect, messagesNative } from '../../src/protocols/messages/di
 import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { UpstreamFailure } from '../../src/upstream/client.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
-import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
-import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
-import { pipeline } from '../stages/pipeline.ts'
-import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
-import { readCall } from '../stages/read-call.ts'
-import { type PricedCall, selectModel } from '../stages/select-model.ts'
-import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
-import type { UpstreamCallRequest } from './forward/deps.ts'
+import { type AuthenticateDeps, authenticate } from '../calls/authenticate.ts'
+import { pipeline } from '../calls/pipeline.ts'
+import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
+import { AnsweredCall, type Stage, stage } from '../calls/stage.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -36,7 +32,11 @@ import {
   refusedByUpstream,
   tooLargeAnswer,
   unusableAnswer,
-} from './forward/upstream-error.ts'
+} from '../calls/upstream-error.ts'
+import { checkLinks, type LinkDeps } from './check-links.ts'
+import type { UpstreamCallRequest } from './forward/deps.ts'
+import { readCall } from './read-call.ts'
+import { type PricedCall, selectModel } from './select-model.ts'
 
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536

@@ -1,11 +1,11 @@
 /** `POST /v1/embeddings`: there is no model for it. */
 import { Failure } from '../../schemas/failure.ts'
 import type { Handler } from '../../src/http/handler.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
-import { pipeline } from '../stages/pipeline.ts'
-import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
-import { type RefusalDeps, recordRefusals } from '../stages/record-refusals.ts'
-import { type Stage, stage } from '../stages/stage.ts'
+import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { pipeline } from '../calls/pipeline.ts'
+import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
+import { type RefusalDeps, recordRefusals } from '../calls/record-refusals.ts'
+import { type Stage, stage } from '../calls/stage.ts'
 import { refusedDetail } from './forward/call-detail.ts'
 
 export interface EmbeddingsDeps extends AuthenticateDeps, RateDeps, RefusalDeps {}

@@ -8,10 +8,10 @@ import {
   type WikiPage,
 } from '../../schemas/knowledge/wiki.ts'
 import { excerpt } from '../../src/core/search/excerpt.ts'
+import type { KnownKey } from '../../src/credentials/credentials.ts'
 import type { Wiki } from '../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase, SearchPage, WikiReader } from '../../src/postgres/knowledge/types.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
-import type { KnownKey } from '../accounts/credentials.ts'
 
 export interface WikiDeps {
   readonly wiki: Pick<

@@ -12,17 +12,17 @@ import {
 } from '../../schemas/knowledge/wiki.ts'
 import type { GatewayRequest, Handler } from '../../src/http/handler.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
-import { readQuery, refusedParameter } from '../query.ts'
-import { answerJson } from '../stages/answer.ts'
+import { answerJson } from '../calls/answer.ts'
 import {
   type AuthenticateDeps,
   type AuthenticatedCall,
   authenticate,
   type Caller,
-} from '../stages/authenticate.ts'
-import { type Found, find } from '../stages/find.ts'
-import { pipeline } from '../stages/pipeline.ts'
-import type { Call } from '../stages/stage.ts'
+} from '../calls/authenticate.ts'
+import { type Found, find } from '../calls/find.ts'
+import { pipeline } from '../calls/pipeline.ts'
+import { readQuery, refusedParameter } from '../calls/query.ts'
+import type { Call } from '../calls/stage.ts'
 import {
   cutPage,
   isKbId,

@@ -5,7 +5,7 @@ import { isManagementToken, tokenHash } from '../../src/core/keys/bearer-token.t
 import { bearerToken } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { Database } from '../../src/postgres/database.ts'
-import { type Call, type Stage, stage } from '../stages/stage.ts'
+import { type Call, type Stage, stage } from '../calls/stage.ts'
 import { type Caller, tokenCaller, userCaller, VISITOR } from './caller.ts'
 import { assertFromConsole, type CookieDeps, sessionToken } from './session.ts'
 

@@ -5,7 +5,7 @@
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { upstreamPriceOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
-import type { Caller } from '../stages/authenticate.ts'
+import type { Caller } from '../calls/authenticate.ts'
 import { type CancelUpstreamDeps, cancelUpstream, notCancellable } from '../tasks/end/cancel-upstream.ts'
 import { type TransitionDeps, transitionedTask } from '../tasks/engine.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'

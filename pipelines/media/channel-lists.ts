@@ -17,7 +17,7 @@ import {
   readClipCategories,
   readClipTemplates,
 } from '../../src/channels/media/task/catalogue.ts'
-import { noAnswer } from '../chat/forward/upstream-error.ts'
+import { noAnswer } from '../calls/upstream-error.ts'
 import { MediaCallFailure, type MediaCalls } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024

@@ -3,7 +3,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/media/adapter.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
-import type { Caller } from '../stages/authenticate.ts'
+import type { Caller } from '../calls/authenticate.ts'
 import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'
 
 export interface DeleteRecordDeps {

@@ -1,17 +1,17 @@
 /** A free request about what was made or is kept: the stages of its pipeline, in the order in which they happen. */
 import type { Handler, Reply } from '../../src/http/handler.ts'
-import { jsonReply } from '../replies/json.ts'
-import { answerOnce } from '../stages/answer.ts'
+import { answerOnce } from '../calls/answer.ts'
 import {
   type AuthenticateDeps,
   type AuthenticatedCall,
   authenticate,
   type Caller,
-} from '../stages/authenticate.ts'
-import { type Found, find } from '../stages/find.ts'
-import { pipeline } from '../stages/pipeline.ts'
-import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
-import type { Call } from '../stages/stage.ts'
+} from '../calls/authenticate.ts'
+import { type Found, find } from '../calls/find.ts'
+import { jsonReply } from '../calls/json.ts'
+import { pipeline } from '../calls/pipeline.ts'
+import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
+import type { Call } from '../calls/stage.ts'
 
 export interface FreeCallDeps extends AuthenticateDeps, RateDeps {}
 

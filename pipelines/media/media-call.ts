@@ -9,21 +9,21 @@ import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 import type { RenderError } from '../../src/http/reply-form.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { refusedDetail } from '../chat/forward/call-detail.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
+import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import type { IdempotencyDeps } from '../calls/claim.ts'
+import { idempotent } from '../calls/idempotency.ts'
+import { pipeline } from '../calls/pipeline.ts'
+import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
+import { type RefusalDeps, recordRefusals } from '../calls/record-refusals.ts'
 import {
   assertBalance,
   assertFunds,
   type IntentDeps,
   requireBalance,
   requireCovered,
-} from '../stages/billing/require-balance.ts'
-import type { IdempotencyDeps } from '../stages/claim.ts'
-import { idempotent } from '../stages/idempotency.ts'
-import { pipeline } from '../stages/pipeline.ts'
-import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
-import { type RefusalDeps, recordRefusals } from '../stages/record-refusals.ts'
-import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
+} from '../calls/require-balance.ts'
+import { AnsweredCall, type Stage, stage } from '../calls/stage.ts'
+import { refusedDetail } from '../chat/forward/call-detail.ts'
 import type { TaskOrder } from '../tasks/order/order.ts'
 import type { Upload, Uploads } from './inputs/uploads.ts'
 import { KEEP_ALIVE_EVERY_MS, withKeepAlive } from './kept-alive.ts'

@@ -4,8 +4,8 @@ import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media/job.ts'
 import { MEDIA_PROTOCOLS, worksOf } from '../../src/channels/media/registry.ts'
 import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
-import type { KnownKey } from '../accounts/credentials.ts'
-import { notAllowed, selectCallable } from '../stages/select-model.ts'
+import type { KnownKey } from '../../src/credentials/credentials.ts'
+import { notAllowed, selectCallable } from '../chat/select-model.ts'
 
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404

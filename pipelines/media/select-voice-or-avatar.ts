@@ -8,7 +8,7 @@ import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/media/adapter.ts'
 import type { Route } from '../../src/core/routing/catalog.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
-import type { Caller } from '../stages/authenticate.ts'
+import type { Caller } from '../calls/authenticate.ts'
 import type { ChannelLists } from './channel-lists.ts'
 import { type TaskRecordsDeps, unavailable } from './task-records.ts'
 

@@ -4,8 +4,8 @@ import { ALL_STATUSES, taskListQuery } from '../../schemas/tasks/list.ts'
 import { TASK_RULES, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/tasks/task.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { readQuery } from '../query.ts'
-import type { Caller } from '../stages/authenticate.ts'
+import type { Caller } from '../calls/authenticate.ts'
+import { readQuery } from '../calls/query.ts'
 
 export interface TaskRecordsDeps {
   readonly tasks: Pick<Tasks, 'findTask' | 'listTasks'>

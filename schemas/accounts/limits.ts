@@ -1,6 +1,6 @@
 /**
  * Messages between gateway processes, over core NATS, to keep an account's limits over all of them.
- * `pipelines/limits/limits.ts` describes the protocol.
+ * `src/limits/limits.ts` describes the protocol.
  */
 import { z } from 'zod'
 

@@ -10,7 +10,7 @@ const READY_BOUND_MS = 30_000
 const SHUTDOWN_BOUND_MS = 3_000
 const PAYMENTS_FILE = 'simulated-payments.json'
 
-const PROGRAM = fileURLToPath(new URL('../simulator/main.ts', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../simulator/main.ts', import.meta.url))
 
 interface SimulatorEngineOptions {
   /** The books of simulated payments are kept there. */

@@ -1,9 +1,9 @@
 /** The journal of the bench's gateway without settlement. */
 import t from 'tap'
 import { nullJournal } from '../../bench/subjects/null-journal.ts'
-import type { Credentials } from '../../pipelines/accounts/credentials.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
+import type { Credentials } from '../../src/credentials/credentials.ts'
 
 t.test('a charged call leaves nothing unbooked in the wallets of its account and its key', async (t) => {
   const totals = { balance: 100n, held: 0n, used: 0n, version: 1n }

@@ -9,11 +9,12 @@ const FOLDERS = [
   'pipelines',
   'src',
   'console/src',
-  'assembly',
   'bench',
-  'config',
   'deploy',
+  'scripts',
+  'simulator',
   'docs',
+  'scripts',
   'test',
 ]
 const TEXT = /\.(ts|mjs|js|sql|md|ya?ml|json|html|css)$/

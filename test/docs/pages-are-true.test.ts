@@ -40,7 +40,7 @@ t.test('every file and every command of npm that is named exists', async (t) => 
   for (const page of PAGES) {
     const text = readText(page)
     for (const [, path = ''] of text.matchAll(
-      /`((?:src|test|schemas|pipelines|assembly|console|deploy|docs|config|bench|\.ci)\/[\w./-]+)`/g,
+      /`((?:src|test|schemas|pipelines|console|deploy|docs|scripts|simulator|bench|\.ci)\/[\w./-]+)`/g,
     ))
       t.ok(existsSync(join(ROOT, path)), `${page}: ${path}`)
     for (const [, name = ''] of text.matchAll(/`([\w-]+\.test\.ts)`/g))

@@ -1,6 +1,6 @@
 /** What reads texts of clients and upstreams, each with the texts around the value that it is given. */
 import { Buffer } from 'node:buffer'
-import { refusedByUpstream } from '../../pipelines/chat/forward/upstream-error.ts'
+import { refusedByUpstream } from '../../pipelines/calls/upstream-error.ts'
 import { rejectsUsageOption } from '../../pipelines/chat/forward/usage-option.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { clipComposeRequest } from '../../schemas/media/clips.ts'

@@ -19,7 +19,9 @@ import { fullReply, jsonOf } from '../support/reply-to.ts'
 import { balance, contentModel, contentModels, model, models, publicModels } from './accounts/support.ts'
 
 t.test('model discovery and the balance', async (t) => {
-  const loaded = loadConfigFile('config/demonstration.yaml', { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
+  const loaded = loadConfigFile('src/config/demonstration.yaml', {
+    TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1',
+  })
   if (!loaded.ok) throw new Error('the demonstration configuration is not sound')
   const catalog = createCatalog(loaded.config)
   const deps = { catalog: () => catalog, installedAt: new Date() }

@@ -1,9 +1,10 @@
 /** A gateway process: the real journal, publisher, credentials and wallet views, under calls that are only numbers. */
-import { Credentials } from '../../pipelines/accounts/credentials.ts'
+
 import { type SettlementPublisher, settlementPublisher } from '../../pipelines/settlement/publisher.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
+import { Credentials } from '../../src/credentials/credentials.ts'
 import { type Journal, openJournal } from '../../src/journal/journal.ts'
 import { interruptedSettlement } from '../../src/journal/lines.ts'
 import type { Books } from './books.ts'

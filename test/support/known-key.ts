@@ -1,9 +1,10 @@
 /** A key and its account, as the gateway knows them: as new ones are, but for what a test says. */
-import type { KnownKey } from '../../pipelines/accounts/credentials.ts'
+
 import type { Account } from '../../schemas/accounts/account.ts'
 import type { ApiKey } from '../../schemas/accounts/key.ts'
 import { parseCredits } from '../../schemas/money.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
+import type { KnownKey } from '../../src/credentials/credentials.ts'
 
 const NEVER = new Date(0)
 

@@ -1,8 +1,8 @@
 /** What the last stages of an endpoint answer to a caller who has authenticated. */
 import { lastValueFrom, type Observable } from 'rxjs'
-import type { Caller } from '../../pipelines/stages/authenticate.ts'
-import { pipeline } from '../../pipelines/stages/pipeline.ts'
-import { type Call, type Stage, stage } from '../../pipelines/stages/stage.ts'
+import type { Caller } from '../../pipelines/calls/authenticate.ts'
+import { pipeline } from '../../pipelines/calls/pipeline.ts'
+import { type Call, type Stage, stage } from '../../pipelines/calls/stage.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 
 /** A part of a caller, or of a request: the stages must need no more of it. */

@@ -22,7 +22,7 @@ const BROWSER_TESTS = 'test/browser'
 const LONG = [BROWSER_TESTS, 'test/end-to-end', 'test/specification', 'test/growth']
 const ALL = '--all'
 const WITH = '--with='
-const CONSOLE_BUILD = fileURLToPath(new URL('deploy/console-build.ts', ROOT))
+const CONSOLE_BUILD = fileURLToPath(new URL('scripts/console-build.ts', ROOT))
 const TAP_AS_BUILT = new URL('node_modules/@tapjs/test/test-built/src/index.ts', ROOT)
 
 function startTap(

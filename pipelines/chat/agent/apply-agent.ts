@@ -6,9 +6,9 @@ import { Failure } from '../../../schemas/failure.ts'
 import { numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
 import { knowledgeText, type PromptPage } from '../../../src/core/search/knowledge-text.ts'
 import { type AgentBody, type BodyDeps, workOnBody } from '../../../src/protocols/body-work.ts'
-import type { AuthenticatedCall } from '../../stages/authenticate.ts'
-import type { PricedCall } from '../../stages/select-model.ts'
-import { type Stage, stage } from '../../stages/stage.ts'
+import type { AuthenticatedCall } from '../../calls/authenticate.ts'
+import { type Stage, stage } from '../../calls/stage.ts'
+import type { PricedCall } from '../select-model.ts'
 import type { AppliedAgent, FoundAgent } from './agent-part.ts'
 
 /** 128 bits: a page that was written beforehand cannot hold the mark of its fence. */

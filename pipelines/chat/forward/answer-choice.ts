@@ -11,6 +11,12 @@ import type {
 } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import {
+  brokenConnection,
+  endedWithoutAnswer,
+  incompleteAnswer,
+  tooLargeAnswer,
+} from '../../calls/upstream-error.ts'
+import {
   type Answer,
   type AnswerReceiver,
   isCompressed,
@@ -22,7 +28,6 @@ import {
 import { NOTHING_METERED } from './call-record.ts'
 import { ErrorAnswer } from './error-answer.ts'
 import { readWhole } from './read-whole.ts'
-import { brokenConnection, endedWithoutAnswer, incompleteAnswer, tooLargeAnswer } from './upstream-error.ts'
 
 const EVENT_STREAM = 'text/event-stream'
 const JSON_TYPE = 'application/json'

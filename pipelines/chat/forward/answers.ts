@@ -6,10 +6,6 @@ import { Buffer } from 'node:buffer'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { AnswerStream, Metered, WholeAnswer as ReadAnswer } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
-import { NOTHING_METERED } from './call-record.ts'
-import { Collected } from './collected.ts'
-import { type Ending, endingOf } from './endings.ts'
-import type { SilenceWatch, WatchedStream } from './silence-watch.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -18,7 +14,11 @@ import {
   NO_ANSWER,
   tooLargeAnswer,
   unusableAnswer,
-} from './upstream-error.ts'
+} from '../../calls/upstream-error.ts'
+import { NOTHING_METERED } from './call-record.ts'
+import { Collected } from './collected.ts'
+import { type Ending, endingOf } from './endings.ts'
+import type { SilenceWatch, WatchedStream } from './silence-watch.ts'
 
 /** The call of an answer, which sends on what the answer makes. */
 export interface AnswerReceiver {

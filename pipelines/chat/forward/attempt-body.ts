@@ -8,7 +8,7 @@ import {
   workOnBody,
 } from '../../../src/protocols/body-work.ts'
 import type { EncodedRequest, EncodeOptions, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
-import type { AdmittedCall } from '../../stages/billing/precharge.ts'
+import type { AdmittedCall } from '../precharge.ts'
 import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
 import { msLeft } from './call-time.ts'
 import type { ForwardDeps } from './deps.ts'

@@ -3,11 +3,11 @@ import { performance } from 'node:perf_hooks'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { ChannelError } from '../../../src/core/routing/channel-activity.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
+import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import type { CallRecord } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'
 import type { Ending } from './endings.ts'
 import type { RouteChoice } from './route-choice.ts'
-import type { AttemptFailure } from './upstream-error.ts'
 
 export class AttemptNotes {
   readonly #health: ForwardDeps['health']

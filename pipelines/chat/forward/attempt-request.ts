@@ -2,8 +2,8 @@
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { EncodeOptions } from '../../../src/protocols/dialect.ts'
-import type { AdmittedCall } from '../../stages/billing/precharge.ts'
-import type { ServedModel } from '../../stages/select-model.ts'
+import type { AdmittedCall } from '../precharge.ts'
+import type { ServedModel } from '../select-model.ts'
 import { attemptMs } from './call-time.ts'
 import type { UpstreamCallRequest } from './deps.ts'
 

@@ -25,13 +25,13 @@ import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Admission } from '../../../src/journal/lines.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
-import type { Caller } from '../../stages/authenticate.ts'
-import type { AdmittedCall } from '../../stages/billing/precharge.ts'
-import { admissionOf } from '../../stages/billing/reserve.ts'
+import type { Caller } from '../../calls/authenticate.ts'
+import type { AttemptFailure } from '../../calls/upstream-error.ts'
+import type { AdmittedCall } from '../precharge.ts'
+import { admissionOf } from '../reserve.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 import { isTellingTimeout } from './call-time.ts'
 import { type Ending, STATUS_OF } from './endings.ts'
-import type { AttemptFailure } from './upstream-error.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 export const NOTHING_METERED: Metered = {

@@ -1,7 +1,7 @@
 /** The endings of a call: they decide what is owed and what its row says. */
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import type { Failure } from '../../../schemas/failure.ts'
-import type { AttemptFailure } from './upstream-error.ts'
+import type { AttemptFailure } from '../../calls/upstream-error.ts'
 
 export type Ending =
   /** The client went away, or the gateway is draining. */

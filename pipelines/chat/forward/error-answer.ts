@@ -3,9 +3,9 @@ import type { Buffer } from 'node:buffer'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders } from '../../../src/upstream/client.ts'
+import { type AttemptFailure, refusedByUpstream } from '../../calls/upstream-error.ts'
 import { NOTHING_METERED } from './call-record.ts'
 import { Collected } from './collected.ts'
-import { type AttemptFailure, refusedByUpstream } from './upstream-error.ts'
 
 const MAX_ERROR_BODY_BYTES = 65_536
 

@@ -3,7 +3,7 @@
  * there on. See docs/api-rules.md, "Streams".
  */
 import { Buffer } from 'node:buffer'
-import type { Claim } from '../../stages/claim.ts'
+import type { Claim } from '../../calls/claim.ts'
 
 /** The call of a finished stream. */
 export interface FinishedCall {

@@ -15,10 +15,21 @@ import type {
   UpstreamFailure,
   UpstreamHandler,
 } from '../../../src/upstream/client.ts'
-import { withHeaders } from '../../replies/error.ts'
-import type { AdmittedCall } from '../../stages/billing/precharge.ts'
-import { endReservation } from '../../stages/billing/reserve.ts'
-import { noticeOfBreak } from '../../stages/server-tools.ts'
+import { withHeaders } from '../../calls/errors.ts'
+import {
+  type AttemptFailure,
+  brokenConnection,
+  brokenOff,
+  compressedAnswer,
+  erredAnswer,
+  isStale,
+  masked,
+  notJournaled,
+  notStored,
+} from '../../calls/upstream-error.ts'
+import type { AdmittedCall } from '../precharge.ts'
+import { endReservation } from '../reserve.ts'
+import { noticeOfBreak } from '../server-tools.ts'
 import { answerTo } from './answer-choice.ts'
 import type { Answer, AnswerReceiver } from './answers.ts'
 import { AttemptBody, type WaitingCall } from './attempt-body.ts'
@@ -34,17 +45,6 @@ import { RouteChoice } from './route-choice.ts'
 import { keepAliveOf } from './silence-watch.ts'
 import { afterwards, noteStored, noteUnfinished } from './stored-response.ts'
 import { answerHeaders, plannedTranslation, translationHeaders } from './translation-headers.ts'
-import {
-  type AttemptFailure,
-  brokenConnection,
-  brokenOff,
-  compressedAnswer,
-  erredAnswer,
-  isStale,
-  masked,
-  notJournaled,
-  notStored,
-} from './upstream-error.ts'
 
 type Roles = AnswerReceiver & FinishedCall & LeftCall & UpstreamHandler & Unsubscribable & WaitingCall
 

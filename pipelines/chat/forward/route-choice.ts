@@ -5,10 +5,10 @@
 import { estimateCharge } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute, type RankRoute } from '../../../src/core/routing/order.ts'
-import type { AdmittedCall } from '../../stages/billing/precharge.ts'
-import type { ServedModel } from '../../stages/select-model.ts'
+import type { AttemptFailure } from '../../calls/upstream-error.ts'
+import type { AdmittedCall } from '../precharge.ts'
+import type { ServedModel } from '../select-model.ts'
 import type { ForwardDeps } from './deps.ts'
-import type { AttemptFailure } from './upstream-error.ts'
 import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
 
 type Deps = Pick<ForwardDeps, 'health' | 'retries' | 'retryBudget' | 'random' | 'usageOptionRefusals'>

@@ -2,7 +2,7 @@
 import { storedTokens } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
-import type { AdmittedCall } from '../../stages/billing/precharge.ts'
+import type { AdmittedCall } from '../precharge.ts'
 import type { Answer } from './answers.ts'
 import type { CallRecord } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'

@@ -7,7 +7,7 @@ import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
-import type { PricedCall } from '../../stages/select-model.ts'
+import type { PricedCall } from '../select-model.ts'
 
 /** Returns the header that names the model which serves in place of the requested one; none on most calls. */
 const servedModelHeaders = ({ requested, model }: Pick<PricedCall, 'requested' | 'model'>): HeaderList =>

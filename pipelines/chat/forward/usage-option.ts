@@ -4,7 +4,7 @@ import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { RequestSource } from '../../../src/protocols/chat-completions/dialect.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
-import type { AttemptFailure } from './upstream-error.ts'
+import type { AttemptFailure } from '../../calls/upstream-error.ts'
 
 /** Returns false for an upstream that reports usage without being asked, or has refused the option. */
 export const knowsUsageOption = (route: Route, refusals: Pick<UsageOptionRefusals, 'has'>): boolean =>

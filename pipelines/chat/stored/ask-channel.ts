@@ -9,12 +9,12 @@ import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Reply } from '../../../src/http/handler.ts'
+import type { Caller } from '../../calls/authenticate.ts'
+import { masked, refusedByUpstream } from '../../calls/upstream-error.ts'
 import { unanswered } from '../../media/channel-lists.ts'
 import type { FreeCallDeps } from '../../media/free-call.ts'
-import type { Caller } from '../../stages/authenticate.ts'
 import type { MediaCalls } from '../../tasks/ports.ts'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../forward/answers.ts'
-import { masked, refusedByUpstream } from '../forward/upstream-error.ts'
 
 const DEADLINE_MS = 30_000
 /** Parameters that the upstream gets: the others are ours, such as a key. */

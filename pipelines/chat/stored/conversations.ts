@@ -20,12 +20,11 @@ import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { withoutForeignFields } from '../../../src/protocols/request/foreign-fields.ts'
 import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.ts'
 import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
+import type { Caller } from '../../calls/authenticate.ts'
+import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 import { freeReply } from '../../media/free-call.ts'
-import type { Caller } from '../../stages/authenticate.ts'
-import type { LinkDeps } from '../../stages/check-links.ts'
-import { found, type StateDeps, storedConversation } from '../../stages/follow-state.ts'
-import { notAllowed, selectCallable } from '../../stages/select-model.ts'
-import { UpstreamRefusal } from '../forward/upstream-error.ts'
+import type { LinkDeps } from '../check-links.ts'
+import { notAllowed, selectCallable } from '../select-model.ts'
 import {
   type AskDeps,
   accountOf,
@@ -36,6 +35,7 @@ import {
   pathStep,
   replyOf,
 } from './ask-channel.ts'
+import { found, type StateDeps, storedConversation } from './follow-state.ts'
 
 const ID_PART = 3
 const ITEM_PART = 5

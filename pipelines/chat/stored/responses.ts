@@ -7,11 +7,10 @@ import { isFinal } from '../../../schemas/tasks/task.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { Caller } from '../../calls/authenticate.ts'
+import { jsonReply } from '../../calls/json.ts'
 import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
 import { freeReply } from '../../media/free-call.ts'
-import { jsonReply } from '../../replies/json.ts'
-import type { Caller } from '../../stages/authenticate.ts'
-import { found, type StateDeps, storedResponse } from '../../stages/follow-state.ts'
 import { notCancellable } from '../../tasks/end/cancel-upstream.ts'
 import {
   type AskDeps,
@@ -23,6 +22,7 @@ import {
   pathStep,
   replyOf,
 } from './ask-channel.ts'
+import { found, type StateDeps, storedResponse } from './follow-state.ts'
 import { printResponseTask } from './print-task.ts'
 
 const ID_PART = 3

@@ -6,7 +6,7 @@ import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { sumOf, sumsShape } from '../../call-log/sums.ts'
-import { windowOf, windowShape } from '../../query.ts'
+import { windowOf, windowShape } from '../../calls/query.ts'
 import { type Context, implementWith } from '../act.ts'
 
 export interface InstallationUsageDeps {

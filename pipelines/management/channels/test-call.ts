@@ -15,8 +15,8 @@ import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
+import { refusedByUpstream } from '../../calls/upstream-error.ts'
 import type { UpstreamCallRequest } from '../../chat/forward/deps.ts'
-import { refusedByUpstream } from '../../chat/forward/upstream-error.ts'
 
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 1024 * 1024

@@ -8,7 +8,7 @@ import { isFinal } from '../../../schemas/tasks/task.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'
-import type { Caller } from '../../stages/authenticate.ts'
+import type { Caller } from '../../calls/authenticate.ts'
 import type { ChannelLists } from '../channel-lists.ts'
 import { type TaskRecordsDeps, unavailable } from '../task-records.ts'
 

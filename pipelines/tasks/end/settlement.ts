@@ -11,8 +11,8 @@ import { detailText, linesPiece, numberPiece, textPiece } from '../../../src/cor
 import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { refusedCallStatus } from '../../calls/upstream-error.ts'
 import { forwardedDetail } from '../../chat/forward/call-detail.ts'
-import { refusedCallStatus } from '../../chat/forward/upstream-error.ts'
 import { failureOfAwaited } from '../order/awaited-failure.ts'
 import type { TaskCharge, TokenCharge } from './charge.ts'
 

@@ -2,7 +2,7 @@
 import { Failure, type FailureCode } from '../../../schemas/failure.ts'
 import { mediaFailureStatus } from '../../../src/channels/media/failure.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { UpstreamRefusal } from '../../chat/forward/upstream-error.ts'
+import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 
 const CODE_OF_STATUS: Readonly<Record<number, FailureCode>> = {
   400: 'invalid_request',

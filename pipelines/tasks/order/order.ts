@@ -4,7 +4,7 @@ import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { TaskKind } from '../../../schemas/tasks/task.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
-import type { Caller } from '../../stages/authenticate.ts'
+import type { Caller } from '../../calls/authenticate.ts'
 
 export interface TaskOrder {
   readonly caller: Caller

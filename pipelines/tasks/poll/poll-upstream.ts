@@ -5,7 +5,7 @@
 import type { PollOutcome, PollState } from '../../../src/channels/media/adapter.ts'
 import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
-import { ACCESS_REFUSED } from '../../chat/forward/upstream-error.ts'
+import { ACCESS_REFUSED } from '../../calls/upstream-error.ts'
 import {
   type EngineDeps,
   endOf,

@@ -1,7 +1,7 @@
 /** The client's error for a refused submit, whichever process received it. See docs/errors.md, "Catalogue". */
 import { Failure } from '../../../schemas/failure.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { UpstreamRefusal } from '../../chat/forward/upstream-error.ts'
+import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 
 /** Codes of refusals that are not the upstream's own words, each with the words for it. */
 export const OWN_REFUSALS = {

@@ -11,7 +11,7 @@ import { fieldsIn, fieldsOf, PAYMENT_REQUIRED } from '../../../src/channels/medi
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../../src/core/routing/order.ts'
 import type { Task, TaskAttempt, TaskChanges } from '../../../src/postgres/tasks/types.ts'
-import { ACCESS_REFUSED, isAboutAccess, isHidden } from '../../chat/forward/upstream-error.ts'
+import { ACCESS_REFUSED, isAboutAccess, isHidden } from '../../calls/upstream-error.ts'
 import {
   discard,
   type EngineDeps,

@@ -1,5 +1,5 @@
 /** Keeps the credentials of a gateway process true: changes as they happen, and totals that a lost message left behind. */
-import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
+import type { Credentials } from '../../credentials/credentials.ts'
 import type { Changes } from '../../postgres/changes.ts'
 import { isAway } from '../../postgres/errors.ts'
 import type { Log } from '../../telemetry/log.ts'

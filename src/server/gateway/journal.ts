@@ -1,12 +1,12 @@
 /** A gateway's books: its journal, its publisher, and the journals of processes that have ended. */
 import { join } from 'node:path'
-import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import {
   type CommittedWallets,
   type SettlementPublisher,
   settlementPublisher,
 } from '../../../pipelines/settlement/publisher.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import type { Credentials } from '../../credentials/credentials.ts'
 import { type Journal, type JournalDepth, openJournal } from '../../journal/journal.ts'
 import { type OrphanJournal, openOrphans, retireJournal } from '../../journal/orphans.ts'
 import { openNats } from '../../nats/nats.ts'

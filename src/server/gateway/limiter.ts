@@ -1,7 +1,8 @@
 /** A gateway process's share in the limits that hold across all of them. */
-import { Limiter } from '../../../pipelines/limits/limits.ts'
+
 import { LIMITS_SUBJECT } from '../../../schemas/accounts/limits.ts'
 import { ulid } from '../../core/keys/ids.ts'
+import { Limiter } from '../../limits/limits.ts'
 import { openMailbox } from '../../nats/mailbox.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Boot } from '../messages.ts'

@@ -8,7 +8,7 @@ import { verifyWallets } from '../../support/connections.ts'
 import { type LentService, type LogJson, until } from '../../support/service.ts'
 import { balanceOf } from '../support.ts'
 
-const DEMONSTRATION = new URL('../../../config/demonstration.yaml', import.meta.url)
+const DEMONSTRATION = new URL('../../../src/config/demonstration.yaml', import.meta.url)
 const POLL_MS = 200
 const TASK_BOUND_MS = 90_000
 

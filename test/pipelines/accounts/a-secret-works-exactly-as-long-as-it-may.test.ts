@@ -4,10 +4,10 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
-import { assertUsable } from '../../../pipelines/stages/authenticate.ts'
+import { assertUsable } from '../../../pipelines/calls/authenticate.ts'
 import type { Failure } from '../../../schemas/failure.ts'
+import { Credentials } from '../../../src/credentials/credentials.ts'
 import { isAway } from '../../../src/postgres/errors.ts'
 import { newAccount, startDatabase } from '../../src/postgres/support.ts'
 

@@ -20,7 +20,7 @@ import {
   type ModelsDeps,
 } from '../../../pipelines/accounts/model-lists.ts'
 import { answerWithUsage, findUsage, readWindow, type UsageDeps } from '../../../pipelines/accounts/usage.ts'
-import type { Caller } from '../../../pipelines/stages/authenticate.ts'
+import type { Caller } from '../../../pipelines/calls/authenticate.ts'
 import type { AllowedModels } from '../../../src/core/routing/catalog.ts'
 import { replyTo } from '../../support/reply-to.ts'
 

@@ -20,7 +20,7 @@ import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { chatCompletions } from '../../../src/protocols/chat-completions/native.ts'
 import { accountOf, apiKey, knownKey, walletView } from '../../support/known-key.ts'
-import { ScriptedUpstream } from '../stages/forward-support.ts'
+import { ScriptedUpstream } from './forward-support.ts'
 
 const RAW = generateApiKey()
 export const PERSONA = 'Be polite.'

@@ -3,8 +3,8 @@ import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
-import { DONE, event, FINISH, usageChunk, word } from '../stages/forward-support.ts'
 import { ASK, agentWith, Call, type Made, OnePageWiki, PERSONA } from './agent-call-support.ts'
+import { DONE, event, FINISH, usageChunk, word } from './forward-support.ts'
 
 t.test('a call is that of the agent, down to its row', async (t) => {
   const call = new Call({

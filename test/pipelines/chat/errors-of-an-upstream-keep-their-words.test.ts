@@ -1,6 +1,6 @@
 /** What of an upstream's error body reaches the client: its text, in JSON or plain, and its parameter and details. */
 import t from 'tap'
-import { masked, refusedByUpstream, UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
+import { masked, refusedByUpstream, UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
 import { mask } from '../../../src/core/call-log/redact.ts'
 
 const SECRET = 'key-of-the-channel-1'

@@ -5,7 +5,7 @@
 import t from 'tap'
 import { CallRecord } from '../../../pipelines/chat/forward/call-record.ts'
 import type { Ending } from '../../../pipelines/chat/forward/endings.ts'
-import type { AdmittedCall } from '../../../pipelines/stages/billing/precharge.ts'
+import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
 import { modelEntry } from '../../../schemas/config/catalog.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'

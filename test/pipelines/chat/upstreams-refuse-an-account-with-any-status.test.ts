@@ -4,7 +4,7 @@ import {
   ACCESS_REFUSED,
   refusedByUpstream,
   refusedCallStatus,
-} from '../../../pipelines/chat/forward/upstream-error.ts'
+} from '../../../pipelines/calls/upstream-error.ts'
 import { REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
 
 const HIDING = { hide_auth_errors: true }

@@ -1,10 +1,10 @@
 /** The knowledge endpoints on a real database and a real object store, without the rest of the service. */
 import type { Test } from 'tap'
-import { Credentials } from '../../../pipelines/accounts/credentials.ts'
+import { errorReply } from '../../../pipelines/calls/errors.ts'
 import { files } from '../../../pipelines/media/files/files.ts'
-import { errorReply } from '../../../pipelines/replies/error.ts'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
 import { linkKey } from '../../../src/core/media/file-link.ts'
+import { Credentials } from '../../../src/credentials/credentials.ts'
 import { MAX_BODY_BYTES } from '../../../src/http/request-reader.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import { openMcp } from '../../../src/mcp/open.ts'

@@ -1,9 +1,9 @@
 /** What becomes of a request for images: the job, its price, what is held, and how long it is waited for. */
 import t from 'tap'
+import type { AuthenticatedCall } from '../../../pipelines/calls/authenticate.ts'
 import { imageOrder } from '../../../pipelines/media/images/images.ts'
 import type { ImageParams } from '../../../pipelines/media/images/request.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
-import type { AuthenticatedCall } from '../../../pipelines/stages/authenticate.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'

@@ -1,10 +1,10 @@
 /** Which model a request of media is for: who may call it, and what is answered where there is none. */
 import t from 'tap'
-import type { KnownKey } from '../../../pipelines/accounts/credentials.ts'
 import { selectMediaModel } from '../../../pipelines/media/select-media.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { loadConfigFile } from '../../../src/config/load.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
+import type { KnownKey } from '../../../src/credentials/credentials.ts'
 
 const loaded = loadConfigFile(DEMONSTRATION_FILE, { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
 if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))

@@ -1,11 +1,11 @@
 /** What tasks look like to polling clients. */
 import { lastValueFrom, throwError } from 'rxjs'
 import t from 'tap'
+import { addReplyHeaders } from '../../../pipelines/calls/rate-limit.ts'
 import { failureOf } from '../../../pipelines/media/failed-task.ts'
 import { printAvatar } from '../../../pipelines/media/videos/avatars.ts'
 import { printSubtitles, printSubtitleTask } from '../../../pipelines/media/videos/clips.ts'
 import { printSubmittedVideo, printVideo, VIDEO_LINK_MS } from '../../../pipelines/media/videos/task.ts'
-import { addReplyHeaders } from '../../../pipelines/stages/rate-limit.ts'
 import { avatarRecord } from '../../../schemas/media/avatars.ts'
 import { clipSubtitles, clipSubtitleTask } from '../../../schemas/media/clips.ts'
 import { videoSubmitted, videoTask } from '../../../schemas/media/videos.ts'

@@ -10,6 +10,7 @@ import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT, printCredits } from '../../../schemas/money.ts'
+import { MEDIA_DIALECTS } from '../../../simulator/dialects/media.ts'
 import { authorizers } from '../../../src/auth/authorizer.ts'
 import { MEDIA_PROTOCOLS, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
@@ -202,17 +203,20 @@ const storageAt = (url: string): typeof storage => ({
   },
 })
 
-t.test('each protocol of media that is polled is here, or has a dialect of the simulated provider', async (t) => {
-  const covered = new Set([
-    ...Object.entries(PROVIDERS).map(([name, { protocol = name }]) => protocol),
-    ...MEDIA_DIALECTS.map(({ name }) => name),
-  ])
-  const polled = MEDIA_PROTOCOLS.filter((protocol) => mediaAdapterOf(protocol)!.follow !== null)
-  t.same(
-    polled.filter((protocol) => !covered.has(protocol)),
-    [],
-  )
-})
+t.test(
+  'each protocol of media that is polled is here, or has a dialect of the simulated provider',
+  async (t) => {
+    const covered = new Set([
+      ...Object.entries(PROVIDERS).map(([name, { protocol = name }]) => protocol),
+      ...MEDIA_DIALECTS.map(({ name }) => name),
+    ])
+    const polled = MEDIA_PROTOCOLS.filter((protocol) => mediaAdapterOf(protocol)!.follow !== null)
+    t.same(
+      polled.filter((protocol) => !covered.has(protocol)),
+      [],
+    )
+  },
+)
 
 for (const [name, expected] of Object.entries(PROVIDERS)) {
   const protocol = expected.protocol ?? name

@@ -1,7 +1,7 @@
 /** Task lists page by cursor; operators list the tasks of all accounts, and end one with a full refund. */
 import t from 'tap'
+import type { Caller } from '../../../pipelines/calls/authenticate.ts'
 import { listTasks } from '../../../pipelines/media/task-records.ts'
-import type { Caller } from '../../../pipelines/stages/authenticate.ts'
 import { endTask, NotEndable } from '../../../pipelines/tasks/end/end-task.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { NewTask, Task } from '../../../src/postgres/tasks/types.ts'

@@ -1,9 +1,9 @@
 /** A voice is made from 5 seconds to 3 minutes. Known where the gateway has the file. */
 import t from 'tap'
 import { referenceProblem } from '../../../pipelines/tasks/submit/check-reference.ts'
+import { soundMp3 } from '../../../simulator/media/mp3.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
 import { taskStorage } from '../../../src/server/tasks/storage.ts'
-import { soundMp3 } from '../../../src/simulator/media/mp3.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 
 const links = fileLinks('http://files.test', Buffer.alloc(32, 5))

@@ -1,6 +1,6 @@
 // From an endpoint's order to the settled row, over real engines and HTTP.
 import t from 'tap'
-import { UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
+import { UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { startTasks, UNTOUCHED } from './support.ts'

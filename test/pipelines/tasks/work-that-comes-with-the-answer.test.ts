@@ -10,6 +10,7 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import { MEDIA_DIALECTS } from '../../../simulator/dialects/media.ts'
 import { MEDIA_PROTOCOLS, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
@@ -76,14 +77,17 @@ const calls: MediaCalls = {
 }
 const jobsOf = (prompt: string) => provider.jobs.filter((job) => job.prompt === prompt)
 
-t.test('each protocol of media that is not polled is here, or has a dialect of the simulated provider', async (t) => {
-  const covered = new Set([...Object.keys(WORKS), ...MEDIA_DIALECTS.map(({ name }) => name)])
-  const others = MEDIA_PROTOCOLS.filter((protocol) => mediaAdapterOf(protocol)!.follow === null)
-  t.same(
-    others.filter((protocol) => !covered.has(protocol)),
-    [],
-  )
-})
+t.test(
+  'each protocol of media that is not polled is here, or has a dialect of the simulated provider',
+  async (t) => {
+    const covered = new Set([...Object.keys(WORKS), ...MEDIA_DIALECTS.map(({ name }) => name)])
+    const others = MEDIA_PROTOCOLS.filter((protocol) => mediaAdapterOf(protocol)!.follow === null)
+    t.same(
+      others.filter((protocol) => !covered.has(protocol)),
+      [],
+    )
+  },
+)
 
 for (const [protocol, work] of Object.entries(WORKS))
   t.test(protocol, async (t) => {

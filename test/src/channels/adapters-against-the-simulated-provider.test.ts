@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { type MediaWork, taskResult } from '../../../schemas/media/job.ts'
+import { startSimulator } from '../../../simulator/server.ts'
 import type {
   MediaAdapter,
   MediaSubmit,
@@ -18,7 +19,6 @@ import {
   taskPresets,
 } from '../../../src/channels/media/task/catalogue.ts'
 import { task } from '../../../src/channels/media/task/task.ts'
-import { startSimulator } from '../../../src/simulator/server.ts'
 import { channelOf, followOf, jobOf, linked, producedIn, sent, stored, submitOf, urlOf } from './support.ts'
 
 const POLL_MS = 5

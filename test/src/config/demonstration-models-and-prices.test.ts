@@ -3,14 +3,14 @@ import t from 'tap'
 import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { printCredits } from '../../../schemas/money.ts'
+import { MEDIA_DIALECTS } from '../../../simulator/dialects/media.ts'
+import { splitModelName } from '../../../simulator/directives/grammar.ts'
 import { MEDIA_PROTOCOLS, worksOf } from '../../../src/channels/media/registry.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { loadConfigFile } from '../../../src/config/load.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import { createCatalog, type Model } from '../../../src/core/routing/catalog.ts'
-import { MEDIA_DIALECTS } from '../../../src/simulator/dialects/media.ts'
-import { splitModelName } from '../../../src/simulator/directives/grammar.ts'
 
 const loaded = loadConfigFile(DEMONSTRATION_FILE, { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
 if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
+import { MEDIA_DIALECTS } from '../../../simulator/dialects/media.ts'
 import { MEDIA_PROTOCOLS } from '../../../src/channels/media/registry.ts'
 import {
   DEMONSTRATION_FILE,
@@ -10,7 +11,6 @@ import {
 } from '../../../src/config/demonstration.ts'
 import { type LoadResult, loadConfigFile } from '../../../src/config/load.ts'
 import type { Environment } from '../../../src/config/source.ts'
-import { MEDIA_DIALECTS } from '../../../src/simulator/dialects/media.ts'
 
 const CONFIG = `
 models: [{ id: a, pricing: { unit: 1M_tokens, input: 1, output: 2 } }]

@@ -1,7 +1,7 @@
 /** A request whose body is still coming when the process drains is answered 503; one that is whole is carried out. */
 import { from, Subject, switchMap } from 'rxjs'
 import t from 'tap'
-import { errorReply } from '../../../pipelines/replies/error.ts'
+import { errorReply } from '../../../pipelines/calls/errors.ts'
 import type { GatewayRequest, Reply } from '../../../src/http/handler.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import { clientLimits, clientOn, HOST, head, statusOf, until, whole } from './support.ts'

@@ -3,9 +3,9 @@
  * connection goes on where the end of the body is certain.
  */
 import t, { type Test } from 'tap'
-import { answer } from '../../../pipelines/stages/answer.ts'
-import { authenticate } from '../../../pipelines/stages/authenticate.ts'
-import { pipeline } from '../../../pipelines/stages/pipeline.ts'
+import { answer } from '../../../pipelines/calls/answer.ts'
+import { authenticate } from '../../../pipelines/calls/authenticate.ts'
+import { pipeline } from '../../../pipelines/calls/pipeline.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import { apiKey, knownKey } from '../../support/known-key.ts'
 import { clientOn, head, isWhole, serve, statusOf, until, whole } from './support.ts'

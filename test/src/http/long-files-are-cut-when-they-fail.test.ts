@@ -1,6 +1,6 @@
 /** A long reply made piece by piece: whole, or visibly not; and made no further than its client takes it. */
 import t from 'tap'
-import { pacedReply } from '../../../pipelines/replies/paced.ts'
+import { pacedReply } from '../../../pipelines/calls/paced.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { head, RawClient, serve, until } from './support.ts'
 

@@ -1,7 +1,7 @@
 /** An agent key may call only POST /v1/chat/completions; everything else is rejected. */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
-import { errorReply } from '../../../pipelines/replies/error.ts'
+import { errorReply } from '../../../pipelines/calls/errors.ts'
 import type { ApiKey, KeyKind } from '../../../schemas/accounts/key.ts'
 import type { Endpoint } from '../../../schemas/endpoints/endpoint.ts'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'

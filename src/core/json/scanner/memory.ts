@@ -12,7 +12,7 @@ interface Constant {
   readonly value: number
 }
 
-/** The exports of `assembly/json-scanner.ts`. */
+/** The exports of `json-scanner.ts` in `assembly`. */
 interface Scanner {
   readonly memory: { readonly buffer: ArrayBuffer }
   readonly TAPE: Constant

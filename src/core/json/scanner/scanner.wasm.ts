@@ -1,4 +1,7 @@
-/** WebAssembly in base64, compiled from `assembly/json-scanner.ts` by `npm run assembly`. */
+/**
+ * WebAssembly in base64, compiled from the sources in `assembly` by `npm run assembly`. SHA-256 of both and the compiler:
+ * e051cfb3f41631a7b18b5954cf902c9ec56a227763e278a70b9c9ad046fa9b25
+ */
 export const JSON_SCANNER = [
   'AGFzbQEAAAABJQZgAn9/AX9gA39/fwF/YAR/f39/AX9gAX8Bf2AAAGAEf39/fwADCgkAAgMBBAABAAUFAwEAUgZODX8AQYCgAQt/',
   'AEGAgAQLfwFBAAt/AUEAC38AQYAIC38AQYCAAQt/AEGAgAQLfwBBgIDEAAt/AUEAC38BQQALfwBBCAt/AEEIC38AQSALB5QBDgVX',

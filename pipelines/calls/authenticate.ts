@@ -1,0 +1,111 @@
+/**
+ * Authenticates the caller: the key, its account, its wallet, its address. See docs/api-rules.md, "Finding the key" and
+ * "Limits of a key"; docs/errors.md, "Messages of 401".
+ */
+import { from, map } from 'rxjs'
+import type { RotatedSecret } from '../../schemas/accounts/key.ts'
+import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
+import type { AddressList } from '../../src/core/keys/address-list.ts'
+import { plainAddress } from '../../src/core/keys/address-prefix.ts'
+import { isWellFormedKey, requestKey } from '../../src/core/keys/presented.ts'
+import type { Credentials, KnownKey } from '../../src/credentials/credentials.ts'
+import type { RequestHead } from '../../src/http/handler.ts'
+import { type Call, RefusedCall, type Stage, stage } from './stage.ts'
+
+export interface AuthenticatedCall extends Call {
+  readonly known: KnownKey
+}
+
+/** The caller and its request. */
+export type Caller = Pick<AuthenticatedCall, 'request' | 'known'>
+
+export const isAuthenticated = (call: Call): call is AuthenticatedCall => 'known' in call
+
+const refuse = (message: string): Failure => new Failure('invalid_api_key', message)
+
+/** Throws unless the key opens anything at the instant `now`. */
+export function assertUsable(known: KnownKey, now: number): void {
+  const { key, account, secret } = known
+  if (key.revokedAt !== null || !key.enabled) throw refuse(AUTH_MESSAGES.revoked)
+  if (key.expiresAt !== null && key.expiresAt.getTime() <= now) throw refuse(AUTH_MESSAGES.expired)
+  if (secret !== null && secret.endsAt !== null && secret.endsAt.getTime() <= now)
+    throw refuse(AUTH_MESSAGES.replaced)
+  if (!account.enabled) throw refuse(AUTH_MESSAGES.inactive)
+}
+
+/** Returns the key of a request, or null. */
+export type FindKey = (head: RequestHead) => string | null
+const anywhere: FindKey = ({ header, query }) => requestKey(header, query)
+
+/** Throws unless the key may be used from the address that the call comes from. */
+function assertAddress(authenticated: AuthenticatedCall, allowed: AddressList): void {
+  const address = authenticated.request.address?.() ?? ''
+  if (allowed.has(address)) return
+  throw new RefusedCall(
+    authenticated,
+    new Failure(
+      'permission_denied',
+      `This API key may not be used from the address ${plainAddress(address)}: it is limited to other addresses.`,
+    ),
+  )
+}
+
+export interface AuthenticateDeps {
+  readonly credentials: Pick<Credentials, 'peek' | 'load'>
+  /** Called with the secret of each call whose key is being rotated. Must not throw. */
+  readonly onSecretUsed: (secret: RotatedSecret) => void
+}
+
+/** Differences of an endpoint from the defaults. */
+interface AuthenticateOptions {
+  readonly findKey?: FindKey
+  /** Default: agent keys are refused. A new endpoint is closed to them. */
+  readonly isOpenToAgents?: boolean
+}
+
+/**
+ * Adds the key, its account and its wallet to the call. `admit` checks the key before the body of the request is kept.
+ * @throws Failure `invalid_api_key`, `permission_denied`
+ */
+export function authenticate(
+  { credentials, onSecretUsed }: AuthenticateDeps,
+  { findKey = anywhere, isOpenToAgents = false }: AuthenticateOptions = {},
+): Stage<Call, AuthenticatedCall> {
+  const checked = (known: KnownKey | null, now: number): KnownKey => {
+    if (known === null) throw refuse(AUTH_MESSAGES.invalid)
+    assertUsable(known, now)
+    return known
+  }
+  const admitted = (call: Call, found: KnownKey | null): AuthenticatedCall => {
+    const authenticated = { ...call, known: checked(found, call.request.submittedAt) }
+    const { addresses, secret } = authenticated.known
+    if (addresses !== null) assertAddress(authenticated, addresses)
+    if (secret !== null) onSecretUsed(secret)
+    if (authenticated.known.key.kind !== 'agent' || isOpenToAgents) return authenticated
+    throw new RefusedCall(
+      authenticated,
+      new Failure('permission_denied', 'An agent key may call POST /v1/chat/completions and nothing else.'),
+    )
+  }
+  // A known key stays synchronous: a promise here would cost more than all other stages together.
+  const find = (head: RequestHead, mayLookUp = true): KnownKey | Promise<KnownKey | null> => {
+    const rawKey = findKey(head)
+    const known = rawKey === null ? undefined : credentials.peek(rawKey)
+    if (known !== undefined) return known
+    if (rawKey === null || !isWellFormedKey(rawKey)) throw refuse(AUTH_MESSAGES.missing)
+    if (!mayLookUp) throw refuse(AUTH_MESSAGES.invalid)
+    return credentials.load(rawKey)
+  }
+  const admit = (head: RequestHead, now: number, mayLookUp = true): Promise<void> | null => {
+    const found = find(head, mayLookUp)
+    if (found instanceof Promise) return found.then((loaded) => void checked(loaded, now))
+    checked(found, now)
+    return null
+  }
+  const authenticating = stage((call: Call) => {
+    const found = find(call.request)
+    if (!(found instanceof Promise)) return admitted(call, found)
+    return from(found).pipe(map((loaded) => admitted(call, loaded)))
+  })
+  return Object.assign(authenticating, { admit })
+}

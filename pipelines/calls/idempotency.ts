@@ -1,0 +1,159 @@
+/**
+ * The same submit intent is carried out once: its answer is kept and replayed. The claim is made in PostgreSQL, so it
+ * holds across gateway processes. See docs/api-rules.md, "Idempotency".
+ */
+import { concatMap, from, type MonoTypeOperatorFunction, map, Observable, of } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import { withoutKey } from '../../src/core/keys/presented.ts'
+import { FREE_BYTES, HeldAnswer } from '../../src/core/limits/answer-memory.ts'
+import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
+import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
+import { workOnBody } from '../../src/protocols/body-work.ts'
+import type { AuthenticatedCall } from './authenticate.ts'
+import { Claim, type IdempotencyDeps } from './claim.ts'
+import { pacedReply, piecesOf } from './paced.ts'
+import { AnsweredCall, type Stage, stage } from './stage.ts'
+
+const KEY = /^[\x21-\x7e]{1,200}$/
+
+/** Returns the Idempotency-Key; null without the header. @throws Failure `invalid_idempotency_key` */
+export function readIdempotencyKey({
+  header,
+  hasHeader,
+}: Pick<GatewayRequest, 'header' | 'hasHeader'>): string | null {
+  if (!hasHeader('idempotency-key')) return null
+  const key = header('idempotency-key')
+  if (KEY.test(key)) return key
+  throw new Failure(
+    'invalid_idempotency_key',
+    'There must be one Idempotency-Key header, of 1 to 200 printable ASCII characters without spaces.',
+  )
+}
+
+/**
+ * Claims the Idempotency-Key of the call, where it has one, or replies with the answer stored under the key.
+ * @throws Failure `invalid_idempotency_key`, `idempotency_key_reuse`, `idempotency_in_flight`,
+ *   `idempotency_response_not_cached`, `service_unavailable`
+ */
+export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): Stage<C, C> =>
+  stage((call: C) => {
+    const { request, known, isReplayable = true } = call
+    const key = readIdempotencyKey(request)
+    if (key === null) return call
+    const { method, query, requestId } = request
+    const { path, body } = call.intent ?? request
+    const accountId = known.account.id
+    const claim = (requestHash: Buffer) => {
+      const record: IdempotencyClaim = { accountId, key, requestId, requestHash }
+      return claimed(deps, record).pipe(
+        map((stored) => {
+          if (stored !== null) {
+            const held = new HeldAnswer(deps.answerMemory, accountId)
+            call.ends.add(() => held.release())
+            if (!held.grow(stored.body.length)) throw answersFull()
+            return new AnsweredCall(call, storedReply(stored))
+          }
+          const claim = new Claim(deps, record, isReplayable)
+          call.ends.add(() => void claim.free())
+          return { ...call, claim, requestHash }
+        }),
+      )
+    }
+    // Any key of the account may repeat the request, in its header or its query.
+    const input = { method, path, query: withoutKey(query) }
+    const hash = call.requestHash ?? workOnBody(deps, accountId, 'hash', input, body)
+    return hash instanceof Promise ? from(hash).pipe(concatMap(claim)) : claim(hash)
+  })
+
+type WholeReply = Extract<Reply, { type: 'full' }>
+
+const answersFull = (): Failure =>
+  new Failure(
+    'service_unavailable',
+    'The service sends many long stored answers now. Try again in a moment.',
+    {
+      headers: [['retry-after', '1']],
+    },
+  )
+
+/** A long answer goes no faster than its client reads, so that its memory counts until then. */
+const storedReply = (stored: WholeReply): Observable<Reply> =>
+  stored.body.length <= FREE_BYTES
+    ? of(stored)
+    : pacedReply(async () => {
+        const body = stored.body as Buffer
+        return { ...stored, length: body.length, pieces: piecesOf(body) }
+      })
+
+/** Emits the stored answer; null for a key that is claimed. A claim for a client that has left is freed. */
+function claimed(
+  { records, onRecordLost }: IdempotencyDeps,
+  record: IdempotencyClaim,
+): Observable<WholeReply | null> {
+  return new Observable((subscriber) => {
+    const decide = (outcome: ClaimOutcome) => {
+      if (!subscriber.closed) {
+        subscriber.next(storedAnswer(record, outcome))
+        subscriber.complete()
+      } else if (outcome.outcome === 'claimed') records.freeIdempotencyKey(record).catch(onRecordLost)
+    }
+    records
+      .claimIdempotencyKey(record)
+      .then(decide, unavailable)
+      .catch((error) => subscriber.error(error))
+  })
+}
+
+/** Refuses the call: without the record it is unknown whether the call was executed before. */
+function unavailable(error: Error): never {
+  throw new Failure(
+    'service_unavailable',
+    'The service cannot take calls with an Idempotency-Key at the moment. Try again in a minute.',
+    { internal: `idempotency records: ${error.message}` },
+  )
+}
+
+/** Returns null where the key is claimed. @throws Failure where neither the key can be had nor an answer be replayed */
+function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): WholeReply | null {
+  if (outcome.outcome === 'claimed') return null
+  if (!outcome.requestHash.equals(claim.requestHash))
+    throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')
+  switch (outcome.outcome) {
+    case 'running':
+      throw new Failure('idempotency_in_flight', 'The call with this Idempotency-Key is still running.')
+    case 'too_large':
+      throw new Failure(
+        'idempotency_response_not_cached',
+        'The answer to the call with this Idempotency-Key was too large to keep. A fresh key makes a new call, which is billed.',
+      )
+    case 'stored': {
+      const { status, body, requestId } = outcome
+      const headers: HeaderList = [...outcome.headers, ['idempotency-replayed', 'true']]
+      return { type: 'full', status, headers, body, requestId }
+    }
+  }
+}
+
+/**
+ * Gathers the answer while it passes, and stores a whole one under the claim; an error frees the key, unless the answer
+ * is charged by then. The client gets the end after that: then it can have the answer again, or try again.
+ */
+export const storeAnswer =
+  (claim: Claim, originalRequestId?: string): MonoTypeOperatorFunction<Reply> =>
+  (replies) =>
+    new Observable((subscriber) => {
+      let inOnePiece: Reply | null = null
+      return replies.subscribe({
+        next(reply) {
+          const gathered = claim.gather(reply)
+          if (reply.type === 'full') inOnePiece = reply
+          else subscriber.next(gathered)
+        },
+        error: (error) => void claim.free().then(() => subscriber.error(error)),
+        async complete() {
+          await claim.store(originalRequestId)
+          if (inOnePiece !== null) subscriber.next(inOnePiece)
+          subscriber.complete()
+        },
+      })
+    })

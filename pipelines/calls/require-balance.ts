@@ -1,0 +1,110 @@
+/**
+ * Refuses an empty wallet before anything is read, and a hold that a wallet does not cover. See docs/api-rules.md,
+ * "Accounts and wallets".
+ */
+import { from } from 'rxjs'
+import type { ConfigFile } from '../../schemas/config/file.ts'
+import { Failure } from '../../schemas/failure.ts'
+import { type Credits, printCredits } from '../../schemas/money.ts'
+import type { KnownKey } from '../../src/credentials/credentials.ts'
+import type { IdempotencyRecords } from '../../src/postgres/requests/repository.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
+import type { AuthenticatedCall, Caller } from './authenticate.ts'
+import { assertLimitsLeave, assertLimitsLeft, isLimited } from './spend-limits.ts'
+import { type Stage, stage } from './stage.ts'
+
+type Refused = Pick<KnownKey, 'key' | 'view'>
+
+/**
+ * Returns the refusal of a call. It names what `GET /v1/key/balance` shows, which agent keys do not open.
+ * @param amount what the call may cost; null: nothing is left for any call
+ * @param why the part that most of the amount is for, as `explainEstimate` has it
+ */
+export function insufficientBalance({ key, view }: Refused, amount: Credits | null, why = ''): Failure {
+  const refusal = 'The account balance is insufficient for this call'
+  if (key.kind === 'agent') return new Failure('quota_exceeded', `${refusal}. Please top up and try again.`)
+  const balance = `${printCredits(view.balance)} credits`
+  if (amount === null)
+    return new Failure('quota_exceeded', `${refusal}: it is ${balance}. Please top up and try again.`)
+  const reserved = amount > view.balance ? '' : ', part of which calls under way reserve'
+  return new Failure(
+    'quota_exceeded',
+    `${refusal}: it may cost up to ${printCredits(amount)} credits${why}, and the balance is ${balance}${reserved}. ` +
+      'Please top up and try again, or ask for less.',
+  )
+}
+
+/** @throws Failure `quota_exceeded` */
+export function assertBalance({ known, request }: Caller): void {
+  if (known.view.balance <= 0n) throw insufficientBalance(known, null)
+  if (isLimited(known)) assertLimitsLeft(known, request.submittedAt)
+}
+
+/**
+ * Compares a hold with what is free: the estimates of calls in flight are not.
+ * @param explain see `insufficientBalance`
+ * @throws Failure `quota_exceeded`
+ */
+export function assertFunds(
+  { known, request }: Caller,
+  hold: Credits,
+  { wallet }: ConfigFile,
+  explain?: () => string,
+): void {
+  const { view } = known
+  const reserved = wallet.reserve_in_flight ? view.inFlight : 0n
+  if (hold > view.balance - reserved) throw insufficientBalance(known, hold, explain?.())
+  assertLimitsLeave(known, hold, request.submittedAt)
+}
+
+export interface IntentDeps {
+  readonly database: Pick<Tasks, 'hasIntent'> & Pick<IdempotencyRecords, 'isIntentAnswered'>
+}
+
+/**
+ * Returns the call where `assert` throws nothing, or where the Idempotency-Key of the call has an answer or a task already:
+ * the charge or the hold of that may be what leaves too little.
+ */
+export function covered<C extends Caller>(
+  { database }: IntentDeps,
+  call: C,
+  assert: (call: C) => void,
+): C | Promise<C> {
+  try {
+    assert(call)
+    return call
+  } catch (refusal) {
+    const { request, known } = call
+    if (!request.hasHeader('idempotency-key')) throw refusal
+    const key = request.header('idempotency-key')
+    const { id } = known.account
+    const found = Promise.all([
+      database.isIntentAnswered(id, key),
+      database.hasIntent(id, key, request.submittedAt),
+    ])
+    // While PostgreSQL is away the call is refused.
+    return found.then(
+      (repeated) => {
+        if (!repeated.includes(true)) throw refusal
+        return call
+      },
+      () => {
+        throw refusal
+      },
+    )
+  }
+}
+
+/** Refuses a call that `assert` refuses, unless it repeats one that has an answer or a task. */
+export const requireCovered = <C extends AuthenticatedCall>(
+  deps: IntentDeps,
+  assert: (call: C) => void,
+): Stage<C, C> =>
+  stage((call: C) => {
+    const checked = covered(deps, call, assert)
+    return checked instanceof Promise ? from(checked) : checked
+  })
+
+/** Refuses a call whose wallet, spend cap or budget is empty. @throws Failure `quota_exceeded` */
+export const requireBalance = <C extends AuthenticatedCall>(deps: IntentDeps): Stage<C, C> =>
+  requireCovered(deps, (call: C) => assertBalance(call))

@@ -1,0 +1,173 @@
+/**
+ * Sends a call that goes on with an earlier response or a conversation to the channel that keeps it, and counts the tokens
+ * of an earlier response in the estimate; keeps to channels that can answer in the background where the call asks for that. Any other
+ * call passes at once. See docs/api-rules.md, "Responses".
+ */
+import { map } from 'rxjs'
+import { Failure } from '../../../schemas/failure.ts'
+import { bytesOfTokens } from '../../../src/core/pricing/text-tokens.ts'
+import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
+import type { Route } from '../../../src/core/routing/catalog.ts'
+import type { StoredConversation } from '../../../src/postgres/requests/stored-conversations.ts'
+import type { StoredResponse } from '../../../src/postgres/requests/stored-responses.ts'
+import type { CallState } from '../../../src/protocols/dialect.ts'
+import { fromAbortable } from '../../calls/from-abortable.ts'
+import { type Stage, stage } from '../../calls/stage.ts'
+import type { PricedCall } from '../select-model.ts'
+
+export interface StateDeps {
+  /** Returns null for a response that the account does not have. */
+  readonly findStoredResponse: (accountId: string, id: string) => Promise<StoredResponse | null>
+  /** Returns null for a conversation that the account does not have. */
+  readonly findStoredConversation: (accountId: string, id: string) => Promise<StoredConversation | null>
+}
+
+const noSuchResponse = (id: string): Failure =>
+  new Failure('not_found', `There is no response '${id}', or it has expired.`)
+
+export const noSuchConversation = (id: string): Failure =>
+  new Failure('not_found', `There is no conversation '${id}'.`)
+
+/** No id has it, and PostgreSQL's texts cannot contain it. */
+const NUL = '\0'
+
+/** Waits for what the database finds. @throws Failure `service_unavailable` where it does not answer */
+export const found = <Found>(finding: Promise<Found>): Promise<Found> =>
+  finding.catch((error: Error) => {
+    throw new Failure(
+      'service_unavailable',
+      'What is stored cannot be found at the moment. Try again shortly.',
+      { internal: error.message },
+    )
+  })
+
+/** Finds a response of the account. @throws Failure `not_found`, `service_unavailable` */
+export async function storedResponse(
+  { findStoredResponse }: Pick<StateDeps, 'findStoredResponse'>,
+  accountId: string,
+  id: string,
+): Promise<StoredResponse> {
+  const response = id.includes(NUL) ? null : await found(findStoredResponse(accountId, id))
+  if (response === null) throw noSuchResponse(id)
+  return response
+}
+
+/** Finds a conversation of the account. @throws Failure `not_found`, `service_unavailable` */
+export async function storedConversation(
+  { findStoredConversation }: Pick<StateDeps, 'findStoredConversation'>,
+  accountId: string,
+  id: string,
+): Promise<StoredConversation> {
+  const conversation = id.includes(NUL) ? null : await found(findStoredConversation(accountId, id))
+  if (conversation === null) throw noSuchConversation(id)
+  return conversation
+}
+
+const refused = (field: string, why: string): Failure => new Failure('invalid_request', `${field}: ${why}`)
+
+/** A demand of a call on its channel, by the field of the request that makes it. */
+interface Need {
+  readonly field: 'previous_response_id' | 'conversation' | 'background'
+  readonly isMet: (route: Route) => boolean
+  /** Why a model without such a channel cannot serve the call. */
+  readonly why: string
+}
+
+const keepsResponses = ({ channel }: Route): boolean => channel.keeps_responses_days > 0
+
+const PREVIOUS: Need = {
+  field: 'previous_response_id',
+  isMet: keepsResponses,
+  why: 'keeps responses; send the full history in input.',
+}
+const CONVERSATION: Need = {
+  field: 'conversation',
+  isMet: ({ channel }) => channel.keeps_conversations,
+  why: 'keeps conversations; send the full history in input.',
+}
+const BACKGROUND: Need = {
+  field: 'background',
+  isMet: (route) => keepsResponses(route) && route.channel.protocol === 'responses',
+  why: 'keeps responses, without which none is made in the background; leave it out.',
+}
+
+/** Keeps the routes that the call may take. @throws Failure `invalid_request` where none is left */
+function narrowed<C extends PricedCall>(call: C, { field, isMet, why }: Need): C {
+  const { model, requested } = call
+  // Another model's channels do not have what is kept, and its calls have another price.
+  const routes = model === requested ? call.routes.filter(isMet) : []
+  if (routes.length === 0) throw refused(field, `no channel of the model '${requested.id}' ${why}`)
+  return { ...call, routes, fallbacks: [] }
+}
+
+/** Returns the call with the tokens that it reads of what is kept: of unknown ones, all that the model can read. */
+export function withKept<C extends PricedCall>(call: C, tokens: number | null): C {
+  const window = call.model.entry.context_window ?? MAX_CONTEXT_TOKENS
+  const keptTokens = Math.min(tokens ?? window, window)
+  const { conversationBytes, promptBytes } = call.call
+  const kept = bytesOfTokens(keptTokens)
+  const counted = { conversationBytes: conversationBytes + kept, promptBytes: promptBytes + kept, keptTokens }
+  return { ...call, call: { ...call.call, ...counted } }
+}
+
+/** Returns the call with the route to the channel that keeps its past. @throws Failure `invalid_request` */
+function continued<C extends PricedCall>(call: C, { field }: Need, { channelId }: StoredConversation): C {
+  const routes = call.routes.filter(({ channel }) => channel.id === channelId)
+  if (routes.length === 0)
+    throw refused(
+      field,
+      `the channel that keeps it does not serve the model '${call.requested.id}' now. Use a model of that channel, or send the full history in input.`,
+    )
+  return { ...call, routes }
+}
+
+/** Checks what cannot go together. @throws Failure `invalid_request` */
+function checkTogether(
+  { previous, conversation, isBackground, isStored, callbackUrl }: CallState,
+  stream: boolean,
+): void {
+  if (previous !== null && conversation !== null)
+    throw refused('conversation', 'it cannot be combined with previous_response_id; leave one of them out.')
+  if (isBackground && stream)
+    throw refused(
+      'background',
+      'an answer in the background is not streamed; leave stream out, and ask GET /v1/responses/{id} how far it is.',
+    )
+  if (isBackground && !isStored)
+    throw refused(
+      'background',
+      'the answer has to be kept until it is fetched; leave store out, or background.',
+    )
+  if (!isBackground && callbackUrl !== undefined)
+    throw refused(
+      'callback_url',
+      'it tells the end of an answer in the background alone; set background, or leave it out.',
+    )
+}
+
+/** @throws Failure `invalid_request`, `not_found`, `service_unavailable` */
+export const followState = <C extends PricedCall>(deps: StateDeps): Stage<C, C> =>
+  stage((call: C) => {
+    const { state } = call.call
+    if (state === undefined) return call
+    checkTogether(state, call.call.stream)
+    const { previous, conversation, isBackground } = state
+    const accountId = call.known.account.id
+    const able = isBackground ? narrowed(call, BACKGROUND) : call
+    if (previous !== null) {
+      const keeping = narrowed(able, PREVIOUS)
+      return fromAbortable(() => storedResponse(deps, accountId, previous)).pipe(
+        map((response) => {
+          const { upstreamId, tokens } = response
+          const next = withKept(continued(keeping, PREVIOUS, response), tokens)
+          if (upstreamId === previous) return next
+          return { ...next, call: { ...next.call, state: { ...state, upstreamPrevious: upstreamId } } }
+        }),
+      )
+    }
+    if (conversation === null) return able
+    const keeping = narrowed(able, CONVERSATION)
+    return fromAbortable(() => storedConversation(deps, accountId, conversation)).pipe(
+      map((kept) => continued(keeping, CONVERSATION, kept)),
+    )
+  })

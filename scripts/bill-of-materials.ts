@@ -1,0 +1,70 @@
+/**
+ * Prints the bill of materials of a release as CycloneDX: what `npm sbom` lists of the lock file, without the packages
+ * that are for development alone. With `--without-optional` also without the embedded engines, as in the image.
+ *
+ * `npm sbom --omit=dev` (11.19) is of no use: it also leaves out packages that both sides need.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+interface LockedPackage {
+  readonly name?: string
+  readonly version: string
+  readonly dev?: boolean
+  readonly optional?: boolean
+  readonly devOptional?: boolean
+  /** A package of this repository. */
+  readonly link?: boolean
+}
+
+interface Bill {
+  readonly components: readonly { readonly 'bom-ref': string }[]
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
+}
+
+/** For development alone as packages, and in each release as a file that is built of them. */
+const COPIED = ['@scalar/api-reference']
+const NPM_SBOM = ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only']
+const FOLDER = 'node_modules/'
+const MAX_BYTES = 64 * 1024 * 1024
+const root = new URL('../', import.meta.url)
+const withoutOptional = process.argv.includes('--without-optional')
+
+const isLeftOut = ({ dev, optional, devOptional, link }: LockedPackage): boolean =>
+  dev === true || link === true || (withoutOptional && (optional === true || devOptional === true))
+
+/** `node_modules/a/node_modules/@b/c` holds `@b/c`, unless its entry names another package. */
+const refOf = ([path, { name, version }]: [string, LockedPackage]): string =>
+  `${name ?? path.slice(path.lastIndexOf(FOLDER) + FOLDER.length)}@${version}`
+
+const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
+  readFileSync(new URL('package-lock.json', root), 'utf8'),
+)
+const { '': self, ...packages } = lock.packages
+const kept = new Set(
+  Object.entries(packages)
+    .filter(([path]) => path.startsWith(FOLDER))
+    .filter(([path, entry]) => COPIED.includes(path.slice(FOLDER.length)) || !isLeftOut(entry))
+    .map(refOf),
+)
+const rootRef = `${self?.name}@${self?.version}`
+const bill: Bill = JSON.parse(
+  execFileSync('npm', NPM_SBOM, {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: MAX_BYTES,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  }),
+)
+const isKept = (ref: string): boolean => ref === rootRef || kept.has(ref)
+const release = {
+  ...bill,
+  components: bill.components.filter((component) => isKept(component['bom-ref'])),
+  dependencies: bill.dependencies
+    .filter(({ ref }) => isKept(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter(isKept) })),
+}
+const listed = new Set(release.components.map((component) => component['bom-ref']))
+const missing = [...kept].filter((ref) => !listed.has(ref))
+if (missing.length > 0) throw new Error(`npm sbom does not list ${missing.join(', ')}`)
+process.stdout.write(`${JSON.stringify(release, null, 2)}\n`)

@@ -1,0 +1,3 @@
+import { runTestFiles } from '../support/shared-process.ts'
+
+await runTestFiles(import.meta.url)
