@@ -1,15 +1,15 @@
 /** A provider is a folder and one line of the registry; no other code knows its name. See docs/extending.md. */
-import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { MEDIA_CHANNELS } from '../../../../src/channels/media/registry.ts'
 import { PROVIDERS } from '../../../../src/channels/providers/presets.ts'
-import { readText, sourceFiles } from '../../../support/source-files.ts'
+import { filesUnder, readText, sourceFiles } from '../../../support/source-files.ts'
 
 const FOLDER = 'src/channels/providers'
 
 t.test('each folder is a provider of its name, with one line of the registry', async (t) => {
-  const folders = readdirSync(FOLDER, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  t.same(folders.map(({ name }) => name).sort(), Object.keys(PROVIDERS).sort())
+  const inside = filesUnder(FOLDER).map((path) => path.slice(FOLDER.length + 1).split('/'))
+  const folders = new Set(inside.flatMap(([folder = '', ...rest]) => (rest.length > 0 ? folder : [])))
+  t.same([...folders].sort(), Object.keys(PROVIDERS).sort())
   const lines = readText(`${FOLDER}/registry.ts`).trimEnd().split('\n').slice(1)
   t.same(
     lines,
