@@ -139,7 +139,7 @@ class Performance {
       for (let count = 0; count < MAX_FRAMES_PER_TURN; count += 1) {
         const frame: Frame | undefined = held ?? (frames.next().value as Frame | undefined)
         if (frame === undefined) {
-          this.#finish(writer)
+          this.#at(directives.linger ?? 0, () => this.#finish(writer))
           return false
         }
         const dueMs = beganAtMs + this.#emittedTokens * msPerToken

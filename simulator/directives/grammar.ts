@@ -38,6 +38,7 @@ const OUTCOMES = [
 const GRAMMAR = {
   ttft: wholeNumber(0, MAX_WAIT_MS),
   tps: wholeNumber(0, MAX_TOKENS_PER_SECOND),
+  linger: wholeNumber(0, MAX_WAIT_MS),
   burst: flag,
   tokens: wholeNumber(0, MAX_TOKENS),
   text: (value: string) => value,

@@ -12,19 +12,32 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { pythonSdks, runPython } from '../../support/python-sdks.ts'
-import { scriptedChannel, serveScriptedStreams, TEXT } from '../../support/scripted-streams.ts'
 import {
   CHAT_PROTOCOLS,
   type ChatProtocol,
   configOf,
   PLAIN,
   postUntilBroken,
+  simulated,
   WAYS,
 } from '../protocols/support.ts'
 import { rowOf, traceOf } from '../support.ts'
 
-const HOW = ['cut', 'resets', 'stops', 'hangs']
+/** 60 words: a stream of any protocol is longer than the bytes after which a fault strikes. */
+const TEXT = Array.from({ length: 60 }, (_, at) => `word${at}`).join(' ')
+const MIDDLE_OF_STREAM_BYTES = 4_000
+const MIDDLE_OF_ANSWER_BYTES = 40
+const HOW = ['cut', 'reset', 'truncate', 'hang']
 const modelsOf = (protocol: ChatProtocol) => HOW.map((how) => `${protocol}.${how}`)
+const brokenChannel = (protocol: ChatProtocol) => {
+  const say = (fault: string) => `sim@text=${encodeURIComponent(TEXT)},fault=${fault}`
+  const streams = HOW.map((how) => [`${protocol}.${how}`, say(`${how}:${MIDDLE_OF_STREAM_BYTES}`)])
+  const models = {
+    ...Object.fromEntries(streams),
+    [`${protocol}.half`]: say(`cut:${MIDDLE_OF_ANSWER_BYTES}`),
+  }
+  return simulated(protocol, models, { timeout_seconds: TIMEOUT_SECONDS })
+}
 const messages = [{ role: 'user' as const, content: 'hi' }]
 /** What the call has: its upstream hangs for longer. */
 const TIMEOUT_SECONDS = 1
@@ -85,11 +98,8 @@ function readersOf(baseUrl: string, apiKey: string): Readonly<Record<ChatProtoco
 }
 
 t.test('a stream that is broken off', async (t) => {
-  const url = await serveScriptedStreams(t)
-  const models = CHAT_PROTOCOLS.flatMap(modelsOf)
-  const channels = CHAT_PROTOCOLS.map((protocol) =>
-    scriptedChannel(url, protocol, modelsOf(protocol), { timeout_seconds: TIMEOUT_SECONDS }),
-  )
+  const channels = CHAT_PROTOCOLS.map(brokenChannel)
+  const models = channels.flatMap((channel) => Object.keys(channel.models))
   const service = await borrowService(t, configOf(Object.fromEntries(models.map((id) => [id, {}])), channels))
   const { key } = await service.newKey('10000000')
   const readers = readersOf(service.baseUrl, key)
@@ -125,7 +135,7 @@ t.test('a stream that is broken off', async (t) => {
 
   await t.test('an answer in one piece that is cut half-way is an error with a status', async (t) => {
     for (const [client, upstream] of WAYS) {
-      const { path, body } = PLAIN[client](`${upstream}.cut`, false)
+      const { path, body } = PLAIN[client](`${upstream}.half`, false)
       const response = await postUntilBroken(service, key, path, body)
       t.equal(response.status, 502, `${client} to ${upstream}`)
       t.match(await rowOf(service, key, traceOf(response)), { status: 'error', cost: '0' })

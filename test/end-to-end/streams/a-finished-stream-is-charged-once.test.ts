@@ -8,22 +8,36 @@ import t, { type Test } from 'tap'
 import { eventually } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { pythonSdks, runPython } from '../../support/python-sdks.ts'
-import {
-  LAST_EVENT,
-  scriptedChannel,
-  serveScriptedStreams,
-  TEXT,
-  USAGE,
-} from '../../support/scripted-streams.ts'
-import { CHAT_PROTOCOLS, type ChatProtocol, configOf, PLAIN, WAYS } from '../protocols/support.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol, configOf, PLAIN, simulated, WAYS } from '../protocols/support.ts'
 import { balanceOf, rowOf } from '../support.ts'
 
 const LATE_MS = [0, 5, 40, 400]
 const CREDIT = 1_000_000
+const TEXT = 'The quick brown fox jumps over the lazy dog'
+const USAGE = { input: 20, output: 9 } as const
 /** Of one call: 1 a prompt token, 2 an output token. */
 const COST = USAGE.input + 2 * USAGE.output
 
-const modelsOf = (protocol: ChatProtocol) => LATE_MS.map((ms) => `${protocol}.late.${ms}`)
+/** What only a complete stream of the protocol holds. */
+const LAST_EVENT: Readonly<Record<ChatProtocol, string>> = {
+  'chat-completions': 'data: [DONE]\n\n',
+  messages: '"message_stop"}\n\n',
+  responses: '"response.completed"',
+  'generate-content': '"finishReason"',
+}
+
+const nameModel = (protocol: ChatProtocol, ms: number) => `${protocol}.late.${ms}`
+const modelsOf = (protocol: ChatProtocol) => LATE_MS.map((ms) => nameModel(protocol, ms))
+const lateChannel = (protocol: ChatProtocol) =>
+  simulated(
+    protocol,
+    Object.fromEntries(
+      LATE_MS.map((ms) => [
+        nameModel(protocol, ms),
+        `sim@text=${encodeURIComponent(TEXT)},prompt_tokens=${USAGE.input},linger=${ms}`,
+      ]),
+    ),
+  )
 
 interface Read {
   readonly text: string
@@ -54,9 +68,8 @@ const readUntilLast = (baseUrl: string, head: readonly string[], body: string, l
   })
 
 t.test('a stream whose client and upstream close after its last event', async (t) => {
-  const url = await serveScriptedStreams(t)
   const models = CHAT_PROTOCOLS.flatMap(modelsOf)
-  const channels = CHAT_PROTOCOLS.map((protocol) => scriptedChannel(url, protocol, modelsOf(protocol)))
+  const channels = CHAT_PROTOCOLS.map(lateChannel)
   const service = await borrowService(t, configOf(Object.fromEntries(models.map((id) => [id, {}])), channels))
 
   /** Every call has been made twice under one key. */
