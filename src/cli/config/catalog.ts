@@ -1,17 +1,27 @@
-/** `tollgate catalogue diff`: prices of the configuration beside those of a public list. Applies nothing. */
-import { Option } from 'commander'
-import { ONE_RATE, printRate, type Rate } from '../../../schemas/money.ts'
+/** `tollgate catalog diff`: prices of the configuration beside those of a public list. Applies nothing. */
+import { InvalidArgumentError, Option } from 'commander'
+import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'
 import { findProvider } from '../../channels/providers/presets.ts'
 import { catalogueDifference, type PriceChange } from '../../core/pricing/catalogue-difference.ts'
 import { readPriceList } from '../../core/pricing/price-list.ts'
 import type { Command, Context } from '../context.ts'
-import { creditsPerUsd } from '../option-values.ts'
 import { type JsonObject, printable } from '../output.ts'
 import { ConfigProblems } from './config.ts'
 
 interface Options {
   readonly perUsd: Rate
   readonly cost?: boolean
+}
+
+/** Reads how many credits a US dollar of a list is worth. */
+function creditsPerUsd(text: string): Rate {
+  try {
+    const rate = parseRate(text)
+    if (rate > 0n) return rate
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError('It is a number above 0, such as 1 or 7.2.')
 }
 
 const quoted = (text: string): string => JSON.stringify(text)
@@ -35,9 +45,9 @@ function yamlOf(changes: readonly PriceChange[], isCost: boolean): string {
   return `${isCost ? 'channels' : 'models'}:\n${parts.join('')}`
 }
 
-export function addCatalogueCommands(program: Command, { wiring }: Context): void {
-  const catalogue = program.command('catalogue').description('models and prices of the configuration')
-  catalogue
+export function addCatalogCommands(program: Command, { wiring }: Context): void {
+  program
+    .group('catalog')
     .command('diff')
     .description(
       'compare with a public price list in the format of LiteLLM or models.dev, and print the changes that it proposes as YAML; nothing is applied',
@@ -49,7 +59,7 @@ export function addCatalogueCommands(program: Command, { wiring }: Context): voi
         .default(ONE_RATE, '1'),
     )
     .option('--cost', 'compare what channels cost you, in place of the prices of models')
-    .example('catalogue diff prices.json --per-usd 7.2')
+    .example('catalog diff prices.json --per-usd 7.2')
     .answers(async (source: string, { perUsd, cost }: Options) => {
       const ofCosts = cost === true
       const { config, problems } = wiring.loadConfig()

@@ -1,8 +1,8 @@
 /** Asks before a command changes a balance by a large amount. */
 import { createInterface } from 'node:readline/promises'
-import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { operatorConfig } from '../config/config.ts'
-import type { Wiring } from '../wiring.ts'
+import { type Credits, printCredits } from '../../schemas/money.ts'
+import { operatorConfig } from './config/config.ts'
+import type { Wiring } from './wiring.ts'
 
 const YES_PATTERN = /^\s*y(es)?\s*$/i
 

@@ -1,16 +1,16 @@
 /** Output of `tollgate kb import`. */
 import { join } from 'node:path'
-import { REPORTED_ENTRIES, reportOf } from '../../../pipelines/management/knowledge/report.ts'
-import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
-import { newId } from '../../core/keys/ids.ts'
-import type { FileProblem } from '../../markdown/problem.ts'
-import type { Accounts } from '../../postgres/accounts/repository.ts'
-import { Refusal } from '../../postgres/billing/refusal.ts'
-import type { Wiki } from '../../postgres/knowledge/repository.ts'
-import type { LinkReport } from '../../postgres/knowledge/types.ts'
-import type { FolderOutcome, FolderToImport, ImportProgress } from '../../server/knowledge/import-folder.ts'
-import type { Answer, Command, Context } from '../context.ts'
-import { counted, printable } from '../output.ts'
+import { REPORTED_ENTRIES, reportOf } from '../../pipelines/management/knowledge/report.ts'
+import { DEFAULT_KB_ID } from '../../schemas/knowledge/wiki.ts'
+import { newId } from '../core/keys/ids.ts'
+import type { FileProblem } from '../markdown/problem.ts'
+import type { Accounts } from '../postgres/accounts/repository.ts'
+import { Refusal } from '../postgres/billing/refusal.ts'
+import type { Wiki } from '../postgres/knowledge/repository.ts'
+import type { LinkReport } from '../postgres/knowledge/types.ts'
+import type { FolderOutcome, FolderToImport, ImportProgress } from '../server/knowledge/import-folder.ts'
+import type { Answer, Command, Context } from './context.ts'
+import { counted, printable } from './output.ts'
 
 const TERMINAL_INTERVAL_MS = 200
 const FILE_INTERVAL_MS = 10_000
@@ -29,8 +29,10 @@ interface ImportOptions {
   prune?: boolean
 }
 
-export function addImport(kb: Command, context: Context): void {
-  kb.command('import')
+export function addImport(program: Command, context: Context): void {
+  program
+    .group('kb')
+    .command('import')
     .description('a folder of Markdown files into a knowledge base')
     .argument('<dir>', 'folder, with its folders')
     .requiredOption('--account <id>', 'whose base')
@@ -43,8 +45,8 @@ export function addImport(kb: Command, context: Context): void {
 
 async function runImport(context: Context, folder: string, options: ImportOptions): Promise<Answer> {
   const [{ importFolder }, { FileProblemError }] = await Promise.all([
-    import('../../server/knowledge/import-folder.ts'),
-    import('../../markdown/problem.ts'),
+    import('../server/knowledge/import-folder.ts'),
+    import('../markdown/problem.ts'),
   ])
   const progress = progressTo(context.output.error)
   const prune = options.prune === true
