@@ -3,9 +3,15 @@ import type { ChannelEntry, ENDPOINT_TYPES } from '../../schemas/config/catalog.
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media/job.ts'
 import { MEDIA_PROTOCOLS, worksOf } from '../../src/channels/media/registry.ts'
-import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
+import {
+  type Catalog,
+  type Model,
+  mayCall,
+  notAllowed,
+  type Route,
+  selectCallable,
+} from '../../src/core/routing/catalog.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
-import { notAllowed, selectCallable } from '../chat/select-model.ts'
 
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
