@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
-import { MEDIA_DIALECTS } from '../../../simulator/dialects/media.ts'
+import { MEDIA_DIALECTS } from '../../../simulator/dialects.ts'
 import {
   DEMONSTRATION_FILE,
   needsSimulator,
