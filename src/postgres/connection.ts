@@ -1,13 +1,12 @@
-import type { ISql, Sql as PostgresSql } from 'postgres'
+import postgres, { type ISql } from 'postgres'
 import { isTooDeep, parseExactJson } from '../core/json/exact.ts'
 import { ARRAY_TYPES } from './array-types.ts'
-import { postgres } from './client.ts'
-import { oneAtATime } from './one-at-a-time.ts'
+import { openPool, type Sql } from './pool.ts'
 import { parseServerUrl } from './servers/address.ts'
 import { closeSockets, openSockets } from './servers/cluster.ts'
 import type { Sockets } from './servers/sockets.ts'
 
-export type Sql = PostgresSql<{ bigint: bigint }>
+export type { Sql }
 /** A pool or an open transaction: what one statement runs on. */
 export type Queryable = ISql<{ bigint: bigint }>
 
@@ -65,17 +64,20 @@ const SOCKETS = new WeakMap<object, Sockets>()
 export function connect(url: string, options: ConnectOptions): Sql {
   const server = parseServerUrl(url, options.isReading ? 'standby' : 'read-write')
   const sockets = openSockets(url, server)
-  const sql = postgres(server.url, {
-    ...postgresOptions(options),
-    ...(server.tls !== null && { ssl: server.tls }),
-    // The client (3.4.9) takes a standby for `read-write`, and tries hosts of which none answers without a pause.
-    socket: () => sockets.open(),
-  } as Parameters<typeof postgres>[1]) as unknown as Sql
-  const end = sql.end
-  sql.end = (ending) => end(ending).finally(() => closeSockets(url, server, sockets))
-  const pool = options.isPooled ? oneAtATime(sql) : sql
-  SOCKETS.set(pool, sockets)
-  return pool
+  const open = () =>
+    postgres(server.url, {
+      ...postgresOptions(options),
+      ...(server.tls !== null && { ssl: server.tls }),
+      // The client (3.4.9) takes a standby for `read-write`, and tries hosts of which none answers without a pause.
+      socket: () => sockets.open(),
+    } as Parameters<typeof postgres>[1]) as unknown as Sql
+  const { sql, renew } = openPool(open, {
+    isPooled: options.isPooled,
+    onEnd: () => closeSockets(url, server, sockets),
+  })
+  sockets.onDrop = renew
+  SOCKETS.set(sql, sockets)
+  return sql
 }
 
 /** The client (3.4.9) waits for ever for the end of a connection that was lost while it was being set up. */

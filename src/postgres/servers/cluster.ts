@@ -1,5 +1,6 @@
 /** The clusters that this process is connected to: one finder for each URL and kind of server, for all pools. */
-import { postgres } from '../client.ts'
+import postgres from 'postgres'
+import { openPool, type Sql } from '../pool.ts'
 import type { Address, ServerUrl } from './address.ts'
 import { type Probe, ServerFinder, type ServerState } from './finder.ts'
 import { Sockets } from './sockets.ts'
@@ -53,18 +54,21 @@ function openCluster(server: ServerUrl): Cluster {
 /** One connection for each server. It does not keep the process alive. */
 function probeOf({ url, tls }: ServerUrl, address: Address): Probe {
   const sockets = new Sockets(async () => address)
-  const sql = postgres(url, {
-    max: 1,
-    prepare: false,
-    fetch_types: false,
-    connect_timeout: CONNECT_TIMEOUT_SECONDS,
-    max_lifetime: null,
-    backoff: () => 0,
-    onnotice: () => {},
-    connection: { application_name: NAME },
-    ...(tls !== null && { ssl: tls }),
-    socket: async () => (await sockets.open()).unref(),
-  } as Parameters<typeof postgres>[1])
+  const open = () =>
+    postgres(url, {
+      max: 1,
+      prepare: false,
+      fetch_types: false,
+      connect_timeout: CONNECT_TIMEOUT_SECONDS,
+      max_lifetime: null,
+      backoff: () => 0,
+      onnotice: () => {},
+      connection: { application_name: NAME },
+      ...(tls !== null && { ssl: tls }),
+      socket: async () => (await sockets.open()).unref(),
+    } as Parameters<typeof postgres>[1]) as unknown as Sql
+  const { sql, renew } = openPool(open)
+  sockets.onDrop = renew
   return {
     address,
     async ask(): Promise<ServerState> {

@@ -11,11 +11,19 @@ class ClosedInSilence extends Error {
   }
 }
 
+/**
+ * Runs `close` when the client (3.4.9) listens to its socket, and has written what it was about to: it never sends again
+ * what it could not, and over TLS its write to a socket that is gone is an uncaught exception.
+ */
+const afterWrites = (close: () => void) => setImmediate(() => setImmediate(close))
+
 export class Sockets {
   readonly #choose: () => Promise<Address>
   readonly #onFailed: (address: Address) => void
   readonly #open = new Map<Socket, Address>()
   #isEnded = false
+  /** Called before connections are dropped. */
+  onDrop: () => void = () => {}
 
   /** @param onFailed called with the server of a socket that failed or that the server has closed */
   constructor(choose: () => Promise<Address>, onFailed: (address: Address) => void = () => undefined) {
@@ -31,15 +39,19 @@ export class Sockets {
       if (this.#isEnded) throw new Error('The pool has ended')
       this.#connect(socket, address)
     } catch (error) {
-      // Not before the client listens.
-      setImmediate(() => socket.destroy(error as Error))
+      socket.cork()
+      afterWrites(() => socket.destroy(error as Error))
     }
     return socket
   }
 
-  /** Ends the connections to all servers but those, at once; their statements fail as closed. */
+  /** Ends the connections to all servers but those; their statements fail as closed. */
   drop(isKept: (address: Address) => boolean = () => false): void {
-    for (const [socket, address] of this.#open) if (!isKept(address)) socket.destroy()
+    const dropped = [...this.#open].filter(([socket, address]) => !socket.destroyed && !isKept(address))
+    if (dropped.length > 0) this.onDrop()
+    afterWrites(() => {
+      for (const [socket] of dropped) socket.destroy()
+    })
   }
 
   /** No socket is opened from now on. */

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { rotate } from '../../../../src/cli/accounts/master-key-rotation.ts'
+import { rotate } from '../../../../src/cli/master-key.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
 import {
   completeRotation,
