@@ -1,10 +1,9 @@
 /** Builds the detail of a call from facts that are known anyway. Parses nothing. */
 import type { StoredCounts } from '../../../schemas/call-log/call-detail.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import { detailText, jsonPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
-import type { TokenUsage } from '../../../src/core/pricing/usage.ts'
-import type { Model, Route } from '../../../src/core/routing/catalog.ts'
-import type { ChatCall } from '../../../src/protocols/dialect.ts'
+import type { TokenUsage } from '../pricing/usage.ts'
+import type { Model, Route } from '../routing/catalog.ts'
+import { detailText, jsonPiece, numberPiece, textPiece } from './detail-text.ts'
 
 /** A translation's list of dropped fields is cut here: it names every tool by its index. */
 const DROPPED_MAX_CHARS = 500
@@ -28,10 +27,15 @@ const microseconds = (from: number, to: number): number =>
   Math.max(0, Math.round((to - from) * MICROSECONDS_PER_MS))
 
 /** The parts of a request that its detail names. */
-type DetailedCall = Pick<
-  ChatCall,
-  'model' | 'promptBytes' | 'settings' | 'outputLimit' | 'serviceTier' | 'builtInTools'
->
+interface DetailedCall {
+  readonly model: string
+  readonly promptBytes: number
+  /** Pieces of the detail. */
+  readonly settings: string
+  readonly outputLimit: number | null
+  readonly serviceTier?: string
+  readonly builtInTools: readonly string[]
+}
 
 const sizePiece = (call: DetailedCall): string => numberPiece('prompt_bytes', call.promptBytes)
 
@@ -127,7 +131,7 @@ export const forwardedDetail = ({
 interface RefusedFacts {
   /** Set where the protocol does not determine it. */
   readonly path?: string
-  readonly call?: ChatCall
+  readonly call?: DetailedCall
   readonly model?: Model
   /** The estimate, where it exceeded the free balance. */
   readonly estimate?: Credits

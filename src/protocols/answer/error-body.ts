@@ -1,8 +1,8 @@
 /** Reads an upstream's error body in any of the usual shapes. See docs/errors.md, "Errors of an upstream". */
 import type { Buffer } from 'node:buffer'
-import { plainErrorText } from '../../../src/core/call-log/plain-error.ts'
-import { cutText } from '../../../src/core/json/cut.ts'
-import { isTooDeep } from '../../../src/core/json/exact.ts'
+import { plainErrorText } from '../../core/call-log/plain-error.ts'
+import { cutText } from '../../core/json/cut.ts'
+import { isTooDeep } from '../../core/json/exact.ts'
 
 /** Further fields of an upstream's error: the client gets them beside the message. */
 export interface ErrorExtras {

@@ -1,6 +1,23 @@
-/** A long reply, made piece by piece and no faster than its client takes it. */
-import { Observable } from 'rxjs'
+/** Replies of the gateway: JSON in one piece, long ones in pieces; and what every reply to a call gets. */
+import { catchError, type MonoTypeOperatorFunction, map, Observable, throwError } from 'rxjs'
 import type { Flow, HeaderList, Reply } from '../../src/http/handler.ts'
+import { ErrorWithHeaders, unwrapped } from './errors.ts'
+import { UpstreamRefusal } from './upstream-error.ts'
+
+type FullReply = Extract<Reply, { type: 'full' }>
+
+const TOO_MANY_REQUESTS = 429
+const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
+
+/** Returns a reply. `body` is JSON already. */
+export const jsonTextReply = (body: string): FullReply => ({
+  type: 'full',
+  status: 200,
+  headers: JSON_HEADERS,
+  body,
+})
+
+export const jsonReply = (body: unknown): FullReply => jsonTextReply(JSON.stringify(body))
 
 interface PacedBody {
   /** Default: 200. */
@@ -63,3 +80,31 @@ export const pacedReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): 
       gate.resume()
     }
   })
+
+/** Adds headers to each reply, and to each error but the refusal of an upstream's own limit: clients can distinguish the two. */
+export const addReplyHeaders =
+  (headers: HeaderList): MonoTypeOperatorFunction<Reply> =>
+  (replies) =>
+    new Observable((subscriber) =>
+      replies.subscribe({
+        next: (reply) =>
+          subscriber.next(
+            reply.type === 'data' ? reply : { ...reply, headers: [...reply.headers, ...headers] },
+          ),
+        error: (error) => {
+          const { error: cause } = unwrapped(error)
+          const isUpstreamLimit = cause instanceof UpstreamRefusal && cause.status === TOO_MANY_REQUESTS
+          subscriber.error(isUpstreamLimit ? error : new ErrorWithHeaders(error, headers))
+        },
+        complete: () => subscriber.complete(),
+      }),
+    )
+
+/** Gives answers and errors the id of the original request. */
+export const answerUnder =
+  (requestId: string): MonoTypeOperatorFunction<Reply> =>
+  (replies) =>
+    replies.pipe(
+      map((reply) => (reply.type === 'data' ? reply : { ...reply, requestId })),
+      catchError((error) => throwError(() => new ErrorWithHeaders(error, [], requestId))),
+    )
