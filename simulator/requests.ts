@@ -1,7 +1,32 @@
-/** Forms with files: multipart/form-data (RFC 7578) out of a body that is there whole. */
+/** Reads requests: bodies, bounded; forms with files (RFC 7578); and JSON against a schema. */
 
+import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream/promises'
 import busboy from 'busboy'
+import type { z } from 'zod'
+import { SimulatedFailure } from './dialect.ts'
+
+/** 64 MiB of files, written as data URIs, and what stands around them. */
+const MAX_BODY_BYTES = 96 * 1024 * 1024
+export class BodyTooLargeError extends Error {}
+
+/**
+ * Reads the whole body.
+ *
+ * @throws {BodyTooLargeError} beyond 96 MiB; the rest of the body is discarded.
+ * @throws {Error} when the caller leaves before its end.
+ */
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request) {
+    bytes += chunk.length
+    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk)
+    else chunks.length = 0
+  }
+  if (bytes > MAX_BODY_BYTES) throw new BodyTooLargeError(`The body is larger than ${MAX_BODY_BYTES} bytes.`)
+  return Buffer.concat(chunks)
+}
 
 const MAX_PARTS = 100
 
@@ -74,4 +99,20 @@ function parserFor(contentType: string): busboy.Busboy {
   } catch (error) {
     throw new FormError(`Not multipart/form-data: ${(error as Error).message}.`)
   }
+}
+
+/** @throws {SimulatedFailure} 400 */
+export function readAs<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  below = '',
+): z.infer<Schema> {
+  const read = schema.safeParse(value)
+  if (read.success) return read.data
+  const [issue] = read.error.issues
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined
+  const field = [...(below === '' ? [] : [below]), ...(issue?.path ?? []), ...(unknown ? [unknown] : [])]
+  const param = field.map(String).join('.')
+  const message = unknown === undefined ? `${param}: ${issue?.message}.` : `Unknown parameter: '${param}'.`
+  throw new SimulatedFailure(400, 'invalid_request', message, { param })
 }
