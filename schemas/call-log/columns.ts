@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { attemptRow, callStatus, unitType } from './row.ts'
 
 /**
- * What a value is, and so how it is kept and printed. `instant` counts epoch milliseconds in settlements and PostgreSQL
+ * The kind of a value says how it is kept and printed. `instant` counts epoch milliseconds in settlements and PostgreSQL
  * and is RFC 3339 in rows. `credits` counts 1e-8 credit there, as a string in settlements, and is a decimal string in rows.
  * `attempts` is JSON in both databases. ClickHouse has an empty text where a text or attempts are null.
  */
