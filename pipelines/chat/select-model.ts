@@ -1,4 +1,4 @@
-/** Selects the model, checks that the key may call it, and finds its routes. See docs/errors.md, "Catalogue". */
+/** Selects the model, checks that the key may call it, and finds its routes. See docs/errors.md, "Catalog". */
 import { Failure } from '../../schemas/failure.ts'
 import { cutText } from '../../src/core/json/cut.ts'
 import { factorOf, priceAt } from '../../src/core/pricing/pricing.ts'
@@ -23,17 +23,17 @@ const NO_FALLBACKS: readonly ServedModel[] = []
 
 const SHOWN_NAME_MAX_CHARS = 200
 
-/** Returns the failure with the catalogue's status, or the endpoint's own. */
+/** Returns the failure with the catalog's status, or the endpoint's own. */
 export const noSuchModel = (name: string, status?: number): Failure =>
   new Failure('model_not_found', `The model '${cutText(name, SHOWN_NAME_MAX_CHARS)}' does not exist.`, {
     status,
   })
 
-/** Returns the failure with the catalogue's status, or the endpoint's own. */
+/** Returns the failure with the catalog's status, or the endpoint's own. */
 export const notAllowed = ({ id }: Model, status?: number): Failure =>
   new Failure('model_not_allowed', `This API key may not call the model '${id}'.`, { status })
 
-/** @throws Failure `model_not_found`, with the catalogue's status or the endpoint's own */
+/** @throws Failure `model_not_found`, with the catalog's status or the endpoint's own */
 export function selectCallable(catalog: Catalog, name: string, status?: number): Model {
   const model = catalog.resolve(name)
   if (model === null || !model.entry.callable) throw noSuchModel(name, status)

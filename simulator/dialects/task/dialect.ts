@@ -18,7 +18,7 @@ import { Delivery } from '../../media/delivery.ts'
 import { acceptWork, directivesInTexts, openPoll } from '../../tasks/taken-work.ts'
 import { laterFault, newTaskId, stateOf, type Task, type TaskState } from '../../tasks/task-book.ts'
 import { PRESET_VOICES } from '../../voice-list.ts'
-import { isTemplate, openCategories, openPresets, openTemplates, PRESET_AVATARS } from './catalogue.ts'
+import { isTemplate, openCategories, openPresets, openTemplates, PRESET_AVATARS } from './catalog.ts'
 import { readTaskRequest, type TaskRequest } from './inputs.ts'
 import { resultOf } from './results.ts'
 

@@ -12,7 +12,7 @@ import { NODE_ARGS } from '../../support/plain-children.ts'
 import { Program } from '../../support/program.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { startPostgresPair } from '../../support/standby.ts'
-import { CATALOGUE } from './catalogue.ts'
+import { CATALOG } from './catalog.ts'
 import { Network } from './network.ts'
 
 const GATEWAY_HOSTS = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
@@ -96,7 +96,7 @@ export async function startInstallation(
     name: string,
     roles: string,
     more: Record<string, string>,
-    config = CATALOGUE,
+    config = CATALOG,
   ): Promise<TestService> => {
     const env = { ...(await environmentOf(name)), ...more, TOLLGATE_ROLES: roles, TOLLGATE_CONSOLE: 'off' }
     return startService(t, { engines, config, env })
@@ -106,7 +106,7 @@ export async function startInstallation(
     const port = await freePort()
     const url = await network.linkUrl(CLIENTS, name, `http://${host}:${port}`)
     const listening = { TOLLGATE_HOST: host, TOLLGATE_PORT: String(port) }
-    const config = at === STORED_FIRST ? `settlement: { durability: cluster }\n${CATALOGUE}` : CATALOGUE
+    const config = at === STORED_FIRST ? `settlement: { durability: cluster }\n${CATALOG}` : CATALOG
     return { name, url, service: await start(name, 'gateway', listening, config) }
   }
   const nodes: Node[] = []
