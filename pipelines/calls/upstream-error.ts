@@ -6,6 +6,7 @@ import { Failure, upstreamStatusName } from '../../schemas/failure.ts'
 import { maskValue, REDACTED_MAX_CHARS } from '../../src/core/call-log/redact.ts'
 import { shortened } from '../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../src/core/routing/key-pools.ts'
+import { type ErrorExtras, readErrorBody, textIn } from '../../src/protocols/answer/error-body.ts'
 import {
   accessStatus,
   errorNames,
@@ -13,7 +14,6 @@ import {
   isUnreadable,
 } from '../../src/protocols/answer/request-errors.ts'
 import type { UpstreamFailure } from '../../src/upstream/client.ts'
-import { type ErrorExtras, readErrorBody, textIn } from '../chat/forward/error-body.ts'
 
 /** Failure of an attempt: its name for the row, and the reply if no other attempt follows. */
 export interface AttemptFailure {

@@ -8,9 +8,15 @@ import {
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media/job.ts'
 import { worksOf } from '../../src/channels/media/registry.ts'
-import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
+import {
+  type Catalog,
+  type Model,
+  mayCall,
+  notAllowed,
+  type Route,
+  selectCallable,
+} from '../../src/core/routing/catalog.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
-import { notAllowed, selectCallable } from '../chat/select-model.ts'
 
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404

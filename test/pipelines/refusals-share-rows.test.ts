@@ -3,7 +3,7 @@
  * and list the ids of their calls.
  */
 import t from 'tap'
-import { MAX_SHARED_CALLS, OWN_ROWS_PER_MINUTE, RefusalLog } from '../../pipelines/calls/refusal-log.ts'
+import { MAX_SHARED_CALLS, OWN_ROWS_PER_MINUTE, RefusalLog } from '../../pipelines/calls/refusals.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
 
 const MINUTE_MS = 60_000

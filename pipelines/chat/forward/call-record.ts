@@ -5,9 +5,9 @@
 import { Buffer } from 'node:buffer'
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../schemas/config/catalog.ts'
-import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
-import type { Failure } from '../../../schemas/failure.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import { forwardedDetail, type LastAttempt, type Oddities } from '../../../src/core/call-log/call-detail.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { laterBytesIn, linkedTokens, unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
 import { chargeTerms, tokenCharge } from '../../../src/core/pricing/pricing.ts'
@@ -25,11 +25,9 @@ import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Admission } from '../../../src/journal/lines.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
-import type { Caller } from '../../calls/authenticate.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import type { AdmittedCall } from '../precharge.ts'
 import { admissionOf } from '../reserve.ts'
-import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 import { isTellingTimeout } from './call-time.ts'
 import { type Ending, STATUS_OF } from './endings.ts'
 
@@ -349,35 +347,5 @@ export class CallRecord {
       upstream_cost: upstreamCost === null ? undefined : String(upstreamCost),
     }
     return { settlement, cost, oddities }
-  }
-}
-
-/** Returns the row of a call that was refused before any upstream was called. It costs nothing. */
-export function refusedSettlement(
-  { request, known }: Caller,
-  row: Pick<Settlement, 'protocol' | 'model' | 'stream' | 'unit_type' | 'detail'>,
-  failure: Failure,
-  now: number,
-): Settlement {
-  return {
-    request_id: request.requestId,
-    account_id: known.account.id,
-    key_id: known.key.id,
-    submitted_at: request.submittedAt,
-    ...row,
-    status: 'rejected',
-    error_code: failure.code,
-    error_message: redact(failure.message),
-    ...NO_TOKENS,
-    unit_count: null,
-    cost: '0',
-    estimate: '0',
-    usage_source: 'none',
-    created_at: now,
-    latency_ms: Math.max(0, now - request.submittedAt),
-    ttfb_ms: null,
-    channel_id: null,
-    attempts_count: 0,
-    attempts: [],
   }
 }

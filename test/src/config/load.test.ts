@@ -19,7 +19,7 @@ import t, { type Test } from 'tap'
 import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { MEDIA_DIALECTS } from '../../../simulator/dialects/media.ts'
+import { MEDIA_DIALECTS } from '../../../simulator/dialects.ts'
 import { splitModelName } from '../../../simulator/directives/grammar.ts'
 import { worksOf } from '../../../src/channels/media/registry.ts'
 import {
