@@ -4,10 +4,11 @@
  * While PostgreSQL is away, this process's own view of the balance decides. Any other error of it fails the call: a
  * statement that is wrong must not switch reservations off.
  */
+
 import { Observable } from 'rxjs'
 import type { SpendRefusal } from '../../schemas/accounts/budget.ts'
+import type { Admission } from '../../schemas/call-log/columns.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { Admission } from '../../src/journal/journal.ts'
 import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import { endWithinLimits, failureOf, insufficientBalance, isLimited } from '../calls/balance.ts'
 import type { Stage } from '../calls/pipeline.ts'

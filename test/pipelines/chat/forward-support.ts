@@ -1,4 +1,5 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
+
 import type { Observable, Subscription } from 'rxjs'
 import { unwrapped } from '../../../pipelines/calls/errors.ts'
 import { CallEnds } from '../../../pipelines/calls/pipeline.ts'
@@ -7,9 +8,9 @@ import { repliesTo } from '../../../pipelines/chat/forward/forward.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
 import type { WalletView } from '../../../src/core/pricing/wallet.ts'
