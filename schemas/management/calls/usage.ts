@@ -20,9 +20,7 @@ const totals = z.object(sums)
 
 export const USAGE_DIMENSIONS = ['model', 'key', 'member', 'status'] as const
 
-export const showUsage = operation({
-  method: 'GET',
-  path: '/usage',
+export const showUsage = operation('showUsage', {
   summary: 'Sum up the calls of an account by day and by model, key, member or status.',
   details:
     'Days are UTC. A window has at most 365 days. A member of an organization must name one of their keys.',
@@ -67,9 +65,7 @@ export type UsageGroup = (typeof USAGE_GROUPS)[number]
 export const USAGE_MAX_ROWS = 100_000
 const USAGE_DEFAULT_ROWS = 1000
 
-export const showInstallationUsage = operation({
-  method: 'GET',
-  path: '/installation/usage',
+export const showInstallationUsage = operation('showInstallationUsage', {
   summary:
     'Sum up the calls of all accounts, or of one, by account, model, day, key or channel, with their margin.',
   details:
@@ -130,9 +126,7 @@ export const showInstallationUsage = operation({
   ],
 })
 
-export const showHome = operation({
-  method: 'GET',
-  path: '/home',
+export const showHome = operation('showHome', {
   summary:
     'Show the balance of an account, how long it lasts, its last thirty days, and keys and budgets near their limit.',
   input: z.object({ account_id: accountId }),
