@@ -1,8 +1,8 @@
 /** One call with an agent key through the whole pipeline, between a knowledge base and an upstream of the test's own. */
 import { Subscription } from 'rxjs'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
-import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
-import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
+import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { Agent, AgentFile } from '../../../schemas/accounts/agent.ts'
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import { configFile } from '../../../schemas/config/file.ts'

@@ -1,11 +1,12 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
 import type { Observable, Subscription } from 'rxjs'
 import { unwrapped } from '../../../pipelines/calls/errors.ts'
-import { CallEnds } from '../../../pipelines/calls/pipeline.ts'
-import type { ForwardDeps, UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
-import { repliesTo } from '../../../pipelines/chat/forward/forward.ts'
-import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
-import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import { type Answered, CallEnds } from '../../../pipelines/calls/pipeline.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
+import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attempt-request.ts'
+import type { ForwardDeps } from '../../../pipelines/chat/forward/deps.ts'
+import { forward } from '../../../pipelines/chat/forward/forward.ts'
+import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
@@ -72,6 +73,7 @@ const catalogOf = (
     }),
   )
 
+const repliesTo = (deps: ForwardDeps, call: AdmittedCall) => (forward(deps)(call) as Answered).replies
 /** What one attempt brings, as the upstream client would tell it. */
 export class ScriptedUpstream implements UpstreamCall {
   readonly request: UpstreamCallRequest
