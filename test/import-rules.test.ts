@@ -50,7 +50,8 @@ const TYPES_OF_EDGES: Rule = Object.fromEntries(EDGES.map((edge) => [edge, 'type
 const RULES: Readonly<Record<string, Rule>> = {
   schemas: {},
   'src/core': { schemas: 'value' },
-  'src/protocols': KNOWLEDGE,
+  // Peculiarities of providers: how each reports usage, and what it does not take.
+  'src/protocols': { ...KNOWLEDGE, 'src/channels': 'value' },
   'src/channels': KNOWLEDGE,
   'src/openapi': KNOWLEDGE,
   ...Object.fromEntries(EDGES.map((edge) => [edge, KNOWLEDGE])),

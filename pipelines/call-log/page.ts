@@ -1,7 +1,9 @@
 /** `GET /v1/logs`: a page of the calls that a key may see. See docs/api-rules.md, "Call log list". */
+
 import { map, type Observable } from 'rxjs'
+import type { LogRow } from '../../schemas/call-log/columns.ts'
 import type { JobInFlight, LogPage } from '../../schemas/call-log/query.ts'
-import { CURRENCY, type LogRow } from '../../schemas/call-log/row.ts'
+import { CURRENCY } from '../../schemas/call-log/row.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'

@@ -1,9 +1,9 @@
 /** A refused call leaves a row in the call log, if its key is known. */
 
-import type { Settlement } from '../../schemas/events/event.ts'
-import { NO_TOKENS } from '../../schemas/events/event.ts'
+import type { Admission, Settlement } from '../../schemas/call-log/columns.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
+import { emptySettlement } from '../../src/core/call-log/settlement.ts'
 import { withSharedIds } from '../../src/core/call-log/shared-ids.ts'
 import { cutText } from '../../src/core/json/cut.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
@@ -26,7 +26,7 @@ export interface RefusedRow {
   readonly stream: boolean
   /** The unit by which the endpoint bills; null: tokens. */
   readonly unitType?: Settlement['unit_type']
-  readonly detail: string | undefined
+  readonly detail: string | null
 }
 
 /**
@@ -60,26 +60,22 @@ export function refusedSettlement(
   failure: Failure,
   now: number,
 ): Settlement {
-  return {
+  const admission: Admission = {
+    ...row,
     request_id: request.requestId,
     account_id: known.account.id,
     key_id: known.key.id,
     submitted_at: request.submittedAt,
-    ...row,
+    estimate: '0',
+  }
+  return {
+    ...emptySettlement(admission, now),
     status: 'rejected',
     error_code: failure.code,
     error_message: redact(failure.message),
-    ...NO_TOKENS,
-    unit_count: null,
-    cost: '0',
-    estimate: '0',
-    usage_source: 'none',
-    created_at: now,
-    latency_ms: Math.max(0, now - request.submittedAt),
-    ttfb_ms: null,
-    channel_id: null,
+    unit_type: row.unit_type,
+    detail: row.detail,
     attempts_count: 0,
-    attempts: [],
   }
 }
 

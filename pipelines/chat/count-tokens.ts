@@ -5,11 +5,8 @@
 import { Buffer } from 'node:buffer'
 import { catchError, Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import {
-  type CountingAdapter,
-  type CountingProtocol,
-  countingAdapterOf,
-} from '../../src/channels/chat/counting.ts'
+import type { CountingAdapter, CountingProtocol } from '../../src/channels/channel.ts'
+import { countingAdapterOf } from '../../src/channels/chat/registry.ts'
 import { withoutKeys } from '../../src/core/call-log/key-mask.ts'
 import { mask } from '../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'

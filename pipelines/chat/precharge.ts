@@ -6,6 +6,7 @@
 
 import { Observable } from 'rxjs'
 import type { SpendRefusal } from '../../schemas/accounts/budget.ts'
+import type { Admission } from '../../schemas/call-log/columns.ts'
 import type { ChatProtocol, Estimate } from '../../schemas/config/catalog.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { printCredits } from '../../schemas/money.ts'
@@ -18,7 +19,6 @@ import {
 } from '../../src/core/pricing/estimate.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { readSession } from '../../src/core/routing/session.ts'
-import type { Admission } from '../../src/journal/journal.ts'
 import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import {
   admitWithinLimits,

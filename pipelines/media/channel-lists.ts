@@ -5,7 +5,7 @@
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { MediaAnswer, MediaRequest } from '../../src/channels/media/adapter.ts'
+import type { MediaAnswer, MediaRequest, Preset, PresetKind } from '../../src/channels/media/adapter.ts'
 import { presetsOf } from '../../src/channels/media/registry.ts'
 import {
   CATALOGUE_TIMEOUT_MS,
@@ -17,7 +17,6 @@ import {
   readClipCategories,
   readClipTemplates,
 } from '../../src/channels/media/task/catalogue.ts'
-import type { Preset, PresetKind } from '../../src/channels/media/voices-and-avatars.ts'
 import { type MediaCalls, throwUnanswered } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024

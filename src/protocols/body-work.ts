@@ -4,7 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import type { AgentFile } from '../../schemas/accounts/agent.ts'
-import type { ChannelProtocol, ChatProtocol, Provider } from '../../schemas/config/catalog.ts'
+import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
 import { requestHash } from '../core/json/canonical.ts'
 import { agentBody, assemblesAnswer, readAgentRequest } from './chat-completions/agent-body.ts'
 import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions } from './dialect.ts'
@@ -34,7 +34,7 @@ export interface BodyInputs {
   readonly read: Omit<ClientRequest, 'body'> & { readonly reader: ReaderName }
   readonly hash: { readonly method: string; readonly path: string; readonly query: string }
   readonly agent: { readonly file: AgentFile; readonly knowledge: string | null }
-  readonly urls: AdapterOf & { readonly provider: Provider | undefined }
+  readonly urls: AdapterOf & { readonly provider: string | undefined }
   readonly encode: AdapterOf & { readonly options: EncodeOptions }
 }
 

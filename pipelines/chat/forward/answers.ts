@@ -4,10 +4,10 @@
  */
 import { Buffer } from 'node:buffer'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { findProvider } from '../../../src/channels/providers/presets.ts'
 import { type KeyMask, keyMask } from '../../../src/core/call-log/key-mask.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { EVENT_STREAM_TYPE, withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
-import { withHeaderUsage } from '../../../src/protocols/aws/header-usage.ts'
 import type {
   AnswerStream,
   ChatCall,
@@ -250,9 +250,23 @@ function readWhole(asked: ChatCall, body: Buffer, { adapter, headers, route }: A
   return {
     ...read,
     body: asked.stream && read.isAnswer ? adapter.wholeAsStream(asked, read.body) : read.body,
-    metered:
-      provider === 'bedrock' ? withHeaderUsage(read.metered, (name) => headers.get(name)) : read.metered,
+    metered: withHeaderUsage(read.metered, provider, headers),
   }
+}
+
+/** Returns the facts of a whole answer, with the counts of the headers where the body has none. */
+export function withHeaderUsage(
+  metered: Metered,
+  provider: string | undefined,
+  headers: Pick<ResponseHeaders, 'get'>,
+): Metered {
+  if (metered.usage !== null) return metered
+  const usage = findProvider(provider)?.readHeaderUsage?.((name) => headers.get(name)) ?? null
+  if (usage === null) return metered
+  // A copy leaves out what a class counts when it is read.
+  const { characters, model, suspect, reported, serviceTier, responseId } = metered
+  const facts = { characters, model, suspect, reported, serviceTier, responseId }
+  return { ...facts, usage, charactersSinceUsage: 0, isUsageWhole: true }
 }
 
 function maskStream(stream: AnswerStream, mask: KeyMask): AnswerStream {

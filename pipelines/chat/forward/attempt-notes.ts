@@ -1,6 +1,6 @@
 /** Notes each attempt of a call where it counts: in the call's record, its trace, and the health of its channel. */
 import { performance } from 'node:perf_hooks'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { ChannelError } from '../../../src/core/routing/channel-activity.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'

@@ -1,6 +1,6 @@
 /** The dependencies of forwarding a chat call. */
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
 import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
 import type { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'

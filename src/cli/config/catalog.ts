@@ -1,6 +1,7 @@
 /** `tollgate catalog diff`: prices of the configuration beside those of a public list. Applies nothing. */
 import { InvalidArgumentError, Option } from 'commander'
 import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'
+import { findProvider } from '../../channels/providers/presets.ts'
 import { catalogueDifference, type PriceChange } from '../../core/pricing/catalogue-difference.ts'
 import { readPriceList } from '../../core/pricing/price-list.ts'
 import type { Command, Context } from '../context.ts'
@@ -64,7 +65,11 @@ export function addCatalogCommands(program: Command, { wiring }: Context): void 
       const { config, problems } = wiring.loadConfig()
       if (config === null) throw new ConfigProblems(problems)
       const list = readPriceList(await wiring.readList(source))
-      const { changes, unlisted } = catalogueDifference(config, list, { perUsd, ofCosts })
+      const { changes, unlisted } = catalogueDifference(config, list, {
+        perUsd,
+        ofCosts,
+        listedAs: (provider) => findProvider(provider)?.listedAs ?? [provider],
+      })
       const json: JsonObject = {
         changes: changes.map(
           (change): JsonObject => ({

@@ -137,7 +137,7 @@ interface RefusedFacts {
   readonly estimate?: Credits
 }
 
-export const refusedDetail = ({ path, call, model, estimate }: RefusedFacts): string | undefined =>
+export const refusedDetail = ({ path, call, model, estimate }: RefusedFacts): string | null =>
   detailText(
     textPiece('endpoint', path) +
       (call === undefined ? '' : sizePiece(call) + askedPieces(call, model ?? null)) +

@@ -1,4 +1,5 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
+
 import type { Observable, Subscription } from 'rxjs'
 import { unwrapped } from '../../../pipelines/calls/errors.ts'
 import { type Answered, CallEnds } from '../../../pipelines/calls/pipeline.ts'
@@ -8,9 +9,9 @@ import type { ForwardDeps } from '../../../pipelines/chat/forward/deps.ts'
 import { forward } from '../../../pipelines/chat/forward/forward.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
 import type { WalletView } from '../../../src/core/pricing/wallet.ts'

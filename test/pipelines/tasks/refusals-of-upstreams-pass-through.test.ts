@@ -12,7 +12,7 @@ import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { taskAdapterOf } from '../../../src/server/tasks/adapters.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
-import { serveHttp, textOf } from '../../support/http-server.ts'
+import { sendJson, serveHttp, textOf } from '../../support/http-server.ts'
 import { startTasks, UNTOUCHED } from './support.ts'
 
 const KEY = 'sk-test-studio-key-1'
@@ -26,9 +26,7 @@ const calls = mediaCalls(client, storage, authorizerOf)
 let answer = { status: 400, error: {} as object }
 const url = await serveHttp(t, async (request, response) => {
   await textOf(request)
-  response
-    .writeHead(answer.status, { 'content-type': 'application/json', 'retry-after': '7' })
-    .end(JSON.stringify({ error: answer.error }))
+  sendJson(response, answer.status, { error: answer.error }, { 'retry-after': '7' })
 })
 
 async function refusedWith(status: number, error: object, channel: object = {}) {

@@ -15,7 +15,6 @@ import {
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { migratedDatabase } from '../../../support/engines.ts'
 import { until } from '../../../support/eventually.ts'
-import { NODE_OPTIONS } from '../../../support/plain-children.ts'
 import { ENTRY } from '../../cli/support.ts'
 import { newAccount, openFresh, startDatabase } from '../support.ts'
 
@@ -113,7 +112,6 @@ t.test('a change that is killed in the middle has changed nothing, and is done b
     spawn(process.execPath, [ENTRY, 'master-key', 'rotate', '--json'], {
       env: {
         PATH: process.env.PATH ?? '',
-        NODE_OPTIONS,
         DATABASE_URL: url,
         TOLLGATE_DATA_DIR: t.testdir(),
         TOLLGATE_MASTER_KEY: masterKey.toString('hex'),
