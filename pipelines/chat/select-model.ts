@@ -1,6 +1,6 @@
 /**
  * Selects the model and its routes: those that the key may use, that have the tools of the call, and that its links may
- * go to. See docs/errors.md, "Catalogue"; docs/api-rules.md, "Built-in tools" and "Links from clients".
+ * go to. See docs/errors.md, "Catalog"; docs/api-rules.md, "Built-in tools" and "Links from clients".
  */
 
 import { catchError, from, map, of } from 'rxjs'

@@ -73,8 +73,6 @@ const catalogOf = (
       })),
     }),
   )
-
-const repliesTo = (deps: ForwardDeps, call: AdmittedCall) => (forward(deps)(call) as Answered).replies
 /** What one attempt brings, as the upstream client would tell it. */
 export class ScriptedUpstream implements UpstreamCall {
   readonly request: UpstreamCallRequest
@@ -306,7 +304,8 @@ export class RunningCall {
     this.view.admit(ESTIMATE, true)
     options.cap?.admit(ESTIMATE, true)
     const admitted = this.#admitted(catalog, client, options)
-    this.#subscription = (options.answer ?? repliesTo)(deps, admitted).subscribe({
+    const replies = options.answer?.(deps, admitted) ?? (forward(deps)(admitted) as Answered).replies
+    this.#subscription = replies.subscribe({
       next: (reply) => {
         options.onReply?.(reply, this)
         this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
