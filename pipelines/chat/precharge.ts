@@ -18,7 +18,7 @@ import {
   largestPart,
 } from '../../src/core/pricing/estimate.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
-import { readSession } from '../../src/core/routing/session.ts'
+import { readSession, readSessionId } from '../../src/core/routing/session.ts'
 import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import {
   admitWithinLimits,
@@ -170,6 +170,7 @@ export const toAdmission = (admitted: AdmittedCall): Admission => ({
   stream: admitted.call.stream && admitted.call.isAssembled !== true,
   submitted_at: admitted.request.submittedAt,
   estimate: admitted.estimate.toString(),
+  session_id: readSessionId(admitted.request.header),
 })
 
 type ReservedIn = Parameters<Reservations['reserveWallet']>[0]['reservedIn']
