@@ -63,7 +63,7 @@ export function addKeyRequestCommands(key: Command, context: Context): void {
 
 function addDecisions(key: Command, { wiring }: Context, { run }: Runner): void {
   const organizationOf = (requestId: string): Promise<string> =>
-    wiring.withDatabase(async (database) => (await database.showKeyRequest(requestId)).organizationId)
+    wiring.withDatabase(async (database) => (await database.keyRequests.show(requestId)).organizationId)
   key
     .command('approve')
     .description('issue the key that a member asked for; prints it')
