@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { parseAst } from 'vite'
-import { PRESETS } from '../src/channels/providers/registry.ts'
+import { PRESETS } from '../src/channels/providers/presets.ts'
 import { filesUnder, ROOT, readText, sourceFiles, target } from '../test/support/source-files.ts'
 
 interface Measure {

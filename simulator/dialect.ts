@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Frame, SseVariation } from './answers/sse.ts'
 import type { Directives } from './directives/grammar.ts'
-import type { Form } from './requests/multipart.ts'
+import type { Form } from './requests.ts'
 import type { World } from './world.ts'
 
 export type Dialect = {

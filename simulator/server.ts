@@ -8,10 +8,9 @@ import { type Call, CallLog } from './calls.ts'
 import { answerControl, isControlPath, type Target } from './control.ts'
 import { type Dialect, type Endpoint, SimulatedFailure } from './dialect.ts'
 import { DIALECTS } from './dialects.ts'
-import { FaultBudget } from './directives/fault-budget.ts'
+import type { Fault } from './directives/faults.ts'
 import { DirectiveError, type Directives, mergeDirectives, readDirectives } from './directives/grammar.ts'
-import { BodyTooLargeError, readBody } from './requests/body.ts'
-import { Form, FormError, readForm } from './requests/multipart.ts'
+import { BodyTooLargeError, Form, FormError, readBody, readForm } from './requests.ts'
 import { newWorld, type World } from './world.ts'
 
 const DIRECTIVES_HEADER = 'x-simulate'
@@ -119,7 +118,7 @@ class Provider {
       request.destroy()
       return
     }
-    const read = await readBody(request, early.fault?.kind === 'slow_read' ? early.fault.pauseMs : null).then(
+    const read = await readBody(request).then(
       (body) => ({ body, tooLarge: false }),
       (error: unknown) => ({ body: null, tooLarge: error instanceof BodyTooLargeError }),
     )
@@ -221,4 +220,29 @@ function failureOf(error: unknown): SimulatedFailure {
   }
   if (error instanceof FormError) return new SimulatedFailure(400, 'invalid_request', error.message)
   throw error
+}
+
+const MAX_KEYS = 10_000
+
+export class FaultBudget {
+  readonly #struck = new Map<string, number>()
+
+  /**
+   * The directives' fault if it strikes this time. `key` is the exact text of the model and all directives:
+   * the first K requests that share it are struck, the next succeed.
+   */
+  take(key: string, { fault, times }: Directives): Fault | null {
+    if (fault === undefined) return null
+    if (times === undefined) return fault
+    const struck = this.#struck.get(key) ?? 0
+    if (struck >= times) return null
+    if (struck === 0 && this.#struck.size >= MAX_KEYS)
+      this.#struck.delete(this.#struck.keys().next().value ?? '')
+    this.#struck.set(key, struck + 1)
+    return fault
+  }
+
+  clear(): void {
+    this.#struck.clear()
+  }
 }

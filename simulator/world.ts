@@ -1,13 +1,11 @@
 /** What one simulated provider remembers from one call to the next: its tasks, its files, the voices it was given, the responses and conversations it keeps. */
 
-import { ConversationShelf } from './kept/conversation-shelf.ts'
-import { ResponseShelf } from './kept/response-shelf.ts'
+import { ConversationShelf, ResponseShelf } from './dialects/responses/kept.ts'
 import { FileShelf } from './media/file-shelf.ts'
 import { PaymentBook } from './payments/book.ts'
 import type { SimulatedPayments } from './payments/control.ts'
 import { Webhooks } from './payments/webhooks.ts'
 import { TaskStore } from './tasks/task-book.ts'
-import { VoiceList } from './voice-list.ts'
 
 export type World = {
   readonly tasks: TaskStore
@@ -29,5 +27,43 @@ export function newWorld(paymentsFile: string | null): World {
     responses: new ResponseShelf(),
     conversations: new ConversationShelf(),
     payments: { book, webhooks },
+  }
+}
+
+const MAX_VOICES = 10_000
+
+export type Voice = { readonly id: string; readonly name: string }
+
+export const PRESET_VOICES: readonly Voice[] = [
+  { id: 'sim-voice-ada', name: 'Ada' },
+  { id: 'sim-voice-bram', name: 'Bram' },
+  { id: 'sim-voice-mei', name: 'Mei' },
+]
+
+/** Voices that callers cloned, and took away again. */
+export class VoiceList {
+  readonly #cloned = new Map<string, Voice>()
+  readonly #removed = new Set<string>()
+
+  /** Beyond 10,000 the oldest is forgotten. */
+  add(voice: Voice): void {
+    if (this.#cloned.size >= MAX_VOICES) this.#cloned.delete(this.#cloned.keys().next().value ?? '')
+    this.#cloned.set(voice.id, voice)
+  }
+
+  /** Whether there was such a voice. */
+  remove(id: string): boolean {
+    const isThere = this.#cloned.delete(id)
+    if (isThere) this.#removed.add(id)
+    return isThere
+  }
+
+  wasRemoved(id: string): boolean {
+    return this.#removed.has(id)
+  }
+
+  /** Oldest first. */
+  cloned(): Voice[] {
+    return [...this.#cloned.values()]
   }
 }

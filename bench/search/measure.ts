@@ -1,6 +1,6 @@
 /** Measures the quality of results and the time of searches. */
 import { quantilesOf } from '../harness/statistics.ts'
-import type { JudgedQuery } from './corpus/corpus.ts'
+import type { JudgedQuery } from './corpus/entry.ts'
 import type { Subject } from './engines/engine.ts'
 import { ndcg, recall } from './report/metrics.ts'
 import type { Quality, Times } from './report/results.ts'

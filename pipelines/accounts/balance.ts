@@ -7,10 +7,9 @@ import { printCredits } from '../../schemas/money.ts'
 import type { BudgetView } from '../../src/core/pricing/budget.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Handler } from '../../src/http/handler.ts'
-import { answerJson } from '../calls/answer.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
-import { pipeline } from '../calls/pipeline.ts'
-import type { Stage } from '../calls/stage.ts'
+import type { Stage } from '../calls/pipeline.ts'
+import { answerJson, calls } from '../calls/pipeline.ts'
 
 /**
  * Returns the key's balance. Cost of this process's ended calls counts as used, booked or not, as it does where calls
@@ -54,7 +53,8 @@ const ofBudgets = (budgets: readonly BudgetView[], instant: number) => ({
   }),
 })
 
-export const balance = (deps: AuthenticateDeps): Handler => pipeline(authenticate(deps), answerWithBalance())
+export const balance = (deps: AuthenticateDeps): Handler =>
+  calls(authenticate(deps)).then(answerWithBalance()).toHandler()
 
 /** Answers with the wallet, with the cap of a capped key, and with the budgets that cover it. */
 export const answerWithBalance = (): Stage<AuthenticatedCall, never> =>

@@ -16,13 +16,11 @@ import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { visibleUsage } from '../call-log/search.ts'
-import { answerJson } from '../calls/answer.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
-import { type Asked, type Found, find, readParams } from '../calls/find.ts'
-import { pipeline } from '../calls/pipeline.ts'
+import type { Call, Stage } from '../calls/pipeline.ts'
+import { type Asked, answerJson, calls, type Found, find, readParams } from '../calls/pipeline.ts'
 import { readQuery, refusedParameter } from '../calls/query.ts'
 import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
-import type { Call, Stage } from '../calls/stage.ts'
 
 /** These clients read this as «without end»: the last second that a date can have in four digits. */
 const NEVER_SECONDS = Date.UTC(9999, 11, 31, 23, 59, 59) / 1000
@@ -98,13 +96,22 @@ interface ReaderDeps extends AuthenticateDeps, RateDeps {}
 
 /** Reading is free, so no wallet is checked. */
 export const billingSubscription = (deps: GrantDeps & ReaderDeps): Handler =>
-  pipeline(authenticate(deps), rateLimit(deps), findSpent(deps), answerWithSubscription())
+  calls(authenticate(deps))
+    .then(rateLimit(deps))
+    .then(findSpent(deps))
+    .then(answerWithSubscription())
+    .toHandler()
 
 export const creditGrants = (deps: GrantDeps & ReaderDeps): Handler =>
-  pipeline(authenticate(deps), rateLimit(deps), findSpent(deps), answerWithGrants())
+  calls(authenticate(deps)).then(rateLimit(deps)).then(findSpent(deps)).then(answerWithGrants()).toHandler()
 
 export const billingUsage = (deps: BillingUsageDeps & ReaderDeps): Handler =>
-  pipeline(authenticate(deps), rateLimit(deps), readDays(deps), findCosts(deps), answerWithCosts())
+  calls(authenticate(deps))
+    .then(rateLimit(deps))
+    .then(readDays(deps))
+    .then(findCosts(deps))
+    .then(answerWithCosts())
+    .toHandler()
 
 type DaysCall = AuthenticatedCall & Asked<LogWindow>
 

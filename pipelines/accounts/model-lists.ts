@@ -18,15 +18,15 @@ import {
   isModelAllowed,
   type Model,
   mayCall,
+  noSuchModel,
   resolveAllowlist,
 } from '../../src/core/routing/catalog.ts'
 import { resourceName } from '../../src/core/routing/generate-model-name.ts'
 import { readModelPath } from '../../src/protocols/generate-content/path.ts'
-import { answerJson } from '../calls/answer.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
+import type { Call, Stage } from '../calls/pipeline.ts'
+import { answerJson } from '../calls/pipeline.ts'
 import { readQuery, refusedParameter } from '../calls/query.ts'
-import type { Call, Stage } from '../calls/stage.ts'
-import { noSuchModel } from '../chat/select-model.ts'
 
 const HTTP_NOT_FOUND = 404
 const MS_PER_SECOND = 1000

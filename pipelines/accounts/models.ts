@@ -2,7 +2,7 @@
 import { headerKey } from '../../src/core/keys/presented.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { type AuthenticateDeps, authenticate, type FindKey } from '../calls/authenticate.ts'
-import { pipeline } from '../calls/pipeline.ts'
+import { calls } from '../calls/pipeline.ts'
 import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
 import {
   answerWithCatalog,
@@ -20,19 +20,25 @@ const headersOnly: FindKey = ({ header }) => headerKey(header)
 
 /** `GET /v1/models` */
 export const listModels = (deps: ListModelsDeps): Handler =>
-  pipeline(authenticate(deps, { findKey: headersOnly }), rateLimit(deps), answerWithModels(deps))
+  calls(authenticate(deps, { findKey: headersOnly }))
+    .then(rateLimit(deps))
+    .then(answerWithModels(deps))
+    .toHandler()
 
 /** `GET /v1/models/{model}` */
 export const showModel = (deps: ListModelsDeps): Handler =>
-  pipeline(authenticate(deps, { findKey: headersOnly }), rateLimit(deps), answerWithModel(deps))
+  calls(authenticate(deps, { findKey: headersOnly }))
+    .then(rateLimit(deps))
+    .then(answerWithModel(deps))
+    .toHandler()
 
 /** `GET /v1beta/models` */
 export const listContentModels = (deps: ListModelsDeps): Handler =>
-  pipeline(authenticate(deps), rateLimit(deps), answerWithContentModels(deps))
+  calls(authenticate(deps)).then(rateLimit(deps)).then(answerWithContentModels(deps)).toHandler()
 
 /** `GET /v1beta/models/{model}` */
 export const showContentModel = (deps: ListModelsDeps): Handler =>
-  pipeline(authenticate(deps), rateLimit(deps), answerWithContentModel(deps))
+  calls(authenticate(deps)).then(rateLimit(deps)).then(answerWithContentModel(deps)).toHandler()
 
 /** `GET /api/v1/models/public`, open to everyone */
-export const listPublicModels = (deps: CatalogDeps): Handler => pipeline(answerWithCatalog(deps))
+export const listPublicModels = (deps: CatalogDeps): Handler => calls(answerWithCatalog(deps)).toHandler()

@@ -10,12 +10,10 @@ import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { visibleUsage } from '../call-log/search.ts'
-import { answerJson } from '../calls/answer.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
-import { type Asked, type Found, find, readParams } from '../calls/find.ts'
-import { pipeline } from '../calls/pipeline.ts'
+import type { Call, Stage } from '../calls/pipeline.ts'
+import { type Asked, answerJson, calls, type Found, find, readParams } from '../calls/pipeline.ts'
 import { readQuery, windowOf, windowShape } from '../calls/query.ts'
-import type { Call, Stage } from '../calls/stage.ts'
 
 export interface UsageDeps {
   readonly callLog: Pick<CallLog, 'usageTotals'>
@@ -29,7 +27,7 @@ type TotalsCall = Call & Asked<LogWindow> & Found<CallSums>
 
 /** Reading is free, so no wallet is checked. */
 export const usage = (deps: UsageDeps & AuthenticateDeps): Handler =>
-  pipeline(authenticate(deps), readWindow(deps), findUsage(deps), answerWithUsage())
+  calls(authenticate(deps)).then(readWindow(deps)).then(findUsage(deps)).then(answerWithUsage()).toHandler()
 
 /** Adds the window of time. @throws Failure `invalid_request` */
 export const readWindow = ({ now = Date.now }: UsageDeps): Stage<AuthenticatedCall, WindowCall> =>

@@ -9,7 +9,7 @@ import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/que
 import { LOG_CSV_HEADER, logCsvRecord } from '../../src/core/call-log/csv.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
-import { pacedReply } from '../calls/paced.ts'
+import { pacedReply } from '../calls/replies.ts'
 import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery } from './search.ts'
 
 export interface LogCsvDeps extends LogSearchDeps {

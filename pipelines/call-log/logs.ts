@@ -4,7 +4,7 @@
  */
 import type { Handler } from '../../src/http/handler.ts'
 import { type AuthenticateDeps, authenticate } from '../calls/authenticate.ts'
-import { pipeline } from '../calls/pipeline.ts'
+import { calls } from '../calls/pipeline.ts'
 import { limitLogReads, type RateDeps } from '../calls/rate-limit.ts'
 import { answerWithDetail, findCall, type LogDetailDeps, readDetailQuery } from './detail.ts'
 import { answerWithCalls, type LogPageDeps } from './page.ts'
@@ -17,12 +17,26 @@ export type LogsDeps = ReaderDeps & LogPageDeps & LogDetailDeps & LogSummaryDeps
 
 /** `GET /v1/logs`, as JSON or CSV */
 export const listLogs = (deps: ReaderDeps & LogPageDeps): Handler =>
-  pipeline(authenticate(deps), limitLogReads(deps), readSearch(deps), answerWithCalls(deps))
+  calls(authenticate(deps))
+    .then(limitLogReads(deps))
+    .then(readSearch(deps))
+    .then(answerWithCalls(deps))
+    .toHandler()
 
 /** `GET /v1/logs/{id}` */
 export const showLog = (deps: ReaderDeps & LogDetailDeps): Handler =>
-  pipeline(authenticate(deps), limitLogReads(deps), readDetailQuery(), findCall(deps), answerWithDetail())
+  calls(authenticate(deps))
+    .then(limitLogReads(deps))
+    .then(readDetailQuery())
+    .then(findCall(deps))
+    .then(answerWithDetail())
+    .toHandler()
 
 /** `GET /v1/logs/summary` */
 export const sumLogs = (deps: ReaderDeps & LogSummaryDeps): Handler =>
-  pipeline(authenticate(deps), limitLogReads(deps), readSummary(deps), findSummary(deps), answerWithSummary())
+  calls(authenticate(deps))
+    .then(limitLogReads(deps))
+    .then(readSummary(deps))
+    .then(findSummary(deps))
+    .then(answerWithSummary())
+    .toHandler()

@@ -15,9 +15,9 @@ import { type LogCursor, parseCursor } from '../../src/core/call-log/cursor.ts'
 import { type LogWindow, periodWindow } from '../../src/core/call-log/window.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
-import { type Asked, readParams } from '../calls/find.ts'
+import type { Stage } from '../calls/pipeline.ts'
+import { type Asked, readParams } from '../calls/pipeline.ts'
 import { readQuery, refusedParameter, windowOf } from '../calls/query.ts'
-import type { Stage } from '../calls/stage.ts'
 
 /** The key that reads the log, and its account. */
 export type LogReader = Pick<Credential, 'key' | 'account'>

@@ -10,7 +10,7 @@ import { plainAddress } from '../../src/core/keys/address-prefix.ts'
 import { isWellFormedKey, requestKey } from '../../src/core/keys/presented.ts'
 import type { Credentials, KnownKey } from '../../src/credentials/credentials.ts'
 import type { RequestHead } from '../../src/http/handler.ts'
-import { type Call, RefusedCall, type Stage, stage } from './stage.ts'
+import { type Call, RefusedCall, type Stage } from './pipeline.ts'
 
 export interface AuthenticatedCall extends Call {
   readonly known: KnownKey
@@ -102,10 +102,10 @@ export function authenticate(
     checked(found, now)
     return null
   }
-  const authenticating = stage((call: Call) => {
+  const authenticating = (call: Call) => {
     const found = find(call.request)
     if (!(found instanceof Promise)) return admitted(call, found)
     return from(found).pipe(map((loaded) => admitted(call, loaded)))
-  })
+  }
   return Object.assign(authenticating, { admit })
 }

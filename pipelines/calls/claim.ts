@@ -1,5 +1,6 @@
 /** An Idempotency-Key that a call has claimed in PostgreSQL. */
 import { Buffer } from 'node:buffer'
+import { type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import { type AnswerMemory, HeldAnswer, MAX_KEPT_ANSWER_BYTES } from '../../src/core/limits/answer-memory.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
@@ -157,3 +158,27 @@ class GatheredAnswer {
     return { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) }
   }
 }
+
+/**
+ * Gathers the answer while it passes, and stores a whole one under the claim; an error frees the key, unless the answer
+ * is charged by then. The client gets the end after that: then it can have the answer again, or try again.
+ */
+export const storeAnswer =
+  (claim: Claim, originalRequestId?: string): MonoTypeOperatorFunction<Reply> =>
+  (replies) =>
+    new Observable((subscriber) => {
+      let inOnePiece: Reply | null = null
+      return replies.subscribe({
+        next(reply) {
+          const gathered = claim.gather(reply)
+          if (reply.type === 'full') inOnePiece = reply
+          else subscriber.next(gathered)
+        },
+        error: (error) => void claim.free().then(() => subscriber.error(error)),
+        async complete() {
+          await claim.store(originalRequestId)
+          if (inOnePiece !== null) subscriber.next(inOnePiece)
+          subscriber.complete()
+        },
+      })
+    })

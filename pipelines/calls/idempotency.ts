@@ -2,7 +2,7 @@
  * The same submit intent is carried out once: its answer is kept and replayed. The claim is made in PostgreSQL, so it
  * holds across gateway processes. See docs/api-rules.md, "Idempotency".
  */
-import { concatMap, from, type MonoTypeOperatorFunction, map, Observable, of } from 'rxjs'
+import { concatMap, from, map, Observable, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import { FREE_BYTES, HeldAnswer } from '../../src/core/limits/answer-memory.ts'
@@ -11,8 +11,8 @@ import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests
 import { workOnBody } from '../../src/protocols/body-work.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
 import { Claim, type IdempotencyDeps } from './claim.ts'
-import { pacedReply, piecesOf } from './paced.ts'
-import { AnsweredCall, type Stage, stage } from './stage.ts'
+import { Answered, type Stage } from './pipeline.ts'
+import { pacedReply, piecesOf } from './replies.ts'
 
 const KEY = /^[\x21-\x7e]{1,200}$/
 
@@ -35,8 +35,9 @@ export function readIdempotencyKey({
  * @throws Failure `invalid_idempotency_key`, `idempotency_key_reuse`, `idempotency_in_flight`,
  *   `idempotency_response_not_cached`, `service_unavailable`
  */
-export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): Stage<C, C> =>
-  stage((call: C) => {
+export const idempotent =
+  <C extends AuthenticatedCall>(deps: IdempotencyDeps): Stage<C, C> =>
+  (call: C) => {
     const { request, known, isReplayable = true } = call
     const key = readIdempotencyKey(request)
     if (key === null) return call
@@ -51,7 +52,7 @@ export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): 
             const held = new HeldAnswer(deps.answerMemory, accountId)
             call.ends.add(() => held.release())
             if (!held.grow(stored.body.length)) throw answersFull()
-            return new AnsweredCall(call, storedReply(stored))
+            return new Answered(call, storedReply(stored))
           }
           const claim = new Claim(deps, record, isReplayable)
           call.ends.add(() => void claim.free())
@@ -63,7 +64,7 @@ export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): 
     const input = { method, path, query: withoutKey(query) }
     const hash = call.requestHash ?? workOnBody(deps, accountId, 'hash', input, body)
     return hash instanceof Promise ? from(hash).pipe(concatMap(claim)) : claim(hash)
-  })
+  }
 
 type WholeReply = Extract<Reply, { type: 'full' }>
 
@@ -133,27 +134,3 @@ function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): WholeRepl
     }
   }
 }
-
-/**
- * Gathers the answer while it passes, and stores a whole one under the claim; an error frees the key, unless the answer
- * is charged by then. The client gets the end after that: then it can have the answer again, or try again.
- */
-export const storeAnswer =
-  (claim: Claim, originalRequestId?: string): MonoTypeOperatorFunction<Reply> =>
-  (replies) =>
-    new Observable((subscriber) => {
-      let inOnePiece: Reply | null = null
-      return replies.subscribe({
-        next(reply) {
-          const gathered = claim.gather(reply)
-          if (reply.type === 'full') inOnePiece = reply
-          else subscriber.next(gathered)
-        },
-        error: (error) => void claim.free().then(() => subscriber.error(error)),
-        async complete() {
-          await claim.store(originalRequestId)
-          if (inOnePiece !== null) subscriber.next(inOnePiece)
-          subscriber.complete()
-        },
-      })
-    })

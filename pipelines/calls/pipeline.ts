@@ -1,29 +1,205 @@
-/** The pipeline of an endpoint: its stages, run for each request, and what sends their answer or refusal to the client. */
-import { catchError, type MonoTypeOperatorFunction, map, Observable, throwError } from 'rxjs'
+/** The form of a pipeline: stages, each of which adds one fact to the call, answers it or refuses it. */
+import { catchError, concatMap, type MonoTypeOperatorFunction, map, Observable, of, throwError } from 'rxjs'
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../src/http/handler.ts'
-import { ErrorWithHeaders, withHeaders } from './errors.ts'
-import { storeAnswer } from './idempotency.ts'
-import { addReplyHeaders } from './rate-limit.ts'
-import {
-  AnsweredCall,
-  type AnyStep,
-  type Call,
-  CallEnds,
-  type RefusedCall,
-  run,
-  type Stage,
-} from './stage.ts'
+import { type Claim, storeAnswer } from './claim.ts'
+import { withHeaders } from './errors.ts'
+import { addReplyHeaders, answerUnder, jsonReply } from './replies.ts'
 
-/** A last stage, for the calls that another one refused. */
-export interface RefusalStage extends MonoTypeOperatorFunction<AnsweredCall> {
-  /** Records a refusal. Must not throw. */
-  readonly record: (refused: RefusedCall) => void
-  /** Returns headers of its answer. */
-  readonly headersOf?: ((refused: RefusedCall) => HeaderList) | undefined
+/** The teardowns of a call, which run once when it is over. */
+export class CallEnds {
+  #teardowns: (() => void)[] = []
+  #isHeld = false
+  #isAnswered = false
+
+  /** Adds a teardown; runs it at once where the call is over. */
+  add(teardown: () => void): void {
+    if (this.#isAnswered && !this.#isHeld) teardown()
+    else this.#teardowns.push(teardown)
+  }
+
+  /** Keeps the call open after its client has left, until `release`. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  release(): void {
+    this.#isHeld = false
+    this.#run()
+  }
+
+  /** Called when the call is answered or refused, or its client has left. */
+  unsubscribe(): void {
+    this.#isAnswered = true
+    this.#run()
+  }
+
+  #run(): void {
+    if (!this.#isAnswered || this.#isHeld) return
+    const teardowns = this.#teardowns
+    this.#teardowns = []
+    for (const teardown of teardowns) teardown()
+  }
 }
 
+/** A request on its way through a pipeline. No stage changes it: each returns a call with one more fact. */
+export interface Call {
+  readonly request: GatewayRequest
+  /** Run when the call is over: answered, refused, or left by its client, and settled. */
+  readonly ends: Pick<CallEnds, 'add' | 'hold' | 'release'>
+  /** Headers of every answer to the call, errors included. */
+  readonly replyHeaders?: HeaderList
+  /** Distinguishes requests under one Idempotency-Key. Where it is absent, the path and the body do. */
+  readonly requestHash?: Buffer
+  /** The client's own request, where the gateway has written another one. */
+  readonly intent?: Pick<GatewayRequest, 'path' | 'body'>
+  /** The id of the request that created the task, where an earlier one with the Idempotency-Key did: its row has that id. */
+  readonly originalRequestId?: string
+  /** False for an answer that must not be stored under an Idempotency-Key. */
+  readonly isReplayable?: boolean
+  /** The Idempotency-Key under which the call runs. */
+  readonly claim?: Claim
+  /** Keeps the connection of a client alive that waits for long. */
+  readonly keepAlive?: MonoTypeOperatorFunction<Reply>
+}
+
+/** The end of a pipeline's way down: the call, and its replies, not subscribed yet. */
+export class Answered {
+  readonly call: Call
+  readonly replies: Observable<Reply>
+
+  constructor(call: Call, replies: Observable<Reply>) {
+    this.call = call
+    this.replies = replies
+  }
+}
+
+/** The call as far as it was known to the stage that refused it, and why. */
+export class RefusedCall {
+  readonly call: Call
+  readonly error: unknown
+
+  constructor(call: Call, error: unknown) {
+    this.call = call
+    this.error = error
+  }
+}
+
+/**
+ * Returns the next call, or the answer: at once, or in an Observable of one value. Throws what refuses the call; a stage
+ * that knows more facts than its input throws a RefusedCall.
+ */
+export type Stage<In, Out> = (call: In) => Out | Answered | Observable<Out | Answered>
+
+/** A stage that may also check the head of a request before its body is kept. */
+export type FirstStage<Out> = Stage<Call, Out> & Pick<Handler, 'admit'>
+
+/** Records a refused call, and returns headers of its answer. Must not throw. */
+export type OnRefused = (refused: RefusedCall) => HeaderList
+
+type AnyStage = Stage<Call, Call>
+const NO_HEADERS: HeaderList = []
+
+/** Begins the pipeline of an endpoint. */
+export const calls = <Out>(first: FirstStage<Out>): Pipeline<Out> =>
+  new Pipeline([first as AnyStage], first.admit)
+
+/** The stages of an endpoint; `Out` is the call as the last of them leaves it. */
+class Pipeline<Out> {
+  readonly #stages: readonly AnyStage[]
+  readonly #admit: Handler['admit']
+
+  constructor(stages: readonly AnyStage[], admit: Handler['admit']) {
+    this.#stages = stages
+    this.#admit = admit
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a pipeline is only written down, never awaited.
+  then<Next>(stage: Stage<Out, Next>): Pipeline<Next> {
+    return new Pipeline([...this.#stages, stage as unknown as AnyStage], this.#admit)
+  }
+
+  /** Ends a pipeline whose refused calls leave no record. */
+  toHandler(this: Pipeline<never>): Handler {
+    return this.onRefused(() => NO_HEADERS)
+  }
+
+  /** Ends a pipeline whose refused calls leave a record. */
+  onRefused(this: Pipeline<never>, onRefused: OnRefused): Handler {
+    const handle = handler(this.#stages, onRefused)
+    const admit = this.#admit
+    return admit === undefined ? handle : Object.assign(handle, { admit })
+  }
+}
+
+function handler(stages: readonly AnyStage[], onRefused: OnRefused): Handler {
+  const answerRefused = (refused: RefusedCall): Answered => {
+    const error = withHeaders(refused.error, onRefused(refused))
+    return new Answered(
+      refused.call,
+      throwError(() => error),
+    )
+  }
+  const begin = (call: Call): Answered | Observable<Answered> => {
+    try {
+      return runStages(stages, 0, call)
+    } catch (refused) {
+      return answerRefused(refused as RefusedCall)
+    }
+  }
+  return (request) =>
+    new Observable((client) => {
+      const ends = new CallEnds()
+      client.add(ends)
+      const answered = begin({ request, ends })
+      if (answered instanceof Answered) return void repliesTo(answered).subscribe(client)
+      const waiting = answered.subscribe({
+        next: (later) => repliesTo(later).subscribe(client),
+        error: (refused) => repliesTo(answerRefused(refused)).subscribe(client),
+      })
+      client.add(waiting)
+    })
+}
+
+const toRefused = (call: Call, error: unknown): RefusedCall =>
+  error instanceof RefusedCall ? error : new RefusedCall(call, error)
+
+/**
+ * Runs the stages from `index` on as plain functions, until one waits: it takes up the rest when it has waited. As
+ * operators of RxJS they would cost a small call a twentieth of its time.
+ * @throws RefusedCall, as the Observable does
+ */
+function runStages(stages: readonly AnyStage[], index: number, begun: Call): Answered | Observable<Answered> {
+  let call = begun
+  for (let at = index; at < stages.length; at++) {
+    let next: ReturnType<AnyStage>
+    try {
+      next = stages[at]!(call)
+    } catch (error) {
+      throw toRefused(call, error)
+    }
+    if (next instanceof Answered) return next
+    if (next instanceof Observable) return waitForStage(next, stages, at + 1, call)
+    call = next
+  }
+  throw new Error('The last stage of a pipeline must answer the call.')
+}
+
+const waitForStage = (
+  waiting: Observable<Call | Answered>,
+  stages: readonly AnyStage[],
+  nextIndex: number,
+  call: Call,
+): Observable<Answered> =>
+  waiting.pipe(
+    catchError((error) => throwError(() => toRefused(call, error))),
+    concatMap((next) => {
+      const answered = next instanceof Answered ? next : runStages(stages, nextIndex, next)
+      return answered instanceof Observable ? answered : of(answered)
+    }),
+  )
+
 /** Returns the replies as the client gets them. Those of a usual call pass no operator. */
-function repliesTo({ call, replies }: AnsweredCall): Observable<Reply> {
+function repliesTo({ call, replies }: Answered): Observable<Reply> {
   const { claim, keepAlive, replyHeaders, originalRequestId } = call
   let all = replies
   if (claim !== undefined) all = all.pipe(storeAnswer(claim, originalRequestId))
@@ -33,121 +209,49 @@ function repliesTo({ call, replies }: AnsweredCall): Observable<Reply> {
   return all
 }
 
-/** Answers and errors have the id of the original request. */
-const answerUnder =
-  (requestId: string): MonoTypeOperatorFunction<Reply> =>
-  (replies) =>
-    replies.pipe(
-      map((reply) => (reply.type === 'data' ? reply : { ...reply, requestId })),
-      catchError((error) => throwError(() => new ErrorWithHeaders(error, [], requestId))),
+/** Runs work with an AbortSignal as a cold Observable whose teardown aborts it. */
+export const fromAbortable = <T>(work: (signal: AbortSignal) => Promise<T>): Observable<T> =>
+  new Observable((subscriber) => {
+    const abort = new AbortController()
+    work(abort.signal).then(
+      (value) => {
+        subscriber.next(value)
+        subscriber.complete()
+      },
+      (error: unknown) => subscriber.error(error),
     )
+    return () => abort.abort()
+  })
 
-const isRefusalStage = (stage: object): stage is RefusalStage => 'record' in stage
-
-/**
- * Makes the handler of an endpoint. Stages that do not wait run one after another as plain functions: as operators they
- * would cost a small call a twentieth of its time. There is an overload for each length of a pipeline.
- */
-export function pipeline<A>(a: Stage<Call, A>, end?: RefusalStage): Handler
-export function pipeline<A, B>(a: Stage<Call, A>, b: Stage<A, B>, end?: RefusalStage): Handler
-export function pipeline<A, B, C>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  end?: RefusalStage,
-): Handler
-export function pipeline<A, B, C, D>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  end?: RefusalStage,
-): Handler
-export function pipeline<A, B, C, D, E>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  e: Stage<D, E>,
-  end?: RefusalStage,
-): Handler
-export function pipeline<A, B, C, D, E, F>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  e: Stage<D, E>,
-  f: Stage<E, F>,
-  end?: RefusalStage,
-): Handler
-export function pipeline<A, B, C, D, E, F, G, H, I, J, K>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  e: Stage<D, E>,
-  f: Stage<E, F>,
-  g: Stage<F, G>,
-  h: Stage<G, H>,
-  i: Stage<H, I>,
-  j: Stage<I, J>,
-  k: Stage<J, K>,
-  end?: RefusalStage,
-): Handler
-export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  e: Stage<D, E>,
-  f: Stage<E, F>,
-  g: Stage<F, G>,
-  h: Stage<G, H>,
-  i: Stage<H, I>,
-  j: Stage<I, J>,
-  k: Stage<J, K>,
-  l: Stage<K, L>,
-  m: Stage<L, M>,
-  n: Stage<M, N>,
-  o: Stage<N, O>,
-  p: Stage<O, P>,
-  q: Stage<P, Q>,
-  r: Stage<Q, R>,
-  end?: RefusalStage,
-): Handler
-export function pipeline(...all: ReadonlyArray<Stage<never, unknown> | RefusalStage | undefined>): Handler {
-  const given = all.filter((one) => one !== undefined)
-  const refusals = given.find(isRefusalStage)
-  const stages = given.filter((one): one is Stage<never, unknown> => !isRefusalStage(one))
-  const steps = stages.map(({ step }) => step as unknown as AnyStep)
-  const admit = stages[0]?.admit
-  const refused = (refusal: RefusedCall): AnsweredCall => {
-    refusals?.record(refusal)
-    const headers = refusals?.headersOf?.(refusal) ?? []
-    const error = withHeaders(refusal.error, headers)
-    return new AnsweredCall(
-      refusal.call,
-      throwError(() => error),
-    )
-  }
-  const begin = (call: Call): AnsweredCall | Observable<AnsweredCall> => {
-    try {
-      return run(steps, 0, call)
-    } catch (refusal) {
-      return refused(refusal as RefusedCall)
-    }
-  }
-  const handle: Handler = (request: GatewayRequest) =>
-    new Observable((client) => {
-      const ends = new CallEnds()
-      client.add(ends)
-      const answered = begin({ request, ends })
-      if (answered instanceof AnsweredCall) return void repliesTo(answered).subscribe(client)
-      const waiting = answered.subscribe({
-        next: (later) => repliesTo(later).subscribe(client),
-        error: (refusal) => repliesTo(refused(refusal)).subscribe(client),
-      })
-      client.add(waiting)
-    })
-  return admit === undefined ? handle : Object.assign(handle, { admit })
+export interface Asked<Params> {
+  readonly params: Params
 }
+
+export interface Found<T> {
+  readonly found: T
+}
+
+/** Adds what the client asks for. @throws Failure as `read` does */
+export const readParams =
+  <C extends Call, Params>(read: (call: C) => Params): Stage<C, C & Asked<Params>> =>
+  (call) => ({ ...call, params: read(call) })
+
+/** Adds what `work` finds. The signal aborts when the client leaves. @throws Failure as `work` does */
+export const find =
+  <C extends Call, T>(work: (call: C, signal: AbortSignal) => Promise<T>): Stage<C, C & Found<T>> =>
+  (call) =>
+    fromAbortable((signal) => work(call, signal)).pipe(map((found) => ({ ...call, found })))
+
+/** Answers with these replies. */
+export const answer =
+  <C extends Call>(replies: (call: C) => Observable<Reply>): Stage<C, never> =>
+  (call) =>
+    new Answered(call, replies(call))
+
+/** Answers with one reply. */
+export const answerOnce = <C extends Call>(reply: (call: C) => Reply): Stage<C, never> =>
+  answer((call: C) => of(reply(call)))
+
+/** Answers with JSON. */
+export const answerJson = <C extends Call>(body: (call: C) => object): Stage<C, never> =>
+  answerOnce((call: C) => jsonReply(body(call)))

@@ -3,26 +3,23 @@
  * remaining number.
  * See docs/api-rules.md, "Rate limits".
  */
-import { type MonoTypeOperatorFunction, Observable } from 'rxjs'
+import { Observable } from 'rxjs'
 import type { Account } from '../../schemas/accounts/account.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Decision, Limits, SubjectLimits } from '../../src/core/limits/limiter-state.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
-import type { HeaderList, Reply } from '../../src/http/handler.ts'
+import type { HeaderList } from '../../src/http/handler.ts'
 import { admits } from '../../src/limits/limited-request.ts'
 import type { Limiter } from '../../src/limits/limits.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
-import { ErrorWithHeaders, unwrapped } from './errors.ts'
-import { RefusedCall, type Stage, stage } from './stage.ts'
-import { UpstreamRefusal } from './upstream-error.ts'
+import { RefusedCall, type Stage } from './pipeline.ts'
 
 /** Requests of one key to the call log. */
 const LOG_REQUESTS_PER_MINUTE = 60
 /** The end of a running request is unknown: a short fixed wait. */
 const CONCURRENCY_RETRY_SECONDS = 1
 const MS_PER_SECOND = 1000
-const TOO_MANY_REQUESTS = 429
 
 export interface RateDeps {
   readonly limiter: Pick<Limiter, 'take'>
@@ -130,25 +127,6 @@ function logRefusal([decided]: readonly Decided[]): Failure {
 const CALLS: Wording = { headers: callHeaders, refusal: callRefusal }
 const LOG_READS: Wording = { headers: ([decided]) => requestHeaders(decided!), refusal: logRefusal }
 
-/** Adds headers to each reply, and to each error but the refusal of an upstream's own limit: clients can distinguish the two. */
-export const addReplyHeaders =
-  (headers: HeaderList): MonoTypeOperatorFunction<Reply> =>
-  (replies) =>
-    new Observable((subscriber) =>
-      replies.subscribe({
-        next: (reply) =>
-          subscriber.next(
-            reply.type === 'data' ? reply : { ...reply, headers: [...reply.headers, ...headers] },
-          ),
-        error: (error) => {
-          const { error: cause } = unwrapped(error)
-          const isUpstreamLimit = cause instanceof UpstreamRefusal && cause.status === TOO_MANY_REQUESTS
-          subscriber.error(isUpstreamLimit ? error : new ErrorWithHeaders(error, headers))
-        },
-        complete: () => subscriber.complete(),
-      }),
-    )
-
 /** Throws where another refusal goes before that of the limits. */
 type Assertion<C> = (call: C) => void
 
@@ -191,11 +169,12 @@ const limited = <C extends AuthenticatedCall>(
  * @param assert throws what goes before the refusal of a limit: of a paid call, that its wallet is empty
  * @throws Failure `rate_limit_exceeded`, or what `assert` throws
  */
-export const rateLimit = <C extends AuthenticatedCall>(deps: RateDeps, assert?: Assertion<C>): Stage<C, C> =>
-  stage((call: C) => {
+export const rateLimit =
+  <C extends AuthenticatedCall>(deps: RateDeps, assert?: Assertion<C>): Stage<C, C> =>
+  (call: C) => {
     const scopes = scopesOf(call.known, deps.catalog())
     return scopes === null ? call : limited(deps, call, scopes, { wording: CALLS, assert })
-  })
+  }
 
 const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurrency: null }
 
@@ -203,9 +182,9 @@ const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurr
  * Counts the call against the call log's limit for each key; limits of the key and of the account do not count here.
  * @throws Failure `logs_rate_limited`
  */
-export const limitLogReads = <C extends AuthenticatedCall>(deps: RateDeps): Stage<C, C> =>
-  stage((call: C) =>
+export const limitLogReads =
+  <C extends AuthenticatedCall>(deps: RateDeps): Stage<C, C> =>
+  (call: C) =>
     limited(deps, call, [{ subject: call.known.key.id, limits: LOG_LIMITS, name: 'API key' }], {
       wording: LOG_READS,
-    }),
-  )
+    })

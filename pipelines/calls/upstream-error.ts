@@ -3,9 +3,11 @@ import { performance } from 'node:perf_hooks'
 import type { CallStatus } from '../../schemas/call-log/row.ts'
 import type { ChannelEntry, ChannelProtocol } from '../../schemas/config/catalog.ts'
 import { Failure, upstreamStatusName } from '../../schemas/failure.ts'
+import { PROVIDERS } from '../../src/channels/providers/presets.ts'
 import { maskValue, REDACTED_MAX_CHARS } from '../../src/core/call-log/redact.ts'
 import { shortened } from '../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../src/core/routing/key-pools.ts'
+import { type ErrorExtras, readErrorBody, textIn } from '../../src/protocols/answer/error-body.ts'
 import {
   accessStatus,
   errorNames,
@@ -13,7 +15,6 @@ import {
   isUnreadable,
 } from '../../src/protocols/answer/request-errors.ts'
 import type { UpstreamFailure } from '../../src/upstream/client.ts'
-import { type ErrorExtras, readErrorBody, textIn } from '../chat/forward/error-body.ts'
 
 /** Failure of an attempt: its name for the row, and the reply if no other attempt follows. */
 export interface AttemptFailure {
@@ -111,19 +112,15 @@ export const ACCESS_REFUSED =
   'The upstream refused the access of this service. Try again later, or ask the operator of the service.'
 
 const BAD_REQUEST = 400
-/**
- * The beginnings of refusals with 400 that are about an account without credit, at Anthropic and DashScope, or about a key, at
- * the Gemini API. Further behind may be words of the client.
- */
-const ABOUT_ACCOUNT =
-  /^(?:Your credit balance is too low|Access denied, please make sure your account|API key (?:not valid|not found|expired))/i
+/** The refusals of every provider: a channel may lead to one without naming it. */
+const ACCOUNT_REFUSALS = Object.values(PROVIDERS).flatMap(({ accountRefusal }) => accountRefusal ?? [])
 
 /** Returns whether an upstream's refusal is about the operator's key or account, whatever the client asked for. */
 export const isAboutAccess = (status: number, message: string): boolean =>
   status === 401 ||
   status === 402 ||
   (status === FORBIDDEN && !ABOUT_CONTENT.test(message)) ||
-  (status === BAD_REQUEST && ABOUT_ACCOUNT.test(message))
+  (status === BAD_REQUEST && ACCOUNT_REFUSALS.some((refusal) => refusal.test(message)))
 
 /** A channel, with the setting of the installation where it has none of its own. */
 type Hiding = Pick<ChannelEntry, 'hide_auth_errors'>
@@ -156,8 +153,10 @@ const accessRefusedBy = (internal: string): AttemptFailure =>
   })
 
 const TOO_MANY_REQUESTS = 429
-/** Names of a 429 that is about an account without credit, at OpenAI, Moonshot and Zhipu. */
-const WITHOUT_CREDIT: readonly unknown[] = ['insufficient_quota', 'exceeded_current_quota_error', '1113']
+/** Names of a 429 that is about an account without credit. */
+const WITHOUT_CREDIT: readonly unknown[] = Object.values(PROVIDERS).flatMap(
+  ({ withoutCredit = [] }) => withoutCredit,
+)
 
 /** Returns the time that a `retry-after` names, in seconds or as a date. */
 function waitOf(retryAfter: string | null): number {

@@ -1,21 +1,21 @@
 /** A chat call: the stages of its pipeline, in the order in which they happen. */
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import type { Failure } from '../../schemas/failure.ts'
+import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { BodyDeps } from '../../src/protocols/body-work.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { assertBalance, requireBalance } from '../calls/balance.ts'
 import type { IdempotencyDeps } from '../calls/claim.ts'
 import { idempotent } from '../calls/idempotency.ts'
-import { pipeline } from '../calls/pipeline.ts'
+import { calls } from '../calls/pipeline.ts'
 import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
-import { type RefusalDeps, type RefusedRow, recordRefusals } from '../calls/record-refusals.ts'
-import { assertBalance, requireBalance } from '../calls/require-balance.ts'
+import { type RefusalDeps, type RefusedRow, recordRefusals } from '../calls/refusals.ts'
 import { applyAgent, requireVision } from './agent/apply-agent.ts'
 import { type AgentDeps, findAgent } from './agent/find-agent.ts'
 import { searchKnowledge } from './agent/search-knowledge.ts'
 import { checkLinks, type LinkDeps } from './check-links.ts'
-import { refusedDetail } from './forward/call-detail.ts'
 import type { ForwardDeps } from './forward/deps.ts'
 import { forward } from './forward/forward.ts'
 import { plannedTranslation } from './forward/translation-headers.ts'
@@ -43,31 +43,31 @@ export interface ChatDeps
     RefusalDeps {}
 
 export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
-  pipeline(
-    authenticate(deps, { isOpenToAgents: dialect.protocol === 'chat-completions' }),
-    rateLimit(deps, assertBalance),
-    requireBalance(deps),
-    findAgent(deps),
-    applyAgent(deps),
-    readCall(deps, dialect),
-    selectModel(deps),
-    followState(deps),
-    requireServerTools(),
-    requireVision(),
-    idempotent(deps),
-    checkLinks(deps),
-    searchKnowledge(deps, dialect),
-    countInConversation(deps),
-    runInBackground(deps),
-    precharge(deps),
-    reserve(deps),
-    forward(deps),
-    recordRefusals(
-      deps,
-      (call, failure) => refusedRow(deps, dialect.protocol, call, failure),
-      ({ call }) => plannedTranslation(dialect.protocol, call as Partial<PricedCall>),
-    ),
-  )
+  calls(authenticate(deps, { isOpenToAgents: dialect.protocol === 'chat-completions' }))
+    .then(rateLimit(deps, assertBalance))
+    .then(requireBalance(deps))
+    .then(findAgent(deps))
+    .then(applyAgent(deps))
+    .then(readCall(deps, dialect))
+    .then(selectModel(deps))
+    .then(followState(deps))
+    .then(requireServerTools())
+    .then(requireVision())
+    .then(idempotent(deps))
+    .then(checkLinks(deps))
+    .then(searchKnowledge(deps, dialect))
+    .then(countInConversation(deps))
+    .then(runInBackground(deps))
+    .then(precharge(deps))
+    .then(reserve(deps))
+    .then(forward(deps))
+    .onRefused(
+      recordRefusals(
+        deps,
+        (call, failure) => refusedRow(deps, dialect.protocol, call, failure),
+        ({ call }) => plannedTranslation(dialect.protocol, call as Partial<PricedCall>),
+      ),
+    )
 
 /** Returns the row of a refused call, from the facts known by then. */
 function refusedRow(

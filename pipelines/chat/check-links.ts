@@ -3,7 +3,7 @@
  * client. See docs/api-rules.md, "Links from clients".
  */
 import { catchError, from, map, of } from 'rxjs'
-import { type Stage, stage } from '../calls/stage.ts'
+import type { Stage } from '../calls/pipeline.ts'
 import type { PricedCall, ServedModel } from './select-model.ts'
 
 export interface LinkDeps {
@@ -15,8 +15,9 @@ export interface LinkDeps {
  * Keeps the routes that the links of the call may go to: all of them, or those with `private_links`.
  * @throws Failure `invalid_request`
  */
-export const checkLinks = <C extends PricedCall>(deps: LinkDeps): Stage<C, C> =>
-  stage((call: C) => {
+export const checkLinks =
+  <C extends PricedCall>(deps: LinkDeps): Stage<C, C> =>
+  (call: C) => {
     const { urls } = call.call.links
     if (urls.length === 0) return call
     const models = [call, ...call.fallbacks]
@@ -30,7 +31,7 @@ export const checkLinks = <C extends PricedCall>(deps: LinkDeps): Stage<C, C> =>
         return of({ ...call, ...first, fallbacks: others })
       }),
     )
-  })
+  }
 
 const trustingRoutes = ({ model, routes }: ServedModel): ServedModel => ({
   model,

@@ -5,11 +5,8 @@
 import { Buffer } from 'node:buffer'
 import { catchError, Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import {
-  type CountingAdapter,
-  type CountingProtocol,
-  countingAdapterOf,
-} from '../../src/channels/chat/counting.ts'
+import type { CountingAdapter, CountingProtocol } from '../../src/channels/channel.ts'
+import { countingAdapterOf } from '../../src/channels/chat/registry.ts'
 import { withoutKeys } from '../../src/core/call-log/key-mask.ts'
 import { mask } from '../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
@@ -25,9 +22,8 @@ import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { UpstreamFailure } from '../../src/upstream/client.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { type AuthenticateDeps, authenticate } from '../calls/authenticate.ts'
-import { pipeline } from '../calls/pipeline.ts'
+import { Answered, calls, type Stage } from '../calls/pipeline.ts'
 import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
-import { AnsweredCall, type Stage, stage } from '../calls/stage.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -170,22 +166,22 @@ function answer(
 }
 
 /** Answers with the count of the one channel in use. */
-const count = (deps: CountTokensDeps, protocol: CountingProtocol): Stage<PricedCall, never> =>
-  stage((call) => {
+const count =
+  (deps: CountTokensDeps, protocol: CountingProtocol): Stage<PricedCall, never> =>
+  (call) => {
     const request = requestFor(protocol, call)
     const { names, secrets } = upstreamTexts([request], call.model.id)
     const events = asked(deps.openCountTokens, request)
     const masked = (text: string) => mask(text, names, secrets)
     const fields = { own: COUNTINGS[protocol].countField, upstream: request.adapter.countField }
-    return new AnsweredCall(call, answer(request, events, fields, masked))
-  })
+    return new Answered(call, answer(request, events, fields, masked))
+  }
 
 export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): Handler =>
-  pipeline(
-    authenticate(deps),
-    rateLimit(deps),
-    readCall(deps, COUNTINGS[protocol].dialect, COUNTINGS[protocol].reader),
-    selectModel(deps),
-    checkLinks(deps),
-    count(deps, protocol),
-  )
+  calls(authenticate(deps))
+    .then(rateLimit(deps))
+    .then(readCall(deps, COUNTINGS[protocol].dialect, COUNTINGS[protocol].reader))
+    .then(selectModel(deps))
+    .then(checkLinks(deps))
+    .then(count(deps, protocol))
+    .toHandler()

@@ -13,9 +13,8 @@ import {
 } from '../../src/core/pricing/estimate.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { readSession } from '../../src/core/routing/session.ts'
-import { insufficientBalance } from '../calls/require-balance.ts'
-import { admitWithinLimits, isLimited } from '../calls/spend-limits.ts'
-import { type Stage, stage } from '../calls/stage.ts'
+import { admitWithinLimits, insufficientBalance, isLimited } from '../calls/balance.ts'
+import type { Stage } from '../calls/pipeline.ts'
 import type { PricedCall } from './select-model.ts'
 import type { CountedCall } from './stored/count-in-conversation.ts'
 
@@ -100,8 +99,9 @@ interface PrechargeDeps {
 }
 
 /** Reserves the estimate in this process. @throws Failure `quota_exceeded`, and nothing is reserved */
-export const precharge = <C extends PricedCall>(deps: PrechargeDeps): Stage<C, C & AdmittedCall> =>
-  stage((call: C) => {
+export const precharge =
+  <C extends PricedCall>(deps: PrechargeDeps): Stage<C, C & AdmittedCall> =>
+  (call: C) => {
     const { known } = call
     const { wallet, estimate: mode } = deps.catalog().config
     const estimate = estimateOf(call, mode)
@@ -118,4 +118,4 @@ export const precharge = <C extends PricedCall>(deps: PrechargeDeps): Stage<C, C
     }
     const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
     return { ...call, estimate, estimateMode: mode, isShared, pin }
-  })
+  }

@@ -8,7 +8,7 @@ import { type BodyDeps, workOnBody } from '../../src/protocols/body-work.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
-import { type Stage, stage } from '../calls/stage.ts'
+import type { Stage } from '../calls/pipeline.ts'
 import { type AppliedAgent, calledByAgent } from './agent/agent-part.ts'
 
 export interface ReadCall extends AuthenticatedCall {
@@ -29,12 +29,13 @@ function assertHeaders({ header }: GatewayRequest): void {
  * Adds the request that was read.
  * @throws Failure that names the invalid field or header
  */
-export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
-  deps: BodyDeps,
-  dialect: Dialect,
-  reader: ReaderName = dialect.protocol,
-): Stage<C, C & ReadCall> =>
-  stage((call: C) => {
+export const readCall =
+  <C extends AuthenticatedCall & AppliedAgent>(
+    deps: BodyDeps,
+    dialect: Dialect,
+    reader: ReaderName = dialect.protocol,
+  ): Stage<C, C & ReadCall> =>
+  (call: C) => {
     assertHeaders(call.request)
     const add = (read: ChatCall) => ({
       ...call,
@@ -44,4 +45,4 @@ export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
     const { path, query, body } = call.request
     const read = workOnBody(deps, call.known.account.id, 'read', { reader, path, query }, body)
     return read instanceof Promise ? from(read).pipe(map(add)) : add(read)
-  })
+  }

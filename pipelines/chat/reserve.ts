@@ -4,14 +4,14 @@
  * While PostgreSQL is away, this process's own view of the balance decides. Any other error of it fails the call: a
  * statement that is wrong must not switch reservations off.
  */
+
 import { Observable } from 'rxjs'
 import type { SpendRefusal } from '../../schemas/accounts/budget.ts'
+import type { Admission } from '../../schemas/call-log/columns.ts'
 import type { Credits } from '../../schemas/money.ts'
-import type { Admission } from '../../src/journal/journal.ts'
 import type { Reservations } from '../../src/postgres/billing/repository.ts'
-import { insufficientBalance } from '../calls/require-balance.ts'
-import { endWithinLimits, failureOf, isLimited } from '../calls/spend-limits.ts'
-import { type Stage, stage } from '../calls/stage.ts'
+import { endWithinLimits, failureOf, insufficientBalance, isLimited } from '../calls/balance.ts'
+import type { Stage } from '../calls/pipeline.ts'
 import { type AdmittedCall, costNote, explainEstimate } from './precharge.ts'
 
 export interface ReservationDeps {
@@ -128,8 +128,10 @@ const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Obser
  * Reserves the estimate over all processes, where the balance is low or a spend cap or budget covers the key.
  * @throws Failure `quota_exceeded`; any other error that is no absence of PostgreSQL
  */
-export const reserve = <C extends AdmittedCall>(deps: ReserveDeps): Stage<C, C> =>
-  stage((call: C) => (!isLimited(call.known) && !call.isShared ? call : reserved(deps, call)))
+export const reserve =
+  <C extends AdmittedCall>(deps: ReserveDeps): Stage<C, C> =>
+  (call: C) =>
+    !isLimited(call.known) && !call.isShared ? call : reserved(deps, call)
 
 /** Ends the reservations of an admitted call, in this process and over all of them. */
 export function endReservation(

@@ -1,9 +1,15 @@
 /** Selects the model, checks that the key may call it, and finds its routes. See docs/errors.md, "Catalogue". */
 import { Failure } from '../../schemas/failure.ts'
-import { cutText } from '../../src/core/json/cut.ts'
 import { factorOf, priceAt } from '../../src/core/pricing/pricing.ts'
-import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
-import { type Stage, stage } from '../calls/stage.ts'
+import {
+  type Catalog,
+  type Model,
+  mayCall,
+  notAllowed,
+  type Route,
+  selectCallable,
+} from '../../src/core/routing/catalog.ts'
+import type { Stage } from '../calls/pipeline.ts'
 import type { ReadCall } from './read-call.ts'
 
 /** A model with the routes that a call may take to it. */
@@ -20,25 +26,6 @@ export interface PricedCall extends ReadCall, ServedModel {
 }
 
 const NO_FALLBACKS: readonly ServedModel[] = []
-
-const SHOWN_NAME_MAX_CHARS = 200
-
-/** Returns the failure with the catalogue's status, or the endpoint's own. */
-export const noSuchModel = (name: string, status?: number): Failure =>
-  new Failure('model_not_found', `The model '${cutText(name, SHOWN_NAME_MAX_CHARS)}' does not exist.`, {
-    status,
-  })
-
-/** Returns the failure with the catalogue's status, or the endpoint's own. */
-export const notAllowed = ({ id }: Model, status?: number): Failure =>
-  new Failure('model_not_allowed', `This API key may not call the model '${id}'.`, { status })
-
-/** @throws Failure `model_not_found`, with the catalogue's status or the endpoint's own */
-export function selectCallable(catalog: Catalog, name: string, status?: number): Model {
-  const model = catalog.resolve(name)
-  if (model === null || !model.entry.callable) throw noSuchModel(name, status)
-  return model
-}
 
 /** Returns whether the model has a price for the requested service tier: without one it would cost another's. */
 function hasTierPrice({ call, request }: ReadCall, { price }: Model): boolean {
@@ -64,8 +51,9 @@ interface SelectDeps {
  * Adds the model and the routes to it.
  * @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available`, `invalid_request`
  */
-export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & PricedCall> =>
-  stage((call: C) => {
+export const selectModel =
+  <C extends ReadCall>(deps: SelectDeps): Stage<C, C & PricedCall> =>
+  (call: C) => {
     const catalog = deps.catalog()
     const model = selectCallable(catalog, call.call.model)
     if (!mayCall(catalog, call.known, model)) throw notAllowed(model)
@@ -77,7 +65,7 @@ export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & 
     if (first === undefined)
       throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
     return { ...call, requested: model, ...first, fallbacks: others }
-  })
+  }
 
 /** Returns the fallbacks that the key may call and that have channels. */
 const fallbacksOf = (catalog: Catalog, call: ReadCall, model: Model): readonly ServedModel[] =>

@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import type { ServerTool } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Route } from '../../src/core/routing/catalog.ts'
-import { type Stage, stage } from '../calls/stage.ts'
+import type { Stage } from '../calls/pipeline.ts'
 import type { PricedCall } from './select-model.ts'
 
 /** A translation leaves this one out, with a warning. */
@@ -26,8 +26,9 @@ function supports({ channel, isTranslated }: Route, tool: ServerTool): boolean {
  * Keeps the routes that have the server tools of the call.
  * @throws Failure `invalid_request`, `tool_not_supported`
  */
-export const requireServerTools = <C extends PricedCall>(): Stage<C, C> =>
-  stage((priced: C) => {
+export const requireServerTools =
+  <C extends PricedCall>(): Stage<C, C> =>
+  (priced: C) => {
     const { call, model, protocol, routes } = priced
     const tools = call.builtInTools
     if (tools.length === 0) return priced
@@ -46,7 +47,7 @@ export const requireServerTools = <C extends PricedCall>(): Stage<C, C> =>
       .map((other) => ({ ...other, routes: fittingRoutes(other.routes, tools) }))
       .filter((other) => other.routes.length > 0)
     return { ...priced, routes: fit, fallbacks }
-  })
+  }
 
 const fittingRoutes = (routes: readonly Route[], tools: readonly ServerTool[]): readonly Route[] =>
   routes.filter((route) => tools.every((tool) => supports(route, tool)))

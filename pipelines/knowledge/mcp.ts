@@ -2,11 +2,8 @@
 import { Failure } from '../../schemas/failure.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 import type { McpAnswer, McpServer } from '../../src/mcp/server.ts'
-import { answerOnce } from '../calls/answer.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
-import { type Found, find } from '../calls/find.ts'
-import { pipeline } from '../calls/pipeline.ts'
-import { type Call, type Stage, stage } from '../calls/stage.ts'
+import { answerOnce, type Call, calls, type Found, find, type Stage } from '../calls/pipeline.ts'
 import { wikiTools } from './mcp-tools.ts'
 import { readerOf, type WikiDeps } from './reading.ts'
 
@@ -36,22 +33,27 @@ const replyOf = ({ found: { status, contentType, body } }: Call & Found<McpAnswe
 
 /** Answers the request. Reading is free, so no wallet is checked; and no limit counts it. */
 export const mcp = (deps: McpDeps): Handler =>
-  pipeline(authenticate(deps), checkOrigin(deps), askServer(deps), answerOnce(replyOf))
+  calls(authenticate(deps))
+    .then(checkOrigin(deps))
+    .then(askServer(deps))
+    .then(answerOnce(replyOf))
+    .toHandler()
 
 /**
  * Refuses a request of another web page, as the transport of MCP demands: with a name that leads to this machine, such a
  * page could call a server that only the machine reaches. Other clients send no Origin.
  * @throws Failure `permission_denied`
  */
-const checkOrigin = ({ allowedOrigins }: McpDeps): Stage<AuthenticatedCall, AuthenticatedCall> =>
-  stage((call: AuthenticatedCall) => {
+const checkOrigin =
+  ({ allowedOrigins }: McpDeps): Stage<AuthenticatedCall, AuthenticatedCall> =>
+  (call: AuthenticatedCall) => {
     const origin = call.request.header('origin')
     if (origin === '' || allowedOrigins().includes(origin)) return call
     throw new Failure(
       'permission_denied',
       'The request comes from a page of an origin that may not call /mcp. An operator can name it in mcp.allowed_origins.',
     )
-  })
+  }
 
 /** Adds the MCP server's answer, with the tools over the bases that the key may read. */
 const askServer = (deps: McpDeps): Stage<AuthenticatedCall, Call & Found<McpAnswer>> =>

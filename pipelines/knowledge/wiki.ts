@@ -12,17 +12,15 @@ import {
 } from '../../schemas/knowledge/wiki.ts'
 import type { GatewayRequest, Handler } from '../../src/http/handler.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
-import { answerJson } from '../calls/answer.ts'
 import {
   type AuthenticateDeps,
   type AuthenticatedCall,
   authenticate,
   type Caller,
 } from '../calls/authenticate.ts'
-import { type Found, find } from '../calls/find.ts'
-import { pipeline } from '../calls/pipeline.ts'
+import type { Call } from '../calls/pipeline.ts'
+import { answerJson, calls, type Found, find } from '../calls/pipeline.ts'
 import { readQuery, refusedParameter } from '../calls/query.ts'
-import type { Call } from '../calls/stage.ts'
 import {
   cutPage,
   isKbId,
@@ -48,11 +46,10 @@ const notFound = (): Failure => new Failure('not_found', 'There is no such knowl
 
 /** Returns the stages of every endpoint here: free, and counted by no limit. */
 const reading = (deps: ReadWikiDeps, work: (caller: Caller) => Promise<object>): Handler =>
-  pipeline(
-    authenticate(deps),
-    find<AuthenticatedCall, object>(work),
-    answerJson(({ found }: Call & Found<object>) => found),
-  )
+  calls(authenticate(deps))
+    .then(find<AuthenticatedCall, object>(work))
+    .then(answerJson(({ found }: Call & Found<object>) => found))
+    .toHandler()
 
 async function baseOf(deps: WikiDeps, { known }: Caller, kbId: string): Promise<ReadableBase> {
   const base = isKbId(kbId) ? await read(deps.wiki.findBase(readerOf(known), kbId)) : null

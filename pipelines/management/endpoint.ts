@@ -5,9 +5,8 @@ import { MANAGEMENT_PATH, type Operation } from '../../schemas/management/operat
 import { isTooDeep, MAX_JSON_LEVELS } from '../../src/core/json/exact.ts'
 import type { FormContent, GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
 import { readIdempotencyKey } from '../calls/idempotency.ts'
-import { jsonReply } from '../calls/json.ts'
-import { pipeline } from '../calls/pipeline.ts'
-import { AnsweredCall, type Stage, stage } from '../calls/stage.ts'
+import { Answered, calls, type Stage } from '../calls/pipeline.ts'
+import { jsonReply } from '../calls/replies.ts'
 import { type Act, runAct } from './act.ts'
 import { type CallerCall, type EndpointDeps, identified, identify } from './identify.ts'
 import { answerWithStream, type StreamAct, type StreamDeps } from './live/act.ts'
@@ -101,11 +100,9 @@ const fileReply = ({ name, content_type, base64 }: FileAnswer) => ({
 })
 
 /** Runs the act and answers with what it returns. */
-const answer = <Deps>(
-  deps: EndpointDeps & Deps,
-  act: Act<Deps & { visit: Visit }>,
-): Stage<CallerCall, never> =>
-  stage((call) => {
+const answer =
+  <Deps>(deps: EndpointDeps & Deps, act: Act<Deps & { visit: Visit }>): Stage<CallerCall, never> =>
+  (call) => {
     const { request, caller, token } = call
     const cookies: HeaderList[number][] = []
     const visit: Visit = {
@@ -127,18 +124,17 @@ const answer = <Deps>(
       map((body) => {
         const reply = act.operation.fileType === undefined ? jsonReply(body) : fileReply(body as FileAnswer)
         const headers = [...reply.headers, ...NO_STORE, ...cookies]
-        return new AnsweredCall(call, of({ ...reply, status: act.operation.status ?? reply.status, headers }))
+        return new Answered(call, of({ ...reply, status: act.operation.status ?? reply.status, headers }))
       }),
     )
-  })
+  }
 
 /** Makes the handler of an act. */
 export const endpoint = <Deps>(deps: EndpointDeps & Deps, act: Act<Deps & { visit: Visit }>): Handler =>
-  pipeline(identify(deps), answer(deps, act))
+  calls(identify(deps)).then(answer(deps, act)).toHandler()
 
 /** Makes the handler of an act that streams. */
 export const streamEndpoint = <Deps>(deps: EndpointDeps & StreamDeps & Deps, act: StreamAct<Deps>): Handler =>
-  pipeline(
-    identify(deps),
-    answerWithStream(deps, act, async ({ request }) => (await identified(deps, request)).caller),
-  )
+  calls(identify(deps))
+    .then(answerWithStream(deps, act, async ({ request }) => (await identified(deps, request)).caller))
+    .toHandler()

@@ -5,7 +5,7 @@ import { isManagementToken, tokenHash } from '../../src/core/keys/bearer-token.t
 import { bearerToken } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { Database } from '../../src/postgres/database.ts'
-import { type Call, type Stage, stage } from '../calls/stage.ts'
+import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Caller, tokenCaller, userCaller, VISITOR } from './caller.ts'
 import { assertFromConsole, type CookieDeps, sessionToken } from './session.ts'
 
@@ -45,12 +45,12 @@ export async function identified(deps: EndpointDeps, request: GatewayRequest): P
  * Adds the caller.
  * @throws Failure `not_signed_in`, and `permission_denied` for a request that no page of the console sends
  */
-export const identify = (deps: EndpointDeps): Stage<Call, CallerCall> =>
-  stage((call) =>
+export const identify =
+  (deps: EndpointDeps): Stage<Call, CallerCall> =>
+  (call) =>
     from(identified(deps, call.request)).pipe(
       map(({ caller, token }) => {
         if (bearerToken(call.request.header) === null) assertFromConsole(call.request, token)
         return { ...call, caller, token }
       }),
-    ),
-  )
+    )

@@ -5,7 +5,7 @@
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { MediaAnswer, MediaRequest } from '../../src/channels/media/adapter.ts'
+import type { MediaAnswer, MediaRequest, Preset, PresetKind } from '../../src/channels/media/adapter.ts'
 import { presetsOf } from '../../src/channels/media/registry.ts'
 import {
   CATALOGUE_TIMEOUT_MS,
@@ -17,9 +17,7 @@ import {
   readClipCategories,
   readClipTemplates,
 } from '../../src/channels/media/task/catalogue.ts'
-import type { Preset, PresetKind } from '../../src/channels/media/voices-and-avatars.ts'
-import { noAnswer } from '../calls/upstream-error.ts'
-import { MediaCallFailure, type MediaCalls } from '../tasks/ports.ts'
+import { type MediaCalls, throwUnanswered } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024
 /** Clients name the categories of templates: the cache needs a bound. */
@@ -110,14 +108,9 @@ async function fetchList<Item>(
   read: Read<Item>,
 ): Promise<readonly Item[]> {
   const options = { timeoutMs: CATALOGUE_TIMEOUT_MS, maxAnswerBytes: MAX_LIST_BYTES }
-  const items = read(await calls.send(params, options).catch(unanswered))
+  const items = read(await calls.send(params, options).catch(throwUnanswered))
   if (items === null) throw new Failure('upstream_error', 'The upstream could not say what there is.')
   return items
-}
-
-/** Throws the client's error for a call of the gateway that brought no answer. */
-export function unanswered(error: unknown): never {
-  throw error instanceof MediaCallFailure ? noAnswer(error.isTimeout, error.message) : error
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Deleting the record of something that was made for an account. See docs/api-rules.md, "Voices". */
 import { Failure } from '../../schemas/failure.ts'
 import { isFinal } from '../../schemas/tasks/task.ts'
-import type { PresetKind } from '../../src/channels/media/voices-and-avatars.ts'
+import type { PresetKind } from '../../src/channels/media/adapter.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { Caller } from '../calls/authenticate.ts'
 import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'

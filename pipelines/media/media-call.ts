@@ -2,6 +2,7 @@
 import { concatMap, from, isObservable, map, type Observable } from 'rxjs'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
 import { meaningHash } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import { modelAt } from '../../src/core/pricing/changes.ts'
@@ -10,20 +11,18 @@ import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 import type { RenderError } from '../../src/http/reply-form.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
-import type { IdempotencyDeps } from '../calls/claim.ts'
-import { idempotent } from '../calls/idempotency.ts'
-import { pipeline } from '../calls/pipeline.ts'
-import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
-import { type RefusalDeps, recordRefusals } from '../calls/record-refusals.ts'
 import {
   assertBalance,
   assertFunds,
   type IntentDeps,
   requireBalance,
   requireCovered,
-} from '../calls/require-balance.ts'
-import { AnsweredCall, type Stage, stage } from '../calls/stage.ts'
-import { refusedDetail } from '../chat/forward/call-detail.ts'
+} from '../calls/balance.ts'
+import type { IdempotencyDeps } from '../calls/claim.ts'
+import { idempotent } from '../calls/idempotency.ts'
+import { Answered, calls, type Stage } from '../calls/pipeline.ts'
+import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
+import { type RefusalDeps, recordRefusals } from '../calls/refusals.ts'
 import type { TaskOrder } from '../tasks/order/order.ts'
 import type { Upload, Uploads } from './inputs/uploads.ts'
 import { KEEP_ALIVE_EVERY_MS, withKeepAlive } from './kept-alive.ts'
@@ -108,26 +107,26 @@ export const mediaCall = <Params extends MediaParams>(
   deps: MediaCallDeps,
   endpoint: MediaEndpoint<Params>,
 ): Handler =>
-  pipeline(
-    authenticate(deps),
-    rateLimit(deps, assertBalance),
-    beginUpload(deps),
-    requireBalance(deps),
-    readRequest(deps, endpoint),
-    selectModel(endpoint),
-    idempotent(deps),
-    orderTask(deps, endpoint),
-    requireFunds(deps),
-    createTask(deps),
-    answerWithTask(deps, endpoint),
-    recordRefusals(deps, (refused: AuthenticatedCall & Partial<MediaCall<Params>>) => ({
-      protocol: endpoint.protocol,
-      model: refused.model?.id ?? nameOf(endpoint, refused.params),
-      stream: false,
-      unitType: TASK_RULES[endpoint.kind].unitType,
-      detail: refusedDetail({ path: refused.request.path }),
-    })),
-  )
+  calls(authenticate(deps))
+    .then(rateLimit(deps, assertBalance))
+    .then(beginUpload(deps))
+    .then(requireBalance(deps))
+    .then(readRequest(deps, endpoint))
+    .then(selectModel(endpoint))
+    .then(idempotent(deps))
+    .then(orderTask(deps, endpoint))
+    .then(requireFunds(deps))
+    .then(createTask(deps))
+    .then(answerWithTask(deps, endpoint))
+    .onRefused(
+      recordRefusals(deps, (refused: AuthenticatedCall & Partial<MediaCall<Params>>) => ({
+        protocol: endpoint.protocol,
+        model: refused.model?.id ?? nameOf(endpoint, refused.params),
+        stream: false,
+        unitType: TASK_RULES[endpoint.kind].unitType,
+        detail: refusedDetail({ path: refused.request.path }),
+      })),
+    )
 
 function nameOf<Params>({ modelOf }: MediaEndpoint<Params>, params: Params | undefined): string | undefined {
   if (typeof modelOf === 'string') return modelOf
@@ -135,19 +134,21 @@ function nameOf<Params>({ modelOf }: MediaEndpoint<Params>, params: Params | und
 }
 
 /** Adds the upload of the files that the request brings. What no task takes over is removed when the call is over. */
-const beginUpload = <C extends AuthenticatedCall>({ uploads }: MediaCallDeps): Stage<C, C & UploadingCall> =>
-  stage((call: C) => {
+const beginUpload =
+  <C extends AuthenticatedCall>({ uploads }: MediaCallDeps): Stage<C, C & UploadingCall> =>
+  (call: C) => {
     const upload = uploads.begin(call.known.account.id)
     call.ends.add(() => void upload.end())
     return { ...call, upload }
-  })
+  }
 
 /** Adds what the client asks for. @throws Failure that says which field is wrong */
-const readRequest = <C extends UploadingCall, Params extends object>(
-  { catalog, renderError }: MediaCallDeps,
-  { read, meaning, isReplayable, isKeptAlive, permittedBy }: MediaEndpoint<Params>,
-): Stage<C, C & ReadMediaCall<Params>> =>
-  stage((call: C) => {
+const readRequest =
+  <C extends UploadingCall, Params extends object>(
+    { catalog, renderError }: MediaCallDeps,
+    { read, meaning, isReplayable, isKeptAlive, permittedBy }: MediaEndpoint<Params>,
+  ): Stage<C, C & ReadMediaCall<Params>> =>
+  (call: C) => {
     const { request, known, upload } = call
     const checkModel = (name: string) => void selectMediaModel(catalog(), known, name, permittedBy)
     const added = (params: Params) => {
@@ -168,25 +169,27 @@ const readRequest = <C extends UploadingCall, Params extends object>(
       }
     }
     return from(Promise.resolve(read(request, { upload, checkModel })).then(added))
-  })
+  }
 
 /** Adds the model, at the price that holds for the request. @throws Failure `model_not_found`, `model_not_allowed` */
-const selectModel = <C extends ReadMediaCall<Params>, Params>(
-  endpoint: MediaEndpoint<Params>,
-): Stage<C, C & MediaCall<Params>> =>
-  stage((call: C) => {
+const selectModel =
+  <C extends ReadMediaCall<Params>, Params>(
+    endpoint: MediaEndpoint<Params>,
+  ): Stage<C, C & MediaCall<Params>> =>
+  (call: C) => {
     const { catalog, known, params, request } = call
     const name = nameOf(endpoint, params)!
     const model = selectMediaModel(catalog, known, name, endpoint.permittedBy)
     return { ...call, model: modelAt(model, request.submittedAt) }
-  })
+  }
 
 /** Adds what is to be done, by which channels and at what price. @throws Failure as the endpoint does */
-const orderTask = <C extends MediaCall<Params>, Params extends MediaParams>(
-  { checkCallback }: MediaCallDeps,
-  { kind, protocol, order }: MediaEndpoint<Params>,
-): Stage<C, C & OrderedCall<Params>> =>
-  stage((call: C) => {
+const orderTask =
+  <C extends MediaCall<Params>, Params extends MediaParams>(
+    { checkCallback }: MediaCallDeps,
+    { kind, protocol, order }: MediaEndpoint<Params>,
+  ): Stage<C, C & OrderedCall<Params>> =>
+  (call: C) => {
     const { model, known, params, requestHash } = call
     const callbackUrl = params.callback_url ?? undefined
     const ordered = async () => {
@@ -195,24 +198,22 @@ const orderTask = <C extends MediaCall<Params>, Params extends MediaParams>(
       return { ...call, order: { ...(await order(call)), ...parts } }
     }
     return from(ordered())
-  })
+  }
 
 /** Refuses a call whose hold is not covered. @throws Failure `quota_exceeded` */
 const requireFunds = <C extends OrderedCall<Params>, Params>(deps: MediaCallDeps): Stage<C, C> =>
   requireCovered(deps, (call: C) => assertFunds(call, call.order.hold, call.catalog.config))
 
 /** Adds the task. From here on it leaves the call's row in the log. @throws Failure as `createWithFiles` does */
-const createTask = <C extends OrderedCall<Params>, Params>(
-  deps: MediaCallDeps,
-): Stage<C, C & TaskCall<Params>> =>
-  stage((call: C) =>
+const createTask =
+  <C extends OrderedCall<Params>, Params>(deps: MediaCallDeps): Stage<C, C & TaskCall<Params>> =>
+  (call: C) =>
     from(createWithFiles(deps, call.order, call.upload)).pipe(
       map((task) => {
         const isOriginal = task.requestId === call.request.requestId
         return { ...call, task, originalRequestId: isOriginal ? undefined : task.requestId }
       }),
-    ),
-  )
+    )
 
 /**
  * Creates a task, which takes over the files of the upload.
@@ -236,16 +237,17 @@ export async function createWithFiles(
 }
 
 /** Answers once the task is as the endpoint waits for it. */
-const answerWithTask = <C extends TaskCall<Params>, Params>(
-  { awaitTask }: MediaCallDeps,
-  { reply }: MediaEndpoint<Params>,
-): Stage<C, never> =>
-  stage((call: C) => {
+const answerWithTask =
+  <C extends TaskCall<Params>, Params>(
+    { awaitTask }: MediaCallDeps,
+    { reply }: MediaEndpoint<Params>,
+  ): Stage<C, never> =>
+  (call: C) => {
     const replies = awaitTask(call.order, call.task).pipe(
       concatMap((task) => {
         const answer = reply(task, call)
         return isObservable(answer) ? answer : from(Promise.resolve(answer))
       }),
     )
-    return new AnsweredCall(call, replies)
-  })
+    return new Answered(call, replies)
+  }

@@ -1,16 +1,17 @@
 /** Which model a request of media is for, and what it can be reached by. See docs/errors.md, "Catalogue". */
-
-import {
-  type ChannelEntry,
-  type ENDPOINT_TYPES,
-  MEDIA_ADAPTERS as MEDIA_PROTOCOLS,
-} from '../../schemas/config/catalog.ts'
+import type { ChannelEntry, ENDPOINT_TYPES } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media/job.ts'
-import { worksOf } from '../../src/channels/media/registry.ts'
-import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
+import { MEDIA_PROTOCOLS, worksOf } from '../../src/channels/media/registry.ts'
+import {
+  type Catalog,
+  type Model,
+  mayCall,
+  notAllowed,
+  type Route,
+  selectCallable,
+} from '../../src/core/routing/catalog.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
-import { notAllowed, selectCallable } from '../chat/select-model.ts'
 
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
@@ -48,9 +49,12 @@ export function assertEndpoint({ id, entry }: Model, types: readonly EndpointTyp
     throw new Failure('no_channel_available', `No channel serves the model '${id}' on this endpoint.`)
 }
 
+/** Returns the routes by priority; those of one priority in the order of the configuration. */
 function routesTo(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {
   const protocols = MEDIA_PROTOCOLS.filter((protocol) => worksOf(protocol).includes(work))
-  return protocols.flatMap((protocol) => catalog.routes(model, protocol))
+  const routes = protocols.flatMap((protocol) => catalog.routes(model, protocol))
+  const place = ({ channel }: Route): number => catalog.channels.indexOf(channel)
+  return routes.toSorted((a, b) => a.channel.priority - b.channel.priority || place(a) - place(b))
 }
 
 /** Channels that do this work for the model; there may be none. */
@@ -69,5 +73,5 @@ export function mediaRoutes(catalog: Catalog, model: Model, work: MediaWork): re
   const routes = routesTo(catalog, model, work)
   if (routes.length === 0)
     throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this endpoint.`)
-  return routes.toSorted((a, b) => a.channel.priority - b.channel.priority)
+  return routes
 }

@@ -5,7 +5,7 @@
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
-import type { PresetKind } from '../../src/channels/media/voices-and-avatars.ts'
+import type { PresetKind } from '../../src/channels/media/adapter.ts'
 import type { Route } from '../../src/core/routing/catalog.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
 import type { Caller } from '../calls/authenticate.ts'

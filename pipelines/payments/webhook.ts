@@ -3,7 +3,7 @@ import { defer, from, map } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { Provider } from '../../src/payments/provider.ts'
-import { jsonReply } from '../calls/json.ts'
+import { jsonReply } from '../calls/replies.ts'
 import { type BookingDeps, takeEvent } from './take-event.ts'
 
 export const WEBHOOK_PATH = '/webhooks/stripe'

@@ -1,7 +1,9 @@
 /** Encodes and decodes settlement messages and commit notifications. */
+
 import { Buffer } from 'node:buffer'
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
-import { booked, SETTLEMENT_SEPARATOR, type Settlement, settlement } from '../../schemas/events/event.ts'
+import { type Settlement, settlement } from '../../schemas/call-log/columns.ts'
+import { booked, SETTLEMENT_SEPARATOR } from '../../schemas/events/event.ts'
 
 /** A line that is no settlement. It can never be booked; it is stored with all that is known of it. */
 export interface Malformed {

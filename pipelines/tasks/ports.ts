@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { HeaderFields } from '../../src/channels/channel.ts'
 import type { MediaAnswer, MediaRequest, TaskAdapter } from '../../src/channels/media/adapter.ts'
 import type { StoredObject } from '../../src/storage/store.ts'
+import { noAnswer } from '../calls/upstream-error.ts'
 
 export interface CopyLimits {
   readonly maxBytes: number
@@ -96,6 +97,11 @@ export class MediaCallFailure extends Error {
     this.isSent = facts.isSent
     this.isTimeout = facts.isTimeout
   }
+}
+
+/** Throws the client's error for a call of the gateway that brought no answer. */
+export function throwUnanswered(error: unknown): never {
+  throw error instanceof MediaCallFailure ? noAnswer(error.isTimeout, error.message) : error
 }
 
 /** The adapter that speaks a channel's protocol; null where it is none of media. */

@@ -1,8 +1,8 @@
 /** One call of the log in detail. See docs/api-rules.md, "Call detail". */
+
 import { z } from 'zod'
-import type { Settlement } from '../events/event.ts'
+import type { FullRow } from './columns.ts'
 import { LOG_SCOPES } from './query.ts'
-import type { LogRow } from './row.ts'
 
 /** Kinds of results. */
 export const LOG_KINDS = ['video', 'image', 'music', 'audio'] as const
@@ -52,19 +52,4 @@ export const logDetailQuery = z.object({
 })
 
 /** A row of the log with what only its detail shows. */
-export interface CallWithDetail extends LogRow {
-  /** Client protocol, such as `chat-completions`. */
-  readonly protocol: string
-  readonly stream: boolean
-  readonly usageSource: Settlement['usage_source']
-  /** Time to the first byte for the client; null when none was sent. */
-  readonly ttfbMs: number | null
-  /** The pre-charge estimate that admitted the call: credits, a decimal string. */
-  readonly estimate: string
-  /** Never shown to customers: known so that it can be masked. */
-  readonly channelId: string | null
-  /** The price that the operator pays: credits, a decimal string. Never shown to customers. Null where it is not known. */
-  readonly upstreamCost: string | null
-  /** The JSON of `schemas/call-log/call-detail.ts`; empty for a row without one. */
-  readonly detail: string
-}
+export type CallWithDetail = Omit<FullRow, 'account_id' | 'booked_at'>

@@ -1,5 +1,7 @@
 /** The parameters of `GET /v1/logs`. See docs/api-rules.md, "Call log list". */
+
 import { z } from 'zod'
+import { logRow } from './columns.ts'
 import {
   CALL_STATUSES,
   currency,
@@ -7,7 +9,6 @@ import {
   LOG_LIMIT_DEFAULT_ROWS,
   LOG_LIMIT_MAX_ROWS,
   LOG_PERIODS,
-  logRow,
   UNIT_TYPES,
   type UnitType,
   unitType,

@@ -1,4 +1,4 @@
-/** The call log: one row for every call of a known account. See docs/api-rules.md, "Call log rows". */
+/** Words and bounds of the call log; `columns.ts` has its rows. See docs/api-rules.md, "Call log rows". */
 import { z } from 'zod'
 
 export const CALL_STATUSES = ['success', 'error', 'interrupted', 'rejected'] as const
@@ -28,43 +28,6 @@ export const attemptRow = z.object({
   error_message: z.string().nullable(),
 })
 export type AttemptRow = z.infer<typeof attemptRow>
-
-/** One row as `GET /v1/logs` gives it. */
-export const logRow = z.object({
-  object: z.literal('log'),
-  id: z.int().positive(),
-  created_at: z.string(),
-  submitted_at: z.string(),
-  key_id: z.string(),
-  key_name: z.string(),
-  key_prefix: z.string(),
-  model: z.string(),
-  status: callStatus,
-  error_code: z.string().nullable(),
-  error_message: z.string().nullable(),
-  input_tokens: z.int(),
-  output_tokens: z.int(),
-  cached_tokens: z.int(),
-  cache_write_tokens: z.int(),
-  reasoning_tokens: z.int(),
-  server_tool_calls: z.int(),
-  unit_count: z.string().nullable(),
-  unit_type: unitType.nullable(),
-  /** Credits, a decimal string. */
-  cost: z.string(),
-  latency_ms: z.int(),
-  request_id: z.string(),
-  task_id: z.string().nullable(),
-  result_urls: z.array(z.string()),
-  result_expires_at: z.string().nullable(),
-  /** 0: refused before any upstream was called. null: not determined. */
-  attempts_count: z.int().nullable(),
-  /** `attempts_count` of them. A call's only attempt takes as long as the call. */
-  attempts: z.array(attemptRow).optional(),
-  /** More than 1 where refused calls share the row. */
-  call_count: z.int().positive(),
-})
-export type LogRow = z.infer<typeof logRow>
 
 export const LOG_PERIODS = ['today', '7d', '30d', 'this_month', 'all'] as const
 export type LogPeriod = (typeof LOG_PERIODS)[number]

@@ -4,18 +4,14 @@
  */
 import { z } from 'zod'
 
-export const MESSAGE_ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const
-
 const message = z.looseObject({
-  role: z.enum(MESSAGE_ROLES),
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
   content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional(),
 })
 
-export const MAX_TOKEN_LIMIT = 100_000_000
-const tokenLimit = z.int().min(1).max(MAX_TOKEN_LIMIT)
+const tokenLimit = z.int().min(1).max(100_000_000)
 
 export const MAX_CHOICES = 128
-export const MAX_TEMPERATURE = 2
 
 /** These fields decide how a stream is metered, so unknown ones are refused. */
 export const streamOptions = z.strictObject({
@@ -29,7 +25,7 @@ export const chatCompletionsRequest = z.looseObject({
   stream: z.boolean().nullish().describe('true: the answer comes as server-sent events, ended by [DONE].'),
   max_tokens: tokenLimit.nullish().describe('Cap on generated tokens.'),
   max_completion_tokens: tokenLimit.nullish().describe('The same under its newer name.'),
-  temperature: z.number().min(0).max(MAX_TEMPERATURE).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
   n: z.int().min(1).max(MAX_CHOICES).nullish().describe('How many answers to generate.'),
   tools: z
     .array(z.looseObject({ type: z.string() }))

@@ -10,58 +10,14 @@ export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content
 export const chatProtocol = z.enum(CHAT_PROTOCOLS)
 export type ChatProtocol = z.infer<typeof chatProtocol>
 
-/** Providers of chat models. Each reports usage in its own way. */
-export const CHAT_PROVIDERS = [
-  'openai',
-  'azure',
-  'anthropic',
-  'bedrock',
-  'vertex',
-  'gemini',
-  'deepseek',
-  'mistral',
-  'groq',
-  'xai',
-  'openrouter',
-  'moonshot',
-  'qwen',
-  'zhipu',
-  'minimax',
-  'ark',
-] as const
-export type ChatProvider = (typeof CHAT_PROVIDERS)[number]
-
-/** With those of media alone, which report no usage. */
-const PROVIDERS = [...CHAT_PROVIDERS, 'fal', 'replicate', 'kling', 'runway'] as const
-export type Provider = (typeof PROVIDERS)[number]
-
 /** Client protocol to upstream protocol, where the gateway itself translates. */
 export const TRANSLATIONS = [
   ['chat-completions', 'messages'],
   ['chat-completions', 'generate-content'],
 ] as const satisfies ReadonlyArray<readonly [ChatProtocol, ChatProtocol]>
 
-export const MEDIA_ADAPTERS = [
-  'openai-images',
-  'ark-images',
-  'ark-video',
-  'openai-speech',
-  'elevenlabs',
-  'suno',
-  'fal',
-  'replicate',
-  'kling',
-  'veo',
-  'minimax-images',
-  'minimax-video',
-  'minimax-speech',
-  'minimax-music',
-  'dashscope',
-  'runway',
-  'task',
-] as const
-const channelProtocol = z.enum([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS])
-export type ChannelProtocol = z.infer<typeof channelProtocol>
+/** A chat protocol, or the name of a media adapter. */
+export type ChannelProtocol = string
 
 export const ENDPOINT_TYPES = [
   'images_generations',
@@ -283,10 +239,6 @@ export type ModelEntry = z.infer<typeof modelEntry>
 const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
 export type KeyHeader = (typeof KEY_HEADERS)[number]
 
-/** Requests that an upstream of the chat-completions protocol refuses, and that are rewritten for it. */
-const QUIRKS = ['nine-character-tool-call-ids', 'known-fields-only', 'no-usage-option'] as const
-export type Quirk = (typeof QUIRKS)[number]
-
 /** Values of a media job whose fields the models of some upstreams name each in their own way. */
 const INPUT_NAMES = [
   'image',
@@ -315,11 +267,12 @@ const apiKey = z
   .trim()
   .regex(/^[\x21-\x7e]*$/, 'must be printable ASCII without spaces')
 
+/** `src/config/load.ts` has the values of `provider`, `protocol` and `quirks`, which the providers bring. */
 export const channelEntry = z.strictObject({
   id: name,
-  /** Chooses the reader of its usage. Default: by the protocol. */
-  provider: z.enum(PROVIDERS).optional(),
-  protocol: channelProtocol,
+  /** Decides preset and peculiarities. Default: those of the protocol alone. */
+  provider: z.string().optional(),
+  protocol: z.string(),
   /** Without a slash at its end. */
   base_url: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
   /** After `${NAME}` was replaced; empty means the channel is off. */
@@ -369,7 +322,8 @@ export const channelEntry = z.strictObject({
    * the one for an omitted limit goes there. Null: the client's limit stays where it is, the other goes to `max_tokens`.
    */
   output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).nullable().default(null),
-  quirks: z.array(z.enum(QUIRKS)).default([]),
+  /** Requests that the upstream refuses, and that are rewritten for it. Of the chat-completions protocol. */
+  quirks: z.array(z.string()).default([]),
   /** Of Veo at Vertex AI: the folder of a bucket into which its videos go. Default: they come in the answer. */
   storage_uri: z
     .string()

@@ -3,7 +3,6 @@
  * A message carries ids and facts that never change; the row in PostgreSQL is the truth.
  */
 import { z } from 'zod'
-import { attemptRow, callStatus, unitType } from '../call-log/row.ts'
 import { taskState } from '../tasks/task.ts'
 
 /** JetStream stream of settlements on their way from the gateways' journals to PostgreSQL. */
@@ -29,74 +28,8 @@ export const TASK_CHANGES_SUBJECT = 'tollgate.task_news'
 /** Core NATS subject (no store): notifications of bookings, for every gateway process. */
 export const BOOKED_SUBJECT = 'tollgate.booked'
 
-const tokens = z.int().min(0).default(0)
-const text = z.string().nullable().default(null)
 /** A bigint of 1e-8 credit, printed in decimal digits. */
 const units = z.string().regex(/^-?\d+$/)
-
-/**
- * One ended call. Written to the journal before anything else, booked exactly once by its `request_id`. An absent
- * field is 0, null or empty, as most are for most calls. Instants are epoch milliseconds; amounts are strings that
- * count 1e-8 credit.
- */
-export const settlement = z.object({
-  request_id: z.string(),
-  account_id: z.string(),
-  key_id: z.string(),
-  /** Canonical model id; empty where the call was refused before its model was known. */
-  model: z.string(),
-  /** Client protocol, such as `chat-completions`. */
-  protocol: z.string(),
-  stream: z.boolean(),
-  status: callStatus,
-  error_code: text,
-  error_message: text,
-  input_tokens: tokens,
-  output_tokens: tokens,
-  cached_tokens: tokens,
-  cache_write_tokens: tokens,
-  reasoning_tokens: tokens,
-  server_tool_calls: tokens,
-  unit_count: text,
-  unit_type: unitType.nullable().default(null),
-  cost: units,
-  /** The pre-charge estimate that admitted the call; "0" for a rejected one. */
-  estimate: units,
-  /** Source of the token counts. */
-  usage_source: z.enum(['upstream', 'estimate', 'none']),
-  submitted_at: z.int(),
-  created_at: z.int(),
-  latency_ms: z.int().min(0),
-  /** Time to the first byte for the client; null when none was sent. */
-  ttfb_ms: z.int().min(0).nullable().default(null),
-  channel_id: text,
-  attempts_count: z.int().min(0).nullable().default(null),
-  /** Empty when the first attempt did it. */
-  attempts: z.array(attemptRow).default([]),
-  /** The detail of `schemas/call-log/call-detail.ts`, as JSON text, which is not read on the way. */
-  detail: z.string().optional(),
-  /** The task of its charge and its hold; absent, as the next two, where nothing outlived its request. */
-  task_id: z.string().optional(),
-  /** Links to the results. */
-  result_urls: z.array(z.string()).optional(),
-  /** When they stop opening; left out: never. */
-  result_expires_at: z.int().optional(),
-  /** Number of refused calls in the row; absent: one. */
-  call_count: z.int().min(1).optional(),
-  /** The price that the operator pays, by the cost of its channel; absent where that is not known. */
-  upstream_cost: units.optional(),
-})
-export type Settlement = z.infer<typeof settlement>
-
-/** Of a call that is not billed by tokens, or used none. */
-export const NO_TOKENS = {
-  input_tokens: 0,
-  output_tokens: 0,
-  cached_tokens: 0,
-  cache_write_tokens: 0,
-  reasoning_tokens: 0,
-  server_tool_calls: 0,
-} as const satisfies Partial<Settlement>
 
 /** A JetStream message of `SETTLEMENT_STREAM` is settlements as JSON, one a line; its message id is `<journal>.<batch>`. */
 export const SETTLEMENT_SEPARATOR = '\n'

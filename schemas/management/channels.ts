@@ -58,6 +58,7 @@ const channelSchema = z.object({
 const shown = { name: 'Channel', schema: channelSchema } as const
 const input = z.object({ id: z.string() })
 
+const HELD_COLUMNS = 'id state drained in_flight open_tasks'
 const ofOperators = { scope: 'admin', allows: 'operators' } as const
 
 export const listChannels = operation({
@@ -88,6 +89,7 @@ export const pauseChannel = operation({
   summary: 'Keep new calls from a channel, within a second; calls and tasks under way go on.',
   input,
   answer: shown,
+  commands: [{ words: 'channels pause', columns: HELD_COLUMNS }],
 })
 
 export const drainChannel = operation({
@@ -97,6 +99,7 @@ export const drainChannel = operation({
   summary: 'Keep new calls from a channel that is to be removed; `drained` says when nothing is under way.',
   input,
   answer: shown,
+  commands: [{ words: 'channels drain', columns: HELD_COLUMNS }],
 })
 
 export const resumeChannel = operation({
@@ -106,6 +109,7 @@ export const resumeChannel = operation({
   summary: 'Let calls through to a channel again, within a second.',
   input,
   answer: shown,
+  commands: [{ words: 'channels resume', columns: HELD_COLUMNS }],
 })
 
 export const testChannel = operation({
@@ -138,4 +142,10 @@ export const testChannel = operation({
       error: z.string().nullable(),
     }),
   },
+  commands: [
+    {
+      words: 'channels test',
+      summary: 'Send the smallest call to a channel, and say what it costs; exit code 1 where it fails.',
+    },
+  ],
 })

@@ -30,6 +30,12 @@ export const listJournals = operation({
     name: 'JournalList',
     schema: wholeListOf(journal),
   },
+  commands: [
+    {
+      words: 'journal list',
+      columns: 'id node state last_heartbeat open_calls open_estimate unbooked_calls unbooked_cost directory',
+    },
+  ],
 })
 
 export const importJournal = operation({
@@ -65,6 +71,7 @@ export const importJournal = operation({
         ),
     }),
   },
+  commands: [{ words: 'journal import', args: 'directory', example: '/mnt/data/journal/gateway-0' }],
 })
 
 export const abandonJournal = operation({
@@ -86,4 +93,10 @@ export const abandonJournal = operation({
       lost_cost: amountText.describe('What they cost, in credits.'),
     }),
   },
+  commands: [
+    {
+      words: 'journal abandon',
+      summary: 'Close a journal that can never come back; what only its disk knew is lost.',
+    },
+  ],
 })

@@ -1,7 +1,9 @@
 /** Operations that show the running installation: its processes and engines, and calls as they end. */
+
 import { z } from 'zod'
+import { logRow } from '../call-log/columns.ts'
 import { commaList } from '../call-log/query.ts'
-import { callStatus, logRow } from '../call-log/row.ts'
+import { callStatus } from '../call-log/row.ts'
 import { amountText, instantText, operation } from './operation.ts'
 
 const processSchema = z.object({
@@ -62,7 +64,7 @@ export const watchInstallation = operation({
   isStream: true,
 })
 
-const liveCall = logRow.omit({
+export const liveCall = logRow.omit({
   object: true,
   id: true,
   key_name: true,

@@ -26,6 +26,36 @@ export type InstallationRole = (typeof INSTALLATION_ROLES)[number]
  */
 type Permission = 'everyone' | 'signed-in' | 'operators' | readonly AccountRole[]
 
+/** An operation as a command of the command line. Fields are named in one text. */
+export interface CommandForm {
+  /** Such as `wallet topup`. Operations with the same words are one command: the options decide which one runs. */
+  readonly words: string
+  /** Default: the summary of the operation. */
+  readonly summary?: string
+  /** Fields that are arguments. Default: the parameters of the path that have no name here. */
+  readonly args?: string
+  /** Fields that are options. Default: all but the arguments. */
+  readonly options?: string
+  /** Options that must be given though the operation has a default. */
+  readonly required?: string
+  /** Names of options, where the name does not follow from the field. */
+  readonly names?: Readonly<Record<string, string>>
+  /** Values of fields that are not given. */
+  readonly values?: Readonly<Record<string, unknown>>
+  /** Options without a value: what each does, and the fields that it stands for. */
+  readonly flags?: Readonly<Record<string, readonly [text: string, values: object]>>
+  /** Describes the option `--by`: the personal account in whose name the operation runs. */
+  readonly by?: string
+  /** The end of a command line, to show how; ids and required options come before it. */
+  readonly example?: string
+  /** Fields of the answer, or of each of its entries, that people see. Default: all. */
+  readonly columns?: string
+  /** Words for fields that are null. */
+  readonly nulls?: Readonly<Record<string, string>>
+  /** Entries after which a list ends, unless `--limit` says another number. */
+  readonly limit?: number
+}
+
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer extends z.ZodType = z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
   /** Below `MANAGEMENT_PATH`; a part in braces is a field of the input. */
@@ -55,6 +85,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer exten
   readonly isUpload?: true
   /** Status of the answer. Default: 200. */
   readonly status?: number
+  /** Absent: no command runs it, or one that is written by hand. */
+  readonly commands?: readonly CommandForm[]
   /** Besides those that follow from the rest of the description. */
   readonly failures?: readonly FailureCode[]
 }

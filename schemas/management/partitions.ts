@@ -27,4 +27,5 @@ export const listPartitions = operation({
   },
   scope: 'admin',
   allows: 'operators',
+  commands: [{ words: 'partitions', columns: 'name state from to rows bytes retired_at' }],
 })

@@ -23,6 +23,9 @@ export const fileRef = z.discriminatedUnion('from', [
   storedFile,
 ])
 export type FileRef = z.infer<typeof fileRef>
+export type StoredFileRef = Extract<FileRef, { from: 'store' }>
+/** Files of a request stay in the object store this long. */
+export const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
 
 const text = z.string()
 const some = <T extends z.ZodType>(schema: T) => schema.nullable().default(null)

@@ -1,6 +1,6 @@
 /** What tools do that the provider runs itself: web searches and pictures that are drawn, before any dialect. */
 
-import { drawPng } from '../media/png.ts'
+import { drawPng } from '../media/samples.ts'
 import { drawTokens, drawWord, hexadecimalId, type Random } from './words.ts'
 
 const QUERY_WORDS = 3

@@ -13,11 +13,10 @@ import {
 import { type Fault, isByteFault } from '../directives/faults.ts'
 import type { Directives } from '../directives/grammar.ts'
 import { BodyWriter } from './body-writer.ts'
-import { ARRAY_END, arrayEncoder, type Frame, type FrameEncoder, sseEncoder } from './sse.ts'
+import { ARRAY_END, arrayEncoder, type Frame, sseEncoder } from './sse.ts'
 import type { Slot, Ticker } from './ticker.ts'
 
 const MAX_FRAMES_PER_TURN = 256
-const BURST_WRITE_CHARACTERS = 1024 * 1024
 const DEFAULT_RETRY_AFTER_SECONDS = 1
 const MS_PER_SECOND = 1_000
 /**
@@ -126,8 +125,8 @@ class Performance {
     const { response, directives } = this.#options
     response.writeHead(200, answer.headers)
     response.flushHeaders()
-    const { tps = 0, burst = false } = directives
-    const msPerToken = burst || tps === 0 ? 0 : MS_PER_SECOND / tps
+    const { tps = 0, linger = 0 } = directives
+    const msPerToken = tps === 0 ? 0 : MS_PER_SECOND / tps
     const beganAtMs = this.#options.ticker.now()
     const isArray = answer.framing === 'array'
     const encode = isArray ? arrayEncoder() : sseEncoder(directives.sse ?? answer.framing ?? [])
@@ -139,7 +138,7 @@ class Performance {
       for (let count = 0; count < MAX_FRAMES_PER_TURN; count += 1) {
         const frame: Frame | undefined = held ?? (frames.next().value as Frame | undefined)
         if (frame === undefined) {
-          this.#at(directives.linger ?? 0, () => this.#finish(writer))
+          this.#at(linger, () => this.#finish(writer))
           return false
         }
         const dueMs = beganAtMs + this.#emittedTokens * msPerToken
@@ -150,7 +149,7 @@ class Performance {
         }
         held = null
         this.#count(frame)
-        if (!writer.write(encode(frame) + (burst ? this.#joined(frames, encode) : ''))) return false
+        if (!writer.write(encode(frame))) return false
       }
       return true
     }
@@ -189,17 +188,6 @@ class Performance {
 
   #isFailing(afterTokens: number, frame: Frame): boolean {
     return afterTokens === 0 || this.#emittedTokens + frame.tokens > afterTokens
-  }
-
-  #joined(frames: Iterator<Frame, void>, encode: FrameEncoder): string {
-    let text = ''
-    while (text.length < BURST_WRITE_CHARACTERS) {
-      const next = frames.next()
-      if (next.done === true) break
-      this.#count(next.value)
-      text += encode(next.value)
-    }
-    return text
   }
 
   #count(frame: Frame): void {

@@ -8,14 +8,13 @@ import {
   writePictures,
   writeSearches,
 } from './built-in-tools.ts'
-import { sampleJson } from './json-sample.ts'
 import { LOGPROB_SEED, type TokenLogprob, writeLogprobs } from './logprobs.ts'
-import { untilStop } from './stop.ts'
 import {
   drawTokens,
   hexadecimalId,
   idOf,
   type Random,
+  sampleJson,
   seededRandom,
   seedOf,
   tokensOfJson,
@@ -232,7 +231,7 @@ function writeToolCalls(prompt: Prompt, directives: Directives, random: Random):
   const count = tools.length === 0 ? 0 : (directives.tool_calls ?? forced)
   return Array.from({ length: count }, (_, index) => {
     const tool = tools[index % tools.length] as FunctionTool
-    const json = directives.tool_arguments ?? JSON.stringify(sampleJson(tool.schema ?? {}, random))
+    const json = JSON.stringify(sampleJson(tool.schema ?? {}, random))
     return { id: hexadecimalId(random), name: tool.name, pieces: tokensOfJson(json) }
   })
 }
@@ -281,4 +280,33 @@ export function* inTurn<Piece>(
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
+}
+
+type StoppedText = {
+  /** The last token may be cut. */
+  readonly text: readonly string[]
+  /** The sequence that ended it; null where the text has none. */
+  readonly stopSequence: string | null
+}
+
+/** Ends a text before the sequence that is complete first; of two that end together, the longer. */
+export function untilStop(tokens: readonly string[], stop: readonly string[]): StoppedText {
+  const whole = stop.length === 0 ? '' : tokens.join('')
+  const [first] = stop
+    .filter((sequence) => sequence !== '' && whole.includes(sequence))
+    .map((sequence) => ({ sequence, start: whole.indexOf(sequence) }))
+    .toSorted((a, b) => a.start + a.sequence.length - b.start - b.sequence.length || a.start - b.start)
+  if (first === undefined) return { text: tokens, stopSequence: null }
+  return { text: firstCharacters(tokens, first.start), stopSequence: first.sequence }
+}
+
+function firstCharacters(tokens: readonly string[], count: number): string[] {
+  const kept: string[] = []
+  let left = count
+  for (const token of tokens) {
+    if (left <= 0) break
+    kept.push(token.slice(0, left))
+    left -= token.length
+  }
+  return kept
 }

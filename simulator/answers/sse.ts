@@ -12,7 +12,7 @@ export type Frame = {
   readonly terminator?: boolean
 }
 
-export type FrameEncoder = (frame: Frame) => string
+type FrameEncoder = (frame: Frame) => string
 
 /** The frame that closes a JSON array. */
 export const ARRAY_END: Frame = { data: ']', tokens: 0 }

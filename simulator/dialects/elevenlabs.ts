@@ -16,11 +16,10 @@ import {
 } from '../dialect.ts'
 import type { Directives } from '../directives/grammar.ts'
 import { spokenMp3 } from '../media/delivery.ts'
-import { readAs } from '../requests/json-as.ts'
-import { directivesInTexts } from '../tasks/taken-work.ts'
+import { readAs } from '../requests.ts'
 import { newTaskId } from '../tasks/task-book.ts'
-import { answerAfterWork } from '../tasks/waited-work.ts'
-import { PRESET_VOICES, type Voice } from '../voice-list.ts'
+import { answerAfterWork, directivesInTexts } from '../tasks/work.ts'
+import { PRESET_VOICES, type Voice } from '../world.ts'
 
 const NAME = 'elevenlabs'
 const MODERATED = {

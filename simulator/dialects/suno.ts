@@ -14,10 +14,10 @@ import {
 } from '../dialect.ts'
 import type { Directives } from '../directives/grammar.ts'
 import { Delivery } from '../media/delivery.ts'
-import { playedSeconds } from '../media/mp3.ts'
-import { readAs } from '../requests/json-as.ts'
-import { acceptWork, directivesInTexts, openPoll } from '../tasks/taken-work.ts'
+import { playedSeconds } from '../media/samples.ts'
+import { readAs } from '../requests.ts'
 import { newTaskId, progressOf, stateOf, type Task } from '../tasks/task-book.ts'
+import { acceptWork, directivesInTexts, openPoll } from '../tasks/work.ts'
 
 const NAME = 'suno'
 const NO_KEY = 'You do not have access permissions'
@@ -80,7 +80,7 @@ function checkMode({ customMode, instrumental, prompt = '', style = '', title = 
 function submit({ world, origin }: ReceivedRequest, asked: Asked, directives: Directives): WholeAnswer {
   const words = JSON.stringify(asked)
   const tell = (task: Task) => {
-    const options = { files: world.files, origin, id: task.id, readyAtMs: task.endsAtMs, directives, words }
+    const options = { files: world.files, origin, id: task.id, directives, words }
     return wire(task, asked, new Delivery(options))
   }
   const task = { id: newTaskId(), kind: 'music', words, tell }

@@ -14,7 +14,6 @@ export type Fault =
     }
   | { readonly kind: 'reset' | 'truncate' | 'cut' | 'hang_after'; readonly afterBytes: number }
   | { readonly kind: 'stream_error'; readonly afterTokens: number }
-  | { readonly kind: 'slow_read'; readonly pauseMs: number }
   | { readonly kind: 'status'; readonly status: number }
 
 /** A fault that strikes at a byte of the response body. */
@@ -29,7 +28,6 @@ export const FAULT_NAMES = [
   'status',
   'stream_error',
   'no_stream_options',
-  'slow_read',
   'refuse',
   'no_done',
   'garbage',
@@ -39,8 +37,6 @@ type FaultName = (typeof FAULT_NAMES)[number]
 
 const MAX_FAULT_BYTES = 1_000_000_000
 const MAX_FAULT_TOKENS = 1_000_000
-export const DEFAULT_SLOW_READ_MS = 1_000
-const MAX_SLOW_READ_MS = 60_000
 const LOWEST_STATUS = 200
 const HIGHEST_STATUS = 599
 /** HTTP forbids these a body, so they could carry no error (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
@@ -89,8 +85,6 @@ export function parseFault(value: string): Fault {
       return statusFault(argument)
     case 'stream_error':
       return { kind: name, afterTokens: whole(name, argument ?? '0', MAX_FAULT_TOKENS) }
-    case 'slow_read':
-      return { kind: name, pauseMs: whole(name, argument ?? `${DEFAULT_SLOW_READ_MS}`, MAX_SLOW_READ_MS) }
     default:
       if (argument !== null) throw new RangeError(`${name} takes no argument`)
       return { kind: name }

@@ -1,6 +1,7 @@
 /** Directives: how a caller says what the simulated provider shall do. One grammar for every place. */
 
 import { SSE_VARIATIONS } from '../answers/sse.ts'
+import { isObject } from '../dialect.ts'
 import { parseFault } from './faults.ts'
 
 const MAX_WAIT_MS = 600_000
@@ -39,7 +40,6 @@ const GRAMMAR = {
   ttft: wholeNumber(0, MAX_WAIT_MS),
   tps: wholeNumber(0, MAX_TOKENS_PER_SECOND),
   linger: wholeNumber(0, MAX_WAIT_MS),
-  burst: flag,
   tokens: wholeNumber(0, MAX_TOKENS),
   text: (value: string) => value,
   seed: wholeNumber(0, MAX_SEED),
@@ -52,16 +52,12 @@ const GRAMMAR = {
   output_audio: wholeNumber(0, MAX_COUNTED_TOKENS),
   output_image: wholeNumber(0, MAX_COUNTED_TOKENS),
   service_tier: word,
-  tool_prompt_tokens: wholeNumber(0, MAX_COUNTED_TOKENS),
   reasoning: wholeNumber(0, MAX_TOKENS),
   reasoning_text: flag,
   reasoning_sealed: flag,
   tool_calls: wholeNumber(0, MAX_TOOL_CALLS),
-  tool_arguments: (value: string) => value,
   searches: wholeNumber(0, MAX_SEARCHES),
   images: wholeNumber(0, MAX_IMAGES),
-  finish: word,
-  block: word,
   strict_input: flag,
   usage: oneOf(USAGE_MODES),
   usage_form: oneOf(USAGE_FORMS),
@@ -82,20 +78,9 @@ const GRAMMAR = {
   input_seconds: decimalSeconds,
   no_seconds: flag,
   size: pixelSize,
-  link_ttl: wholeNumber(0, MAX_TASK_MS),
   poll_fault: faultText,
-  find_fault: faultText,
   file_fault: faultText,
 } as const satisfies Record<string, (value: string) => unknown>
-
-/** Other names of a directive, with the unit in them. */
-const ALIASES: Readonly<Record<string, keyof typeof GRAMMAR>> = {
-  ttft_ms: 'ttft',
-  tokens_per_second: 'tps',
-  cached_tokens: 'cached',
-  cache_write_tokens: 'cache_write',
-  reasoning_tokens: 'reasoning',
-}
 
 /** Directives that are shorthands for another one with a value. */
 const SHORTHANDS: Readonly<Record<string, readonly [keyof typeof GRAMMAR, string]>> = {
@@ -125,7 +110,7 @@ export function splitModelName(name: string): { model: string; directives: strin
 
 /**
  * Reads directives from a string (`ttft=50, tps=100; fault=reset:120`, values percent-encoded, a flag may stand
- * alone) or from an object (`{"ttft_ms": 50}`, values literal). Null and undefined hold none.
+ * alone) or from an object (`{"ttft": 50}`, values literal). Null and undefined hold none.
  *
  * @throws {DirectiveError}
  */
@@ -164,7 +149,7 @@ function readEntries(entries: Iterable<[string, string]>): Directives {
   const read: Record<string, unknown> = {}
   for (const [name, given] of entries) {
     const shorthand = given === 'true' && Object.hasOwn(SHORTHANDS, name) ? SHORTHANDS[name] : undefined
-    const [known, value] = shorthand ?? [Object.hasOwn(ALIASES, name) ? ALIASES[name] : name, given]
+    const [known, value] = shorthand ?? [name, given]
     if (!isDirectiveName(known)) throw new DirectiveError(`There is no directive "${name}".`)
     try {
       read[known] = GRAMMAR[known](value)
@@ -243,4 +228,17 @@ function pixelSize(value: string): PixelSize {
 function faultText(value: string): string {
   parseFault(value)
   return value
+}
+
+const MESSAGE_DIRECTIVES = /\[simulate:([^\]]*)\]/
+
+/** What the first of them holds in a text, or in the parts of a message that have a `text`; null without one. */
+export function directivesIn(content: unknown): string | null {
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
+  for (const part of parts) {
+    const text = isObject(part) ? part.text : part
+    const found = typeof text === 'string' ? MESSAGE_DIRECTIVES.exec(text) : null
+    if (found !== null) return found[1] as string
+  }
+  return null
 }

@@ -3,8 +3,7 @@
 import { seedOf } from '../answers/words.ts'
 import type { Directives, PixelSize } from '../directives/grammar.ts'
 import type { FileShelf } from './file-shelf.ts'
-import { playedSeconds, soundMp3 } from './mp3.ts'
-import { drawPng } from './png.ts'
+import { drawPng, playedSeconds, soundMp3 } from './samples.ts'
 
 const MAX_SIDE_PIXELS = 4_096
 const DEFAULT_SHORT_SIDE_PIXELS = 720
@@ -21,7 +20,6 @@ type DeliveryOptions = {
   /** No other work has it. */
   readonly id: string
   /** Epoch milliseconds. */
-  readonly readyAtMs: number
   readonly directives: Directives
   /** What it is drawn by: the same words give the same bytes. */
   readonly words: string
@@ -59,8 +57,8 @@ export class Delivery {
   }
 
   #link(number: number) {
-    const { origin, id, readyAtMs, directives } = this.#options
-    return { origin, name: `${id}-${number}`, readyAtMs, directives }
+    const { origin, id, directives } = this.#options
+    return { origin, name: `${id}-${number}`, directives }
   }
 }
 

@@ -1,9 +1,7 @@
 /** The files behind the links of results: kept as what they show, and made when they are fetched. */
 
 import type { Directives } from '../directives/grammar.ts'
-import { type Sound, soundMp3 } from './mp3.ts'
-import { type Film, filmMp4 } from './mp4.ts'
-import { drawPng, type Picture } from './png.ts'
+import { drawPng, type Film, filmMp4, type Picture, type Sound, soundMp3 } from './samples.ts'
 
 const MAX_FILES = 200_000
 
@@ -15,17 +13,13 @@ type MediaFile =
 export type ShelvedFile = {
   readonly name: string
   readonly file: MediaFile
-  /** Epoch milliseconds; after them the link is dead. */
-  readonly diesAtMs: number
   readonly directives: Directives
 }
 
-/** Whose link it is, and how long it lives: `link_ttl` of the directives, counted from when it was ready. */
 type LinkOptions = {
   readonly origin: string
   /** Without folders and without an ending; one and the same name is one and the same file. */
   readonly name: string
-  readonly readyAtMs: number
   readonly directives: Directives
 }
 
@@ -45,12 +39,11 @@ export class FileShelf {
   readonly #files = new Map<string, ShelvedFile>()
 
   /** The link of a file, which is there from now on; beyond 200,000 the oldest is forgotten. */
-  link(file: MediaFile, { origin, name, readyAtMs, directives }: LinkOptions): string {
+  link(file: MediaFile, { origin, name, directives }: LinkOptions): string {
     const full = `${name}.${file.kind}`
     if (!this.#files.has(full)) {
       if (this.#files.size >= MAX_FILES) this.#files.delete(this.#files.keys().next().value ?? '')
-      const diesAtMs = readyAtMs + (directives.link_ttl ?? Number.POSITIVE_INFINITY)
-      this.#files.set(full, { name: full, file, diesAtMs, directives })
+      this.#files.set(full, { name: full, file, directives })
     }
     return `${origin}/files/${full}`
   }

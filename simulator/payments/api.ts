@@ -12,9 +12,8 @@ import {
 } from '../dialect.ts'
 import { preventsWork } from '../directives/faults.ts'
 import type { PaymentBook } from './book.ts'
-import { testCard } from './cards.ts'
 import { type FormFields, inner, readFields, textOf, textsOf } from './form.ts'
-import type { Session } from './objects.ts'
+import { type Session, testCard } from './objects.ts'
 import { openPage, payPage } from './pages.ts'
 
 const PAGE_SECONDS = 24 * 60 * 60

@@ -3,9 +3,8 @@
 import { type OpenedRequest, type ReceivedRequest, SimulatedFailure, type WholeAnswer } from '../dialect.ts'
 import { preventsWork } from '../directives/faults.ts'
 import type { PaymentBook } from './book.ts'
-import { testCard } from './cards.ts'
 import { readFields, textOf } from './form.ts'
-import type { Session } from './objects.ts'
+import { type Session, testCard } from './objects.ts'
 
 const HTTP_SEE_OTHER = 303
 const HTTP_BAD_INPUT = 400

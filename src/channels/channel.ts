@@ -31,6 +31,15 @@ export interface ChannelAdapter {
   body?(body: Buffer, channel: ChannelEntry, call: ChannelCall, header: (name: string) => string): Buffer
 }
 
+/** The protocols that have a way to count tokens. */
+export type CountingProtocol = 'messages' | 'generate-content'
+
+/** An adapter of an endpoint that counts the tokens of a request without running it. */
+export interface CountingAdapter extends ChannelAdapter {
+  /** Field of the upstream's answer with the count. */
+  readonly countField: string
+}
+
 /** Returns the headers of every upstream call besides the key. */
 const commonHeaders = (channel: ChannelEntry): HeaderFields => [
   ['content-type', 'application/json'],

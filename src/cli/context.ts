@@ -1,4 +1,4 @@
-import { Option, Command as PlainCommand } from 'commander'
+import { type Argument, Help, Option, Command as PlainCommand } from 'commander'
 import { type Json, type JsonObject, printJson, printRecord, printTable } from './output.ts'
 import type { Wiring } from './wiring.ts'
 
@@ -39,6 +39,19 @@ export const answerTable = (
   shown: readonly JsonObject[] = json,
 ): Answer => ({ json, text: () => printTable(shown, fields) })
 
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** Help in which every description begins with a capital letter, also those of commander. */
+class CapitalizedHelp extends Help {
+  override optionDescription = (option: Option) => {
+    const text = super.optionDescription(option)
+    return capitalize(option.mandatory ? `${text} (required)` : text)
+  }
+  override argumentDescription = (argument: Argument) => capitalize(super.argumentDescription(argument))
+  override subcommandDescription = (command: PlainCommand) => capitalize(super.subcommandDescription(command))
+  override commandDescription = (command: PlainCommand) => capitalize(super.commandDescription(command))
+}
+
 /** A command that answers. Its own commands are such ones too. */
 export class Command extends PlainCommand {
   readonly #output: Pick<Output, 'answer'>
@@ -48,8 +61,17 @@ export class Command extends PlainCommand {
     this.#output = output
   }
 
+  override createHelp(): Help {
+    return Object.assign(new CapitalizedHelp(), this.configureHelp())
+  }
+
   override createCommand(name?: string): Command {
     return new Command(this.#output, name)
+  }
+
+  /** Returns the group of commands of this name. */
+  group(name: string): Command {
+    return this.commands.find((command) => command.name() === name) as Command
   }
 
   /** Adds an example to the help: a command line behind the program's name. */

@@ -20,9 +20,9 @@ import type { Provider } from '../payments/provider.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Task } from '../postgres/tasks/types.ts'
 import { readReports } from '../server/process-reports.ts'
-import { askOnTerminal } from './accounts/confirm.ts'
 import { ConfigProblems } from './config/config.ts'
 import { findConfigFile, UnknownConfig } from './config/file.ts'
+import { askOnTerminal } from './confirm.ts'
 import type { EngineUrls } from './engines.ts'
 import { run } from './program.ts'
 import type { ChannelHealth, CheckedConfig, LoadOptions, TaskAdmin, WikiBooks, Wiring } from './wiring.ts'
@@ -49,15 +49,13 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   },
   withDatabase: (work) => withDatabase(env, work),
   withServiceDatabase: (work) => withServiceDatabase(env, work),
-  withBooks: (work) => withCallLog(env, work),
-  withUsage: (work) => withCallLog(env, work),
+  withCallLog: (work) => withCallLog(env, work),
   withLibrary: (work) => withLibrary(env, work),
   withTasks: (work) => withTasks(env, work),
   withChannels: (work) => withChannels(env, work),
   withJournals: (work) => withJournals(env, work),
   rotateMasterKey: (options) => rotateMasterKey(env, options),
   rebuildLog: (onProgress, confirmDeletion) => rebuildLog(env, onProgress, confirmDeletion),
-  withLoggedCalls: (work) => withCallLog(env, ({ database, callLog }) => work(database, { callLog })),
   loadConfig: (options) => loadConfig(env, options),
   channelHealth: () => channelHealth(env),
   readList: async (source) => (await import('./config/price-list-source.ts')).readList(source),
@@ -175,7 +173,7 @@ async function rotateMasterKey(
   env: NodeJS.ProcessEnv,
   options: { readonly endLinks: boolean },
 ): Promise<number | null> {
-  const { rotate } = await import('./accounts/master-key-rotation.ts')
+  const { rotate } = await import('./master-key.ts')
   return withDatabase(env, (database) => rotate(database, readSettings(env), options))
 }
 

@@ -1,28 +1,15 @@
 import { CommanderError } from 'commander'
 import { VERSION } from '../server/version.ts'
-import { addAccountCommands } from './accounts/account.ts'
-import { addAuditCommand } from './accounts/audit.ts'
-import { addBudgetCommands } from './accounts/budget.ts'
-import { addKeyCommands } from './accounts/key.ts'
-import { addMasterKeyCommands } from './accounts/master-key.ts'
-import { addMemberCommands } from './accounts/member.ts'
-import { addTokenCommands } from './accounts/token.ts'
-import { addUsageCommand } from './accounts/usage.ts'
-import { addUserCommands } from './accounts/user.ts'
-import { addWalletCommands } from './accounts/wallet.ts'
-import { addCatalogueCommands } from './config/catalogue.ts'
+import { addCatalogCommands } from './config/catalog.ts'
 import { addChannelsCommand } from './config/channels.ts'
 import { addConfigCommands } from './config/config.ts'
 import { addProvidersCommand } from './config/providers.ts'
 import { Command, type Context, type Output } from './context.ts'
-import { addJournalCommands } from './journal.ts'
-import { addAgentCommands } from './knowledge/agent.ts'
-import { addKnowledgeCommands } from './knowledge/kb.ts'
+import { addImport } from './kb-import.ts'
 import { addLogsCommands } from './logs/logs.ts'
-import { addWebhookCommands } from './notifications/webhook.ts'
-import { addPartitionsCommand } from './partitions.ts'
-import { addPaymentCommands } from './payments.ts'
-import { addTaskCommands } from './task.ts'
+import { addMasterKeyCommands } from './master-key.ts'
+import { addOperationCommands } from './operations/commands.ts'
+import { addWalletCommands } from './wallet.ts'
 import type { Wiring } from './wiring.ts'
 
 const EXIT_OK = 0
@@ -30,6 +17,38 @@ const EXIT_FAILED = 1
 const EXIT_WRONG_USAGE = 2
 /** Commander's codes for a requested end. */
 const ASKED_FOR = new Set(['commander.helpDisplayed', 'commander.version'])
+
+/** Commands that have commands of their own, in the order of the help. */
+const GROUPS: Readonly<Record<string, string>> = {
+  account: 'accounts and their platform limits',
+  user: 'people who sign in to the console',
+  wallet: 'credits: top up, correct, refund, show, audit',
+  payments: 'payments by card: list, refund, reconcile, refused events',
+  member: 'members and admins of organizations',
+  key: 'API keys',
+  'master-key': 'the key that encrypts API keys at rest',
+  token: 'management tokens: programs call the management API with them',
+  budget: 'what may be spent in a day, a week or a month',
+  agent: 'agents of an organization',
+  kb: 'knowledge bases',
+  logs: 'the calls of every account: follow them, find one, rebuild the log',
+  task: 'videos, images, music and other work that outlives its request',
+  journal: 'journals of gateways, also of machines that are gone',
+  webhook: 'endpoints to which events are posted',
+  config: 'the configuration file',
+  channels: 'upstream channels',
+  catalog: 'models and prices of the configuration',
+}
+const BY_HAND = [
+  addWalletCommands,
+  addMasterKeyCommands,
+  addImport,
+  addLogsCommands,
+  addConfigCommands,
+  addChannelsCommand,
+  addProvidersCommand,
+  addCatalogCommands,
+]
 
 const STANDARD: Output = {
   answer: (text) => void process.stdout.write(text),
@@ -77,28 +96,10 @@ export function buildProgram(
     .exitOverride()
     .configureOutput({ writeOut: context.output.answer, writeErr: context.output.error })
     .example('account list --json')
-  addAccountCommands(program, context)
-  addUserCommands(program, context)
-  addWalletCommands(program, context)
-  addPaymentCommands(program, context)
-  addMemberCommands(program, context)
-  addKeyCommands(program, context)
-  addMasterKeyCommands(program, context)
-  addTokenCommands(program, context)
-  addBudgetCommands(program, context)
-  addAgentCommands(program, context)
-  addKnowledgeCommands(program, context)
-  addLogsCommands(program, context)
-  addTaskCommands(program, context)
-  addJournalCommands(program, context)
-  addPartitionsCommand(program, context)
-  addWebhookCommands(program, context)
-  addUsageCommand(program, context)
-  addAuditCommand(program, context)
-  addConfigCommands(program, context)
-  addChannelsCommand(program, context)
-  addProvidersCommand(program)
-  addCatalogueCommands(program, context)
+  for (const [name, description] of Object.entries(GROUPS))
+    program.command(name).description(description).configureHelp({ sortSubcommands: true })
+  addOperationCommands(program, context)
+  for (const add of BY_HAND) add(program, context)
   program
     .command('serve')
     .description('run the service; what npm start does')

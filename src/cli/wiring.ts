@@ -1,7 +1,6 @@
 /** Dependencies of the command line; `main.ts` makes them from the real engines. */
 
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
-import type { CallLogDeps } from '../../pipelines/management/calls/call-log.ts'
 import type { ChannelDeps } from '../../pipelines/management/channels/channels.ts'
 import type { JournalDeps } from '../../pipelines/management/jobs/journals.ts'
 import type { TaskMessages } from '../../pipelines/tasks/worker/messages.ts'
@@ -13,19 +12,13 @@ import type { ConfigParts } from '../config/load.ts'
 import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
 import type { Provider } from '../payments/provider.ts'
-import type { AuditedLog } from '../postgres/billing/audit-report.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Task } from '../postgres/tasks/types.ts'
 import type { ObjectStore } from '../storage/store.ts'
 
 interface Books {
   readonly database: Database
-  readonly callLog: AuditedLog
-}
-
-interface UsageBooks {
-  readonly database: Database
-  readonly callLog: Pick<CallLog, 'usageBy' | 'costsBy'>
+  readonly callLog: CallLog
 }
 
 export interface WikiBooks {
@@ -84,9 +77,7 @@ export interface Wiring {
    */
   withServiceDatabase<T>(work: (database: Database) => Promise<T>): Promise<T | null>
   /** Runs `work` as `withDatabase` does, with the call log too. */
-  withBooks<T>(work: (books: Books) => Promise<T>): Promise<T>
-  /** Runs `work` with the sums of the call log too. */
-  withUsage<T>(work: (books: UsageBooks) => Promise<T>): Promise<T>
+  withCallLog<T>(work: (books: Books) => Promise<T>): Promise<T>
   /** Runs `work` as `withDatabase` does, with the service's object store too. */
   withLibrary<T>(work: (library: WikiBooks) => Promise<T>): Promise<T>
   /** Runs `work` as `withDatabase` does; running processes are notified by NATS, where its address is known. */
@@ -105,8 +96,6 @@ export interface Wiring {
     onProgress: (progress: RebuildProgress) => void,
     confirmDeletion?: (unbooked: UnbookedSum) => Promise<void>,
   ): Promise<RebuildResult>
-  /** Runs `work` as `withDatabase` does, with the calls of the call log. */
-  withLoggedCalls<T>(work: (database: Database, deps: CallLogDeps) => Promise<T>): Promise<T>
   /** @throws UnknownConfig where no file is named and the service's cannot be known */
   loadConfig(options?: LoadOptions): CheckedConfig
   channelHealth(): Promise<ChannelHealth[]>

@@ -1,7 +1,12 @@
 /** Checks a channel beyond the form of its fields. See docs/operating.md, "The configuration file". */
-import { CHAT_PROTOCOLS, type ChannelEntry, type ChannelProtocol } from '../../schemas/config/catalog.ts'
-import { isOlderAzure } from '../channels/providers/platforms/azure.ts'
-import { VERTEX_BASE } from '../channels/providers/platforms/vertex.ts'
+import {
+  type ChannelEntry,
+  type ChannelProtocol,
+  type ChatProtocol,
+  chatProtocol,
+} from '../../schemas/config/catalog.ts'
+import { mediaAdapterOf } from '../channels/media/registry.ts'
+import { findProvider, PRESETS } from '../channels/providers/presets.ts'
 import { suggestion } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
@@ -52,8 +57,8 @@ function checkModelNames({ models = {} }: SoundChannel, { ids, aliases }: Catalo
   })
 }
 
-const isChat = (protocol: ChannelProtocol): boolean =>
-  (CHAT_PROTOCOLS as readonly ChannelProtocol[]).includes(protocol)
+const isChat = (protocol: ChannelProtocol): protocol is ChatProtocol =>
+  chatProtocol.safeParse(protocol).success
 
 function checkKeys({ protocol, api_keys: keys = [] }: SoundChannel): Finding[] {
   if (keys.length === 0 || protocol === undefined || isChat(protocol)) return []
@@ -92,9 +97,14 @@ function checkAuth({ protocol, auth, api_key: key = '', api_keys: keys = [] }: S
 }
 
 function checkStorage({ protocol, provider, storage_uri: folder }: SoundChannel): Finding[] {
-  if (folder === undefined || (protocol === 'veo' && provider === 'vertex')) return []
-  const message = 'goes with protocol veo of provider vertex only.'
-  return [{ path: ['storage_uri'], message, atKey: true }]
+  if (folder === undefined) return []
+  const taking = Object.entries(PRESETS).filter(([, { storageProtocol }]) => storageProtocol !== undefined)
+  if (taking.some(([name, { storageProtocol }]) => name === provider && storageProtocol === protocol))
+    return []
+  const places = taking.map(
+    ([name, { storageProtocol }]) => `protocol ${storageProtocol} of provider ${name}`,
+  )
+  return [{ path: ['storage_uri'], message: `goes with ${places.join(' or ')} only.`, atKey: true }]
 }
 
 /** The end of a base URL: the form of its path, and the sentence about another one. */
@@ -108,47 +118,36 @@ const VERSIONED: BaseUrlRule = {
   path: /\/v\d+[a-z0-9]*(\/[^/]+)?$/,
   message: 'must end in /v1 (or the version that the vendor has there)',
 }
-const V1: BaseUrlRule = { path: /\/v1$/, message: 'must end in /v1' }
-const API_V1: BaseUrlRule = { path: /\/api\/v1$/, message: 'must end in /api/v1' }
-const API_V3: BaseUrlRule = { path: /\/api\/v3$/, message: 'must end in /api/v3' }
 const UNVERSIONED: BaseUrlRule = {
   path: /^(?!.*\/v\d+[a-z0-9]*$)/,
   message: 'must end before the version',
 }
 
 /** The rule for the base URL, and the path that the gateway appends to it: an operator must not write that too. */
-const PATHS: Readonly<Record<ChannelProtocol, readonly [rule: BaseUrlRule | null, appended: string]>> = {
+type BaseUrlForm = readonly [rule: BaseUrlRule, appended: string]
+
+const CHAT_FORMS: Readonly<Record<ChatProtocol, BaseUrlForm>> = {
   'chat-completions': [VERSIONED, '/chat/completions'],
   responses: [VERSIONED, '/responses'],
   messages: [UNVERSIONED, '/v1/messages'],
   'generate-content': [UNVERSIONED, '/v1beta/models'],
-  'openai-images': [V1, '/images/generations'],
-  'ark-images': [API_V3, '/images/generations'],
-  'ark-video': [API_V3, '/contents/generations/tasks'],
-  'openai-speech': [V1, '/audio/speech'],
-  elevenlabs: [UNVERSIONED, '/v1/text-to-speech'],
-  suno: [UNVERSIONED, '/api/v1/generate'],
-  fal: [UNVERSIONED, ''],
-  replicate: [V1, '/predictions'],
-  kling: [V1, ''],
-  veo: [UNVERSIONED, '/v1beta/models'],
-  'minimax-images': [V1, '/image_generation'],
-  'minimax-video': [V1, '/video_generation'],
-  'minimax-speech': [V1, '/t2a_v2'],
-  'minimax-music': [V1, '/music_generation'],
-  dashscope: [API_V1, '/services/aigc'],
-  runway: [V1, '/tasks'],
-  task: [null, ''],
 }
 
-function checkBaseUrl({ base_url, protocol, provider, api_version }: SoundChannel): Finding[] {
+/** Returns the form of a protocol; null where any base URL will do. */
+function formOf(protocol: ChannelProtocol): BaseUrlForm | null {
+  if (isChat(protocol)) return CHAT_FORMS[protocol]
+  const { baseUrl = 'any' } = mediaAdapterOf(protocol) ?? {}
+  if (baseUrl === 'any') return null
+  const { end, appended } = baseUrl
+  const rule = end === null ? UNVERSIONED : { path: new RegExp(`${end}$`), message: `must end in ${end}` }
+  return [rule, appended]
+}
+
+function checkBaseUrl(channel: SoundChannel): Finding[] {
+  const { base_url, protocol, provider } = channel
   if (base_url === undefined) return []
-  if (isOlderAzure({ provider, base_url }))
-    return api_version === undefined
-      ? [{ path: ['api_version'], message: 'is required with this form of base_url, such as 2024-10-21.' }]
-      : []
-  if (provider === 'vertex' && !VERTEX_BASE.test(base_url))
-    return [{ path: ['base_url'], message: 'must end in /v1/projects/PROJECT/locations/LOCATION.' }]
+  const own = findProvider(provider)?.checkBaseUrl?.({ base_url, api_version: channel.api_version })
+  if (own != null) return own.map(({ field, message }) => ({ path: [field], message }))
   const url = new URL(base_url)
   const messages: string[] = []
   if (url.username !== '' || url.password !== '')
@@ -159,11 +158,13 @@ function checkBaseUrl({ base_url, protocol, provider, api_version }: SoundChanne
 }
 
 function checkEnd(path: string, protocol: ChannelProtocol): string[] {
-  const [rule, appended] = PATHS[protocol]
+  const form = formOf(protocol)
+  if (form === null) return []
+  const [rule, appended] = form
   const lastPart = appended.slice(appended.lastIndexOf('/'))
   if (appended !== '' && path.endsWith(lastPart))
     return [`must end before "${appended}": the gateway appends it.`]
-  if (rule === null || rule.path.test(path)) return []
+  if (rule.path.test(path)) return []
   return [`${rule.message}: for ${protocol} the gateway appends "${appended}".`]
 }
 

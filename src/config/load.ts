@@ -1,10 +1,12 @@
 /** Reads `tollgate.yaml`: the whole configuration, or every problem with it at once. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { channelEntry, modelEntry } from '../../schemas/config/catalog.ts'
+import { z } from 'zod'
+import { CHAT_PROTOCOLS, channelEntry, modelEntry } from '../../schemas/config/catalog.ts'
 import { AUTH_SECRETS } from '../../schemas/config/channel-auth.ts'
 import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
-import { withPresets } from '../channels/providers/registry.ts'
+import { MEDIA_PROTOCOLS } from '../channels/media/registry.ts'
+import { PRESETS, QUIRKS, withPresets } from '../channels/providers/presets.ts'
 import { cacheWritingModels, lacksCacheHitPrice } from '../core/pricing/cache-hits.ts'
 import { hasAccess } from '../core/routing/channel-access.ts'
 import { checkChannels, namesOf } from './channel-checks.ts'
@@ -18,6 +20,14 @@ import { salvage } from './salvage.ts'
 import { type Environment, readSource, type Source } from './source.ts'
 
 const MAX_CONFIG_FILE_BYTES = 8 * 1024 * 1024
+
+/** The schemas with the names that the providers bring. */
+const knownChannel = channelEntry.extend({
+  provider: z.enum(Object.keys(PRESETS)).optional(),
+  protocol: z.enum([...CHAT_PROTOCOLS, ...MEDIA_PROTOCOLS]),
+  quirks: z.array(z.enum(QUIRKS)).default([]),
+})
+const knownFile = configFile.extend({ channels: z.array(knownChannel).default([]) })
 
 type TextResult =
   | {
@@ -85,8 +95,8 @@ function loadConfigText(text: string, file: string, env: Environment, parts: Con
   const read = readSource(text, file, env)
   const source = parts === 'all' ? { ...read, value: withPresets(read.value) } : withoutChannels(read)
   if (source.problems.length > 0) return { ok: false, problems: source.problems }
-  const parsed = configFile.safeParse(withProfile(source.value))
-  const formal = parsed.success ? [] : problemsOf(parsed.error.issues, configFile, source)
+  const parsed = knownFile.safeParse(withProfile(source.value))
+  const formal = parsed.success ? [] : problemsOf(parsed.error.issues, knownFile, source)
   // A malformed field counts as absent in the cross checks, so that it is reported once.
   const malformed = new Set(formal.map(({ field }) => field))
   const problems = [...formal, ...crossChecks(source).filter(({ field }) => !malformed.has(field))]
@@ -120,7 +130,7 @@ function withoutChannels(source: Source): Source {
 function crossChecks(source: Source): Problem[] {
   const { models, channels } = (source.value ?? {}) as { models?: unknown; channels?: unknown }
   const soundModels = listOf(models).map((entry) => salvage(modelEntry, entry))
-  const soundChannels = listOf(channels).map((entry) => salvage(channelEntry, entry))
+  const soundChannels = listOf(channels).map((entry) => salvage(knownChannel, entry))
   const names = namesOf(soundModels)
   const findings = [
     ...checkModels(soundModels),

@@ -15,11 +15,10 @@ const PROGRAM = fileURLToPath(new URL('../../simulator/main.ts', import.meta.url
 interface SimulatorEngineOptions {
   /** The books of simulated payments are kept there. */
   readonly dataDir: string
-  readonly nodeArgs: readonly string[]
 }
 
 /** Returns the simulated provider, a program of our own that reports on standard output when it listens. */
-export function simulatorEngine({ dataDir, nodeArgs }: SimulatorEngineOptions): EngineKind {
+export function simulatorEngine({ dataDir }: SimulatorEngineOptions): EngineKind {
   return {
     name: 'simulator',
     stopSignals: [{ signal: 'SIGTERM', boundMs: SHUTDOWN_BOUND_MS }],
@@ -29,7 +28,7 @@ export function simulatorEngine({ dataDir, nodeArgs }: SimulatorEngineOptions): 
       const payments = join(dataDir, PAYMENTS_FILE)
       const args = ['--host', LOOPBACK, '--port', String(port), '--payments', payments]
       return {
-        command: [...endWithUs('SIGTERM'), process.execPath, ...nodeArgs, PROGRAM, ...args],
+        command: [...endWithUs('SIGTERM'), process.execPath, PROGRAM, ...args],
         env: plainEnvironment(),
       }
     },

@@ -23,8 +23,6 @@ interface EmbeddedOptions {
   onEvent?: (event: EngineEvent) => void
   /** Aborted: the start fails, and what had started is stopped. */
   signal?: AbortSignal
-  /** Arguments of Node.js for the engines that are our programs. */
-  nodeArgs?: readonly string[]
 }
 
 /** Addresses of the started engines; null for one that was not requested. */
@@ -102,19 +100,15 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
   }
 }
 
-function kindOf(
-  name: EngineName,
-  dataDir: string,
-  { gateways = 1, nodeArgs = [] }: EmbeddedOptions,
-): EngineKind {
+function kindOf(name: EngineName, dataDir: string, { gateways = 1 }: EmbeddedOptions): EngineKind {
   switch (name) {
     case 'postgres':
       return postgresEngine(dataDir, gateways)
     case 'nats':
       return natsEngine({ dataDir })
     case 'clickhouse':
-      return clickhouseEngine({ dataDir, nodeArgs })
+      return clickhouseEngine({ dataDir })
     case 'simulator':
-      return simulatorEngine({ dataDir, nodeArgs })
+      return simulatorEngine({ dataDir })
   }
 }

@@ -67,6 +67,8 @@ interface ReplyWriterOptions {
   readonly onFirstByte?: () => void
 }
 
+const isConnection = (header: HeaderList[number]): boolean => header[0] === 'connection'
+
 export class ReplyWriter implements Observer<Reply>, DataSink {
   /** The writer and bytes of the corked write: one function for all replies, so that a chunk allocates no closure. */
   static #writing: ReplyWriter | null = null
@@ -207,8 +209,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   /** The last reply of a connection waits for a turn: the server answers what was read behind it by closing the connection. */
   #full(reply: Full): void {
     const closesConnection = this.#options.closesConnection === true
-    const isLast =
-      closesConnection || reply.headers.some(([name]) => name === 'connection') || this.#isChosen(reply)
+    const isLast = closesConnection || reply.headers.some(isConnection) || this.#isChosen(reply)
     if (!isLast) return this.#writeFull(reply, false)
     this.#isEnding = true
     setImmediate(() => {
@@ -228,7 +229,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   /** Answers as a stream does, so that the client has time to read before the end. */
   #writeBeforeEnd({ status, headers, body }: Full): void {
-    const others = headers.filter(([name]) => name !== 'connection')
+    const others = headers.filter((header) => !isConnection(header))
     this.#head = { status, headers: [...others, ['connection', 'close']] }
     this.data(body)
     if (!this.#isPaused) this.#end()
@@ -236,7 +237,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   #writeFull(reply: Full, isLast: boolean): void {
     const { body, headers, status } = reply
-    this.#head = isLast ? { ...reply, headers: headers.filter(([name]) => name !== 'connection') } : reply
+    this.#head = isLast ? { ...reply, headers: headers.filter((header) => !isConnection(header)) } : reply
     const isBodiless = this.#options.isHead || BODILESS.has(status)
     if (!isLast && !isBodiless && body.length > 0) return this.#writeWhole(body)
     if (isBodiless && isLast) return this.#endConnection('connection', 'close')

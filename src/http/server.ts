@@ -85,6 +85,9 @@ export class GatewayServer {
   readonly #uploads = new Set<Upload>()
   /** Requests that began in this turn of the event loop. */
   #beganInTurn = 0
+  readonly #endTurn = (): void => {
+    this.#beganInTurn = 0
+  }
   #isDraining = false
   #onIdle: (() => void) | null = null
 
@@ -328,11 +331,7 @@ export class GatewayServer {
    * the server closes it.
    */
   #inTurn(writer: ReplyWriter, begin: () => void): void {
-    if (this.#beganInTurn === 0)
-      setImmediate(() => {
-        this.#beganInTurn = 0
-      })
-    this.#beganInTurn++
+    if (this.#beganInTurn++ === 0) setImmediate(this.#endTurn)
     if (this.#beganInTurn <= MAX_BEGUN_IN_TURN) return begin()
     setImmediate(() => {
       if (!writer.isClosed) begin()

@@ -1,6 +1,7 @@
 /** Settlements on their way from the journal to PostgreSQL, in batches that stay until they are confirmed. */
+
 import { Buffer } from 'node:buffer'
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { Backlog } from './backlog.ts'
 import type { JournalLog } from './clock.ts'
 import { addCost, addCosts, totalOf } from './costs.ts'

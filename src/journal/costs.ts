@@ -1,5 +1,5 @@
 /** Sums the cost of settlements, in 1e-8 credit: by account, and by key under the key's id. */
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 
 export function addCost(costs: Map<string, bigint>, id: string, cost: bigint): void {
   costs.set(id, (costs.get(id) ?? 0n) + cost)

@@ -1,21 +1,15 @@
 /** Implementation of `journal.ts`. */
+
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Admission, Settlement } from '../../schemas/call-log/columns.ts'
 import { Batches, type JournalBatch } from './batches.ts'
 import { type JournalClock, type JournalLog, systemClock } from './clock.ts'
 import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { encodeGroup, groupBound } from './format.ts'
 import { newId, readId, writeId } from './id.ts'
-import {
-  type Admission,
-  admissionLine,
-  estimateIn,
-  identityText,
-  interruptedSettlement,
-  settlementLine,
-} from './lines.ts'
+import { admissionLine, estimateIn, identityText, interruptedSettlement, settlementLine } from './lines.ts'
 import { PAGE_BYTES } from './pages.ts'
 import { recoverState } from './recovery.ts'
 import { SEGMENT_BYTES, type Segment, Segments, SYNC_INTERVAL_MS } from './segments.ts'

@@ -2,11 +2,12 @@
  * Finds one call in the journals of this machine. They are read while their processes write: a group is visible whole
  * or not at all, and a file that is removed meanwhile had only booked content.
  */
+
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
+import { type Admission, admission } from '../../schemas/call-log/columns.ts'
 import { diskFiles, type JournalFiles } from './files.ts'
 import { groupsIn, parseLines } from './format.ts'
-import { type Admission, admission } from './lines.ts'
 import { isOwned } from './owner.ts'
 import { listSegments } from './segments.ts'
 

@@ -1,9 +1,9 @@
 /** A journal that is found on a disk, and read without being taken over or changed. */
+import type { Admission } from '../../schemas/call-log/columns.ts'
 import type { JournalLog } from './clock.ts'
 import { diskFiles, type JournalFiles } from './files.ts'
 import { groupsIn } from './format.ts'
 import { readId } from './id.ts'
-import type { Admission } from './lines.ts'
 import { isOwned } from './owner.ts'
 import { recoverState } from './recovery.ts'
 

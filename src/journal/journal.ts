@@ -8,7 +8,6 @@ import { listSegments } from './segments.ts'
 import type { Journal, JournalOptions } from './types.ts'
 
 export type { JournalBatch } from './batches.ts'
-export type { Admission } from './lines.ts'
 export type { Journal, JournalDepth, JournalOptions, Ticket } from './types.ts'
 
 /**

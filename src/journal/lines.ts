@@ -1,25 +1,28 @@
 /** The lines of the journal, one JSON object each. */
-import { z } from 'zod'
-import type { Settlement } from '../../schemas/events/event.ts'
+import {
+  ADMITTED_COLUMNS,
+  type Admission,
+  columnOf,
+  SETTLED_COLUMNS,
+  type Settlement,
+} from '../../schemas/call-log/columns.ts'
+import { DEFAULTS, emptySettlement } from '../core/call-log/settlement.ts'
 import { cutText } from '../core/json/cut.ts'
-
-/** A call that was let in. `estimate` counts 1e-8 credit, `submitted_at` is epoch milliseconds. */
-export const admission = z.object({
-  request_id: z.string(),
-  account_id: z.string(),
-  key_id: z.string(),
-  model: z.string(),
-  protocol: z.string(),
-  stream: z.boolean(),
-  submitted_at: z.int(),
-  estimate: z.string(),
-})
-export type Admission = z.infer<typeof admission>
 
 /** A longer settlement is shortened in its texts, so that many of them fit a message. */
 export const SETTLEMENT_MAX_CHARS = 64 * 1024
 const SHORTENED_TEXT_CHARS = 500
 const SHORTENED_ATTEMPTS = 8
+
+const NAMES = ['account_id', 'key_id', 'model', 'protocol'] as const
+const APART = new Set<string>(['request_id', ...NAMES])
+
+/** How a column is printed: its name as JSON has it, and the value that is left out. */
+const printing = <Name extends keyof Settlement>(names: readonly Name[]) =>
+  names.map((name) => ({ name, prefix: `,"${name}":`, usual: DEFAULTS[name] }))
+const OF_NAMES = printing(NAMES)
+const OF_ADMISSION = printing(ADMITTED_COLUMNS.filter((name) => !APART.has(name)))
+const OF_END = printing(SETTLED_COLUMNS.filter((name) => !columnOf(name).isAdmitted))
 
 export const admissionLine = (identity: string): string => `${identity}}\n`
 
@@ -28,14 +31,18 @@ export const admissionLine = (identity: string): string => `${identity}}\n`
  * brace.
  */
 export const identityText = (call: Admission): string =>
-  `{"request_id":${quoted(call.request_id)}${namesText(call)}${call.stream},` +
-  `"submitted_at":${call.submitted_at},"estimate":"${call.estimate}"`
+  `{"request_id":${quoted(call.request_id)}${namesText(call)}${columnsText(call, OF_ADMISSION)}`
 
-/** Returns the estimate, with which an `identityText` ends. */
-export const estimateIn = (identity: string): bigint =>
-  BigInt(identity.slice(identity.lastIndexOf('"', identity.length - 2) + 1, -1))
+const ESTIMATE = '"estimate":"'
 
-type Names = Pick<Admission, 'account_id' | 'key_id' | 'model' | 'protocol'>
+/** Returns the estimate of an `identityText`. */
+export function estimateIn(identity: string): bigint {
+  // In a text the quotes have escapes, so that it cannot look so.
+  const at = identity.indexOf(ESTIMATE) + ESTIMATE.length
+  return BigInt(identity.slice(at, identity.indexOf('"', at)))
+}
+
+type Names = Pick<Admission, (typeof NAMES)[number]>
 
 /** The most keys whose names are cached; then the cache is cleared. */
 const CACHED_KEYS = 4096
@@ -49,10 +56,7 @@ function namesText({ account_id, key_id, model, protocol }: Names): string {
   const known = printedNames.get(key_id)
   if (known?.model === model && known.account_id === account_id && known.protocol === protocol)
     return known.text
-  const text = [
-    `,"account_id":${quoted(account_id)},"key_id":${quoted(key_id)}`,
-    `,"model":${quoted(model)},"protocol":${quoted(protocol)},"stream":`,
-  ].join('')
+  const text = columnsText({ account_id, key_id, model, protocol }, OF_NAMES)
   if (printedNames.size >= CACHED_KEYS) printedNames.clear()
   printedNames.set(key_id, { account_id, key_id, model, protocol, text })
   return text
@@ -69,31 +73,24 @@ export function settlementLine(settlement: Settlement, admitted?: string): strin
   return line.length <= SETTLEMENT_MAX_CHARS ? line : printed(shorten(settlement), identity)
 }
 
-/**
- * Prints a settlement without the defaults of the schema: half the bytes, which travel three times, and half the time.
- */
-function printed(s: Settlement, identity: string): string {
-  let line =
-    `${identity},"status":"${s.status}","cost":"${s.cost}","usage_source":"${s.usage_source}",` +
-    `"created_at":${s.created_at},"latency_ms":${s.latency_ms}`
-  if (s.input_tokens !== 0) line += `,"input_tokens":${s.input_tokens}`
-  if (s.output_tokens !== 0) line += `,"output_tokens":${s.output_tokens}`
-  if (s.cached_tokens !== 0) line += `,"cached_tokens":${s.cached_tokens}`
-  if (s.cache_write_tokens !== 0) line += `,"cache_write_tokens":${s.cache_write_tokens}`
-  if (s.reasoning_tokens !== 0) line += `,"reasoning_tokens":${s.reasoning_tokens}`
-  if (s.server_tool_calls !== 0) line += `,"server_tool_calls":${s.server_tool_calls}`
-  if (s.ttfb_ms !== null) line += `,"ttfb_ms":${s.ttfb_ms}`
-  if (s.attempts_count !== null) line += `,"attempts_count":${s.attempts_count}`
-  if (s.channel_id !== null) line += `,"channel_id":${quoted(s.channel_id)}`
-  if (s.error_code !== null) line += `,"error_code":${quoted(s.error_code)}`
-  if (s.error_message !== null) line += `,"error_message":${quoted(s.error_message)}`
-  if (s.unit_count !== null) line += `,"unit_count":${quoted(s.unit_count)}`
-  if (s.unit_type !== null) line += `,"unit_type":${quoted(s.unit_type)}`
-  if (s.detail !== undefined) line += `,"detail":${JSON.stringify(s.detail)}`
-  if (s.call_count !== undefined) line += `,"call_count":${s.call_count}`
-  if (s.upstream_cost !== undefined) line += `,"upstream_cost":"${s.upstream_cost}"`
-  if (s.attempts.length > 0) line += `,"attempts":${JSON.stringify(s.attempts)}`
-  return `${line}}\n`
+/** Prints a settlement without its defaults: half the bytes, which travel three times, and half the time. */
+const printed = (settlement: Settlement, identity: string): string =>
+  `${identity}${columnsText(settlement, OF_END)}}\n`
+
+/** Returns `,"name":value` for each column whose value is not its default. */
+function columnsText<Name extends keyof Settlement>(
+  call: Pick<Settlement, Name>,
+  columns: ReturnType<typeof printing<Name>>,
+): string {
+  let text = ''
+  for (const { name, prefix, usual } of columns) {
+    const value = call[name]
+    if (value === usual) continue
+    if (typeof value === 'string') text += prefix + quoted(value)
+    else if (!Array.isArray(value)) text += prefix + String(value)
+    else if (value.length > 0) text += prefix + JSON.stringify(value)
+  }
+  return text
 }
 
 const PLAIN = /^[\w.:@/-]*$/
@@ -124,27 +121,7 @@ export const INTERRUPTED_MESSAGE = 'The gateway stopped during the call.'
  * Returns the settlement of a call whose process died before its end: no charge. See docs/architecture.md, "A
  * settlement".
  */
-export function interruptedSettlement(call: Admission, now: number): Settlement {
-  return {
-    ...call,
-    status: 'interrupted',
-    error_code: null,
-    error_message: INTERRUPTED_MESSAGE,
-    input_tokens: 0,
-    output_tokens: 0,
-    cached_tokens: 0,
-    cache_write_tokens: 0,
-    reasoning_tokens: 0,
-    server_tool_calls: 0,
-    unit_count: null,
-    unit_type: null,
-    cost: '0',
-    usage_source: 'none',
-    created_at: now,
-    latency_ms: Math.max(0, now - call.submitted_at),
-    ttfb_ms: null,
-    channel_id: null,
-    attempts_count: null,
-    attempts: [],
-  }
-}
+export const interruptedSettlement = (call: Admission, now: number): Settlement => ({
+  ...emptySettlement(call, now),
+  error_message: INTERRUPTED_MESSAGE,
+})

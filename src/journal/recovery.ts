@@ -1,10 +1,9 @@
 /** Recovers the journal of a process that died: calls without an end, settlements that may not be booked. */
-import type { Settlement } from '../../schemas/events/event.ts'
+import { type Admission, admission, type Settlement } from '../../schemas/call-log/columns.ts'
 import type { JournalLog } from './clock.ts'
 import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { type Damage, type Group, groupsIn, parseLines } from './format.ts'
-import { type Admission, admission } from './lines.ts'
 import { listSegments, type Segment } from './segments.ts'
 
 export interface RecoveredState<Call> {

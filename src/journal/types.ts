@@ -1,9 +1,8 @@
 /** The interface of the journal to the rest of the service. */
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Admission, Settlement } from '../../schemas/call-log/columns.ts'
 import type { JournalBatch } from './batches.ts'
 import type { JournalClock, JournalLog } from './clock.ts'
 import type { JournalFiles } from './files.ts'
-import type { Admission } from './lines.ts'
 
 /** Handle of one open call, opaque to its holder. */
 export interface Ticket {

@@ -16,6 +16,7 @@
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { SETTLED_LISTS } from './billing/booking.ts'
 import { Refusal } from './billing/refusal.ts'
 import { onConnection, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
@@ -41,13 +42,16 @@ export interface Migration extends SchemaFile {
   readonly version: number
 }
 
+/** Fills in the lists of columns. */
+const withLists = (text: string): string => text.replace(/\{\{(\w+)\}\}/g, (_, name) => SETTLED_LISTS[name]!)
+
 /** Returns the SQL files of a folder, in the order of their names. */
-function readFiles(folder: URL): SchemaFile[] {
+function readFiles(folder: URL, fill = (text: string): string => text): SchemaFile[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
     .sort()
     .map((file) => {
-      const text = readFileSync(new URL(file, folder), 'utf8')
+      const text = fill(readFileSync(new URL(file, folder), 'utf8'))
       const checksum = createHash('sha256').update(text).digest('hex')
       return { name: file.replace(/\.sql$/, ''), text, checksum }
     })
@@ -63,7 +67,7 @@ export function readMigrations(folder: URL = MIGRATIONS): Migration[] {
   })
 }
 
-export const readFunctions = (): SchemaFile[] => readFiles(FUNCTIONS)
+export const readFunctions = (): SchemaFile[] => readFiles(FUNCTIONS, withLists)
 
 /**
  * Brings the database to this program's schema. Processes that start at once wait for the first of them.

@@ -4,10 +4,9 @@
  */
 import type { Buffer } from 'node:buffer'
 import type { AgentFile } from '../../schemas/accounts/agent.ts'
-import type { ChannelProtocol, ChatProtocol, Provider } from '../../schemas/config/catalog.ts'
+import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
 import { requestHash } from '../core/json/canonical.ts'
 import { agentBody, assemblesAnswer, readAgentRequest } from './chat-completions/agent-body.ts'
-import { asksForFunctionCall } from './chat-completions/legacy-functions.ts'
 import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions } from './dialect.ts'
 import { protocolAdapter, READERS, type ReaderName } from './registry.ts'
 
@@ -35,7 +34,7 @@ export interface BodyInputs {
   readonly read: Omit<ClientRequest, 'body'> & { readonly reader: ReaderName }
   readonly hash: { readonly method: string; readonly path: string; readonly query: string }
   readonly agent: { readonly file: AgentFile; readonly knowledge: string | null }
-  readonly urls: AdapterOf & { readonly provider: Provider | undefined }
+  readonly urls: AdapterOf & { readonly provider: string | undefined }
   readonly encode: AdapterOf & { readonly options: EncodeOptions }
 }
 
@@ -59,12 +58,7 @@ export const withBody = (call: ChatCall, body: Buffer | null): ChatCall => ({
 export const BODY_WORK: {
   readonly [Name in BodyWorkName]: (input: BodyInputs[Name], body: Buffer) => BodyResults[Name]
 } = {
-  read({ reader, path, query }, body) {
-    const call = READERS[reader].read({ path, query, body })
-    if (reader !== 'chat-completions') return call
-    // Its answer depends on this, when the event loop has no time to look for it.
-    return { ...call, source: { ...(call.source as object), isLegacy: asksForFunctionCall(body) } }
-  },
+  read: ({ reader, path, query }, body) => READERS[reader].read({ path, query, body }),
   hash: ({ method, path, query }, body) => requestHash(method, path, query, body),
   agent({ file, knowledge }, given) {
     const request = readAgentRequest(given)

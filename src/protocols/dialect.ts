@@ -2,7 +2,7 @@
  * The interface of a protocol to the pipeline. A dialect reads a client's request; an adapter takes a call to one kind
  * of upstream and its answer back. Native adapters forward bytes, translations parse and print.
  */
-import type { ChatProtocol, Provider, ServerTool } from '../../schemas/config/catalog.ts'
+import type { ChatProtocol, ServerTool } from '../../schemas/config/catalog.ts'
 import type { TokenUsage } from '../core/pricing/usage.ts'
 import type { LinkedParts } from './request/linked-parts.ts'
 
@@ -70,7 +70,7 @@ export interface ClientRequest {
 
 export interface EncodeOptions {
   readonly upstreamModel: string
-  readonly provider?: Provider
+  readonly provider?: string
   /** The model's ceiling, raised to where the client set no limit; null leaves the field out. */
   readonly outputCeiling: number | null
   readonly outputLimitField: 'max_tokens' | 'max_completion_tokens' | null
@@ -165,15 +165,15 @@ export interface ProtocolAdapter {
    * Returns the URLs to fetch before `encodeRequest`; empty for most calls.
    * @param provider of the channel; undefined for one without a preset
    */
-  urlsToFetch(call: ChatCall, provider?: Provider): readonly string[]
+  urlsToFetch(call: ChatCall, provider?: string): readonly string[]
   encodeRequest(call: ChatCall, options: EncodeOptions): EncodedRequest
   /** Content types of the upstream's streams besides `text/event-stream`. */
   streamTypes?(call: ChatCall): readonly string[]
   /** `contentType` of the stream that the client gets; null keeps the upstream's. */
   readonly streamContentType: string | null
   /** @param provider whose form the usage has; undefined: the usual one of the protocol */
-  openStream(call: ChatCall, provider?: Provider): AnswerStream
-  readWhole(call: ChatCall, body: Buffer, provider?: Provider): WholeAnswer
+  openStream(call: ChatCall, provider?: string): AnswerStream
+  readWhole(call: ChatCall, body: Buffer, provider?: string): WholeAnswer
   /** Prints the body of a whole answer as events, for a client that asked for a stream. */
   wholeAsStream(call: ChatCall, body: Buffer): Buffer
   /** Puts a stream together as a whole answer, as its client would get it; absent where no client needs that. */

@@ -1,5 +1,5 @@
 /** Notes of one call, taken while it runs and made into spans at its end. Made only where traces are exported. */
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { type TraceContext, traceparentFor } from './trace-context.ts'
 import type { TracedAttempt, Tracer } from './tracer.ts'
 

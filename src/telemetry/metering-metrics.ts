@@ -2,7 +2,7 @@
  * Metrics of how calls are metered: by reported usage, by estimate or beyond possible usage, and answers from another
  * model than was requested. Accounts are no labels: their number has no bound.
  */
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import type { Register } from './register.ts'
 
 /** Pairs of channel and model beyond this many are counted under empty labels. */

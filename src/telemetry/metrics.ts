@@ -2,9 +2,10 @@
  * The metrics of `GET /metrics`. A call adds to plain numbers of this process; only a scrape turns them into
  * Prometheus's text. Processes that share a port exchange snapshots, so that any of them answers for all.
  */
+
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { CALL_STATUSES, type CallStatus } from '../../schemas/call-log/row.ts'
-import type { Settlement } from '../../schemas/events/event.ts'
 import { type ChannelCounts, registerChannels } from './channel-metrics.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
 import { emptyHistogram, type HistogramValues, observe, samplesOf } from './histogram.ts'

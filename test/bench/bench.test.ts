@@ -1,4 +1,5 @@
 /** The bench of calls: its options, programs, measures and report. */
+
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -41,7 +42,7 @@ import { nullJournal } from '../../bench/subjects/null-journal.ts'
 import { roleOf } from '../../bench/subjects/tollgate-processes.ts'
 import { chunkAt, DONE, profileOf, SMALL_BODY, usageChunk } from '../../bench/upstream/replies.ts'
 import type { Metrics } from '../../bench/workloads/workload.ts'
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Credentials } from '../../src/credentials/credentials.ts'
 import { findProgram } from '../../src/embedded/programs.ts'

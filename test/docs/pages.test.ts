@@ -19,7 +19,6 @@ import {
   ENDPOINT_TYPES,
   ESTIMATE_OUTPUT_CAP_TOKENS,
   imageTraits,
-  MEDIA_ADAPTERS,
   modelEntry,
   pricing,
   videoTraits,
@@ -57,9 +56,9 @@ import { EVENT_TYPES, TEST_EVENT } from '../../schemas/notifications/event.ts'
 import { TASK_KINDS } from '../../schemas/tasks/kinds.ts'
 import { outwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../../schemas/tasks/list.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
-import { worksOf } from '../../src/channels/media/registry.ts'
+import { MEDIA_PROTOCOLS, mediaAdapterOf, worksOf } from '../../src/channels/media/registry.ts'
+import { PRESETS } from '../../src/channels/providers/presets.ts'
 import { protocolsOf } from '../../src/channels/providers/provider.ts'
-import { PRESETS } from '../../src/channels/providers/registry.ts'
 import { DEMONSTRATION_FILE } from '../../src/config/demonstration.ts'
 import { loadConfig, loadConfigFile } from '../../src/config/load.ts'
 import { withProfile } from '../../src/config/profile.ts'
@@ -71,6 +70,7 @@ import { commandTree } from '../src/cli/support.ts'
 import { newPayment, paymentNotice } from '../src/postgres/payments/support.ts'
 import { newAccount, settlement, startDatabase } from '../src/postgres/support.ts'
 import { hold, settle } from '../src/postgres/tasks/support.ts'
+import { CHAT_PROVIDERS } from '../support/chat-providers.ts'
 import { filesUnder, ROOT, readText } from '../support/source-files.ts'
 
 t.test('pages are true', async (t) => {
@@ -470,7 +470,7 @@ t.test('operating page agrees', async (t) => {
     const protocols = rows.flatMap((row) =>
       [...row.split(' | ')[0]!.matchAll(/`([\w-]+)`/g)].map(([, name]) => name),
     )
-    t.same(protocols.filter((name) => name !== 'protocol').sort(), [...MEDIA_ADAPTERS].sort())
+    t.same(protocols.filter((name) => name !== 'protocol').sort(), [...MEDIA_PROTOCOLS].sort())
   })
 
   const [, commandTable = ''] = page.split('| command | does |\n|---|---|\n')
@@ -542,13 +542,16 @@ t.test('providers page agrees', async (t) => {
 
   t.test('the table has each provider with its name and its protocols, the usual one first', async (t) => {
     const rows = [...page.split('## Access')[0]!.matchAll(/^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|/gm)]
+    const listed = rows.map(([, provider = '', title, protocols = '']) => [
+      provider,
+      [title, [...protocols.matchAll(/`([^`]+)`/g)].map(([, name]) => name)],
+    ])
+    t.equal(listed.length, Object.keys(PRESETS).length)
     t.same(
-      rows.map(([, provider, title, protocols = '']) => [
-        provider,
-        title,
-        [...protocols.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
-      ]),
-      Object.entries(PRESETS).map(([provider, preset]) => [provider, preset.title, protocolsOf(preset)]),
+      Object.fromEntries(listed),
+      Object.fromEntries(
+        Object.entries(PRESETS).map(([provider, preset]) => [provider, [preset.title, protocolsOf(preset)]]),
+      ),
     )
   })
 
@@ -586,6 +589,27 @@ t.test('providers page agrees', async (t) => {
         .map((protocol) => `${provider} ${protocol}`),
     )
     t.same(shown.sort(), made.sort())
+  })
+
+  t.test('each job that is polled has a row that says what its adapter can do', async (t) => {
+    const [, section = ''] = page.split('## Jobs of media\n')
+    const rows = [...section.matchAll(/^\| `([\w-]+)` \| (yes|no) \| (yes|no) \|/gm)].map(
+      ([, protocol = '', found, cancelled]) => [protocol, { found, cancelled }],
+    )
+    const said = (is: unknown): string => (is === undefined ? 'no' : 'yes')
+    const polled = [...new Set(Object.values(PRESETS).flatMap(protocolsOf))].flatMap((protocol) => {
+      const { follow = null } = mediaAdapterOf(protocol) ?? {}
+      if (follow === null) return []
+      return [[protocol, { found: said(follow.find), cancelled: said(follow.cancel) }]]
+    })
+    t.same(Object.fromEntries(rows), Object.fromEntries(polled))
+  })
+
+  t.test('the page of prices says how each provider of chat models reports usage', async (t) => {
+    const head = '| family | what it reports in its own way |\n'
+    const [, section = ''] = readText('docs/pricing.md').split(head)
+    const table = section.split('\n\n')[0] ?? ''
+    for (const provider of CHAT_PROVIDERS) t.match(table, `\`${provider}\``)
   })
 
   t.test('each field of each kind of access is named', async (t) => {

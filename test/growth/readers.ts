@@ -6,7 +6,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { clipComposeRequest } from '../../schemas/media/clips.ts'
 import { imageEditRequest, imageRequest } from '../../schemas/media/images.ts'
 import { speechRequest } from '../../schemas/media/speech.ts'
-import { rewritten } from '../../src/channels/quirks.ts'
+import { rewriteRequest } from '../../src/channels/chat/chat-completions.ts'
 import { prefersSound } from '../../src/core/accepted-format.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
 import { canonicalBody } from '../../src/core/json/canonical.ts'
@@ -201,7 +201,7 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
   'chat-completions to an older generate-content': translated('generate-content', 'gemini-1.5-pro'),
   'requests for stricter upstreams': {
     around: CHAT.slice(0, 5),
-    read: (text) => rewritten(Buffer.from(text), ['known-fields-only', 'nine-character-tool-call-ids']),
+    read: (text) => rewriteRequest(Buffer.from(text), ['known-fields-only', 'nine-character-tool-call-ids']),
   },
   'what requests are compared by': {
     around: [...ANYWHERE, ...CHAT.slice(0, 1)],

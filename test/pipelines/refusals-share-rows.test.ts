@@ -2,12 +2,20 @@
  * Refusals are counted each, and have a row each; where rows are shared, those of one key beyond 600 a minute are bounded,
  * and list the ids of their calls.
  */
+
 import t from 'tap'
-import { MAX_SHARED_CALLS, OWN_ROWS_PER_MINUTE, RefusalLog } from '../../pipelines/calls/refusal-log.ts'
-import type { Settlement } from '../../schemas/events/event.ts'
+import { MAX_SHARED_CALLS, OWN_ROWS_PER_MINUTE, RefusalLog } from '../../pipelines/calls/refusals.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
+import { DEFAULTS } from '../../src/core/call-log/settlement.ts'
 
 const MINUTE_MS = 60_000
-const REFUSED = { key_id: 'key_a', model: 'sonata', error_code: 'quota_exceeded', status: 'rejected' }
+const REFUSED = {
+  ...DEFAULTS,
+  key_id: 'key_a',
+  model: 'sonata',
+  error_code: 'quota_exceeded',
+  status: 'rejected',
+}
 
 /** A clock that the test moves, and what was written. */
 function openLog(areShared = true) {
@@ -38,7 +46,7 @@ function openLog(areShared = true) {
       now += ms
       for (const timer of timers.splice(0)) timer.at <= now ? timer.work() : timers.push(timer)
     },
-    counted: () => rows.reduce((sum, { call_count = 1 }) => sum + call_count, 0),
+    counted: () => rows.reduce((sum, { call_count }) => sum + call_count, 0),
   }
 }
 
@@ -46,11 +54,11 @@ t.test('the first 600 of a minute have a row each, the others share one', async 
   const { rows, refuse, wait, counted } = openLog()
   refuse(OWN_ROWS_PER_MINUTE + 1)
   t.equal(rows.length, OWN_ROWS_PER_MINUTE)
-  t.ok(rows.every((row) => row.call_count === undefined))
+  t.ok(rows.every((row) => row.call_count === 1))
   refuse(399)
   wait(1000)
   t.equal(rows.length, OWN_ROWS_PER_MINUTE + 1)
-  t.match(rows.at(-1), { ...REFUSED, call_count: 400, created_at: 1_001_000 })
+  t.match(rows.at(-1), { key_id: 'key_a', model: 'sonata', call_count: 400, created_at: 1_001_000 })
   t.match(rows.at(-1)?.request_id, /0600$/)
   t.equal(counted(), 1000)
 })
@@ -61,7 +69,7 @@ t.test('unless the installation shares them, each has its own row', async (t) =>
   t.equal(rows.length, 3 * OWN_ROWS_PER_MINUTE)
   wait(MINUTE_MS)
   t.equal(rows.length, 3 * OWN_ROWS_PER_MINUTE)
-  t.ok(rows.every((row) => row.call_count === undefined))
+  t.ok(rows.every((row) => row.call_count === 1))
 })
 
 t.test('a shared row lists each of its calls, and is written when the list is long', async (t) => {

@@ -1,6 +1,7 @@
 /** PostgreSQL's part, in memory: what `book_settlements` does, with its unique keys, in one step or not at all. */
+
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import type { Bookings, Wallets } from '../../src/postgres/billing/repository.ts'
 import type { Faults } from './faults.ts'
 import type { Random } from './random.ts'

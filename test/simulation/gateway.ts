@@ -2,7 +2,7 @@
 
 import { type SettlementPublisher, settlementPublisher } from '../../pipelines/settlement/publisher.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
 import { Credentials } from '../../src/credentials/credentials.ts'
 import { type Journal, openJournal } from '../../src/journal/journal.ts'

@@ -162,20 +162,6 @@ t.test('hang never answers, hang:N stops there, and both notice the caller leavi
   t.match(await lastCallThat(url, (record) => record.state === 'client_closed'), { closed_at: String })
 })
 
-t.test('slow_read pauses the body, by header or by the body itself, and then answers', async (t) => {
-  const big = { padding: 'x'.repeat(2_000_000) }
-  const byHeader = await call(url, chatBody('sim', big), { 'x-simulate': 'fault=slow_read:30' })
-  t.equal(byHeader.status, 200)
-  for (const body of [
-    chatBody('sim@fault=slow_read:30', big),
-    chatBody('sim', { simulate: { fault: 'slow_read:30' }, ...big }),
-  ]) {
-    const answer = await call(url, body)
-    t.equal(answer.status, 200)
-    t.match((await callsOf(url)).at(-1), { state: 'completed', body_bytes: Buffer.byteLength(body) })
-  }
-})
-
 t.test('times=K strikes the first K requests with exactly these directives', async (t) => {
   const statusOf = async (model: string, headers: Record<string, string> = {}) =>
     (await call(url, chatBody(model), headers)).status

@@ -44,9 +44,6 @@ t.test('without alt=sse a stream is one JSON array, whatever ends it', async (t)
   )
   const failed = jsonOf(await askArray(url, '@tokens=3,fault=stream_error:1', { stream: true }))
   t.match(failed, [{ candidates: Array }, { error: { code: 500, status: 'INTERNAL' } }])
-  t.same(jsonOf(await askArray(url, '@block=OTHER,fault=no_done', { stream: true })), [])
-  const joined = await askArray(url, '@tokens=3,burst', { stream: true })
-  t.same(joined.body, answer.body)
 })
 
 t.test('whole and streamed say the same', async (t) => {
@@ -73,25 +70,20 @@ t.test('calls are whole parts, the first of them signed', async (t) => {
     { functionCall: { name: 'weather', args: { city: String } } },
   ])
   t.notOk('thoughtSignature' in (parts[1] ?? {}))
-  const malformed = jsonOf(await ask(url, '@tool_calls=1,tool_arguments=nonsense', { fields }))
-  t.match(malformed.candidates, [
-    { finishReason: 'MALFORMED_FUNCTION_CALL', content: { parts: { length: 0 } } },
-  ])
   const forced = { tools: TOOLS, toolConfig: { functionCallingConfig: { mode: 'ANY' } } }
   t.match(partsOf(jsonOf(await ask(url, '', { fields: forced }))), [{ functionCall: { name: 'weather' } }])
   const signed = eventsOf((await ask(url, '-sig@tokens=1', { stream: true })).body).at(-1)?.data
   t.match(signed?.candidates, [{ content: { parts: [{ text: '', thoughtSignature: String }] } }])
 })
 
-t.test('usage tells thoughts, cache and tool prompts apart, each only where there is any', async (t) => {
+t.test('usage tells thoughts and cache apart, each only where there is any', async (t) => {
   const usage = async (directives: string) => jsonOf(await ask(url, directives)).usageMetadata
-  t.match(await usage('@prompt_tokens=50,cached=20,tool_prompt_tokens=7,reasoning=5,tokens=3'), {
+  t.match(await usage('@prompt_tokens=50,cached=20,reasoning=5,tokens=3'), {
     promptTokenCount: 50,
     cachedContentTokenCount: 20,
-    toolUsePromptTokenCount: 7,
     thoughtsTokenCount: 5,
     candidatesTokenCount: 3,
-    totalTokenCount: 65,
+    totalTokenCount: 58,
   })
   t.same(Object.keys((await usage('@tokens=1')) ?? {}), [
     ...['promptTokenCount', 'candidatesTokenCount', 'totalTokenCount', 'promptTokensDetails'],
@@ -108,18 +100,10 @@ t.test('usage tells thoughts, cache and tool prompts apart, each only where ther
   t.same(await told('with_finish'), [undefined, 1])
 })
 
-t.test('a prompt may be blocked, and an answer ends as it must or as directed', async (t) => {
-  const blocked = jsonOf(await ask(url, '@block=SAFETY'))
-  t.match(blocked, { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: Number } })
-  t.notOk('candidates' in blocked)
-  t.same(
-    eventsOf((await ask(url, '@block=SAFETY', { stream: true })).body).map(({ data }) => data),
-    [blocked],
-  )
+t.test('an answer ends as it must', async (t) => {
   const ending = async (directives: string, generationConfig: object = {}) =>
     jsonOf(await ask(url, directives, { fields: { generationConfig } })).candidates
   t.match(await ending('@tokens=9', { maxOutputTokens: 4 }), [{ finishReason: 'MAX_TOKENS' }])
-  t.match(await ending('@finish=RECITATION'), [{ finishReason: 'RECITATION' }])
   t.match(await ending('@tokens=1', { candidateCount: 2 }), [{ index: 0 }, { index: 1 }])
 })
 

@@ -1,7 +1,7 @@
 /** What the tests of the media dialects share: calls with a key, whatever they answer. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SubmitView, TaskView } from '../../simulator/tasks/views.ts'
+import type { SubmitView, TaskView } from '../../simulator/control.ts'
 import type { Json } from './dialects-support.ts'
 import { simulatorFor } from './support.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { signatureOf } from '../../simulator/dialects/messages/thinking-signature.ts'
+import { signatureOf } from '../../simulator/dialects/messages/blocks.ts'
 import { askMessages, jsonOf, MESSAGES_HEADERS } from './dialects-support.ts'
 import { post, simulatorFor } from './support.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FormError, readForm } from '../../simulator/requests/multipart.ts'
+import { FormError, readForm } from '../../simulator/requests.ts'
 
 const TYPE = 'multipart/form-data; boundary=x1'
 const field = (name: string, value: string) =>

@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startEmbedded } from '../../src/embedded/start.ts'
-import { NODE_ARGS } from './plain-children.ts'
 
 const run = promisify(execFile)
 
@@ -34,7 +33,7 @@ function templateName(): string {
 
 async function makeTemplate(template: string, aside: string): Promise<void> {
   await mkdir(aside, { recursive: true })
-  const engines = await startEmbedded({ dataDir: aside, engines: ['clickhouse'], nodeArgs: NODE_ARGS })
+  const engines = await startEmbedded({ dataDir: aside, engines: ['clickhouse'] })
   try {
     const { openCallLog } = await import('../../src/clickhouse/call-log.ts')
     const callLog = openCallLog(engines.urls.clickhouseUrl ?? '')

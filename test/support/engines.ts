@@ -12,7 +12,6 @@ import { EngineRecord } from '../../src/embedded/supervisor.ts'
 import { copyCallLog } from './call-logs.ts'
 import { lendCluster, MIGRATED_DATABASE } from './clusters.ts'
 import { memoryFolder } from './memory-folder.ts'
-import { NODE_ARGS } from './plain-children.ts'
 
 /** Inside the checkout, but for ClickHouse's files: what a killed test left is found by the next. */
 export const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url))
@@ -58,7 +57,7 @@ export async function startEngines(
   if (withCallLog) await copyCallLog(CACHE, dataDir)
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
-  const engines = await startEmbedded({ dataDir, engines: names, onEvent, nodeArgs: NODE_ARGS })
+  const engines = await startEmbedded({ dataDir, engines: names, onEvent })
   t.teardown(() => engines.stop())
   const url = (value: string | null): string => {
     if (value === null) throw new Error('this engine was not asked for')

@@ -1,9 +1,8 @@
 /** What the last stages of an endpoint answer to a caller who has authenticated. */
 import { lastValueFrom, type Observable } from 'rxjs'
 import type { Caller } from '../../pipelines/calls/authenticate.ts'
-import { pipeline } from '../../pipelines/calls/pipeline.ts'
-import { type Call, type Stage, stage } from '../../pipelines/calls/stage.ts'
-import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
+import { type Call, calls, type Stage } from '../../pipelines/calls/pipeline.ts'
+import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 
 /** A part of a caller, or of a request: the stages must need no more of it. */
 export function replyTo(
@@ -11,8 +10,9 @@ export function replyTo(
   request: Partial<GatewayRequest>,
   ...stages: ReadonlyArray<Stage<never, unknown>>
 ): Observable<Reply> {
-  const authenticated = stage((call: Call) => ({ ...call, known }))
-  const handler = (pipeline as (...all: readonly object[]) => Handler)(authenticated, ...stages)
+  const begun = calls<Call>((call) => ({ ...call, known }) as Call)
+  const pipeline = stages.reduce((before, stage) => before.then(stage as Stage<Call, Call>), begun)
+  const handler = (pipeline as ReturnType<typeof calls<never>>).toHandler()
   return handler(request as GatewayRequest)
 }
 

@@ -14,7 +14,7 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { descendantsOf, signalQuietly } from './descendants.ts'
 import { startEngines, type Teardown, type TestEngines, testDataDir } from './engines.ts'
-import { NODE_OPTIONS } from './plain-children.ts'
+import { plainNode } from './plain-node.ts'
 import { eventually, type LentService, ServiceClient } from './service-client.ts'
 
 export { eventually, type LentService, type LogJson, until } from './service-client.ts'
@@ -108,7 +108,6 @@ export async function startService(t: Teardown, options: ServiceOptions = {}): P
   t.teardown(() => database.close())
   const env = {
     ...process.env,
-    NODE_OPTIONS,
     DATABASE_URL: engines.databaseUrl,
     NATS_URL: engines.natsUrl,
     CLICKHOUSE_URL: engines.clickhouseUrl,
@@ -120,8 +119,8 @@ export async function startService(t: Teardown, options: ServiceOptions = {}): P
     TOLLGATE_ROLES: rolesFor(config).join(),
     ...options.env,
   }
-  const command = commandWithLimit(options.maxOpenFiles)
-  const service = new RunningService(engines, database, env.TOLLGATE_DATA_DIR, configPath, env, command)
+  const limit = limitFiles(options.maxOpenFiles)
+  const service = new RunningService(engines, database, env.TOLLGATE_DATA_DIR, configPath, env, limit)
   t.teardown(() => service.kill())
   await service.start()
   return service
@@ -147,17 +146,23 @@ export function commandEnv(
 export const outputPathOf = (configPath: string): string => join(dirname(configPath), 'output.log')
 
 /** Ends with the test however that ends; its own processes end with it. */
-const SERVE = [...endWithUs('SIGKILL'), process.execPath, MAIN, 'serve']
+const serveCommand = (nodeOptions?: string) => [
+  ...endWithUs('SIGKILL'),
+  ...plainNode(nodeOptions),
+  MAIN,
+  'serve',
+]
 
 /** The shell gives way to the program: the pid is the service's own. */
-const commandWithLimit = (maxOpenFiles: number | undefined): readonly string[] =>
-  maxOpenFiles === undefined ? SERVE : ['sh', '-c', `ulimit -n ${maxOpenFiles}; exec "$@"`, 'sh', ...SERVE]
+const limitFiles = (maxOpenFiles: number | undefined): readonly string[] =>
+  maxOpenFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${maxOpenFiles}; exec "$@"`, 'sh']
 
 class RunningService extends ServiceClient implements TestService {
   readonly engines: TestEngines
   readonly dataDir: string
   readonly #env: NodeJS.ProcessEnv
-  readonly #command: readonly string[]
+  /** Comes before the command. */
+  readonly #limit: readonly string[]
   #process: ChildProcess | null = null
   readonly #outputPath: string
   baseUrl = ''
@@ -168,14 +173,14 @@ class RunningService extends ServiceClient implements TestService {
     dataDir: string,
     configPath: string,
     env: NodeJS.ProcessEnv,
-    command: readonly string[],
+    limit: readonly string[],
   ) {
     super(database, configPath)
     this.engines = engines
     this.dataDir = dataDir
     this.#outputPath = outputPathOf(configPath)
     this.#env = env
-    this.#command = command
+    this.#limit = limit
   }
 
   output(): string {
@@ -187,9 +192,10 @@ class RunningService extends ServiceClient implements TestService {
   }
 
   async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
-    const [program = '', ...args] = this.#command
+    const all = { ...this.#env, ...env }
+    const [program = '', ...args] = [...this.#limit, ...serveCommand(all.NODE_OPTIONS)]
     const output = openSync(this.#outputPath, 'a', 0o600)
-    const child = spawn(program, args, { env: { ...this.#env, ...env }, stdio: ['ignore', output, output] })
+    const child = spawn(program, args, { env: all, stdio: ['ignore', output, output] })
     closeSync(output)
     this.#process = child
     const found = await eventually(

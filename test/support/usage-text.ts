@@ -1,7 +1,6 @@
 /** Usage rows as the text that goes from PostgreSQL to the call log, printed apart from both. */
 
-import { USAGE_COLUMNS, type UsageColumn } from '../../schemas/call-log/usage-row.ts'
-import type { Settlement } from '../../schemas/events/event.ts'
+import { COPIED_COLUMNS, type Settlement } from '../../schemas/call-log/columns.ts'
 
 /** One booked call: `cost` and `estimate` count 1e-8 credit, instants are epoch milliseconds. */
 export interface BookedCall extends Settlement {
@@ -9,6 +8,8 @@ export interface BookedCall extends Settlement {
   readonly key_name: string
   readonly key_prefix: string
 }
+
+type UsageColumn = keyof BookedCall
 
 const ESCAPES = new Map([
   ['\\', '\\\\'],
@@ -33,10 +34,9 @@ function printed(call: BookedCall, column: UsageColumn): string {
   if (column === 'created_at' || column === 'submitted_at') return instant(call[column])
   if (typeof value === 'boolean') return value ? 't' : 'f'
   if (column === 'cost' || column === 'estimate') return decimalCredits(call[column])
-  if (column === 'result_urls') return `[${(call[column] ?? []).map((url) => `'${url}'`).join()}]`
-  if (column === 'result_expires_at' && call[column] !== undefined) return instant(call[column])
-  if (column === 'upstream_cost' && call[column] !== undefined) return decimalCredits(call[column])
-  if (column === 'call_count') return String(call[column] ?? 1)
+  if (column === 'result_urls') return `[${call[column].map((url) => `'${url}'`).join()}]`
+  if (column === 'result_expires_at' && call[column] !== null) return instant(call[column])
+  if (column === 'upstream_cost' && call[column] !== null) return decimalCredits(call[column])
   if (value == null) return NULLABLE.includes(column) ? '\\N' : ''
   if (typeof value === 'object') return value.length === 0 ? '' : escaped(JSON.stringify(value))
   return escaped(String(value))
@@ -45,6 +45,8 @@ function printed(call: BookedCall, column: UsageColumn): string {
 const escaped = (text: string): string => text.replace(/[\\\t\n\r]/g, (char) => ESCAPES.get(char)!)
 
 export function usageText(calls: readonly BookedCall[]): Buffer {
-  const lines = calls.map((call) => `${USAGE_COLUMNS.map((column) => printed(call, column)).join('\t')}\n`)
+  const lines = calls.map(
+    (call) => `${COPIED_COLUMNS.map((column) => printed(call, column as UsageColumn)).join('\t')}\n`,
+  )
   return Buffer.from(lines.join(''))
 }

@@ -1,38 +1,8 @@
 /** The corpus: pages generated from facts, and queries whose relevant pages follow from the facts. */
 import { Random } from '../../harness/random.ts'
+import { type BenchPage, type Entry, type JudgedQuery, KINDS, LANGUAGES } from './entry.ts'
 import { conceptEntries, countryEntries, elementEntries, inventionEntries, riverEntries } from './known.ts'
 import { companyEntries } from './synthetic.ts'
-
-export type Language = 'en' | 'zh'
-export const LANGUAGES: readonly Language[] = ['en', 'zh']
-export const KINDS = ['title', 'alias', 'question', 'topic', 'paraphrase', 'typo', 'prefix'] as const
-export type Kind = (typeof KINDS)[number]
-
-export interface BenchPage {
-  readonly key: string
-  readonly language: Language
-  readonly title: string
-  readonly aliases: readonly string[]
-  readonly tags: readonly string[]
-  readonly summary: string
-  readonly text: string
-}
-
-/** Grades by page key: 3 for the page itself, 2 for a page with the answer, 1 for a page about it. */
-export type Grades = Readonly<Record<string, number>>
-
-export interface JudgedQuery {
-  readonly kind: Kind
-  readonly language: Language
-  readonly text: string
-  readonly grades: Grades
-}
-
-/** Related pages and their queries. */
-export interface Entry {
-  readonly pages: readonly BenchPage[]
-  readonly queries: readonly JudgedQuery[]
-}
 
 interface Corpus {
   readonly pages: readonly BenchPage[]

@@ -1,6 +1,6 @@
 /** Builds pages and queries from any facts. */
 import type { Random } from '../../harness/random.ts'
-import type { BenchPage, Grades, JudgedQuery, Kind, Language } from './corpus.ts'
+import type { BenchPage, Grades, JudgedQuery, Kind, Language } from './entry.ts'
 import { prose } from './prose.ts'
 
 interface Draft {

@@ -1,7 +1,7 @@
 /** Pages and queries from public facts. */
 import type { Random } from '../../harness/random.ts'
-import type { Entry, Language } from './corpus.ts'
 import { asking, nameQueries, pageOf, rowsOf } from './drafts.ts'
+import type { Entry, Language } from './entry.ts'
 import { CONCEPTS } from './facts/concepts.ts'
 import { COUNTRIES } from './facts/countries.ts'
 import { ELEMENTS } from './facts/elements.ts'

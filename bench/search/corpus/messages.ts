@@ -1,6 +1,6 @@
 /** Queries without grades that have to be fast: messages to an agent, and words of every page. */
 import { Random } from '../../harness/random.ts'
-import type { JudgedQuery, Language } from './corpus.ts'
+import type { JudgedQuery, Language } from './entry.ts'
 import { fillerSentence } from './prose.ts'
 
 const MESSAGE_CHARS = 1_000

@@ -1,6 +1,6 @@
 /** Filler sentences: they share words with the queries and answer none. */
 import type { Random } from '../../harness/random.ts'
-import type { Language } from './corpus.ts'
+import type { Language } from './entry.ts'
 
 const ENGLISH = {
   subjects: `the report|a recent survey|the local council|one of the teams|the museum|an early study|the committee|

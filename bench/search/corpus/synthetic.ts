@@ -1,7 +1,7 @@
 /** Invented companies with people, products and papers. */
 import type { Random } from '../../harness/random.ts'
-import type { BenchPage, Entry, Language } from './corpus.ts'
 import { asking, nameQueries, pageOf, rowsOf } from './drafts.ts'
+import type { BenchPage, Entry, Language } from './entry.ts'
 import { COUNTRIES } from './facts/countries.ts'
 
 const SYLLABLES =

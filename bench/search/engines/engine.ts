@@ -1,5 +1,5 @@
 /** A search engine under test. */
-import type { BenchPage } from '../corpus/corpus.ts'
+import type { BenchPage } from '../corpus/entry.ts'
 
 export interface Subject {
   readonly name: string

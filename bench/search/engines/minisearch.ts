@@ -1,6 +1,6 @@
 /** The library MiniSearch, with all pages in the bench's memory. */
 import MiniSearch from 'minisearch'
-import type { BenchPage } from '../corpus/corpus.ts'
+import type { BenchPage } from '../corpus/entry.ts'
 import { DEPTH } from '../report/metrics.ts'
 import type { Subject } from './engine.ts'
 

@@ -1,5 +1,5 @@
 /** Quality of a list of results. Järvelin and Kekäläinen 2002: gain 2^grade - 1, discount log2(rank + 1). */
-import type { Grades } from '../corpus/corpus.ts'
+import type { Grades } from '../corpus/entry.ts'
 
 export const DEPTH = 10
 

@@ -3,7 +3,7 @@
 import type { Bar, Chart, Panel } from '../../report/chart.ts'
 import { chartLine, type Report, runLines } from '../../report/report.ts'
 import { figure, type Table } from '../../report/table.ts'
-import { KINDS, LANGUAGES } from '../corpus/corpus.ts'
+import { KINDS, LANGUAGES } from '../corpus/entry.ts'
 import type { SearchResults, SubjectResults } from './results.ts'
 
 /** The aim for a search in the largest base. */

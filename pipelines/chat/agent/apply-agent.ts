@@ -7,7 +7,7 @@ import { numberPiece, textPiece } from '../../../src/core/call-log/detail-text.t
 import { knowledgeText, type PromptPage } from '../../../src/core/search/knowledge-text.ts'
 import { type AgentBody, type BodyDeps, workOnBody } from '../../../src/protocols/body-work.ts'
 import type { AuthenticatedCall } from '../../calls/authenticate.ts'
-import { type Stage, stage } from '../../calls/stage.ts'
+import type { Stage } from '../../calls/pipeline.ts'
 import type { PricedCall } from '../select-model.ts'
 import type { AppliedAgent, FoundAgent } from './agent-part.ts'
 
@@ -32,10 +32,9 @@ export function applied(
 }
 
 /** Replaces the body of a call with an agent key. @throws Failure `invalid_request` that names the wrong field */
-export const applyAgent = <C extends AuthenticatedCall & FoundAgent>(
-  deps: BodyDeps,
-): Stage<C, C & AppliedAgent> =>
-  stage((call: C) => {
+export const applyAgent =
+  <C extends AuthenticatedCall & FoundAgent>(deps: BodyDeps): Stage<C, C & AppliedAgent> =>
+  (call: C) => {
     if (call.agent === undefined) return call as C & { agent?: never }
     const { agent } = call.agent
     const { path, body: given } = call.request
@@ -48,13 +47,14 @@ export const applyAgent = <C extends AuthenticatedCall & FoundAgent>(
     })
     const built = applied(deps, agent, given)
     return built instanceof Promise ? from(built).pipe(map(add)) : add(built)
-  })
+  }
 
 /** Refuses images to an agent whose model cannot see. @throws Failure `model_no_vision` */
-export const requireVision = <C extends PricedCall & AppliedAgent>(): Stage<C, C> =>
-  stage((call: C) => {
+export const requireVision =
+  <C extends PricedCall & AppliedAgent>(): Stage<C, C> =>
+  (call: C) => {
     if (!call.agent?.hasImages) return call
     if (!call.model.entry.capabilities.vision)
       throw new Failure('model_no_vision', 'The model of this agent cannot see images: send text alone.')
     return { ...call, fallbacks: call.fallbacks.filter(({ model }) => model.entry.capabilities.vision) }
-  })
+  }

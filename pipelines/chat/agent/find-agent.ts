@@ -4,7 +4,7 @@ import type { Agent } from '../../../schemas/accounts/agent.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { type Catalog, isModelAllowed, resolveAllowlist } from '../../../src/core/routing/catalog.ts'
 import type { AuthenticatedCall, Caller } from '../../calls/authenticate.ts'
-import { type Stage, stage } from '../../calls/stage.ts'
+import type { Stage } from '../../calls/pipeline.ts'
 import type { FoundAgent } from './agent-part.ts'
 import { basesOf, type KnowledgeDeps } from './search-knowledge.ts'
 
@@ -34,10 +34,11 @@ function agentOf(catalog: Catalog, { known: { agent, account, key } }: Caller): 
  * Adds the agent of an agent key, and the knowledge bases that it may read.
  * @throws Failure `permission_denied`
  */
-export const findAgent = <C extends AuthenticatedCall>(deps: AgentDeps): Stage<C, C & FoundAgent> =>
-  stage((call: C) => {
+export const findAgent =
+  <C extends AuthenticatedCall>(deps: AgentDeps): Stage<C, C & FoundAgent> =>
+  (call: C) => {
     if (call.known.key.kind !== 'agent') return call
     const agent = agentOf(deps.catalog(), call)
     if (agent.file.knowledge.length === 0) return { ...call, agent: { agent, bases: [] } }
     return basesOf(deps, agent).pipe(map((bases) => ({ ...call, agent: { agent, bases } })))
-  })
+  }

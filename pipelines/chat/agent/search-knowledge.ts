@@ -18,8 +18,7 @@ import type { Knowledge } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { type BodyDeps, workOnBody } from '../../../src/protocols/body-work.ts'
 import type { Dialect } from '../../../src/protocols/dialect.ts'
-import { fromAbortable } from '../../calls/from-abortable.ts'
-import { type Stage, stage } from '../../calls/stage.ts'
+import { fromAbortable, type Stage } from '../../calls/pipeline.ts'
 import type { PricedCall } from '../select-model.ts'
 import { type AppliedAgent, calledByAgent } from './agent-part.ts'
 import { applied } from './apply-agent.ts'
@@ -81,11 +80,9 @@ function pagesFor(
 }
 
 /** Gives an agent the pages of its knowledge bases that answer its client's question. @throws Failure `service_unavailable` */
-export const searchKnowledge = <C extends PricedCall & AppliedAgent>(
-  deps: KnowledgeDeps & BodyDeps,
-  dialect: Dialect,
-): Stage<C, C> =>
-  stage((call: C) => {
+export const searchKnowledge =
+  <C extends PricedCall & AppliedAgent>(deps: KnowledgeDeps & BodyDeps, dialect: Dialect): Stage<C, C> =>
+  (call: C) => {
     const { agent: part, request } = call
     if (part === undefined || part.bases.length === 0) return call
     const inform = async (pages: readonly PromptPage[]): Promise<C> => {
@@ -98,4 +95,4 @@ export const searchKnowledge = <C extends PricedCall & AppliedAgent>(
     return pagesFor(deps, part.bases, part.question).pipe(
       concatMap((pages) => (pages.length === 0 ? just(call) : inform(pages))),
     )
-  })
+  }

@@ -2,13 +2,15 @@
  * Facts of one call until its one settlement. It begins pessimistic: until a better fact is recorded, the call was
  * interrupted. See docs/api-rules.md, "Interrupted calls".
  */
+
 import { Buffer } from 'node:buffer'
+import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../schemas/config/catalog.ts'
-import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
-import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import { forwardedDetail, type LastAttempt, type Oddities } from '../../../src/core/call-log/call-detail.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
+import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { laterBytesIn, linkedTokens, unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
 import { chargeTerms, tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
@@ -23,13 +25,10 @@ import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
-import type { Admission } from '../../../src/journal/lines.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
-import type { Caller } from '../../calls/authenticate.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import type { AdmittedCall } from '../precharge.ts'
 import { admissionOf } from '../reserve.ts'
-import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 import { isTellingTimeout } from './call-time.ts'
 import { type Ending, STATUS_OF } from './endings.ts'
 
@@ -307,17 +306,10 @@ export class CallRecord {
     )
     const oddities: Oddities = { suspect, reported: this.metered.reported, otherModel: this.#otherModel() }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
-    // Field by field: to spread the admission is a call into the runtime, for each call.
     const settlement: Settlement = {
-      request_id: admission.request_id,
-      account_id: admission.account_id,
-      key_id: admission.key_id,
+      ...emptySettlement(admission, now),
       // Another one than was admitted, where that one's channels failed.
       model: model.id,
-      protocol: admission.protocol,
-      stream: admission.stream,
-      submitted_at: admission.submitted_at,
-      estimate: admission.estimate,
       status: STATUS_OF[this.ending.kind],
       error_code: failure === null ? null : failure.kind === 'timeout' ? 'upstream_timeout' : failure.code,
       error_message: failure === null ? null : this.redact(failure.message),
@@ -327,11 +319,8 @@ export class CallRecord {
       cache_write_tokens: usage.cacheWrite,
       reasoning_tokens: usage.reasoning,
       server_tool_calls: usage.serverToolCalls,
-      unit_count: null,
-      unit_type: null,
       cost: cost.toString(),
       usage_source: source,
-      created_at: now,
       latency_ms: Math.round(performanceNow - request.startedAt),
       ttfb_ms: this.firstByteAt === null ? null : Math.round(this.firstByteAt - request.startedAt),
       channel_id: this.attempt?.route.channel.id ?? null,
@@ -346,38 +335,8 @@ export class CallRecord {
         usage,
         terms: source === 'none' ? null : chargeTerms(model.price!, usage, request.submittedAt, serviceTier),
       }),
-      upstream_cost: upstreamCost === null ? undefined : String(upstreamCost),
+      upstream_cost: upstreamCost === null ? null : String(upstreamCost),
     }
     return { settlement, cost, oddities }
-  }
-}
-
-/** Returns the row of a call that was refused before any upstream was called. It costs nothing. */
-export function refusedSettlement(
-  { request, known }: Caller,
-  row: Pick<Settlement, 'protocol' | 'model' | 'stream' | 'unit_type' | 'detail'>,
-  failure: Failure,
-  now: number,
-): Settlement {
-  return {
-    request_id: request.requestId,
-    account_id: known.account.id,
-    key_id: known.key.id,
-    submitted_at: request.submittedAt,
-    ...row,
-    status: 'rejected',
-    error_code: failure.code,
-    error_message: redact(failure.message),
-    ...NO_TOKENS,
-    unit_count: null,
-    cost: '0',
-    estimate: '0',
-    usage_source: 'none',
-    created_at: now,
-    latency_ms: Math.max(0, now - request.submittedAt),
-    ttfb_ms: null,
-    channel_id: null,
-    attempts_count: 0,
-    attempts: [],
   }
 }

@@ -1,7 +1,8 @@
 /** The dependencies of forwarding a chat call. */
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
 import type { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import type { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
@@ -14,7 +15,6 @@ import type { FetchedFile } from '../../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
 import type { ReservationDeps } from '../reserve.ts'
-import type { Oddities } from './call-detail.ts'
 import type { LateUsage } from './late-usage.ts'
 import type { SilenceWatch } from './silence-watch.ts'
 

@@ -5,7 +5,7 @@
  */
 import { Observable } from 'rxjs'
 import type { Reply } from '../../../src/http/handler.ts'
-import { AnsweredCall, type Stage, stage } from '../../calls/stage.ts'
+import { Answered, type Stage } from '../../calls/pipeline.ts'
 import type { AdmittedCall } from '../precharge.ts'
 import type { ForwardDeps } from './deps.ts'
 import { ForwardedCall } from './forwarded-call.ts'
@@ -17,8 +17,9 @@ export const repliesTo = (deps: ForwardDeps, admitted: AdmittedCall): Observable
   })
 
 /** Answers the call: forwards it, meters the answer as it passes, and settles once. */
-export const forward = (deps: ForwardDeps): Stage<AdmittedCall, never> =>
-  stage((call) => {
+export const forward =
+  (deps: ForwardDeps): Stage<AdmittedCall, never> =>
+  (call) => {
     call.inConversation?.handOver()
-    return new AnsweredCall(call, repliesTo(deps, call))
-  })
+    return new Answered(call, repliesTo(deps, call))
+  }

@@ -1,7 +1,7 @@
 /** Takes the keys of a channel out of its answers before anything reads them. See docs/security.md, "What is promised". */
 import { Buffer } from 'node:buffer'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import { type KeyMask, keyMask, withoutKeys } from '../../../src/core/call-log/key-mask.ts'
+import { type KeyMask, keyMask } from '../../../src/core/call-log/key-mask.ts'
 import type { AnswerStream, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 
 function masked(stream: AnswerStream, mask: KeyMask): AnswerStream {
@@ -27,6 +27,6 @@ export function maskingKeys(adapter: ProtocolAdapter, channel: ChannelEntry): Pr
   return {
     ...adapter,
     openStream: (call, provider) => masked(adapter.openStream(call, provider), mask),
-    readWhole: (call, body, provider) => adapter.readWhole(call, withoutKeys(channel, body), provider),
+    readWhole: (call, body, provider) => adapter.readWhole(call, mask.whole(body), provider),
   }
 }

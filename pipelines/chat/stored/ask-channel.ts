@@ -11,9 +11,9 @@ import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 import type { Caller } from '../../calls/authenticate.ts'
 import { masked, refusedByUpstream } from '../../calls/upstream-error.ts'
-import { unanswered } from '../../media/channel-lists.ts'
 import type { FreeCallDeps } from '../../media/free-call.ts'
 import type { MediaCalls } from '../../tasks/ports.ts'
+import { throwUnanswered } from '../../tasks/ports.ts'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../forward/answers.ts'
 
 const DEADLINE_MS = 30_000
@@ -64,7 +64,7 @@ export async function askChannel(
   question: StoredQuestion,
 ): Promise<MediaAnswer> {
   const options = { timeoutMs: DEADLINE_MS, maxAnswerBytes: MAX_WHOLE_RESPONSE_BYTES }
-  const answer = await calls.send(storedRequest(channel, question), options).catch(unanswered)
+  const answer = await calls.send(storedRequest(channel, question), options).catch(throwUnanswered)
   if (answer.status >= 200 && answer.status < 300)
     return { ...answer, body: withoutKeys(channel, answer.body) }
   const { names, secrets } = upstreamTexts([{ channel, upstreamModel: '' }], '')

@@ -12,7 +12,13 @@ import { pathPart } from '../../../src/channels/media/request.ts'
 import { removal, spliced, topLevelFields } from '../../../src/core/json/fields.ts'
 import { linkedTokens } from '../../../src/core/pricing/estimate.ts'
 import { estimateInputTokens } from '../../../src/core/pricing/text-tokens.ts'
-import { type Catalog, type Model, mayCall } from '../../../src/core/routing/catalog.ts'
+import {
+  type Catalog,
+  type Model,
+  mayCall,
+  notAllowed,
+  selectCallable,
+} from '../../../src/core/routing/catalog.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import type { StoredResponses } from '../../../src/postgres/requests/repository.ts'
 import { parsedFields, textOf } from '../../../src/protocols/loose.ts'
@@ -24,7 +30,6 @@ import type { Caller } from '../../calls/authenticate.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 import { freeReply } from '../../media/free-call.ts'
 import type { LinkDeps } from '../check-links.ts'
-import { notAllowed, selectCallable } from '../select-model.ts'
 import {
   type AskDeps,
   accountOf,

@@ -5,8 +5,7 @@
  */
 import { storedTokens } from '../../../src/core/pricing/estimate.ts'
 import type { StoredResponses } from '../../../src/postgres/requests/repository.ts'
-import { fromAbortable } from '../../calls/from-abortable.ts'
-import { type Stage, stage } from '../../calls/stage.ts'
+import { fromAbortable, type Stage } from '../../calls/pipeline.ts'
 import type { PricedCall } from '../select-model.ts'
 import { found, noSuchConversation, withKept } from './follow-state.ts'
 
@@ -39,13 +38,12 @@ export interface CountedCall extends PricedCall {
 }
 
 /** @throws Failure `not_found`, `service_unavailable` */
-export const countInConversation = <C extends PricedCall>(
-  deps: ConversationCallDeps,
-): Stage<C, C & CountedCall> =>
-  stage((call: C) => {
+export const countInConversation =
+  <C extends PricedCall>(deps: ConversationCallDeps): Stage<C, C & CountedCall> =>
+  (call: C) => {
     const id = call.call.state?.conversation ?? null
     return id === null ? call : fromAbortable(() => begun(deps, call, id))
-  })
+  }
 
 async function begun<C extends PricedCall>(
   { conversations, storeResponse }: ConversationCallDeps,

@@ -11,8 +11,7 @@ import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { StoredConversation } from '../../../src/postgres/requests/stored-conversations.ts'
 import type { StoredResponse } from '../../../src/postgres/requests/stored-responses.ts'
 import type { CallState } from '../../../src/protocols/dialect.ts'
-import { fromAbortable } from '../../calls/from-abortable.ts'
-import { type Stage, stage } from '../../calls/stage.ts'
+import { fromAbortable, type Stage } from '../../calls/pipeline.ts'
 import type { PricedCall } from '../select-model.ts'
 
 export interface StateDeps {
@@ -146,8 +145,9 @@ function checkTogether(
 }
 
 /** @throws Failure `invalid_request`, `not_found`, `service_unavailable` */
-export const followState = <C extends PricedCall>(deps: StateDeps): Stage<C, C> =>
-  stage((call: C) => {
+export const followState =
+  <C extends PricedCall>(deps: StateDeps): Stage<C, C> =>
+  (call: C) => {
     const { state } = call.call
     if (state === undefined) return call
     checkTogether(state, call.call.stream)
@@ -170,4 +170,4 @@ export const followState = <C extends PricedCall>(deps: StateDeps): Stage<C, C> 
     return fromAbortable(() => storedConversation(deps, accountId, conversation)).pipe(
       map((kept) => continued(keeping, CONVERSATION, kept)),
     )
-  })
+  }

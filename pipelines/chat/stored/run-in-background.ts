@@ -5,6 +5,7 @@
 import { Readable } from 'node:stream'
 import { concatMap, from, map } from 'rxjs'
 import type { JobOf } from '../../../schemas/media/job.ts'
+import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/job.ts'
 import { laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
@@ -12,9 +13,8 @@ import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { assertFunds, covered, type IntentDeps } from '../../calls/require-balance.ts'
-import { AnsweredCall, type Stage, stage } from '../../calls/stage.ts'
-import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../media/inputs/store-input.ts'
+import { assertFunds, covered, type IntentDeps } from '../../calls/balance.ts'
+import { Answered, type Stage } from '../../calls/pipeline.ts'
 import type { Upload } from '../../media/inputs/uploads.ts'
 import { createWithFiles, type MediaCallDeps } from '../../media/media-call.ts'
 import type { TaskOrder } from '../../tasks/order/order.ts'
@@ -36,18 +36,19 @@ export interface BackgroundDeps
 }
 
 /** @throws Failure as `createTask` of the task engine does */
-export const runInBackground = <C extends CountedCall>(deps: BackgroundDeps): Stage<C, C> =>
-  stage((call: C) => {
+export const runInBackground =
+  <C extends CountedCall>(deps: BackgroundDeps): Stage<C, C> =>
+  (call: C) => {
     if (call.call.state?.isBackground !== true) return call
     return from(ordered(deps, call)).pipe(
       map(({ order, task }) => {
         const replies = deps.awaitTask(order, task).pipe(concatMap((taken) => showTask(deps, taken)))
         const isOriginal = task.requestId === call.request.requestId
         if (isOriginal) call.inConversation?.handOver()
-        return new AnsweredCall(isOriginal ? call : { ...call, originalRequestId: task.requestId }, replies)
+        return new Answered(isOriginal ? call : { ...call, originalRequestId: task.requestId }, replies)
       }),
     )
-  })
+  }
 
 /** Creates the task, which takes over the request. From here on the task leaves the call's row in the log. */
 async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order: TaskOrder; task: Task }> {

@@ -79,7 +79,6 @@ export const budgetActs = [
     const { account_id: accountId, amount, period, timezone } = input
     const wanted = { accountId, amount, period, timezone, ...subjectOf(input) }
     assertDecides(caller, wanted)
-    if (amount <= 0n) throw new Failure('invalid_request', 'amount: is more than 0.')
     return budgetShape(await write((database) => database.budgets.put(wanted)))
   }),
   implement(

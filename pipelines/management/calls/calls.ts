@@ -112,10 +112,10 @@ export const callActs = [
   }),
 ]
 
-const costsOf = ({ channelId, cost, upstreamCost, detail }: CallWithDetail) => ({
-  channel_id: channelId,
-  upstream_cost: upstreamCost,
-  margin: upstreamCost === null ? null : printCredits(parseCredits(cost) - parseCredits(upstreamCost)),
+const costsOf = ({ channel_id, cost, upstream_cost, detail }: CallWithDetail) => ({
+  channel_id,
+  upstream_cost,
+  margin: upstream_cost === null ? null : printCredits(parseCredits(cost) - parseCredits(upstream_cost)),
   usage_reported: readDetail(detail).usage_reported ?? null,
 })
 

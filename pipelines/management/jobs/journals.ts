@@ -1,12 +1,11 @@
 /** Acts of journals: list them, book one that is found on a disk, close one that can never come back. */
-
-import { SETTLEMENT_SUBJECT, type Settlement } from '../../../schemas/events/event.ts'
+import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
+import { SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { abandonJournal, importJournal, listJournals } from '../../../schemas/management/journals.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { FoundJournal } from '../../../src/journal/found.ts'
-import type { Admission } from '../../../src/journal/journal.ts'
 import type { Bookings } from '../../../src/postgres/billing/repository.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { decodeSettlements } from '../../settlement/messages.ts'

@@ -9,7 +9,7 @@ import type { SubjectLimits } from '../../../src/core/limits/limiter-state.ts'
 import { admits } from '../../../src/limits/limited-request.ts'
 import type { Limiter } from '../../../src/limits/limits.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { AnsweredCall, type Stage, stage } from '../../calls/stage.ts'
+import { Answered, type Stage } from '../../calls/pipeline.ts'
 import { type Act, accountOfInput, admit, failureOf } from '../act.ts'
 import type { Caller } from '../caller.ts'
 import type { CallerCall } from '../identify.ts'
@@ -89,12 +89,13 @@ const takeSlot = (limiter: StreamDeps['limiter'], { caller, ends }: CallerCall, 
  * Opens the stream and answers with it.
  * @param callerAgain returns the caller of the request as of now
  */
-export const answerWithStream = <Deps>(
-  deps: StreamDeps & Deps,
-  act: StreamAct<Deps>,
-  callerAgain: (call: CallerCall) => Promise<Caller>,
-): Stage<CallerCall, never> =>
-  stage((call) => {
+export const answerWithStream =
+  <Deps>(
+    deps: StreamDeps & Deps,
+    act: StreamAct<Deps>,
+    callerAgain: (call: CallerCall) => Promise<Caller>,
+  ): Stage<CallerCall, never> =>
+  (call) => {
     const { request, caller } = call
     const { database, draining, limiter } = deps
     const given = Object.fromEntries(new URLSearchParams(request.query))
@@ -126,6 +127,6 @@ export const answerWithStream = <Deps>(
     }
     return from(opening()).pipe(
       concatMap(({ open, accountId }) => takeSlot(limiter, call, accountId).pipe(concatMap(open))),
-      map((events) => new AnsweredCall(call, eventStream(events, ended))),
+      map((events) => new Answered(call, eventStream(events, ended))),
     )
-  })
+  }

@@ -1,4 +1,5 @@
 /** Acts that watch the installation and the calls of an account, from what the processes publish. */
+
 import {
   concat,
   defer,
@@ -14,11 +15,12 @@ import {
   share,
   tap,
 } from 'rxjs'
+import { columnOf, SETTLED_COLUMNS, type Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   type LiveCall,
+  liveCall,
   type Overview,
   showInstallation,
   watchCalls,
@@ -83,29 +85,16 @@ export const overviews = (published: Published): Observable<Overview> =>
     return merge(counted, ticks)
   }).pipe(share())
 
-const liveCallOf = (call: Settlement): LiveCall => ({
-  created_at: instantOf(call.created_at),
-  submitted_at: instantOf(call.submitted_at),
-  key_id: call.key_id,
-  model: call.model,
-  status: call.status,
-  error_code: call.error_code,
-  error_message: call.error_message,
-  input_tokens: call.input_tokens,
-  output_tokens: call.output_tokens,
-  cached_tokens: call.cached_tokens,
-  cache_write_tokens: call.cache_write_tokens,
-  reasoning_tokens: call.reasoning_tokens,
-  server_tool_calls: call.server_tool_calls,
-  unit_count: call.unit_count,
-  unit_type: call.unit_type,
-  cost: printCredits(BigInt(call.cost)),
-  latency_ms: call.latency_ms,
-  request_id: call.request_id,
-  task_id: call.task_id ?? null,
-  attempts_count: call.attempts_count,
-  call_count: call.call_count ?? 1,
-})
+/** Returns the call as it is shown; the schema of the answer takes what the stream gives. */
+const liveCallOf = (call: Settlement): LiveCall => {
+  const shown = SETTLED_COLUMNS.map((name) => {
+    const value = call[name]
+    const { kind } = columnOf(name)
+    if (kind === 'instant' && value !== null) return [name, instantOf(Number(value))]
+    return [name, kind === 'credits' && value !== null ? printCredits(BigInt(String(value))) : value]
+  })
+  return liveCall.parse(Object.fromEntries(shown))
+}
 
 const GAP: LiveEvent = { name: 'gap', data: {} }
 

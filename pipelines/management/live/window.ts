@@ -8,7 +8,7 @@ interface EndedCall {
   readonly cost: string
   readonly latency_ms: number
   /** More than 1 where refused calls share a settlement. */
-  readonly call_count?: number | undefined
+  readonly call_count: number
 }
 
 /** Latencies that are kept of an interval; of more calls a random sample. */
@@ -24,7 +24,7 @@ export class CallWindow {
   #timed = 0
   readonly #samples: number[] = []
 
-  add({ status, cost, latency_ms, call_count = 1 }: EndedCall): void {
+  add({ status, cost, latency_ms, call_count }: EndedCall): void {
     this.#calls += call_count
     if (status !== 'success') this.#failed += call_count
     this.#cost += BigInt(cost)

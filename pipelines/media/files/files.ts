@@ -10,11 +10,9 @@ import { type ByteSpan, readRange } from '../../../src/core/media/byte-range.ts'
 import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { ObjectStore, StoredObject } from '../../../src/storage/store.ts'
-import { answer } from '../../calls/answer.ts'
-import { type Asked, type Found, find, readParams } from '../../calls/find.ts'
-import { pacedReply } from '../../calls/paced.ts'
-import { pipeline } from '../../calls/pipeline.ts'
-import type { Call, Stage } from '../../calls/stage.ts'
+import type { Call, Stage } from '../../calls/pipeline.ts'
+import { type Asked, answer, calls, type Found, find, readParams } from '../../calls/pipeline.ts'
+import { pacedReply } from '../../calls/replies.ts'
 import { unreadable } from './unreadable.ts'
 
 export interface FilesDeps {
@@ -134,7 +132,7 @@ type FileCall = LinkCall & Found<StoredObject>
 
 /** The link is the permission: no key is asked for. */
 export const files = (deps: FilesDeps): Handler =>
-  pipeline(checkLinkOf(deps), findFile(deps), answerWithFile(deps))
+  calls(checkLinkOf(deps)).then(findFile(deps)).then(answerWithFile(deps)).toHandler()
 
 /** Adds the key that the link opens. @throws Failure `permission_denied` */
 const checkLinkOf = ({ fileLinkKey, now = Date.now }: FilesDeps): Stage<Call, LinkCall> =>

@@ -2,9 +2,11 @@
  * Links that were handed out here, given back as input: the file is in the store already, and is taken from there. The
  * gateway itself may have an address from which nothing may be fetched.
  */
+
+import type { StoredFileRef } from '../../../schemas/media/job.ts'
 import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import type { AcceptedFiles, StoredFileRef } from '../inputs/store-input.ts'
+import type { AcceptedFiles } from '../inputs/store-input.ts'
 import { unreadable } from './unreadable.ts'
 
 export interface OwnLinkDeps {

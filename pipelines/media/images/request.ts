@@ -10,11 +10,12 @@ import {
   imageSource,
   REFERENCE_IMAGES_MAX,
 } from '../../../schemas/media/images.ts'
+import type { StoredFileRef } from '../../../schemas/media/job.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { invalidField, readClientJson, readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
 import { type ReadForm, readForm } from '../inputs/read-form.ts'
-import { ACCEPTED_IMAGES, type InputStoreDeps, type StoredFileRef } from '../inputs/store-input.ts'
+import { ACCEPTED_IMAGES, type InputStoreDeps } from '../inputs/store-input.ts'
 import type { Reading } from '../media-call.ts'
 
 /** A link, a data URI, or a file that was taken in with its form. */

@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { Failure } from '../../../schemas/failure.ts'
-import type { FileRef } from '../../../schemas/media/job.ts'
+import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/job.ts'
 import { peekStream } from '../../../src/core/media/peeked.ts'
 import { extensionOf, SNIFF_BYTES, sniffMediaType } from '../../../src/core/media/type.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
@@ -14,7 +14,6 @@ import { isDataUri, readDataUri } from '../../../src/protocols/translate/data-ur
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import type { Upload } from './uploads.ts'
 
-export const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
 const MAX_NAME_CHARS = 100
 const BYTES_PER_MIB = 1024 * 1024
 
@@ -39,8 +38,6 @@ export const ACCEPTED_IMAGES: AcceptedFiles = {
   noun: 'a PNG, JPEG, WebP or GIF image',
   maxBytes: 64 * BYTES_PER_MIB,
 }
-
-export type StoredFileRef = Extract<FileRef, { from: 'store' }>
 
 export interface StoredInput {
   readonly file: StoredFileRef

@@ -2,9 +2,9 @@
 import { Failure } from '../../../schemas/failure.ts'
 import type { MediaPoll, PollOutcome } from '../../../src/channels/media/adapter.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
-import { unanswered } from '../../media/channel-lists.ts'
 import { type EngineDeps, endOf, pollOf, type TaskChannel, taskChannel } from '../engine.ts'
 import type { MediaCalls } from '../ports.ts'
+import { throwUnanswered } from '../ports.ts'
 
 const CALL_TIMEOUT_MS = 15_000
 const MAX_ANSWER_BYTES = 1024 * 1024
@@ -63,4 +63,4 @@ async function stateAt(
 
 /** @throws Failure `upstream_*` where no answer comes */
 const sendOnce = ({ calls }: Pick<CancelUpstreamDeps, 'calls'>, params: Parameters<MediaCalls['send']>[0]) =>
-  calls.send(params, { timeoutMs: CALL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES }).catch(unanswered)
+  calls.send(params, { timeoutMs: CALL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES }).catch(throwUnanswered)

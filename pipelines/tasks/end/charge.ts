@@ -1,5 +1,5 @@
 /** What a task owes at its end: for what was delivered, or for the tokens that its upstream reports. Pure. */
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { JobOf, TaskResult } from '../../../schemas/media/job.ts'
 import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'

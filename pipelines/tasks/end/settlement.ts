@@ -3,16 +3,17 @@
  * See docs/api-rules.md, "Tasks" and "Call log rows".
  */
 
+import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
 import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
-import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
 import type { JobOf } from '../../../schemas/media/job.ts'
 import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
+import { forwardedDetail } from '../../../src/core/call-log/call-detail.ts'
 import { detailText, linesPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
+import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { refusedCallStatus } from '../../calls/upstream-error.ts'
-import { forwardedDetail } from '../../chat/forward/call-detail.ts'
 import { failureOfAwaited } from '../order/awaited-failure.ts'
 import type { TaskCharge, TokenCharge } from './charge.ts'
 
@@ -88,7 +89,7 @@ function attemptPieces({ attempts, submittedAt }: Task): string {
 }
 
 /** The request and its result, its attempts, and the cost. */
-function detailOf(task: Task, charge: TaskCharge | null): string | undefined {
+function detailOf(task: Task, charge: TaskCharge | null): string | null {
   const { job, result, state, price } = task
   if (job.work === 'response') return responseDetail(task, job, charge)
   const isWithSound = 'sound' in price && price.sound
@@ -125,29 +126,38 @@ function responseDetail(task: Task, { call }: JobOf<'response'>, charge: TaskCha
 const isByTokens = (charge: TaskCharge): charge is TokenCharge => 'usage' in charge
 
 /** Counts, units and source of a charge, as the row has them. */
-function measured(kind: TaskKind, charge: TaskCharge | null) {
-  const unitType = TASK_RULES[kind].unitType
-  if (charge === null || !isByTokens(charge))
+function measured(kind: TaskKind, charge: TaskCharge | null): Partial<Settlement> {
+  if (charge !== null && isByTokens(charge)) {
+    const { usage, source } = charge
     return {
-      ...NO_TOKENS,
-      unit_count: charge?.units ?? null,
-      // Rows of tokens have no unit.
-      unit_type: kind === 'response' ? null : unitType,
-      usage_source: charge === null ? ('none' as const) : ('upstream' as const),
+      input_tokens: usage.prompt,
+      output_tokens: usage.output,
+      cached_tokens: usage.cached,
+      cache_write_tokens: usage.cacheWrite,
+      reasoning_tokens: usage.reasoning,
+      server_tool_calls: usage.serverToolCalls,
+      usage_source: source,
     }
-  const { usage, source } = charge
+  }
   return {
-    input_tokens: usage.prompt,
-    output_tokens: usage.output,
-    cached_tokens: usage.cached,
-    cache_write_tokens: usage.cacheWrite,
-    reasoning_tokens: usage.reasoning,
-    server_tool_calls: usage.serverToolCalls,
-    unit_count: null,
-    unit_type: null,
-    usage_source: source,
+    unit_count: charge?.units ?? null,
+    // Rows of tokens have no unit.
+    unit_type: kind === 'response' ? null : TASK_RULES[kind].unitType,
+    usage_source: charge === null ? 'none' : 'upstream',
   }
 }
+
+/** Returns a task as a call that was let in. */
+const admissionOf = (task: Task): Admission => ({
+  request_id: task.requestId,
+  account_id: task.accountId,
+  key_id: task.keyId,
+  model: task.model,
+  protocol: task.protocol,
+  stream: false,
+  submitted_at: task.submittedAt,
+  estimate: String(task.hold),
+})
 
 /** `task` has ended at `now`. `charge` is null where nothing is owed. */
 export function taskSettlement(
@@ -162,28 +172,18 @@ export function taskSettlement(
   // `attempts_count` is null for a job that outlives its request.
   const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)
   return {
-    request_id: task.requestId,
-    account_id: task.accountId,
-    key_id: task.keyId,
-    model: task.model,
-    protocol: task.protocol,
-    stream: false,
+    ...emptySettlement(admissionOf(task), now),
+    ...measured(task.kind, charge),
     status: isLate ? 'interrupted' : statusOf(task),
     error_code: ending.code,
     error_message: ending.message,
-    ...measured(task.kind, charge),
     cost: String(charge?.cost ?? 0n),
-    estimate: String(task.hold),
-    submitted_at: task.submittedAt,
-    created_at: now,
-    latency_ms: Math.max(0, now - task.submittedAt),
-    ttfb_ms: null,
     channel_id: task.channelId,
     attempts_count: isAsync ? null : task.attempts.length,
     attempts: task.attempts.length > 1 || hasFailed ? attemptRows(task) : [],
     detail: detailOf(task, charge),
     task_id: task.id,
-    ...(links.urls.length > 0 && { result_urls: [...links.urls] }),
-    ...(links.expiresAt !== null && { result_expires_at: links.expiresAt }),
+    result_urls: [...links.urls],
+    result_expires_at: links.expiresAt,
   }
 }

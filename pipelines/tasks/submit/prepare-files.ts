@@ -1,10 +1,10 @@
 /** A job's files as the upstream takes them: as links, as text in the request, or taken into the store and sent from it. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
+import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/job.ts'
 import type { TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import { extensionOf } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../media/inputs/store-input.ts'
 import type { EngineDeps } from '../engine.ts'
 import { StoreFailure } from '../ports.ts'
 import { referenceProblem } from './check-reference.ts'

@@ -13,8 +13,13 @@ import { creditsText } from '../../money.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
 
 const id = z.string()
-const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
-const note = z.string().trim().min(1).max(MAX_NOTE_CHARS)
+const name = z.string().trim().min(1).max(MAX_NAME_CHARS).describe('What to call it.')
+const note = z
+  .string()
+  .trim()
+  .min(1)
+  .max(MAX_NOTE_CHARS)
+  .describe('Why, for the ledger and the audit record.')
 const limit = z.int().min(1).max(MAX_REQUEST_LIMIT).nullable()
 
 export const walletSchema = z.object({
@@ -54,6 +59,9 @@ const ledgerEntrySchema = z.object({
 const account = { name: 'Account', schema: accountSchema }
 const ofOperators = { scope: 'accounts', allows: 'operators' } as const
 
+const ACCOUNT_COLUMNS =
+  'id name kind enabled requests_per_minute concurrency allowed_models created_at wallet.remaining wallet.held wallet.used wallet.total'
+
 export const listAccounts = operation({
   ...ofOperators,
   scope: 'read',
@@ -65,6 +73,12 @@ export const listAccounts = operation({
     ...pageInput,
   }),
   answer: { name: 'AccountList', schema: pageOf(accountSchema) },
+  commands: [
+    {
+      words: 'account list',
+      columns: 'id name kind enabled requests_per_minute concurrency wallet.remaining created_at',
+    },
+  ],
 })
 
 export const showAccount = operation({
@@ -75,6 +89,7 @@ export const showAccount = operation({
   answer: account,
   scope: 'read',
   allows: ['owner', 'admin', 'billing', 'member'],
+  commands: [{ words: 'account show', columns: ACCOUNT_COLUMNS }, { words: 'wallet show' }],
 })
 
 export const createAccount = operation({
@@ -84,12 +99,19 @@ export const createAccount = operation({
   summary: 'Create an account with the trial credit.',
   input: z.object({
     name,
-    kind: accountKind.default('personal'),
+    kind: accountKind.default('personal').describe('Whose it is.'),
     credit: creditsText.optional().describe('Another trial credit than the configured one.'),
   }),
   answer: account,
   isIdempotent: true,
   status: 201,
+  commands: [
+    {
+      words: 'account create',
+      columns: ACCOUNT_COLUMNS,
+      example: '--name Acme --kind organization --credit 500',
+    },
+  ],
 })
 
 export const createOrganization = operation({
@@ -132,11 +154,38 @@ export const updateAccount = operation({
   input: z.object({
     id,
     enabled: z.boolean().optional(),
-    requests_per_minute: limit.optional(),
-    concurrency: limit.optional(),
-    allowed_models: z.array(z.string()).nullable().optional(),
+    requests_per_minute: limit.optional().describe('Requests in 60 seconds.'),
+    concurrency: limit.optional().describe('Requests in flight at once.'),
+    allowed_models: z.array(z.string()).nullable().optional().describe('Model ids. null: every model.'),
   }),
   answer: account,
+  commands: [
+    {
+      options: '',
+      values: { enabled: true },
+      words: 'account enable',
+      summary: 'Let the keys of an account work.',
+    },
+    {
+      options: '',
+      values: { enabled: false },
+      words: 'account disable',
+      summary: 'Refuse every key of an account.',
+    },
+    {
+      options: 'requests_per_minute concurrency',
+      words: 'account limits',
+      summary: 'Set or take away the platform limits of an account. What is not named stays.',
+      example: '--rpm 600 --concurrency none',
+    },
+    {
+      options: 'allowed_models',
+      required: 'allowed_models',
+      words: 'account models',
+      summary: 'Set which models any key of an account may call.',
+      example: '--models sonata-large,sonata-small',
+    },
+  ].map((form) => ({ ...form, columns: ACCOUNT_COLUMNS })),
 })
 
 const credited = {
@@ -146,7 +195,10 @@ const credited = {
     repeated: z.boolean().describe('The reference was booked before: nothing was changed.'),
   }),
 }
-const reference = note.nullable().default(null).describe('Never counts twice in an account.')
+const reference = note
+  .nullable()
+  .default(null)
+  .describe('What names it elsewhere, such as an invoice. The same one never counts twice in an account.')
 
 export const topUp = operation({
   ...ofOperators,
@@ -154,10 +206,16 @@ export const topUp = operation({
   method: 'POST',
   path: '/accounts/{id}/top-ups',
   summary: `Add credits to the wallet; at least ${MINIMUM_TOP_UP}.`,
-  input: z.object({ id, amount: creditsText, note: note.nullable().default(null), reference }),
+  input: z.object({
+    id,
+    amount: creditsText.describe('Credits.'),
+    note: note.nullable().default(null),
+    reference,
+  }),
   answer: credited,
   isSensitive: true,
   isIdempotent: true,
+  commands: [{ words: 'wallet topup', args: 'id amount', example: '1000 --reference "invoice 17"' }],
 })
 
 export const adjust = operation({
@@ -166,10 +224,18 @@ export const adjust = operation({
   method: 'POST',
   path: '/accounts/{id}/adjustments',
   summary: 'Correct a balance, up or down; it may fall below zero.',
-  input: z.object({ id, amount: creditsText, reason: note, reference }),
+  input: z.object({
+    id,
+    amount: creditsText.describe('Credits; negative to take away.'),
+    reason: note,
+    reference,
+  }),
   answer: credited,
   isSensitive: true,
   isIdempotent: true,
+  commands: [
+    { words: 'wallet adjust', args: 'id amount', example: '-25.5 --reason "charged twice by mistake"' },
+  ],
 })
 
 export const refund = operation({
@@ -187,6 +253,13 @@ export const refund = operation({
   answer: credited,
   isSensitive: true,
   isIdempotent: true,
+  commands: [
+    {
+      words: 'wallet refund',
+      args: 'id ref',
+      example: 'req_01J8Z3N4V9QKX2T5W7Y0GHJKMN --reason "the answer was empty"',
+    },
+  ],
 })
 
 export const listLedger = operation({
@@ -197,4 +270,7 @@ export const listLedger = operation({
   answer: { name: 'LedgerPage', schema: pageOf(ledgerEntrySchema) },
   scope: 'read',
   allows: ['owner', 'billing'],
+  commands: [
+    { words: 'wallet ledger', limit: 50, columns: 'id created_at kind amount ref actor reference note' },
+  ],
 })

@@ -26,11 +26,14 @@ export const listAgents = operation({
   summary: 'List the agents of an organization.',
   input: z.object({
     account_id: z.string(),
-    deleted: z.stringbool().default(false).describe('true: deleted ones too.'),
+    deleted: z.stringbool().default(false).describe('Deleted ones too.'),
   }),
   answer: { name: 'AgentList', schema: wholeListOf(agentSchema) },
   scope: 'read',
   allows,
+  commands: [
+    { words: 'agent list', columns: 'id name state model knowledge web_search image_generation updated_at' },
+  ],
 })
 
 export const showAgent = operation({
@@ -41,6 +44,7 @@ export const showAgent = operation({
   answer: { name: 'Agent', schema: agentSchema },
   scope: 'read',
   allows,
+  commands: [{ words: 'agent show' }],
 })
 
 export const createAgent = operation({
@@ -48,10 +52,14 @@ export const createAgent = operation({
   method: 'POST',
   path: '/agents',
   summary: 'Create an agent. Its keys open nothing until it is published.',
-  input: z.object({ account_id: z.string(), file: agentFile }),
+  input: z.object({
+    account_id: z.string().describe('The organization that it belongs to.'),
+    file: agentFile,
+  }),
   answer: { name: 'CreatedAgent', schema: agentSchema },
   isIdempotent: true,
   status: 201,
+  commands: [{ words: 'agent create', example: '--file agent.yaml' }],
 })
 
 export const replaceAgent = operation({
@@ -61,6 +69,7 @@ export const replaceAgent = operation({
   summary: 'Replace the file of an agent without a draft. In force within a second.',
   input: z.object({ id, file: agentFile }),
   answer: { name: 'ReplacedAgent', schema: agentSchema },
+  commands: [{ words: 'agent update', example: '--file agent.yaml' }],
 })
 
 export const saveDraft = operation({
@@ -89,6 +98,7 @@ export const publishAgent = operation({
     'Take up the draft of an agent, and let its keys work. In force within a second; calls under way go on as they began.',
   input: z.object({ id }),
   answer: { name: 'PublishedAgent', schema: agentSchema },
+  commands: [{ words: 'agent publish' }],
 })
 
 export const unpublishAgent = operation({
@@ -98,6 +108,7 @@ export const unpublishAgent = operation({
   summary: 'Refuse the keys of an agent until it is published again.',
   input: z.object({ id }),
   answer: { name: 'UnpublishedAgent', schema: agentSchema },
+  commands: [{ words: 'agent unpublish' }],
 })
 
 export const deleteAgent = operation({
@@ -107,4 +118,5 @@ export const deleteAgent = operation({
   summary: 'Delete an agent for good: its keys open nothing any more.',
   input: z.object({ id }),
   answer: { name: 'DeletedAgent', schema: agentSchema },
+  commands: [{ words: 'agent delete' }],
 })

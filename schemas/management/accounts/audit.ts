@@ -16,8 +16,12 @@ const auditEntrySchema = z.object({
 
 const filters = {
   action: z.string().max(100).optional().describe('An action, or its beginning such as `key.`.'),
-  subject_id: z.string().max(200).optional(),
-  since: instantText.optional(),
+  subject_id: z
+    .string()
+    .max(200)
+    .optional()
+    .describe('The key, member, request, agent, knowledge base or account.'),
+  since: instantText.optional().describe('From this time on.'),
   ...pageInput,
 }
 const answer = { name: 'AuditPage', schema: pageOf(auditEntrySchema) }
@@ -30,6 +34,14 @@ export const listAudit = operation({
   answer,
   scope: 'read',
   allows: ['owner', 'admin'],
+  commands: [
+    {
+      words: 'audit',
+      summary: 'List what operators and members changed, the newest first, with what differs.',
+      limit: 50,
+      example: '--since 2030-01-31 --limit 20',
+    },
+  ],
 })
 
 export const listInstallationAudit = operation({
@@ -40,4 +52,5 @@ export const listInstallationAudit = operation({
   answer,
   scope: 'read',
   allows: 'operators',
+  commands: [{ words: 'audit', limit: 50 }],
 })

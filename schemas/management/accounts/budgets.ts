@@ -32,13 +32,16 @@ export const listBudgets = operation({
   details: 'A member of an organization lists those that cover one of their keys.',
   input: z.object({
     account_id: z.string(),
-    scope: budgetScope.optional(),
-    key_id: z.string().optional().describe('Those of this key alone.'),
+    scope: budgetScope.optional().describe('What they limit.'),
+    key_id: z.string().optional().describe('Those of this key only.'),
     ...pageInput,
   }),
   answer: { name: 'BudgetList', schema: pageOf(budgetSchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'billing', 'member'],
+  commands: [
+    { words: 'budget list', columns: 'id scope name amount period timezone spent reserved resets_at' },
+  ],
 })
 
 export const putBudget = operation({
@@ -48,15 +51,17 @@ export const putBudget = operation({
   details:
     'What was spent in the current period before counts. Owners and admins decide on keys and members, owners and billing on the account.',
   input: z.object({
-    account_id: z.string(),
+    account_id: z.string().describe('The account that pays; without a key or member also the subject.'),
     key_id: z.string().nullable().default(null).describe('Of a budget of a key.'),
     member_id: z
       .string()
       .nullable()
       .default(null)
       .describe('Of a budget of a member. Neither: of the account.'),
-    amount: creditsText,
-    period: budgetPeriod,
+    amount: creditsText
+      .refine((amount) => amount > 0n, 'is more than 0')
+      .describe('What may be spent in a period.'),
+    period: budgetPeriod.describe('How long it lasts.'),
     timezone: z
       .string()
       .min(1)
@@ -67,6 +72,7 @@ export const putBudget = operation({
   answer: budget,
   scope: 'billing',
   allows: ['owner', 'admin', 'billing'],
+  commands: [{ words: 'budget set', example: '--amount 500 --period week --timezone Europe/Berlin' }],
 })
 
 export const deleteBudget = operation({
@@ -77,4 +83,5 @@ export const deleteBudget = operation({
   answer: budget,
   scope: 'billing',
   allows: ['owner', 'admin', 'billing'],
+  commands: [{ words: 'budget delete' }],
 })

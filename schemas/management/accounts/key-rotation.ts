@@ -27,6 +27,7 @@ export const rotateKey = operation({
   isIdempotent: true,
   isSensitive: true,
   isSecret: true,
+  commands: [{ words: 'key rotate', example: '--grace 24h' }],
 })
 
 export const endFormerSecret = operation({
@@ -37,4 +38,5 @@ export const endFormerSecret = operation({
   answer: { name: 'ManagedKey', schema: keySchema },
   scope: 'keys',
   allows: ['owner', 'admin'],
+  commands: [{ words: 'key end-former' }],
 })

@@ -7,7 +7,10 @@ import { amountText, instantText, operation, pageInput, pageOf } from '../operat
 
 const MAX_MODELS = 500
 
-const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
+const name = z.string().trim().min(1).max(MAX_NAME_CHARS).describe('What to call it.')
+export const expiresAt = instantText
+  .nullable()
+  .describe('RFC 3339 time from which it is refused. null: never.')
 const allowedModels = z
   .array(z.string().min(1))
   .max(MAX_MODELS)
@@ -23,7 +26,9 @@ const formerSecret = z.object({
   ends_at: instantText.describe('From then on it is refused. Without a use of the new secret: its last day.'),
 })
 
-export const spendCap = creditsText.refine((cap) => cap >= 0n, 'A spend cap is never negative')
+export const spendCap = creditsText
+  .refine((cap) => cap >= 0n, 'A spend cap is never negative')
+  .describe('What an employee or agent key may spend in all.')
 
 const MAX_ADDRESSES = 100
 const limit = (what: string) =>
@@ -81,6 +86,12 @@ export const listKeys = operation({
   answer: { name: 'KeyList', schema: pageOf(keySchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'member'],
+  commands: [
+    {
+      words: 'key list',
+      columns: 'id name kind key_prefix allowed_models expires_at enabled revoked_at spend_cap spent',
+    },
+  ],
 })
 
 export const createKey = operation({
@@ -91,12 +102,12 @@ export const createKey = operation({
   input: z.object({
     account_id: z.string(),
     name,
-    kind: keyKind.default('console'),
-    agent_id: z.string().nullable().default(null),
+    kind: keyKind.default('console').describe('What it is for.'),
+    agent_id: z.string().nullable().default(null).describe('The agent that an agent key is bound to.'),
     allowed_models: allowedModels.default(null),
-    expires_at: instantText.nullable().default(null),
+    expires_at: expiresAt.default(null),
     spend_cap: spendCap.nullable().default(null),
-    account_logs: z.boolean().default(false),
+    account_logs: z.boolean().default(false).describe('It may read the logs of the whole account.'),
     opens_draft: z.boolean().default(false).describe('Of an agent key: to try the draft of its agent.'),
     ...limitsOfNewKey,
   }),
@@ -104,6 +115,13 @@ export const createKey = operation({
   isIdempotent: true,
   isSecret: true,
   status: 201,
+  commands: [
+    {
+      words: 'key create',
+      summary: 'Create a key, and print it.',
+      example: '--name laptop --models sonata-large,sonata-small',
+    },
+  ],
 })
 
 export const showKey = operation({
@@ -114,6 +132,7 @@ export const showKey = operation({
   answer: { name: 'ManagedKey', schema: keySchema },
   scope: 'read',
   allows: ['owner', 'admin', 'member'],
+  commands: [{ words: 'key show' }],
 })
 
 export const updateKey = operation({
@@ -125,15 +144,25 @@ export const updateKey = operation({
     id,
     name: name.optional(),
     allowed_models: allowedModels.optional(),
-    expires_at: instantText.nullable().optional(),
+    expires_at: expiresAt.optional(),
     enabled: z.boolean().optional(),
     spend_cap: spendCap.nullable().optional(),
-    account_logs: z.boolean().optional(),
+    account_logs: z.boolean().optional().describe('It may read the logs of the whole account.'),
     requests_per_minute: limits.requests_per_minute.optional(),
     concurrency: limits.concurrency.optional(),
     allowed_addresses: limits.allowed_addresses.optional(),
   }),
   answer: { name: 'ManagedKey', schema: keySchema },
+  commands: [
+    {
+      words: 'key update',
+      flags: {
+        enable: ['let it work again', { enabled: true }],
+        disable: ['refuse it until it is enabled again', { enabled: false }],
+      },
+      example: '--models all --expires never',
+    },
+  ],
 })
 
 export const revealKey = operation({
@@ -145,6 +174,7 @@ export const revealKey = operation({
   answer: { name: 'CreatedKey', schema: keyWithSecret },
   isSensitive: true,
   isSecret: true,
+  commands: [{ words: 'key reveal' }],
 })
 
 export const forgetKeys = operation({
@@ -157,6 +187,7 @@ export const forgetKeys = operation({
   scope: 'admin',
   allows: 'operators',
   isSensitive: true,
+  commands: [{ words: 'key forget', example: '--all' }],
 })
 
 export const revokeKey = operation({
@@ -166,4 +197,5 @@ export const revokeKey = operation({
   summary: 'Refuse a key for good.',
   input: z.object({ id }),
   answer: { name: 'ManagedKey', schema: keySchema },
+  commands: [{ words: 'key revoke' }],
 })

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { MAX_NAME_CHARS, MAX_NOTE_CHARS } from '../../accounts/account.ts'
 import { KEY_REQUEST_STATES, memberRole } from '../../accounts/organization.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
-import { keySchema, limitsOfNewKey, spendCap } from './keys.ts'
+import { expiresAt, keySchema, limitsOfNewKey, spendCap } from './keys.ts'
 
 const accountId = z.string().describe('The organization.')
-const id = z.string()
+const id = z.string().describe('The request.')
 
 const memberSchema = z.object({
   organization_id: z.string(),
@@ -38,6 +38,7 @@ const keyRequestSchema = z.object({
 
 const member = { name: 'Member', schema: memberSchema }
 const request = { name: 'KeyRequest', schema: keyRequestSchema }
+const names = { account_id: 'organization', member_id: 'account' }
 const everyMember = ['owner', 'admin', 'billing', 'member'] as const
 
 export const listMembers = operation({
@@ -48,17 +49,30 @@ export const listMembers = operation({
   answer: { name: 'MemberList', schema: pageOf(memberSchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'billing'],
+  commands: [{ words: 'member list', names, columns: 'account_id name email role spent created_at' }],
 })
 
 export const putMember = operation({
   method: 'PUT',
   path: '/members/{member_id}',
   summary: 'Add a member, or change the role of one. Only an owner makes owners and admins.',
-  input: z.object({ account_id: accountId, member_id: z.string(), role: memberRole }),
+  input: z.object({
+    account_id: accountId,
+    member_id: z.string().describe('The personal account of the member.'),
+    role: memberRole.describe('An owner or admin approves keys.'),
+  }),
   answer: member,
   scope: 'accounts',
   allows: ['owner', 'admin'],
   isSensitive: true,
+  commands: [
+    {
+      words: 'member add',
+      names,
+      values: { role: 'member' },
+      example: '--account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --role admin',
+    },
+  ],
 })
 
 export const removeMember = operation({
@@ -66,10 +80,14 @@ export const removeMember = operation({
   path: '/members/{member_id}',
   summary: 'Remove a member, or leave yourself, and revoke the keys issued to the one who goes.',
   details: 'Every member may leave; owners and admins remove others. The last owner stays.',
-  input: z.object({ account_id: accountId, member_id: z.string() }),
+  input: z.object({
+    account_id: accountId,
+    member_id: z.string().describe('The personal account of the member.'),
+  }),
   answer: member,
   scope: 'accounts',
   allows: everyMember,
+  commands: [{ words: 'member remove', names, example: '--account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN' }],
 })
 
 export const requestKey = operation({
@@ -78,15 +96,16 @@ export const requestKey = operation({
   summary: 'Request a key as a member of an organization.',
   input: z.object({
     account_id: accountId,
-    name: z.string().trim().min(1).max(MAX_NAME_CHARS),
+    name: z.string().trim().min(1).max(MAX_NAME_CHARS).describe('What to call the key.'),
     agent_id: z.string().nullable().default(null).describe('The agent of the key. null: an employee key.'),
-    note: z.string().trim().max(MAX_NOTE_CHARS).nullable().default(null),
+    note: z.string().trim().max(MAX_NOTE_CHARS).nullable().default(null).describe('What it is for.'),
   }),
   answer: request,
   scope: 'keys',
   allows: everyMember,
   isIdempotent: true,
   status: 201,
+  commands: [{ words: 'key request', names, by: 'account id of the member', example: '--name laptop' }],
 })
 
 export const listKeyRequests = operation({
@@ -95,12 +114,19 @@ export const listKeyRequests = operation({
   summary: 'List requests for keys, the newest first. Members get their own.',
   input: z.object({
     account_id: accountId,
-    state: z.enum(KEY_REQUEST_STATES).optional(),
+    state: z.enum(KEY_REQUEST_STATES).optional().describe('Those in this state only.'),
     ...pageInput,
   }),
   answer: { name: 'KeyRequestList', schema: pageOf(keyRequestSchema) },
   scope: 'read',
   allows: everyMember,
+  commands: [
+    {
+      words: 'key requests',
+      names,
+      columns: 'id member_id name agent_id state decided_by key_id created_at',
+    },
+  ],
 })
 
 export const approveKey = operation({
@@ -111,8 +137,8 @@ export const approveKey = operation({
     account_id: accountId,
     id,
     spend_cap: spendCap,
-    allowed_models: z.array(z.string()).nullable().default(null),
-    expires_at: instantText.nullable().default(null),
+    allowed_models: z.array(z.string()).nullable().default(null).describe('Model ids. null: every model.'),
+    expires_at: expiresAt.default(null),
     ...limitsOfNewKey,
   }),
   answer: {
@@ -122,6 +148,15 @@ export const approveKey = operation({
   scope: 'keys',
   allows: ['owner', 'admin'],
   isSecret: true,
+  commands: [
+    {
+      words: 'key approve',
+      summary: 'Issue the key that a member requested, and print it.',
+      by: 'account id of an admin of the organization',
+      options: 'spend_cap allowed_models expires_at requests_per_minute concurrency allowed_addresses',
+      example: 'kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF --spend-cap 50',
+    },
+  ],
 })
 
 export const denyKey = operation({
@@ -132,4 +167,12 @@ export const denyKey = operation({
   answer: request,
   scope: 'keys',
   allows: ['owner', 'admin'],
+  commands: [
+    {
+      words: 'key deny',
+      by: 'account id of an admin of the organization',
+      options: '',
+      example: 'kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    },
+  ],
 })

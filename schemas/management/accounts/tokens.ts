@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { MAX_NAME_CHARS } from '../../accounts/account.ts'
 import { instantText, operation, pageInput, pageOf, SCOPES } from '../operation.ts'
+import { expiresAt } from './keys.ts'
 
 const accountId = z.string().describe('The account that the token acts in.')
 
@@ -19,9 +20,14 @@ const tokenSchema = z.object({
 })
 
 const wanted = {
-  name: z.string().trim().min(1).max(MAX_NAME_CHARS),
-  scopes: z.array(z.enum(SCOPES)).min(1),
-  expires_at: instantText.nullable().default(null),
+  name: z.string().trim().min(1).max(MAX_NAME_CHARS).describe('What to call it.'),
+  scopes: z
+    .array(z.enum(SCOPES))
+    .min(1)
+    .describe(
+      '`read` reads everything but secrets; the others change what they name: keys, accounts, billing, knowledge, admin.',
+    ),
+  expires_at: expiresAt.default(null),
 }
 const created = {
   name: 'CreatedToken',
@@ -29,6 +35,19 @@ const created = {
 }
 const list = { name: 'TokenList', schema: pageOf(tokenSchema) }
 const token = { name: 'ManagementToken', schema: tokenSchema }
+const nulls = { account_id: 'the installation' }
+const create = {
+  words: 'token create',
+  summary: 'Create a management token of the installation, or of an account. It is printed this once.',
+  example: '--name deploy --scopes read,keys --expires 2030-01-31',
+  nulls,
+}
+const listing = {
+  words: 'token list',
+  summary: 'List the management tokens of the installation, or of an account, the newest first.',
+  columns: 'id prefix name account_id scopes expires_at last_used_at revoked_at',
+  nulls,
+}
 const ofAccount = { scope: 'admin', allows: ['owner'] } as const
 const ofInstallation = { scope: 'admin', allows: 'operators' } as const
 
@@ -43,6 +62,7 @@ export const createToken = operation({
   isSecret: true,
   isIdempotent: true,
   status: 201,
+  commands: [create],
 })
 
 export const listTokens = operation({
@@ -53,6 +73,7 @@ export const listTokens = operation({
   summary: 'List the management tokens of an account, the newest first.',
   input: z.object({ account_id: accountId, ...pageInput }),
   answer: list,
+  commands: [listing],
 })
 
 export const revokeToken = operation({
@@ -75,6 +96,7 @@ export const createInstallationToken = operation({
   isSecret: true,
   isIdempotent: true,
   status: 201,
+  commands: [create],
 })
 
 export const listInstallationTokens = operation({
@@ -85,6 +107,7 @@ export const listInstallationTokens = operation({
   summary: 'List the management tokens of the installation, the newest first.',
   input: z.object(pageInput),
   answer: list,
+  commands: [listing],
 })
 
 export const revokeInstallationToken = operation({
@@ -94,4 +117,5 @@ export const revokeInstallationToken = operation({
   summary: 'Revoke a management token of the installation; in force at once.',
   input: z.object({ id: z.string() }),
   answer: token,
+  commands: [{ words: 'token revoke', summary: 'Revoke a management token; in force at once.', nulls }],
 })

@@ -1,8 +1,10 @@
 /** Operations of the call log. */
+
 import { z } from 'zod'
+import { logRow } from '../../call-log/columns.ts'
 import { logDetail, shownRefund } from '../../call-log/detail.ts'
 import { logQuery } from '../../call-log/query.ts'
-import { LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS, logRow } from '../../call-log/row.ts'
+import { LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../../call-log/row.ts'
 import { amountText, instantText, operation, pageOf } from '../operation.ts'
 
 const accountId = z.string()

@@ -44,6 +44,14 @@ export const listLostSubmits = operation({
   answer: { name: 'LostSubmitList', schema: pageOf(lostSubmit) },
   scope: 'read',
   allows: 'operators',
+  commands: [
+    {
+      words: 'task lost',
+      limit: 50,
+      flags: { all: ['also those that are closed', { state: 'all' }] },
+      columns: 'id state account_id model channel_id upstream_id cost lost_at next_check_at reason',
+    },
+  ],
 })
 
 export const checkLostSubmit = operation({
@@ -55,6 +63,7 @@ export const checkLostSubmit = operation({
   answer: { name: 'LostSubmit', schema: lostSubmit },
   scope: 'admin',
   allows: 'operators',
+  commands: [{ words: 'task lost-check' }],
 })
 
 export const closeLostSubmit = operation({
@@ -75,4 +84,5 @@ export const closeLostSubmit = operation({
   scope: 'admin',
   allows: 'operators',
   isSensitive: true,
+  commands: [{ words: 'task lost-close', example: '--cost 12.5 --reason "on the May invoice"' }],
 })

@@ -51,9 +51,10 @@ const taskInFull = taskSchema.extend(inFull)
 const operatorTaskInFull = operatorTask.extend(inFull)
 
 const MAX_REASON_CHARS = 500
+const ended = { options: 'reason' }
 
 const filters = {
-  kind: taskKind.optional(),
+  kind: taskKind.optional().describe('Of this kind only.'),
   state: commaList(taskState).optional().describe('One state or several, separated by commas.'),
   open: z.stringbool().default(false).describe('true: those alone that have not ended.'),
   ...pageInput,
@@ -103,6 +104,16 @@ export const listAllTasks = operation({
   answer: { name: 'OperatorTaskList', schema: pageOf(operatorTask) },
   scope: 'read',
   allows: 'operators',
+  commands: [
+    {
+      words: 'task list',
+      summary: 'List tasks, the newest first.',
+      options: 'account_id kind',
+      limit: 50,
+      columns: 'id state account_id model channel_id hold cost created_at ended_at error_code',
+      example: '--state open --kind video',
+    },
+  ],
 })
 
 export const showAnyTask = operation({
@@ -113,6 +124,7 @@ export const showAnyTask = operation({
   answer: { name: 'OperatorTask', schema: operatorTaskInFull },
   scope: 'read',
   allows: 'operators',
+  commands: [{ words: 'task show', summary: 'Show a task, with fresh links to what it made.' }],
 })
 
 export const endTask = operation({
@@ -139,6 +151,22 @@ export const endTask = operation({
   scope: 'admin',
   allows: 'operators',
   isSensitive: true,
+  commands: [
+    {
+      words: 'task cancel',
+      ...ended,
+      values: { as: 'cancelled' },
+      summary: 'Cancel a task for its customer, also at its provider, with a full refund.',
+    },
+    {
+      words: 'task fail',
+      ...ended,
+      values: { as: 'failed' },
+      required: 'reason',
+      summary: 'End a task that came to nothing, also at its provider, with a full refund.',
+      example: '--reason "The provider lost it."',
+    },
+  ],
 })
 
 export const retryTask = operation({
@@ -150,4 +178,5 @@ export const retryTask = operation({
   answer: { name: 'RetriedTask', schema: operatorTask },
   scope: 'admin',
   allows: 'operators',
+  commands: [{ words: 'task retry' }],
 })

@@ -75,7 +75,7 @@ export const showInstallationUsage = operation({
   details:
     'Days are UTC. Refused calls count, attempts do not. By channel, the calls with a known cost are summed up alone.',
   input: z.object({
-    account_id: accountId.optional().describe('Of this account alone.'),
+    account_id: accountId.optional().describe('Of this account only.'),
     by: z.enum(USAGE_GROUPS).optional().describe('Default: account; of one account, model.'),
     period: logQuery.shape.period,
     from: logQuery.shape.from,
@@ -121,6 +121,13 @@ export const showInstallationUsage = operation({
   },
   scope: 'read',
   allows: 'operators',
+  commands: [
+    {
+      words: 'usage',
+      values: { limit: USAGE_MAX_ROWS },
+      example: '--from 2026-10-01 --to 2026-10-31 --by account --format csv',
+    },
+  ],
 })
 
 export const showHome = operation({

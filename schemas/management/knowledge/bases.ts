@@ -41,6 +41,7 @@ export const listAllBases = operation({
   answer: { name: 'AllKnowledgeBases', schema: pageOf(base) },
   scope: 'read',
   allows: 'operators',
+  commands: [{ words: 'kb list', columns: 'id account_id name is_default pages readers created_at' }],
 })
 
 export const showBase = operation({
@@ -51,6 +52,7 @@ export const showBase = operation({
   answer: { name: 'KnowledgeBase', schema: base },
   scope: 'read',
   allows,
+  commands: [{ words: 'kb show' }],
 })
 
 export const createBase = operation({
@@ -62,6 +64,7 @@ export const createBase = operation({
   answer: { name: 'CreatedKnowledgeBase', schema: base },
   isIdempotent: true,
   status: 201,
+  commands: [{ words: 'kb create', example: '--name Handbook' }],
 })
 
 export const grantBase = operation({
@@ -73,6 +76,7 @@ export const grantBase = operation({
   details: 'Operators may grant it to every account.',
   input: z.object({ id, reader_id }),
   answer: { name: 'GrantedKnowledgeBase', schema: base },
+  commands: [{ words: 'kb grant', names: { reader_id: 'to' } }],
 })
 
 export const revokeBase = operation({
@@ -82,6 +86,7 @@ export const revokeBase = operation({
   summary: 'Take the grant of a knowledge base back.',
   input: z.object({ id, reader_id }),
   answer: { name: 'RevokedKnowledgeBase', schema: base },
+  commands: [{ words: 'kb revoke', names: { reader_id: 'to' } }],
 })
 
 export const deleteBase = operation({
@@ -91,4 +96,5 @@ export const deleteBase = operation({
   summary: 'Delete a knowledge base with all its pages, for good.',
   input: z.object({ id }),
   answer: { name: 'DeletedKnowledgeBase', schema: base },
+  commands: [{ words: 'kb delete' }],
 })

@@ -30,7 +30,7 @@ export const deliverySchema = z.object({
 })
 
 const ofOwner = { scope: 'read', allows: ['owner'] } as const
-const id = z.string()
+const id = z.string().describe('The delivery.')
 
 export const listDeliveries = operation({
   ...ofOwner,
@@ -40,12 +40,23 @@ export const listDeliveries = operation({
     'List the deliveries of an account’s webhooks and callbacks of the last 30 days, the newest first.',
   input: z.object({
     account_id: z.string().describe('`installation` for those of the installation.'),
-    endpoint_id: z.string().optional(),
-    state: z.enum(DELIVERY_STATES).optional(),
-    type: z.enum([...EVENT_TYPES, TEST_EVENT]).optional(),
+    endpoint_id: z.string().optional().describe('Those of one endpoint.'),
+    state: z.enum(DELIVERY_STATES).optional().describe('Those in one state.'),
+    type: z
+      .enum([...EVENT_TYPES, TEST_EVENT])
+      .optional()
+      .describe('Those of one event.'),
     ...pageInput,
   }),
   answer: { name: 'DeliveryList', schema: pageOf(deliverySchema) },
+  commands: [
+    {
+      words: 'webhook deliveries',
+      limit: 50,
+      columns: 'id type state attempts last_status last_error created_at url',
+      example: '--state failed',
+    },
+  ],
 })
 
 export const showDelivery = operation({
@@ -61,6 +72,7 @@ export const showDelivery = operation({
       attempts_made: z.array(attempt).describe('The earliest first, 40 at most.'),
     }),
   },
+  commands: [{ words: 'webhook delivery', example: 'dlv_6a0d9f0b6f7c4c1d9f0e2b3a4c5d6e7f' }],
 })
 
 export const replayDelivery = operation({
@@ -71,4 +83,5 @@ export const replayDelivery = operation({
   answer: { name: 'Delivery', schema: deliverySchema },
   scope: 'admin',
   allows: ['owner'],
+  commands: [{ words: 'webhook replay', example: 'dlv_6a0d9f0b6f7c4c1d9f0e2b3a4c5d6e7f' }],
 })

@@ -12,8 +12,12 @@ const accountId = z
   .describe('The account whose events are sent; `installation` for those of the installation.')
 const id = z.string()
 const url = callerLink.describe('A public http or https address. It is checked again at each attempt.')
-const description = z.string().trim().max(MAX_DESCRIPTION_CHARS)
-const events = z.array(z.enum(EVENT_TYPES)).min(1).nullable().describe('null: all events of the account.')
+const description = z.string().trim().max(MAX_DESCRIPTION_CHARS).describe('What receives there.')
+const events = z
+  .array(z.enum(EVENT_TYPES))
+  .min(1)
+  .nullable()
+  .describe('Events to post. null: all events of the account.')
 const secret = z.string().describe('`whsec_` and the key that signs, in base64.')
 
 const webhookSchema = z.object({
@@ -52,6 +56,13 @@ export const createWebhook = operation({
   isSecret: true,
   isIdempotent: true,
   status: 201,
+  commands: [
+    {
+      words: 'webhook create',
+      summary: 'Create a webhook endpoint; its secret is printed this once.',
+      example: '--url https://example.com/hooks',
+    },
+  ],
 })
 
 export const listWebhooks = operation({
@@ -62,6 +73,7 @@ export const listWebhooks = operation({
   summary: 'List the webhook endpoints of an account, the newest first.',
   input: z.object({ account_id: accountId, ...pageInput }),
   answer: { name: 'WebhookList', schema: pageOf(webhookSchema) },
+  commands: [{ words: 'webhook list', columns: 'id url events enabled failing_since' }],
 })
 
 export const showWebhook = operation({
@@ -72,6 +84,7 @@ export const showWebhook = operation({
   summary: 'Show a webhook endpoint.',
   input: z.object({ id }),
   answer: webhook,
+  commands: [{ words: 'webhook show' }],
 })
 
 export const updateWebhook = operation({
@@ -87,6 +100,13 @@ export const updateWebhook = operation({
     enabled: z.boolean().optional(),
   }),
   answer: webhook,
+  commands: [
+    {
+      words: 'webhook update',
+      flags: { enable: ['switch it on', { enabled: true }], disable: ['switch it off', { enabled: false }] },
+      example: '--events balance.low,balance.empty',
+    },
+  ],
 })
 
 export const deleteWebhook = operation({
@@ -96,6 +116,7 @@ export const deleteWebhook = operation({
   summary: 'Delete a webhook endpoint and its deliveries.',
   input: z.object({ id }),
   answer: { name: 'DeletedWebhook', schema: z.object({ id, deleted: z.literal(true) }) },
+  commands: [{ words: 'webhook delete' }],
 })
 
 export const rotateWebhook = operation({
@@ -107,6 +128,7 @@ export const rotateWebhook = operation({
   answer: withSecret,
   isSecret: true,
   isIdempotent: true,
+  commands: [{ words: 'webhook rotate' }],
 })
 
 export const testWebhook = operation({
@@ -118,6 +140,7 @@ export const testWebhook = operation({
   answer: { name: 'Delivery', schema: deliverySchema },
   isIdempotent: true,
   status: 201,
+  commands: [{ words: 'webhook test' }],
 })
 
 export const replayFailed = operation({
@@ -125,8 +148,9 @@ export const replayFailed = operation({
   method: 'POST',
   path: '/webhooks/{id}/replay',
   summary: 'Send again what has failed at a webhook endpoint since an instant.',
-  input: z.object({ id, since: instantText }),
+  input: z.object({ id, since: instantText.describe('From this time on.') }),
   answer: { name: 'Replayed', schema: z.object({ replayed: z.number().int() }) },
+  commands: [{ words: 'webhook replay-failed', example: '--since 2026-11-24' }],
 })
 
 const callbackSecret = { name: 'CallbackSecret', schema: z.object({ account_id: z.string(), secret }) }
@@ -141,6 +165,7 @@ export const revealCallbackSecret = operation({
   answer: callbackSecret,
   isSensitive: true,
   isSecret: true,
+  commands: [{ words: 'webhook callback-secret', args: 'account_id' }],
 })
 
 export const rotateCallbackSecret = operation({
@@ -153,4 +178,5 @@ export const rotateCallbackSecret = operation({
   isSensitive: true,
   isSecret: true,
   isIdempotent: true,
+  commands: [{ words: 'webhook rotate-callback-secret', args: 'account_id' }],
 })

@@ -43,6 +43,10 @@ const paymentSchema = z.object({
 
 const payment = { name: 'Payment', schema: paymentSchema }
 const list = { name: 'PaymentList', schema: pageOf(paymentSchema) }
+const listed = {
+  limit: 50,
+  columns: 'id account_id created_at kind state credits amount currency refunded disputed',
+}
 const ofBilling = { scope: 'billing', allows: ['owner', 'billing'] } as const
 const toRead = { scope: 'read', allows: ['owner', 'billing'] } as const
 
@@ -90,6 +94,7 @@ export const listPayments = operation({
   summary: 'List the payments of an account, the newest first.',
   input: z.object({ account_id: accountId, ...pageInput }),
   answer: list,
+  commands: [{ words: 'payments list', summary: 'List payments by card, the newest first.', ...listed }],
 })
 
 export const listAllPayments = operation({
@@ -100,6 +105,7 @@ export const listAllPayments = operation({
   answer: list,
   scope: 'read',
   allows: 'operators',
+  commands: [{ words: 'payments list', ...listed }],
 })
 
 export const showPayment = operation({
@@ -109,6 +115,7 @@ export const showPayment = operation({
   summary: 'Show a payment.',
   input: z.object({ id }),
   answer: payment,
+  commands: [{ words: 'payments show' }],
 })
 
 export const refundPayment = operation({
@@ -123,7 +130,7 @@ export const refundPayment = operation({
       .nullable()
       .default(null)
       .describe('In units of the currency; null: all that is left.'),
-    reason: z.string().trim().min(1).max(MAX_REASON_CHARS),
+    reason: z.string().trim().min(1).max(MAX_REASON_CHARS).describe('Why, for the audit record.'),
   }),
   answer: payment,
   scope: 'billing',
@@ -131,6 +138,7 @@ export const refundPayment = operation({
   isSensitive: true,
   isIdempotent: 'by-act',
   failures: ['upstream_error'],
+  commands: [{ words: 'payments refund', example: '--amount 5.00 --reason "bought by mistake"' }],
 })
 
 export const reconcilePayments = operation({
@@ -154,6 +162,7 @@ export const reconcilePayments = operation({
   scope: 'billing',
   allows: 'operators',
   failures: ['upstream_error'],
+  commands: [{ words: 'payments reconcile', example: '--days 7' }],
 })
 
 export const downloadReceipt = operation({

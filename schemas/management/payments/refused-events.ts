@@ -28,19 +28,27 @@ export const listRefusedEvents = operation({
   answer: { name: 'RefusedPaymentEventList', schema: pageOf(refusedEventSchema) },
   scope: 'read',
   allows: 'operators',
+  commands: [
+    {
+      words: 'payments refused',
+      flags: { all: ['also those that were closed', { state: 'all' }] },
+      columns: 'id type account_id payment_id received_at refusal close_reason',
+    },
+  ],
 })
 
 export const closeRefusedEvent = operation({
   method: 'POST',
   path: '/installation/refused-payment-events/{id}/close',
-  summary: 'Close a refused payment event that was dealt with: verify names it no more.',
+  summary: 'Close a refused payment event that was dealt with: `wallet verify` no longer names it.',
   details: 'It books nothing. 409 when it was closed before.',
   input: z.object({
-    id: z.string(),
+    id: z.string().describe("The provider's id of the event."),
     reason: z.string().trim().min(1).max(MAX_REASON_CHARS).describe('What was done about it.'),
   }),
   answer: { name: 'RefusedPaymentEvent', schema: refusedEventSchema },
   scope: 'billing',
   allows: 'operators',
   isSensitive: true,
+  commands: [{ words: 'payments close', example: 'evt_1SWyQ2Lkd --reason "refunded at the provider"' }],
 })

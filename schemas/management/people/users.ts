@@ -6,6 +6,8 @@ import { userSchema } from './sessions.ts'
 import { emailText, localeName, userName } from './sign-in.ts'
 
 const id = z.string()
+const names = { account_id: 'organization' }
+const INVITATION_COLUMNS = 'id email account_id role installation_role expires_at used_at revoked_at'
 const installationRole = z.enum(INSTALLATION_ROLES).nullable()
 
 const ofOperators = { scope: 'admin', allows: 'operators' } as const
@@ -21,6 +23,9 @@ export const listUsers = operation({
     search: z.string().max(200).optional().describe('Part of email, name or id.'),
   }),
   answer: { name: 'UserList', schema: pageOf(userSchema) },
+  commands: [
+    { words: 'user list', columns: 'id email name account_id installation_role enabled signed_in_at' },
+  ],
 })
 
 export const showUser = operation({
@@ -30,6 +35,7 @@ export const showUser = operation({
   summary: 'Show a user.',
   input: z.object({ id }),
   answer: user,
+  commands: [{ words: 'user show' }],
 })
 
 export const createUser = operation({
@@ -39,9 +45,9 @@ export const createUser = operation({
   summary: 'Create a user with a personal account and the trial credit; a link signs them in.',
   input: z.object({
     email: emailText,
-    name: userName,
-    locale: localeName.default('en'),
-    installation_role: installationRole.default(null),
+    name: userName.describe('What to call them.'),
+    locale: localeName.default('en').describe('The language of the console and of mails.'),
+    installation_role: installationRole.default(null).describe('The role in the installation. null: none.'),
     account_id: z
       .string()
       .nullable()
@@ -52,6 +58,7 @@ export const createUser = operation({
   isSensitive: true,
   isIdempotent: true,
   status: 201,
+  commands: [{ words: 'user create', example: '--email ada@example.com --name Ada' }],
 })
 
 export const createSignInLink = operation({
@@ -67,6 +74,7 @@ export const createSignInLink = operation({
   isSensitive: true,
   isSecret: true,
   status: 201,
+  commands: [{ words: 'user link' }],
 })
 
 export const enableUser = operation({
@@ -76,6 +84,7 @@ export const enableUser = operation({
   summary: 'Let a user sign in again.',
   input: z.object({ id }),
   answer: user,
+  commands: [{ words: 'user enable' }],
 })
 
 export const disableUser = operation({
@@ -85,6 +94,7 @@ export const disableUser = operation({
   summary: 'End the sessions of a user, and refuse new ones. Their keys work on.',
   input: z.object({ id }),
   answer: user,
+  commands: [{ words: 'user disable' }],
 })
 
 export const setInstallationRole = operation({
@@ -92,9 +102,10 @@ export const setInstallationRole = operation({
   method: 'PUT',
   path: '/users/{id}/role',
   summary: 'Give a user a role in the installation, or take it away.',
-  input: z.object({ id, installation_role: installationRole }),
+  input: z.object({ id, installation_role: installationRole.describe('The role in the installation.') }),
   answer: user,
   isSensitive: true,
+  commands: [{ words: 'user role', example: '--role auditor' }],
 })
 
 const invitationSchema = z.object({
@@ -119,11 +130,15 @@ export const createInvitation = operation({
   method: 'POST',
   path: '/invitations',
   summary: 'Invite a person to become a user: a link that works once, within 7 days.',
-  input: z.object({ email: emailText, installation_role: installationRole.default(null) }),
+  input: z.object({
+    email: emailText,
+    installation_role: installationRole.default(null).describe('The role in the installation. null: none.'),
+  }),
   answer: { name: 'CreatedInvitation', schema: withUrl },
   isSensitive: true,
   isSecret: true,
   status: 201,
+  commands: [{ words: 'user invite' }],
 })
 
 export const listInvitations = operation({
@@ -133,29 +148,51 @@ export const listInvitations = operation({
   summary: 'List the invitations that are to no organization.',
   input: z.object(pageInput),
   answer: { name: 'InvitationList', schema: pageOf(invitationSchema) },
+  commands: [{ words: 'user invitations', columns: INVITATION_COLUMNS }],
 })
 
 export const inviteMember = operation({
   method: 'POST',
   path: '/organizations/{account_id}/invitations',
   summary: 'Invite a person to an organization: a link that works once, within 7 days.',
-  input: z.object({ account_id: z.string(), email: emailText, role: memberRole.default('member') }),
+  input: z.object({
+    account_id: z.string().describe('The organization.'),
+    email: emailText,
+    role: memberRole.default('member').describe('The role in the organization.'),
+  }),
   answer: { name: 'CreatedInvitation', schema: withUrl },
   scope: 'accounts',
   allows: ['owner', 'admin'],
   isSensitive: true,
   isSecret: true,
   status: 201,
+  commands: [
+    {
+      words: 'user invite',
+      summary:
+        'Create a link by which a person becomes a user, or a member of an organization. It works once, within 7 days.',
+      names: { ...names, role: 'as' },
+      example: '--email ada@example.com --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --as admin',
+    },
+  ],
 })
 
 export const listMemberInvitations = operation({
   method: 'GET',
   path: '/organizations/{account_id}/invitations',
   summary: 'List the invitations to an organization.',
-  input: z.object({ account_id: z.string(), ...pageInput }),
+  input: z.object({ account_id: z.string().describe('The organization.'), ...pageInput }),
   answer: { name: 'InvitationList', schema: pageOf(invitationSchema) },
   scope: 'read',
   allows: ['owner', 'admin'],
+  commands: [
+    {
+      words: 'user invitations',
+      summary: 'List the invitations to an organization, or those to none.',
+      names,
+      columns: INVITATION_COLUMNS,
+    },
+  ],
 })
 
 export const revokeInvitation = operation({
@@ -165,14 +202,23 @@ export const revokeInvitation = operation({
   summary: 'Refuse an invitation from now on.',
   input: z.object({ id }),
   answer: { name: 'Invitation', schema: invitationSchema },
+  commands: [{ words: 'user uninvite' }],
 })
 
 export const revokeMemberInvitation = operation({
   method: 'POST',
   path: '/organizations/{account_id}/invitations/{id}/revoke',
   summary: 'Refuse an invitation to an organization from now on.',
-  input: z.object({ account_id: z.string(), id }),
+  input: z.object({ account_id: z.string().describe('The organization.'), id }),
   answer: { name: 'Invitation', schema: invitationSchema },
   scope: 'accounts',
   allows: ['owner', 'admin'],
+  commands: [
+    {
+      words: 'user uninvite',
+      summary: 'Refuse an invitation from now on.',
+      names,
+      example: 'inv_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    },
+  ],
 })

@@ -12,10 +12,9 @@ import {
 } from '../../dialect.ts'
 import type { Directives, PixelSize } from '../../directives/grammar.ts'
 import { Delivery } from '../../media/delivery.ts'
-import { readAs } from '../../requests/json-as.ts'
-import { directivesInTexts } from '../../tasks/taken-work.ts'
+import { readAs } from '../../requests.ts'
 import { newTaskId } from '../../tasks/task-book.ts'
-import { answerAfterWork } from '../../tasks/waited-work.ts'
+import { answerAfterWork, directivesInTexts } from '../../tasks/work.ts'
 import { imageSize } from '../image-models.ts'
 import { errorAnswer, NO_KEY } from './error.ts'
 
@@ -104,7 +103,7 @@ function drawn(
   directives: Directives,
 ): object {
   const nowMs = Date.now()
-  const options = { files: world.files, origin, id: newTaskId(), readyAtMs: nowMs, directives }
+  const options = { files: world.files, origin, id: newTaskId(), directives }
   const delivery = new Delivery({ ...options, words: `${asked.model}\n${asked.prompt}` })
   const size = directives.size ?? usual
   const count = countOf(asked)

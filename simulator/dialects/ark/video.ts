@@ -13,9 +13,9 @@ import {
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
 import { Delivery, filmSize, roundedSeconds } from '../../media/delivery.ts'
-import { readAs } from '../../requests/json-as.ts'
-import { acceptWork, directivesInTexts, openPoll } from '../../tasks/taken-work.ts'
+import { readAs } from '../../requests.ts'
 import { newTaskId, stateOf, type Task, type TaskState } from '../../tasks/task-book.ts'
+import { acceptWork, directivesInTexts, openPoll } from '../../tasks/work.ts'
 import { errorAnswer, NO_KEY } from './error.ts'
 
 const NAME = 'ark-video'
@@ -103,7 +103,7 @@ function refuseLooseLastFrame({ content }: Asked): void {
 function submit({ world, origin }: ReceivedRequest, asked: Asked, directives: Directives): WholeAnswer {
   const words = JSON.stringify([asked.model, asked.content])
   const tell = (task: Task) => {
-    const options = { files: world.files, origin, id: task.id, readyAtMs: task.endsAtMs, directives, words }
+    const options = { files: world.files, origin, id: task.id, directives, words }
     return wire(task, asked, new Delivery(options))
   }
   const task = { id: `cgt-${newTaskId()}`, kind: 'video', words, tell }

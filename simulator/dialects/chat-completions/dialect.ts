@@ -16,7 +16,6 @@ import {
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
-import { annotationsOf, imagesOf, textOf } from './built-ins.ts'
 import { errorBody } from './error.ts'
 import { type ChatRequest, promptOf, readChatRequest } from './request.ts'
 import { fallen, type StreamedUsage, streamedUsage, wholeUsage, wireUsage } from './usage.ts'
@@ -71,7 +70,7 @@ function answerChat(chat: ChatRequest, model: string, directives: Directives): A
   if (!chat.stream) {
     const body = {
       ...base('chat.completion'),
-      choices: script.choices.map(choiceOf(directives.finish)),
+      choices: script.choices.map(choiceOf),
       usage,
     }
     return { ...jsonAnswer(200, body), tokens: script.usage.completion }
@@ -99,25 +98,23 @@ function baseOf(
   })
 }
 
-function choiceOf(finish: string | undefined): (choice: Choice, index: number) => unknown {
-  return (choice, index) => {
-    const calls = choice.toolCalls.map(({ id, name, pieces }) => ({
-      id: `call_${id}`,
-      type: 'function',
-      function: { name, arguments: pieces.join('') },
-    }))
-    const message = {
-      role: 'assistant',
-      content: calls.length > 0 ? null : textOf(choice),
-      ...(choice.reasoning.length > 0 ? { reasoning_content: choice.reasoning.join('') } : {}),
-      ...(calls.length > 0 ? { tool_calls: calls } : {}),
-      ...(choice.pictures.length > 0 ? { images: imagesOf(choice) } : {}),
-      refusal: null,
-      annotations: annotationsOf(choice),
-    }
-    const logprobs = calls.length > 0 ? null : logprobsOf(choice.logprobs)
-    return { index, message, logprobs, finish_reason: finish ?? choice.finish }
+function choiceOf(choice: Choice, index: number): unknown {
+  const calls = choice.toolCalls.map(({ id, name, pieces }) => ({
+    id: `call_${id}`,
+    type: 'function',
+    function: { name, arguments: pieces.join('') },
+  }))
+  const message = {
+    role: 'assistant',
+    content: calls.length > 0 ? null : textOf(choice),
+    ...(choice.reasoning.length > 0 ? { reasoning_content: choice.reasoning.join('') } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(choice.pictures.length > 0 ? { images: imagesOf(choice) } : {}),
+    refusal: null,
+    annotations: annotationsOf(choice),
   }
+  const logprobs = calls.length > 0 ? null : logprobsOf(choice.logprobs)
+  return { index, message, logprobs, finish_reason: choice.finish }
 }
 
 function logprobsOf(tokens: readonly TokenLogprob[] | null): unknown {
@@ -154,7 +151,7 @@ class ChunkWriter {
     for (const [index, choice] of choices.entries()) {
       const last = index === choices.length - 1
       const withUsage = last && this.#usage === 'finish_chunk'
-      yield this.#chunk(index, '{}', { finish: this.#directives.finish ?? choice.finish, withUsage })
+      yield this.#chunk(index, '{}', { finish: choice.finish, withUsage })
     }
     if (this.#usage === 'own_chunk' || this.#usage === 'own_chunk_unasked') yield this.#usageChunk(usage)
     if (this.#usage === 'zero') yield this.#usageChunk(NO_USAGE)
@@ -218,4 +215,27 @@ function* deltasOf(choice: Choice): Iterable<Delta> {
   if (choice.pictures.length > 0) yield { json: JSON.stringify({ images: imagesOf(choice) }), tokens: 0 }
   const annotations = annotationsOf(choice)
   if (annotations.length > 0) yield { json: JSON.stringify({ annotations }), tokens: 0 }
+}
+
+export function textOf(choice: Choice): string {
+  return choice.text.join('')
+}
+
+/** Every source is cited for the whole text; positions are characters. */
+export function annotationsOf(choice: Choice): unknown[] {
+  const end = [...textOf(choice)].length
+  return choice.searches.flatMap(({ sources }) =>
+    sources.map(({ url, title }) => ({
+      type: 'url_citation',
+      url_citation: { start_index: 0, end_index: end, url, title },
+    })),
+  )
+}
+
+export function imagesOf(choice: Choice): unknown[] {
+  return choice.pictures.map(({ base64 }, index) => ({
+    type: 'image_url',
+    index,
+    image_url: { url: `data:image/png;base64,${base64}` },
+  }))
 }

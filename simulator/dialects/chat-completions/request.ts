@@ -4,7 +4,7 @@ import type { BuiltInTool } from '../../answers/built-in-tools.ts'
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
 import { isObject, jsonObjectOf, SimulatedFailure } from '../../dialect.ts'
-import { directivesIn } from '../../directives/in-messages.ts'
+import { directivesIn } from '../../directives/grammar.ts'
 
 const MAX_CHOICES = 16
 

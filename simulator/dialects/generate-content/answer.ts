@@ -17,7 +17,6 @@ import { thoughtSignature } from './turns.ts'
 
 const FINISH_REASONS = { stop: 'STOP', length: 'MAX_TOKENS', tool_calls: 'STOP' } as const
 const MAX_ID_BYTES = 3
-const MALFORMED_CALL = 'MALFORMED_FUNCTION_CALL'
 
 type AnswerOptions = {
   readonly script: Script
@@ -39,10 +38,9 @@ type PartPiece = {
 export function wholeAnswer(options: AnswerOptions): unknown {
   const { script, directives } = options
   const usage = usageAtEnd(script.usage, directives)
-  if (directives.block !== undefined) return blockedChunk(options)
   const candidates = script.choices.map((choice, index) => ({
     content: { parts: [...joined(piecesOf(choice)), ...lastParts(choice, options)], role: 'model' },
-    finishReason: finishOf(choice, directives),
+    finishReason: FINISH_REASONS[choice.finish],
     ...groundingOf(choice),
     ...averageOf(choice),
     ...(choice.logprobs === null ? {} : { logprobsResult: logprobsOf(choice.logprobs) }),
@@ -54,10 +52,6 @@ export function wholeAnswer(options: AnswerOptions): unknown {
 /** One chunk for each token in turn, then one chunk for each candidate's end. */
 export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
   const { script, directives } = options
-  if (directives.block !== undefined) {
-    yield { data: JSON.stringify(blockedChunk(options)), tokens: 0, terminator: true }
-    return
-  }
   const foot = footOf(options)
   const hidden = hiddenTokens(script)
   let soFar = { ...script.usage, completion: hidden, reasoning: hidden }
@@ -76,7 +70,7 @@ export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
     const parts = lastParts(choice, options)
     const candidate = {
       content: parts.length > 0 ? { parts, role: 'model' } : { role: 'model' },
-      finishReason: finishOf(choice, directives),
+      finishReason: FINISH_REASONS[choice.finish],
       ...groundingOf(choice),
       ...averageOf(choice),
       index,
@@ -93,13 +87,6 @@ export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
 
 function footOf({ modelVersion, responseId }: AnswerOptions) {
   return { modelVersion, responseId }
-}
-
-/** A prompt that was refused has no candidates, and counts no output. */
-function blockedChunk(options: AnswerOptions): unknown {
-  const { script, directives } = options
-  const usage = usageAtEnd({ ...script.usage, completion: 0, reasoning: 0 }, directives)
-  return { promptFeedback: { blockReason: directives.block }, ...usage, ...footOf(options) }
 }
 
 function* piecesOf(choice: Choice): Iterable<PartPiece> {
@@ -148,12 +135,6 @@ function lastParts({ toolCalls }: Choice, { signs, responseId }: AnswerOptions):
   return signs && toolCalls.length === 0 ? [{ text: '', thoughtSignature: thoughtSignature(responseId) }] : []
 }
 
-function finishOf(choice: Choice, directives: Directives): string {
-  if (directives.finish !== undefined) return directives.finish
-  const isMalformed = choice.toolCalls.some(({ pieces }) => objectOf(pieces.join('')) === null)
-  return choice.finish === 'tool_calls' && isMalformed ? MALFORMED_CALL : FINISH_REASONS[choice.finish]
-}
-
 /** Ids of tokens are their bytes, in place of the vendor's. */
 const candidateOf = ({ token, logprob }: Likelihood) => ({
   token,
@@ -189,9 +170,9 @@ function groundingOf({ searches, text }: Choice): Record<string, unknown> {
 }
 
 function usageAtEnd(usage: Usage, directives: Directives) {
-  const { usage: mode, tool_prompt_tokens: tools, service_tier: tier } = directives
+  const { usage: mode, service_tier: tier } = directives
   if (mode === 'none') return {}
-  const counts = mode === 'zero' ? wireUsage(NO_USAGE, 0) : wireUsage(usage, tools ?? 0)
+  const counts = wireUsage(mode === 'zero' ? NO_USAGE : usage)
   return { usageMetadata: { ...counts, ...(tier !== undefined && { serviceTier: tier }) } }
 }
 
@@ -200,7 +181,7 @@ function usageOnTheWay(usage: Usage, directives: Directives) {
 }
 
 /** The prompt counts what comes from the cache; what is 0 is left out, as the vendor does. */
-function wireUsage(usage: Usage, toolPrompt: number) {
+function wireUsage(usage: Usage) {
   const { prompt, cached, completion, reasoning, inputAudio, inputImage, outputAudio, outputImage } = usage
   const text = (tokenCount: number) => [{ modality: 'TEXT', tokenCount }]
   const modalities = (all: number, audio: number, image: number) => [
@@ -212,14 +193,11 @@ function wireUsage(usage: Usage, toolPrompt: number) {
   return {
     promptTokenCount: prompt,
     ...(candidates > 0 ? { candidatesTokenCount: candidates } : {}),
-    totalTokenCount: prompt + toolPrompt + completion,
+    totalTokenCount: prompt + completion,
     ...(cached > 0 ? { cachedContentTokenCount: cached, cacheTokensDetails: text(cached) } : {}),
     promptTokensDetails: modalities(prompt, inputAudio, inputImage),
     ...(outputAudio + outputImage > 0
       ? { candidatesTokensDetails: modalities(candidates, outputAudio, outputImage) }
-      : {}),
-    ...(toolPrompt > 0
-      ? { toolUsePromptTokenCount: toolPrompt, toolUsePromptTokensDetails: text(toolPrompt) }
       : {}),
     ...(reasoning > 0 ? { thoughtsTokenCount: reasoning } : {}),
   }

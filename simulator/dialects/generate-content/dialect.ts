@@ -13,8 +13,8 @@ import {
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
 import { chunksOf, wholeAnswer } from './answer.ts'
-import { invalid } from './fields.ts'
 import { type GenerateContentRequest, readCounted, readGenerateContent } from './request.ts'
+import { invalid } from './schema.ts'
 import { isSigning } from './turns.ts'
 
 const NO_KEY =

@@ -3,9 +3,8 @@
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, jsonObjectOf } from '../../dialect.ts'
-import { directivesIn } from '../../directives/in-messages.ts'
-import { invalid, knownFields, listOf } from './fields.ts'
-import { checkSchema } from './schema.ts'
+import { directivesIn } from '../../directives/grammar.ts'
+import { checkSchema, invalid, knownFields, listOf } from './schema.ts'
 import { readToolConfig, readTools } from './tools.ts'
 import { checkContents, checkSystemInstruction } from './turns.ts'
 

@@ -1,7 +1,6 @@
 /** The subset of JSON Schema that the generate-content interface takes in `parameters` and `responseSchema`. */
 
-import { isObject } from '../../dialect.ts'
-import { invalid, knownFields } from './fields.ts'
+import { isObject, SimulatedFailure } from '../../dialect.ts'
 
 const KEYWORDS = [
   ...['type', 'format', 'title', 'description', 'nullable', 'enum', 'items', 'minItems', 'maxItems'],
@@ -74,4 +73,34 @@ function checkProperties({ properties, required }: Record<string, unknown>, path
     if (typeof name !== 'string' || !Object.hasOwn(properties ?? {}, name))
       throw invalid(`* ${path}.required[${index}]: property is not defined`)
   }
+}
+
+export function invalid(message: string): SimulatedFailure {
+  return new SimulatedFailure(400, 'invalid_request', message)
+}
+
+/**
+ * The fields of a message of the interface, named in camel case; snake case is taken as well.
+ *
+ * @throws {SimulatedFailure} 400 for a value that is no object, or a field that is not in `known`.
+ */
+export function knownFields(value: unknown, path: string, known: readonly string[]): Record<string, unknown> {
+  if (!isObject(value)) throw invalid(`Invalid value at '${path}': expected an object.`)
+  const fields: Record<string, unknown> = {}
+  for (const [name, field] of Object.entries(value)) {
+    const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    if (!known.includes(camel)) {
+      const place = path === '' ? '' : ` at '${path}'`
+      throw invalid(`Invalid JSON payload received. Unknown name "${name}"${place}: Cannot find field.`)
+    }
+    fields[camel] = field
+  }
+  return fields
+}
+
+/** Empty where there is none. @throws {SimulatedFailure} 400 for what is no list. */
+export function listOf(value: unknown, path: string): readonly unknown[] {
+  if (value === undefined || value === null) return []
+  if (Array.isArray(value)) return value
+  throw invalid(`Invalid value at '${path}': expected a list.`)
 }

@@ -2,8 +2,7 @@
 
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
 import { isObject } from '../../dialect.ts'
-import { invalid, knownFields, listOf } from './fields.ts'
-import { checkParameters } from './schema.ts'
+import { checkParameters, invalid, knownFields, listOf } from './schema.ts'
 
 const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/
 const MODES = ['MODE_UNSPECIFIED', 'AUTO', 'ANY', 'NONE', 'VALIDATED']

@@ -1,7 +1,7 @@
 /** Which conversations the generate-content interface takes: parts, roles, and which responses answer which calls. */
 
 import { isObject } from '../../dialect.ts'
-import { invalid, knownFields, listOf } from './fields.ts'
+import { invalid, knownFields, listOf } from './schema.ts'
 
 /** Of a model whose name ends so, every step of the current turn has to carry its signature. */
 const SIGNING_MODEL = /-sig$/

@@ -1,8 +1,8 @@
 /** Content blocks of the messages interface: which there are, where, and with which fields. */
 
+import { createHash } from 'node:crypto'
 import { isObject } from '../../dialect.ts'
 import { invalid, requiredString, strictObject } from './fields.ts'
-import { isSealed, signatureOf } from './thinking-signature.ts'
 
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
@@ -166,4 +166,20 @@ function checkThinking(block: Block, path: string): void {
 function checkRedactedThinking(block: Block, path: string): void {
   if (!isSealed(requiredString(block, 'data', path)))
     throw invalid(`${path}: Invalid \`data\` in \`redacted_thinking\` block`)
+}
+
+const SECRET = 'simulated thinking'
+const SEALED_PREFIX = 'sealed by the simulated provider: '
+
+export function signatureOf(thinking: string): string {
+  return createHash('sha512').update(`${SECRET}\n${thinking}`).digest('base64')
+}
+
+/** Reasoning that only the provider can read. */
+export function sealed(id: string): string {
+  return Buffer.from(SEALED_PREFIX + id).toString('base64')
+}
+
+export function isSealed(data: string): boolean {
+  return Buffer.from(data, 'base64').toString('utf8').startsWith(SEALED_PREFIX)
 }

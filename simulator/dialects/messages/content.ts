@@ -4,7 +4,7 @@ import type { Search } from '../../answers/built-in-tools.ts'
 import type { Choice, ToolCall } from '../../answers/script.ts'
 import { tokensOfJson } from '../../answers/words.ts'
 import { isObject } from '../../dialect.ts'
-import { sealed, signatureOf } from './thinking-signature.ts'
+import { sealed, signatureOf } from './blocks.ts'
 
 export type ContentBlock = {
   readonly whole: Record<string, unknown>

@@ -72,7 +72,7 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
   const { id } = script
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
-  const ending = endingOf(choice, request.prompt.stop, directives.finish)
+  const ending = endingOf(choice)
   const sealsReasoning = directives.reasoning_sealed === true
   const content = contentOf(choice, { thinks: request.thinks, sealsReasoning, id })
   const message = { id: `msg_${id}`, type: 'message', role: 'assistant', model }
@@ -86,13 +86,10 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
   return eventStream(framesOf({ message, content, ending, usage, hidden: hiddenTokens(script) }), headers)
 }
 
-function endingOf({ finish, stopSequence }: Choice, [first]: readonly string[], word?: string) {
-  const reason = word ?? (stopSequence === null ? STOP_REASONS[finish] : 'stop_sequence')
-  return {
-    stop_reason: reason,
-    stop_sequence: reason === 'stop_sequence' ? (stopSequence ?? first ?? null) : null,
-  }
-}
+const endingOf = ({ finish, stopSequence }: Choice) => ({
+  stop_reason: stopSequence === null ? STOP_REASONS[finish] : 'stop_sequence',
+  stop_sequence: stopSequence,
+})
 
 type Streamed = {
   readonly message: Record<string, unknown>

@@ -2,7 +2,7 @@
 
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, jsonObjectOf } from '../../dialect.ts'
-import { directivesIn } from '../../directives/in-messages.ts'
+import { directivesIn } from '../../directives/grammar.ts'
 import { checkSystem } from './blocks.ts'
 import { checkCacheBreakpoints, checkConversation } from './conversation.ts'
 import { invalid, numberWithin, strictObject } from './fields.ts'

@@ -13,11 +13,9 @@ import {
 } from '../../dialect.ts'
 import type { Directives, PixelSize } from '../../directives/grammar.ts'
 import { Delivery } from '../../media/delivery.ts'
-import { readAs } from '../../requests/json-as.ts'
-import type { Form } from '../../requests/multipart.ts'
-import { directivesInTexts } from '../../tasks/taken-work.ts'
+import { type Form, readAs } from '../../requests.ts'
 import { newTaskId } from '../../tasks/task-book.ts'
-import { answerAfterWork } from '../../tasks/waited-work.ts'
+import { answerAfterWork, directivesInTexts } from '../../tasks/work.ts'
 import { errorBody } from '../chat-completions/error.ts'
 import { imageCount, imageSize } from '../image-models.ts'
 
@@ -119,7 +117,7 @@ function imagesOf(
   directives: Directives,
 ): object {
   const nowMs = Date.now()
-  const options = { files: world.files, origin, id: newTaskId(), readyAtMs: nowMs, directives }
+  const options = { files: world.files, origin, id: newTaskId(), directives }
   const delivery = new Delivery({ ...options, words: `${model}\n${prompt}` })
   const size = directives.size ?? usual
   const count = directives.partial ?? imageCount(model, n ?? 1)

@@ -10,9 +10,8 @@ import {
   type ReceivedRequest,
 } from '../../dialect.ts'
 import { spokenMp3 } from '../../media/delivery.ts'
-import { readAs } from '../../requests/json-as.ts'
-import { directivesInTexts } from '../../tasks/taken-work.ts'
-import { answerAfterWork } from '../../tasks/waited-work.ts'
+import { readAs } from '../../requests.ts'
+import { answerAfterWork, directivesInTexts } from '../../tasks/work.ts'
 import { errorBody } from '../chat-completions/error.ts'
 
 const NAME = 'openai-speech'

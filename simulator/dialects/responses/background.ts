@@ -1,9 +1,8 @@
 /** A response that is made in the background: a task, told in the words of the responses interface. */
-import type { WholeAnswer } from '../../dialect.ts'
-import { jsonAnswer } from '../../dialect.ts'
+import { jsonAnswer, type WholeAnswer } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
-import { acceptWork } from '../../tasks/taken-work.ts'
 import { newTaskId, stateOf, type Task } from '../../tasks/task-book.ts'
+import { acceptWork } from '../../tasks/work.ts'
 import type { World } from '../../world.ts'
 
 type Fields = Readonly<Record<string, unknown>>

@@ -9,8 +9,8 @@ import {
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
-import type { Conversation, Item } from '../../kept/conversation-shelf.ts'
 import { checkItems, invalid } from './input.ts'
+import type { Conversation, Item } from './kept.ts'
 
 const shown = ({ id, createdAt, metadata }: Conversation) => ({
   id,

@@ -79,7 +79,7 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   }
   const sealsReasoning = directives.reasoning_sealed ?? request.sealsReasoning
   const items = outputItems(choice, { random, sealsReasoning, isCut: choice.finish === 'length' })
-  const ending = endingOf(choice.finish, directives.finish)
+  const ending = endingOf(choice.finish)
   const usage = usageOf(script.usage, directives.usage)
   const finished = { ...response, ...ending, output: items.map(({ whole }) => whole), usage }
   const { conversation, input } = request
@@ -132,13 +132,10 @@ function responseOf(request: ResponsesRequest, { seed }: Script, model: string, 
   }
 }
 
-/** `finish` takes `completed`, `failed`, or the reason of an answer that is incomplete. */
-function endingOf(finish: string, word: string | undefined) {
-  const reason = word ?? (finish === 'length' ? 'max_output_tokens' : 'completed')
-  if (reason === 'completed') return { status: reason }
-  if (reason !== 'failed') return { status: 'incomplete', incomplete_details: { reason } }
-  return { status: 'failed', error: { code: 'server_error', message: 'The answer failed: simulated.' } }
-}
+const endingOf = (finish: string) =>
+  finish === 'length'
+    ? { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
+    : { status: 'completed' }
 
 function usageOf(usage: Usage, mode: UsageMode | undefined): unknown {
   if (mode === 'none') return null

@@ -4,7 +4,7 @@ import type { Picture, Search } from '../../answers/built-in-tools.ts'
 import { type TokenLogprob, wireLogprobs } from '../../answers/logprobs.ts'
 import type { Choice, ToolCall } from '../../answers/script.ts'
 import { hexadecimalId, type Random } from '../../answers/words.ts'
-import { sealed } from '../messages/thinking-signature.ts'
+import { sealed } from '../messages/blocks.ts'
 
 export type OutputItem = {
   /** As it stands when it is finished. */

@@ -1,4 +1,5 @@
 /** Responses that are kept: shown, deleted, cancelled, and the items of their input. */
+
 import { refuseBadKey } from '../../access.ts'
 import {
   type Endpoint,
@@ -7,8 +8,8 @@ import {
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
-import type { KeptResponse } from '../../kept/response-shelf.ts'
-import { openPoll } from '../../tasks/taken-work.ts'
+import { newTaskId } from '../../tasks/task-book.ts'
+import { openPoll } from '../../tasks/work.ts'
 
 function kept({ path, headers, world }: ReceivedRequest): { id: string; found: KeptResponse } {
   refuseBadKey(headers)
@@ -56,3 +57,72 @@ export const KEPT_ENDPOINTS: readonly Endpoint[] = [
   { method: 'POST', path: /^\/v1\/responses\/([^/]+)\/cancel$/, open: cancel },
   { method: 'GET', path: /^\/v1\/responses\/([^/]+)\/input_items$/, open: inputItems },
 ]
+
+export type Item = Readonly<Record<string, unknown>> & { readonly id: string }
+
+export type Conversation = {
+  readonly id: string
+  readonly createdAt: number
+  metadata: unknown
+  /** Oldest first. */
+  items: Item[]
+}
+
+/** Of conversations, and of responses. */
+const MAX_KEPT = 1_000
+const MS_PER_SECOND = 1_000
+
+export class ConversationShelf {
+  readonly #kept = new Map<string, Conversation>()
+
+  begin(items: readonly unknown[], metadata: unknown): Conversation {
+    if (this.#kept.size >= MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value ?? '')
+    const createdAt = Math.floor(Date.now() / MS_PER_SECOND)
+    const begun: Conversation = { id: `conv_${newTaskId()}`, createdAt, metadata, items: [] }
+    this.#kept.set(begun.id, begun)
+    this.add(begun, items)
+    return begun
+  }
+
+  find(id: string): Conversation | null {
+    return this.#kept.get(id) ?? null
+  }
+
+  /** Adds items, each under an id; returns them. */
+  add(conversation: Conversation, items: readonly unknown[]): Item[] {
+    const added = items.map((item) => ({ type: 'message', ...(item as object), id: `msg_${newTaskId()}` }))
+    conversation.items.push(...added)
+    return added
+  }
+
+  delete(id: string): void {
+    this.#kept.delete(id)
+  }
+}
+
+export type KeptResponse = {
+  readonly response: Readonly<Record<string, unknown>>
+  /** Items of the request's input, and those that answer it. */
+  readonly input: readonly unknown[]
+  readonly output: readonly Readonly<Record<string, unknown>>[]
+  /** JSON of the whole conversation, its output included: what a call that goes on with it reads again. */
+  readonly json: string
+}
+
+export class ResponseShelf {
+  readonly #kept = new Map<string, KeptResponse>()
+
+  keep(id: string, kept: KeptResponse): void {
+    if (this.#kept.size >= MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value ?? '')
+    this.#kept.set(id, kept)
+  }
+
+  find(id: string): KeptResponse | null {
+    return this.#kept.get(id) ?? null
+  }
+
+  /** Returns whether it was there. */
+  delete(id: string): boolean {
+    return this.#kept.delete(id)
+  }
+}

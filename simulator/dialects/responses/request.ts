@@ -3,12 +3,11 @@
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, jsonObjectOf } from '../../dialect.ts'
-import { directivesIn } from '../../directives/in-messages.ts'
-import type { Conversation } from '../../kept/conversation-shelf.ts'
-import type { KeptResponse } from '../../kept/response-shelf.ts'
+import { directivesIn } from '../../directives/grammar.ts'
 import type { World } from '../../world.ts'
 import { conversationNamed } from './conversations.ts'
 import { checkInput, invalid, missing } from './input.ts'
+import type { Conversation, KeptResponse } from './kept.ts'
 import { readToolChoice, readTools } from './tools.ts'
 
 const MIN_OUTPUT_TOKENS = 16

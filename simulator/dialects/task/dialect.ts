@@ -15,11 +15,18 @@ import {
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
 import { Delivery } from '../../media/delivery.ts'
-import { acceptWork, directivesInTexts, openPoll } from '../../tasks/taken-work.ts'
-import { laterFault, newTaskId, stateOf, type Task, type TaskState } from '../../tasks/task-book.ts'
-import { PRESET_VOICES } from '../../voice-list.ts'
-import { isTemplate, openCategories, openPresets, openTemplates, PRESET_AVATARS } from './catalogue.ts'
-import { readTaskRequest, type TaskRequest } from './inputs.ts'
+import { newTaskId, stateOf, type Task, type TaskState } from '../../tasks/task-book.ts'
+import { acceptWork, directivesInTexts, openPoll } from '../../tasks/work.ts'
+import { PRESET_VOICES } from '../../world.ts'
+import {
+  isTemplate,
+  openCategories,
+  openPresets,
+  openTemplates,
+  PRESET_AVATARS,
+  readTaskRequest,
+  type TaskRequest,
+} from './inputs.ts'
 import { resultOf } from './results.ts'
 
 const NAME = 'task'
@@ -77,7 +84,7 @@ function submit({ world, origin }: ReceivedRequest, asked: TaskRequest, directiv
   refuseUnknown(asked)
   const tell = (task: Task) => wire(task, () => result(task))
   const result = (task: Task) => {
-    const options = { files: world.files, origin, id: task.id, readyAtMs: task.endsAtMs, directives, words }
+    const options = { files: world.files, origin, id: task.id, directives, words }
     return resultOf(asked, { id: task.id, delivery: new Delivery(options), directives })
   }
   const work = { world, dialect: NAME, model, reference, directives, kind, id: `t-${newTaskId()}`, tell }
@@ -123,10 +130,8 @@ function openFind({ world, query }: ReceivedRequest): OpenedRequest {
   const reference = query.get('reference') ?? ''
   const submitted = world.tasks.submitOf(NAME, reference)
   const found = submitted?.taskId ? world.tasks.find(NAME, submitted.taskId) : null
-  const asked = submitted?.directives ?? {}
   return {
     model: submitted?.model ?? null,
-    directives: [laterFault(asked.find_fault, asked, `find ${reference}`)],
     answer: ({ fault }) => {
       if (found !== null) return jsonAnswer(200, found.tell(found))
       if (fault === undefined) world.tasks.forgetSubmit(reference)

@@ -3,7 +3,7 @@
 import { drawTokens, seededRandom } from '../../answers/words.ts'
 import type { Directives, PixelSize } from '../../directives/grammar.ts'
 import { type Delivery, filmSize, roundedSeconds, sizeOf, spokenSeconds } from '../../media/delivery.ts'
-import { playedSeconds } from '../../media/mp3.ts'
+import { playedSeconds } from '../../media/samples.ts'
 import type { InputOf, TaskInput } from './inputs.ts'
 
 const SONGS = 2

@@ -3,7 +3,6 @@
  * cancelled as the work of media is. The upstream names no way to find a submit whose answer was lost.
  */
 import { Buffer } from 'node:buffer'
-import type { Provider } from '../../../schemas/config/catalog.ts'
 import { emptyResult } from '../../../schemas/media/job.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { spliced, topLevelFields } from '../../core/json/fields.ts'
@@ -12,7 +11,7 @@ import { fieldsIn, fieldsOf, isSuccess, jsonIn, messageOf, refusal } from '../me
 import { bareRequest, getRequest, jsonTextRequest, notServed } from '../media/request.ts'
 import { responsePath, responsesPath } from './stored-responses.ts'
 
-type ReadFacts = (body: Buffer, provider?: Provider) => ResponseFacts | null
+type ReadFacts = (body: Buffer, provider?: string) => ResponseFacts | null
 
 const SERVER_ERROR = 500
 const FAILED = 'The response failed at the upstream.'

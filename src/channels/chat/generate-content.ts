@@ -1,6 +1,12 @@
 /** Adapter for upstreams of the generate-content protocol: model, method and framing are in the URL. */
 import { resourceName } from '../../core/routing/generate-model-name.ts'
-import { baseFor, type ChannelAdapter, type ChannelCall, requestTo } from '../channel.ts'
+import {
+  baseFor,
+  type ChannelAdapter,
+  type ChannelCall,
+  type CountingAdapter,
+  requestTo,
+} from '../channel.ts'
 
 const isEventStream = (query: string): boolean => new URLSearchParams(query).get('alt') === 'sse'
 
@@ -23,6 +29,7 @@ export const generateContentChannel: ChannelAdapter = adapter((call) =>
   pathTo(call.upstreamModel, generateMethod(call)),
 )
 /** Counts the tokens of a request without running it. */
-export const generateContentCountChannel: ChannelAdapter = adapter(({ upstreamModel }) =>
-  pathTo(upstreamModel, 'countTokens'),
-)
+export const generateContentCountChannel: CountingAdapter = {
+  ...adapter(({ upstreamModel }) => pathTo(upstreamModel, 'countTokens')),
+  countField: 'totalTokens',
+}

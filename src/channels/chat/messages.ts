@@ -1,5 +1,13 @@
 /** Adapter for upstreams of the messages protocol. */
-import { baseFor, type ChannelAdapter, type HeaderFields, requestTo } from '../channel.ts'
+import { Buffer } from 'node:buffer'
+import { parseRawJson } from '../../core/json/exact.ts'
+import {
+  baseFor,
+  type ChannelAdapter,
+  type CountingAdapter,
+  type HeaderFields,
+  requestTo,
+} from '../channel.ts'
 
 /**
  * The version that a client without an SDK sends, and that translated calls use. See docs/api-rules.md, "Names and
@@ -29,4 +37,18 @@ const adapter = (path: string): ChannelAdapter => ({
 
 export const messagesChannel: ChannelAdapter = adapter('/v1/messages')
 /** Counts the tokens of a request without running it. */
-export const countTokensChannel: ChannelAdapter = adapter('/v1/messages/count_tokens')
+export const countTokensChannel: CountingAdapter = {
+  ...adapter('/v1/messages/count_tokens'),
+  countField: 'input_tokens',
+}
+
+/** Returns the body for a platform whose path names the model: without the fields that the path says, and with further ones. Numbers stay as they are written. */
+export function modelInPath(
+  body: Buffer,
+  without: readonly string[],
+  fields: Readonly<Record<string, unknown>>,
+): Buffer {
+  const request = parseRawJson(body.toString('utf8')) as Record<string, unknown>
+  const kept = Object.entries(request).filter(([name]) => !without.includes(name))
+  return Buffer.from(JSON.stringify({ ...fields, ...Object.fromEntries(kept) }))
+}

@@ -1,12 +1,10 @@
-/** Every chat channel adapter by its protocol. */
+/** The adapter to the upstream of a chat channel: its provider's own, or that of its protocol. */
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
-import type { ChannelAdapter } from '../channel.ts'
-import { isOlderAzure, olderAzureChannel } from '../providers/platforms/azure.ts'
-import { bedrockChannel } from '../providers/platforms/bedrock.ts'
-import { VERTEX_CHANNELS } from '../providers/platforms/vertex.ts'
+import type { ChannelAdapter, CountingAdapter, CountingProtocol } from '../channel.ts'
+import { findProvider } from '../providers/presets.ts'
 import { chatCompletionsChannel, quirkyChatCompletionsChannel } from './chat-completions.ts'
-import { generateContentChannel } from './generate-content.ts'
-import { messagesChannel } from './messages.ts'
+import { generateContentChannel, generateContentCountChannel } from './generate-content.ts'
+import { countTokensChannel, messagesChannel } from './messages.ts'
 import { responsesChannel } from './responses.ts'
 
 const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = {
@@ -16,19 +14,22 @@ const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = {
   responses: responsesChannel,
 }
 
+const COUNTING_ADAPTERS: Readonly<Record<CountingProtocol, CountingAdapter>> = {
+  messages: countTokensChannel,
+  'generate-content': generateContentCountChannel,
+}
+
 /** Returns the adapter to a channel's upstream. */
 export function chatAdapterOf(channel: ChannelEntry, protocol: ChatProtocol): ChannelAdapter {
-  if (channel.provider === 'bedrock' && protocol === 'messages') return bedrockChannel
-  const ofVertex = channel.provider === 'vertex' ? VERTEX_CHANNELS[protocol] : undefined
-  if (ofVertex !== undefined) return ofVertex
-  const older = channel.provider === 'azure' ? OLDER_AZURE[protocol] : undefined
-  if (older !== undefined && isOlderAzure(channel)) return older
+  const own = findProvider(channel.provider)?.chatAdapter?.(channel, protocol)
+  if (own !== undefined) return own
   return channel.quirks.length > 0 && protocol === 'chat-completions'
     ? quirkyChatCompletionsChannel
     : CHANNEL_ADAPTERS[protocol]
 }
 
-const OLDER_AZURE: Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>> = {
-  'chat-completions': olderAzureChannel('chat-completions'),
-  responses: olderAzureChannel('responses'),
+/** Returns the adapter that counts at a channel of the client's own protocol; null for any other channel. */
+export function countingAdapterOf(channel: ChannelEntry, protocol: CountingProtocol): CountingAdapter | null {
+  if (channel.protocol !== protocol) return null
+  return findProvider(channel.provider)?.countingAdapters?.[protocol] ?? COUNTING_ADAPTERS[protocol]
 }

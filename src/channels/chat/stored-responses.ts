@@ -2,7 +2,7 @@
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { MediaRequest } from '../media/adapter.ts'
 import { bareRequest, getRequest, jsonTextRequest, pathPart } from '../media/request.ts'
-import { isOlderAzure } from '../providers/platforms/azure.ts'
+import { findProvider } from '../providers/presets.ts'
 
 export interface StoredQuestion {
   readonly method: 'GET' | 'DELETE' | 'POST'
@@ -17,22 +17,25 @@ export interface StoredQuestion {
   readonly body?: Buffer
 }
 
-const versionOf = (channel: ChannelEntry, query: string): string =>
-  isOlderAzure(channel) ? `${query === '' ? '?' : '&'}api-version=${channel.api_version}` : ''
+/** Returns the query that the provider adds to this one, with its `?` or `&`. */
+function addedQuery(channel: ChannelEntry, query: string): string {
+  const own = findProvider(channel.provider)?.storedQuery?.(channel) ?? ''
+  return own === '' ? '' : `${query === '' ? '?' : '&'}${own}`
+}
 
 /** Returns the path of new responses. */
-export const responsesPath = (channel: ChannelEntry): string => `/responses${versionOf(channel, '')}`
+export const responsesPath = (channel: ChannelEntry): string => `/responses${addedQuery(channel, '')}`
 
 /** Returns the path of a response, and of what is below it. */
 export const responsePath = (channel: ChannelEntry, id: string, below = ''): string =>
-  `/responses/${pathPart(id)}${below}${versionOf(channel, '')}`
+  `/responses/${pathPart(id)}${below}${addedQuery(channel, '')}`
 
 export function storedRequest(
   channel: ChannelEntry,
   { method, kind, id, below = '', query = '', body }: StoredQuestion,
 ): MediaRequest {
   const one = id === '' ? '' : `/${pathPart(id)}`
-  const path = `/${kind}${one}${below}${query}${versionOf(channel, query)}`
+  const path = `/${kind}${one}${below}${query}${addedQuery(channel, query)}`
   if (method === 'GET') return getRequest(channel, path)
   return body === undefined ? bareRequest(channel, method, path) : jsonTextRequest(channel, path, body)
 }

@@ -1,8 +1,8 @@
 /**
- * The interface of a media adapter: it describes requests to an upstream and reads its answers. No I/O, no clock, no
- * provider's name outside its own file.
+ * The interface of a media adapter: it describes requests to an upstream and reads its answers. No I/O and no
+ * clock.
  */
-import type { ChannelEntry, Provider } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { FileRef, MediaJob, MediaWork, TaskResult, TaskWork } from '../../../schemas/media/job.ts'
 import type { HeaderFields } from '../channel.ts'
 
@@ -130,7 +130,7 @@ export interface MediaPoll {
   readonly upstreamModel: string
   readonly job: MediaJob
   /** Provider in whose form usage is read; absent: the usual form. */
-  readonly provider?: Provider | undefined
+  readonly provider?: string | undefined
 }
 
 /** An adapter to an upstream that does the work of tasks. */
@@ -179,9 +179,36 @@ export interface TaskAdapter {
   } | null
 }
 
+export type PresetKind = 'avatar' | 'voice'
+
+/** An avatar or a voice that everybody may use. */
+export interface Preset {
+  readonly id: string
+  readonly name: string
+}
+
+/** A list that the upstream keeps. */
+export interface PresetSource {
+  request(channel: ChannelEntry): MediaRequest
+  /** Returns the presets. Null: the upstream failed to answer. */
+  read(answer: MediaAnswer): readonly Preset[] | null
+}
+
+/** Presets that are built in, or listed by the upstream. */
+export type PresetPlace =
+  | { readonly type: 'known'; readonly presets: readonly Preset[] }
+  | { readonly type: 'asked'; readonly source: PresetSource }
+
 /** One whose upstream makes media. */
 export interface MediaAdapter extends TaskAdapter {
   readonly works: readonly MediaWork[]
+  /**
+   * The end of its base URLs, null before any version, and the path that the gateway appends to it, empty for one that
+   * differs by job: an operator must not write that too.
+   */
+  readonly baseUrl: { readonly end: string | null; readonly appended: string } | 'any'
+  /** Default: none. */
+  readonly presets?: Readonly<Partial<Record<PresetKind, PresetPlace>>>
   /**
    * Returns true where the upstream takes no length for the job. A client must not choose the price by a length that is
    * not sent. Default: none.

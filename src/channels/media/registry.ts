@@ -1,72 +1,24 @@
-/** Every media adapter by the name that a channel's `protocol` has for it. */
-import type { ChannelProtocol, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+/** Every media adapter by the name that a channel's `protocol` has for it: those of the providers, and our own contract. */
 import type { MediaWork } from '../../../schemas/media/job.ts'
-import type { MediaAdapter } from './adapter.ts'
-import { arkImages } from './ark/images.ts'
-import { arkVideo } from './ark/video.ts'
-import { dashscope } from './dashscope/dashscope.ts'
-import { elevenlabs, elevenlabsVoices } from './elevenlabs.ts'
-import { fal } from './hosted/fal.ts'
-import { replicate } from './hosted/replicate.ts'
-import { kling } from './kling.ts'
-import { minimaxImages } from './minimax/images.ts'
-import { minimaxMusic } from './minimax/music.ts'
-import { minimaxSpeech } from './minimax/speech.ts'
-import { minimaxVideo } from './minimax/video.ts'
-import { openaiImages } from './openai/images.ts'
-import { OPENAI_VOICES, openaiSpeech } from './openai/speech.ts'
-import { runway } from './runway.ts'
-import { suno } from './suno.ts'
-import { taskPresets } from './task/catalogue.ts'
+import { PROVIDERS } from '../providers/presets.ts'
+import type { MediaAdapter, PresetKind, PresetPlace } from './adapter.ts'
 import { task } from './task/task.ts'
-import { veo } from './veo.ts'
-import type { Preset, PresetKind, PresetSource } from './voices-and-avatars.ts'
 
-export type MediaProtocol = (typeof MEDIA_ADAPTERS)[number]
+export const MEDIA_CHANNELS: Readonly<Record<string, MediaAdapter>> = Object.assign(
+  {},
+  ...Object.values(PROVIDERS).map(({ media }) => media),
+  { task },
+)
 
-export const MEDIA_CHANNELS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
-  'openai-images': openaiImages,
-  'ark-images': arkImages,
-  'ark-video': arkVideo,
-  'openai-speech': openaiSpeech,
-  elevenlabs,
-  suno,
-  fal,
-  replicate,
-  kling,
-  veo,
-  'minimax-images': minimaxImages,
-  'minimax-video': minimaxVideo,
-  'minimax-speech': minimaxSpeech,
-  'minimax-music': minimaxMusic,
-  dashscope,
-  runway,
-  task,
-}
-
-const isMedia = (protocol: string): protocol is MediaProtocol => Object.hasOwn(MEDIA_CHANNELS, protocol)
+export const MEDIA_PROTOCOLS: readonly string[] = Object.keys(MEDIA_CHANNELS)
 
 /** Returns the adapter of a protocol; null for the protocols of chat. */
 export const mediaAdapterOf = (protocol: string): MediaAdapter | null =>
-  isMedia(protocol) ? MEDIA_CHANNELS[protocol] : null
+  Object.hasOwn(MEDIA_CHANNELS, protocol) ? MEDIA_CHANNELS[protocol]! : null
 
 /** Returns the kinds of work of a channel's protocol; none for chat protocols. */
 export const worksOf = (protocol: string): readonly MediaWork[] => mediaAdapterOf(protocol)?.works ?? []
 
-/** Source of the presets of a kind: built in, listed by the upstream, or none. */
-type PresetPlace =
-  | { readonly type: 'known'; readonly presets: readonly Preset[] }
-  | { readonly type: 'asked'; readonly source: PresetSource }
-
-const VOICES_AND_AVATARS: Partial<Record<ChannelProtocol, Partial<Record<PresetKind, PresetPlace>>>> = {
-  'openai-speech': { voice: { type: 'known', presets: OPENAI_VOICES } },
-  elevenlabs: { voice: { type: 'asked', source: elevenlabsVoices } },
-  task: {
-    avatar: { type: 'asked', source: taskPresets('avatar') },
-    voice: { type: 'asked', source: taskPresets('voice') },
-  },
-}
-
 /** Returns the source of presets. Null: the protocol has none of the kind. */
 export const presetsOf = (protocol: string, kind: PresetKind): PresetPlace | null =>
-  isMedia(protocol) ? (VOICES_AND_AVATARS[protocol]?.[kind] ?? null) : null
+  mediaAdapterOf(protocol)?.presets?.[kind] ?? null

@@ -7,7 +7,6 @@ import { keysSeen } from '../../core/routing/key-pools.ts'
 import { answerTable, type Command, type Context } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 import type { ChannelHealth } from '../wiring.ts'
-import { addChannelCommands } from './channel-commands.ts'
 
 const FIELDS = [
   'id',
@@ -61,12 +60,10 @@ const keyTexts = (channel: ChannelHealth, processes: readonly ProcessReport[] | 
           `${position}:${tail}${until === null ? '' : ` rests until ${until}`}`,
       )
 
-export function addChannelsCommand(program: Command, context: Context): void {
-  const { wiring } = context
-  const command = program.command('channels').description('upstream channels')
-  addChannelCommands(command, context)
+export function addChannelsCommand(program: Command, { wiring }: Context): void {
   // By itself `channels` lists.
-  command
+  program
+    .group('channels')
     .command('list', { isDefault: true })
     .description(
       'each channel: its state and circuit breaker, attempts and failures of the last five minutes, its last error',

@@ -4,6 +4,7 @@ import { type Problem, printProblem } from '../../config/problem.ts'
 import type { Command, Context } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 import type { Wiring } from '../wiring.ts'
+import { UnknownConfig } from './file.ts'
 
 /** The configuration cannot be used: every problem with its place. */
 export class ConfigProblems extends Error {
@@ -23,10 +24,25 @@ export function operatorConfig({ loadConfig }: Pick<Wiring, 'loadConfig'>): Conf
   return config
 }
 
-export function addConfigCommands(program: Command, { wiring, isNegativeAnswer }: Context): void {
-  const config = program.command('config').description('the configuration file')
+/**
+ * Returns what models of agents are judged by; with the reason where no configuration is known. One with problems is no
+ * reason to leave an agent undone, and nothing to judge it by.
+ */
+export function configToJudgeBy({ loadConfig }: Pick<Wiring, 'loadConfig'>): {
+  readonly config: ConfigFile | null
+  readonly reason: string | null
+} {
+  try {
+    return { config: loadConfig({ parts: 'all but channels' }).config, reason: null }
+  } catch (error) {
+    if (error instanceof UnknownConfig) return { config: null, reason: error.message }
+    throw error
+  }
+}
 
-  config
+export function addConfigCommands(program: Command, { wiring, isNegativeAnswer }: Context): void {
+  program
+    .group('config')
     .command('check')
     .description('validate; every problem with file, line and field, and warnings')
     .argument('[file]', 'configuration file (default: the one that the service uses, or would take)')

@@ -1,6 +1,7 @@
 /** `tollgate providers`: the presets of `channels[].provider`. */
+
+import { PRESETS, presetFields } from '../../channels/providers/presets.ts'
 import { protocolsOf } from '../../channels/providers/provider.ts'
-import { PRESETS, presetFields } from '../../channels/providers/registry.ts'
 import { answerTable, type Command } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 

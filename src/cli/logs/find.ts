@@ -1,11 +1,10 @@
 /** `tollgate logs find`: all that is known of one call or task, in groups. */
 
 import { entryShape, taskShape } from '../../../pipelines/management/shapes.ts'
-import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
+import type { Admission } from '../../../schemas/call-log/columns.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { detailView } from '../../core/call-log/detail.ts'
 import type { JournalTrace } from '../../journal/find-call.ts'
-import type { Admission } from '../../journal/lines.ts'
 import type { FoundCall } from '../../postgres/call-log/find-call.ts'
 import type { Calls } from '../../postgres/call-log/repository.ts'
 import { type JsonObject, printable } from '../output.ts'
@@ -107,14 +106,7 @@ export type Found = ReturnType<typeof foundShape>
 /** Returns the detail as `GET /v1/logs/{id}` does; null for a row without one. */
 function detailShape({ call, detail }: FoundCall) {
   if (call === null || detail === null) return null
-  const { request, upstream, gateway, request_note } = detailView({
-    ...call,
-    usageSource: call.usage_source as CallWithDetail['usageSource'],
-    ttfbMs: call.ttfb_ms,
-    channelId: call.channel_id,
-    upstreamCost: call.upstream_cost,
-    detail,
-  })
+  const { request, upstream, gateway, request_note } = detailView({ ...call, detail })
   return { request, upstream, gateway, request_note }
 }
 

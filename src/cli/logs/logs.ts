@@ -1,9 +1,9 @@
 /** `tollgate logs …`: calls, for operators. */
 import { Option } from 'commander'
-import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import { CALL_STATUSES, type CallStatus } from '../../../schemas/call-log/row.ts'
 import type { OperatorCall } from '../../postgres/call-log/calls.ts'
 import type { Command, Context } from '../context.ts'
-import { callStatuses, exactNames, tailLines } from '../option-values.ts'
+import { readCount, readNames } from '../operations/fields.ts'
 import { readFound } from './find.ts'
 import { printFound } from './find-text.ts'
 import { callLine } from './line.ts'
@@ -13,9 +13,7 @@ import { follow, showNewest, type TailOutput } from './tail.ts'
 const DEFAULT_TAIL_LINES = 10
 
 export function addLogsCommands(program: Command, context: Context): void {
-  const logs = program
-    .command('logs')
-    .description('the calls of every account: follow them, find one, rebuild the log')
+  const logs = program.group('logs')
   addTail(logs, context)
   addFind(logs, context)
   addRebuild(logs, context)
@@ -37,9 +35,14 @@ function addTail(logs: Command, { wiring, output }: Context): void {
     .description('the newest calls, and then each as it is booked')
     .option('--account <id>', 'of this account only')
     .option('--key <id>', 'of this key only')
-    .option('--model <a,b>', 'of these models only', exactNames)
-    .option('--status <a,b>', 'that ended so only', callStatuses)
-    .option('-n, --lines <n>', 'so many of the newest first', tailLines, DEFAULT_TAIL_LINES)
+    .option('--model <a,b>', 'of these models only', (text) => readNames(text))
+    .option('--status <a,b>', 'with one of these statuses only', (text) => readNames(text, CALL_STATUSES))
+    .option(
+      '-n, --lines <n>',
+      'how many of the newest come first',
+      (text) => readCount(text, 0),
+      DEFAULT_TAIL_LINES,
+    )
     .option('--no-follow', 'end behind the newest')
     .addOption(new Option('--json', 'print one JSON value a line'))
     .example('logs tail --status error,interrupted -n 50')

@@ -1,7 +1,7 @@
 /** `tollgate logs rebuild`: rebuilds the call log from the usage rows, which are the truth. */
 import type { RebuildProgress } from '../../../pipelines/call-log/rebuild.ts'
 import type { UnbookedSum } from '../../../schemas/call-log/unbooked.ts'
-import { assertAgreed } from '../accounts/confirm.ts'
+import { assertAgreed } from '../confirm.ts'
 import type { Command, Context } from '../context.ts'
 import type { Wiring } from '../wiring.ts'
 

@@ -1,8 +1,16 @@
 /** The calls of the log, read in the order on disk, and in full: to compare them with the usage rows one by one. */
+
 import type { ClickHouseClient } from '@clickhouse/client'
+import {
+  type ColumnKind,
+  SETTLED_COLUMNS,
+  type Settlement,
+  settlement,
+} from '../../../schemas/call-log/columns.ts'
 import type { LoggedCall, LogPosition } from '../../../schemas/call-log/unbooked.ts'
-import { type Settlement, settlement } from '../../../schemas/events/event.ts'
+import { parseCredits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
+import { FULL_COLUMNS, type PageRow, valuesOf } from '../pages/call-row.ts'
 
 const ORDER = 'account_id, created_at, id'
 const UNITS_OF_COST = 'toString(toInt128(cost * 100000000))'
@@ -48,8 +56,16 @@ export async function loggedCalls(
   }))
 }
 
-const orNull = (text: unknown) => (text === '' ? null : text)
-const numberOrNull = (value: unknown) => (value === null ? null : Number(value))
+/** Returns the value of a settlement from the one that was read. */
+const SETTLE: Readonly<Record<ColumnKind, (value: unknown) => unknown>> = {
+  text: (value) => value,
+  count: Number,
+  flag: (value) => value,
+  instant: Number,
+  credits: (value) => String(parseCredits(value as string)),
+  links: (value) => value,
+  attempts: (value) => (value === '' ? [] : JSON.parse(value as string)),
+}
 
 /** Returns calls as they were settled. */
 export async function loggedSettlements(
@@ -58,14 +74,9 @@ export async function loggedSettlements(
 ): Promise<Settlement[]> {
   if (calls.length === 0) return []
   const instants = calls.map(({ createdAt }) => createdAt)
-  const rows = await readRows<Record<string, unknown>>(client, {
+  const rows = await readRows<PageRow>(client, {
     query: `
-      SELECT *, toString(toInt128(cost * 100000000)) AS cost_units,
-        toString(toInt128(estimate * 100000000)) AS estimate_units,
-        if(isNull(upstream_cost), NULL, toString(toInt128(assumeNotNull(upstream_cost) * 100000000))) AS upstream_units,
-        toString(toUnixTimestamp64Milli(created_at)) AS created_ms,
-        toString(toUnixTimestamp64Milli(submitted_at)) AS submitted_ms,
-        if(isNull(result_expires_at), NULL, toString(toUnixTimestamp64Milli(assumeNotNull(result_expires_at)))) AS expires_ms
+      SELECT ${FULL_COLUMNS}
       FROM calls
       WHERE account_id IN {accounts:Array(String)} AND request_id IN {requests:Array(String)}
         AND created_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC')
@@ -78,33 +89,5 @@ export async function loggedSettlements(
       to: Math.max(...instants),
     },
   })
-  return rows.map((row) =>
-    settlement.parse({
-      ...row,
-      error_code: orNull(row.error_code),
-      error_message: orNull(row.error_message),
-      input_tokens: Number(row.input_tokens),
-      output_tokens: Number(row.output_tokens),
-      cached_tokens: Number(row.cached_tokens),
-      cache_write_tokens: Number(row.cache_write_tokens),
-      reasoning_tokens: Number(row.reasoning_tokens),
-      server_tool_calls: Number(row.server_tool_calls),
-      unit_count: orNull(row.unit_count),
-      unit_type: orNull(row.unit_type),
-      cost: row.cost_units,
-      estimate: row.estimate_units,
-      submitted_at: Number(row.submitted_ms),
-      created_at: Number(row.created_ms),
-      latency_ms: Number(row.latency_ms),
-      ttfb_ms: numberOrNull(row.ttfb_ms),
-      channel_id: orNull(row.channel_id),
-      attempts_count: numberOrNull(row.attempts_count),
-      attempts: row.attempts === '' ? [] : JSON.parse(String(row.attempts)),
-      detail: row.detail === '' ? undefined : row.detail,
-      task_id: row.task_id === '' ? undefined : row.task_id,
-      result_expires_at: numberOrNull(row.expires_ms) ?? undefined,
-      call_count: Number(row.call_count),
-      upstream_cost: row.upstream_units ?? undefined,
-    }),
-  )
+  return rows.map((row) => settlement.parse(Object.fromEntries(valuesOf(row, SETTLED_COLUMNS, SETTLE))))
 }

@@ -1,117 +1,85 @@
-/** A row of the table of calls as it is read, and as the call log gives it. */
-import type { AttemptRow, CallStatus, LogRow, UnitType } from '../../../schemas/call-log/row.ts'
+/** Rows of the table of calls as they are read, and as the call log gives them. */
+import {
+  COPIED_COLUMNS,
+  type ColumnKind,
+  type ColumnName,
+  CUSTOMER_COLUMNS,
+  columnOf,
+  type FullRow,
+  isNullable,
+  type LogRow,
+} from '../../../schemas/call-log/columns.ts'
 
-/**
- * Names of a page's fields and their columns. The column `page_row` of the failed calls stores the values in this
- * order: a change here needs a migration that modifies that column.
- */
-const PAGE_FIELDS = {
-  id: 'id',
-  created_ms: 'toUnixTimestamp64Milli(created_at)',
-  submitted_ms: 'toUnixTimestamp64Milli(submitted_at)',
-  key_id: 'key_id',
-  key_name: 'key_name',
-  key_prefix: 'key_prefix',
-  model: 'model',
-  status: 'status',
-  error_code: 'error_code',
-  error_message: 'error_message',
-  input_tokens: 'input_tokens',
-  output_tokens: 'output_tokens',
-  cached_tokens: 'cached_tokens',
-  cache_write_tokens: 'cache_write_tokens',
-  reasoning_tokens: 'reasoning_tokens',
-  server_tool_calls: 'server_tool_calls',
-  unit_count: 'unit_count',
-  unit_type: 'unit_type',
-  cost_text: 'toString(cost)',
-  latency_ms: 'latency_ms',
-  request_id: 'request_id',
-  task_id: 'task_id',
-  result_urls: 'result_urls',
-  result_expires_ms: 'toUnixTimestamp64Milli(result_expires_at)',
-  attempts_count: 'attempts_count',
-  attempts: 'attempts',
-  call_count: 'call_count',
-} as const
+/** Returns the expression that reads a column. */
+function expressionOf(name: ColumnName): string {
+  switch (columnOf(name).kind) {
+    case 'instant':
+      return `toUnixTimestamp64Milli(${name})`
+    case 'credits':
+      return `toString(${name})`
+    default:
+      return name
+  }
+}
 
-/** From any table of calls. */
-export const PAGE_COLUMNS = Object.entries(PAGE_FIELDS)
-  .map(([name, expression]) => (name === expression ? name : `${expression} AS ${name}`))
-  .join(', ')
+/** An expression has another name than its column, which conditions of the statement name. */
+const aliasOf = (name: ColumnName): string => (expressionOf(name) === name ? name : `read_${name}`)
+
+const listOf = (names: readonly ColumnName[]): string =>
+  names.map((name) => `${expressionOf(name)} AS ${aliasOf(name)}`.replace(/^(\w+) AS \1$/, '$1')).join(', ')
+
+/** What customers see, from any table of calls. */
+export const PAGE_COLUMNS = listOf(CUSTOMER_COLUMNS)
+/** All columns, from `calls`. */
+export const FULL_COLUMNS = listOf(COPIED_COLUMNS)
 /** Column of the table of failed calls with all fields of a page: reading scattered rows costs a third less. */
 export const STORED_PAGE_COLUMN = 'page_row'
+/**
+ * The expression of that column: a JSON array. A migration that adds a column for customers modifies `page_row`; rows from
+ * before then have no value at its end.
+ */
+export const STORED_PAGE_EXPRESSION = `formatRowNoNewline('JSONCompactEachRow', ${CUSTOMER_COLUMNS.map(expressionOf).join(', ')})`
 
-/** 64-bit numbers are strings, or numbers when they come from the stored column. */
-type Whole = string | number
+/** Values by the names of a list; 64-bit numbers are strings, or numbers when they come from the stored column. */
+export type PageRow = Readonly<Record<string, unknown>>
 
-export interface PageRow {
-  readonly id: Whole
-  readonly created_ms: Whole
-  readonly submitted_ms: Whole
-  readonly key_id: string
-  readonly key_name: string
-  readonly key_prefix: string
-  readonly model: string
-  readonly status: CallStatus
-  readonly error_code: string
-  readonly error_message: string
-  readonly input_tokens: Whole
-  readonly output_tokens: Whole
-  readonly cached_tokens: Whole
-  readonly cache_write_tokens: Whole
-  readonly reasoning_tokens: Whole
-  readonly server_tool_calls: Whole
-  readonly unit_count: string
-  readonly unit_type: UnitType | ''
-  readonly cost_text: string
-  readonly latency_ms: Whole
-  readonly request_id: string
-  readonly task_id: string
-  readonly result_urls: string[]
-  readonly result_expires_ms: Whole | null
-  readonly attempts_count: number | null
-  readonly attempts: string
-  readonly call_count: number
-}
-
-const PAGE_NAMES = Object.keys(PAGE_FIELDS)
-
-/** Returns the row of `stored`, the value of `page_row`, a JSON array. */
+/** Returns the row of `stored`, the value of `page_row`. */
 export function pageRowOf(stored: string): PageRow {
   const values = JSON.parse(stored) as unknown[]
-  return Object.fromEntries(PAGE_NAMES.map((name, at) => [name, values[at]])) as unknown as PageRow
+  return Object.fromEntries(CUSTOMER_COLUMNS.map((name, at) => [aliasOf(name), values[at]]))
 }
 
-const isoInstant = (epochMs: Whole): string => new Date(Number(epochMs)).toISOString()
+/** Returns the value of a row from the one that was read. */
+const SHOW: Readonly<Record<ColumnKind, (value: unknown) => unknown>> = {
+  text: (value) => value,
+  count: Number,
+  flag: (value) => value,
+  instant: (epochMs) => new Date(Number(epochMs)).toISOString(),
+  credits: (value) => value,
+  links: (value) => value,
+  attempts: (value) => (value === '' ? [] : JSON.parse(value as string)),
+}
 
-export const toLogRow = (row: PageRow): LogRow => ({
-  object: 'log',
-  id: Number(row.id),
-  created_at: isoInstant(row.created_ms),
-  submitted_at: isoInstant(row.submitted_ms),
-  key_id: row.key_id,
-  key_name: row.key_name,
-  key_prefix: row.key_prefix,
-  model: row.model,
-  status: row.status,
-  error_code: row.error_code || null,
-  error_message: row.error_message || null,
-  input_tokens: Number(row.input_tokens),
-  output_tokens: Number(row.output_tokens),
-  cached_tokens: Number(row.cached_tokens),
-  cache_write_tokens: Number(row.cache_write_tokens),
-  reasoning_tokens: Number(row.reasoning_tokens),
-  server_tool_calls: Number(row.server_tool_calls),
-  unit_count: row.unit_count || null,
-  unit_type: row.unit_type || null,
-  cost: row.cost_text,
-  latency_ms: Number(row.latency_ms),
-  request_id: row.request_id,
-  task_id: row.task_id || null,
-  result_urls: row.result_urls,
-  result_expires_at: row.result_expires_ms === null ? null : isoInstant(row.result_expires_ms),
-  call_count: row.call_count,
-  attempts_count: row.attempts_count,
-  attempts: row.attempts === '' ? [] : (JSON.parse(row.attempts) as AttemptRow[]),
-})
+const NULLABLE = new Set(COPIED_COLUMNS.filter(isNullable))
+
+/** Returns the values of the columns. An absent text is empty in the table. */
+export const valuesOf = (
+  row: PageRow,
+  names: readonly ColumnName[],
+  convert: Readonly<Record<ColumnKind, (value: unknown) => unknown>>,
+) =>
+  names.map((name) => {
+    const value = row[aliasOf(name)] ?? null
+    const isAbsent = value === null || (value === '' && NULLABLE.has(name))
+    return [name, isAbsent ? null : convert[columnOf(name).kind](value)] as const
+  })
+
+export const toLogRow = (row: PageRow): LogRow =>
+  ({ object: 'log', ...Object.fromEntries(valuesOf(row, CUSTOMER_COLUMNS, SHOW)) }) as LogRow
+
+/** Returns a row that was read with `FULL_COLUMNS`. */
+export const toFullRow = (row: PageRow): Omit<FullRow, 'booked_at'> =>
+  ({ object: 'log', ...Object.fromEntries(valuesOf(row, COPIED_COLUMNS, SHOW)) }) as Omit<
+    FullRow,
+    'booked_at'
+  >

@@ -1,6 +1,7 @@
 /** A page of the call log: one account's calls in a window of time, in the order of their end. */
+
 import type { ClickHouseClient } from '@clickhouse/client'
-import type { LogRow } from '../../../schemas/call-log/row.ts'
+import type { LogRow } from '../../../schemas/call-log/columns.ts'
 import { readRows } from '../connection.ts'
 import { PAGE_COLUMNS, type PageRow, pageRowOf, STORED_PAGE_COLUMN, toLogRow } from './call-row.ts'
 import type { CallPageQuery } from './query.ts'

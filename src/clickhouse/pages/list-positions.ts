@@ -2,8 +2,9 @@
  * Reads a page that is too long for memory: first the positions of all its rows, then the rows themselves, some at a
  * time. Rows booked meanwhile are not in it.
  */
+
 import type { ClickHouseClient } from '@clickhouse/client'
-import type { LogRow } from '../../../schemas/call-log/row.ts'
+import type { LogRow } from '../../../schemas/call-log/columns.ts'
 import { readRows } from '../connection.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'

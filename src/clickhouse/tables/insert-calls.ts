@@ -1,7 +1,7 @@
 /** Rows into the table of calls and its rollup, exactly once for each range. */
 import { Readable } from 'node:stream'
 import type { ClickHouseClient } from '@clickhouse/client'
-import { USAGE_COLUMNS } from '../../../schemas/call-log/usage-row.ts'
+import { COPIED_COLUMNS } from '../../../schemas/call-log/columns.ts'
 import { readRetainedFrom } from './marks.ts'
 import { LIVE_NAMES } from './names.ts'
 
@@ -9,7 +9,7 @@ import { LIVE_NAMES } from './names.ts'
 export interface CallRange {
   /** The same for every try at the same range, and for no other range. */
   readonly token: string
-  /** Usage rows as `USAGE_COLUMNS` has them, each with the newline that ends it. */
+  /** Usage rows with the columns of `COPIED_COLUMNS`, each with the newline that ends it. */
   readonly text: Buffer
 }
 
@@ -74,7 +74,7 @@ export async function insertCalls(
   for (const [name, month] of await retainedMonths(client, rowsByMonth(range.text))) {
     await client.insert({
       table,
-      columns: [...USAGE_COLUMNS],
+      columns: COPIED_COLUMNS as [string, ...string[]],
       values: Readable.from(month.pieces, { objectMode: false }),
       format: 'TabSeparated',
       clickhouse_settings: {

@@ -12,7 +12,7 @@ const because = ({ error_message }: CallWithDetail): string =>
 function costOf(call: CallWithDetail): string {
   if (call.cost === '0') return 'It cost nothing.'
   const tokens = `${call.input_tokens} input and ${call.output_tokens} output tokens`
-  const how = call.usageSource === 'estimate' ? `, estimated from what was sent and said: ${tokens}` : ''
+  const how = call.usage_source === 'estimate' ? `, estimated from what was sent and said: ${tokens}` : ''
   return `It cost ${call.cost} credits${how}.`
 }
 
@@ -29,7 +29,7 @@ function refusal(call: CallWithDetail, { refused_estimate }: CallDetail): string
 function interruption(call: CallWithDetail): string {
   if (call.error_code === 'upstream_timeout') return `Ran into the gateway's time limit. ${costOf(call)}`
   if (call.error_message !== null) return `Interrupted:${because(call)} ${costOf(call)}`
-  const when = call.ttfbMs === null ? 'before the answer began' : 'before the answer was complete'
+  const when = call.ttfb_ms === null ? 'before the answer began' : 'before the answer was complete'
   return `The connection to the client ended ${when}. ${costOf(call)}`
 }
 
@@ -41,7 +41,8 @@ function failure(call: CallWithDetail): string {
 function success(call: CallWithDetail): string {
   const attempts = call.attempts_count ?? 0
   const tries = attempts > 1 ? `Answered at attempt ${attempts}, billed once.` : ''
-  const usage = call.usageSource === 'estimate' ? 'The upstream reported no usage: tokens are estimated.' : ''
+  const usage =
+    call.usage_source === 'estimate' ? 'The upstream reported no usage: tokens are estimated.' : ''
   return [tries, usage].filter(Boolean).join(' ')
 }
 

@@ -39,18 +39,18 @@ export const linesPiece = (key: LinesKey, lines: readonly (readonly [string, str
 export const jsonPiece = (key: keyof CallDetail, json: string): string => `,"${key}":${json}`
 
 /**
- * Returns the object of the pieces; undefined without any.
+ * Returns the object of the pieces; null without any.
  * @param more pieces after the first ones: they are not copied to remove their first comma
  */
-export const detailText = (pieces: string, more = ''): string | undefined =>
-  pieces === '' ? undefined : `{${pieces.slice(1)}${more}}`
+export const detailText = (pieces: string, more = ''): string | null =>
+  pieces === '' ? null : `{${pieces.slice(1)}${more}}`
 
 /**
  * Reads a stored detail; empty for a row without one. A value of the wrong form counts as absent: a row stays readable,
  * whichever version of the gateway wrote it.
  */
-export function readDetail(text: string): CallDetail {
-  const stored = parsed(text)
+export function readDetail(text: string | null): CallDetail {
+  const stored = text === null ? {} : parsed(text)
   const read = Object.entries(CALL_DETAIL_FIELDS).flatMap(([key, schema]) => {
     const { success, data } = schema.safeParse(stored[key])
     return success ? [[key, data] as const] : []

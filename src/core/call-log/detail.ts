@@ -13,7 +13,6 @@ import { chargeLines } from './detail-charge.ts'
 import { type Fact, items } from './detail-items.ts'
 import { noteOf } from './detail-note.ts'
 import { readDetail } from './detail-text.ts'
-import { redact } from './redact.ts'
 
 type PathOf = (call: CallWithDetail) => string
 /** Path of each chat protocol, as a client writes it; other protocols have no line. */
@@ -72,7 +71,7 @@ function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {
 }
 
 const statusOf = (call: CallWithDetail, { upstream_status }: CallDetail): number | undefined =>
-  upstream_status ?? (call.status === 'success' || call.ttfbMs !== null ? HTTP_OK : undefined)
+  upstream_status ?? (call.status === 'success' || call.ttfb_ms !== null ? HTTP_OK : undefined)
 
 /** Returns the group of a task after its submit: its course and its result. */
 function taskUpstreamGroup(call: CallWithDetail, { result = [] }: CallDetail): DetailItem[] {
@@ -97,7 +96,7 @@ function upstreamGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
   ])
 }
 
-const USAGE_SOURCES: Readonly<Record<CallWithDetail['usageSource'], string>> = {
+const USAGE_SOURCES: Readonly<Record<CallWithDetail['usage_source'], string>> = {
   upstream: 'reported by the upstream',
   estimate: 'estimated by the gateway',
   none: 'nothing was used',
@@ -120,7 +119,7 @@ function timesOf(
   { before_upstream_us: before, waiting_for_upstream_us: waiting }: CallDetail,
 ): Fact[] {
   const total: Fact[] = [
-    ['time_to_first_byte_ms', call.ttfbMs ?? undefined],
+    ['time_to_first_byte_ms', call.ttfb_ms ?? undefined],
     ['time_total_ms', call.latency_ms],
   ]
   if (before === undefined) return total
@@ -150,7 +149,7 @@ function gatewayGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ...chargeLines(call, detail),
     ['cost', call.cost],
     ['usage_suspect', detail.usage_suspect],
-    ['usage_source', isRefused || isTask(call) ? undefined : USAGE_SOURCES[call.usageSource]],
+    ['usage_source', isRefused || isTask(call) ? undefined : USAGE_SOURCES[call.usage_source]],
     ...timesOf(call, detail),
   ])
 }
@@ -158,20 +157,8 @@ function gatewayGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
 const kindOf = ({ unit_type }: CallWithDetail): LogKind | null =>
   LOG_KINDS.find((kind) => kind === unit_type) ?? null
 
-/** Texts from elsewhere were masked when they were written; rows outlive the masks of their time. */
-function masked(call: CallWithDetail): CallWithDetail {
-  const names = call.channelId === null ? [] : [call.channelId]
-  const mask = (text: string | null): string | null => (text === null ? null : redact(text, names))
-  return {
-    ...call,
-    error_message: mask(call.error_message),
-    attempts: call.attempts?.map((attempt) => ({ ...attempt, error_message: mask(attempt.error_message) })),
-  }
-}
-
-export function detailView(stored: CallWithDetail): LogDetail {
-  const call = masked(stored)
-  const detail = readDetail(stored.detail)
+export function detailView(call: CallWithDetail): LogDetail {
+  const detail = readDetail(call.detail)
   return {
     id: call.id,
     kind: kindOf(call),

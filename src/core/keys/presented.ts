@@ -4,8 +4,7 @@ import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 /** Reads a header by its lower-case name; the empty string when it is absent. */
 type HeaderLookup = (name: string) => string
 
-/** Not `trim`, which also takes characters away that are no space in a header. */
-const BEARER = /^bearer +(.*?) *$/i
+const SCHEME = 'bearer '
 const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
 
 /** Returns the first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
@@ -41,7 +40,13 @@ export function withoutKey(query: string): string {
 
 /** Returns the credential of `Authorization: Bearer`; null without one. */
 export function bearerToken(header: HeaderLookup): string | null {
-  return BEARER.exec(header('authorization'))?.[1] ?? null
+  const value = header('authorization')
+  if (value.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return null
+  // Not `trim`, which also takes characters away that are no space in a header.
+  let [start, end] = [SCHEME.length, value.length]
+  while (value[start] === ' ') start++
+  while (end > start && value[end - 1] === ' ') end--
+  return value.slice(start, end)
 }
 
 export const isWellFormedKey = (key: string): boolean =>

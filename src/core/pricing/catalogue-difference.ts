@@ -1,5 +1,5 @@
 /** Compares prices of the catalogue, or costs of its channels, with a public price list. */
-import type { ChannelEntry, ModelEntry, Provider } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry, ModelEntry } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { Rate } from '../../../schemas/money.ts'
 import { inCredits, LISTED_PRICES, type ListedPrice, type PriceList } from './price-list.ts'
@@ -22,29 +22,22 @@ interface CatalogueDifference {
   readonly unlisted: readonly string[]
 }
 
-/** Names of providers in the lists, where they differ from ours. */
-const LISTED_PROVIDERS: Readonly<Partial<Record<Provider, readonly string[]>>> = {
-  gemini: ['gemini', 'google'],
-  vertex: ['vertex_ai', 'google-vertex'],
-  bedrock: ['bedrock', 'amazon-bedrock'],
-  moonshot: ['moonshot', 'moonshotai'],
-  qwen: ['dashscope', 'alibaba'],
-  zhipu: ['zai', 'zhipuai'],
-  ark: ['volcengine'],
-}
-
 interface Listed {
   readonly name: string
   readonly channel: ChannelEntry | null
 }
 
 /** Returns the names under which a list may have the model, by the channels that serve it. */
-function namesOf({ id, aliases }: ModelEntry, channels: readonly ChannelEntry[]): Listed[] {
+function namesOf(
+  { id, aliases }: ModelEntry,
+  channels: readonly ChannelEntry[],
+  listedAs: DifferenceOptions['listedAs'],
+): Listed[] {
   const names = channels.flatMap((channel): Listed[] => {
     const upstream = channel.models[id]
     if (upstream === undefined) return []
     const { provider } = channel
-    const providers = provider === undefined ? [] : (LISTED_PROVIDERS[provider] ?? [provider])
+    const providers = provider === undefined ? [] : listedAs(provider)
     return [...providers.map((known) => `${known}/${upstream}`), upstream].map((name) => ({ name, channel }))
   })
   return [...names, ...[id, ...aliases].map((name) => ({ name, channel: null }))]
@@ -85,17 +78,19 @@ interface DifferenceOptions {
   readonly perUsd: Rate
   /** Compares what channels cost the operator, in place of what models cost customers. */
   readonly ofCosts: boolean
+  /** Returns the names of a provider in the list. */
+  readonly listedAs: (provider: string) => readonly string[]
 }
 
 /** Returns the prices that differ from the list's. Changes nothing. */
 export function catalogueDifference(
   { models, channels }: Pick<ConfigFile, 'models' | 'channels'>,
   list: PriceList,
-  { perUsd, ofCosts }: DifferenceOptions,
+  { perUsd, ofCosts, listedAs }: DifferenceOptions,
 ): CatalogueDifference {
   const priced = models.filter(({ pricing }) => pricing?.unit === '1M_tokens')
   const compared = priced.flatMap((entry): Compared[] => {
-    const names = namesOf(entry, channels)
+    const names = namesOf(entry, channels, listedAs)
     if (!ofCosts) return [{ model: entry.id, channel: null, current: entry.pricing!, names }]
     return channels
       .filter((channel) => channel.models[entry.id] !== undefined)

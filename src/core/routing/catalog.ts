@@ -10,6 +10,8 @@ import type {
 } from '../../../schemas/config/catalog.ts'
 import { CHAT_PROTOCOLS, TRANSLATIONS } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { cutText } from '../json/cut.ts'
 import { cacheWritingModels, withCacheHits } from '../pricing/cache-hits.ts'
 import { type TokenPrice, tokenPrice } from '../pricing/pricing.ts'
 import { hasAccess } from './channel-access.ts'
@@ -143,4 +145,23 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
     supportedProtocols: (model) =>
       CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).some((route) => !route.isTranslated)),
   }
+}
+
+const SHOWN_NAME_MAX_CHARS = 200
+
+/** Returns the failure with the catalogue's status, or the endpoint's own. */
+export const noSuchModel = (name: string, status?: number): Failure =>
+  new Failure('model_not_found', `The model '${cutText(name, SHOWN_NAME_MAX_CHARS)}' does not exist.`, {
+    status,
+  })
+
+/** Returns the failure with the catalogue's status, or the endpoint's own. */
+export const notAllowed = ({ id }: Model, status?: number): Failure =>
+  new Failure('model_not_allowed', `This API key may not call the model '${id}'.`, { status })
+
+/** @throws Failure `model_not_found`, with the catalogue's status or the endpoint's own */
+export function selectCallable(catalog: Catalog, name: string, status?: number): Model {
+  const model = catalog.resolve(name)
+  if (model === null || !model.entry.callable) throw noSuchModel(name, status)
+  return model
 }

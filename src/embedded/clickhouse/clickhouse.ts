@@ -19,13 +19,7 @@ const SERVER = fileURLToPath(new URL('./server.ts', import.meta.url))
  * Returns ClickHouse by chDB in `<dataDir>/clickhouse`, in a separate process with ClickHouse's HTTP interface:
  * clients cannot distinguish it from a server.
  */
-export function clickhouseEngine({
-  dataDir,
-  nodeArgs,
-}: {
-  dataDir: string
-  nodeArgs: readonly string[]
-}): EngineKind {
+export function clickhouseEngine({ dataDir }: { dataDir: string }): EngineKind {
   const folder = join(dataDir, 'clickhouse')
   return {
     name: 'clickhouse',
@@ -36,7 +30,7 @@ export function clickhouseEngine({
       requireChdb()
       await mkdir(folder, { recursive: true, mode: 0o700 })
       return {
-        command: [...endWithUs('SIGTERM'), process.execPath, ...nodeArgs, SERVER],
+        command: [...endWithUs('SIGTERM'), process.execPath, SERVER],
         // In the environment and not among the arguments, which every user of the machine can read.
         env: {
           ...plainEnvironment(),

@@ -1,6 +1,8 @@
 /** Ended calls into usage rows, ledger and wallets, each exactly once. The work itself is `book_settlements`. */
+
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import { columnOf, SETTLED_COLUMNS, type Settlement } from '../../../schemas/call-log/columns.ts'
+import { DEFAULTS } from '../../core/call-log/settlement.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { isBadData } from '../errors.ts'
 import { jsonText } from '../json.ts'
@@ -24,99 +26,50 @@ export interface BookedState {
 
 export const MAX_BATCH_SETTLEMENTS = 1000
 
-type Column = readonly [argument: string, type: 'text' | 'bigint' | 'integer' | 'boolean' | 'json']
+/** The type of a column in a settlement: links come as JSON. */
+const typeOf = (name: keyof Settlement): string =>
+  columnOf(name).kind === 'links' ? 'json' : columnOf(name).postgres!
 
-/** Each field of a settlement, the argument that carries it, and its type. */
-const COLUMNS: { readonly [Field in keyof Settlement]-?: Column } = {
-  request_id: ['request_ids', 'text'],
-  account_id: ['account_ids', 'text'],
-  key_id: ['key_ids', 'text'],
-  model: ['models', 'text'],
-  protocol: ['protocols', 'text'],
-  stream: ['streams', 'boolean'],
-  status: ['statuses', 'text'],
-  error_code: ['error_codes', 'text'],
-  error_message: ['error_messages', 'text'],
-  input_tokens: ['input_tokens', 'bigint'],
-  output_tokens: ['output_tokens', 'bigint'],
-  cached_tokens: ['cached_tokens', 'bigint'],
-  cache_write_tokens: ['cache_write_tokens', 'bigint'],
-  reasoning_tokens: ['reasoning_tokens', 'bigint'],
-  server_tool_calls: ['server_tool_calls', 'bigint'],
-  unit_count: ['unit_counts', 'text'],
-  unit_type: ['unit_types', 'text'],
-  cost: ['costs', 'bigint'],
-  estimate: ['estimates', 'bigint'],
-  usage_source: ['usage_sources', 'text'],
-  submitted_at: ['submitted_ats', 'bigint'],
-  created_at: ['created_ats', 'bigint'],
-  latency_ms: ['latencies_ms', 'bigint'],
-  ttfb_ms: ['ttfbs_ms', 'bigint'],
-  channel_id: ['channel_ids', 'text'],
-  attempts_count: ['attempts_counts', 'integer'],
-  attempts: ['attempts', 'json'],
-  detail: ['details', 'text'],
-  task_id: ['task_ids', 'text'],
-  result_urls: ['result_urls', 'json'],
-  result_expires_at: ['result_expires_ats', 'bigint'],
-  call_count: ['call_counts', 'integer'],
-  upstream_cost: ['upstream_costs', 'bigint'],
+/** Returns the expression of a column's value. One that the settlement of an earlier version lacks has its default. */
+function settledValue(name: keyof Settlement): string {
+  if (columnOf(name).kind === 'links')
+    return `CASE WHEN ${name} IS NOT NULL THEN (SELECT array_agg(link) FROM json_array_elements_text(${name}) AS link) END`
+  const value = DEFAULTS[name]
+  return typeof value === 'number' ? `coalesce(${name}, ${value})` : name
 }
-const FIELDS = Object.keys(COLUMNS) as (keyof Settlement)[]
 
-/** Stands between texts. */
+/** What the files of functions have in braces. */
+export const SETTLED_LISTS: Readonly<Record<string, string>> = {
+  settled_types: SETTLED_COLUMNS.map((name) => `${name} ${typeOf(name)}`).join(', '),
+  settled_columns: SETTLED_COLUMNS.join(', '),
+  settled_values: SETTLED_COLUMNS.map(settledValue).join(', '),
+  settled_count: String(SETTLED_COLUMNS.length),
+}
+
+/** Stands between settlements. */
 const SEPARATOR = '\x1f'
-/** Stands for null among texts. */
-const NULL = '\x1e'
 
-/**
- * Returns the expression of an array. Its parameter is text: else the client would guess the type from the first element.
- * Texts have a separator, because quotes and backslashes, of which JSON is full, cost an array's own form an escape each.
- */
-function arrayOf(parameter: string, type: Column[1]): string {
-  if (type !== 'text' && type !== 'json') return `${parameter}::text::${type}[]`
-  // One empty text would be an array without elements.
-  return `CASE ${parameter}::text WHEN '' THEN '{""}'
-    ELSE string_to_array(${parameter}::text, E'\\x1f', E'\\x1e') END::${type}[]`
-}
+const BOOK = `SELECT booked, refused, end_reservations(booked, wallets) AS wallets
+  FROM book_settlements(string_to_array($1::text, E'\\x1f'), ${SETTLED_COLUMNS.length})`
 
-const BOOK = `SELECT booked, refused, end_reservations(booked, wallets) AS wallets FROM book_settlements(${FIELDS.map(
-  (field, index) => {
-    const [argument, type] = COLUMNS[field]
-    return `${argument} => ${arrayOf(`$${index + 1}`, type)}`
-  },
-).join(', ')})`
-
-// PostgreSQL's text cannot hold NUL, and none needs the others.
-const UNSTORABLE = new RegExp(`[\0${NULL}${SEPARATOR}]`, 'g')
+// PostgreSQL's text cannot hold NUL, and none needs the other.
+const UNSTORABLE = new RegExp(`[\0${SEPARATOR}]`, 'g')
 
 const storable = (text: string): string => text.replace(UNSTORABLE, '')
 
-const isEmpty = (value: Settlement[keyof Settlement]): boolean =>
-  value == null || (typeof value === 'object' && value.length === 0)
+const NEEDS_QUOTES = /[^\w.:@/-]/
+const NEEDS_ESCAPE = /["\\]/g
 
-function textOf(value: Settlement[keyof Settlement]): string {
-  if (isEmpty(value)) return NULL
-  return storable(typeof value === 'string' ? value : jsonText(value))
+/** Returns a value as one of a composite literal; nothing at all is null. */
+function literalOf(value: Settlement[keyof Settlement]): string {
+  if (value === null || (typeof value === 'object' && value.length === 0)) return ''
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  const text = storable(typeof value === 'string' ? value : jsonText(value))
+  return text !== '' && !NEEDS_QUOTES.test(text) ? text : `"${text.replace(NEEDS_ESCAPE, '\\$&')}"`
 }
 
-/** Fields that are 0 for most calls. */
-const USUALLY_ZERO: ReadonlySet<keyof Settlement> = new Set([
-  'cached_tokens',
-  'cache_write_tokens',
-  'reasoning_tokens',
-  'server_tool_calls',
-])
-
-/** Returns the parameter for one field of all settlements; null where none of them has it. */
-function parameterOf(settlements: readonly Settlement[], field: keyof Settlement): string | null {
-  const isZero = USUALLY_ZERO.has(field)
-  const values = settlements.map(({ [field]: value }) => value)
-  if (values.every((value) => isEmpty(value) || (isZero && value === 0))) return null
-  const [, type] = COLUMNS[field]
-  if (type === 'text' || type === 'json') return values.map(textOf).join(SEPARATOR)
-  return `{${values.map((value) => (isEmpty(value) ? 'NULL' : String(value))).join()}}`
-}
+const rowLiteral = (settlement: Settlement): string =>
+  `(${SETTLED_COLUMNS.map((name) => literalOf(settlement[name])).join()})`
 
 interface BookRow {
   wallets: WalletJson[] | null
@@ -137,8 +90,8 @@ function withoutRepetitions(settlements: readonly Settlement[]): Settlement[] {
 /** Books the settlements of one transaction, as part of the caller's. */
 export async function bookBatch(sql: Queryable, delivered: readonly Settlement[]): Promise<Booking> {
   const settlements = withoutRepetitions(delivered)
-  const columns = FIELDS.map((field) => parameterOf(settlements, field))
-  const [row] = await sql.unsafe<BookRow[]>(BOOK, columns, { prepare: true })
+  const rows = settlements.map(rowLiteral).join(SEPARATOR)
+  const [row] = await sql.unsafe<BookRow[]>(BOOK, [rows], { prepare: true })
   const refused = row?.refused ?? []
   if (refused.length > 0) await keepRefused(sql, settlements, new Set(refused))
   return { wallets: (row?.wallets ?? []).map(walletOfJson), booked: row?.booked ?? [], refused }

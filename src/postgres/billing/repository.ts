@@ -2,7 +2,7 @@
 
 import type { LedgerEntry, WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { Sql } from '../connection.ts'
 import { DeadlineExceeded, within } from '../errors.ts'

@@ -2,27 +2,21 @@
  * Usage rows as an operator reads them: the newest, and those that were booked since. Found by their id alone, so
  * that a question never costs more than the rows it reads.
  */
-import type { CallStatus, LogRow } from '../../../schemas/call-log/row.ts'
+import {
+  BOOKED_COLUMNS,
+  CALL_COLUMNS,
+  type ColumnKind,
+  type ColumnName,
+  columnOf,
+  type FullRow,
+} from '../../../schemas/call-log/columns.ts'
+import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { sharedIdOf } from '../../core/call-log/shared-ids.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
-/** A row of the call log, and what only the operator sees of it. Instants are RFC 3339, amounts decimal credits. */
-export interface OperatorCall extends Required<LogRow> {
-  readonly account_id: string
-  readonly protocol: string
-  readonly stream: boolean
-  readonly channel_id: string | null
-  /** Time to the first byte for the client, milliseconds; null when none was sent. */
-  readonly ttfb_ms: number | null
-  /** The pre-charge estimate that admitted the call. */
-  readonly estimate: string
-  /** The price that the operator pays; null where that is not known. */
-  readonly upstream_cost: string | null
-  readonly usage_source: string
-  /** When PostgreSQL had it. */
-  readonly booked_at: string
-}
+/** A row of the call log as an operator reads it, without its detail. */
+export type OperatorCall = Omit<FullRow, 'detail'>
 
 /** An absent field does not filter. */
 export interface CallFilter {
@@ -54,95 +48,38 @@ export const LOOK_BACK_ROWS = 100_000
 /** Number of ids that are searched at a time for new calls. */
 export const SINCE_ROWS = 2_000
 
-interface Row {
-  readonly id: bigint
-  readonly created_at: bigint
-  readonly submitted_at: bigint
-  readonly booked_at: bigint
-  readonly account_id: string
-  readonly key_id: string
-  readonly key_name: string | null
-  readonly key_prefix: string | null
-  readonly model: string
-  readonly protocol: string
-  readonly stream: boolean
-  readonly status: CallStatus
-  readonly error_code: string | null
-  readonly error_message: string | null
-  readonly input_tokens: bigint
-  readonly output_tokens: bigint
-  readonly cached_tokens: bigint
-  readonly cache_write_tokens: bigint
-  readonly reasoning_tokens: bigint
-  readonly server_tool_calls: bigint
-  readonly unit_count: string | null
-  readonly unit_type: LogRow['unit_type']
-  readonly cost: Credits
-  readonly estimate: Credits
-  readonly upstream_cost: Credits | null
-  readonly usage_source: string
-  readonly latency_ms: bigint
-  readonly ttfb_ms: bigint | null
-  readonly channel_id: string | null
-  readonly request_id: string
-  readonly task_id: string | null
-  readonly result_urls: string[] | null
-  readonly result_expires_at: bigint | null
-  readonly call_count: number
-  readonly attempts_count: number | null
-  readonly attempts: Required<LogRow>['attempts'] | null
+type Row = Readonly<Record<string, unknown>>
+
+const LISTED = BOOKED_COLUMNS.filter((name) => name !== 'detail')
+const SHOWN = (Object.keys(CALL_COLUMNS) as ColumnName[]).filter((name) => name !== 'detail')
+
+const isoInstant = (epochMs: unknown): string => new Date(Number(epochMs)).toISOString()
+
+/** Returns the value of a row from that of the table, by the kind of the column. */
+const SHOW: Readonly<Record<ColumnKind, (value: unknown) => unknown>> = {
+  text: (value) => value,
+  count: Number,
+  flag: (value) => value,
+  instant: isoInstant,
+  credits: (value) => printCredits(value as Credits),
+  links: (value) => value,
+  attempts: (value) => value,
+}
+/** What rows have in place of null. A key may not be known. */
+const ABSENT: { readonly [Name in ColumnName]?: unknown } = {
+  key_name: '',
+  key_prefix: '',
+  result_urls: [],
+  attempts: [],
 }
 
-const COLUMNS = [
-  ...['id', 'created_at', 'submitted_at', 'booked_at', 'account_id', 'key_id', 'model', 'protocol', 'stream'],
-  ...['status', 'error_code', 'error_message', 'input_tokens', 'output_tokens', 'cached_tokens'],
-  ...['cache_write_tokens', 'reasoning_tokens', 'server_tool_calls', 'unit_count', 'unit_type', 'cost'],
-  ...['estimate', 'usage_source', 'latency_ms', 'ttfb_ms', 'channel_id', 'request_id', 'attempts_count'],
-  ...['attempts', 'task_id', 'result_urls', 'result_expires_at', 'call_count'],
-  'upstream_cost',
-]
-
-const isoInstant = (epochMs: bigint): string => new Date(Number(epochMs)).toISOString()
-
-const toCall = (row: Row): OperatorCall => ({
-  object: 'log',
-  id: Number(row.id),
-  created_at: isoInstant(row.created_at),
-  submitted_at: isoInstant(row.submitted_at),
-  booked_at: isoInstant(row.booked_at),
-  account_id: row.account_id,
-  key_id: row.key_id,
-  key_name: row.key_name ?? '',
-  key_prefix: row.key_prefix ?? '',
-  model: row.model,
-  protocol: row.protocol,
-  stream: row.stream,
-  status: row.status,
-  error_code: row.error_code,
-  error_message: row.error_message,
-  input_tokens: Number(row.input_tokens),
-  output_tokens: Number(row.output_tokens),
-  cached_tokens: Number(row.cached_tokens),
-  cache_write_tokens: Number(row.cache_write_tokens),
-  reasoning_tokens: Number(row.reasoning_tokens),
-  server_tool_calls: Number(row.server_tool_calls),
-  unit_count: row.unit_count,
-  unit_type: row.unit_type,
-  cost: printCredits(row.cost),
-  estimate: printCredits(row.estimate),
-  upstream_cost: row.upstream_cost === null ? null : printCredits(row.upstream_cost),
-  usage_source: row.usage_source,
-  latency_ms: Number(row.latency_ms),
-  ttfb_ms: row.ttfb_ms === null ? null : Number(row.ttfb_ms),
-  channel_id: row.channel_id,
-  request_id: row.request_id,
-  task_id: row.task_id,
-  result_urls: row.result_urls ?? [],
-  result_expires_at: row.result_expires_at === null ? null : isoInstant(row.result_expires_at),
-  call_count: row.call_count,
-  attempts_count: row.attempts_count,
-  attempts: row.attempts ?? [],
-})
+const toCall = (row: Row): OperatorCall => {
+  const shown = SHOWN.map((name) => {
+    const value = row[name] ?? null
+    return [name, value === null ? (ABSENT[name] ?? null) : SHOW[columnOf(name).kind](value)] as const
+  })
+  return { object: 'log', ...Object.fromEntries(shown) } as OperatorCall
+}
 
 const narrowing = (sql: Queryable, { accountId, keyId, models, statuses }: CallFilter) => sql`
   ${accountId === undefined ? sql`` : sql`AND account_id = ${accountId}`}
@@ -153,7 +90,7 @@ const narrowing = (sql: Queryable, { accountId, keyId, models, statuses }: CallF
 async function callsIn(sql: Queryable, which: ReturnType<Queryable>): Promise<OperatorCall[]> {
   const rows = await sql<Row[]>`
     SELECT u.*, k.name AS key_name, k.prefix AS key_prefix
-    FROM (SELECT ${sql(COLUMNS)} FROM usage_rows ${which}) AS u LEFT JOIN api_keys AS k ON k.id = u.key_id
+    FROM (SELECT ${sql(LISTED)} FROM usage_rows ${which}) AS u LEFT JOIN api_keys AS k ON k.id = u.key_id
     ORDER BY u.id`
   return rows.map(toCall)
 }

@@ -5,11 +5,15 @@
  */
 import { finished } from 'node:stream/promises'
 import {
+  COPIED_COLUMNS,
+  type ColumnKind,
+  type ColumnName,
+  columnOf,
+} from '../../../schemas/call-log/columns.ts'
+import {
   FIRST_LOG_INSTANT_MS,
   LAST_LOG_INSTANT_MS,
   MAX_RANGE_ROWS,
-  USAGE_COLUMNS,
-  type UsageColumn,
 } from '../../../schemas/call-log/usage-row.ts'
 import type { Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
@@ -49,43 +53,32 @@ export async function claimCopyRange(sql: Sql): Promise<ClaimedRange | null> {
   return { from, to, oldestBookedAt: booked_at === null ? null : Number(booked_at) }
 }
 
-const instant = (column: string): string =>
-  `timestamp '1970-01-01' + interval '1 millisecond' *
-    least(greatest(${column}, ${FIRST_LOG_INSTANT_MS}), ${LAST_LOG_INSTANT_MS})`
-const credits = (column: string): string => `${column} * 0.00000001`
-/**
- * Returns a list of links. A URL contains neither quote nor backslash: escaped as in URLs, they need no escape in a
- * list.
- */
-const links = (column: string): string =>
-  `'[' || coalesce('''' || replace(replace(replace(array_to_string(${column}, E'\\n'),
-    '\\', '%5C'), '''', '%27'), E'\\n', ''',''') || '''', '') || ']'`
-const orEmpty = (column: string): string => `coalesce(${column}, '')`
-
-/** Expressions of the columns that are not printed as stored. */
-const PRINTED: { readonly [Column in UsageColumn]?: string } = {
-  created_at: instant('u.created_at'),
-  submitted_at: instant('u.submitted_at'),
-  key_name: orEmpty('k.name'),
-  key_prefix: orEmpty('k.prefix'),
-  error_code: orEmpty('u.error_code'),
-  error_message: orEmpty('u.error_message'),
-  unit_count: orEmpty('u.unit_count'),
-  unit_type: orEmpty('u.unit_type'),
-  cost: credits('u.cost'),
-  estimate: credits('u.estimate'),
-  channel_id: orEmpty('u.channel_id'),
-  attempts: orEmpty('u.attempts::text'),
-  detail: orEmpty('u.detail'),
-  task_id: orEmpty('u.task_id'),
-  result_urls: links('u.result_urls'),
-  result_expires_at: `CASE WHEN u.result_expires_at IS NOT NULL THEN ${instant('u.result_expires_at')} END`,
-  upstream_cost: credits('u.upstream_cost'),
+/** Returns the expression that prints a column, by its kind. Arithmetic and what is printed as stored leave null as it is. */
+const PRINT: Readonly<Record<ColumnKind, (column: string) => string>> = {
+  text: (column) => `coalesce(${column}, '')`,
+  count: (column) => column,
+  flag: (column) => column,
+  instant: (
+    column,
+  ) => `CASE WHEN ${column} IS NOT NULL THEN timestamp '1970-01-01' + interval '1 millisecond' *
+    least(greatest(${column}, ${FIRST_LOG_INSTANT_MS}), ${LAST_LOG_INSTANT_MS}) END`,
+  credits: (column) => `${column} * 0.00000001`,
+  attempts: (column) => `coalesce(${column}::text, '')`,
+  // A URL contains neither quote nor backslash: escaped as in URLs, they need no escape in a list.
+  links: (column) =>
+    `'[' || coalesce('''' || replace(replace(replace(array_to_string(${column}, E'\\n'),
+      '\\', '%5C'), '''', '%27'), E'\\n', ''',''') || '''', '') || ']'`,
 }
-const SELECTED = USAGE_COLUMNS.map((column) => PRINTED[column] ?? `u.${column}`).join(', ')
+
+/** Columns of the key, as its name is now. */
+const OF_KEY: { readonly [Name in ColumnName]?: string } = { key_name: 'k.name', key_prefix: 'k.prefix' }
+
+const SELECTED = COPIED_COLUMNS.map((name) => PRINT[columnOf(name).kind](OF_KEY[name] ?? `u.${name}`)).join(
+  ', ',
+)
 
 /**
- * Returns text with the columns of `USAGE_COLUMNS`, in any order; each row with its newline. Uses COPY, because rows as
+ * Returns text with `COPIED_COLUMNS`, in any order; each row with its newline. Uses COPY, because rows as
  * values would cost this process ten times as much.
  */
 export async function readUsageRows(sql: Sql, { from, to }: CopyRange): Promise<Buffer> {

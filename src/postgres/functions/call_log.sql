@@ -4,10 +4,13 @@ CREATE OR REPLACE FUNCTION advance_usage_row_ids() RETURNS void LANGUAGE sql AS 
     nextval('usage_row_ids'), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint))
 $$;
 
--- Books settlements in the caller's transaction; each argument holds one field of all of them. Returns one row: the
--- wallets that were charged, the request ids that are new, and those refused, which the caller keeps: their account is
--- not known, or retention has taken away the calls of their month, so that it cannot be said whether they were booked. A
--- field that no settlement of the batch has is null: no array costs nothing to read.
+-- A settlement as a booking sends it. The columns are those of schemas/call-log/columns.ts, as everywhere in braces.
+DROP TYPE IF EXISTS settled_call;
+CREATE TYPE settled_call AS ({{settled_types}});
+
+-- Books settlements in the caller's transaction; each is the text of a settled_call. Returns one row: the wallets that were
+-- charged, the request ids that are new, and those refused, which the caller keeps: their account is not known, or
+-- retention has taken away the calls of their month, so that it cannot be said whether they were booked.
 --
 -- Charges of keys that have a grant count as spent of it, those that a budget covers count in its period, and both end
 -- their reservations. Such keys and budgets are among the wallets returned, under their ids, with what they leave.
@@ -15,22 +18,13 @@ $$;
 -- The lock makes bookings one at a time: ids of usage rows rise in the order of commit, and two bookings never wait for
 -- each other's wallets. A transaction that also changes a wallet must take it first.
 --
--- Arrays, because PostgreSQL reads them at half the cost of a JSON document; in the list of a SELECT, where no copy of
--- them is made. A request id occurs once in them.
+-- Composites, because PostgreSQL reads them at half the cost of a JSON document. A request id occurs once in them.
 --
 -- Few settlements come twice, so their request ids are looked for only when the unique index refuses one. ON CONFLICT
 -- looks for each, and writes a second record of each row into the write-ahead log. The same request id comes to the same
 -- partition each time.
 CREATE OR REPLACE FUNCTION book_settlements(
-  request_ids text[], account_ids text[], key_ids text[], models text[], protocols text[], streams boolean[],
-  statuses text[], error_codes text[], error_messages text[], input_tokens bigint[], output_tokens bigint[],
-  cached_tokens bigint[], cache_write_tokens bigint[], reasoning_tokens bigint[], server_tool_calls bigint[],
-  unit_counts text[], unit_types text[], costs bigint[], estimates bigint[], usage_sources text[],
-  submitted_ats bigint[], created_ats bigint[], latencies_ms bigint[], ttfbs_ms bigint[], channel_ids text[],
-  attempts_counts integer[], attempts json[], details text[] DEFAULT NULL,
-  task_ids text[] DEFAULT NULL, result_urls json[] DEFAULT NULL, result_expires_ats bigint[] DEFAULT NULL,
-  call_counts integer[] DEFAULT NULL, upstream_costs bigint[] DEFAULT NULL,
-  OUT wallets json, OUT booked json, OUT refused json
+  settlements text[], known_columns integer, OUT wallets json, OUT booked json, OUT refused json
 ) LANGUAGE plpgsql
 -- One plan for all batches, made once a session: planning costs more than booking a small batch. Wallets are
 -- found by their index even where the statistics still say that the table is small.
@@ -39,6 +33,7 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
+  calls settled_call[];
   granted_keys text[];
   granted_costs bigint[];
   budgeted_accounts text[];
@@ -47,56 +42,30 @@ DECLARE
   booked_ms bigint;
   booked_before text[];
 BEGIN
+  -- A process of an earlier version knows the first columns and not the last.
+  IF known_columns < {{settled_count}} THEN
+    settlements := ARRAY(
+      SELECT left(call, -1) || repeat(',', {{settled_count}} - known_columns) || ')' FROM unnest(settlements) AS call);
+  END IF;
+  calls := settlements::settled_call[];
   PERFORM pg_advisory_xact_lock(7811001);
   PERFORM advance_usage_row_ids();
   -- A statement of its own, so that it sees what was committed while the lock was waited for.
-  SELECT array_agg(account_id) FROM (SELECT DISTINCT unnest(account_ids) AS account_id) AS s
+  SELECT array_agg(account_id) FROM (SELECT DISTINCT account_id FROM unnest(calls)) AS s
   WHERE NOT EXISTS (SELECT FROM wallets AS w WHERE w.account_id = s.account_id)
   INTO unknown_accounts;
   kept_since_ms := ms_of(kept_since('usage_rows'));
   IF unknown_accounts IS NOT NULL OR kept_since_ms IS NOT NULL THEN
     SELECT json_agg(request_id)
-    FROM unnest(book_settlements.request_ids, account_ids, submitted_ats) AS s(request_id, account_id, submitted_at)
+    FROM unnest(calls)
     WHERE account_id = ANY (unknown_accounts) OR submitted_at < kept_since_ms INTO refused;
   END IF;
   booked_ms := extract(epoch FROM clock_timestamp()) * 1000;
   LOOP
     BEGIN
       WITH inserted AS (
-        INSERT INTO usage_rows (
-          request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
-          input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
-          unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
-          channel_id, attempts_count, attempts, detail, task_id, result_urls, result_expires_at,
-          call_count, upstream_cost, booked_at)
-        SELECT
-          request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
-          coalesce(input_tokens, 0), coalesce(output_tokens, 0), coalesce(cached_tokens, 0),
-          coalesce(cache_write_tokens, 0), coalesce(reasoning_tokens, 0), coalesce(server_tool_calls, 0),
-          unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
-          channel_id, attempts_count, attempts, detail, task_id,
-          CASE WHEN result_urls IS NOT NULL
-            THEN (SELECT array_agg(url) FROM json_array_elements_text(result_urls) AS url) END,
-          result_expires_at, coalesce(call_count, 1), upstream_cost, booked_ms
-        FROM (
-          SELECT
-            unnest(book_settlements.request_ids) AS request_id, unnest(account_ids) AS account_id,
-            unnest(key_ids) AS key_id, unnest(models) AS model, unnest(protocols) AS protocol, unnest(streams) AS stream,
-            unnest(statuses) AS status, unnest(error_codes) AS error_code, unnest(error_messages) AS error_message,
-            unnest(book_settlements.input_tokens) AS input_tokens,
-            unnest(book_settlements.output_tokens) AS output_tokens,
-            unnest(book_settlements.cached_tokens) AS cached_tokens,
-            unnest(book_settlements.cache_write_tokens) AS cache_write_tokens,
-            unnest(book_settlements.reasoning_tokens) AS reasoning_tokens,
-            unnest(book_settlements.server_tool_calls) AS server_tool_calls, unnest(unit_counts) AS unit_count,
-            unnest(unit_types) AS unit_type, unnest(costs) AS cost, unnest(estimates) AS estimate,
-            unnest(usage_sources) AS usage_source, unnest(submitted_ats) AS submitted_at,
-            unnest(created_ats) AS created_at, unnest(latencies_ms) AS latency_ms, unnest(ttfbs_ms) AS ttfb_ms,
-            unnest(channel_ids) AS channel_id, unnest(attempts_counts) AS attempts_count,
-            unnest(book_settlements.attempts) AS attempts, unnest(details) AS detail, unnest(task_ids) AS task_id,
-            unnest(book_settlements.result_urls) AS result_urls, unnest(result_expires_ats) AS result_expires_at,
-            unnest(call_counts) AS call_count, unnest(upstream_costs) AS upstream_cost
-        ) AS s
+        INSERT INTO usage_rows ({{settled_columns}}, booked_at)
+        SELECT {{settled_values}}, booked_ms FROM unnest(calls)
         WHERE (unknown_accounts IS NULL OR account_id <> ALL (unknown_accounts))
           AND (kept_since_ms IS NULL OR submitted_at >= kept_since_ms)
           AND (booked_before IS NULL OR request_id <> ALL (booked_before))
@@ -129,7 +98,7 @@ BEGIN
         RAISE;
       END IF;
       SELECT coalesce(array_agg(request_id), '{}') FROM usage_rows
-      WHERE request_id = ANY (book_settlements.request_ids) INTO booked_before;
+      WHERE request_id IN (SELECT request_id FROM unnest(calls)) INTO booked_before;
     END;
   END LOOP;
   -- After the wallets, as everywhere: a transaction that locks both locks the wallet first.
@@ -154,7 +123,7 @@ BEGIN
   INTO wallets;
   IF budgeted_accounts IS NOT NULL THEN
     wallets := (wallets::jsonb || spend_budgets(
-      budgeted_accounts, book_settlements.booked, (SELECT min(at) FROM unnest(submitted_ats) AS at)))::json;
+      budgeted_accounts, book_settlements.booked, (SELECT min(submitted_at) FROM unnest(calls))))::json;
   END IF;
 END
 $$;

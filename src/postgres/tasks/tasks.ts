@@ -2,7 +2,8 @@
 
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import { periodOfWalletId } from '../../../schemas/accounts/budget.ts'
-import { CHANGES_CHANNEL, type Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
+import { CHANGES_CHANNEL } from '../../../schemas/events/event.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { storedTokens } from '../../core/pricing/estimate.ts'
@@ -201,7 +202,7 @@ async function booked(sql: Queryable, settlement: Settlement): Promise<Booking> 
   const { request_id, task_id, cost } = settlement
   const booking = await bookBatch(sql, [settlement])
   if (booking.booked.length > 0 || BigInt(cost) === 0n) return booking
-  if (task_id === undefined || task_id === request_id)
+  if (task_id === null || task_id === request_id)
     throw new Error(`The charge of request ${request_id} cannot be booked`)
   return booked(sql, { ...settlement, request_id: task_id })
 }

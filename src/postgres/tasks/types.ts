@@ -1,8 +1,9 @@
 /** Tasks as PostgreSQL keeps them. The row is the truth; each transition names the version that was read. */
+
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
 import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'

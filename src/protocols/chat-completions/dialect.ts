@@ -32,6 +32,7 @@ import {
   type ReadChatRequest,
   readFastPathRequest,
 } from './fast-path-request.ts'
+import { isLegacy } from './legacy-functions.ts'
 
 /** The client's body, byte for byte, and the places of its fields. Needed until an upstream has answered. */
 export interface RequestSource {
@@ -40,6 +41,8 @@ export interface RequestSource {
   /** Index of the object's opening brace. */
   readonly open: number
   readonly request: Pick<ChatSettings, 'stream_options'>
+  /** It offers legacy functions alone. */
+  readonly isLegacy: boolean
 }
 
 /** A chat-completions request as the pipeline knows it. */
@@ -78,6 +81,7 @@ export function readByContract(body: Buffer): ReadChatRequest {
     ...thinkingOf(request),
     links: linkedPartsIn(request.messages, request.tools ?? []),
     ...requestedTier('chat-completions', request),
+    isLegacy: isLegacy(request.functions, request.tools),
     fields: changedFieldsIn(fields),
     open,
   }
@@ -113,7 +117,13 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     ...(read.serviceTier !== undefined && { serviceTier: read.serviceTier }),
     settings: settingsOf(read),
     // No other part of the parsed request is kept.
-    source: { body, fields, open, request: { stream_options: settings.stream_options } },
+    source: {
+      body,
+      fields,
+      open,
+      isLegacy: read.isLegacy,
+      request: { stream_options: settings.stream_options },
+    },
   }
 }
 

@@ -2,7 +2,6 @@
  * Functions, the predecessors of tools in the chat-completions protocol: `functions`, `function_call` and messages of
  * the role `function`. Translations use tools alone; the answer to such a request is converted back to functions.
  */
-import { Buffer } from 'node:buffer'
 import type {
   CalledTool,
   ConversationMessage,
@@ -11,7 +10,6 @@ import type {
   ToolChoice,
   TranslatableChatRequest,
 } from '../../../schemas/chat/chat-completions-conversation.ts'
-import { topLevelFields } from '../../core/json/fields.ts'
 import { fieldsOf } from '../loose.ts'
 import { invalidField } from '../request/client-json.ts'
 import { serverToolOf } from '../request/tools.ts'
@@ -80,19 +78,6 @@ function conversationOf(messages: readonly RequestMessage[]): readonly Conversat
 }
 
 /** Returns true for functions without tools: a client that offers tools as well reads calls of tools. */
-const isLegacy = (functions: unknown, tools: unknown): boolean => isOffer(functions) && !isOffer(tools)
+export const isLegacy = (functions: unknown, tools: unknown): boolean => isOffer(functions) && !isOffer(tools)
 
 const isOffer = (list: unknown): boolean => Array.isArray(list) && list.length > 0
-
-const FUNCTIONS = Buffer.from('"functions"')
-
-/** Returns whether the request in `body` offers legacy functions alone, so that its answer must use them. */
-export function asksForFunctionCall(body: Buffer): boolean {
-  if (!body.includes(FUNCTIONS)) return false
-  const { fields } = topLevelFields(body)
-  const listAt = (name: string): unknown => {
-    const span = fields.get(name)
-    return span === undefined ? null : JSON.parse(body.toString('utf8', span.start, span.end))
-  }
-  return isLegacy(listAt('functions'), listAt('tools'))
-}

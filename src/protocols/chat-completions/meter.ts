@@ -4,7 +4,6 @@
  * content, the usage alone.
  */
 import { Buffer } from 'node:buffer'
-import type { Provider } from '../../../schemas/config/catalog.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { ReportedStream } from '../answer/reported-stream.ts'
 import { addedChoices, type UsageReport } from '../answer/reported-usage.ts'
@@ -49,7 +48,7 @@ export class ChatCompletionsMeter extends ReportedStream {
   readonly #repeated = new RepeatedEvent()
 
   readonly #withholdUsage: boolean
-  readonly #provider: Provider | undefined
+  readonly #provider: string | undefined
   readonly #framer: SseFramer
   /** The output of the current piece. Ranges of the piece are views, parts of older pieces copies. */
   #out: Buffer[] = []
@@ -69,7 +68,7 @@ export class ChatCompletionsMeter extends ReportedStream {
   #hasOtherContent = false
   hasBegun = false
 
-  constructor(options: { withholdUsage: boolean; provider?: Provider | undefined; choices?: number }) {
+  constructor(options: { withholdUsage: boolean; provider?: string | undefined; choices?: number }) {
     super()
     this.#withholdUsage = options.withholdUsage
     this.#choices = options.choices ?? 1

@@ -1,5 +1,4 @@
 /** One whole, unstreamed answer of the chat-completions protocol: its usage, and whether it is an answer at all. */
-import type { Provider } from '../../../schemas/config/catalog.ts'
 import { FieldFinder, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { hasChoiceContent, isFailedOutcome, isWholeAnswer } from '../answer/content.ts'
@@ -135,7 +134,7 @@ export class WholeResponse implements Metered {
   readonly reported: unknown
   readonly #body: Buffer
 
-  constructor(body: Buffer, provider?: Provider) {
+  constructor(body: Buffer, provider?: string) {
     this.#body = body
     const scanned = scanJson(body, DEEPEST, null, answerOn)
     const { usage, serviceTier, model, isError } = scanned ?? readByScan(body)

@@ -1,27 +1,23 @@
-/** Contents that are plainly as the contract, `generateContentRequest`, wants them. */
+/** Contents that the contract, `generateContentRequest`, accepts and of which nothing is read. */
+import { generateContentRequest } from '../../../schemas/chat/generate-content.ts'
 import { FieldFinder, type NodeTest } from '../../core/json/scanner/tape.ts'
+import { ObjectContract } from '../request/contract-test.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
-const CONTENT = new FieldFinder(['role', 'parts'])
-const PART = new FieldFinder(['text', 'inlineData', 'inline_data'])
+const CONTENT = new ObjectContract<'parts'>(generateContentRequest.shape.contents.out.element)
+const FILES = new FieldFinder(['inlineData', 'inline_data'])
 
 /** Files are counted by the contract. */
-const isPart: NodeTest = (tape, node) => {
-  if (!tape.find(PART, node)) return false
-  const { text: said, inlineData, inline_data } = PART.place
-  if (tape.found(inlineData) !== 0 || tape.found(inline_data) !== 0) return false
-  const text = tape.found(said)
-  return tape.isMissing(text) || tape.isText(text)
-}
+const isPlainPart: NodeTest = (tape, node) =>
+  tape.find(FILES, node) &&
+  tape.found(FILES.place.inlineData) === 0 &&
+  tape.found(FILES.place.inline_data) === 0
 
 export const fastPathContents: FastPathItems = {
   placeholder: '{"parts":[]}',
   matches(tape, node) {
-    if (!tape.find(CONTENT, node)) return false
-    const role = tape.found(CONTENT.place.role)
+    if (!CONTENT.accepts(tape, node)) return false
     const parts = tape.found(CONTENT.place.parts)
-    return (
-      (tape.isMissing(role) || tape.isText(role)) && (tape.isMissing(parts) || tape.isListOf(parts, isPart))
-    )
+    return tape.isMissing(parts) || tape.isListOf(parts, isPlainPart)
   },
 }

@@ -1,16 +1,18 @@
-/** Messages and tools of the messages protocol that are plainly as the contract, `messagesRequest`, wants them. */
+/** Messages and tools of the messages protocol that the contract, `messagesRequest`, accepts and of which nothing is read. */
+import { messagesRequest } from '../../../schemas/chat/messages.ts'
 import { FieldFinder, type NodeTest, Words } from '../../core/json/scanner/tape.ts'
-import { isFullText, typeOf } from '../request/fast-path-items.ts'
+import { contractTest, ObjectContract, typeOf } from '../request/contract-test.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
-const MESSAGE = new FieldFinder(['role', 'content', 'output_config'])
-const ROLES = new Words(['user', 'assistant', 'system'])
-const TOOL = new FieldFinder(['type', 'name', 'description', 'input_schema'])
+const { shape } = messagesRequest
+const isMessage = contractTest(shape.messages.element)
+const MESSAGE = new FieldFinder(['content', 'output_config'])
+const TOOL = new ObjectContract<'type'>(shape.tools.unwrap().unwrap().element)
 const CUSTOM = new Words(['custom'])
 
 /** Blocks that may hold links or tools are read. A tool result is a list when it is more than text. */
-const isBlock: NodeTest = (tape, node) => {
-  if (!isFullText(tape, typeOf(tape, node)) || tape.isOneOf(READ, typeOf(tape, node))) return false
+const isPlainBlock: NodeTest = (tape, node) => {
+  if (tape.isOneOf(READ, typeOf(tape, node))) return false
   if (!tape.find(BLOCK, node) || tape.found(BLOCK.place.source) !== 0) return false
   const content = tape.found(BLOCK.place.content)
   return !tape.isList(content) || !tape.rawTextAt(content).includes(SOURCE)
@@ -22,11 +24,11 @@ const SOURCE = '"source"'
 export const fastPathMessages: FastPathItems = {
   placeholder: '{"role":"user","content":""}',
   matches(tape, node) {
-    if (!tape.find(MESSAGE, node) || !tape.isOneOf(ROLES, tape.found(MESSAGE.place.role))) return false
+    if (!isMessage(tape, node) || !tape.find(MESSAGE, node)) return false
     // One that sets the effort of the answer is read.
     if (tape.found(MESSAGE.place.output_config) !== 0) return false
     const content = tape.found(MESSAGE.place.content)
-    return tape.isText(content) || tape.isListOf(content, isBlock)
+    return !tape.isList(content) || tape.isListOf(content, isPlainBlock)
   },
 }
 
@@ -34,14 +36,8 @@ export const fastPathMessages: FastPathItems = {
 export const fastPathTools: FastPathItems = {
   placeholder: null,
   matches(tape, node) {
-    if (!tape.find(TOOL, node)) return false
+    if (!TOOL.accepts(tape, node)) return false
     const type = tape.found(TOOL.place.type)
-    const description = tape.found(TOOL.place.description)
-    return (
-      (tape.isMissing(type) || tape.isOneOf(CUSTOM, type)) &&
-      isFullText(tape, tape.found(TOOL.place.name)) &&
-      (tape.isMissing(description) || tape.isText(description)) &&
-      tape.isObject(tape.found(TOOL.place.input_schema))
-    )
+    return tape.isMissing(type) || tape.isOneOf(CUSTOM, type)
   },
 }

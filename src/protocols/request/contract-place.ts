@@ -12,6 +12,7 @@ export interface Definition {
   readonly out?: ZodType
   readonly options?: readonly ZodType[]
   readonly discriminator?: string
+  readonly catchall?: ZodType
 }
 
 export const definitionOf = (schema: ZodType): Definition => schema.def as unknown as Definition

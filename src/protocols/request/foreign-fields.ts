@@ -100,13 +100,10 @@ const voiceRule: Rule = (audio) =>
 function rulesOf(protocol: ChatProtocol, { known }: NameSet): ReadonlyMap<string, Rule> {
   const priced = Object.entries(PRICED_FIELDS[protocol])
   const rules: readonly (readonly [string, Rule])[] = [
-    ...Object.values(ROUTING_FIELDS)
-      .flat()
-      .map((name) => [name, unlessIn(ROUTED)] as const),
-    ...Object.values(SERVER_FEATURES)
-      .flat()
-      .filter((name) => !TOOL_FIELDS[protocol].includes(name))
-      .map((name) => [name, unlessIn(FEATURE)] as const),
+    ...ROUTING_FIELDS.map((name) => [name, unlessIn(ROUTED)] as const),
+    ...SERVER_FEATURES.filter((name) => !TOOL_FIELDS[protocol].includes(name)).map(
+      (name) => [name, unlessIn(FEATURE)] as const,
+    ),
     ...STORED_STATE_FIELDS.map((name) => [name, unlessIn(STORED)] as const),
     ...priced.map(
       ([name, harmless]) =>

@@ -2,11 +2,11 @@
  * Top-level fields by which the APIs of providers, aggregators and servers choose model, route, credentials or price
  * besides the request's own model. All of them are refused for every channel: a call may go to any of several.
  */
+import { PROVIDERS } from '../../channels/providers/presets.ts'
 
-/** Top-level fields by which a provider's API chooses model, route, credentials or price. */
-export const ROUTING_FIELDS: Readonly<Record<string, readonly string[]>> = {
+/** Those of software between client and provider, by its name. */
+const OF_PROXIES: Readonly<Record<string, readonly string[]>> = {
   sdk: ['extra_body', 'extra_headers', 'extra_query', 'extra_params'],
-  openrouter: ['models', 'provider', 'route', 'transforms', 'plugins', 'preset', 'fallbacks'],
   litellm: [
     ...['api_base', 'base_url', 'api_key', 'api_version', 'api_type', 'headers', 'organization'],
     ...['custom_llm_provider', 'deployment_id', 'model_list', 'model_info', 'user_config', 'litellm_params'],
@@ -28,9 +28,6 @@ export const ROUTING_FIELDS: Readonly<Record<string, readonly string[]>> = {
   portkey: ['config', 'virtual_key', 'targets', 'strategy', 'override_params'],
   vercel: ['providers', 'providerOptions', 'provider_options', 'gateway'],
   requesty: ['routing', 'requesty'],
-  azure: ['data_sources', 'dataSources'],
-  groq: ['compound_custom', 'search_settings'],
-  xai: ['search_parameters', 'deferred'],
   vllm: ['kv_transfer_params', 'priority', 'best_of', 'use_beam_search', 'chat_template', 'vllm_xargs'],
   sglang: [
     ...['lora_path', 'session_params', 'custom_logit_processor', 'data_parallel_rank'],
@@ -38,17 +35,26 @@ export const ROUTING_FIELDS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/**
- * Top-level fields by which a provider's API switches on searches and other work that it charges for. What has a price is
- * offered as a tool.
- */
-export const SERVER_FEATURES: Readonly<Record<string, readonly string[]>> = {
-  openai: ['web_search_options'],
-  anthropic: ['mcp_servers'],
-  qwen: ['enable_search', 'search_options', 'enable_code_interpreter'],
+/** Fields by which APIs without a preset here switch on work, by the vendor. */
+const OF_OTHER_APIS: Readonly<Record<string, readonly string[]>> = {
   baidu: ['web_search'],
   hunyuan: ['enable_enhancement', 'force_search_enhancement', 'enable_deep_search'],
   cohere: ['connectors'],
   venice: ['venice_parameters'],
   others: ['web_plugin', 'webSearch', 'enable_web_search', 'use_search', 'online'],
 }
+
+/** Top-level fields by which a provider's API chooses model, route, credentials or price. */
+export const ROUTING_FIELDS: readonly string[] = [
+  ...Object.values(OF_PROXIES).flat(),
+  ...Object.values(PROVIDERS).flatMap(({ routingFields = [] }) => routingFields),
+]
+
+/**
+ * Top-level fields by which a provider's API switches on searches and other work that it charges for. What has a price is
+ * offered as a tool.
+ */
+export const SERVER_FEATURES: readonly string[] = [
+  ...Object.values(OF_OTHER_APIS).flat(),
+  ...Object.values(PROVIDERS).flatMap(({ featureFields = [] }) => featureFields),
+]

@@ -1,12 +1,11 @@
 /** The facts of a response that its upstream keeps, read from the whole of it. */
-import type { Provider } from '../../../schemas/config/catalog.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { answerFields } from '../answer/content.ts'
 import { fieldsOf, textOf } from '../loose.ts'
 import { readWholeResponse } from './whole.ts'
 
 /** Returns null for what is no response. */
-export function readResponseFacts(body: Buffer, provider?: Provider): ResponseFacts | null {
+export function readResponseFacts(body: Buffer, provider?: string): ResponseFacts | null {
   const response = answerFields(body)
   const id = textOf(response?.id)
   const status = textOf(response?.status)

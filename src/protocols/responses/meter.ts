@@ -3,7 +3,6 @@
  * See docs/api-rules.md, "Responses"; docs/failure-modes.md, "Money", rows 5 and 8 and "Streams", rows 30 and 31.
  */
 import { Buffer } from 'node:buffer'
-import type { Provider } from '../../../schemas/config/catalog.ts'
 import { NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { ReportedStream } from '../answer/reported-stream.ts'
@@ -40,7 +39,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
   #isBehindItem = false
   hasBegun = false
 
-  constructor(provider?: Provider) {
+  constructor(provider?: string) {
     super()
     this.#tools = new ServerToolItems(provider)
   }

@@ -1,9 +1,11 @@
-/** Counts the calls of tools that the upstream ran: by the items of an answer, or as xAI reports them. */
-import type { Provider, ServerTool } from '../../../schemas/config/catalog.ts'
+/** Counts the calls of tools that the upstream ran: by the items of an answer, or as its provider reports them. */
+import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import { findProvider } from '../../channels/providers/presets.ts'
+import type { ToolRules } from '../../channels/providers/provider.ts'
 import { extraOf, type TokenUsage } from '../../core/pricing/usage.ts'
-import { fieldsOf, isObject, type LooseObject, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { serverToolOf } from '../request/tools.ts'
-import { callsOnly, type ToolCalls, toolCallsIn } from '../usage/server-tools.ts'
+import { type ToolCalls, toolCallsIn } from '../usage/server-tools.ts'
 
 /** The facts of an item that tell what it costs; each empty where it has none. */
 export interface ItemFacts {
@@ -27,14 +29,13 @@ const SERVER_TOOL_ITEMS: ReadonlySet<string> = new Set([
 const ITEM_ENDING = /_call(_output)?$/
 /** The name of one item is no tool's. */
 const TOOLS_OF_ITEMS: Readonly<Record<string, ServerTool>> = { shell: 'code_interpreter' }
-const X_SEARCH = 'x_search_call'
 
 /** Returns the type of the call that an item is; null for any other item. */
-function callType({ type, name, action }: ItemFacts, provider: Provider | undefined): string | null {
+function callType(item: ItemFacts, rules: ToolRules | undefined): string | null {
+  const { type, action } = item
   // It also opens pages that it has found, and searches in them: that costs nothing.
   if (type === 'web_search_call' && action !== '' && action !== 'search') return null
-  if (type === 'custom_tool_call' && provider === 'xai' && name.startsWith('x_')) return X_SEARCH
-  return SERVER_TOOL_ITEMS.has(type) ? type : null
+  return rules?.callType(item) ?? (SERVER_TOOL_ITEMS.has(type) ? type : null)
 }
 
 /** Returns the facts of an item of a whole answer. */
@@ -45,14 +46,14 @@ export const itemFacts = ({ type, name, action }: LooseObject): ItemFacts => ({
 })
 
 export class ServerToolItems {
-  readonly #provider: Provider | undefined
+  readonly #rules: ToolRules | undefined
   #items = 0
   readonly #tools: Partial<Record<ServerTool, number>> = {}
   /** The upstream's own counts; null where it has none. */
   #reported: ToolCalls | null = null
 
-  constructor(provider?: Provider) {
-    this.#provider = provider
+  constructor(provider?: string) {
+    this.#rules = findProvider(provider)?.tools
   }
 
   get calls(): number {
@@ -61,7 +62,7 @@ export class ServerToolItems {
 
   /** Adds an item that has ended. */
   add(item: ItemFacts): void {
-    const type = callType(item, this.#provider)
+    const type = callType(item, this.#rules)
     if (type === null) return
     this.#items++
     const name = type.replace(ITEM_ENDING, '')
@@ -69,10 +70,10 @@ export class ServerToolItems {
     if (tool !== undefined) this.#tools[tool] = (this.#tools[tool] ?? 0) + 1
   }
 
-  /** Reads the usage of an answer: xAI counts calls in it, and not all of them are items. */
+  /** Reads the usage of an answer: some providers count calls in it, and not all of them are items. */
   report(usage: unknown): void {
-    const { server_side_tool_usage_details: details } = fieldsOf(usage)
-    if (this.#provider === 'xai' && isObject(details)) this.#reported = toolCallsIn(callsOnly(details))
+    const counts = this.#rules?.reportedCalls(fieldsOf(usage)) ?? null
+    if (counts !== null) this.#reported = toolCallsIn(counts)
   }
 
   /** Adds the calls to counts of tokens. */

@@ -1,5 +1,4 @@
 /** One whole answer of the responses protocol. See docs/api-rules.md, "Responses". */
-import type { Provider } from '../../../schemas/config/catalog.ts'
 import { NO_USAGE } from '../../core/pricing/usage.ts'
 import { answerFields, charactersOf, hasItemContent, saysError } from '../answer/content.ts'
 import { isOutputReported, meteredWhole, modelIn } from '../answer/reported-usage.ts'
@@ -23,7 +22,7 @@ const saidIn = (item: LooseObject): number =>
   charactersOf(textOf(item.arguments)) +
   (item.type === 'custom_tool_call' ? charactersOf(textOf(item.input)) : 0)
 
-export function readWholeResponse(body: Buffer, provider?: Provider): WholeAnswer {
+export function readWholeResponse(body: Buffer, provider?: string): WholeAnswer {
   const response = answerFields(body)
   const items = listOf(response?.output).map(fieldsOf)
   const report = readResponsesUsage(response?.usage)

@@ -5,7 +5,6 @@ import { answerFields, SaidParts } from '../answer/content.ts'
 import { meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import { AssembledCompletion } from '../chat-completions/assembled.ts'
 import { ChatCompletionCollector } from '../chat-completions/collector.ts'
-import { asksForFunctionCall } from '../chat-completions/legacy-functions.ts'
 import { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
 import { completionAsStream } from '../chat-completions/whole-as-stream.ts'
 import type { ChatCall, ProtocolAdapter, WholeAnswer } from '../dialect.ts'
@@ -17,8 +16,8 @@ import { type PartReader, TranslatedStream } from './stream.ts'
 interface TranslatableSource {
   /** The client's body, byte for byte. */
   readonly body: Buffer
-  /** Whether it offers legacy functions alone; absent where that is not known yet. */
-  readonly isLegacy?: boolean
+  /** It offers legacy functions alone, so that its answer must use them. */
+  readonly isLegacy: boolean
   readonly request: { readonly stream_options?: { readonly include_usage?: boolean | null } | null }
 }
 
@@ -56,7 +55,7 @@ export function answersOf(
   const headOf = (call: ChatCall) => ({
     model: call.model,
     created: Math.floor(now() / 1000),
-    isLegacy: sourceOf(call).isLegacy ?? asksForFunctionCall(sourceOf(call).body),
+    isLegacy: sourceOf(call).isLegacy,
   })
   return {
     from: 'chat-completions',

@@ -1,13 +1,15 @@
 /**
  * Reads usage of chat-completions as providers report it: the protocol's fields, and those that only some providers
- * have. A field with one meaning is read from every provider; a field that only one family has is in `FAMILIES`. See docs/pricing.md, "Usage".
+ * have. A field with one meaning is read from every provider; a field that only one of them has is read by
+ * its `usage` in `src/channels/providers`. See docs/pricing.md, "Usage".
  */
-import type { Provider } from '../../../schemas/config/catalog.ts'
+import { findProvider } from '../../channels/providers/presets.ts'
+import type { UsageRules } from '../../channels/providers/provider.ts'
 import { type ExtraUsage, extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { isObject, type LooseObject } from '../loose.ts'
 import { faultIn, partAbove } from './faults.ts'
-import { callsOnly, type ToolCalls, toolCallsIn } from './server-tools.ts'
+import { type ToolCalls, toolCallsIn } from './server-tools.ts'
 
 /** A count as upstreams write it: a number, null, or absent. */
 type Count = number | null | undefined
@@ -32,26 +34,7 @@ const NO_DETAILS: LooseObject = {}
 const detailsOf = (value: unknown): LooseObject | null =>
   value == null ? NO_DETAILS : isObject(value) ? value : null
 
-/** Peculiarities of one family. */
-interface Family {
-  /** Reasoning is no part of `completion_tokens`, where the total does not tell. */
-  readonly reasonsBeside?: boolean
-  /** Reasoning is in the total alone, as what is beyond the other counts. */
-  readonly reasonsInTotal?: boolean
-  /** Calls of tools besides `server_tool_use`. */
-  readonly toolCalls?: (usage: LooseObject) => LooseObject
-}
-
-const FAMILIES: Readonly<Partial<Record<Provider, Family>>> = {
-  gemini: { reasonsInTotal: true },
-  xai: {
-    reasonsBeside: true,
-    // Live search counts its sources; server tools are counted in a separate list.
-    toolCalls: ({ num_sources_used, server_side_tool_usage_details: details }) =>
-      isObject(details) ? callsOnly(details) : { web_search_requests: num_sources_used },
-  },
-}
-const USUAL: Family = {}
+const USUAL: UsageRules = {}
 
 /** Returns the cached part of the prompt, by any of its names. */
 const cachedIn = (usage: LooseObject, details: LooseObject): number =>
@@ -70,24 +53,24 @@ const writtenIn = (usage: LooseObject, details: LooseObject): number =>
     count(usage.cache_creation_input_tokens),
   )
 
-/** Returns the reasoning, where its family has it in the total alone as well. */
-function reasoningIn(usage: LooseObject, ofOutput: LooseObject, family: Family): number {
+/** Returns the reasoning, where its provider has it in the total alone as well. */
+function reasoningIn(usage: LooseObject, ofOutput: LooseObject, rules: UsageRules): number {
   const reported = count(ofOutput.reasoning_tokens)
-  if (reported > 0 || family.reasonsInTotal !== true || usage.prompt_tokens == null) return reported
+  if (reported > 0 || rules.reasonsInTotal !== true || usage.prompt_tokens == null) return reported
   return Math.max(0, count(usage.total_tokens) - count(usage.prompt_tokens) - count(usage.completion_tokens))
 }
 
 /** Returns whether the total shows that reasoning is no part of the output. */
-function reasonsBeside(usage: LooseObject, reasoning: number, family: Family): boolean {
+function reasonsBeside(usage: LooseObject, reasoning: number, rules: UsageRules): boolean {
   if (reasoning === 0) return false
   const { prompt_tokens, completion_tokens, total_tokens: total } = usage
-  if (typeof total !== 'number') return family.reasonsBeside === true
+  if (typeof total !== 'number') return rules.reasonsBeside === true
   return total === count(prompt_tokens) + count(completion_tokens) + reasoning
 }
 
-function toolCalls(usage: LooseObject, ofTools: LooseObject, family: Family): ToolCalls {
+function toolCalls(usage: LooseObject, ofTools: LooseObject, rules: UsageRules): ToolCalls {
   const own = toolCallsIn(ofTools)
-  return own.calls > 0 || family.toolCalls === undefined ? own : toolCallsIn(family.toolCalls(usage))
+  return own.calls > 0 || rules.toolCalls === undefined ? own : toolCallsIn(rules.toolCalls(usage))
 }
 
 function extraIn(
@@ -111,7 +94,7 @@ function extraIn(
  * Returns the usage that the upstream reported, or null without any: a wrong value in place of a count invalidates the
  * whole report. `prompt_tokens` includes the cached part.
  */
-export function readUsage(value: unknown, provider?: Provider): UsageReport | null {
+export function readUsage(value: unknown, provider?: string): UsageReport | null {
   if (!isObject(value)) return null
   const { prompt_tokens, completion_tokens } = value
   if (!isCredible(prompt_tokens) || !isCredible(completion_tokens)) return null
@@ -124,17 +107,17 @@ export function readUsage(value: unknown, provider?: Provider): UsageReport | nu
   if (!isCount(ofPrompt.cached_tokens) || !isCount(ofPrompt.cache_write_tokens)) return null
   if (!isCount(ofOutput.reasoning_tokens) || !isCount(ofTools.web_search_requests)) return null
   hasFault = false
-  const family = (provider === undefined ? undefined : FAMILIES[provider]) ?? USUAL
+  const rules = findProvider(provider)?.usage ?? USUAL
   const prompt = count(prompt_tokens)
   const said = count(completion_tokens)
   const hits = cachedIn(value, ofPrompt)
   const writes = writtenIn(value, ofPrompt)
-  const thought = reasoningIn(value, ofOutput, family)
-  const output = reasonsBeside(value, thought, family) ? said + thought : said
-  const isThinking = family.reasonsInTotal === true && thought > 0
+  const thought = reasoningIn(value, ofOutput, rules)
+  const output = reasonsBeside(value, thought, rules) ? said + thought : said
+  const isThinking = rules.reasonsInTotal === true && thought > 0
   const cached = Math.min(prompt, hits)
   const cacheWrite = Math.min(prompt - cached, writes)
-  const { calls, tools } = toolCalls(value, ofTools, family)
+  const { calls, tools } = toolCalls(value, ofTools, rules)
   const extra = extraIn(ofPrompt, ofOutput, value, tools)
   const contradiction = hasFault
     ? faultIn(value)

@@ -7,13 +7,6 @@ import { serverToolOf } from '../request/tools.ts'
 /** `web_search_requests`, `web_search_calls`, `SERVER_SIDE_TOOL_WEB_SEARCH`. */
 const AROUND_NAME = /^server_side_tool_|_(requests|calls)$/gi
 
-/** Names of counts of calls; beside them are counts of what the calls found, such as `x_posts_fetched`. */
-const OF_CALLS = /^server_side_tool_|_calls$/i
-
-/** Returns the counts of calls among those that xAI reports of its tools. */
-export const callsOnly = (details: LooseObject): LooseObject =>
-  Object.fromEntries(Object.entries(details).filter(([name]) => OF_CALLS.test(name)))
-
 export interface ToolCalls {
   readonly calls: number
   /** The calls of known tools among them. */

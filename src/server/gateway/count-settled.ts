@@ -1,6 +1,7 @@
 /** Counts the calls that a gateway has forwarded, and logs anomalies of the answers. */
-import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
+
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
+import type { Oddities } from '../../core/call-log/call-detail.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import { type Metrics, observationOf } from '../../telemetry/metrics.ts'
 

@@ -2,7 +2,7 @@
 import { from } from 'rxjs'
 import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
-import { RefusalLog } from '../../../pipelines/calls/refusal-log.ts'
+import { RefusalLog } from '../../../pipelines/calls/refusals.ts'
 import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { ResponseNotes } from '../../../pipelines/chat/forward/response-notes.ts'

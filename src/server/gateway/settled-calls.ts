@@ -1,7 +1,9 @@
 /** Settled calls of all gateways, as they are published to be booked. Without a subscriber nothing is read. */
+
 import { Observable, share } from 'rxjs'
 import { decodeSettlements } from '../../../pipelines/settlement/messages.ts'
-import { SETTLEMENT_SUBJECT, type Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
+import { SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import type { Nats } from '../../nats/nats.ts'
 
 /** A batch that is published again comes within seconds. */

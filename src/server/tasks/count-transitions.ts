@@ -1,5 +1,5 @@
 /** Counts each call that ends as a task, in the process that ended it. */
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { readDetail } from '../../core/call-log/detail-text.ts'
 import type { Tasks } from '../../postgres/tasks/repository.ts'
 import type { TaskMove } from '../../postgres/tasks/types.ts'
@@ -24,7 +24,7 @@ export function countEndedTask(
 ): (settlement: Settlement) => void {
   const countAnswer = countSettled(metrics, log)
   return (settlement) => {
-    const { protocol, model, detail = '' } = settlement
+    const { protocol, model, detail } = settlement
     if (protocol !== 'responses') return metrics.call(observationOf(settlement, model))
     const suspect = readDetail(detail).usage_suspect ?? ''
     countAnswer(settlement, { suspect, reported: undefined, otherModel: '' }, '')

@@ -8,7 +8,6 @@ import { freePort, LOOPBACK } from '../../../src/embedded/ports.ts'
 import { startEngines, type Teardown, type TestEngines, testDataDir } from '../../support/engines.ts'
 import { startNatsCluster } from '../../support/nats-cluster.ts'
 import { type PgBouncer, startPgBouncer } from '../../support/pgbouncer.ts'
-import { NODE_ARGS } from '../../support/plain-children.ts'
 import { Program } from '../../support/program.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { startPostgresPair } from '../../support/standby.ts'
@@ -147,7 +146,7 @@ async function startBucket(t: Teardown, logs: string): Promise<{ program: Progra
   const port = await freePort()
   const program = new Program({
     name: 'bucket',
-    command: [process.execPath, ...NODE_ARGS, BUCKET_SERVER, join(folder, 'bucket'), String(port)],
+    command: [process.execPath, BUCKET_SERVER, join(folder, 'bucket'), String(port)],
     outputPath: join(logs, 'bucket.log'),
     host: LOOPBACK,
     port,

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { PRESETS } from '../../../src/channels/providers/registry.ts'
+import { PRESETS } from '../../../src/channels/providers/presets.ts'
 import { tollgate } from '../../src/cli/support.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { signIn } from '../../support/manage.ts'

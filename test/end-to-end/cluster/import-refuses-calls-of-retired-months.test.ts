@@ -2,9 +2,10 @@
  * The disk of a lost machine comes back months later: `tollgate journal import` books what it can, and refuses and keeps
  * calls of months that retention has taken away. See docs/operating.md, "Retention".
  */
+
 import { join } from 'node:path'
 import t from 'tap'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { openJournal, type Ticket } from '../../../src/journal/journal.ts'
 import { answerOf } from '../../src/cli/support.ts'

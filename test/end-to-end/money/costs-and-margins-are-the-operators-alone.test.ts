@@ -2,10 +2,11 @@
  * The operator's cost of calls and the margins by call, channel, model and customer are exact, and no response to a
  * customer contains them. The channels of this test bill chat in credits per token.
  */
+
 import t from 'tap'
 import type { z } from 'zod'
+import { logRow } from '../../../schemas/call-log/columns.ts'
 import { logDetail } from '../../../schemas/call-log/detail.ts'
-import { logRow } from '../../../schemas/call-log/row.ts'
 import { callCosts } from '../../../schemas/management/calls/calls.ts'
 import { margins } from '../../../schemas/management/calls/usage.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { type Teardown, testDataDir } from '../../support/engines.ts'
 import { IN_PID_NAMESPACE, whyNoPidNamespace } from '../../support/pid-namespace.ts'
-import { NODE_OPTIONS } from '../../support/plain-children.ts'
+import { plainNode } from '../../support/plain-node.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const skip = whyNoPidNamespace() ?? false
@@ -24,8 +24,8 @@ interface Service {
 }
 
 function serve(t: Teardown, dir: string): Service {
-  const [program = '', ...args] = [...IN_PID_NAMESPACE, process.execPath, MAIN, 'serve', '--json']
-  const env = { ...process.env, NODE_OPTIONS, TOLLGATE_DATA_DIR: dir, TOLLGATE_PORT: '0', LOG_LEVEL: 'error' }
+  const [program = '', ...args] = [...IN_PID_NAMESPACE, ...plainNode(), MAIN, 'serve', '--json']
+  const env = { ...process.env, TOLLGATE_DATA_DIR: dir, TOLLGATE_PORT: '0', LOG_LEVEL: 'error' }
   const child = spawn(program, args, { env, cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return

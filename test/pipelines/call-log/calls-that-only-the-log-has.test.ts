@@ -117,8 +117,8 @@ t.test('calls that only the log has', async (t) => {
     const asked: string[] = []
     const wiring = {
       ...noEngines,
-      withLoggedCalls: <T>(work: (one: typeof database, deps: { callLog: typeof callLog }) => Promise<T>) =>
-        work(database, { callLog }),
+      withCallLog: <T>(work: (books: { database: typeof database; callLog: typeof callLog }) => Promise<T>) =>
+        work({ database, callLog }),
       confirm: async (question: string) => {
         asked.push(question)
         return false

@@ -1,11 +1,12 @@
 /** What tests of the way from PostgreSQL to the call log share: rows to copy, copiers to kill, and the audit afterwards. */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { type ClickHouseClient, createClient } from '@clickhouse/client'
 import type { Test } from 'tap'
 import { type CopierEvent, type UsageCopier, usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'

@@ -2,11 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { Observable, of } from 'rxjs'
 import t from 'tap'
-import { answer } from '../../../pipelines/calls/answer.ts'
 import type { AuthenticatedCall } from '../../../pipelines/calls/authenticate.ts'
 import { idempotent } from '../../../pipelines/calls/idempotency.ts'
-import { pipeline } from '../../../pipelines/calls/pipeline.ts'
-import { stage } from '../../../pipelines/calls/stage.ts'
+import { answer, type Call, calls } from '../../../pipelines/calls/pipeline.ts'
 import { AnswerMemory } from '../../../src/core/limits/answer-memory.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 import { serve } from '../../src/http/support.ts'
@@ -36,14 +34,16 @@ t.test('long answers in PostgreSQL', async (t) => {
     onRecordLost: (error: unknown) => t.fail(String(error)),
   }
   const known = { account: { id: 'acc_a' } } as AuthenticatedCall['known']
-  const authenticated = stage((call) => ({ ...call, known }))
+  const authenticated = (call: Call) => ({ ...call, known })
   const { port } = await serve(t, {
-    'POST /stream': pipeline(authenticated, idempotent<AuthenticatedCall>(deps), answer(replies)),
-    'POST /whole': pipeline(
-      authenticated,
-      idempotent<AuthenticatedCall>(deps),
-      answer(() => of<Reply>({ type: 'full', status: 200, headers: [['content-type', 'x/y']], body })),
-    ),
+    'POST /stream': calls(authenticated)
+      .then(idempotent<AuthenticatedCall>(deps))
+      .then(answer(replies))
+      .toHandler(),
+    'POST /whole': calls(authenticated)
+      .then(idempotent<AuthenticatedCall>(deps))
+      .then(answer(() => of<Reply>({ type: 'full', status: 200, headers: [['content-type', 'x/y']], body })))
+      .toHandler(),
   })
   const ask = async (path: string, key: string) => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {

@@ -1,6 +1,6 @@
 /** A 402 says what the call may cost and what the account has, to keys that may read the balance. */
 import t from 'tap'
-import { insufficientBalance } from '../../../pipelines/calls/require-balance.ts'
+import { insufficientBalance } from '../../../pipelines/calls/balance.ts'
 import type { KeyKind } from '../../../schemas/accounts/key.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 

@@ -2,8 +2,7 @@
 import { firstValueFrom, type Observable, of, throwError } from 'rxjs'
 import t from 'tap'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
-import { pipeline } from '../../../pipelines/calls/pipeline.ts'
-import { AnsweredCall, stage } from '../../../pipelines/calls/stage.ts'
+import { Answered, calls } from '../../../pipelines/calls/pipeline.ts'
 import { UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { GatewayRequest, Reply } from '../../../src/http/handler.ts'
@@ -13,9 +12,9 @@ const request = { requestId: 'req_second', path: '/v1/images/generations' } as G
 
 const answered = (replies: Observable<Reply>, originalRequestId?: string): Promise<Reply> => {
   const more = originalRequestId === undefined ? {} : { originalRequestId }
-  const handle = pipeline(
-    stage((call) => new AnsweredCall({ ...call, replyHeaders: HEADERS, ...more }, replies)),
-  )
+  const handle = calls<never>(
+    (call) => new Answered({ ...call, replyHeaders: HEADERS, ...more }, replies),
+  ).toHandler()
   return firstValueFrom(handle(request)).catch(
     errorReply(request.path, request.requestId, { onUnforeseen: t.error, onInternal: () => undefined }),
   )

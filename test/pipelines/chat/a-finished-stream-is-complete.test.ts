@@ -6,8 +6,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import type { StoredReply } from '../../../pipelines/calls/claim.ts'
 import { idempotent } from '../../../pipelines/calls/idempotency.ts'
-import { pipeline } from '../../../pipelines/calls/pipeline.ts'
-import { stage } from '../../../pipelines/calls/stage.ts'
+import { calls } from '../../../pipelines/calls/pipeline.ts'
 import { forward } from '../../../pipelines/chat/forward/forward.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
@@ -95,20 +94,21 @@ const withKey =
   (records: (StoredReply | 'freed' | null)[]): NonNullable<ForwardOptions['answer']> =>
   (deps, admitted) => {
     const header = (name: string) => (name === 'idempotency-key' ? 'intent' : '')
-    const handler = pipeline(
-      stage((call) => ({ ...admitted, ...call })),
-      idempotent<AdmittedCall>({
-        records: {
-          claim: async () => ({ outcome: 'claimed' }),
-          store: async (_, answer) => void records.push(answer),
-          free: async () => void records.push('freed'),
-        },
-        answerMemory: new AnswerMemory(),
-        workOnLongBody: workHere,
-        onRecordLost: (error) => t.fail(String(error)),
-      }),
-      forward(deps),
-    )
+    const handler = calls((call) => ({ ...admitted, ...call }))
+      .then(
+        idempotent<AdmittedCall>({
+          records: {
+            claim: async () => ({ outcome: 'claimed' }),
+            store: async (_, answer) => void records.push(answer),
+            free: async () => void records.push('freed'),
+          },
+          answerMemory: new AnswerMemory(),
+          workOnLongBody: workHere,
+          onRecordLost: (error) => t.fail(String(error)),
+        }),
+      )
+      .then(forward(deps))
+      .toHandler()
     return handler({ ...admitted.request, header, hasHeader: (name) => header(name) !== '' })
   }
 

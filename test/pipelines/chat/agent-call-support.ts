@@ -1,12 +1,13 @@
 /** One call with an agent key through the whole pipeline, between a knowledge base and an upstream of the test's own. */
+
 import { Subscription } from 'rxjs'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import type { Agent, AgentFile } from '../../../schemas/accounts/agent.ts'
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { configFile } from '../../../schemas/config/file.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
 import type { SearchResult, WikiPage } from '../../../schemas/knowledge/wiki.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import type { WalletView } from '../../../src/core/pricing/wallet.ts'

@@ -1,8 +1,7 @@
-import { catchError, firstValueFrom, type Observable, of, throwError } from 'rxjs'
+import { firstValueFrom, Observable, of } from 'rxjs'
 import t from 'tap'
-import { assertBalance } from '../../../pipelines/calls/require-balance.ts'
-import { admitWithinLimits } from '../../../pipelines/calls/spend-limits.ts'
-import type { AnsweredCall, RefusedCall } from '../../../pipelines/calls/stage.ts'
+import { admitWithinLimits, assertBalance } from '../../../pipelines/calls/balance.ts'
+import type { Answered } from '../../../pipelines/calls/pipeline.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
 import { endReservation, type ReserveDeps, reserve } from '../../../pipelines/chat/reserve.ts'
 import { modelEntry } from '../../../schemas/config/catalog.ts'
@@ -68,11 +67,10 @@ t.beforeEach(() => {
   faults.splice(0)
 })
 
-const reserved = (deps: ReserveDeps, call: AdmittedCall): Observable<AdmittedCall | AnsweredCall> =>
-  of(call).pipe(
-    reserve<AdmittedCall>(deps),
-    catchError((refused: RefusedCall) => throwError(() => refused.error)),
-  )
+function reserved(deps: ReserveDeps, call: AdmittedCall): Observable<AdmittedCall | Answered> {
+  const next = reserve<AdmittedCall>(deps)(call)
+  return next instanceof Observable ? next : of(next)
+}
 
 t.test('a call goes on once its estimate is reserved, and its end leaves its cost reserved', async (t) => {
   const { known, admitted } = await newCaller()

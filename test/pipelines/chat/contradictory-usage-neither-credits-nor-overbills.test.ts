@@ -3,13 +3,15 @@
  * whole, with the client leaving in the middle: a call never raises a balance, and a report that contradicts itself
  * bills no more than what was delivered.
  */
+
 import fc from 'fast-check'
 import t from 'tap'
-import { CHAT_PROVIDERS, type ChatProtocol, type Provider } from '../../../schemas/config/catalog.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { parseCredits } from '../../../schemas/money.ts'
-import { PRESETS } from '../../../src/channels/providers/registry.ts'
+import { PRESETS } from '../../../src/channels/providers/presets.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
+import { CHAT_PROVIDERS } from '../../support/chat-providers.ts'
 import { chunk } from '../../support/event-stream.ts'
 import { everyRun } from '../../support/every-run.ts'
 import { clientCall, DONE, event, RunningCall } from './forward-support.ts'
@@ -140,16 +142,16 @@ const USUAL: Readonly<Record<ChatProtocol, Form>> = {
 }
 
 /** Every family that speaks a protocol, and a channel without one. */
-const familiesOf = (protocol: ChatProtocol): readonly (Provider | undefined)[] => [
+const familiesOf = (protocol: ChatProtocol): readonly (string | undefined)[] => [
   undefined,
-  ...CHAT_PROVIDERS.filter((family) => PRESETS[family].baseUrls[protocol] !== undefined),
+  ...CHAT_PROVIDERS.filter((family) => PRESETS[family]!.baseUrls[protocol] !== undefined),
 ]
 
 const said = { choices: [{ index: 0, delta: { content: SAID } }] }
 const finish = { index: 0, delta: {}, finish_reason: 'stop' }
 const chat = USUAL['chat-completions']
 /** Forms of the chat-completions protocol that are those of one family. */
-const OF_FAMILIES: Readonly<Partial<Record<Provider, Form>>> = {
+const OF_FAMILIES: Readonly<Record<string, Form>> = {
   groq: {
     ...chat,
     stream: (first, last) => [
@@ -208,7 +210,7 @@ const BEDROCK: Form = {
 interface Reader {
   readonly client: ChatProtocol
   readonly upstream: ChatProtocol
-  readonly families: readonly (Provider | undefined)[]
+  readonly families: readonly (string | undefined)[]
   readonly form: Form
 }
 
@@ -224,7 +226,7 @@ const readers: Readonly<Record<string, Reader>> = {
       family,
       {
         ...{ client: 'chat-completions', upstream: 'chat-completions' },
-        families: [family as Provider, undefined],
+        families: [family, undefined],
         form,
       },
     ]),

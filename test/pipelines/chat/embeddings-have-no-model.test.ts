@@ -1,9 +1,10 @@
 /** Embeddings are 404 `model_not_found`, and leave a row. */
+
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { type EmbeddingsDeps, embeddings } from '../../../pipelines/chat/embeddings.ts'
 import type { KeyKind } from '../../../schemas/accounts/key.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { accountOf, apiKey, knownKey } from '../../support/known-key.ts'
 

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { from, switchMap, throwError } from 'rxjs'
 import t, { type Test } from 'tap'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
-import { jsonReply } from '../../../pipelines/calls/json.ts'
+import { jsonReply } from '../../../pipelines/calls/replies.ts'
 import { MAX_FORM_BYTES, type ReadForm, readForm } from '../../../pipelines/media/inputs/read-form.ts'
 import {
   ACCEPTED_IMAGES,

@@ -4,8 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { StoredReply } from '../../../pipelines/calls/claim.ts'
 import { idempotent } from '../../../pipelines/calls/idempotency.ts'
-import { pipeline } from '../../../pipelines/calls/pipeline.ts'
-import { stage } from '../../../pipelines/calls/stage.ts'
+import { calls } from '../../../pipelines/calls/pipeline.ts'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/chat/forward/answers.ts'
 import { forward } from '../../../pipelines/chat/forward/forward.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
@@ -151,20 +150,21 @@ const withKey =
   (records: (StoredReply | 'freed' | null)[]): NonNullable<ForwardOptions['answer']> =>
   (deps, admitted) => {
     const header = (name: string) => (name === 'idempotency-key' ? 'intent' : '')
-    const handler = pipeline(
-      stage((call) => ({ ...admitted, ...call })),
-      idempotent<AdmittedCall>({
-        records: {
-          claim: async () => ({ outcome: 'claimed' }),
-          store: async (_, answer) => void records.push(answer),
-          free: async () => void records.push('freed'),
-        },
-        answerMemory: new AnswerMemory(),
-        workOnLongBody: workHere,
-        onRecordLost: (error) => t.fail(String(error)),
-      }),
-      forward(deps),
-    )
+    const handler = calls((call) => ({ ...admitted, ...call }))
+      .then(
+        idempotent<AdmittedCall>({
+          records: {
+            claim: async () => ({ outcome: 'claimed' }),
+            store: async (_, answer) => void records.push(answer),
+            free: async () => void records.push('freed'),
+          },
+          answerMemory: new AnswerMemory(),
+          workOnLongBody: workHere,
+          onRecordLost: (error) => t.fail(String(error)),
+        }),
+      )
+      .then(forward(deps))
+      .toHandler()
     return handler({ ...admitted.request, header, hasHeader: (name) => header(name) !== '' })
   }
 

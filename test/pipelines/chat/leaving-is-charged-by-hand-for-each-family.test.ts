@@ -2,10 +2,12 @@
  * A client leaves behind the first word of a stream of each family: what was reported by then is charged as reported, and
  * the rest by the gateway's own count. The charges are computed by hand from these prices. See docs/pricing.md.
  */
+
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { CHAT_PROVIDERS, type ChatProtocol, type ChatProvider } from '../../../schemas/config/catalog.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { parseCredits } from '../../../schemas/money.ts'
+import { CHAT_PROVIDERS } from '../../support/chat-providers.ts'
 import { chunk } from '../../support/event-stream.ts'
 import { clientCall, RunningCall } from './forward-support.ts'
 
@@ -22,7 +24,7 @@ const WORD = 'Hello '
 
 /** Nothing is reported before the end: (1000 x 10 + 2 x 40) / 1,000,000. */
 const ESTIMATED = '0.01008'
-const CHARGES: Readonly<Partial<Record<ChatProvider, string>>> = {
+const CHARGES: Readonly<Partial<Record<string, string>>> = {
   // In every chunk: (500 x 10 + 300 x 1 + 200 x 12.5 + 90 x 40) / 1,000,000
   qwen: '0.0114',
   // The prompt at the beginning: (500 x 10 + 200 x 1 + 100 x 12.5 + 200 x 20 + 2 x 40) / 1,000,000
@@ -34,7 +36,7 @@ const CHARGES: Readonly<Partial<Record<ChatProvider, string>>> = {
   vertex: '0.01548',
 }
 
-const PROTOCOLS: Readonly<Partial<Record<ChatProvider, ChatProtocol>>> = {
+const PROTOCOLS: Readonly<Partial<Record<string, ChatProtocol>>> = {
   anthropic: 'messages',
   bedrock: 'messages',
   gemini: 'generate-content',
@@ -45,8 +47,8 @@ const saying = (protocol: ChatProtocol) =>
   clientCall(protocol, protocol === 'generate-content' ? CONTENT.slice(9) : CONTENT, true)
 
 /** The events of a family's recorded stream up to the first word. */
-function begun(family: ChatProvider): readonly (string | Buffer)[] {
-  const url = new URL(`../../fixtures/usage/${family}/stream.txt`, import.meta.url)
+function begun(family: string): readonly (string | Buffer)[] {
+  const url = new URL(`../../fixtures/providers/${family}/stream.txt`, import.meta.url)
   const text = readFileSync(url, 'utf8')
   const events = text.slice(0, text.indexOf('\n\n', text.indexOf(WORD)) + 2).split(/(?<=\n\n)/)
   if (family !== 'bedrock') return events

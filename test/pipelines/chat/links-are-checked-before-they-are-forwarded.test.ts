@@ -19,7 +19,7 @@ const deps = {
 function step(protocol: ChatProtocol, request: object, ...trusting: boolean[]) {
   const routes = trusting.map((private_links, id) => ({ channel: { id, private_links } }))
   const call = { protocol, call: chatWith(protocol, request), routes, fallbacks: [] } as unknown as PricedCall
-  return checkLinks(deps).step(call)
+  return checkLinks(deps)(call)
 }
 
 const channelsFor = async (protocol: ChatProtocol, request: object, ...trusting: boolean[]) => {

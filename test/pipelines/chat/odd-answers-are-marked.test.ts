@@ -86,8 +86,8 @@ for (const way of WAYS)
         attempt.head(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
         attempt.data(isStream ? way.stream(model, output) : JSON.stringify(way.whole(model, output)))
         attempt.end()
-        const { detail = '', ...settlement } = call.settlement
-        const { usage_suspect: us, answered_by_other_model: om } = JSON.parse(detail)
+        const { detail, ...settlement } = call.settlement
+        const { usage_suspect: us, answered_by_other_model: om } = JSON.parse(detail!)
         return { settlement, us, om, oddities: call.oddities }
       }
       const usual = settled((asked) => `${asked}-2026-01-01`, 7)

@@ -45,8 +45,8 @@ function channelsFor(protocol: ChatProtocol, model: string, more: object): strin
   const call = { ...chatWith(protocol, { stream: true, ...more }), model }
   const caller = { key: { allowedModels: null }, account: { allowedModels: null } }
   const read = { protocol, call, known: caller } as unknown as PricedCall
-  const selected = selectModel({ catalog: () => catalog }).step(read) as PricedCall
-  const { routes } = requireServerTools().step(selected) as PricedCall
+  const selected = selectModel({ catalog: () => catalog })(read) as PricedCall
+  const { routes } = requireServerTools()(selected) as PricedCall
   return routes.map((route) => route.channel.id)
 }
 

@@ -2,6 +2,7 @@
  * Files of a form that is refused leave the disk, wherever the refusal comes from; an account has a quota of them, and
  * they tell one intent from another.
  */
+
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { EMPTY, lastValueFrom, NEVER, type Observable, of, throwError } from 'rxjs'
@@ -9,8 +10,8 @@ import t, { type Test } from 'tap'
 import { editImages, type MakeImagesDeps } from '../../../pipelines/media/images/images.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { configFile } from '../../../schemas/config/file.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'

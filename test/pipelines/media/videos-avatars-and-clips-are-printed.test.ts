@@ -1,7 +1,7 @@
 /** What tasks look like to polling clients. */
 import { lastValueFrom, throwError } from 'rxjs'
 import t from 'tap'
-import { addReplyHeaders } from '../../../pipelines/calls/rate-limit.ts'
+import { addReplyHeaders } from '../../../pipelines/calls/replies.ts'
 import { failureOf } from '../../../pipelines/media/failed-task.ts'
 import { printAvatar } from '../../../pipelines/media/videos/avatars.ts'
 import { printSubtitles, printSubtitleTask } from '../../../pipelines/media/videos/clips.ts'

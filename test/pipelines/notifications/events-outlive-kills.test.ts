@@ -9,7 +9,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { until } from '../../support/eventually.ts'
-import { NODE_ARGS } from '../../support/plain-children.ts'
 import { startNotifications, startReceiver } from './support.ts'
 
 const USUAL_EVENTS = 2_000
@@ -34,7 +33,7 @@ t.teardown(() => {
   for (const child of children) child.kill('SIGKILL')
 })
 function startChild(): ChildProcess {
-  const child = spawn(process.execPath, [...NODE_ARGS, CHILD, settings], {
+  const child = spawn(process.execPath, [CHILD, settings], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   children.add(child)

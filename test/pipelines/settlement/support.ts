@@ -1,4 +1,5 @@
 /** The parts that a settlement goes through, on real engines. */
+
 import { join } from 'node:path'
 import { asyncScheduler, type SchedulerAction, type SchedulerLike, type Subscription } from 'rxjs'
 import type { Test } from 'tap'
@@ -10,13 +11,9 @@ import {
 } from '../../../pipelines/settlement/publisher.ts'
 import type { PipelineLog } from '../../../pipelines/settlement/retrying.ts'
 import { type SettlerDependencies, settler } from '../../../pipelines/settlement/settler.ts'
+import type { Admission } from '../../../schemas/call-log/columns.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import {
-  type Admission,
-  type Journal,
-  type JournalOptions,
-  openJournal,
-} from '../../../src/journal/journal.ts'
+import { type Journal, type JournalOptions, openJournal } from '../../../src/journal/journal.ts'
 import { type Nats, openNats } from '../../../src/nats/nats.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { newAccount, openMigrated, settlement } from '../../src/postgres/support.ts'

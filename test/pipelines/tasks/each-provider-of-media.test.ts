@@ -10,8 +10,9 @@ import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT, printCredits } from '../../../schemas/money.ts'
+import { MEDIA_DIALECTS } from '../../../simulator/dialects.ts'
 import { authorizers } from '../../../src/auth/authorizer.ts'
-import { type MediaProtocol, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { MEDIA_PROTOCOLS, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -36,7 +37,7 @@ import { silent, startTasks, type TestAccount, UNTOUCHED } from './support.ts'
 
 interface Expected {
   /** Default: its name in this list. */
-  readonly protocol?: MediaProtocol
+  readonly protocol?: string
   /** Further fields of its channel, in place of its key. */
   readonly channel?: object
   readonly dialect: Dialect
@@ -202,6 +203,21 @@ const storageAt = (url: string): typeof storage => ({
   },
 })
 
+t.test(
+  'each protocol of media that is polled is here, or has a dialect of the simulated provider',
+  async (t) => {
+    const covered = new Set([
+      ...Object.entries(PROVIDERS).map(([name, { protocol = name }]) => protocol),
+      ...MEDIA_DIALECTS.map(({ name }) => name),
+    ])
+    const polled = MEDIA_PROTOCOLS.filter((protocol) => mediaAdapterOf(protocol)!.follow !== null)
+    t.same(
+      polled.filter((protocol) => !covered.has(protocol)),
+      [],
+    )
+  },
+)
+
 for (const [name, expected] of Object.entries(PROVIDERS)) {
   const protocol = expected.protocol ?? name
   t.test(name, async (t) => {
@@ -240,7 +256,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
           : { work: 'image', prompt, n: 2, size: '1024x1024' },
       )
       const price = mediaPriceOf(model.entry, null, Date.now())!
-      const routes = catalog.routes(model, protocol as MediaProtocol)
+      const routes = catalog.routes(model, protocol)
       return tasks.order(account, name, prompt, { model, job, price, hold: holdOf(price, job), routes })
     }
     const submitted = (account: TestAccount, name: 'film' | 'picture', prompt: string) =>

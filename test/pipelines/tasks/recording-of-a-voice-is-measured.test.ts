@@ -1,7 +1,7 @@
 /** A voice is made from 5 seconds to 3 minutes. Known where the gateway has the file. */
 import t from 'tap'
 import { referenceProblem } from '../../../pipelines/tasks/submit/check-reference.ts'
-import { soundMp3 } from '../../../simulator/media/mp3.ts'
+import { soundMp3 } from '../../../simulator/media/samples.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
 import { taskStorage } from '../../../src/server/tasks/storage.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'

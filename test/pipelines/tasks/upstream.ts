@@ -180,6 +180,7 @@ const film = (url: string, seconds: number): Produced => {
 /** Works on after it answered. */
 export const filmAdapter = (canFind: boolean): MediaAdapter => ({
   works: ['video'],
+  baseUrl: 'any',
   inlines: false,
   submit: (channel, { job, reference }) => post(channel, '/submit', { reference, prompt: promptOf(job) }),
   readSubmit: (answer) =>
@@ -238,6 +239,7 @@ export const filmAdapter = (canFind: boolean): MediaAdapter => ({
 /** Answers with the result itself. */
 export const pictureAdapter: MediaAdapter = {
   works: ['image'],
+  baseUrl: 'any',
   inlines: false,
   submit: (channel, { job, reference }) => post(channel, '/draw', { reference, prompt: promptOf(job) }),
   readSubmit: (answer) =>

@@ -10,7 +10,8 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
-import { type MediaProtocol, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { MEDIA_DIALECTS } from '../../../simulator/dialects.ts'
+import { MEDIA_PROTOCOLS, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
@@ -76,6 +77,18 @@ const calls: MediaCalls = {
 }
 const jobsOf = (prompt: string) => provider.jobs.filter((job) => job.prompt === prompt)
 
+t.test(
+  'each protocol of media that is not polled is here, or has a dialect of the simulated provider',
+  async (t) => {
+    const covered = new Set([...Object.keys(WORKS), ...MEDIA_DIALECTS.map(({ name }) => name)])
+    const others = MEDIA_PROTOCOLS.filter((protocol) => mediaAdapterOf(protocol)!.follow === null)
+    t.same(
+      others.filter((protocol) => !covered.has(protocol)),
+      [],
+    )
+  },
+)
+
 for (const [protocol, work] of Object.entries(WORKS))
   t.test(protocol, async (t) => {
     const catalog = createCatalog(
@@ -99,7 +112,7 @@ for (const [protocol, work] of Object.entries(WORKS))
       const model = catalog.resolve(MODEL)!
       const job = mediaJob.parse(work.job(prompt))
       const price = mediaPriceOf(model.entry, null, Date.now())!
-      const routes = catalog.routes(model, protocol as MediaProtocol)
+      const routes = catalog.routes(model, protocol)
       const more: Partial<TaskOrder> = { model, job, price, hold: holdOf(price, job), routes, ...work.order }
       // The client of a film does not wait either.
       const isAwaited = protocol !== 'minimax-music'

@@ -1,6 +1,7 @@
 /** The contract of `Tasks` in memory, with the wallets and the ledger behind it. Compared with PostgreSQL by a test. */
+
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { isFinal } from '../../../schemas/tasks/task.ts'
 import type { LostFinding, LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
 import type { LostSubmits, Tasks } from '../../../src/postgres/tasks/repository.ts'

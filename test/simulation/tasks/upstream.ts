@@ -175,6 +175,7 @@ const emptyFile = { key: null, media_type: null, width: null, height: null, seco
 
 export const asyncAdapter = (canFind: boolean): MediaAdapter => ({
   works: ['video'],
+  baseUrl: 'any',
   inlines: false,
   submit: (channel, { reference }) => request(channel, '/submit', { reference }),
   readSubmit: (answer) =>
@@ -226,6 +227,7 @@ export const asyncAdapter = (canFind: boolean): MediaAdapter => ({
 
 export const wholeAdapter: MediaAdapter = {
   works: ['image'],
+  baseUrl: 'any',
   inlines: false,
   submit: (channel, { reference }) => request(channel, '/draw', { reference }),
   readSubmit: (answer) =>

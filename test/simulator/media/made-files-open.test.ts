@@ -1,7 +1,5 @@
 import t from 'tap'
-import { playedSeconds, soundMp3 } from '../../../simulator/media/mp3.ts'
-import { filmMp4 } from '../../../simulator/media/mp4.ts'
-import { drawPng } from '../../../simulator/media/png.ts'
+import { drawPng, filmMp4, playedSeconds, soundMp3 } from '../../../simulator/media/samples.ts'
 import { complaintsOfDecoder, readMp3, readMp4, readPng } from './probe.ts'
 
 type Equal = { equal(found: string, wanted: string, name: string): boolean }

@@ -1,13 +1,16 @@
 /** The adapters' requests as somebody else's imitation of the vendors takes them, and its answers. */
+
 import { readFileSync } from 'node:fs'
 import { LLMock } from '@copilotkit/aimock'
 import t from 'tap'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import { arkVideo } from '../../../src/channels/media/ark/video.ts'
-import { elevenlabs } from '../../../src/channels/media/elevenlabs.ts'
-import { openaiImages } from '../../../src/channels/media/openai/images.ts'
-import { openaiSpeech } from '../../../src/channels/media/openai/speech.ts'
+import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { arkVideo } from '../../../src/channels/providers/ark/video.ts'
+import { openaiImages } from '../../../src/channels/providers/openai/images.ts'
+import { openaiSpeech } from '../../../src/channels/providers/openai/speech.ts'
 import { channelOf, followOf, pollOf, producedIn, sent, stored, submitOf } from './support.ts'
+
+const elevenlabs = mediaAdapterOf('elevenlabs')!
 
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/media/${name}`, import.meta.url))
 const png = fixture('picture.png')

@@ -10,9 +10,7 @@ import type {
   PollOutcome,
   SubmitOutcome,
 } from '../../../src/channels/media/adapter.ts'
-import { elevenlabsVoices } from '../../../src/channels/media/elevenlabs.ts'
-import { OPENAI_VOICES } from '../../../src/channels/media/openai/speech.ts'
-import { MEDIA_CHANNELS, type MediaProtocol } from '../../../src/channels/media/registry.ts'
+import { mediaAdapterOf, presetsOf } from '../../../src/channels/media/registry.ts'
 import {
   clipCategoriesRequest,
   clipTemplatesRequest,
@@ -43,7 +41,7 @@ const BASES = {
   elevenlabs: '',
   suno: '',
   task: '/task',
-} satisfies Partial<Record<MediaProtocol, string>>
+}
 
 let references = 0
 const asked = (job: object, model: string): MediaSubmit => ({
@@ -53,7 +51,7 @@ const asked = (job: object, model: string): MediaSubmit => ({
 })
 
 async function submitted(protocol: Simulated, submit: MediaSubmit): Promise<SubmitOutcome> {
-  const adapter = MEDIA_CHANNELS[protocol]
+  const adapter = mediaAdapterOf(protocol)!
   return adapter.readSubmit(await sent(adapter.submit(channelAt(protocol), submit)), submit)
 }
 
@@ -75,7 +73,7 @@ async function polled(
 
 async function ended(protocol: Simulated, submit: MediaSubmit): Promise<SubmitOutcome | PollOutcome> {
   const outcome = await submitted(protocol, submit)
-  const adapter = MEDIA_CHANNELS[protocol]
+  const adapter = mediaAdapterOf(protocol)!
   return outcome.type === 'accepted' ? polled(protocol, adapter, submit, outcome.upstreamId) : outcome
 }
 
@@ -119,7 +117,7 @@ const JOBS = {
 } satisfies Readonly<Record<MediaWork, object>>
 
 for (const protocol of Object.keys(BASES) as Simulated[]) {
-  for (const work of MEDIA_CHANNELS[protocol].works) {
+  for (const work of mediaAdapterOf(protocol)!.works) {
     t.test(`${protocol} does ${work}`, async (t) => {
       const submit = asked(JOBS[work], 'sim-studio@delay=30,queue=10')
       const { result, inline } = producedIn(await ended(protocol, submit))
@@ -233,10 +231,14 @@ t.test('codes of refusals keep their statuses', async (t) => {
 })
 
 t.test('a voice of ElevenLabs is listed or made, and speaks', async (t) => {
-  const listed = elevenlabsVoices.read(await sent(elevenlabsVoices.request(channelAt('elevenlabs')))) ?? []
+  const voices = presetsOf('elevenlabs', 'voice')
+  if (voices?.type !== 'asked') throw new Error('no list of voices')
+  const list = async () =>
+    voices.source.read(await sent(voices.source.request(channelAt('elevenlabs')))) ?? []
+  const listed = await list()
   t.ok(listed.length > 0)
   const { result } = producedIn(await ended('elevenlabs', asked(JOBS.voice, 'sim-clone@delay=0')))
-  const again = elevenlabsVoices.read(await sent(elevenlabsVoices.request(channelAt('elevenlabs')))) ?? []
+  const again = await list()
   t.notOk(
     again.some(({ id }) => id === result.made_id),
     'a customer’s voice is nobody else’s',
@@ -251,7 +253,9 @@ t.test('a voice of ElevenLabs is listed or made, and speaks', async (t) => {
 })
 
 t.test('OpenAI’s voices all speak', async (t) => {
-  for (const { id } of OPENAI_VOICES) {
+  const voices = presetsOf('openai-speech', 'voice')
+  if (voices?.type !== 'known') throw new Error('no voices')
+  for (const { id } of voices.presets) {
     const spoken = producedIn(
       await ended('openai-speech', asked({ ...JOBS.speech, voice: id }, 'sim-speech@delay=0')),
     )
@@ -261,12 +265,12 @@ t.test('OpenAI’s voices all speak', async (t) => {
 
 t.test('presets, templates and categories are listed, and what they name is taken', async (t) => {
   const channel = channelAt('task')
-  const presetsOf = async (kind: 'avatar' | 'voice') => {
+  const listPresets = async (kind: 'avatar' | 'voice') => {
     const source = taskPresets(kind)
     return source.read(await sent(source.request(channel)))
   }
-  const [avatar] = (await presetsOf('avatar')) ?? []
-  const [voice] = (await presetsOf('voice')) ?? []
+  const [avatar] = (await listPresets('avatar')) ?? []
+  const [voice] = (await listPresets('voice')) ?? []
   const speech = { work: 'avatar_video', avatar: avatar?.id, voice: voice?.id, text: 'Hello.', duration: 1 }
   producedIn(await ended('task', asked(speech, 'sim-studio@delay=0')))
 

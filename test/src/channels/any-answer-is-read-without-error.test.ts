@@ -4,7 +4,7 @@ import t from 'tap'
 import { type MediaWork, taskResult } from '../../../schemas/media/job.ts'
 import type { MediaAdapter, PollOutcome, SubmitOutcome } from '../../../src/channels/media/adapter.ts'
 import { MEDIA_FAILURES } from '../../../src/channels/media/failure.ts'
-import { MEDIA_CHANNELS, type MediaProtocol, presetsOf } from '../../../src/channels/media/registry.ts'
+import { MEDIA_CHANNELS, presetsOf } from '../../../src/channels/media/registry.ts'
 import { readClipCategories, readClipTemplates } from '../../../src/channels/media/task/catalogue.ts'
 import { answerOf, linked, pollOf, submitOf } from './support.ts'
 
@@ -233,8 +233,8 @@ for (const [protocol, adapter] of Object.entries(MEDIA_CHANNELS)) {
 
 t.test('presets and templates are read from any answer', async (t) => {
   const places = Object.keys(MEDIA_CHANNELS).flatMap((protocol) => [
-    presetsOf(protocol as MediaProtocol, 'voice'),
-    presetsOf(protocol as MediaProtocol, 'avatar'),
+    presetsOf(protocol, 'voice'),
+    presetsOf(protocol, 'avatar'),
   ])
   const sources = places.flatMap((place) => (place?.type === 'asked' ? [place.source] : []))
   t.equal(sources.length, 3)

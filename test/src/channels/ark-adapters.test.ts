@@ -1,6 +1,6 @@
 import t from 'tap'
-import { arkImages } from '../../../src/channels/media/ark/images.ts'
-import { arkVideo } from '../../../src/channels/media/ark/video.ts'
+import { arkImages } from '../../../src/channels/providers/ark/images.ts'
+import { arkVideo } from '../../../src/channels/providers/ark/video.ts'
 import {
   answerOf,
   channelOf,

@@ -1,9 +1,12 @@
 /** What hosts of many models are asked for: their usual names of fields, and those that a channel has for them. */
+
 import t from 'tap'
 import { channelEntry } from '../../../schemas/config/catalog.ts'
-import { fal } from '../../../src/channels/media/hosted/fal.ts'
-import { replicate } from '../../../src/channels/media/hosted/replicate.ts'
+import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { answerOf, followOf, headerOf, jsonOf, linked, pollOf, stored, submitOf } from './support.ts'
+
+const fal = mediaAdapterOf('fal')!
+const replicate = mediaAdapterOf('replicate')!
 
 const channelOf = (protocol: 'fal' | 'replicate', base_url: string, input_names = {}) =>
   channelEntry.parse({ id: 'host', protocol, base_url, api_key: 'k-1', models: {}, input_names })

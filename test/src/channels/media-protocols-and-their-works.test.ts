@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
 import { mediaFailureStatus } from '../../../src/channels/media/failure.ts'
 import { MEDIA_CHANNELS, mediaAdapterOf, presetsOf, worksOf } from '../../../src/channels/media/registry.ts'
 import {
@@ -13,8 +13,7 @@ import { answerOf, channelOf, headerOf, submitOf } from './support.ts'
 
 const channel = channelOf('task', 'https://studio.example')
 
-t.test('every media protocol of the configuration has its adapter, and no protocol of chat', async (t) => {
-  t.strictSame(Object.keys(MEDIA_CHANNELS).toSorted(), MEDIA_ADAPTERS.toSorted())
+t.test('no protocol of chat has an adapter of media', async (t) => {
   for (const protocol of [...CHAT_PROTOCOLS, 'toString', '']) {
     t.equal(mediaAdapterOf(protocol), null)
     t.strictSame(worksOf(protocol), [])
@@ -23,23 +22,27 @@ t.test('every media protocol of the configuration has its adapter, and no protoc
 })
 
 t.test('what each can be asked for', async (t) => {
-  t.strictSame(worksOf('openai-images'), ['image', 'image_edit'])
-  t.strictSame(worksOf('ark-images'), ['image'])
-  t.strictSame(worksOf('ark-video'), ['video'])
-  t.strictSame(worksOf('openai-speech'), ['speech'])
-  t.strictSame(worksOf('elevenlabs'), ['speech', 'voice'])
-  t.strictSame(worksOf('suno'), ['music'])
-  t.strictSame(worksOf('fal'), ['image', 'image_edit', 'video'])
-  t.strictSame(worksOf('replicate'), ['image', 'image_edit', 'video'])
-  t.strictSame(worksOf('kling'), ['image', 'video'])
-  t.strictSame(worksOf('veo'), ['video'])
-  t.strictSame(worksOf('minimax-images'), ['image'])
-  t.strictSame(worksOf('minimax-video'), ['video'])
-  t.strictSame(worksOf('minimax-speech'), ['speech'])
-  t.strictSame(worksOf('minimax-music'), ['music'])
-  t.strictSame(worksOf('dashscope'), ['image', 'image_edit', 'video'])
-  t.strictSame(worksOf('runway'), ['image', 'image_edit', 'video'])
-  t.equal(worksOf('task').length, 13)
+  const { task, ...others } = MEDIA_CHANNELS
+  t.equal(task!.works.length, 13)
+  const works = Object.entries(others).map(([protocol, adapter]) => [protocol, adapter.works])
+  t.strictSame(Object.fromEntries(works), {
+    'openai-images': ['image', 'image_edit'],
+    'ark-images': ['image'],
+    'ark-video': ['video'],
+    'openai-speech': ['speech'],
+    elevenlabs: ['speech', 'voice'],
+    suno: ['music'],
+    fal: ['image', 'image_edit', 'video'],
+    replicate: ['image', 'image_edit', 'video'],
+    kling: ['image', 'video'],
+    veo: ['video'],
+    'minimax-images': ['image'],
+    'minimax-video': ['video'],
+    'minimax-speech': ['speech'],
+    'minimax-music': ['music'],
+    dashscope: ['image', 'image_edit', 'video'],
+    runway: ['image', 'image_edit', 'video'],
+  })
 })
 
 t.test('work that an adapter does not do is a fault of the caller', async (t) => {

@@ -1,11 +1,14 @@
 /** Generations of models, and platforms of one model, are asked for the same in different fields. */
+
 import t from 'tap'
 import { channelEntry } from '../../../schemas/config/catalog.ts'
-import { dashscope } from '../../../src/channels/media/dashscope/dashscope.ts'
-import { minimaxMusic } from '../../../src/channels/media/minimax/music.ts'
-import { runway } from '../../../src/channels/media/runway.ts'
-import { veo } from '../../../src/channels/media/veo.ts'
+import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { veo } from '../../../src/channels/providers/gemini/veo.ts'
+import { minimaxMusic } from '../../../src/channels/providers/minimax/music.ts'
+import { dashscope } from '../../../src/channels/providers/qwen/dashscope.ts'
 import { answerOf, channelOf, followOf, jsonOf, linked, pollOf, producedIn, submitOf } from './support.ts'
+
+const runway = mediaAdapterOf('runway')!
 
 const words = { type: 'text', text: 'the dough rises' }
 const linkTo = (name: string) => `https://example.com/${name}`

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { openaiImages } from '../../../src/channels/media/openai/images.ts'
+import { openaiImages } from '../../../src/channels/providers/openai/images.ts'
 import {
   answerOf,
   channelOf,

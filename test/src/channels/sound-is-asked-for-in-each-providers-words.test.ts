@@ -1,7 +1,7 @@
 /** Each adapter asks for sound, and for none, in its provider's field; without either it sends nothing. */
 import t from 'tap'
-import { type ChannelProtocol, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
-import { mediaAdapterOf, worksOf } from '../../../src/channels/media/registry.ts'
+import type { ChannelProtocol } from '../../../schemas/config/catalog.ts'
+import { MEDIA_PROTOCOLS, mediaAdapterOf, worksOf } from '../../../src/channels/media/registry.ts'
 import { channelOf, jobOf, jsonOf, linked, submitOf } from './support.ts'
 
 const words = { type: 'text', text: 'the dough rises' }
@@ -72,7 +72,7 @@ t.test('a request says nothing of it where the provider has no field', async (t)
 t.test('no adapter of videos is left out', async (t) => {
   const known = new Set([...ASKED, ...FIXED].map(([protocol]) => protocol))
   t.same(
-    MEDIA_ADAPTERS.filter((protocol) => worksOf(protocol).includes('video') && !known.has(protocol)),
+    MEDIA_PROTOCOLS.filter((protocol) => worksOf(protocol).includes('video') && !known.has(protocol)),
     [],
   )
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { elevenlabs, elevenlabsVoices } from '../../../src/channels/media/elevenlabs.ts'
-import { openaiSpeech } from '../../../src/channels/media/openai/speech.ts'
+import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { openaiSpeech } from '../../../src/channels/providers/openai/speech.ts'
 import {
   answerOf,
   channelOf,
@@ -14,6 +14,11 @@ import {
   stored,
   submitOf,
 } from './support.ts'
+
+const elevenlabs = mediaAdapterOf('elevenlabs')!
+const voicesPlace = elevenlabs.presets?.voice
+if (voicesPlace?.type !== 'asked') throw new Error('no list of voices')
+const elevenlabsVoices = voicesPlace.source
 
 const openai = channelOf('openai-speech', 'https://up.example/v1')
 const eleven = channelOf('elevenlabs', 'https://eleven.example')

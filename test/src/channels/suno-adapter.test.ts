@@ -1,6 +1,8 @@
 import t from 'tap'
-import { suno } from '../../../src/channels/media/suno.ts'
+import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { answerOf, channelOf, fileWith, followOf, jsonOf, pollOf, producedIn, submitOf } from './support.ts'
+
+const suno = mediaAdapterOf('suno')!
 
 const channel = channelOf('suno', 'https://suno.example')
 const follow = followOf(suno)

@@ -1,12 +1,12 @@
 /** What Kling, Veo, MiniMax, DashScope and Runway are asked for, and what their answers mean. */
+
 import t from 'tap'
-import { dashscope } from '../../../src/channels/media/dashscope/dashscope.ts'
-import { kling } from '../../../src/channels/media/kling.ts'
-import { minimaxImages } from '../../../src/channels/media/minimax/images.ts'
-import { minimaxSpeech } from '../../../src/channels/media/minimax/speech.ts'
-import { minimaxVideo } from '../../../src/channels/media/minimax/video.ts'
-import { runway } from '../../../src/channels/media/runway.ts'
-import { veo } from '../../../src/channels/media/veo.ts'
+import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { veo } from '../../../src/channels/providers/gemini/veo.ts'
+import { minimaxImages } from '../../../src/channels/providers/minimax/images.ts'
+import { minimaxSpeech } from '../../../src/channels/providers/minimax/speech.ts'
+import { minimaxVideo } from '../../../src/channels/providers/minimax/video.ts'
+import { dashscope } from '../../../src/channels/providers/qwen/dashscope.ts'
 import { minimaxDialect } from '../../support/media-providers/minimax.ts'
 import { KEY, startProvider } from '../../support/media-providers/provider.ts'
 import {
@@ -24,6 +24,9 @@ import {
   stored,
   submitOf,
 } from './support.ts'
+
+const kling = mediaAdapterOf('kling')!
+const runway = mediaAdapterOf('runway')!
 
 const words = { type: 'text', text: 'the dough rises' }
 const first = { type: 'image', file: linked('https://example.com/a.png'), role: 'first_frame' }

@@ -4,6 +4,7 @@ import type { MonthSum } from '../../../schemas/call-log/audit.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
+import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { AuditedLog } from '../../../src/postgres/billing/audit-report.ts'
 import { startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, wiringOn } from './support.ts'
@@ -26,7 +27,7 @@ const config = {
   ],
 }
 const wiring = wiringOn(database, config, {
-  withBooks: (work) => work({ database, callLog }),
+  withCallLog: (work) => work({ database, callLog: callLog as unknown as CallLog }),
   confirm: async () => null,
 })
 const { json, refused, text } = commandsOn(wiring)
@@ -224,7 +225,7 @@ t.test('wallet verify', async (t) => {
   t.equal(await text('wallet', 'verify', '--full'), 'ok: 2 accounts, 2 ledger entries, no difference\n')
   const away: Wiring = {
     ...wiring,
-    withBooks: (work) =>
+    withCallLog: (work) =>
       work({
         database,
         callLog: {
@@ -232,7 +233,7 @@ t.test('wallet verify', async (t) => {
           monthSums: async () => {
             throw new Failure('service_unavailable', 'Away.', { internal: 'ClickHouse: refused' })
           },
-        },
+        } as unknown as CallLog,
       }),
   }
   t.match(await command(['wallet', 'verify', '--json'], away), {
@@ -259,9 +260,9 @@ t.test('wallet verify', async (t) => {
   const group = { account_id: accountId, model: 'fast', channel_id: 'primary' }
   const odd: Wiring = {
     ...wiring,
-    withBooks: (work) =>
+    withCallLog: (work) =>
       work({
-        callLog,
+        callLog: callLog as unknown as CallLog,
         database: {
           ...database,
           audits: {

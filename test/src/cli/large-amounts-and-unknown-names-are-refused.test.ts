@@ -116,7 +116,7 @@ t.test('a model that the configuration does not have is refused with the nearest
     const told = await refused(...words, '--models', 'sonata-large,sonata-lagre,other')
     t.match(
       told,
-      'error: allowed_models: The configuration has no model "sonata-lagre". Did you mean "sonata-large"? ' +
+      'error: --models: The configuration has no model "sonata-lagre". Did you mean "sonata-large"? ' +
         'The configuration has no model "other".\n',
       words.join(' '),
     )

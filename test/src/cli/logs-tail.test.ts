@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import { LOOK_BACK_ROWS, SINCE_ROWS } from '../../../src/postgres/call-log/calls.ts'

@@ -70,7 +70,7 @@ const wiringWith = (list: object): Wiring => ({
 t.test('both formats propose the same changes, exact to the last digit', async (t) => {
   for (const list of [LITELLM, MODELS_DEV]) {
     const { json } = commandsOn(wiringWith(list))
-    t.same(await json('catalogue', 'diff', 'prices.json'), {
+    t.same(await json('catalog', 'diff', 'prices.json'), {
       changes: [
         {
           model: 'deep',
@@ -105,19 +105,19 @@ t.test('a list is read from a file, and from a URL at a public address', async (
       ...wiringWith({}),
       readList: (source) => readList(source, isAllowed && { isAllowed }),
     })
-  const expected = await commandsOn(wiringWith(LITELLM)).json('catalogue', 'diff', 'prices.json')
-  t.same(await reading().json('catalogue', 'diff', file), expected)
-  t.same(await reading(() => true).json('catalogue', 'diff', `${base}/prices.json`), expected)
+  const expected = await commandsOn(wiringWith(LITELLM)).json('catalog', 'diff', 'prices.json')
+  t.same(await reading().json('catalog', 'diff', file), expected)
+  t.same(await reading(() => true).json('catalog', 'diff', `${base}/prices.json`), expected)
   t.match(
-    await reading(() => true).refused('catalogue', 'diff', `${base}/gone.json`),
+    await reading(() => true).refused('catalog', 'diff', `${base}/gone.json`),
     /cannot be fetched: its server answered with status 404/,
   )
   t.match(
-    await reading().refused('catalogue', 'diff', 'gone.json'),
+    await reading().refused('catalog', 'diff', 'gone.json'),
     /The price list gone.json cannot be read: there is no such file\./,
   )
   t.match(
-    await reading().refused('catalogue', 'diff', `${base}/prices.json`),
+    await reading().refused('catalog', 'diff', `${base}/prices.json`),
     /cannot be reached at a public address/,
   )
 })
@@ -125,7 +125,7 @@ t.test('a list is read from a file, and from a URL at a public address', async (
 t.test('the changes are YAML', async (t) => {
   const { text } = commandsOn(wiringWith(LITELLM))
   t.equal(
-    await text('catalogue', 'diff', 'prices.json', '--per-usd', '2'),
+    await text('catalog', 'diff', 'prices.json', '--per-usd', '2'),
     [
       'models:',
       '  - id: "deep" # listed as deepseek/deepseek-chat',
@@ -145,7 +145,7 @@ t.test('the changes are YAML', async (t) => {
 
 t.test('costs of channels are compared on request', async (t) => {
   const { json } = commandsOn(wiringWith(LITELLM))
-  const { changes } = (await json('catalogue', 'diff', 'prices.json', '--cost')) as { changes: object[] }
+  const { changes } = (await json('catalog', 'diff', 'prices.json', '--cost')) as { changes: object[] }
   t.match(changes, [
     { model: 'claude', channel: 'c', price: 'input', now: null, listed: '3' },
     { model: 'claude', channel: 'c', price: 'output', now: null, listed: '15' },
@@ -155,10 +155,7 @@ t.test('costs of channels are compared on request', async (t) => {
 
 t.test('a list that is none is refused', async (t) => {
   const { refused } = commandsOn(wiringWith({ a: { b: 1 } }))
-  t.match(
-    await refused('catalogue', 'diff', 'x.json'),
-    /no price list in the format of LiteLLM or models.dev/,
-  )
+  t.match(await refused('catalog', 'diff', 'x.json'), /no price list in the format of LiteLLM or models.dev/)
   t.throws(() => readPriceList('<html>'), /not JSON/)
 })
 

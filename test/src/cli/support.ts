@@ -5,7 +5,7 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { buildProgram, run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { NODE_OPTIONS } from '../../support/plain-children.ts'
+import { plainNode } from '../../support/plain-node.ts'
 
 export const ENTRY = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const BOUND_MS = 60_000
@@ -16,11 +16,12 @@ export interface Outcome {
   readonly stderr: string
 }
 
-/** One command line in a process of its own; nothing of this process's environment but PATH reaches it, and what makes it load quickly. */
+/** One command line in a process of its own; nothing of this process's environment but PATH reaches it. */
 export function tollgate(words: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [ENTRY, ...words], {
-      env: { PATH: process.env.PATH ?? '', NODE_OPTIONS, ...env },
+    const [program = '', ...args] = [...plainNode(), ENTRY, ...words]
+    const child = spawn(program, args, {
+      env: { PATH: process.env.PATH ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: BOUND_MS,
       killSignal: 'SIGKILL',
@@ -51,15 +52,13 @@ export const noEngines: Wiring = {
   serve: never,
   withDatabase: never,
   withServiceDatabase: never,
-  withBooks: never,
-  withUsage: never,
+  withCallLog: never,
   withLibrary: never,
   withTasks: never,
   withJournals: never,
   withChannels: never,
   rotateMasterKey: never,
   rebuildLog: never,
-  withLoggedCalls: never,
   loadConfig: never,
   channelHealth: never,
   readList: never,

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Wiring } from '../../../src/cli/wiring.ts'
+import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, noEngines } from './support.ts'
@@ -31,19 +32,19 @@ const COSTS: CostSums[] = [
 const asked: UsageByQuery[] = []
 const wiring: Wiring = {
   ...noEngines,
-  withUsage: (work) =>
+  withCallLog: (work) =>
     work({
       database,
       callLog: {
-        usageBy: async (query) => {
+        usageBy: async (query: UsageByQuery) => {
           asked.push(query)
-          return ROWS[query.by]
+          return ROWS[query.by as keyof typeof ROWS]
         },
-        costsBy: async ({ by }) => {
+        costsBy: async ({ by }: UsageByQuery) => {
           if (by === 'channel') return COSTS.map((row) => ({ ...row, accountId: null, channelId: 'main' }))
           return by === 'account' ? COSTS : []
         },
-      },
+      } as unknown as CallLog,
     }),
 }
 const { json, refused, text } = commandsOn(wiring)

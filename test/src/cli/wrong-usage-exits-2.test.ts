@@ -40,7 +40,7 @@ const WRONG = [
   ['webhook', 'update', 'whe_1'],
   ['payments', 'reconcile', '--days', 'abc'],
   ['payments', 'reconcile', '--days', '31'],
-  ...['0', '-1', 'much'].map((factor) => ['catalogue', 'diff', 'prices.json', '--per-usd', factor]),
+  ...['0', '-1', 'much'].map((factor) => ['catalog', 'diff', 'prices.json', '--per-usd', factor]),
   ...['8d', '1w', '24', '-1h', '999999d'].map((time) => ['key', 'rotate', ID, '--grace', time]),
   ['key', 'request', '--organization', ID, '--name', 'A'],
   ['key', 'approve', 'kreq_1', '--by', ID],

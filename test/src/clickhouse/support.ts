@@ -1,40 +1,35 @@
 /** Calls for the tests of the log: complete, and different only where a test says so. */
 import type { CallPageQuery } from '../../../src/clickhouse/pages/query.ts'
+import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import type { BookedCall } from '../../support/usage-text.ts'
 
 export const BASE_INSTANT = Date.UTC(2026, 0, 15, 12)
 
 export const bookedCall = (id: number, more: Partial<BookedCall> = {}): BookedCall => ({
+  ...emptySettlement(
+    {
+      request_id: `req_${String(id).padStart(26, '0')}`,
+      account_id: 'acc_a',
+      key_id: 'key_a',
+      model: 'sonata-large',
+      protocol: 'chat-completions',
+      stream: true,
+      submitted_at: BASE_INSTANT + id - 40,
+      estimate: '1000000',
+    },
+    BASE_INSTANT + id,
+  ),
   id: BigInt(id),
   key_name: 'first',
   key_prefix: 'sk-tollgate-0123abcd',
-  request_id: `req_${String(id).padStart(26, '0')}`,
-  account_id: 'acc_a',
-  key_id: 'key_a',
-  model: 'sonata-large',
-  protocol: 'chat-completions',
-  stream: true,
   status: 'success',
-  error_code: null,
-  error_message: null,
   input_tokens: 10,
   output_tokens: 20,
-  cached_tokens: 0,
-  cache_write_tokens: 0,
-  reasoning_tokens: 0,
-  server_tool_calls: 0,
-  unit_count: null,
-  unit_type: null,
   cost: '212500',
-  estimate: '1000000',
   usage_source: 'upstream',
-  submitted_at: BASE_INSTANT + id - 40,
-  created_at: BASE_INSTANT + id,
-  latency_ms: 40,
   ttfb_ms: 12,
   channel_id: 'primary',
   attempts_count: 1,
-  attempts: [],
   ...more,
 })
 

@@ -16,12 +16,12 @@ import {
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { MEDIA_DIALECTS } from '../../../simulator/dialects/media.ts'
+import { MEDIA_DIALECTS } from '../../../simulator/dialects.ts'
 import { splitModelName } from '../../../simulator/directives/grammar.ts'
-import { worksOf } from '../../../src/channels/media/registry.ts'
+import { MEDIA_PROTOCOLS, worksOf } from '../../../src/channels/media/registry.ts'
 import {
   DEMONSTRATION_FILE,
   needsSimulator,
@@ -83,7 +83,7 @@ channels:
         '8:5 models[0].pricing.output: is required with unit 1M_tokens.',
         '8:40 models[0].pricing.input: A price must be a decimal number like "19.41", not "abc".',
         '9:5 models[1].pricing: is required: a model that can be called has a price. callable: false lists it without one.',
-        '12:15 channels[0].protocol: must be one of chat-completions, messages, generate-content, responses, openai-images, ark-images, ark-video, openai-speech, elevenlabs, suno, fal, replicate, kling, veo, minimax-images, minimax-video, minimax-speech, minimax-music, dashscope, runway, task. Did you mean "chat-completions"?',
+        `12:15 channels[0].protocol: must be one of chat-completions, messages, generate-content, responses, ${MEDIA_PROTOCOLS.join(', ')}. Did you mean "chat-completions"?`,
         '13:15 channels[0].base_url: must be a URL that starts with http:// or https://.',
         '14:15 channels[0].models.c: There is no model "c" in the catalog.',
       ],
@@ -668,7 +668,9 @@ channels:
     t.ok(models.some(({ pricing }) => pricing?.tiers[0]?.from_prompt_tokens === 200_000))
     const on = channels.filter(({ api_key }) => api_key !== '')
     t.same([...new Set(on.map(({ base_url }) => new URL(base_url).origin))], ['http://127.0.0.1:7'])
-    const simulated = MEDIA_ADAPTERS.filter((name) => MEDIA_DIALECTS.some((dialect) => dialect.name === name))
+    const simulated = MEDIA_PROTOCOLS.filter((name) =>
+      MEDIA_DIALECTS.some((dialect) => dialect.name === name),
+    )
     t.same(new Set(on.map(({ protocol }) => protocol)), new Set([...CHAT_PROTOCOLS, ...simulated]))
     const served = new Set(on.flatMap((channel) => Object.keys(channel.models)))
     for (const { id, callable } of models) t.equal(served.has(id), callable, id)
@@ -935,14 +937,16 @@ t.test('demonstration models and prices', async (t) => {
     t.ok(media.length >= 20)
     const used = new Set<string>()
     for (const model of media) {
-      const protocols = MEDIA_ADAPTERS.filter((protocol) => catalog.routes(model, protocol).length > 0)
+      const protocols = MEDIA_PROTOCOLS.filter((protocol) => catalog.routes(model, protocol).length > 0)
       t.ok(
         protocols.some((protocol) => worksOf(protocol).length > 0),
         model.id,
       )
       for (const protocol of protocols) used.add(protocol)
     }
-    const simulated = MEDIA_ADAPTERS.filter((name) => MEDIA_DIALECTS.some((dialect) => dialect.name === name))
+    const simulated = MEDIA_PROTOCOLS.filter((name) =>
+      MEDIA_DIALECTS.some((dialect) => dialect.name === name),
+    )
     t.same([...used].sort(), simulated.toSorted())
     t.ok(simulated.length >= 7)
   })

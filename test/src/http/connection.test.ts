@@ -5,9 +5,8 @@ import { gzipSync } from 'node:zlib'
 import { delay, from, Observable, of, Subject, switchMap, throwError, timer } from 'rxjs'
 import { map } from 'rxjs/operators'
 import t, { type Test } from 'tap'
-import { answer } from '../../../pipelines/calls/answer.ts'
 import { authenticate } from '../../../pipelines/calls/authenticate.ts'
-import { pipeline } from '../../../pipelines/calls/pipeline.ts'
+import { answer, calls } from '../../../pipelines/calls/pipeline.ts'
 import { UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { clientNetwork, plainAddress } from '../../../src/core/keys/address-prefix.ts'
@@ -581,10 +580,9 @@ t.test('clients hold only so much', async (t) => {
     const { port } = await serve(
       t,
       {
-        'GET /keyed': pipeline(
-          authenticate({ credentials, onSecretUsed: () => undefined }),
-          answer(() => whole('{}')),
-        ),
+        'GET /keyed': calls(authenticate({ credentials, onSecretUsed: () => undefined }))
+          .then(answer(() => whole('{}')))
+          .toHandler(),
         'GET /upstream': Object.assign(() => throwError(() => new UpstreamRefusal(401, 'Bad key.', [])), {
           admit: () => null,
         }),

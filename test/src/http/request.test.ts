@@ -5,9 +5,8 @@ import { Readable } from 'node:stream'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { concat, from, map, NEVER, Observable, of, switchMap } from 'rxjs'
 import t, { type Test } from 'tap'
-import { answer } from '../../../pipelines/calls/answer.ts'
 import { authenticate } from '../../../pipelines/calls/authenticate.ts'
-import { pipeline } from '../../../pipelines/calls/pipeline.ts'
+import { answer, calls } from '../../../pipelines/calls/pipeline.ts'
 import { type ArrivingBody, hasTextBeyond } from '../../../src/core/media/inline-files.ts'
 import { readSession, SESSION_HEADERS } from '../../../src/core/routing/session.ts'
 import { type Coding, decodedWhole, MAX_RATIO } from '../../../src/http/body-coding.ts'
@@ -417,10 +416,9 @@ t.test('keys are checked before bodies', async (t) => {
         return rawKey === NEW ? known(true) : null
       },
     }
-    const guarded: Handler = pipeline(
-      authenticate({ credentials, onSecretUsed: () => undefined }),
-      answer(({ request }) => whole(`${request.body.length} bytes`)),
-    )
+    const guarded: Handler = calls(authenticate({ credentials, onSecretUsed: () => undefined }))
+      .then(answer(({ request }) => whole(`${request.body.length} bytes`)))
+      .toHandler()
     const served = await serve(t, { 'POST /guarded': guarded, 'GET /next': () => whole('next') })
     const client = (...fields: string[]) => {
       const raw = clientOn(t, served.port)

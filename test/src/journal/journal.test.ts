@@ -1,4 +1,5 @@
 /** The local file of settlements: pages, segments, ownership, recovery. */
+
 import { spawn } from 'node:child_process'
 import { on, once } from 'node:events'
 import {
@@ -17,13 +18,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import {
+  admission,
+  type Settlement,
+  settlement as settlementSchema,
+} from '../../../schemas/call-log/columns.ts'
 import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
-import { type Settlement, settlement as settlementSchema } from '../../../schemas/events/event.ts'
 import { REJECTED_WAITING_MAX_CHARS, SPARE_BYTES } from '../../../src/journal/file-journal.ts'
 import { diskFiles, type JournalFiles } from '../../../src/journal/files.ts'
 import { type JournalBatch, openJournal } from '../../../src/journal/journal.ts'
 import {
-  admission,
   admissionLine,
   INTERRUPTED_MESSAGE,
   identityText,
@@ -321,7 +325,11 @@ t.test('settlement line says all', async (t) => {
     channel_id: orNull(text),
     attempts_count: orNull(count),
     call_count: fc.integer({ min: 1 }),
-    upstream_cost: units,
+    upstream_cost: orNull(units),
+    detail: orNull(text),
+    task_id: orNull(text),
+    result_urls: fc.array(text, { maxLength: 2 }),
+    result_expires_at: orNull(fc.nat()),
     attempts: fc.array(
       fc.record({
         seq: fc.integer({ min: 1, max: 9 }),

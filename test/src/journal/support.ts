@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
 import type { JournalOptions } from '../../../src/journal/journal.ts'
-import { type Admission, type Journal, openJournal, type Ticket } from '../../../src/journal/journal.ts'
+import { type Journal, openJournal, type Ticket } from '../../../src/journal/journal.ts'
 import { interruptedSettlement } from '../../../src/journal/lines.ts'
 
 export interface LogLine {

@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
-import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
+import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { generateMasterKey } from '../../../src/core/keys/material.ts'
 import type { Reservations } from '../../../src/postgres/billing/repository.ts'
@@ -64,35 +65,29 @@ export async function reserveCap(
   return (await database.reservations.reserveSpend({ ...wanted, submittedAt: Date.now() })) === null
 }
 
-export function settlement(accountId: string, more: Partial<Settlement> = {}): Settlement {
-  return {
-    request_id: newId('req'),
-    account_id: accountId,
-    key_id: 'key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    model: 'sonata-large',
-    protocol: 'chat-completions',
-    stream: true,
-    status: 'success',
-    error_code: null,
-    error_message: null,
-    input_tokens: 1200,
-    output_tokens: 340,
-    cached_tokens: 100,
-    cache_write_tokens: 0,
-    reasoning_tokens: 12,
-    server_tool_calls: 0,
-    unit_count: null,
-    unit_type: null,
-    cost: '4900000',
-    estimate: '96000000',
-    usage_source: 'upstream',
-    submitted_at: 1_760_000_000_000,
-    created_at: 1_760_000_001_250,
-    latency_ms: 1250,
-    ttfb_ms: 120,
-    channel_id: 'primary',
-    attempts_count: 1,
-    attempts: [],
-    ...more,
-  }
-}
+export const settlement = (accountId: string, more: Partial<Settlement> = {}): Settlement => ({
+  ...emptySettlement(
+    {
+      request_id: newId('req'),
+      account_id: accountId,
+      key_id: 'key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+      model: 'sonata-large',
+      protocol: 'chat-completions',
+      stream: true,
+      submitted_at: 1_760_000_000_000,
+      estimate: '96000000',
+    },
+    1_760_000_001_250,
+  ),
+  status: 'success',
+  input_tokens: 1200,
+  output_tokens: 340,
+  cached_tokens: 100,
+  reasoning_tokens: 12,
+  cost: '4900000',
+  usage_source: 'upstream',
+  ttfb_ms: 120,
+  channel_id: 'primary',
+  attempts_count: 1,
+  ...more,
+})

@@ -1,6 +1,6 @@
 /** Answers of every protocol: usage, ends, errors, server tools. */
 import t, { type Test } from 'tap'
-import { CHAT_PROTOCOLS, type ChatProtocol, type Provider } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { FAILURES, Failure, type FailureCode, upstreamStatusName } from '../../../schemas/failure.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
@@ -584,7 +584,7 @@ t.test('server tool calls are counted', async (t) => {
   const LONG = 'x'.repeat(600_000)
 
   /** Reads the items of a responses answer whole, streamed, and in events too long to be kept. */
-  function readItems(t: Test, items: readonly object[], usage: object, provider?: Provider) {
+  function readItems(t: Test, items: readonly object[], usage: object, provider?: string) {
     const adapter = protocolAdapter('responses', 'responses')
     const call = chatWith('responses', { stream: true })
     const body = { object: 'response', status: 'completed', output: items, usage }

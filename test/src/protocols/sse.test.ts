@@ -1,9 +1,9 @@
 /** Event streams, cut anywhere. */
 import fc from 'fast-check'
 import t from 'tap'
+import { withHeaderUsage } from '../../../pipelines/chat/forward/read-whole.ts'
 import { withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
 import { EventStreamReader } from '../../../src/protocols/aws/event-stream.ts'
-import { withHeaderUsage } from '../../../src/protocols/aws/header-usage.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import { WholeResponse } from '../../../src/protocols/chat-completions/whole.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
@@ -371,26 +371,17 @@ t.test('event streams are read in any pieces', async (t) => {
       'x-amzn-bedrock-cache-read-input-token-count': '100',
       'x-amzn-bedrock-cache-write-input-token-count': '30',
     }
-    t.match(
-      withHeaderUsage(none, (name) => counts[name]),
-      {
-        usage: { prompt: 150, cached: 100, cacheWrite: 30, output: 5 },
-        isUsageWhole: true,
-      },
-    )
+    t.match(withHeaderUsage(none, 'bedrock', { get: (name) => counts[name] }), {
+      usage: { prompt: 150, cached: 100, cacheWrite: 30, output: 5 },
+      isUsageWhole: true,
+    })
     const whole = new WholeResponse(Buffer.from('{"model":"m-1","choices":[{"message":{"content":"four"}}]}'))
     t.match(
-      withHeaderUsage(whole, (name) => counts[name]),
+      withHeaderUsage(whole, 'bedrock', { get: (name) => counts[name] }),
       { characters: 4, charactersSinceUsage: 0, model: 'm-1' },
       'beside what is counted when it is read',
     )
-    t.equal(
-      withHeaderUsage(none, () => undefined),
-      none,
-    )
-    t.equal(
-      withHeaderUsage(none, () => '-1'),
-      none,
-    )
+    t.equal(withHeaderUsage(none, 'bedrock', { get: () => undefined }), none)
+    t.equal(withHeaderUsage(none, 'bedrock', { get: () => '-1' }), none)
   })
 })

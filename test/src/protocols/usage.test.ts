@@ -1,17 +1,14 @@
 /** The usage that upstreams report, family by family. */
+
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import {
-  CHAT_PROVIDERS,
-  type ChatProtocol,
-  type ChatProvider,
-  pricing,
-} from '../../../schemas/config/catalog.ts'
+import { type ChatProtocol, pricing } from '../../../schemas/config/catalog.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { AnswerStream, Metered } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
+import { CHAT_PROVIDERS } from '../../support/chat-providers.ts'
 import { chatCall } from './messages/streams.ts'
 
 t.test('each family is charged by hand', async (t) => {
@@ -28,7 +25,7 @@ t.test('each family is charged by hand', async (t) => {
   )!
 
   /** Credits. The products are tokens x the price of a million of them; cache writes cost 12.5, for an hour 20. */
-  const CHARGES: Readonly<Record<ChatProvider, string>> = {
+  const CHARGES: Readonly<Record<string, string>> = {
     // (500 x 10 + 100 x 30 + 400 x 1 + 120 x 40 + 50 x 60 + 30 x 80) / 1,000,000 x 0.5
     openai: '0.0093',
     // (600 x 10 + 400 x 1 + 200 x 40) / 1,000,000
@@ -63,15 +60,15 @@ t.test('each family is charged by hand', async (t) => {
     vertex: '0.0588',
   }
 
-  const PROTOCOLS: Readonly<Partial<Record<ChatProvider, ChatProtocol>>> = {
+  const PROTOCOLS: Readonly<Partial<Record<string, ChatProtocol>>> = {
     anthropic: 'messages',
     bedrock: 'messages',
     gemini: 'generate-content',
     vertex: 'generate-content',
   }
 
-  const fixture = (family: ChatProvider, name: string): Buffer =>
-    readFileSync(new URL(`../../fixtures/usage/${family}/${name}`, import.meta.url))
+  const fixture = (family: string, name: string): Buffer =>
+    readFileSync(new URL(`../../fixtures/providers/${family}/${name}`, import.meta.url))
 
   const chargeOf = ({ usage, serviceTier }: Metered) =>
     tokenCharge(price, usage ?? NO_USAGE, 0, serviceTier ?? '')

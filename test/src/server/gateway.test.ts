@@ -1,4 +1,5 @@
 /** What the gateway process wires: keys, links, files, counts, paths. */
+
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,15 +10,16 @@ import t, { type Test } from 'tap'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
 import { MediaCallFailure } from '../../../pipelines/tasks/ports.ts'
 import type { ApiKey, KeyKind } from '../../../schemas/accounts/key.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import type { Endpoint } from '../../../schemas/endpoints/endpoint.ts'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
-import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
 import { AUTH_MESSAGES, FAILURES, Failure } from '../../../schemas/failure.ts'
 import { chatAdapterOf } from '../../../src/channels/chat/registry.ts'
 import type { FormPart, MediaRequest } from '../../../src/channels/media/adapter.ts'
 import { jsonRequest } from '../../../src/channels/media/request.ts'
 import { mask } from '../../../src/core/call-log/redact.ts'
+import { DEFAULTS } from '../../../src/core/call-log/settlement.ts'
 import { addressPrefix } from '../../../src/core/keys/address-prefix.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
@@ -505,7 +507,7 @@ t.test('bodies share a quarter of the memory', async (t) => {
 t.test('forwarded calls are counted', async (t) => {
   // What metrics and log say of calls by the way they were metered.
   const SETTLED = {
-    ...NO_TOKENS,
+    ...DEFAULTS,
     model: 'fast',
     status: 'success',
     channel_id: 'primary',

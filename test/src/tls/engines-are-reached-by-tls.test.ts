@@ -12,7 +12,6 @@ import { findNatsServer, INSTALLED_NATS_FOLDERS } from '../../../src/embedded/na
 import { freePort, LOOPBACK } from '../../../src/embedded/ports.ts'
 import { connect as connectPostgres } from '../../../src/postgres/connection.ts'
 import { startEngines } from '../../support/engines.ts'
-import { NODE_ARGS } from '../../support/plain-children.ts'
 import { bucketStore } from '../storage/support.ts'
 import type { Reached } from './reach.ts'
 
@@ -29,7 +28,7 @@ const REACH = fileURLToPath(new URL('./reach.ts', import.meta.url))
 async function reach(authority: string | null, asked: Record<string, [engine: string, url: string]>) {
   const { NODE_EXTRA_CA_CERTS: _, ...environment } = process.env
   const env = authority === null ? environment : { ...environment, NODE_EXTRA_CA_CERTS: authority }
-  const args = [...NODE_ARGS, REACH, JSON.stringify(asked)]
+  const args = [REACH, JSON.stringify(asked)]
   const { stdout } = await promisify(execFile)(process.execPath, args, { env })
   return JSON.parse(stdout) as Reached
 }

@@ -2,7 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import type { listAccounts } from '../../../../schemas/management/accounts/accounts.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { useList } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -12,9 +11,7 @@ import { Badge, EmptyState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Id, Money, Time } from '../../ui/text.tsx'
 import { SearchForm } from '../search-form.tsx'
-import { AccountDetail } from './detail.tsx'
-
-export type Account = AnswerOf<typeof listAccounts>['data'][number]
+import { type Account, AccountDetail } from './detail.tsx'
 
 const route = getRouteApi('/signed-in/accounts')
 

@@ -1,15 +1,18 @@
 /** One account for operators: wallet, limits, adjustments, and its pages as its owner sees them. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
   adjust,
+  listAccounts,
   listLedger,
   showAccount,
   updateAccount,
   viewAccount,
 } from '../../../../schemas/management/accounts/accounts.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { request } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
@@ -22,7 +25,8 @@ import { Actions, Form } from '../../ui/form.tsx'
 import { ErrorState, Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { Id, Money } from '../../ui/text.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
-import type { Account } from './accounts.tsx'
+
+export type Account = AnswerOf<typeof listAccounts>['data'][number]
 
 /** The accounts, and the ledger of each. */
 const CHANGED = ['/accounts']

@@ -1,7 +1,8 @@
 /** One call in full: its charge line by line, where its time went, its attempts, and everything as JSON. */
+
 import { useLingui } from '@lingui/react'
+import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import type { DetailItem } from '../../../../schemas/call-log/detail.ts'
-import type { LogRow } from '../../../../schemas/call-log/row.ts'
 import type { showCall } from '../../../../schemas/management/calls/calls.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { useGet } from '../../api/read.ts'

@@ -1,8 +1,9 @@
 /** The filters of the call log. All of them are in the URL. */
+
 import { useLingui } from '@lingui/react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { LogRow } from '../../../../schemas/call-log/row.ts'
+import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { useKeyNames } from '../../api/key-names.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'

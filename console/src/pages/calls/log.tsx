@@ -1,11 +1,12 @@
 /** The rows of the call log. Only those in view are in the page, however many were read. */
+
 import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
-import type { LogRow } from '../../../../schemas/call-log/row.ts'
+import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { catalogueQuery } from '../../api/catalogue.ts'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'

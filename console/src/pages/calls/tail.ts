@@ -1,6 +1,7 @@
 /** The calls of an account as they end, in front of those that the log has. */
+
 import { useMemo, useState } from 'react'
-import type { LogRow } from '../../../../schemas/call-log/row.ts'
+import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import type { LiveCall } from '../../../../schemas/management/live.ts'
 import { useKeyNames } from '../../api/key-names.ts'
 import { type LiveState, useLive } from '../../api/live.ts'

@@ -1,4 +1,5 @@
 /** Knowledge: the bases of an account, or the one that is open. */
+
 import { useLingui } from '@lingui/react'
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -18,11 +19,10 @@ import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState } from '..
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import { OpenBase } from './open-base.tsx'
+import type { Base } from './readers.tsx'
 import { UploadDialog } from './upload.tsx'
 
 const route = getRouteApi('/signed-in/knowledge')
-
-export type Base = AnswerOf<typeof listBases>['data'][number]
 
 /** A base in the list: one of the account, or one that it may read. */
 interface ListedBase extends Pick<Base, 'id' | 'name' | 'pages'> {

@@ -1,10 +1,12 @@
 /** Readers of a knowledge base besides its account: agents, members, other accounts. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { listAgents } from '../../../../schemas/management/accounts/agents.ts'
 import type { listMembers } from '../../../../schemas/management/accounts/organizations.ts'
-import type { grantBase, revokeBase } from '../../../../schemas/management/knowledge/bases.ts'
+import type { grantBase, listBases, revokeBase } from '../../../../schemas/management/knowledge/bases.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { BASES } from '../../api/bases.ts'
 import { request } from '../../api/client.ts'
 import { useGet, wholeListQuery } from '../../api/read.ts'
@@ -15,7 +17,8 @@ import { Field, SelectField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
-import type { Base } from './knowledge.tsx'
+
+export type Base = AnswerOf<typeof listBases>['data'][number]
 
 const ANOTHER = 'another'
 

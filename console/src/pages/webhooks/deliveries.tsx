@@ -1,8 +1,9 @@
 /** What was delivered in the last thirty days, and what failed. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import type { listDeliveries } from '../../../../schemas/management/notifications/deliveries.ts'
-import type { replayFailed } from '../../../../schemas/management/notifications/webhooks.ts'
+import type { listWebhooks, replayFailed } from '../../../../schemas/management/notifications/webhooks.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
@@ -15,7 +16,8 @@ import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
-import type { Endpoint } from './webhooks.tsx'
+
+export type Endpoint = AnswerOf<typeof listWebhooks>['data'][number]
 
 type Delivery = AnswerOf<typeof listDeliveries>['data'][number]
 

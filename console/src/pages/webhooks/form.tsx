@@ -1,4 +1,5 @@
 /** Adds or changes a webhook endpoint. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -9,8 +10,7 @@ import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
-import { WEBHOOKS } from './deliveries.tsx'
-import type { Endpoint } from './webhooks.tsx'
+import { type Endpoint, WEBHOOKS } from './deliveries.tsx'
 
 interface EndpointDialogProps {
   readonly accountId: string

@@ -1,4 +1,5 @@
 /** Webhook endpoints of an account, or of the installation, and what was delivered to them. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -10,7 +11,6 @@ import type {
   testWebhook,
   updateWebhook,
 } from '../../../../schemas/management/notifications/webhooks.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { INSTALLATION } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
@@ -27,13 +27,11 @@ import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
 import { CallbackSecret } from './callback-secret.tsx'
-import { Deliveries, WEBHOOKS } from './deliveries.tsx'
+import { Deliveries, type Endpoint, WEBHOOKS } from './deliveries.tsx'
 import { DeliveryDetail } from './detail.tsx'
 import { EndpointDialog } from './form.tsx'
 
 const route = getRouteApi('/signed-in/webhooks')
-
-export type Endpoint = AnswerOf<typeof listWebhooks>['data'][number]
 
 const VERIFY = `import { Webhook } from 'standardwebhooks'
 

@@ -4,10 +4,9 @@
  */
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
-import type { MediaAnswer, MediaRequest } from '../adapter.ts'
+import type { MediaAnswer, MediaRequest, Preset, PresetKind, PresetSource } from '../adapter.ts'
 import { fieldsIn, isSuccess, looseId, looseText } from '../answer.ts'
 import { getRequest } from '../request.ts'
-import type { Preset, PresetKind, PresetSource } from '../voices-and-avatars.ts'
 
 /** A provider has so long for each of these answers. */
 export const CATALOGUE_TIMEOUT_MS = 15_000

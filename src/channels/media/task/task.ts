@@ -20,6 +20,7 @@ import {
 } from '../answer.ts'
 import { mediaFailureCode, mediaFailureStatus } from '../failure.ts'
 import { bareRequest, getRequest, jsonRequest, notServed, pathPart } from '../request.ts'
+import { taskPresets } from './catalogue.ts'
 import { taskInput } from './input.ts'
 import { taskResult } from './result.ts'
 
@@ -137,8 +138,13 @@ function readPoll(answer: MediaAnswer, work: MediaWork): PollOutcome {
 const ofMedia = (job: MediaJob): JobOf<MediaWork> => (job.work === 'response' ? notServed(job) : job)
 
 export const task: MediaAdapter = {
+  baseUrl: 'any',
   works: WORKS,
   inlines: true,
+  presets: {
+    avatar: { type: 'asked', source: taskPresets('avatar') },
+    voice: { type: 'asked', source: taskPresets('voice') },
+  },
   submit: (channel, { job, upstreamModel, reference, urlOf }) =>
     jsonRequest(channel, TASKS, {
       reference,

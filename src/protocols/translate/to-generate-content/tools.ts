@@ -1,6 +1,6 @@
 /** Tools and the choice among them. See docs/translation.md, "The request". */
 import type { OfferedTool, ToolChoice } from '../../../../schemas/chat/chat-completions-conversation.ts'
-import type { Provider } from '../../../../schemas/config/catalog.ts'
+import { findProvider } from '../../../channels/providers/presets.ts'
 import { nameCacheMarkers, nameSearchOptionsLeftOut } from '../../chat-completions/fields.ts'
 import type { ToolConversation } from '../../chat-completions/legacy-functions.ts'
 import type { ModelFamily } from '../../generate-content/family.ts'
@@ -12,7 +12,7 @@ type Sent = Readonly<Record<string, unknown>>
 
 interface ToolTarget {
   readonly family: ModelFamily
-  readonly provider?: Provider
+  readonly provider?: string
 }
 
 export interface SentTools {
@@ -61,8 +61,10 @@ export function translateTools(
   if (asked.choice === null && !isValidated) return { tools }
   const toolConfig = {
     functionCallingConfig: callingConfig(asked.choice ?? 'auto', isValidated ? 'VALIDATED' : 'AUTO'),
-    // Without it functions are refused beside the search; one of the vendor's two APIs does not know it.
-    ...(searches && provider !== 'vertex' ? { includeServerSideToolInvocations: true } : {}),
+    // Without it functions are refused beside the search.
+    ...(searches && !findProvider(provider)?.lacksToolInvocations
+      ? { includeServerSideToolInvocations: true }
+      : {}),
   }
   return { tools, toolConfig }
 }

@@ -2,14 +2,11 @@
  * Fields by which each provider changes its price, by its documentation: where the gateway has no price for what they ask
  * for, they are refused before any upstream, and a service tier is asked of the model's prices.
  */
+
 import t from 'tap'
-import {
-  CHAT_PROTOCOLS,
-  CHAT_PROVIDERS,
-  type ChatProtocol,
-  type ChatProvider,
-} from '../../../../schemas/config/catalog.ts'
-import { PRESETS } from '../../../../src/channels/providers/registry.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import { PRESETS } from '../../../../src/channels/providers/presets.ts'
+import { CHAT_PROVIDERS } from '../../../support/chat-providers.ts'
 import { chatWith } from '../../protocols/request/plain-requests.ts'
 
 interface PriceFields {
@@ -34,7 +31,7 @@ const GOOGLE: PriceFields = {
 const searches = { enable_search: true, search_options: { forced_search: true } }
 
 /** By protocol where a provider speaks several. */
-const FIELDS: Readonly<Record<ChatProvider, Readonly<Partial<Record<ChatProtocol, PriceFields>>>>> = {
+const FIELDS: Readonly<Record<string, Readonly<Partial<Record<ChatProtocol, PriceFields>>>>> = {
   openai: { 'chat-completions': OPENAI, responses: OPENAI },
   azure: {
     'chat-completions': { ...OPENAI, refused: { ...OPENAI.refused, data_sources: [{}] } },
@@ -90,10 +87,14 @@ const FIELDS: Readonly<Record<ChatProvider, Readonly<Partial<Record<ChatProtocol
 
 for (const family of CHAT_PROVIDERS)
   t.test(family, async (t) => {
-    const spoken = CHAT_PROTOCOLS.filter((protocol) => PRESETS[family].baseUrls[protocol] !== undefined)
-    t.same(Object.keys(FIELDS[family]).sort(), [...spoken].sort(), 'each protocol of the preset has a list')
+    const spoken = CHAT_PROTOCOLS.filter((protocol) => PRESETS[family]!.baseUrls[protocol] !== undefined)
+    t.same(
+      Object.keys(FIELDS[family] ?? {}).sort(),
+      [...spoken].sort(),
+      'each protocol of the preset has a list',
+    )
     for (const protocol of spoken) {
-      const { refused, tiers = {} } = FIELDS[family][protocol]!
+      const { refused, tiers = {} } = FIELDS[family]![protocol]!
       for (const [name, value] of Object.entries(refused))
         t.throws(
           () => chatWith(protocol, { [name]: value }),

@@ -1,8 +1,7 @@
 /** Platforms whose path names the model: Amazon Bedrock and Vertex AI. */
 import t from 'tap'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
-import { countingAdapterOf } from '../../../../src/channels/chat/counting.ts'
-import { chatAdapterOf } from '../../../../src/channels/chat/registry.ts'
+import { chatAdapterOf, countingAdapterOf } from '../../../../src/channels/chat/registry.ts'
 import { channelOf, loadChannels } from './support.ts'
 
 const PROJECT = 'https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5'

@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { chatAdapterOf } from '../../../../src/channels/chat/registry.ts'
+import { PRESETS } from '../../../../src/channels/providers/presets.ts'
 import { protocolsOf } from '../../../../src/channels/providers/provider.ts'
-import { PRESETS } from '../../../../src/channels/providers/registry.ts'
 import { command, noEngines } from '../../cli/support.ts'
 import { channelOf, loadChannels } from './support.ts'
 

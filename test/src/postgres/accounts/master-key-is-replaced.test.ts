@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { rotate } from '../../../../src/cli/accounts/master-key-rotation.ts'
+import { rotate } from '../../../../src/cli/master-key.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
 import {
   completeRotation,
@@ -15,7 +15,6 @@ import {
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { migratedDatabase } from '../../../support/engines.ts'
 import { until } from '../../../support/eventually.ts'
-import { NODE_OPTIONS } from '../../../support/plain-children.ts'
 import { ENTRY } from '../../cli/support.ts'
 import { newAccount, openFresh, startDatabase } from '../support.ts'
 
@@ -113,7 +112,6 @@ t.test('a change that is killed in the middle has changed nothing, and is done b
     spawn(process.execPath, [ENTRY, 'master-key', 'rotate', '--json'], {
       env: {
         PATH: process.env.PATH ?? '',
-        NODE_OPTIONS,
         DATABASE_URL: url,
         TOLLGATE_DATA_DIR: t.testdir(),
         TOLLGATE_MASTER_KEY: masterKey.toString('hex'),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Settlement } from '../../../../schemas/events/event.ts'
+import type { Settlement } from '../../../../schemas/call-log/columns.ts'
 import type { Task } from '../../../../src/postgres/tasks/types.ts'
 import { newAccount, settlement, startDatabase } from '../support.ts'
 import { giveBack, newVideo, settle } from '../tasks/support.ts'

@@ -19,7 +19,7 @@ t.test('each of the calls of a shared row is found', async (t) => {
       status: 'rejected',
       cost: '0',
       call_count: ids.length,
-      detail: withSharedIds(undefined, ids),
+      detail: withSharedIds(null, ids),
     },
     other,
   ])

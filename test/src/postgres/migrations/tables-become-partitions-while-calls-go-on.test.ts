@@ -1,7 +1,8 @@
 /** A database of before partitions gets them while calls are booked: every row stays, none is booked twice. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { Settlement } from '../../../../schemas/events/event.ts'
+import type { Settlement } from '../../../../schemas/call-log/columns.ts'
 import { ONE_CREDIT } from '../../../../schemas/money.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
 import { bookBatch } from '../../../../src/postgres/billing/booking.ts'

@@ -1,6 +1,7 @@
 /** Tasks to make and to move, with the settlements of their ends. */
+
 import type { WalletTotals } from '../../../../schemas/accounts/account.ts'
-import type { Settlement } from '../../../../schemas/events/event.ts'
+import type { Settlement } from '../../../../schemas/call-log/columns.ts'
 import { mediaJob, type TaskResult } from '../../../../schemas/media/job.ts'
 import type { MediaPrice } from '../../../../schemas/media/price.ts'
 import { ONE_RATE } from '../../../../schemas/money.ts'

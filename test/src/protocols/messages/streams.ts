@@ -1,6 +1,8 @@
 /** The recorded streams of the messages protocol, and how a test runs one through the gateway in pieces. */
 import { readdirSync, readFileSync } from 'node:fs'
+import { isLegacy } from '../../../../src/protocols/chat-completions/legacy-functions.ts'
 import type { AnswerStream, ChatCall } from '../../../../src/protocols/dialect.ts'
+import { fieldsOf } from '../../../../src/protocols/loose.ts'
 import { NO_LINKS } from '../../../../src/protocols/request/linked-parts.ts'
 import { chatCompletionsToMessages } from '../../../../src/protocols/translate/to-messages/translation.ts'
 import { outputInPieces } from '../every-split.ts'
@@ -36,6 +38,7 @@ export const chatCall = (body: object = {}, more: Partial<ChatCall> = {}): ChatC
   toolCallLimit: null,
   source: {
     body: Buffer.from(JSON.stringify(body)),
+    isLegacy: isLegacy(fieldsOf(body).functions, fieldsOf(body).tools),
     request: { stream_options: { include_usage: true } },
   },
   ...more,

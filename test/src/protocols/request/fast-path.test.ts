@@ -4,12 +4,23 @@ import fc from 'fast-check'
 import t from 'tap'
 import { chatCompletionsRequest } from '../../../../schemas/chat/chat-completions.ts'
 import { Failure } from '../../../../schemas/failure.ts'
+import { scanJson } from '../../../../src/core/json/scanner/tape.ts'
 import { callOf, readByContract } from '../../../../src/protocols/chat-completions/dialect.ts'
 import { readFastPathRequest } from '../../../../src/protocols/chat-completions/fast-path-request.ts'
 import type { Dialect } from '../../../../src/protocols/dialect.ts'
 import { generateContentDialect } from '../../../../src/protocols/generate-content/dialect.ts'
+import { fastPathContents } from '../../../../src/protocols/generate-content/fast-path-items.ts'
 import { messagesDialect } from '../../../../src/protocols/messages/dialect.ts'
+import {
+  fastPathMessages,
+  fastPathTools as messagesTools,
+} from '../../../../src/protocols/messages/fast-path-items.ts'
+import type { FastPathItems } from '../../../../src/protocols/request/fast-path-lists.ts'
 import { responsesDialect } from '../../../../src/protocols/responses/dialect.ts'
+import {
+  fastPathInput,
+  fastPathTools as responsesTools,
+} from '../../../../src/protocols/responses/fast-path-items.ts'
 import { everyRun } from '../../../support/every-run.ts'
 
 t.test('fast path request equals its contract', async (t) => {
@@ -141,6 +152,50 @@ t.test('fast path request equals its contract', async (t) => {
       t.same(callOf(body, readFastPathRequest(body)!), callOf(body, readByContract(body)), text)
     }
   })
+})
+
+t.test('plain items are accepted by tests made of their contracts, and nothing else is', async (t) => {
+  const message = { role: 'user', content: [{ type: 'text', text: 'x' }] }
+  const tool = { name: 'f', description: 'what', input_schema: {} }
+  const item = { type: 'function_call', name: 'f', arguments: '{}' }
+  const cases: [string, FastPathItems, unknown[], unknown[]][] = [
+    [
+      'messages',
+      fastPathMessages,
+      [message, { role: 'assistant', content: '' }, { role: 'system' }],
+      [{ role: 'user' }, { role: 'x', content: '' }, { role: 'user', content: [{ type: '' }] }, [], null],
+    ],
+    [
+      'tools of messages',
+      messagesTools,
+      [tool, { ...tool, type: 'custom', description: null }],
+      [{ ...tool, name: '' }, { ...tool, name: null }, { type: 'custom', name: 'f' }, { type: 'bash_2' }],
+    ],
+    [
+      'input of responses',
+      fastPathInput,
+      [item, { ...item, content: null }, { role: 'developer', content: 'x' }],
+      [{ role: 'user' }, { role: 'user', content: null }, { type: 'message' }, { role: null, ...item }, {}],
+    ],
+    [
+      'tools of responses',
+      responsesTools,
+      [{ type: 'function', name: 'f', parameters: null }],
+      [{ type: 'function' }, { type: 'function', name: '' }, { type: 'function', name: 'f', parameters: [] }],
+    ],
+    [
+      'contents of generate-content',
+      fastPathContents,
+      [{ role: 'user', parts: [{ text: 'x' }, {}] }, { parts: null }, {}],
+      [{ role: 1 }, { parts: {} }, { parts: [{ text: 1 }] }, { parts: [{ inlineData: {} }] }],
+    ],
+  ]
+  for (const [name, { matches }, accepted, refused] of cases) {
+    const isAccepted = (value: unknown) =>
+      scanJson(Buffer.from(JSON.stringify([value])), 5, null, (tape) => matches(tape, 1))
+    for (const value of accepted) t.equal(isAccepted(value), true, `${name}: ${JSON.stringify(value)}`)
+    for (const value of refused) t.equal(isAccepted(value), false, `${name}: ${JSON.stringify(value)}`)
+  }
 })
 
 t.test('request read around its lists', async (t) => {

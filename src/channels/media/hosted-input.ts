@@ -1,0 +1,104 @@
+/**
+ * The input of a model at a host of many models. Each model names its fields itself: a host has usual names, and
+ * `input_names` of a channel replaces them. See docs/providers.md, "Hosts of many models".
+ */
+import type { ChannelEntry, InputName } from '../../../schemas/config/catalog.ts'
+import { furtherIn } from '../../../schemas/media/images.ts'
+import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
+import type { MediaSubmit } from './adapter.ts'
+import { definedFields } from './request.ts'
+import { videoParts } from './video-parts.ts'
+
+type ImageJob = JobOf<'image' | 'image_edit'>
+type Input = Record<string, unknown>
+
+export interface Host {
+  /** Names that differ from ours. One that ends in `[]` makes a list; an empty one leaves the value out. */
+  readonly names: Readonly<Partial<Record<InputName, string>>>
+  /** Returns the fields of a size in pixels, unless the channel has a name for sizes. */
+  readonly pixels: (width: number, height: number) => Input
+  readonly duration: (seconds: number, model: string) => unknown
+}
+
+const PIXELS = /^(\d{1,5})[x*](\d{1,5})$/i
+const RATIO = /^\d{1,4}:\d{1,4}$/
+
+type Value = readonly [InputName, unknown]
+
+function placed([name, value]: Value, { input_names }: ChannelEntry, { names }: Host): Input {
+  const target = input_names[name] ?? names[name] ?? name
+  if (value === null || value === undefined || target === '') return {}
+  if (!target.endsWith('[]')) return { [target]: value }
+  return { [target.slice(0, -2)]: Array.isArray(value) ? value : [value] }
+}
+
+const inputOf = (values: readonly Value[], channel: ChannelEntry, host: Host): Input =>
+  Object.assign({}, ...values.map((value) => placed(value, channel, host)))
+
+/** Returns one file under the name for one, several under the name for several. */
+function imagesOf(files: readonly FileRef[], urlOf: MediaSubmit['urlOf']): readonly Value[] {
+  const [first, ...more] = files.map(urlOf)
+  if (first === undefined) return []
+  return [more.length === 0 ? ['image', first] : ['images', [first, ...more]]]
+}
+
+function sizeOf(size: string | null, channel: ChannelEntry, host: Host): Input {
+  if (size === null) return {}
+  if (RATIO.test(size)) return placed(['ratio', size], channel, host)
+  const [, width, height] = PIXELS.exec(size) ?? []
+  if (width === undefined || channel.input_names.size !== undefined)
+    return placed(['size', size], channel, host)
+  return host.pixels(Number(width), Number(height))
+}
+
+function imageInput(
+  channel: ChannelEntry,
+  { urlOf }: Pick<MediaSubmit, 'urlOf'>,
+  job: ImageJob,
+  host: Host,
+): Input {
+  const mask = job.mask === null ? null : urlOf(job.mask)
+  // Models that make one image refuse the field.
+  const count = job.n === 1 ? null : job.n
+  const values: readonly Value[] = [...imagesOf(job.images, urlOf), ['mask', mask], ['n', count]]
+  return {
+    ...furtherIn(job.extra),
+    prompt: job.prompt,
+    ...sizeOf(job.size, channel, host),
+    ...inputOf(values, channel, host),
+  }
+}
+
+function videoInput(
+  channel: ChannelEntry,
+  { urlOf, upstreamModel }: Pick<MediaSubmit, 'urlOf' | 'upstreamModel'>,
+  job: JobOf<'video'>,
+  host: Host,
+): Input {
+  const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
+  const images = firstFrame === null ? references : [firstFrame, ...references]
+  const [video] = videos
+  const values: readonly Value[] = [
+    ...imagesOf(images, urlOf),
+    ['last_frame', lastFrame && urlOf(lastFrame)],
+    ['video', video && urlOf(video)],
+    ['duration', job.duration === null ? null : host.duration(job.duration, upstreamModel)],
+    ['resolution', job.resolution],
+    ['ratio', job.ratio],
+    ['fps', job.fps],
+    ['generate_audio', job.generate_audio],
+    ['camera_fixed', job.camera_fixed],
+    ['watermark', job.watermark],
+  ]
+  return { ...definedFields({ prompt, seed: job.seed }), ...inputOf(values, channel, host) }
+}
+
+/** Returns true where a channel leaves the field for sound out. */
+export const leavesSoundOut = ({ input_names }: ChannelEntry): boolean => input_names.generate_audio === ''
+
+/** Returns the input of a job; null where the host makes nothing of its kind. */
+export function jobInput(channel: ChannelEntry, submit: MediaSubmit, host: Host): Input | null {
+  const { job } = submit
+  if (job.work === 'video') return videoInput(channel, submit, job, host)
+  return job.work === 'image' || job.work === 'image_edit' ? imageInput(channel, submit, job, host) : null
+}

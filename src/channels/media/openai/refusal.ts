@@ -1,9 +1,0 @@
-/** Refusals of OpenAI's media. */
-import type { MediaAnswer, Refused } from '../adapter.ts'
-import { fieldsIn, fieldsOf, refusal, usedUpIf } from '../answer.ts'
-
-/** An account that has reached its limit is refused with 400, one without credit with 429. */
-const USED_UP: readonly unknown[] = ['billing_hard_limit_reached', 'insufficient_quota']
-
-export const openaiRefusal = (answer: MediaAnswer): Refused =>
-  usedUpIf(USED_UP.includes(fieldsOf(fieldsIn(answer)?.error)?.code), refusal(answer, 502))

@@ -1,0 +1,47 @@
+/**
+ * Azure OpenAI. A base URL that ends in `/openai/v1` names the deployment in the body, like other APIs; the older form,
+ * which ends in `/openai`, names it in the path and needs an `api-version`.
+ */
+import type { ChannelEntry, ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import { type ChannelAdapter, type ChannelCall, requestTo } from '../../channel.ts'
+import type { Provider } from '../provider.ts'
+
+const OLDER_BASE = /\/openai$/
+
+const isOlder = ({ base_url }: Pick<ChannelEntry, 'base_url'>): boolean => OLDER_BASE.test(base_url)
+
+const pathOf = (protocol: ChatProtocol, { upstreamModel }: ChannelCall): string =>
+  protocol === 'responses'
+    ? '/responses'
+    : `/deployments/${encodeURIComponent(upstreamModel)}/chat/completions`
+
+/** Returns the adapter of the older form. */
+const olderAdapter = (protocol: ChatProtocol): ChannelAdapter => ({
+  variant: (call) => pathOf(protocol, call),
+  request: (channel, call) => {
+    const path = `${pathOf(protocol, call)}?api-version=${channel.api_version}`
+    return requestTo(channel, channel.base_url, path, 'api-key')
+  },
+})
+
+const OLDER_ADAPTERS: Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>> = {
+  'chat-completions': olderAdapter('chat-completions'),
+  responses: olderAdapter('responses'),
+}
+
+export const azure: Provider = {
+  title: 'Azure OpenAI',
+  // Each resource has its own host.
+  baseUrls: { 'chat-completions': () => null, responses: () => null },
+  keyHeader: 'api-key',
+  outputLimitField: 'max_completion_tokens',
+  keepsResponsesDays: 30,
+  checkBaseUrl(channel) {
+    if (!isOlder(channel)) return null
+    const message = 'is required with this form of base_url, such as 2024-10-21.'
+    return channel.api_version === undefined ? [{ field: 'api_version', message }] : []
+  },
+  chatAdapter: (channel, protocol) => (isOlder(channel) ? OLDER_ADAPTERS[protocol] : undefined),
+  storedQuery: (channel) => (isOlder(channel) ? `api-version=${channel.api_version}` : ''),
+  routingFields: ['data_sources', 'dataSources'],
+}

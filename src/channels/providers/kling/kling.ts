@@ -1,0 +1,211 @@
+/**
+ * Kling: videos from words or from frames, and images. A job has its own path by its kind, and an id of ours by which it is
+ * found again. In China the host is `api-beijing.klingai.com`.
+ */
+import { z } from 'zod'
+import { furtherIn } from '../../../../schemas/media/images.ts'
+import type { JobOf, MediaJob } from '../../../../schemas/media/job.ts'
+import type {
+  MediaAdapter,
+  MediaAnswer,
+  MediaSubmit,
+  PollOutcome,
+  SubmitOutcome,
+} from '../../media/adapter.ts'
+import {
+  acceptedAs,
+  anything,
+  asyncRefusal,
+  clipped,
+  fieldsIn,
+  isSuccess,
+  looseId,
+  looseList,
+  looseNumber,
+  looseSeconds,
+  looseText,
+  looseWord,
+  messageOf,
+  outcomeBy,
+  PAYMENT_REQUIRED,
+  pollError,
+  refused,
+  unknown,
+  usedUpIf,
+} from '../../media/answer.ts'
+import type { MediaFailureCode } from '../../media/failure.ts'
+import { deliveredOf, produced, sourceOf } from '../../media/files.ts'
+import { nearestRatio, sidesOf } from '../../media/ratio.ts'
+import { definedFields, getRequest, jsonRequest, notServed, pathPart } from '../../media/request.ts'
+import { videoParts } from '../../media/video-parts.ts'
+import type { Provider } from '../provider.ts'
+
+type UrlOf = MediaSubmit['urlOf']
+type ImageJob = JobOf<'image' | 'image_edit'>
+
+const IMAGES = '/images/generations'
+const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9']
+/** From here on an image is of the larger of the two resolutions. */
+const LARGE_IMAGE_PIXELS = 1536
+/** Grades of videos by their resolutions. */
+const MODES: Readonly<Record<string, string>> = { '720p': 'std', '1080p': 'pro' }
+
+/** Returns the path: frames make another kind of job than words alone. */
+function pathOf(job: MediaJob): string {
+  if (job.work !== 'video') return IMAGES
+  const { firstFrame, lastFrame } = videoParts(job)
+  return firstFrame === null && lastFrame === null ? '/videos/text2video' : '/videos/image2video'
+}
+
+/** Returns a link, or bytes in base64 without the head of a data URI. */
+const bare = (text: string): string => text.replace(/^data:[^,]*,/, '')
+
+function videoBody(job: JobOf<'video'>, urlOf: UrlOf): Record<string, unknown> {
+  const { prompt, firstFrame, lastFrame } = videoParts(job)
+  const mode = job.resolution === null ? null : (MODES[job.resolution.toLowerCase()] ?? job.resolution)
+  return {
+    prompt,
+    image: firstFrame && bare(urlOf(firstFrame)),
+    image_tail: lastFrame && bare(urlOf(lastFrame)),
+    mode,
+    duration: job.duration === null ? null : String(job.duration),
+    aspect_ratio: job.ratio,
+    sound: job.generate_audio === null ? null : job.generate_audio ? 'on' : 'off',
+    watermark_info: job.watermark === null ? null : { enabled: job.watermark },
+  }
+}
+
+function imageBody({ prompt, n, size, images, extra }: ImageJob, urlOf: UrlOf): Record<string, unknown> {
+  const sides = sidesOf(size)
+  const isLarge = sides !== null && Math.max(...sides) >= LARGE_IMAGE_PIXELS
+  const [image] = images
+  return {
+    negative_prompt: furtherIn(extra).negative_prompt,
+    prompt,
+    n,
+    image: image && bare(urlOf(image)),
+    aspect_ratio: nearestRatio(size, RATIOS),
+    resolution: isLarge ? '2k' : null,
+  }
+}
+
+const envelope = z.looseObject({ code: looseNumber, data: anything })
+const submitted = z.looseObject({ task_id: looseId, task_status: looseWord })
+
+/** The operator's account: in arrears, without a resource pack, or asked from an address that is not on its list. */
+const isAboutAccount = (code: number): boolean => (code >= 1100 && code <= 1103) || code === 1304
+
+/** Statuses by codes in the body of a 200: 1300 and 1301 are about content, 1302 and 1303 about the rate. */
+function statusOf(code: number): number {
+  if (code >= 1000 && code <= 1004) return 401
+  if (isAboutAccount(code)) return PAYMENT_REQUIRED
+  if (code === 1302 || code === 1303) return 429
+  return code >= 1200 && code < 5000 ? 400 : 500
+}
+
+function accepted(data: unknown): SubmitOutcome | null {
+  const { task_id = null, task_status } = submitted.safeParse(data).data ?? {}
+  return task_id === null ? null : acceptedAs(task_id, task_status ?? 'submitted', 'processing')
+}
+
+/** Reads a refusal. One about the account comes with the 429 of one about the rate. */
+function readRefusal(answer: MediaAnswer): SubmitOutcome {
+  const { code } = envelope.parse(fieldsIn(answer) ?? {})
+  return usedUpIf(code !== null && isAboutAccount(code), asyncRefusal(answer))
+}
+
+function readSubmit(answer: MediaAnswer): SubmitOutcome {
+  if (!isSuccess(answer)) return readRefusal(answer)
+  const body = fieldsIn(answer)
+  if (body === null) return unknown('The answer is no JSON object.')
+  const { code, data } = envelope.parse(body)
+  if (code !== null && code !== 0) return refused(statusOf(code), messageOf(body, 'The upstream refused.'))
+  return accepted(data) ?? unknown('The answer names no task.')
+}
+
+/** Reads the answer to a query for an unconfirmed task. "Not found" is no proof: the task may appear later, so the query repeats. */
+function readFound(answer: MediaAnswer): SubmitOutcome {
+  const body = fieldsIn(answer)
+  const { code, data } = envelope.parse(body ?? {})
+  const found = isSuccess(answer) && code === 0 ? accepted(data) : null
+  return found ?? unknown(messageOf(body, `status ${answer.status}`))
+}
+
+const file = z.looseObject({ url: looseText, duration: looseSeconds })
+const result = z.looseObject({
+  videos: looseList,
+  images: looseList,
+})
+const task = z.looseObject({ task_status: looseWord, task_status_msg: looseText, task_result: anything })
+
+function made(task_result: unknown, { work }: MediaJob): PollOutcome | null {
+  const read = result.safeParse(task_result).data
+  const items = work === 'video' ? read?.videos.slice(0, 1) : read?.images
+  const role = work === 'video' ? 'video' : 'image'
+  const files = (items ?? []).flatMap((item) => {
+    const { url = null, duration = null } = file.safeParse(item).data ?? {}
+    return deliveredOf(role, sourceOf(url), { seconds: duration })
+  })
+  const [first] = files
+  if (first === undefined) return null
+  const seconds = work === 'video' ? (first.facts.seconds ?? null) : null
+  return { ...produced(files, { seconds }), upstreamState: 'succeed' }
+}
+
+const POLICY = /risk|sensitiv|polic|safety|violat|moderat/i
+const INVALID = /invalid|format|resolution|dimension|unsupported|too (?:small|large)/i
+
+function codeOf(message: string): MediaFailureCode {
+  if (POLICY.test(message)) return 'content_policy'
+  if (/time ?out|timed out/i.test(message)) return 'timeout'
+  return INVALID.test(message) ? 'invalid_input' : 'generation_failed'
+}
+
+function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const { code, data } = envelope.parse(body ?? {})
+  const read = task.safeParse(data).data
+  const upstreamState = read?.task_status ?? null
+  if (code !== 0 || read === undefined || upstreamState === null) return pollError(answer)
+  const failed = (otherwise: string): PollOutcome => {
+    const message = clipped(read.task_status_msg ?? otherwise)
+    return { type: 'failed', upstreamState, code: codeOf(message), message }
+  }
+  return outcomeBy(answer, upstreamState, {
+    submitted: 'queued',
+    processing: 'running',
+    succeed: () =>
+      made(read.task_result, job) ?? failed('The upstream finished the task and named no file of it.'),
+    failed: () => failed('The task failed.'),
+  })
+}
+
+const media: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '' },
+  works: ['image', 'video'],
+  inlines: true,
+  submit(channel, { job, upstreamModel, reference, urlOf }) {
+    if (job.work !== 'video' && job.work !== 'image') return notServed(job)
+    const body = job.work === 'video' ? videoBody(job, urlOf) : imageBody(job, urlOf)
+    return jsonRequest(
+      channel,
+      pathOf(job),
+      definedFields({ model_name: upstreamModel, ...body, external_task_id: reference }),
+    )
+  },
+  readSubmit,
+  follow: {
+    poll: (channel, { upstreamId, job }) => getRequest(channel, `${pathOf(job)}/${pathPart(upstreamId)}`),
+    readPoll: (answer, { job }) => readPoll(answer, job),
+    find: {
+      request: (channel, reference, job) => getRequest(channel, `${pathOf(job)}/${pathPart(reference)}`),
+      read: readFound,
+    },
+  },
+}
+
+export const kling: Provider = {
+  title: 'Kling',
+  baseUrls: { kling: 'https://api-singapore.klingai.com/v1' },
+  media: { kling: media },
+}

@@ -1,0 +1,55 @@
+/** MiniMax's images: made within the request. */
+import { z } from 'zod'
+import { furtherIn } from '../../../../schemas/media/images.ts'
+import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../../media/adapter.ts'
+import { fieldsIn, isSuccess, looseText, refusal, unknown } from '../../media/answer.ts'
+import { deliveredOf, produced, sourceOf, sourceOfBase64 } from '../../media/files.ts'
+import { nearestRatio } from '../../media/ratio.ts'
+import { definedFields, jsonRequest, notServed } from '../../media/request.ts'
+import { minimaxFailure, minimaxRefusal } from './failure.ts'
+
+const RATIOS = ['1:1', '16:9', '4:3', '3:2', '2:3', '3:4', '9:16', '21:9']
+
+const texts = z.array(looseText).catch([]).default([])
+const made = z.looseObject({ image_urls: texts, image_base64: texts })
+
+/** Reads the images. Those that were filtered are not there, and are not charged. */
+function readSubmit(answer: MediaAnswer): SubmitOutcome {
+  if (!isSuccess(answer)) return refusal(answer, 502)
+  const failure = minimaxFailure(answer)
+  if (failure !== null) return minimaxRefusal(failure)
+  const { image_urls = [], image_base64 = [] } = made.safeParse(fieldsIn(answer)?.data).data ?? {}
+  const sources = [
+    ...image_urls.map(sourceOf),
+    ...image_base64.map((text) => (text === null ? null : sourceOfBase64(text, 'image/jpeg'))),
+  ]
+  const images = sources.flatMap((source) => deliveredOf('image', source))
+  return images.length === 0 ? unknown('The answer holds no image.') : produced(images)
+}
+
+export const minimaxImages: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/image_generation' },
+  works: ['image'],
+  inlines: true,
+  submit(channel, { job, upstreamModel, urlOf }) {
+    if (job.work !== 'image') return notServed(job)
+    const [image] = job.images
+    const { seed, watermark } = furtherIn(job.extra)
+    return jsonRequest(
+      channel,
+      '/image_generation',
+      definedFields({
+        model: upstreamModel,
+        prompt: job.prompt,
+        aspect_ratio: nearestRatio(job.size, RATIOS),
+        n: job.n,
+        response_format: 'url',
+        seed,
+        aigc_watermark: watermark,
+        subject_reference: image && [{ type: 'character', image_file: urlOf(image) }],
+      }),
+    )
+  },
+  readSubmit,
+  follow: null,
+}

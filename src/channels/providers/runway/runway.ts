@@ -1,0 +1,209 @@
+/** Runway: tasks that make videos from words, frames and videos, and images from words and references. */
+import { z } from 'zod'
+import { furtherIn } from '../../../../schemas/media/images.ts'
+import type { JobOf, MediaJob } from '../../../../schemas/media/job.ts'
+import type {
+  MediaAdapter,
+  MediaAnswer,
+  MediaSubmit,
+  PollOutcome,
+  PollState,
+  SubmitOutcome,
+} from '../../media/adapter.ts'
+import {
+  acceptedAs,
+  asyncRefusal,
+  clipped,
+  fieldsIn,
+  isSuccess,
+  looseId,
+  looseText,
+  looseWord,
+  outcomeBy,
+  unknown,
+  usedUpIf,
+} from '../../media/answer.ts'
+import type { MediaFailureCode } from '../../media/failure.ts'
+import { deliveredOf, produced, sourceOf } from '../../media/files.ts'
+import { nearestRatio } from '../../media/ratio.ts'
+import {
+  bareRequest,
+  definedFields,
+  getRequest,
+  jsonRequest,
+  notServed,
+  pathPart,
+} from '../../media/request.ts'
+import { videoParts } from '../../media/video-parts.ts'
+import type { Provider } from '../provider.ts'
+
+type UrlOf = MediaSubmit['urlOf']
+type RequestParts = readonly [path: string, fields: Record<string, unknown>]
+
+const headers = { 'x-runway-version': '2024-11-06' }
+
+/** Sizes of videos: a ratio is written in pixels. */
+const VIDEOS = ['1280:720', '720:1280', '1104:832', '832:1104', '960:960', '1584:672']
+/** Those of Veo, which alone makes 1080p. */
+const VEO_VIDEOS = ['1280:720', '720:1280']
+const LARGE_VIDEOS = ['1920:1080', '1080:1920']
+const GEN3_VIDEOS = ['1280:768', '768:1280']
+const IMAGES = [
+  '1920:1080',
+  '1080:1920',
+  '1024:1024',
+  '1360:768',
+  '1080:1080',
+  '1168:880',
+  '1440:1080',
+  '1080:1440',
+  '1808:768',
+  '2112:912',
+  '1280:720',
+  '720:1280',
+  '720:720',
+  '960:720',
+  '720:960',
+  '1680:720',
+]
+const PIXELS = /^\d{3,4}:\d{3,4}$/
+const DEFAULT_RATIO = '16:9'
+
+function sizesOf(model: string, resolution: string | null): readonly string[] {
+  if (resolution?.toLowerCase() === '1080p') return LARGE_VIDEOS
+  if (model.startsWith('gen3')) return GEN3_VIDEOS
+  return model.startsWith('veo') ? VEO_VIDEOS : VIDEOS
+}
+
+/** Returns a ratio in pixels: as it is given, else the nearest one of this model and resolution. */
+function videoRatio({ ratio, resolution }: JobOf<'video'>, model: string): string | null {
+  if (ratio !== null && PIXELS.test(ratio)) return ratio
+  return nearestRatio(ratio ?? DEFAULT_RATIO, sizesOf(model, resolution))
+}
+
+function videoRequest(job: JobOf<'video'>, model: string, urlOf: UrlOf): RequestParts {
+  const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
+  const common = { promptText: prompt, ratio: videoRatio(job, model), seed: job.seed }
+  const timed = { ...common, duration: job.duration, audio: job.generate_audio }
+  const [video] = videos
+  if (video !== undefined) {
+    const shown = references.map((file) => ({ type: 'image', uri: urlOf(file) }))
+    return [
+      '/video_to_video',
+      { ...common, videoUri: urlOf(video), references: shown.length === 0 ? null : shown },
+    ]
+  }
+  const frames = [
+    firstFrame && { uri: urlOf(firstFrame), position: 'first' },
+    lastFrame && { uri: urlOf(lastFrame), position: 'last' },
+  ].filter((frame) => frame !== null)
+  if (frames.length === 0) return ['/text_to_video', timed]
+  const promptText = prompt === '' ? null : prompt
+  return ['/image_to_video', { ...timed, promptText, promptImage: frames }]
+}
+
+function imageRequest(
+  { prompt, size, images, extra }: JobOf<'image' | 'image_edit'>,
+  urlOf: UrlOf,
+): RequestParts {
+  const referenceImages = images.map((file, index) => ({ uri: urlOf(file), tag: `image${index + 1}` }))
+  const exact = size?.replace(/[x*]/i, ':') ?? null
+  const ratio = exact !== null && IMAGES.includes(exact) ? exact : nearestRatio(size, IMAGES)
+  return [
+    '/text_to_image',
+    {
+      promptText: prompt,
+      ratio: ratio ?? IMAGES[0],
+      seed: furtherIn(extra).seed,
+      referenceImages: referenceImages.length === 0 ? null : referenceImages,
+    },
+  ]
+}
+
+/** An account without credits is refused with 400, and has no code. */
+const NO_CREDITS = /^You do not have enough credits/i
+
+function readRefusal(answer: MediaAnswer): SubmitOutcome {
+  const outcome = asyncRefusal(answer)
+  return usedUpIf(outcome.type === 'refused' && NO_CREDITS.test(outcome.message), outcome)
+}
+
+function readSubmit(answer: MediaAnswer): SubmitOutcome {
+  if (!isSuccess(answer)) return readRefusal(answer)
+  const id = looseId.parse(fieldsIn(answer)?.id)
+  if (id === null) return unknown('The answer names no task.')
+  return acceptedAs(id, 'PENDING')
+}
+
+const task = z.looseObject({
+  status: looseWord,
+  output: z.array(looseText).catch([]).default([]),
+  failure: looseText,
+  failureCode: looseWord,
+})
+
+function made(links: readonly (string | null)[], { work }: MediaJob): PollState | null {
+  const role = work === 'video' ? 'video' : 'image'
+  const files = links.flatMap((link) => deliveredOf(role, sourceOf(link)))
+  if (files.length === 0) return null
+  return { ...produced(work === 'video' ? files.slice(0, 1) : files), upstreamState: 'SUCCEEDED' }
+}
+
+function codeOf(code: string): MediaFailureCode {
+  if (/SAFETY|MODERATION/i.test(code)) return 'content_policy'
+  if (/^ASSET|INVALID/i.test(code)) return 'invalid_input'
+  return 'generation_failed'
+}
+
+function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const { status: upstreamState, output, failure, failureCode } = task.parse(body ?? {})
+  switch (upstreamState) {
+    case 'SUCCEEDED': {
+      const message = 'The upstream finished the task and named no file.'
+      return made(output, job) ?? { type: 'failed', upstreamState, code: 'generation_failed', message }
+    }
+    case 'FAILED': {
+      const message = clipped(failure ?? 'The task failed.')
+      return { type: 'failed', upstreamState, code: codeOf(failureCode ?? ''), message }
+    }
+    default:
+      return outcomeBy(answer, upstreamState, {
+        PENDING: 'queued',
+        THROTTLED: 'queued',
+        RUNNING: 'running',
+        CANCELLED: 'cancelled',
+      })
+  }
+}
+
+/** A video that is made from a video has its length and its sound. */
+const isFromVideo = (job: MediaJob): boolean => job.work === 'video' && videoParts(job).videos.length > 0
+
+const media: MediaAdapter = {
+  baseUrl: { end: '/v1', appended: '/tasks' },
+  works: ['image', 'image_edit', 'video'],
+  inlines: true,
+  fixesLength: isFromVideo,
+  fixesSound: (_, job) => isFromVideo(job),
+  submit(channel, { job, upstreamModel, urlOf }) {
+    if (job.work !== 'video' && job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
+    const [path, fields] =
+      job.work === 'video' ? videoRequest(job, upstreamModel, urlOf) : imageRequest(job, urlOf)
+    return jsonRequest(channel, path, definedFields({ model: upstreamModel, ...fields }), { headers })
+  },
+  readSubmit,
+  follow: {
+    poll: (channel, { upstreamId }) => getRequest(channel, `/tasks/${pathPart(upstreamId)}`, { headers }),
+    readPoll: (answer, { job }) => readPoll(answer, job),
+    // Of a finished task this deletes the record, which is why it is sent for queued tasks alone.
+    cancel: (channel, { upstreamId }) =>
+      bareRequest(channel, 'DELETE', `/tasks/${pathPart(upstreamId)}`, { headers }),
+  },
+}
+
+export const runway: Provider = {
+  title: 'Runway',
+  baseUrls: { runway: 'https://api.dev.runwayml.com/v1' },
+  media: { runway: media },
+}

@@ -1,0 +1,88 @@
+/** `tollgate catalog diff`: prices of the configuration beside those of a public list. Applies nothing. */
+import { InvalidArgumentError, Option } from 'commander'
+import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'
+import { findProvider } from '../../channels/providers/presets.ts'
+import { catalogueDifference, type PriceChange } from '../../core/pricing/catalogue-difference.ts'
+import { readPriceList } from '../../core/pricing/price-list.ts'
+import type { Command, Context } from '../context.ts'
+import { type JsonObject, printable } from '../output.ts'
+import { ConfigProblems } from './config.ts'
+
+interface Options {
+  readonly perUsd: Rate
+  readonly cost?: boolean
+}
+
+/** Reads how many credits a US dollar of a list is worth. */
+function creditsPerUsd(text: string): Rate {
+  try {
+    const rate = parseRate(text)
+    if (rate > 0n) return rate
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError('It is a number above 0, such as 1 or 7.2.')
+}
+
+const quoted = (text: string): string => JSON.stringify(text)
+
+const line = (indent: string, { price, listed, now }: PriceChange): string =>
+  `${indent}${price}: ${quoted(printRate(listed))} # now ${now === null ? 'not set' : quoted(printRate(now))}\n`
+
+const bySubject = (changes: readonly PriceChange[]): PriceChange[][] => [
+  ...Map.groupBy(changes, ({ model, channel }) => JSON.stringify([channel, model])).values(),
+]
+
+/** Prints the changes as the parts of the file that they concern. */
+function yamlOf(changes: readonly PriceChange[], isCost: boolean): string {
+  const parts = bySubject(changes).map((group) => {
+    const { model, channel, listed_as: name } = group[0]!
+    const head = isCost
+      ? `  - id: ${quoted(channel!)}\n    cost:\n      ${quoted(model)}: # listed as ${printable(name)}\n        unit: 1M_tokens\n`
+      : `  - id: ${quoted(model)} # listed as ${printable(name)}\n    pricing:\n`
+    return head + group.map((change) => line(isCost ? '        ' : '      ', change)).join('')
+  })
+  return `${isCost ? 'channels' : 'models'}:\n${parts.join('')}`
+}
+
+export function addCatalogCommands(program: Command, { wiring }: Context): void {
+  program
+    .group('catalog')
+    .command('diff')
+    .description(
+      'compare with a public price list in the format of LiteLLM or models.dev, and print the changes that it proposes as YAML; nothing is applied',
+    )
+    .argument('<list>', 'a file, or a URL')
+    .addOption(
+      new Option('--per-usd <credits>', 'credits for a US dollar of the list')
+        .argParser(creditsPerUsd)
+        .default(ONE_RATE, '1'),
+    )
+    .option('--cost', 'compare what channels cost you, in place of the prices of models')
+    .example('catalog diff prices.json --per-usd 7.2')
+    .answers(async (source: string, { perUsd, cost }: Options) => {
+      const ofCosts = cost === true
+      const { config, problems } = wiring.loadConfig()
+      if (config === null) throw new ConfigProblems(problems)
+      const list = readPriceList(await wiring.readList(source))
+      const { changes, unlisted } = catalogueDifference(config, list, {
+        perUsd,
+        ofCosts,
+        listedAs: (provider) => findProvider(provider)?.listedAs ?? [provider],
+      })
+      const json: JsonObject = {
+        changes: changes.map(
+          (change): JsonObject => ({
+            ...change,
+            now: change.now === null ? null : printRate(change.now),
+            listed: printRate(change.listed),
+          }),
+        ),
+        unlisted: [...unlisted],
+      }
+      const missing =
+        unlisted.length === 0 ? '' : `# not in the list: ${unlisted.map(printable).join(', ')}\n`
+      const text = changes.length === 0 ? '# every listed price is the same\n' : yamlOf(changes, ofCosts)
+      return { json, text: () => text + missing }
+    })
+}

@@ -1,0 +1,171 @@
+/** Additions of commands to their operations: questions, files, options of their own, other answers. */
+import { resolve } from 'node:path'
+import { InvalidArgumentError, Option } from 'commander'
+import { cursorAfter } from '../../../pipelines/management/page.ts'
+import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
+import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
+import { TASK_STATES } from '../../../schemas/tasks/task.ts'
+import { configToJudgeBy } from '../config/config.ts'
+import { assertAgreed, assertConfirmed } from '../confirm.ts'
+import type { Answer, Context } from '../context.ts'
+import type { JsonObject } from '../output.ts'
+import { readAgentFile } from './agent-file.ts'
+import { printAudit } from './audit-text.ts'
+import { printUsage } from './usage-text.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: the input and the answer of any operation.
+type Any = any
+export type Input = Record<string, unknown>
+
+export interface Extra {
+  readonly options?: () => Option[]
+  /** Returns why the input is wrong usage; null where it is not. */
+  readonly refuse?: (input: Any, options: Any) => string | null
+  /** Returns what is added to the input; may ask first. */
+  readonly prepare?: (
+    input: Any,
+    options: Any,
+    context: Context,
+  ) => Promise<Input | undefined> | Input | undefined
+  /** Returns a record of the answer in another form. */
+  readonly shape?: (record: Any) => JsonObject
+  /** Runs when the operation has succeeded; may return another answer. */
+  readonly after?: (answer: Any, options: Any, context: Context) => Answer | undefined
+  /** True where an invalid request, as the operation calls it, is wrong usage. */
+  readonly isWrongUsage?: true
+}
+
+const yes = (text: string) => new Option('--yes', text)
+
+/** Asks before a balance changes by a large amount. */
+const confirmed = (describe: (input: Any, amount: Credits) => string): Extra => ({
+  options: () => [yes('do not ask, however large the amount is')],
+  async prepare(input, { yes: isAgreed = false }, { wiring }) {
+    const given = input.amount ?? input.credit
+    const amount = given === undefined ? 0n : parseCredits(given)
+    if (amount !== 0n) await assertConfirmed(wiring, { amount, isAgreed, what: describe(input, amount) })
+    return undefined
+  },
+})
+
+/** Asks before something is lost. */
+const agreed = (describe: (input: Any) => string, more: () => Option[] = () => []): Extra => ({
+  options: () => [...more(), yes('do not ask')],
+  async prepare(input, { yes: isAgreed = false }, { wiring }) {
+    const loss = describe(input)
+    if (!isAgreed) await assertAgreed(wiring, `${loss}. Do it?`, `${loss}. Name --yes.`)
+    return undefined
+  },
+})
+
+const ofRequest = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
+  account_id: await wiring.withDatabase(
+    async (database) => (await database.keyRequests.show(id)).organizationId,
+  ),
+})
+
+const negativeIf = (isNo: (answer: Any) => boolean): Extra => ({
+  after(answer, _, context) {
+    if (isNo(answer)) context.isNegativeAnswer()
+    return undefined
+  },
+})
+
+type Agent = AnswerOf<typeof showAgent>
+
+/** Returns the agent with the fields of its file among its own. */
+const shape = ({ id, account_id, file, state, draft, drafted_at, created_at, updated_at }: Agent) =>
+  ({ id, account_id, ...file, state, draft, drafted_at, created_at, updated_at }) satisfies JsonObject
+
+/** Warns of what calls of the agent would be refused for. */
+function warnOfAgent(agent: Agent, _: unknown, { wiring, output }: Context): undefined {
+  const { reason } = configToJudgeBy(wiring)
+  if (reason !== null) output.error(`warning: the model was not checked: ${reason}\n`)
+  for (const doubt of agent.warnings) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
+}
+
+const agentFromFile: Extra = {
+  shape,
+  prepare: ({ file }) => ({ file: readAgentFile(file) }),
+  after: warnOfAgent,
+}
+
+function readStates(text: string): string {
+  const isKnown = (word: string) => (TASK_STATES as readonly string[]).includes(word.trim())
+  if (text === 'open' || text.split(',').every(isKnown)) return text
+  throw new InvalidArgumentError(`It is "open", or a comma list of ${TASK_STATES.join(', ')}.`)
+}
+
+/** By the words of the command. */
+export const EXTRAS: Readonly<Record<string, Extra>> = {
+  'account create': confirmed(({ name, credit }) => `give ${name} a credit of ${credit}`),
+  'wallet topup': confirmed(({ id, amount }) => `add ${amount} credits to ${id}`),
+  'wallet adjust': confirmed(({ id }, amount) =>
+    amount < 0n
+      ? `take ${printCredits(-amount)} credits from ${id}`
+      : `add ${printCredits(amount)} credits to ${id}`,
+  ),
+  'wallet show': { shape: ({ wallet }) => wallet },
+  'key create': {
+    refuse({ kind = 'console', agent_id, spend_cap, account_logs }) {
+      if ((kind === 'agent') !== (agent_id !== undefined))
+        return 'a key of --kind agent names its --agent, and no other key does'
+      if (spend_cap !== undefined && kind !== 'employee' && kind !== 'agent')
+        return '--spend-cap belongs to a key of --kind employee or agent'
+      return account_logs && kind !== 'console' ? '--account-logs belongs to a key of --kind console' : null
+    },
+  },
+  'key forget': agreed(
+    () => 'This would delete the encrypted copies of all keys: none could be revealed again',
+    () => [new Option('--all', 'of every key of every account').makeOptionMandatory()],
+  ),
+  'key approve': { prepare: ofRequest },
+  'key deny': { prepare: ofRequest },
+  'budget set': {
+    refuse: ({ key_id, member_id }) =>
+      key_id !== undefined && member_id !== undefined ? '--key and --member do not go together' : null,
+  },
+  'agent create': agentFromFile,
+  'agent update': agentFromFile,
+  'agent publish': { shape, after: warnOfAgent },
+  'agent unpublish': { shape },
+  'agent delete': { shape },
+  'agent show': { shape },
+  'agent list': { shape },
+  'task list': {
+    options: () => [
+      new Option('--state <states>', '"open", or a comma list of states').argParser(readStates),
+      new Option('--before <task>', 'the next page: those older than this task'),
+    ],
+    prepare: (_, { state, before }) => ({
+      ...(state === 'open' ? { open: 'true' } : { state }),
+      ...(before !== undefined && { cursor: cursorAfter(before) }),
+    }),
+  },
+  'payments reconcile': negativeIf(({ refused, failed }) => refused + failed > 0),
+  'channels test': negativeIf(({ ok }) => !ok),
+  'journal import': { prepare: ({ directory }) => ({ directory: resolve(directory) }) },
+  'journal abandon': agreed(({ id }) => `Calls that only the disk of the journal ${id} knows are lost`),
+  audit: {
+    after: ({ data }, _, { output }) => ({ json: data, text: () => printAudit(data, output.isColoured) }),
+  },
+  usage: {
+    isWrongUsage: true,
+    options: () => [
+      new Option('--format <format>', 'csv: RFC 4180 with a header, without the total')
+        .choices(['text', 'csv'])
+        .default('text'),
+    ],
+    refuse({ period, from, to }) {
+      if ((from === undefined) !== (to === undefined)) return 'name --from and --to together'
+      return period !== undefined && from !== undefined ? '--period and --from do not go together' : null
+    },
+    after(answer, { format }, { output }) {
+      if (answer.has_more)
+        output.error(`The first ${USAGE_MAX_ROWS} rows are shown; the total counts those beyond too.\n`)
+      return { json: answer, text: () => printUsage(answer, format) }
+    },
+  },
+}

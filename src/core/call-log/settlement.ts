@@ -1,0 +1,29 @@
+/** Where the settlement of every call begins. */
+import {
+  ADMITTED_COLUMNS,
+  type Admission,
+  columnOf,
+  SETTLED_COLUMNS,
+  type Settlement,
+} from '../../../schemas/call-log/columns.ts'
+
+/** The columns that have a default, and their defaults. */
+export const DEFAULTS: Readonly<Partial<Settlement>> = Object.fromEntries(
+  SETTLED_COLUMNS.flatMap((name) => {
+    const { success, data } = columnOf(name).settled!.safeParse(undefined)
+    return success ? [[name, data]] : []
+  }),
+)
+
+const NOTHING = { ...DEFAULTS, status: 'interrupted', cost: '0', usage_source: 'none' } as Settlement
+
+/**
+ * Begins the settlement of a call: until something better is known it was interrupted and costs nothing.
+ * @param now the end of the call, epoch milliseconds
+ */
+export function emptySettlement(call: Admission, now: number): Settlement {
+  const empty = { ...NOTHING, created_at: now, latency_ms: Math.max(0, now - call.submitted_at) }
+  // Column by column: to spread the admission is a call into the runtime, for each call.
+  for (const name of ADMITTED_COLUMNS) empty[name] = call[name] as never
+  return empty
+}

@@ -1,3 +1,0 @@
-import { runTestFiles } from '../../support/shared-process.ts'
-
-await runTestFiles(import.meta.url)

@@ -1,0 +1,60 @@
+/** The runner of tests: what it runs, and the page that it prints. */
+import { spawnSync } from 'node:child_process'
+import { join, relative } from 'node:path'
+import t from 'tap'
+import { ROOT } from './support/source-files.ts'
+
+const RUN_BOUND_MS = 120_000
+const TAP = "import t from 'tap'\n"
+
+/** Without what tap passes on to its tests. */
+const ENV = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^_?TAP/.test(name)))
+
+const runTests = (...words: readonly string[]) =>
+  spawnSync(process.execPath, ['test/support/run.ts', ...words], {
+    cwd: ROOT,
+    env: ENV,
+    encoding: 'utf8',
+    timeout: RUN_BOUND_MS,
+  })
+
+for (const word of ['test/no-such.test.ts', '--with=test/no-such-folder'])
+  t.test(`${word} is an error`, async (t) => {
+    const run = runTests(word)
+    t.equal(run.status, 1)
+    t.match(run.stderr, `${word}: there is no such`)
+    t.equal(run.stdout, '')
+  })
+
+t.test('a folder is all of its tests, and one page says how they went', async (t) => {
+  const folder = relative(
+    ROOT,
+    t.testdir({
+      'passes.test.ts': `${TAP}t.test('one', async (t) => void t.ok(true))\n`,
+      'empty.test.ts': '',
+      below: {
+        'checks-nothing.test.ts': `${TAP}t.test('nothing', async () => {})\n`,
+        'fails.test.ts': `${TAP}t.test('sum', async (t) => {\n  t.equal(1 + 1, 3, 'as taught')\n  t.ok(true)\n})\n`,
+        'breaks.test.ts': "throw new Error('broken on its way in')\n",
+      },
+    }),
+  )
+  const run = runTests(folder)
+  t.equal(run.status, 1)
+  const at = (name: string) => `FAILED ${join(folder, name)}`
+  t.match(run.stdout, `${at('empty.test.ts')}\n  this file has no assertion`)
+  t.match(run.stdout, `${at('below/checks-nothing.test.ts')}\n  this file has no assertion`)
+  t.match(run.stdout, `${at('below/fails.test.ts:3')}\n  sum > as taught`)
+  t.match(run.stdout, /-3\n +\+2\n/)
+  t.match(run.stdout, `${at('below/breaks.test.ts')}\n  it ended with an error`)
+  t.match(run.stdout, 'broken on its way in')
+  t.match(run.stdout, /^2 passed, 4 failed, 5 files, \d+ s$/m)
+  t.notMatch(run.stdout, 'passes.test.ts')
+})
+
+t.test('what passes is said in a few lines', async (t) => {
+  const folder = t.testdir({ 'passes.test.ts': `${TAP}t.ok(true)\n` })
+  const run = runTests(relative(ROOT, folder))
+  t.equal(run.status, 0)
+  t.match(run.stdout, /^\nall that tap wrote: \S+\.tap\n1 passed, 0 failed, 1 files, \d+ s\n$/)
+})
