@@ -1,4 +1,4 @@
-/** Selects the model, checks that the key may call it, and finds its routes. See docs/errors.md, "Catalogue". */
+/** Selects the model, checks that the key may call it, and finds its routes. See docs/errors.md, "Catalog". */
 import { Failure } from '../../schemas/failure.ts'
 import { factorOf, priceAt } from '../../src/core/pricing/pricing.ts'
 import {

@@ -253,13 +253,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   /** Writes the head and as much of the body as the connection takes now; the rest follows. */
   #writeWhole(body: string | Uint8Array): void {
     const length = Buffer.byteLength(body)
-    let isOver = false
-    this.#response.cork(() => {
-      this.#writeHead()
-      isOver = this.#response.tryEnd(body, length)[1]
-      if (!isOver) this.#waiting.push(bufferOf(body).subarray(this.#response.getWriteOffset()))
-    })
-    if (isOver) return this.#close()
+    if (this.#writeOf(length, body)) return
     this.#length = length
     this.#pause()
   }
@@ -306,16 +300,16 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
    * Writes a part of a body of a known length. The server buffers nothing of such a body: the bytes that the kernel
    * does not take wait here.
    */
-  #writeOf(length: number, bytes: Buffer): boolean {
+  #writeOf(length: number, bytes: string | Uint8Array): boolean {
     let isTaken = true
     let isOver = false
     this.#response.cork(() => {
+      const before = this.#head === null ? this.#response.getWriteOffset() : 0
       this.#writeHead()
-      const before = this.#response.getWriteOffset()
       const [isWhole, hasEnded] = this.#response.tryEnd(bytes, length)
       isTaken = isWhole
       isOver = hasEnded
-      if (!isWhole) this.#waiting.push(bytes.subarray(this.#response.getWriteOffset() - before))
+      if (!isWhole) this.#waiting.push(bufferOf(bytes).subarray(this.#response.getWriteOffset() - before))
     })
     if (isOver) this.#close()
     return isTaken || isOver

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { parseCredits } from '../../schemas/money.ts'
 import { OUTPUT_TOKENS, PLAIN_COST, PROMPT_TOKENS } from './configuration.ts'
+import { json } from './scripted-upstream.ts'
 import { section, statement, statements } from './statement.ts'
 import { type Client, simulate, type World } from './world.ts'
 
@@ -148,11 +149,7 @@ await section(t, 'Call-log rows', [
     const client = await world.client()
     const secret = 'sk-live-0123456789abcdef0123456789abcdef'
     const message = `See https://up.example/x for ${secret} of scripted at 10.1.2.3`
-    const { word } = world.upstream.script((response) =>
-      response
-        .writeHead(500, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ error: { message } })),
-    )
+    const { word } = world.upstream.script(json(500, { error: { message } }))
     const answer = await client.call('chat-completions', 'script-chat-completions', { say: word })
     const row = await client.row(answer)
     t.notMatch(JSON.stringify(row), /up\.example|sk-live|10\.1\.2\.3|spec-script/)

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Teardown } from '../support/engines.ts'
-import { serveHttp, textOf } from '../support/http-server.ts'
+import { sendJson, serveHttp, textOf } from '../support/http-server.ts'
 import { FILM } from '../support/media-providers/provider.ts'
 
 /** A video is there. */
@@ -57,7 +57,7 @@ export async function startScriptedUpstream(t: Teardown): Promise<ScriptedUpstre
 export const json =
   (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Answerer =>
   (response) =>
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
+    sendJson(response, status, value, headers)
 
 /** Answers with these events, and ends. */
 export const events =

@@ -1,6 +1,12 @@
 /** Small HTTP servers of tests, on free ports of loopback. */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import type { Teardown } from './engines.ts'
 
@@ -13,6 +19,15 @@ export async function serveHttp(t: Teardown, answer: RequestListener, address = 
   t.teardown(() => server.close().closeAllConnections())
   return `http://${address}:${(server.address() as AddressInfo).port}`
 }
+
+/** Answers with JSON. */
+export const sendJson = (
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: OutgoingHttpHeaders = {},
+): unknown =>
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
 
 /** Reads the body of a request to its end. */
 export async function bytesOf(request: IncomingMessage): Promise<Buffer> {

@@ -3,7 +3,7 @@
  * is settled; then it costs what its upstream reports. See docs/failure-modes.md, "Streams", row 81.
  */
 import t from 'tap'
-import { serveHttp, textOf } from '../../support/http-server.ts'
+import { sendJson, serveHttp, textOf } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { until } from '../../support/service.ts'
 import { configOf } from '../protocols/support.ts'
@@ -27,7 +27,7 @@ t.test('a call that its client has left', async (t) => {
       const message = { role: 'assistant', content: 'yes' }
       if (stream !== true) {
         const whole = { choices: [{ index: 0, message, finish_reason: 'stop' }], usage: USAGE }
-        return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(whole))
+        return sendJson(response, 200, whole)
       }
       event({ choices: [{ index: 0, delta: { content: 'yes' }, finish_reason: 'stop' }] })
       event({ choices: [], usage: USAGE })

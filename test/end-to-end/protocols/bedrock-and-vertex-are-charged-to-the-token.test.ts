@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import t from 'tap'
 import { chunk } from '../../support/event-stream.ts'
-import { serveHttp, textOf } from '../../support/http-server.ts'
+import { sendJson, serveHttp, textOf } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { post, rowOf, traceOf } from '../support.ts'
 import { type ChannelPlan, configOf } from './support.ts'
@@ -114,8 +114,7 @@ const URL_OF_IT = await serveHttp(t, async (request, response) => {
   received.push({ path, headers: request.headers, body })
   const isCut = body.top_k === 1 || 'toolConfig' in body
   const counts = Object.entries(COUNTS).find(([end]) => path.endsWith(end))
-  if (counts !== undefined)
-    return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(counts[1]))
+  if (counts !== undefined) return void sendJson(response, 200, counts[1])
   if (path.includes('invoke-with-response-stream'))
     stream(response, 'application/vnd.amazon.eventstream', chunk, isCut)
   else if (path.includes(':streamRawPredict')) stream(response, 'text/event-stream', sse, isCut)
@@ -123,10 +122,7 @@ const URL_OF_IT = await serveHttp(t, async (request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const chunk of isCut ? GEMINI_BEGUN : [GEMINI]) response.write(`data: ${JSON.stringify(chunk)}\n\n`)
     if (!isCut) response.end()
-  } else
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify(path.includes(':generateContent') ? GEMINI : WHOLE))
+  } else sendJson(response, 200, path.includes(':generateContent') ? GEMINI : WHOLE)
 })
 const vertex = {
   provider: 'vertex',

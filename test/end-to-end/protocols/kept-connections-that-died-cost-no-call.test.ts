@@ -1,7 +1,7 @@
 /** An upstream that closes kept connections just as calls go out on them. */
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
-import { serveHttp } from '../../support/http-server.ts'
+import { sendJson, serveHttp } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, rowsOf, say, traceOf, UPSTREAM_KEY } from '../support.ts'
 
@@ -29,10 +29,7 @@ async function startForgetfulUpstream(t: Test) {
       waiting.push(response)
       if (waiting.length < state.together) return
       const body = request.url?.endsWith('count_tokens') ? { input_tokens: 7 } : COMPLETION
-      for (const one of waiting.splice(0)) {
-        one.setHeader('content-type', 'application/json')
-        one.end(JSON.stringify(body))
-      }
+      for (const one of waiting.splice(0)) sendJson(one, 200, body)
     })
   })
   return { state, url }

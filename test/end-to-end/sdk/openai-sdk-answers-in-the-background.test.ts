@@ -2,7 +2,7 @@
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import { eventually, until } from '../../support/eventually.ts'
-import { serveHttp } from '../../support/http-server.ts'
+import { sendJson, serveHttp } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { Books, configOf, simulated } from '../protocols/support.ts'
 import { balanceOf, errorOf, post, traceOf, UPSTREAM_KEY, upstreamCalls } from '../support.ts'
@@ -34,8 +34,7 @@ const SEARCHED = {
 /** A provider whose answer is done when it is asked for, with searches that xAI alone reports so. */
 const searcher = (t: Test) =>
   serveHttp(t, ({ method }, response) => {
-    const status = method === 'POST' ? 'queued' : 'completed'
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...SEARCHED, status }))
+    sendJson(response, 200, { ...SEARCHED, status: method === 'POST' ? 'queued' : 'completed' })
   })
 
 t.setTimeout(240_000)

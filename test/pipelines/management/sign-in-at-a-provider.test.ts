@@ -25,7 +25,7 @@ import {
 } from '../../../schemas/management/people/users.ts'
 import { openIdentity } from '../../../src/identity/identity.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
-import { serveHttp } from '../../support/http-server.ts'
+import { sendJson, serveHttp } from '../../support/http-server.ts'
 import { BrowserSession, CONFIG } from './browser-session.ts'
 import { startProvider } from './identity-provider.ts'
 
@@ -213,8 +213,7 @@ t.test("a clock that is set back keeps no provider's metadata longer", async (t)
   let asked = 0
   const issuer = await serveHttp(t, (_, response) => {
     asked += 1
-    response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ issuer, authorization_endpoint: `${issuer}/auth` }))
+    sendJson(response, 200, { issuer, authorization_endpoint: `${issuer}/auth` })
   })
   const { oidc } = openIdentity()
   const begin = () => oidc.begin({ ...provider.config, issuer }, 'http://localhost:8080/back')

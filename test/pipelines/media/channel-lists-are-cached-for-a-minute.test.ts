@@ -7,7 +7,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
-import { serveHttp } from '../../support/http-server.ts'
+import { sendJson, serveHttp } from '../../support/http-server.ts'
 import { channelAt, resultOf, taskOf } from './support.ts'
 
 const MINUTE_MS = 60_000
@@ -16,8 +16,7 @@ const MINUTE_MS = 60_000
 async function startLister() {
   const url = await serveHttp(t, (request, response) => {
     lister.asked.push(request.url ?? '')
-    const { status, body } = lister.answer
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    sendJson(response, lister.answer.status, lister.answer.body)
   })
   const lister = { url, asked: [] as string[], answer: { status: 200, body: {} as object } }
   return lister

@@ -17,7 +17,7 @@ import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { taskAdapterOf } from '../../../src/server/tasks/adapters.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
-import { serveHttp, textOf } from '../../support/http-server.ts'
+import { sendJson, serveHttp, textOf } from '../../support/http-server.ts'
 import { silent, startTasks, type TestAccount, UNTOUCHED } from './support.ts'
 
 const MODEL = 'made'
@@ -80,7 +80,7 @@ const url = await serveHttp(t, async (request, response) => {
     return fate(response)
   }
   const { status, body } = ask(method, path)
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  return sendJson(response, status, body)
 })
 
 const file = { from: 'url', url: 'https://example.com/a.mp4' }

@@ -1,7 +1,7 @@
 /**
  * What an upstream of media refuses reaches its client with status, code and type, and what it says besides;
  * `hide_auth_errors` makes 502 of what is about the channel's own key. The row is `rejected` for bad parameters and
- * content, and `error` for the rest. See docs/errors.md, "Catalogue".
+ * content, and `error` for the rest. See docs/errors.md, "Catalog".
  */
 import t from 'tap'
 import { configFile } from '../../../schemas/config/file.ts'
@@ -12,7 +12,7 @@ import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { taskAdapterOf } from '../../../src/server/tasks/adapters.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
-import { serveHttp, textOf } from '../../support/http-server.ts'
+import { sendJson, serveHttp, textOf } from '../../support/http-server.ts'
 import { startTasks, UNTOUCHED } from './support.ts'
 
 const KEY = 'sk-test-studio-key-1'
@@ -26,9 +26,7 @@ const calls = mediaCalls(client, storage, authorizerOf)
 let answer = { status: 400, error: {} as object }
 const url = await serveHttp(t, async (request, response) => {
   await textOf(request)
-  response
-    .writeHead(answer.status, { 'content-type': 'application/json', 'retry-after': '7' })
-    .end(JSON.stringify({ error: answer.error }))
+  sendJson(response, answer.status, { error: answer.error }, { 'retry-after': '7' })
 })
 
 async function refusedWith(status: number, error: object, channel: object = {}) {

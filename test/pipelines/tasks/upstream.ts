@@ -10,7 +10,7 @@ import type {
   Produced,
   SubmitOutcome,
 } from '../../../src/channels/media/adapter.ts'
-import { serveHttp } from '../../support/http-server.ts'
+import { sendJson, serveHttp, textOf } from '../../support/http-server.ts'
 
 /** What one prompt makes the upstream do. Polls give one of `states` after the other, the last for ever. */
 export interface Plan {
@@ -70,16 +70,9 @@ export async function startUpstream(t: Test): Promise<TestUpstream> {
   return upstream
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Record<string, string>> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, string>)
-}
-
 async function answer(upstream: TestUpstream, request: IncomingMessage, response: ServerResponse) {
-  const body = await bodyOf(request)
-  const json = (status: number, value: unknown, headers = {}) =>
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
+  const body = JSON.parse((await textOf(request)) || '{}') as Record<string, string>
+  const json = (status: number, value: unknown, headers = {}) => sendJson(response, status, value, headers)
   const path = request.url ?? ''
   upstream.paths.push(path)
   if (path.endsWith('/submit') || path.endsWith('/draw')) return submit(upstream, body, response, json)

@@ -2,16 +2,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
-import {
-  type Asked,
-  authorizationOf,
-  FIVE_MINUTES_MS,
-  HOUR_MS,
-  json,
-  NO_REQUEST,
-  open,
-  serve,
-} from './support.ts'
+import { sendJson } from '../../support/http-server.ts'
+import { type Asked, authorizationOf, FIVE_MINUTES_MS, HOUR_MS, NO_REQUEST, open, serve } from './support.ts'
 
 t.test('requests are signed as aws publishes it', async (t) => {
   // Cases of the test suite that AWS publishes for Signature Version 4, by their names there.
@@ -125,7 +117,7 @@ t.test('requests are signed as aws publishes it', async (t) => {
   t.test('a role is taken on once for all calls, and again before its credentials end', async (t) => {
     let now = SIGNED_AT
     const sts = await serve(t, (_, response, number) =>
-      json(
+      sendJson(
         response,
         200,
         assumed(() => now, number),
@@ -154,7 +146,7 @@ t.test('requests are signed as aws publishes it', async (t) => {
 
   t.test('a refused role says why, without the keys', async (t) => {
     const sts = await serve(t, (_, response) =>
-      json(response, 403, {
+      sendJson(response, 403, {
         Error: {
           Code: 'AccessDenied',
           Message: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY may not assume it',
@@ -199,7 +191,7 @@ t.test('tokens are fetched once for all calls', async (t) => {
 
   t.test('1,000 calls over the end of a token: one refresh', async (t) => {
     const server = await serve(t, (_, response, number) =>
-      setTimeout(() => json(response, 200, token(number)), 50),
+      setTimeout(() => sendJson(response, 200, token(number)), 50),
     )
     let now = 1_700_000_000_000
     const { access } = open(entra(server.url), { now: () => now })
@@ -219,7 +211,7 @@ t.test('tokens are fetched once for all calls', async (t) => {
   })
 
   t.test('before its end calls go on with the token while one refresh runs', async (t) => {
-    const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
+    const server = await serve(t, (_, response, number) => sendJson(response, 200, token(number)))
     let now = 1_700_000_000_000
     const { access } = open(entra(server.url), { now: () => now })
     await authorizationOf(access)
@@ -241,7 +233,7 @@ t.test('tokens are fetched once for all calls', async (t) => {
 
   t.test('a clock that is set back lengthens no life and no rest', async (t) => {
     const server = await serve(t, (_, response, number) =>
-      number === 2 ? json(response, 400, { error: 'clock' }) : json(response, 200, token(number)),
+      number === 2 ? sendJson(response, 400, { error: 'clock' }) : sendJson(response, 200, token(number)),
     )
     let now = 1_700_000_000_000
     let elapsed = 0
@@ -256,7 +248,7 @@ t.test('tokens are fetched once for all calls', async (t) => {
   })
 
   t.test('a server that is away says nothing about the clock', async (t) => {
-    const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
+    const server = await serve(t, (_, response, number) => sendJson(response, 200, token(number)))
     let now = Date.now()
     let isAway = false
     const { access } = open(entra(server.url), {
@@ -272,7 +264,7 @@ t.test('tokens are fetched once for all calls', async (t) => {
   })
 
   t.test('a refused token is replaced once, however many calls it was refused to', async (t) => {
-    const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
+    const server = await serve(t, (_, response, number) => sendJson(response, 200, token(number)))
     const { access } = open(entra(server.url))
     const passes = await Promise.all(Array.from({ length: CALLS }, () => access.authorize(NO_REQUEST)))
     t.ok(passes.every((pass) => access.refused(pass, 401)))
@@ -287,7 +279,7 @@ t.test('tokens are fetched once for all calls', async (t) => {
     'a refusal of the token server names no secret, and later calls fail without a request',
     async (t) => {
       const server = await serve(t, (_, response) =>
-        json(response, 401, {
+        sendJson(response, 401, {
           error: 'invalid_client',
           error_description: 'The secret client-secret-1 is wrong.',
         }),
@@ -303,7 +295,7 @@ t.test('tokens are fetched once for all calls', async (t) => {
   )
 
   t.test('a clock that is wrong by five minutes is named', async (t) => {
-    const server = await serve(t, (_, response) => json(response, 400, { error: 'invalid_grant' }))
+    const server = await serve(t, (_, response) => sendJson(response, 400, { error: 'invalid_grant' }))
     for (const [shift, way] of [
       [FIVE_MINUTES_MS, 'ahead of'],
       [-FIVE_MINUTES_MS, 'behind'],
@@ -320,7 +312,7 @@ t.test('tokens are fetched once for all calls', async (t) => {
   t.test('the key of a service account signs for a token of Google', async (t) => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
-    const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
+    const server = await serve(t, (_, response, number) => sendJson(response, 200, token(number)))
     const account = { type: 'service_account', client_email: 'a@p.iam.gserviceaccount.com', private_key: key }
     const asked: string[] = []
     const { access } = open(`type: google, credentials: ${JSON.stringify(JSON.stringify(account))}`, {
@@ -347,7 +339,7 @@ t.test('tokens are fetched once for all calls', async (t) => {
   t.test('without credentials the metadata server of the machine has the token', async (t) => {
     const server = await serve(t, (_, response, number) => {
       response.setHeader('metadata-flavor', 'Google')
-      json(response, 200, token(number))
+      sendJson(response, 200, token(number))
     })
     const former = { ...process.env }
     t.teardown(() => {

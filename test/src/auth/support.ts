@@ -34,10 +34,6 @@ export async function serve(
   return { url, asked }
 }
 
-export const json = (response: ServerResponse, status: number, value: object): void => {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
-}
-
 export interface Opened {
   readonly channel: ChannelEntry
   readonly access: Authorizer

@@ -39,9 +39,9 @@ import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { UpstreamClient, type UpstreamFailure } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { until } from '../../support/eventually.ts'
-import { bytesOf, serveHttp } from '../../support/http-server.ts'
+import { bytesOf, sendJson, serveHttp } from '../../support/http-server.ts'
 import { apiKey, knownKey, walletView } from '../../support/known-key.ts'
-import { type Asked, FIVE_MINUTES_MS, HOUR_MS, json, type Opened, open, serve } from '../auth/support.ts'
+import { type Asked, FIVE_MINUTES_MS, HOUR_MS, type Opened, open, serve } from '../auth/support.ts'
 
 t.test('agent keys open one endpoint', async (t) => {
   // An agent key may call only POST /v1/chat/completions; everything else is rejected.
@@ -615,7 +615,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
     t: Test,
     answer: (authorization: string, response: ServerResponse) => void,
     answerToken = (response: ServerResponse, number: number) =>
-      json(response, 200, { access_token: `token-number-${number}`, expires_in: HOUR_MS / 1000 }),
+      sendJson(response, 200, { access_token: `token-number-${number}`, expires_in: HOUR_MS / 1000 }),
   ): Promise<Servers> {
     const tokens = await serve(t, (_, response, number) => answerToken(response, number))
     const upstream = await serve(t, ({ headers }, response) => answer(headers.authorization ?? '', response))
@@ -626,7 +626,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
   }
 
   t.test('a call carries the token, and none where it has a key', async (t) => {
-    const { opened, upstream } = await start(t, (_, response) => json(response, 200, { ok: true }))
+    const { opened, upstream } = await start(t, (_, response) => sendJson(response, 200, { ok: true }))
     t.match(await call(opened).answered, { status: 200, body: '{"ok":true}' })
     t.match(upstream.asked[0], {
       path: '/v1/chat/completions',
@@ -643,7 +643,9 @@ t.test('calls carry tokens in place of keys', async (t) => {
 
   t.test('calls whose token is refused are sent once more with one other token', async (t) => {
     const { opened, tokens, upstream } = await start(t, (authorization, response) =>
-      authorization === 'Bearer token-number-1' ? json(response, 401, {}) : json(response, 200, { ok: true }),
+      authorization === 'Bearer token-number-1'
+        ? sendJson(response, 401, {})
+        : sendJson(response, 200, { ok: true }),
     )
     const answers = await Promise.all(Array.from({ length: 50 }, () => call(opened).answered))
     t.same(
@@ -656,7 +658,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
 
   t.test('a second refusal is passed on', async (t) => {
     const { opened, tokens, upstream } = await start(t, (_, response) =>
-      json(response, 401, { error: { message: 'no' } }),
+      sendJson(response, 401, { error: { message: 'no' } }),
     )
     t.match(await call(opened).answered, { status: 401, body: '{"error":{"message":"no"}}' })
     t.equal(upstream.asked.length, 2)
@@ -668,8 +670,8 @@ t.test('calls carry tokens in place of keys', async (t) => {
   t.test('without a token nothing is sent', async (t) => {
     const { opened, upstream } = await start(
       t,
-      (_, response) => json(response, 200, {}),
-      (response) => json(response, 401, { error: 'invalid_client' }),
+      (_, response) => sendJson(response, 200, {}),
+      (response) => sendJson(response, 401, { error: 'invalid_client' }),
     )
     const { failure } = await call(opened).answered
     t.match(failure, {
@@ -683,8 +685,8 @@ t.test('calls carry tokens in place of keys', async (t) => {
   t.test('a token that no header can carry fails its calls and nothing else', async (t) => {
     const { opened, upstream } = await start(
       t,
-      (_, response) => json(response, 200, {}),
-      (response) => json(response, 200, { access_token: 'token\nnumber-1', expires_in: 3600 }),
+      (_, response) => sendJson(response, 200, {}),
+      (response) => sendJson(response, 200, { access_token: 'token\nnumber-1', expires_in: 3600 }),
     )
     for (const call1 of [call(opened), call(opened)])
       t.match((await call1.answered).failure, {
@@ -698,7 +700,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
   })
 
   t.test('a signature that no header can carry fails its call and nothing else', async (t) => {
-    const { opened, upstream } = await start(t, (_, response) => json(response, 200, {}))
+    const { opened, upstream } = await start(t, (_, response) => sendJson(response, 200, {}))
     const headers = [['authorization', 'two\nlines']] as const
     const access = { ...opened.access, authorize: async () => ({ headers, source: null, secret: '' }) }
     t.match((await call({ ...opened, access }).answered).failure, { kind: 'authorization', sent: false })
@@ -708,7 +710,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
   t.test('a refusal by a server whose clock differs by five minutes names the clock', async (t) => {
     const { opened } = await start(t, (_, response) => {
       response.setHeader('date', new Date(Date.now() - FIVE_MINUTES_MS).toUTCString())
-      json(response, 403, { message: 'Signature expired' })
+      sendJson(response, 403, { message: 'Signature expired' })
     })
     const { failure } = await call(opened).answered
     t.match(failure, {
@@ -721,13 +723,13 @@ t.test('calls carry tokens in place of keys', async (t) => {
     const asked = Promise.withResolvers<ServerResponse>()
     const { opened, upstream } = await start(
       t,
-      (_, response) => json(response, 200, {}),
+      (_, response) => sendJson(response, 200, {}),
       (response) => asked.resolve(response),
     )
     const { sent } = call(opened)
     const response = await asked.promise
     sent.abort()
-    json(response, 200, { access_token: 'token-number-1', expires_in: 3600 })
+    sendJson(response, 200, { access_token: 'token-number-1', expires_in: 3600 })
     const other = await call(opened).answered
     t.equal(other.status, 200)
     t.equal(upstream.asked.length, 1)
@@ -737,14 +739,14 @@ t.test('calls carry tokens in place of keys', async (t) => {
   t.test('the deadline holds for the wait too', async (t) => {
     const { opened } = await start(
       t,
-      (_, response) => json(response, 200, {}),
+      (_, response) => sendJson(response, 200, {}),
       () => {},
     )
     t.match((await call(opened, 20).answered).failure, { kind: 'deadline', sent: false })
   })
 
   t.test('an upstream that quotes the token does not show it', async (t) => {
-    const { opened } = await start(t, (authorization, response) => json(response, 400, { authorization }))
+    const { opened } = await start(t, (authorization, response) => sendJson(response, 400, { authorization }))
     const { body = '' } = await call(opened).answered
     t.match(body, /token-number-1/)
     const { secrets } = upstreamTexts([{ channel: opened.channel, upstreamModel: 'up' }], 'm')
@@ -754,7 +756,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
 
   t.test('jobs of media carry it too, once more after a refusal', async (t) => {
     const { opened, tokens, upstream } = await start(t, (authorization, response) =>
-      json(response, authorization === 'Bearer token-number-1' ? 401 : 200, {}),
+      sendJson(response, authorization === 'Bearer token-number-1' ? 401 : 200, {}),
     )
     const storage = { open: () => Promise.reject(new Error('nothing is sent along')) }
     const calls = mediaCalls(client, storage, () => opened.access)

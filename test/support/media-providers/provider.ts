@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Test } from 'tap'
-import { serveHttp, textOf } from '../http-server.ts'
+import { sendJson, serveHttp, textOf } from '../http-server.ts'
 
 export const KEY = 'sk-test-upstream-key-1'
 export const FILM = Buffer.concat([Buffer.from('\0\0\0\x18ftypmp42'), Buffer.alloc(500, 7)])
@@ -145,7 +145,7 @@ export async function startProvider(t: Test, dialect: Dialect): Promise<Provider
         if (error instanceof Cut) return response.destroy()
         if (!(error instanceof Refused)) return response.writeHead(500).end(String(error))
         const { status, body } = error.reply
-        return response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+        return sendJson(response, status, body)
       }
     })
   })
