@@ -9,6 +9,7 @@ import { Observable } from 'rxjs'
 import type { SpendRefusal } from '../../schemas/accounts/budget.ts'
 import type { Admission } from '../../schemas/call-log/columns.ts'
 import type { Credits } from '../../schemas/money.ts'
+import { readSessionId } from '../../src/core/routing/session.ts'
 import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import { endWithinLimits, failureOf, insufficientBalance, isLimited } from '../calls/balance.ts'
 import type { Stage } from '../calls/pipeline.ts'
@@ -51,6 +52,7 @@ export const admissionOf = (admitted: AdmittedCall): Admission => ({
   stream: admitted.call.stream && admitted.call.isAssembled !== true,
   submitted_at: admitted.request.submittedAt,
   estimate: admitted.estimate.toString(),
+  session_id: readSessionId(admitted.request.header),
 })
 
 type ReservedIn = Parameters<Reservations['reserveWallet']>[0]['reservedIn']
