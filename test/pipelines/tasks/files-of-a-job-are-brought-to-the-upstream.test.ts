@@ -51,7 +51,8 @@ const deps = {
   },
   database: {
     tasks: {
-      recordObjects: async (objects: { key: string }[]) => void recorded.push(...objects.map(({ key }) => key)),
+      recordObjects: async (objects: { key: string }[]) =>
+        void recorded.push(...objects.map(({ key }) => key)),
     },
   },
   now: () => 0,
