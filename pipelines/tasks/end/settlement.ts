@@ -158,7 +158,7 @@ const admissionOf = (task: Task): Admission => ({
   stream: false,
   submitted_at: task.submittedAt,
   estimate: String(task.hold),
-  session_id: null,
+  session_id: task.sessionId,
 })
 
 /** `task` has ended at `now`. `charge` is null where nothing is owed. */
