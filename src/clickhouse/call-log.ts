@@ -13,6 +13,7 @@ import { callSeries } from './summaries/call-series.ts'
 import { dailyUsage } from './summaries/daily-usage.ts'
 import { summarizeCalls } from './summaries/summarize-calls.ts'
 import { costsBy, usageBy } from './summaries/usage-by.ts'
+import { usageBySession } from './summaries/usage-by-session.ts'
 import { costByDay, usageTotals } from './summaries/usage-totals.ts'
 import { type CallRange, insertCalls } from './tables/insert-calls.ts'
 import { readRetainedFrom } from './tables/marks.ts'
@@ -116,6 +117,7 @@ export function openCallLog(url: string, cluster: string | null = null) {
     costByDay: answering(costByDay),
     usageBy: answering(usageBy),
     costsBy: answering(costsBy),
+    usageBySession: answering(usageBySession),
     loggedCalls: auditing(loggedCalls),
     loggedSettlements: auditing(loggedSettlements),
     retainedFrom: auditing(readRetainedFrom),
