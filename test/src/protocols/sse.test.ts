@@ -11,13 +11,8 @@ import { GenerateContentMeter } from '../../../src/protocols/generate-content/me
 import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
-import {
-  addPattern,
-  isPatternAt,
-  RepeatedEvent,
-  viewOf,
-  wordsOf,
-} from '../../../src/protocols/sse/byte-pattern.ts'
+import { addPattern, isPatternAt, viewOf, wordsOf } from '../../../src/protocols/sse/byte-pattern.ts'
+import { RepeatedEvent } from '../../../src/protocols/sse/repeated-event.ts'
 import { chunk, exception, message } from '../../support/event-stream.ts'
 import { everyRun } from '../../support/every-run.ts'
 import { weighed } from './chat-completions/reference.ts'
