@@ -26,6 +26,7 @@ import { type DailyGroup, type DailyUsage, dailyUsage } from './summaries/daily-
 import { type CallSummary, summarizeCalls } from './summaries/summarize-calls.ts'
 import type { AccountWindow, CallSums } from './summaries/summed-rows.ts'
 import { type CostSums, costsBy, type UsageByQuery, type UsageSums, usageBy } from './summaries/usage-by.ts'
+import { type SessionUsage, usageBySession } from './summaries/usage-by-session.ts'
 import { costByDay, type DayCost, usageTotals } from './summaries/usage-totals.ts'
 import { type CallRange, insertCalls } from './tables/insert-calls.ts'
 import { readRetainedFrom } from './tables/marks.ts'
@@ -59,6 +60,10 @@ export interface CallLog {
     caller?: AbortSignal,
   ): Promise<UsageSums[]>
   costsBy(query: UsageByQuery, caller?: AbortSignal): Promise<CostSums[]>
+  usageBySession(
+    query: AccountWindow & { readonly limit: number },
+    caller?: AbortSignal,
+  ): Promise<SessionUsage[]>
   loggedCalls(query: CallsQuery): Promise<LoggedCall[]>
   loggedSettlements(calls: readonly LoggedCall[]): Promise<Settlement[]>
   retainedFrom(): Promise<number>
@@ -160,6 +165,7 @@ export function openCallLog(url: string, cluster: string | null = null): CallLog
     costByDay: answering(costByDay),
     usageBy: answering(usageBy),
     costsBy: answering(costsBy),
+    usageBySession: answering(usageBySession),
     loggedCalls: auditing(loggedCalls),
     loggedSettlements: auditing(loggedSettlements),
     retainedFrom: auditing(readRetainedFrom),

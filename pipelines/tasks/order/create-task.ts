@@ -18,6 +18,7 @@ import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { requestHash } from '../../../src/core/json/canonical.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { withoutKey } from '../../../src/core/keys/presented.ts'
+import { readSessionId } from '../../../src/core/routing/session.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { CreateTaskOutcome, NewTask, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { failureOf, insufficientBalance } from '../../calls/balance.ts'
@@ -144,6 +145,7 @@ function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
     requestId: request.requestId,
     model: model.id,
     protocol,
+    sessionId: readSessionId(request.header),
     job,
     price,
     hold,
