@@ -11,11 +11,12 @@ import { forwardedDetail } from '../../../src/core/call-log/call-detail.ts'
 import { detailText, linesPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
+import type { TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { refusedCallStatus } from '../../calls/upstream-error.ts'
 import { failureOfAwaited } from '../order/awaited-failure.ts'
-import type { TaskCharge, TokenCharge } from './charge.ts'
+import type { TaskCharge } from './charge.ts'
 
 const MICROSECONDS_PER_MS = 1000
 

@@ -1,32 +1,33 @@
 /** Answers kept for requests with an idempotency key, and responses that upstreams keep. */
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
-import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
 import {
+  type ClaimOutcome,
   claimIdempotencyKey,
   freeIdempotencyKey,
+  type IdempotencyClaim,
   isIntentAnswered,
   purgeIdempotencyRecords,
+  type StoredAnswer,
   storeIdempotentAnswer,
 } from './idempotency.ts'
-import type {
-  BegunConversationCall,
-  ConversationTokens,
-  ConversationToStore,
-  StoredConversation,
-} from './stored-conversations.ts'
 import {
   addToConversation,
+  type BegunConversationCall,
   beginConversationCall,
+  type ConversationTokens,
+  type ConversationToStore,
   findStoredConversation,
   forgetConversation,
   purgeConversationCalls,
+  type StoredConversation,
   storeConversation,
 } from './stored-conversations.ts'
-import type { ResponseToStore, StoredResponse } from './stored-responses.ts'
 import {
   findStoredResponse,
   forgetStoredResponse,
   purgeStoredResponses,
+  type ResponseToStore,
+  type StoredResponse,
   storeResponse,
 } from './stored-responses.ts'
 
