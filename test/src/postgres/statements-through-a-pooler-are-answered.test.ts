@@ -14,8 +14,6 @@ const AT_ONCE = 24
 const STATEMENTS = 60
 const ANSWER_BOUND_MS = 60_000
 
-t.setTimeout(180_000)
-
 const engines = await startEngines(t, { only: ['postgres'] })
 const pooler = await startPgBouncer(t, engines.databaseUrl)
 const sql = connect(pooler.url, { max: CONNECTIONS, name: 'test', isPooled: true })
