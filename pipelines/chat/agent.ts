@@ -18,7 +18,7 @@ import {
   PROMPT_PAGE_MAX_CHARS,
   type PromptPage,
 } from '../../src/core/search/knowledge-text.ts'
-import type { Wiki } from '../../src/postgres/knowledge/repository.ts'
+import type { Knowledge } from '../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
 import { type AgentBody, type BodyDeps, workOnBody } from '../../src/protocols/body-work.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
@@ -113,7 +113,7 @@ export const requireVision =
 const RETRY_AFTER_SECONDS = 5
 
 export interface KnowledgeDeps {
-  readonly wiki: Pick<Wiki, 'readableBases' | 'searchPages' | 'readPages'>
+  readonly wiki: Pick<Knowledge, 'readableBases' | 'searchPages' | 'readPages'>
 }
 
 function throwUnavailable(error: Error): never {

@@ -292,9 +292,9 @@ export class RunningCall {
       usageOptionRefusals: options.usageOptionRefusals ?? new UsageOptionRefusals(),
       caps: {
         reserveSpend: async () => null,
-        shrinkReservation: async (_, cost) => void this.leftReserved.push(cost),
+        shrink: async (_, cost) => void this.leftReserved.push(cost),
         reserveWallet: async () => true,
-        releaseReservation: async () => {},
+        release: async () => {},
       },
       isAway: () => false,
       onReservationFault(error) {
@@ -378,6 +378,7 @@ export class RunningCall {
       known: knownKey({ view: this.view, cap: cap ?? null }),
       protocol,
       pin: null,
+      sessionId: null,
       call: DIALECTS[protocol].read({ path, query, body }),
       requested: model,
       model,
