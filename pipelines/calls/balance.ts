@@ -59,7 +59,10 @@ export function assertFunds(
 }
 
 export interface IntentDeps {
-  readonly database: Pick<Tasks, 'hasIntent'> & Pick<IdempotencyRecords, 'isIntentAnswered'>
+  readonly database: {
+    readonly tasks: Pick<Tasks, 'hasIntent'>
+    readonly idempotency: Pick<IdempotencyRecords, 'isIntentAnswered'>
+  }
 }
 
 /**
@@ -80,8 +83,8 @@ export function covered<C extends Caller>(
     const key = request.header('idempotency-key')
     const { id } = known.account
     const found = Promise.all([
-      database.isIntentAnswered(id, key),
-      database.hasIntent(id, key, request.submittedAt),
+      database.idempotency.isIntentAnswered(id, key),
+      database.tasks.hasIntent(id, key, request.submittedAt),
     ])
     // While PostgreSQL is away the call is refused.
     return found.then(
@@ -112,7 +115,6 @@ export const requireBalance = <C extends AuthenticatedCall>(deps: IntentDeps): S
  * The limits of a key besides its wallet, as this process sees them: its spend cap, and the budgets that cover the key,
  * its member and its account. See docs/api-rules.md, "Budgets".
  */
-
 type Limited = Pick<KnownKey, 'cap' | 'budgets'>
 
 export const isLimited = ({ cap, budgets }: Limited): boolean => cap !== null || budgets.length > 0

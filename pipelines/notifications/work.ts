@@ -4,9 +4,10 @@
  * Lanes take turns. A message is acknowledged once its
  * attempt is in the row. See docs/notifications.md, "Deliveries".
  */
+
 import type { AttemptResult, DueDelivery } from '../../schemas/notifications/delivery.ts'
 import type { Delivery } from '../../src/nats/nats.ts'
-import type { Notifications } from '../../src/postgres/notifications/repository.ts'
+import type { Deliveries } from '../../src/postgres/notifications/repository.ts'
 import {
   BATCH_MAX_ROWS,
   BatchWorker,
@@ -22,7 +23,7 @@ import { decodeDeliveryMessage } from './messages.ts'
 export const ATTEMPTS_AT_ONCE = { lane: 8, account: 32, host: 32, all: 512 } as const
 
 export interface DeliveryWorkDeps extends AttemptDeps {
-  readonly database: Pick<Notifications, 'readDeliveries' | 'endAttempts' | 'touchDeliveries'>
+  readonly database: { readonly deliveries: Pick<Deliveries, 'read' | 'endAttempts' | 'touch'> }
   /** Called after attempts have been recorded: their lanes have room. */
   readonly onRecorded: () => void
   readonly log: PipelineLog
@@ -91,7 +92,7 @@ export class DeliveryWork {
 
   /** Records in PostgreSQL that what is here is worked on: otherwise it is named again. */
   async touch(): Promise<void> {
-    if (this.#ids.size > 0) await this.#deps.database.touchDeliveries([...this.#ids])
+    if (this.#ids.size > 0) await this.#deps.database.deliveries.touch([...this.#ids])
   }
 
   /** Begins no more attempts; resolves when those under way are recorded, or after the bound. */
@@ -103,7 +104,7 @@ export class DeliveryWork {
   }
 
   async #readDue(ids: readonly string[]): Promise<readonly DueDelivery[]> {
-    const due = await this.#deps.database.readDeliveries(ids)
+    const due = await this.#deps.database.deliveries.read(ids)
     this.#logUnreadable(due)
     return due
   }
@@ -194,7 +195,7 @@ export class DeliveryWork {
     while (this.#results.length > 0) {
       const ended = this.#results.splice(0, BATCH_MAX_ROWS)
       try {
-        await this.#deps.database.endAttempts(ended.map(({ result }) => result))
+        await this.#deps.database.deliveries.endAttempts(ended.map(({ result }) => result))
         this.#queue.outage.succeeded()
         for (const { message } of ended) this.#finish(message)
         // A process that stops would not work on what another round names, and other processes would wait for it.

@@ -41,10 +41,6 @@ export type LogJson = Record<string, unknown> & {
   error_code: string | null
 }
 
-/** A row is readable within 2 seconds of its end; on a machine under load a test waits longer before it gives up. */
-const LOGS_BOUND_MS = 60_000
-/** Reading the call log is the most work of all, and rows come to it twice a second. */
-const LOG_POLL_MS = 250
 /** Below what a key may, some of which a test may need itself. */
 const LOG_READS = 40
 
@@ -61,8 +57,8 @@ export abstract class ServiceClient {
   }
 
   async newKey(credit: string, more: Partial<NewKey> = {}) {
-    const { account } = await this.database.createAccount({ name: 'test', credit: parseCredits(credit) })
-    const { key, raw } = await this.database.createKey({ name: 'test', accountId: account.id, ...more })
+    const { account } = await this.database.accounts.create({ name: 'test', credit: parseCredits(credit) })
+    const { key, raw } = await this.database.keys.create({ name: 'test', accountId: account.id, ...more })
     return { accountId: account.id, keyId: key.id, key: raw }
   }
 
@@ -90,7 +86,7 @@ export abstract class ServiceClient {
       return enough(seen) ? seen : undefined
     }
     const what = 'the rows are in the call log'
-    return eventually(what, read, LOGS_BOUND_MS, LOG_POLL_MS).catch((error: Error) => {
+    return eventually(what, read).catch((error: Error) => {
       throw new Error(`${error.message}; seen: ${JSON.stringify(seen).slice(0, 2000)}`)
     })
   }
@@ -100,10 +96,10 @@ export abstract class ServiceClient {
     const known = this.#logReaders.get(key) ?? { reader: key, scope: '', reads: 0 }
     this.#logReaders.set(key, known)
     if (++known.reads <= LOG_READS) return known
-    const credential = await this.database.findCredential(this.database.lookupHash(key))
+    const credential = await this.database.keys.findCredential(this.database.keys.lookupHash(key))
     if (credential === null) throw new Error('the log is read with a key that is none')
     const { account, key: own } = credential
-    const { raw } = await this.database.createKey({
+    const { raw } = await this.database.keys.create({
       name: 'reader',
       accountId: account.id,
       accountLogs: true,

@@ -3,7 +3,7 @@
  * response. Of one that is made in the background the task tells how far it is. See docs/api-rules.md, "Responses".
  */
 import { Failure } from '../../../schemas/failure.ts'
-import { isFinal } from '../../../schemas/tasks/task.ts'
+import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -11,7 +11,9 @@ import type { Caller } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
 import { freeReply } from '../../media/free-call.ts'
+import { epochSeconds } from '../../media/task-records.ts'
 import { notCancellable } from '../../tasks/end/cancel-upstream.ts'
+import { endingOf } from '../../tasks/end/settlement.ts'
 import {
   type AskDeps,
   accountOf,
@@ -22,8 +24,7 @@ import {
   pathStep,
   replyOf,
 } from './ask-channel.ts'
-import { found, type StateDeps, storedResponse } from './follow-state.ts'
-import { printResponseTask } from './print-task.ts'
+import { found, type StateDeps, storedResponse } from './state.ts'
 
 const ID_PART = 3
 
@@ -32,7 +33,7 @@ export interface StoredResponsesDeps
     Pick<StateDeps, 'findStoredResponse'>,
     Pick<CancelDeps, 'database' | 'messages' | 'adapterOf' | 'log'> {
   readonly forgetStoredResponse: (accountId: string, id: string) => Promise<void>
-  readonly tasks: Pick<Tasks, 'findResponseTask' | 'readTasks' | 'deleteTaskRecord'>
+  readonly tasks: Pick<Tasks, 'findByResponse' | 'read' | 'deleteRecord'>
   /** Polls the upstream of a task once, and ends the task where the upstream says so. */
   readonly driveTask: (task: Task) => Promise<unknown>
 }
@@ -41,7 +42,7 @@ export interface StoredResponsesDeps
 const isWithUpstream = (task: Task): task is Task & { upstreamId: string } => task.upstreamId !== null
 
 const responseTask = ({ tasks }: StoredResponsesDeps, caller: Caller): Promise<Task | null> =>
-  found(tasks.findResponseTask(accountOf(caller), pathStep(caller.request.path, ID_PART)))
+  found(tasks.findByResponse(accountOf(caller), pathStep(caller.request.path, ID_PART)))
 
 /** Asks the channel that keeps a response for what is below its path. */
 async function askAbout(
@@ -133,7 +134,7 @@ const deleteStored = (deps: StoredResponsesDeps, caller: Caller): Promise<Reply>
 /** Deletes a response once its task has ended: what is gone at its upstream can be charged no more. */
 async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task): Promise<Reply> {
   if (!isFinal(task.state) && isWithUpstream(task)) await driven(deps, task)
-  const [current = task] = await found(deps.tasks.readTasks([task.id]))
+  const [current = task] = await found(deps.tasks.read([task.id]))
   if (!isFinal(current.state))
     throw new Failure(
       'invalid_request',
@@ -145,8 +146,37 @@ async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task)
         ? askAbout(deps, caller, 'DELETE')
         : jsonReply({ id: task.id, object: 'response', deleted: true }),
     async () => {
-      await found(deps.tasks.deleteTaskRecord(accountOf(caller), 'response', task.id, Date.now()))
+      await found(deps.tasks.deleteRecord(accountOf(caller), 'response', task.id, Date.now()))
       await deps.forgetStoredResponse(accountOf(caller), task.id)
     },
   )
+}
+
+/**
+ * A response that is made in the background, as far as its task knows it: without its text.
+ * The id is the upstream's once it has one: responses that follow name it so.
+ */
+export function printResponseTask(task: Task): object {
+  const { id, upstreamId, submittedAt, kind, state, model } = task
+  const status = TASK_RULES[kind].outward[state]
+  const { code, message } = endingOf(task)
+  return {
+    id: upstreamId ?? id,
+    object: 'response',
+    created_at: epochSeconds(submittedAt),
+    status,
+    background: true,
+    model,
+    output: [],
+    error: status === 'failed' ? { code: code ?? 'server_error', message: message ?? '' } : null,
+    incomplete_details: null,
+    instructions: null,
+    metadata: {},
+    usage: null,
+    parallel_tool_calls: true,
+    temperature: null,
+    tool_choice: 'auto',
+    tools: [],
+    top_p: null,
+  }
 }

@@ -23,7 +23,9 @@ const TOUCH_AGE_MS = 60_000
 const TRACKED_MAX_TASKS = 200_000
 
 export interface WorkDeps extends EngineDeps {
-  readonly database: EngineDeps['database'] & Pick<Tasks, 'readTasks' | 'touchTasks'>
+  readonly database: {
+    readonly tasks: EngineDeps['database']['tasks'] & Pick<Tasks, 'read' | 'touch'>
+  }
   /** How late a look was, milliseconds. */
   readonly onLateness: (lateMs: number) => void
 }
@@ -43,7 +45,7 @@ export class TaskWork {
       subject: 'task',
       title: 'Working on tasks',
       decode: decodeTaskMessage,
-      read: (ids) => deps.database.readTasks(ids),
+      read: (ids) => deps.database.tasks.read(ids),
       work: (held, task) => void this.#work(held, task),
     })
   }
@@ -76,7 +78,7 @@ export class TaskWork {
   async touch(): Promise<void> {
     const ids = [...new Set([...this.#running.keys(), ...this.#untouched])]
     this.#untouched.clear()
-    await this.#deps.database.touchTasks(ids, this.#deps.now())
+    await this.#deps.database.tasks.touch(ids, this.#deps.now())
   }
 
   /** Takes nothing on any more; ends when what is being submitted has ended, or the bound is over. */

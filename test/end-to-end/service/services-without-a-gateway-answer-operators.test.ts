@@ -5,7 +5,6 @@ import { eventually, startService } from '../../support/service.ts'
 import { childrenOf } from '../chaos/processes.ts'
 import { isHealthy } from './container-health.ts'
 
-t.setTimeout(240_000)
 const service = await startService(t, {
   env: { TOLLGATE_ROLES: 'settler,tasks', TOLLGATE_ADMIN_PORT: '0' },
 })
@@ -42,7 +41,7 @@ await t.test('it is not ready while a process of it is away, and says which', as
 })
 
 await t.test('the first operator is left to services with a console', async (t) => {
-  t.same(await service.database.listUsers(), [])
+  t.same(await service.database.users.list(), [])
   t.equal(await service.stop(), 0)
   t.notOk(isHealthy(service.dataDir))
 })

@@ -19,8 +19,8 @@ t.test('jobs in flight', async (t) => {
   const callLog = callLogAt(t, engines.clickhouseUrl)
 
   const newAccount = async () => {
-    const { account } = await database.createAccount({ name: 'test', credit: 1000n * ONE_CREDIT })
-    const key = async (name: string) => (await database.createKey({ accountId: account.id, name })).key
+    const { account } = await database.accounts.create({ name: 'test', credit: 1000n * ONE_CREDIT })
+    const key = async (name: string) => (await database.keys.create({ accountId: account.id, name })).key
     return { id: account.id, film: await key('film'), sound: await key('sound') }
   }
   const mine = await newAccount()
@@ -30,7 +30,11 @@ t.test('jobs in flight', async (t) => {
     instant += 1000
     return created(database, newVideo(accountId, { submittedAt: instant, ...more }))
   }
-  const film = await newTask({ keyId: mine.film.id, hold: 12n * ONE_CREDIT + 1n })
+  const film = await newTask({
+    keyId: mine.film.id,
+    hold: 12n * ONE_CREDIT + 1n,
+    sessionId: 'a film',
+  })
   const song = await newTask({
     id: newId('mus'),
     kind: 'music',
@@ -40,16 +44,12 @@ t.test('jobs in flight', async (t) => {
   await newTask({ keyId: mine.film.id, isAwaited: true })
   await newTask({ keyId: other.film.id }, other.id)
   const ended = await newTask({ keyId: mine.film.id })
-  const claimed = await database.applyTransition(move(ended, 'claimed'))
-  await database.applyTransition(move(claimed.task, 'failed'))
+  const claimed = await database.tasks.applyTransition(move(ended, 'claimed'))
+  await database.tasks.applyTransition(move(claimed.task, 'failed'))
 
   const who = reader(mine.id, mine.film.id)
   const whole = reader(mine.id, mine.film.id, { accountLogs: true })
-  const read = async (
-    query: string,
-    from: Reader = who,
-    tasks: Pick<typeof database, 'listOpenJobs'> = database,
-  ) => {
+  const read = async (query: string, from: Reader = who, { tasks } = database) => {
     const handler = logs({ callLog, tasks, cursorKey: CURSOR_KEY })
     return logPage.parse(await jsonOf(handler(from, request(query))))
   }
@@ -92,6 +92,7 @@ t.test('jobs in flight', async (t) => {
     t.same(await find(`ref=${song.id}`), [song.id])
     t.same(await find(`ref=${film.requestId}`), [film.id])
     t.same(await find('from=2020-01-01&to=2020-01-02'), [song.id, film.id])
+    t.same(await find('session_id=a%20film'), [film.id])
     t.same(await find('status=error'), [], 'it has no status of a row yet')
     t.same(await find('error_code=upstream_error'), [])
     t.same(await find('status=&error_code='), [song.id, film.id], 'an empty value is no filter')

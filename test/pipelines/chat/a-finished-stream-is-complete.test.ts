@@ -7,8 +7,8 @@ import t from 'tap'
 import type { StoredReply } from '../../../pipelines/calls/claim.ts'
 import { idempotent } from '../../../pipelines/calls/idempotency.ts'
 import { calls } from '../../../pipelines/calls/pipeline.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import { forward } from '../../../pipelines/chat/forward/forward.ts'
-import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
 import { AnswerMemory } from '../../../src/core/limits/answer-memory.ts'
 import { workHere } from '../../support/work-here.ts'
@@ -98,9 +98,9 @@ const withKey =
       .then(
         idempotent<AdmittedCall>({
           records: {
-            claimIdempotencyKey: async () => ({ outcome: 'claimed' }),
-            storeIdempotentAnswer: async (_, answer) => void records.push(answer),
-            freeIdempotencyKey: async () => void records.push('freed'),
+            claim: async () => ({ outcome: 'claimed' }),
+            store: async (_, answer) => void records.push(answer),
+            free: async () => void records.push('freed'),
           },
           answerMemory: new AnswerMemory(),
           workOnLongBody: workHere,

@@ -2,8 +2,8 @@
 
 import { Subscription } from 'rxjs'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
-import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
-import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
+import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { Agent, AgentFile } from '../../../schemas/accounts/agent.ts'
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
@@ -17,9 +17,9 @@ import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { Reply } from '../../../src/http/handler.ts'
-import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
+import type { Knowledge } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
-import { chatCompletions } from '../../../src/protocols/chat-completions/native.ts'
+import { chatCompletions } from '../../../src/protocols/chat-completions/dialect.ts'
 import { accountOf, apiKey, knownKey, walletView } from '../../support/known-key.ts'
 import { ScriptedUpstream } from './forward-support.ts'
 
@@ -98,7 +98,7 @@ export class OnePageWiki {
     },
     readPages: async (_bases: readonly ReadableBase[], ids: readonly string[]) =>
       ids.map((id) => ({ ...PAGE, id }) as unknown as WikiPage),
-  } satisfies Pick<Wiki, 'readableBases' | 'searchPages' | 'readPages'>
+  } satisfies Pick<Knowledge, 'readableBases' | 'searchPages' | 'readPages'>
 }
 
 export interface Made {

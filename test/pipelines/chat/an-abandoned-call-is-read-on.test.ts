@@ -5,7 +5,7 @@
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { CallEnds } from '../../../pipelines/calls/pipeline.ts'
-import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import { OutputRates, UNMEASURED_TOKENS_PER_SECOND } from '../../../src/core/routing/output-rates.ts'
 import {
   clientCall,
@@ -123,8 +123,8 @@ t.test('a whole call is read on as well', async (t) => {
 t.test('without a report, what is hidden is estimated by time and the measured rate', async (t) => {
   for (const stream of [true, false]) {
     const lateUsage = new LateUsage({ readOnMs: 60 })
-    const call = running({ lateUsage, request: { stream } })
     const begun = performance.now()
+    const call = running({ lateUsage, request: { stream } })
     call.attempt.head(200, stream ? {} : { 'content-type': 'application/json' })
     if (stream) call.attempt.data(word('hello'))
     call.abort()

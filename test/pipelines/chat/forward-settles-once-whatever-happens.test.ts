@@ -5,9 +5,9 @@ import t from 'tap'
 import type { StoredReply } from '../../../pipelines/calls/claim.ts'
 import { idempotent } from '../../../pipelines/calls/idempotency.ts'
 import { calls } from '../../../pipelines/calls/pipeline.ts'
-import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/chat/forward/answers.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import { forward } from '../../../pipelines/chat/forward/forward.ts'
-import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
+import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { AnswerMemory } from '../../../src/core/limits/answer-memory.ts'
@@ -154,9 +154,9 @@ const withKey =
       .then(
         idempotent<AdmittedCall>({
           records: {
-            claimIdempotencyKey: async () => ({ outcome: 'claimed' }),
-            storeIdempotentAnswer: async (_, answer) => void records.push(answer),
-            freeIdempotencyKey: async () => void records.push('freed'),
+            claim: async () => ({ outcome: 'claimed' }),
+            store: async (_, answer) => void records.push(answer),
+            free: async () => void records.push('freed'),
           },
           answerMemory: new AnswerMemory(),
           workOnLongBody: workHere,

@@ -10,8 +10,6 @@ import { losesCommits } from '../../../../src/postgres/servers/replication.ts'
 import { eventually, until } from '../../../support/eventually.ts'
 import { type ServerName, startPostgresPair } from '../../../support/standby.ts'
 
-t.setTimeout(180_000)
-
 const pair = await startPostgresPair(t)
 const open = (query = '') => {
   const sql = connect(`${pair.bothUrl}${query}`, { max: 2, name: 'test' })
@@ -117,7 +115,7 @@ t.test('a connection that leads to a standby is dropped at the first write', asy
     await database.close()
     relay.close()
   })
-  const act = () => database.createAccount({ name: 'any', kind: 'personal', credit: 0n })
+  const act = () => database.accounts.create({ name: 'any', kind: 'personal', credit: 0n })
   await act()
   // As a name or a proxy does that is behind.
   server = 'two'
