@@ -234,6 +234,7 @@ export const OPERATION_ROUTES = {
   showHome: ['GET', '/home'],
   showInstallationUsage: ['GET', '/installation/usage'],
   showUsage: ['GET', '/usage'],
+  sumSessions: ['GET', '/usage/sessions'],
   cancelTask: ['POST', '/tasks/{id}/cancel'],
   endTask: ['POST', '/installation/tasks/{id}/end'],
   listAllTasks: ['GET', '/installation/tasks'],

@@ -54,9 +54,7 @@ export const showUsage = operation('showUsage', {
 const SESSIONS_MAX_ROWS = 1000
 const SESSIONS_DEFAULT_ROWS = 100
 
-export const listSessions = operation({
-  method: 'GET',
-  path: '/usage/sessions',
+export const sumSessions = operation('sumSessions', {
   summary: 'Sum up the calls of an account by session: what one conversation, or one run of an agent, cost.',
   details:
     'A client names the session of a call in a header. Calls without one do not count. A window has at most 365 days. ' +
