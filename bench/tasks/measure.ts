@@ -92,7 +92,7 @@ const failuresOf = async (
     SELECT count(*) AS rows, count(*) FILTER (WHERE status = 'success') AS paid FROM usage_rows`
   const [{ open }] = await sql<[{ open: bigint }]>`SELECT count(*) AS open FROM holds WHERE state = 'open'`
   const again = taskResults.filter(({ submits }) => submits !== 1).length
-  const { ok } = await database.verifyWallets()
+  const { ok } = await database.audits.verifyWallets()
   const failures = [
     Number(rows) === options.tasks ? null : `${rows} rows for ${options.tasks} tasks`,
     Number(paid) === options.tasks ? null : `${paid} of ${options.tasks} tasks were delivered`,

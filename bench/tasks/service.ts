@@ -84,8 +84,8 @@ export const startService = async (folder: string, upstreamPort: number): Promis
   const url = record.database_url!
   const database = await openDatabase({ url, masterKey: MASTER_KEY, maxConnections: 1, name: 'bench' })
   const sql = connect(url, { max: 1, name: 'bench' })
-  const { account } = await database.createAccount({ name: 'bench', credit: parseCredits(CREDIT) })
-  const { raw } = await database.createKey({ accountId: account.id, name: 'bench' })
+  const { account } = await database.accounts.create({ name: 'bench', credit: parseCredits(CREDIT) })
+  const { raw } = await database.keys.create({ accountId: account.id, name: 'bench' })
   return {
     database,
     sql,

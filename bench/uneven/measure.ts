@@ -146,7 +146,7 @@ export async function measure(
       await run({ name: `that account has ${options.keys} keys`, clients: half, calls: options.calls }),
     )
     const startedAt = performance.now()
-    const page = await service.database.listKeys(busy!.accountId, { limit: KEYS_OF_A_PAGE })
+    const page = await service.database.keys.list(busy!.accountId, { limit: KEYS_OF_A_PAGE })
     return { rows, page: { ms: performance.now() - startedAt, keys: page.length } }
   } finally {
     await agent.destroy()

@@ -59,8 +59,8 @@ export async function startService(folder: string): Promise<Service> {
   owner.password = passwordFor('postgres', join(folder, 'data'))
   const sql = connect(owner.href, { max: 1, name: 'bench fill' })
   const newCaller = async (): Promise<Caller> => {
-    const { account } = await database.createAccount({ name: 'bench', credit: CREDIT })
-    const { raw } = await database.createKey({ accountId: account.id, name: 'bench' })
+    const { account } = await database.accounts.create({ name: 'bench', credit: CREDIT })
+    const { raw } = await database.keys.create({ accountId: account.id, name: 'bench' })
     return { accountId: account.id, key: raw }
   }
   return {

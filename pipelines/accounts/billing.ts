@@ -46,7 +46,7 @@ function amountsOf({ key, view, cap }: Reader, spent: Credits | null) {
 }
 
 export interface GrantDeps {
-  readonly keys: { showKey(keyId: string): Promise<ApiKey> }
+  readonly keys: { show(keyId: string): Promise<ApiKey> }
 }
 
 /**
@@ -56,7 +56,7 @@ export interface GrantDeps {
 export const findSpent = ({ keys }: GrantDeps): Stage<AuthenticatedCall, AuthenticatedCall & Spent> =>
   find(async ({ known: { key, cap } }) => {
     if (key.kind !== 'employee' || cap !== null) return null
-    const { grant } = await keys.showKey(key.id).catch(() => key)
+    const { grant } = await keys.show(key.id).catch(() => key)
     return grant?.spent ?? 0n
   })
 

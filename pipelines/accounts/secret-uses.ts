@@ -13,7 +13,7 @@ const RETRY_MS = 1_000
 const MAX_SECRETS = 10_000
 
 interface SecretUsesDeps {
-  readonly database: Pick<Keys, 'noteSecretUse'>
+  readonly database: { readonly keys: Pick<Keys, 'noteSecretUse'> }
   readonly log: { warn(details: object, message: string): void }
   readonly now?: () => number
 }
@@ -28,7 +28,7 @@ export function secretUses({ database, log, now = Date.now }: SecretUsesDeps) {
     if (time < (waiting.get(name) ?? 0)) return
     if (waiting.size >= MAX_SECRETS) waiting.clear()
     waiting.set(name, time + NOTED_MS)
-    database.noteSecretUse(secret).catch((error: unknown) => {
+    database.keys.noteSecretUse(secret).catch((error: unknown) => {
       waiting.set(name, now() + RETRY_MS)
       log.warn({ err: error }, 'Failed to note the use of a rotated key; the next call with it notes it')
     })

@@ -30,19 +30,20 @@ export interface RebuildResult {
 }
 
 export interface LogRebuildDeps {
-  readonly database: Pick<
-    CallCopy,
-    | 'claimRebuild'
-    | 'releaseRebuild'
-    | 'callsKeptSince'
-    | 'countUsageRows'
-    | 'copiedUpto'
-    | 'readRowsToRebuild'
-    | 'rangeEnd'
-    | 'holdCopying'
-    | 'recordUnbooked'
-  > &
-    UnbookedDeps['database']
+  readonly database: {
+    readonly callCopy: Pick<
+      CallCopy,
+      | 'claimRebuild'
+      | 'releaseRebuild'
+      | 'readKeptSince'
+      | 'countRows'
+      | 'readCopiedUpto'
+      | 'readRowsToRebuild'
+      | 'findRangeEnd'
+      | 'holdCopying'
+      | 'recordUnbooked'
+    >
+  } & UnbookedDeps['database']
   readonly callLog: Pick<CallLog, 'insertCalls' | 'createRebuildTables' | 'loggedCalls'>
   /**
    * Called where the log has calls that PostgreSQL has not; resolves where they may be deleted. Default: they may not.
@@ -63,7 +64,8 @@ function countLines(text: Buffer): number {
 }
 
 const claim = async (database: LogRebuildDeps['database']): Promise<void> => {
-  if (!(await database.claimRebuild())) throw new Error('Another rebuild of the call log is under way')
+  if (!(await database.callCopy.claimRebuild()))
+    throw new Error('Another rebuild of the call log is under way')
 }
 
 /** The log has calls that PostgreSQL has not: a rebuild would delete them. */
@@ -100,13 +102,13 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
   try {
     return await rebuildClaimed(deps)
   } finally {
-    await deps.database.releaseRebuild()
+    await deps.database.callCopy.releaseRebuild()
   }
 }
 
 async function rebuildClaimed(deps: LogRebuildDeps): Promise<RebuildResult> {
   const { database, callLog, onProgress, rangeRows = RANGE_ROWS, heldRows = HELD_ROWS } = deps
-  const total = await database.countUsageRows()
+  const total = await database.callCopy.countRows()
   const fresh = await callLog.createRebuildTables()
   const deletion = await deletionOf(deps).catch(async (error) => {
     await fresh.drop()
@@ -114,15 +116,15 @@ async function rebuildClaimed(deps: LogRebuildDeps): Promise<RebuildResult> {
   })
   let upto = 0n
   let read = 0
-  const keptSince = await database.callsKeptSince()
+  const keptSince = await database.callCopy.readKeptSince()
   const taken = keptSince === null ? 0 : await fresh.keepCallsBefore(keptSince.getTime())
   let rows = 0
 
   async function follow(mark: bigint): Promise<void> {
     while (upto < mark) {
       const from = upto + 1n
-      const range = { from, to: await database.rangeEnd({ from, to: mark }, rangeRows) }
-      const text = await database.readRowsToRebuild(range)
+      const range = { from, to: await database.callCopy.findRangeEnd({ from, to: mark }, rangeRows) }
+      const text = await database.callCopy.readRowsToRebuild(range)
       rows += await fresh.insertCalls({ token: `rebuild-${range.from}-${range.to}`, text })
       read += countLines(text)
       upto = range.to
@@ -131,29 +133,33 @@ async function rebuildClaimed(deps: LogRebuildDeps): Promise<RebuildResult> {
   }
 
   const isFarBehind = async (mark: bigint) =>
-    upto < mark && (await database.rangeEnd({ from: upto + 1n, to: mark }, heldRows)) < mark
-  for (let mark = await database.copiedUpto(); await isFarBehind(mark); mark = await database.copiedUpto())
+    upto < mark && (await database.callCopy.findRangeEnd({ from: upto + 1n, to: mark }, heldRows)) < mark
+  for (
+    let mark = await database.callCopy.readCopiedUpto();
+    await isFarBehind(mark);
+    mark = await database.callCopy.readCopiedUpto()
+  )
     await follow(mark)
-  await database.holdCopying(async ({ copiedUpto, claimedUpto }, assertHeld) => {
+  await database.callCopy.holdCopying(async ({ copiedUpto, claimedUpto }, assertHeld) => {
     await follow(copiedUpto)
     // A session may have been lost: during its absence another rebuild may have begun, a month may have been taken away, or
     // copying may have continued.
     await claim(database)
-    if ((await database.callsKeptSince())?.getTime() !== keptSince?.getTime())
+    if ((await database.callCopy.readKeptSince())?.getTime() !== keptSince?.getTime())
       throw new Error('A month was taken away meanwhile: run the rebuild again')
     await assertHeld()
     await fresh.swap()
     if (claimedUpto === null) return
     // Its copier may have sent it to the log that was, and be about to finish it. If it comes again, it is known.
     const range = { from: copiedUpto + 1n, to: claimedUpto }
-    const text = await database.readRowsToRebuild(range)
+    const text = await database.callCopy.readRowsToRebuild(range)
     rows += await callLog.insertCalls({ token: tokenOf(range), text })
     read += countLines(text)
   })
   await fresh.drop()
   if (deletion !== null) {
     const { calls, cost } = deletion
-    await database.recordUnbooked('delete', { calls, cost })
+    await database.callCopy.recordUnbooked('delete', { calls, cost })
   }
   return { rows: rows + taken, dropped: read - rows }
 }

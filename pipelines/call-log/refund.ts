@@ -5,7 +5,7 @@ import { printCredits } from '../../schemas/money.ts'
 import type { Wallets } from '../../src/postgres/billing/repository.ts'
 
 export interface RefundDeps {
-  readonly database: Pick<Wallets, 'findRefund'>
+  readonly database: { readonly wallets: Pick<Wallets, 'findRefund'> }
 }
 
 /**
@@ -19,7 +19,7 @@ export async function readRefund(
   ref: string,
 ): Promise<ShownRefund | null> {
   try {
-    const entry = await database.findRefund(accountId, ref)
+    const entry = await database.wallets.findRefund(accountId, ref)
     if (entry === null) return null
     const { amount, note, createdAt } = entry
     return { amount: printCredits(amount), reason: note ?? '', created_at: createdAt.toISOString() }

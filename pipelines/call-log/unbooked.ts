@@ -2,10 +2,13 @@
  * Finds the calls that the log has and PostgreSQL has not, and books them: each once, by its request id. The log is a
  * copy, so there are none unless PostgreSQL lost what it had committed.
  */
+
 import type { LoggedCall, UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import type { Database } from '../../src/postgres/database.ts'
+import type { Accounts } from '../../src/postgres/accounts/repository.ts'
+import type { Bookings } from '../../src/postgres/billing/repository.ts'
+import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
 
 /** Calls that are compared at a time. */
 const PAGE_CALLS = 20_000
@@ -13,7 +16,10 @@ const PAGE_CALLS = 20_000
 const BOOK_CALLS = 200
 
 export interface UnbookedDeps {
-  readonly database: Pick<Database, 'unbookedOf' | 'callsKeptSince' | 'accountNames'>
+  readonly database: {
+    readonly callCopy: Pick<CallCopy, 'readUnbooked' | 'readKeptSince'>
+    readonly accounts: Pick<Accounts, 'readNames'>
+  }
   readonly callLog: Pick<CallLog, 'loggedCalls'>
   readonly pageCalls?: number
 }
@@ -21,13 +27,13 @@ export interface UnbookedDeps {
 /** Returns them in the order of the log; of a call that the log has twice, the first. */
 export async function findUnbooked(deps: UnbookedDeps): Promise<LoggedCall[]> {
   const { database, callLog, pageCalls = PAGE_CALLS } = deps
-  const admittedSince = (await database.callsKeptSince())?.getTime() ?? 0
+  const admittedSince = (await database.callCopy.readKeptSince())?.getTime() ?? 0
   const found = new Map<string, LoggedCall>()
   let after: LoggedCall | null = null
   for (;;) {
     const calls: LoggedCall[] = await callLog.loggedCalls({ admittedSince, after, limit: pageCalls })
     if (calls.length === 0) return [...found.values()]
-    const unbooked = await database.unbookedOf(calls)
+    const unbooked = await database.callCopy.readUnbooked(calls)
     for (const call of calls)
       if (unbooked.has(call.requestId) && !found.has(call.requestId)) found.set(call.requestId, call)
     after = calls.at(-1)!
@@ -43,7 +49,7 @@ export async function sumUnbooked(
   calls: readonly LoggedCall[],
 ): Promise<UnbookedSum> {
   const byAccount = Map.groupBy(calls, ({ accountId }) => accountId)
-  const names = await database.accountNames([...byAccount.keys()])
+  const names = await database.accounts.readNames([...byAccount.keys()])
   return {
     calls: calls.length,
     cost: costOf(calls),
@@ -57,7 +63,7 @@ export async function sumUnbooked(
 }
 
 export interface BookDeps {
-  readonly database: Pick<Database, 'bookSettlements'>
+  readonly database: { readonly bookings: Pick<Bookings, 'book'> }
   readonly callLog: Pick<CallLog, 'loggedSettlements'>
 }
 
@@ -69,7 +75,7 @@ export async function bookLogged(
   const booked = new Set<string>()
   for (let at = 0; at < calls.length; at += BOOK_CALLS) {
     const settlements = await callLog.loggedSettlements(calls.slice(at, at + BOOK_CALLS))
-    for (const id of (await database.bookSettlements(settlements)).booked) booked.add(id)
+    for (const id of (await database.bookings.book(settlements)).booked) booked.add(id)
   }
   return booked
 }

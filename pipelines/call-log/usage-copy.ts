@@ -57,7 +57,7 @@ export interface UsageCopier {
 }
 
 interface UsageCopierDeps {
-  readonly database: Pick<CallCopy, 'claimCopyRange' | 'readUsageRows' | 'finishCopyRange'>
+  readonly database: { readonly callCopy: Pick<CallCopy, 'claimRange' | 'readRows' | 'finishRange'> }
   readonly callLog: Pick<CallLog, 'insertCalls'>
   readonly onEvent?: (event: CopierEvent) => void
 }
@@ -82,12 +82,12 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
    * another process copies.
    */
   async function copyNext(): Promise<number | null> {
-    const range = await database.claimCopyRange()
+    const range = await database.callCopy.claimRange()
     waitingSince = range?.oldestBookedAt ?? null
     if (range === null) return null
-    const text = await database.readUsageRows(range)
+    const text = await database.callCopy.readRows(range)
     const rows = await callLog.insertCalls({ token: tokenOf(range), text })
-    await database.finishCopyRange(range)
+    await database.callCopy.finishRange(range)
     waitingSince = null
     copiedRows += rows
     return rows

@@ -59,7 +59,10 @@ export function assertFunds(
 }
 
 export interface IntentDeps {
-  readonly database: Pick<Tasks, 'hasIntent'> & Pick<IdempotencyRecords, 'isIntentAnswered'>
+  readonly database: {
+    readonly tasks: Pick<Tasks, 'hasIntent'>
+    readonly idempotency: Pick<IdempotencyRecords, 'isIntentAnswered'>
+  }
 }
 
 /**
@@ -80,8 +83,8 @@ export function covered<C extends Caller>(
     const key = request.header('idempotency-key')
     const { id } = known.account
     const found = Promise.all([
-      database.isIntentAnswered(id, key),
-      database.hasIntent(id, key, request.submittedAt),
+      database.idempotency.isIntentAnswered(id, key),
+      database.tasks.hasIntent(id, key, request.submittedAt),
     ])
     // While PostgreSQL is away the call is refused.
     return found.then(

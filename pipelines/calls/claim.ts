@@ -7,13 +7,8 @@ import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.t
 import type { IdempotencyRecords } from '../../src/postgres/requests/repository.ts'
 import type { BodyDeps } from '../../src/protocols/body-work.ts'
 
-type Records = Pick<
-  IdempotencyRecords,
-  'claimIdempotencyKey' | 'storeIdempotentAnswer' | 'freeIdempotencyKey'
->
-
 export interface IdempotencyDeps extends BodyDeps {
-  readonly records: Records
+  readonly records: Pick<IdempotencyRecords, 'claim' | 'store' | 'free'>
   readonly answerMemory: AnswerMemory
   /** Called when a record could not be stored or freed: it expires after ten minutes. */
   readonly onRecordLost: (error: unknown) => void
@@ -79,8 +74,8 @@ export class Claim {
     if (this.#ended !== null) return this.#ended
     const { records, onRecordLost } = this.#deps
     const written = isStored
-      ? records.storeIdempotentAnswer(this.#record, this.#gathered.answer(), originalRequestId)
-      : records.freeIdempotencyKey(this.#record)
+      ? records.store(this.#record, this.#gathered.answer(), originalRequestId)
+      : records.free(this.#record)
     this.#ended = written.catch(onRecordLost).then(() => this.#gathered.close())
     return this.#ended
   }

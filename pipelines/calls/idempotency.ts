@@ -96,10 +96,10 @@ function claimed(
       if (!subscriber.closed) {
         subscriber.next(storedAnswer(record, outcome))
         subscriber.complete()
-      } else if (outcome.outcome === 'claimed') records.freeIdempotencyKey(record).catch(onRecordLost)
+      } else if (outcome.outcome === 'claimed') records.free(record).catch(onRecordLost)
     }
     records
-      .claimIdempotencyKey(record)
+      .claim(record)
       .then(decide, unavailable)
       .catch((error) => subscriber.error(error))
   })

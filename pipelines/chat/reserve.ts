@@ -105,7 +105,7 @@ const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Obser
       known.view.end(estimate, 0n)
       endWithinLimits(known, { estimate, cost: 0n }, request.submittedAt)
     })
-    const giveBack = () => void deps.caps.releaseReservation(request.requestId).catch(reportFault(deps))
+    const giveBack = () => void deps.caps.release(request.requestId).catch(reportFault(deps))
     void reserveOverProcesses(deps, admitted)
       .then(
         () => null,
@@ -143,5 +143,5 @@ export function endReservation(
   if (isLimited(known)) endWithinLimits(known, { estimate, cost }, request.submittedAt)
   else if (!isShared) return
   // Until the row is booked its cost stays reserved, and no more: the rest is free for the next call.
-  deps.caps.shrinkReservation(request.requestId, cost).catch(reportFault(deps))
+  deps.caps.shrink(request.requestId, cost).catch(reportFault(deps))
 }

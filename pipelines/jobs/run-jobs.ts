@@ -1,6 +1,7 @@
 /** Runs long jobs, one at a time in this process. */
+
 import type { Job, JobKind, JobOutcome } from '../../src/postgres/operation/jobs.ts'
-import type { Operation } from '../../src/postgres/operation/repository.ts'
+import type { Jobs } from '../../src/postgres/operation/repository.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 
 /** A job begins within this time. */
@@ -22,7 +23,7 @@ interface RanJob extends JobOutcome {
 export type RunJob = (job: Job, report: ReportProgress) => Promise<RanJob>
 
 interface JobDeps {
-  readonly database: Pick<Operation, 'claimJob' | 'reportJob' | 'releaseJob' | 'endJob'>
+  readonly database: { readonly jobs: Pick<Jobs, 'claim' | 'report' | 'release' | 'end'> }
   /** The kinds that this process runs. */
   readonly work: Readonly<Partial<Record<JobKind, RunJob>>>
   readonly log: PipelineLog
@@ -62,7 +63,7 @@ async function next(
 ): Promise<void> {
   let job: Job | null
   try {
-    job = await database.claimJob(Object.keys(work) as JobKind[])
+    job = await database.jobs.claim(Object.keys(work) as JobKind[])
   } catch {
     // PostgreSQL is away: the health check says so, and the next look finds the job.
     return
@@ -72,26 +73,26 @@ async function next(
   let reportedAt = 0
   let progress: Parameters<ReportProgress> = [0, 0]
   // While PostgreSQL is away no other process claims the job either.
-  const touching = setInterval(() => void database.reportJob(id, ...progress).catch(() => false), touchMs)
+  const touching = setInterval(() => void database.jobs.report(id, ...progress).catch(() => false), touchMs)
   const report: ReportProgress = async (done, total) => {
     if (isStopping()) throw new Stopped()
     progress = [done, total]
     if (done < total && Date.now() - reportedAt < REPORT_INTERVAL_MS) return
     reportedAt = Date.now()
-    if (!(await database.reportJob(id, done, total))) throw new Stopped()
+    if (!(await database.jobs.report(id, done, total))) throw new Stopped()
   }
   try {
     const { onEnded, ...outcome } = await work[kind]!(job, report)
-    await database.endJob(id, outcome)
+    await database.jobs.end(id, outcome)
     await onEnded?.().catch((error) =>
       log.warn({ job: id, kind, err: error }, 'Failed to clean up after a job'),
     )
     log.info({ job: id, kind }, 'Job ended')
   } catch (error) {
     // A cancelled job stays cancelled.
-    if (error instanceof Stopped) return void (await database.releaseJob(id).catch(() => undefined))
+    if (error instanceof Stopped) return void (await database.jobs.release(id).catch(() => undefined))
     log.error({ job: id, kind, err: error }, 'Job failed')
-    await database.endJob(id, { error: (error as Error).message }).catch(() => undefined)
+    await database.jobs.end(id, { error: (error as Error).message }).catch(() => undefined)
   } finally {
     clearInterval(touching)
   }

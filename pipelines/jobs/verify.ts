@@ -1,15 +1,15 @@
 /** The audit of the books, as the job and the command run it. */
+
 import type { Verified } from '../../schemas/management/jobs.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { AuditedLog, AuditedPayments } from '../../src/postgres/billing/audit-report.ts'
-import type { WalletAudits } from '../../src/postgres/billing/repository.ts'
+import type { Audits } from '../../src/postgres/billing/repository.ts'
 import type { OnStep } from '../../src/postgres/billing/verify.ts'
-import type { Database } from '../../src/postgres/database.ts'
 import type { MeteringReport } from '../../src/postgres/metering.ts'
 import { auditReportShape } from '../management/shapes.ts'
 
 export interface VerifyDeps {
-  readonly database: Pick<WalletAudits, 'verifyWallets'> & Pick<Database, 'meteringReport'>
+  readonly database: { readonly audits: Pick<Audits, 'verifyWallets' | 'reportMetering'> }
   readonly callLog: AuditedLog
   /** The payment provider, where there is one. */
   readonly payments?: AuditedPayments | undefined
@@ -41,11 +41,11 @@ export async function verifyBooks(
   { database, callLog, payments, isFull = false }: VerifyDeps,
   onStep?: OnStep,
 ): Promise<Verified> {
-  const audit = await database.verifyWallets(callLog, {
+  const audit = await database.audits.verifyWallets(callLog, {
     isIncremental: !isFull,
     payments,
     ...(onStep && { onStep }),
   })
-  const metering = await database.meteringReport()
+  const metering = await database.audits.reportMetering()
   return { ...auditReportShape(audit), ...meteringShape(metering) }
 }

@@ -1,4 +1,5 @@
 /** Reads knowledge bases, over REST and over MCP. See docs/api-rules.md, "Knowledge search". */
+
 import { Failure } from '../../schemas/failure.ts'
 import type { CutPage, SourceLink } from '../../schemas/knowledge/query.ts'
 import {
@@ -9,13 +10,13 @@ import {
 } from '../../schemas/knowledge/wiki.ts'
 import { excerpt } from '../../src/core/search/excerpt.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
-import type { Wiki } from '../../src/postgres/knowledge/repository.ts'
+import type { Knowledge } from '../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase, SearchPage, WikiReader } from '../../src/postgres/knowledge/types.ts'
 import type { ObjectStore } from '../../src/storage/store.ts'
 
 export interface WikiDeps {
   readonly wiki: Pick<
-    Wiki,
+    Knowledge,
     'readableBases' | 'findBase' | 'searchPages' | 'readPages' | 'listTags' | 'pagesByTag' | 'backlinks'
   >
   readonly files: Pick<ObjectStore, 'link'>

@@ -188,11 +188,11 @@ export async function runAct<Deps, O extends Operation>(
         .update(`${operation.method} ${operation.path} ${JSON.stringify(given)}`)
         .digest()
       const request = { caller: caller.actor, idempotencyKey, requestHash }
-      const earlier = await writing.findManagementAnswer(request)
+      const earlier = await writing.managementAnswers.find(request)
       if (earlier !== null) return JSON.parse(earlier)
       // Reads by another connection would wait for ever where as many such requests hold all connections of the pool.
       const answer = await answerOf({ ...database, ...writing }, (work) => work(writing))
-      await writing.storeManagementAnswer(request, JSON.stringify(answer))
+      await writing.managementAnswers.store(request, JSON.stringify(answer))
       return answer
     })
   } catch (error) {

@@ -28,7 +28,7 @@ export interface CallerCall extends Call, Identified {}
 export async function identified(deps: EndpointDeps, request: GatewayRequest): Promise<Identified> {
   const text = bearerToken(request.header)
   if (text !== null) {
-    const found = isManagementToken(text) ? await deps.database.findManagementToken(tokenHash(text)) : null
+    const found = isManagementToken(text) ? await deps.database.managementTokens.find(tokenHash(text)) : null
     if (found === null)
       throw new Failure(
         'not_signed_in',
@@ -37,7 +37,7 @@ export async function identified(deps: EndpointDeps, request: GatewayRequest): P
     return { caller: tokenCaller(found), token: null }
   }
   const token = sessionToken(deps, request)
-  const signedIn = token === null ? null : await deps.database.findSession(tokenHash(token))
+  const signedIn = token === null ? null : await deps.database.sessions.find(tokenHash(token))
   return signedIn === null ? { caller: VISITOR, token: null } : { caller: userCaller(signedIn), token }
 }
 

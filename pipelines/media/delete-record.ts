@@ -7,7 +7,7 @@ import type { Caller } from '../calls/authenticate.ts'
 import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'
 
 export interface DeleteRecordDeps {
-  readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'deleteTaskRecord'>
+  readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'deleteRecord'>
 }
 
 const pendingRecord = (kind: PresetKind): Failure =>
@@ -25,7 +25,7 @@ export async function deleteRecord(
   const task = await findTask(deps, caller, kind, lastStep(caller.request.path))
   const { id, accountId, state } = task
   if (!isFinal(state)) throw pendingRecord(kind)
-  const isDeleted = await deps.tasks.deleteTaskRecord(accountId, kind, id, Date.now()).catch(unavailable)
+  const isDeleted = await deps.tasks.deleteRecord(accountId, kind, id, Date.now()).catch(unavailable)
   if (!isDeleted) throw taskNotFound(kind)
   return { id, deleted: true }
 }

@@ -37,7 +37,7 @@ export async function resolveMediaResource(
   { field, id, routes }: { readonly field: string; readonly id: string; readonly routes: readonly Route[] },
 ): Promise<MediaResource> {
   const isOwn = id.startsWith(`${TASK_RULES[kind].idPrefix}_`)
-  const task = isOwn ? await deps.tasks.findTask(known.account.id, kind, id).catch(unavailable) : null
+  const task = isOwn ? await deps.tasks.find(known.account.id, kind, id).catch(unavailable) : null
   if (task === null) return preset(deps, kind, field, id, routes)
   const madeId = task.result?.made_id ?? null
   if (task.state !== 'succeeded' || madeId === null) throw invalidField(field, `the ${kind} is not ready`)

@@ -8,7 +8,7 @@ import type { Caller } from '../calls/authenticate.ts'
 import { readQuery } from '../calls/query.ts'
 
 export interface TaskRecordsDeps {
-  readonly tasks: Pick<Tasks, 'findTask' | 'listTasks'>
+  readonly tasks: Pick<Tasks, 'find' | 'list'>
 }
 
 const MS_PER_SECOND = 1000
@@ -29,7 +29,7 @@ export async function findTask(
   kind: TaskKind,
   id: string,
 ): Promise<Task> {
-  const task = await tasks.findTask(known.account.id, kind, id).catch(unavailable)
+  const task = await tasks.find(known.account.id, kind, id).catch(unavailable)
   if (task === null) throw taskNotFound(kind)
   return task
 }
@@ -56,7 +56,7 @@ export async function listTasks(
   const states = statesOf(kind, status)
   const before = cursor === '' ? null : cursor
   const found = await tasks
-    .listTasks({ accountId: known.account.id, kind, states, before, limit })
+    .list({ accountId: known.account.id, kind, states, before, limit })
     .catch(unavailable)
   const next_cursor = found.hasMore ? (found.tasks.at(-1)?.id ?? null) : null
   return { tasks: found.tasks, page: { has_more: found.hasMore, next_cursor } }

@@ -2,8 +2,9 @@
  * Makes deliveries of events, and messages of deliveries that are due. Every tasks process does so, at each event and
  * each second: what no message names is found here. While NATS is away the process works on them itself.
  */
+
 import type { NamedDelivery } from '../../src/postgres/notifications/deliveries.ts'
-import type { Notifications } from '../../src/postgres/notifications/repository.ts'
+import type { Deliveries, Events } from '../../src/postgres/notifications/repository.ts'
 import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
 
 const DISPATCH_MAX_EVENTS = 500
@@ -13,7 +14,10 @@ const LANE_MAX_NAMED = 64
 const STALE_MS = 15_000
 
 interface RoundDeps {
-  readonly database: Pick<Notifications, 'dispatchEvents' | 'nameDeliveries'>
+  readonly database: {
+    readonly events: Pick<Events, 'dispatch'>
+    readonly deliveries: Pick<Deliveries, 'claimDue'>
+  }
   readonly publish: (delivery: NamedDelivery) => void
   /** Works on a delivery without a message. */
   readonly take: (id: string) => void
@@ -31,9 +35,9 @@ export function deliveryRounds(deps: RoundDeps): () => void {
   let isWanted = false
 
   const round = async () => {
-    while ((await database.dispatchEvents(DISPATCH_MAX_EVENTS, { hasMail })) === DISPATCH_MAX_EVENTS);
+    while ((await database.events.dispatch(DISPATCH_MAX_EVENTS, { hasMail })) === DISPATCH_MAX_EVENTS);
     const isPublished = isOnline()
-    for (const named of await database.nameDeliveries(LANE_MAX_NAMED, STALE_MS))
+    for (const named of await database.deliveries.claimDue(LANE_MAX_NAMED, STALE_MS))
       if (isPublished) publish(named)
       else take(named.id)
   }

@@ -4,9 +4,10 @@
  * Lanes take turns. A message is acknowledged once its
  * attempt is in the row. See docs/notifications.md, "Deliveries".
  */
+
 import type { AttemptResult, DueDelivery } from '../../schemas/notifications/delivery.ts'
 import type { Delivery } from '../../src/nats/nats.ts'
-import type { Notifications } from '../../src/postgres/notifications/repository.ts'
+import type { Deliveries } from '../../src/postgres/notifications/repository.ts'
 import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
 import { type AttemptDeps, attempt } from './attempt.ts'
 import { decodeDeliveryMessage } from './messages.ts'
@@ -20,7 +21,7 @@ const FAULT_DELAY_MS = 2_000
 const STOP_POLL_MS = 50
 
 export interface DeliveryWorkDeps extends AttemptDeps {
-  readonly database: Pick<Notifications, 'readDeliveries' | 'endAttempts' | 'touchDeliveries'>
+  readonly database: { readonly deliveries: Pick<Deliveries, 'read' | 'endAttempts' | 'touch'> }
   /** Called after attempts have been recorded: their lanes have room. */
   readonly onRecorded: () => void
   readonly log: PipelineLog
@@ -93,7 +94,7 @@ export class DeliveryWork {
 
   /** Says to PostgreSQL that what is here is named still: else it is named again. */
   async touch(): Promise<void> {
-    if (this.#ids.size > 0) await this.#deps.database.touchDeliveries([...this.#ids])
+    if (this.#ids.size > 0) await this.#deps.database.deliveries.touch([...this.#ids])
   }
 
   /** Begins no more attempts; ends when those under way are recorded, or the bound is over. */
@@ -124,7 +125,7 @@ export class DeliveryWork {
     while (this.#received.length > 0) {
       const received = this.#received.splice(0, READ_MAX_DELIVERIES)
       try {
-        const due = await this.#deps.database.readDeliveries(received.map(({ id }) => id))
+        const due = await this.#deps.database.deliveries.read(received.map(({ id }) => id))
         this.#logUnreadable(due)
         const byId = new Map(due.map((delivery) => [delivery.id, delivery]))
         for (const one of received) {
@@ -218,7 +219,7 @@ export class DeliveryWork {
     while (this.#results.length > 0) {
       const ended = this.#results.splice(0, READ_MAX_DELIVERIES)
       try {
-        await this.#deps.database.endAttempts(ended.map(({ result }) => result))
+        await this.#deps.database.deliveries.endAttempts(ended.map(({ result }) => result))
         this.#trouble.succeeded()
         for (const { one } of ended) this.#finish(one)
         // A process that stops would not work on what another round names, and other processes would wait for it.

@@ -24,11 +24,13 @@ interface AutomaticDeps extends BookingDeps {
  */
 export async function topUpAutomatically(deps: AutomaticDeps): Promise<void> {
   const { database, priceOf, log } = deps
-  const ids = await database.claimAttempts()
+  const ids = await database.payments.claimAttempts()
   if (priceOf !== null)
-    for (const accountId of await database.findLowBalances()) {
+    for (const accountId of await database.payments.findLowBalances()) {
       try {
-        const begun = await database.inNameOf(ACTOR, (writing) => writing.beginAutomatic(accountId, priceOf))
+        const begun = await database.inNameOf(ACTOR, (writing) =>
+          writing.payments.beginAutomatic(accountId, priceOf),
+        )
         if (begun !== null) ids.push(begun.id)
       } catch (error) {
         // The other accounts have their turn, and so have the attempts that are claimed.
@@ -46,7 +48,7 @@ export async function topUpAutomatically(deps: AutomaticDeps): Promise<void> {
 
 async function attempt(deps: AutomaticDeps, id: string): Promise<void> {
   const { database, provider } = deps
-  const card = await database.readAttempt(id)
+  const card = await database.payments.readAttempt(id)
   if (card.payment.createdAt.getTime() < Date.now() - RESEND_MS) {
     const found = await provider.findCharge(card)
     await takeReport(

@@ -34,7 +34,7 @@ interface Reconciled {
 export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconciled> {
   const { database, provider, log } = deps
   const startedAt = new Date()
-  const last = await database.readReconciled()
+  const last = await database.payments.readReconciled()
   const due = new Date(last === null ? startedAt.getTime() - KEPT_MS : last.getTime() - OVERLAP_MS)
   const from = since ?? due
   const events = await provider.eventsSince(from)
@@ -58,13 +58,13 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
     // The oldest comes first. The next time begins before it.
     if (!isTaken && event.createdAt < until) until = event.createdAt
   }
-  for (const payment of await database.listOpenPayments(OPEN_FOR_SECONDS))
+  for (const payment of await database.payments.listOpen(OPEN_FOR_SECONDS))
     await count({ payment: payment.id }, async () => {
       const report = await reportOf(deps, payment, startedAt)
       return report && takeReport(deps, report)
     })
   // A shorter comparison leaves out what was not compared before.
-  if (from <= due) await database.keepReconciled(until)
+  if (from <= due) await database.payments.keepReconciled(until)
   if (counts.found > 0)
     log.warn({ ...counts, since: from }, 'Reconciliation found payment events whose webhook did not come')
   return { since: from, events: events.length, ...counts }

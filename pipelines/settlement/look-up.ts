@@ -37,7 +37,7 @@ interface LookUpDependencies {
   readonly inFlight: ReadonlyMap<string, Published>
   /** Returns when NATS came back last. */
   readonly missedAt: () => number
-  readonly database: Pick<Bookings, 'readBooked'>
+  readonly database: { readonly bookings: Pick<Bookings, 'readBooked'> }
   /** Called with a batch that is booked, and the totals after it. */
   readonly onBooked: (batch: JournalBatch, wallets: readonly WalletTotals[]) => void
   /** Called with a batch that is to be stored again. */
@@ -94,7 +94,9 @@ export function lookUpLate(deps: LookUpDependencies): Observable<void> {
     const content = contentOf(published)
     if (content === null) return
     const requestIds = content.settlements.map(({ request_id }) => request_id)
-    const { requestIds: found, wallets } = await database.readBooked(requestIds, [...batch.costs.keys()])
+    const { requestIds: found, wallets } = await database.bookings.readBooked(requestIds, [
+      ...batch.costs.keys(),
+    ])
     if (!inFlight.has(batch.id)) return
     const isWhole = requestIds.length + content.malformed.length === batch.count
     if (!isWhole)

@@ -61,7 +61,7 @@ export interface CommittedWallets {
 interface PublisherDependencies {
   readonly journal: Journal
   readonly nats: Pick<Nats, 'publish' | 'listen' | 'sendDirectly'>
-  readonly database: Pick<Bookings, 'readBooked'>
+  readonly database: { readonly bookings: Pick<Bookings, 'readBooked'> }
   /**
    * Called once for each commit, so that a wallet view drops an unbooked cost in the same step in which it takes the
    * totals that include it: no reader sees one without the other. The journal has released the batch by then. Must not

@@ -27,7 +27,7 @@ import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './ret
 
 /** Time that a message waits for others that share its transaction. */
 const BOOK_LINGER_MS = 10
-/** The most that `Bookings.bookSettlements` takes at once. */
+/** The most that `Bookings.book` takes at once. */
 const BOOK_MAX_SETTLEMENTS = 1_000
 /** With so many batches held, none that is sent directly is taken: the memory of a settler is bounded, and it is sent again. */
 const DIRECT_MAX_BATCHES = 32
@@ -38,7 +38,7 @@ const FAULT = 'Unexpected fault while settling; retrying'
 
 export interface SettlerDependencies {
   readonly nats: Pick<Nats, 'consume' | 'receiveDirectly' | 'announce'>
-  readonly database: Pick<Bookings, 'bookSettlements'> & Pick<Wallets, 'readWallets'>
+  readonly database: { readonly bookings: Pick<Bookings, 'book'>; readonly wallets: Pick<Wallets, 'read'> }
   /** Called when rows were booked: they can be copied into the call log. Must neither throw nor wait. */
   readonly onBookedRows: () => void
   /** Called with settlements that PostgreSQL refused permanently and keeps separately. Must not throw. */
@@ -97,7 +97,7 @@ export function settler(deps: SettlerDependencies): Settler {
     const wallets = new Map<string, WalletTotals>()
     const booked = new Set<string>()
     for (let at = 0; at < settlements.length; at += BOOK_MAX_SETTLEMENTS) {
-      const answer = await database.bookSettlements(settlements.slice(at, at + BOOK_MAX_SETTLEMENTS))
+      const answer = await database.bookings.book(settlements.slice(at, at + BOOK_MAX_SETTLEMENTS))
       for (const wallet of answer.wallets) wallets.set(wallet.accountId, wallet)
       for (const requestId of answer.booked) booked.add(requestId)
       if (answer.refused.length > 0) {
@@ -113,7 +113,7 @@ export function settler(deps: SettlerDependencies): Settler {
     const unannounced = settlements.filter(({ request_id, cost }) => cost !== '0' && !booked.has(request_id))
     if (unannounced.length > 0) {
       const ids = new Set(unannounced.flatMap(({ account_id, key_id }) => [account_id, key_id]))
-      for (const wallet of await database.readWallets([...ids])) wallets.set(wallet.accountId, wallet)
+      for (const wallet of await database.wallets.read([...ids])) wallets.set(wallet.accountId, wallet)
     }
     return [...wallets.values()]
   }

@@ -14,7 +14,7 @@ import { planTransition, type TransitionContext } from './transition.ts'
 import type { TaskMessages } from './worker/messages.ts'
 
 export interface EngineDeps {
-  readonly database: Pick<Tasks, 'applyTransition' | 'recordObjects'>
+  readonly database: { readonly tasks: Pick<Tasks, 'applyTransition' | 'recordObjects'> }
   readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
   readonly storage: TaskStorage
   readonly calls: MediaCalls
@@ -51,7 +51,7 @@ interface TransitionResult {
 }
 
 export interface TransitionDeps extends Pick<EngineDeps, 'messages' | 'log' | 'now'> {
-  readonly database: Pick<EngineDeps['database'], 'applyTransition'>
+  readonly database: { readonly tasks: Pick<Tasks, 'applyTransition'> }
 }
 
 /** Moves a task by an event. An event that its state does not allow changes nothing and is logged. */
@@ -70,7 +70,7 @@ export async function transition(
     )
     return { task, isApplied: false }
   }
-  const outcome = await database.applyTransition(move)
+  const outcome = await database.tasks.applyTransition(move)
   if (outcome.outcome === 'stale') return { task: outcome.task, isApplied: false }
   messages.announce([outcome.task])
   if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])

@@ -6,7 +6,7 @@ import { newId } from '../core/keys/ids.ts'
 import type { FileProblem } from '../markdown/problem.ts'
 import type { Accounts } from '../postgres/accounts/repository.ts'
 import { Refusal } from '../postgres/billing/refusal.ts'
-import type { Wiki } from '../postgres/knowledge/repository.ts'
+import type { Knowledge } from '../postgres/knowledge/repository.ts'
 import type { LinkReport } from '../postgres/knowledge/types.ts'
 import type { FolderOutcome, FolderToImport, ImportProgress } from '../server/knowledge/import-folder.ts'
 import type { Answer, Command, Context } from './context.ts'
@@ -53,10 +53,10 @@ async function runImport(context: Context, folder: string, options: ImportOption
   try {
     return await context.wiring.withLibrary(async ({ database, store }) => {
       const base = await baseOf(database, options)
-      const deps = { wiki: database, store, onProgress: progress.report }
+      const deps = { wiki: database.knowledge, store, onProgress: progress.report }
       const outcome = await importFolder(deps, { ...base, folder, prune })
       const { baseId } = base
-      return imported(baseId, outcome, await database.reportLinks(baseId, REPORTED_ENTRIES), prune)
+      return imported(baseId, outcome, await database.knowledge.reportLinks(baseId, REPORTED_ENTRIES), prune)
     })
   } catch (error) {
     if (!(error instanceof FileProblemError)) throw error
@@ -69,15 +69,15 @@ async function runImport(context: Context, folder: string, options: ImportOption
 
 /** Returns the base; one of another account is refused. The import itself creates an own base that is missing. */
 async function baseOf(
-  database: Accounts & Wiki,
+  database: { readonly accounts: Accounts; readonly knowledge: Knowledge },
   { account, kb }: ImportOptions,
 ): Promise<Pick<FolderToImport, 'baseId' | 'ownerId'>> {
-  await database.showAccount(account)
+  await database.accounts.show(account)
   if (kb === undefined || kb === DEFAULT_KB_ID) {
-    const own = await database.findDefaultBase(account)
+    const own = await database.knowledge.findDefaultBase(account)
     return own === null ? { baseId: newId('kb'), ownerId: account } : { baseId: own.id }
   }
-  const base = await database.showBase(kb)
+  const base = await database.knowledge.showBase(kb)
   if (base.accountId === account) return { baseId: kb }
   throw new Refusal('kb_not_found', `There is no knowledge base ${kb} of ${account}`)
 }

@@ -132,7 +132,7 @@ async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: WikiBooks)
   const base = { ...settings, publicUrl: publicUrl(settings) }
   const { storeOf } = await import('../storage/open-store.ts')
   return withDatabase(env, async (database) =>
-    work({ database, store: await storeOf({ ...base, fileLinkKey: database.fileLinkKey }) }),
+    work({ database, store: await storeOf({ ...base, fileLinkKey: database.masterKey.fileLinkKey }) }),
   )
 }
 

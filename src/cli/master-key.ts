@@ -1,7 +1,8 @@
 /** `tollgate master-key rotate`: in the database, then in the data directory where the key is kept there. */
+
 import type { Settings } from '../../schemas/config/settings.ts'
 import { nextMasterKey, takeNextMasterKey } from '../postgres/accounts/master-key.ts'
-import type { Keys } from '../postgres/accounts/repository.ts'
+import type { MasterKey } from '../postgres/accounts/repository.ts'
 import { answerRecord, type Command, type Context } from './context.ts'
 
 export function addMasterKeyCommands(program: Command, { wiring }: Context): void {
@@ -20,7 +21,7 @@ export function addMasterKeyCommands(program: Command, { wiring }: Context): voi
 
 /** Returns how many keys were sealed again; null where the database has the new master key already. */
 export async function rotate(
-  database: Pick<Keys, 'rotateMasterKey'>,
+  database: { readonly masterKey: Pick<MasterKey, 'rotate'> },
   { masterKey, newMasterKey, dataDir }: Pick<Settings, 'masterKey' | 'newMasterKey' | 'dataDir'>,
   options: { readonly endLinks: boolean },
 ): Promise<number | null> {
@@ -29,14 +30,14 @@ export async function rotate(
       throw new Error(
         'TOLLGATE_NEW_MASTER_KEY is required where TOLLGATE_MASTER_KEY is set. Make one with: openssl rand -hex 32',
       )
-    return database.rotateMasterKey(newMasterKey, options)
+    return database.masterKey.rotate(newMasterKey, options)
   }
   if (newMasterKey !== null)
     throw new Error(
       `TOLLGATE_NEW_MASTER_KEY has no place here: the master key is kept in ${dataDir}, and a new one is made there. Unset it, or set TOLLGATE_MASTER_KEY to the present one as well`,
     )
   // On disk before the database needs it.
-  const keys = await database.rotateMasterKey(nextMasterKey(dataDir), options)
+  const keys = await database.masterKey.rotate(nextMasterKey(dataDir), options)
   takeNextMasterKey(dataDir)
   return keys
 }

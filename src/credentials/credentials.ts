@@ -34,7 +34,10 @@ interface Entry {
 }
 
 interface CredentialsOptions {
-  readonly database: Pick<Keys, 'lookupHash' | 'findCredential'> & Pick<Wallets, 'readWallets'>
+  readonly database: {
+    readonly keys: Pick<Keys, 'lookupHash' | 'findCredential'>
+    readonly wallets: Pick<Wallets, 'read'>
+  }
   /** Returns how long known keys are served while PostgreSQL is away, milliseconds. */
   readonly graceMs: () => number
   /** Returns the cost that an earlier run of this process charged an account or a key and that is not booked yet. */
@@ -191,7 +194,7 @@ export class Credentials {
     const known = ids.filter((id) => this.#wallets.has(id) || this.#budgets.has(id))
     if (known.length === 0) return
     try {
-      this.update(await this.#options.database.readWallets(known))
+      this.update(await this.#options.database.wallets.read(known))
     } catch (error) {
       // While PostgreSQL is away the health check calls `onDatabaseLost`.
       if (!this.#options.isAway(error)) this.#options.onFault(error)
@@ -214,7 +217,7 @@ export class Credentials {
     const changes = this.#changes
     let credential: Credential | null
     try {
-      credential = await database.findCredential(database.lookupHash(rawKey))
+      credential = await database.keys.findCredential(database.keys.lookupHash(rawKey))
     } catch (error) {
       if (!this.#options.isAway(error)) throw error
       const entry = this.#entries.get(rawKey)

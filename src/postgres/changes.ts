@@ -34,6 +34,8 @@ async function listenChanges(sql: Sql, { onChange, onReset }: ChangeListener): P
   return unlisten
 }
 
-export type Changes = ReturnType<typeof openChanges>
+export interface Changes {
+  listen(listener: ChangeListener): Promise<() => Promise<void>>
+}
 
-export const openChanges = ({ session }: Pools) => onPool(session, { listenChanges })
+export const openChanges = ({ session }: Pools): Changes => onPool(session, { listen: listenChanges })

@@ -3,34 +3,27 @@ import type { KeyStorage } from '../../schemas/config/settings.ts'
 import { deriveKeyMaterial } from '../core/keys/material.ts'
 import { actAs } from './accounts/audit-record.ts'
 import { type KnownMasterKey, recognizeMasterKey, setKeyStorage } from './accounts/master-key.ts'
-import {
-  openAccounts,
-  openAgents,
-  openAuditRecord,
-  openKeys,
-  openOrganizations,
-} from './accounts/repository.ts'
-import {
-  openBookings,
-  openBudgets,
-  openReservations,
-  openWalletAudits,
-  openWallets,
-} from './billing/repository.ts'
-import { openCallCopy, openCalls } from './call-log/repository.ts'
-import { openChanges } from './changes.ts'
+import { type AccountRepositories, openAccounts } from './accounts/repository.ts'
+import { type BillingRepositories, openBilling } from './billing/repository.ts'
+import { type CallCopy, type Calls, openCallCopy, openCalls } from './call-log/repository.ts'
+import { type Changes, openChanges } from './changes.ts'
 import { type ConnectOptions, connect, dropConnections, type Sql } from './connection.ts'
 import { isReadOnly } from './errors.ts'
-import { openWiki } from './knowledge/repository.ts'
-import { openNotifications } from './notifications/repository.ts'
-import { openOperation } from './operation/repository.ts'
-import { openPartitions } from './partitions/repository.ts'
-import { openPayments } from './payments/repository.ts'
-import { openPeople } from './people/repository.ts'
+import { type Knowledge, openKnowledge } from './knowledge/repository.ts'
+import { type NotificationRepositories, openNotifications } from './notifications/repository.ts'
+import { type OperationRepositories, openOperation } from './operation/repository.ts'
+import { openPartitions, type Partitions } from './partitions/repository.ts'
+import { openPayments, type Payments } from './payments/repository.ts'
+import { openPeople, type PeopleRepositories } from './people/repository.ts'
 import { standbyOf } from './reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from './repository.ts'
-import { openIdempotencyRecords, openStoredResponses } from './requests/repository.ts'
-import { openLostSubmits, openTasks } from './tasks/repository.ts'
+import {
+  type IdempotencyRecords,
+  openIdempotencyRecords,
+  openStoredResponses,
+  type StoredResponses,
+} from './requests/repository.ts'
+import { type LostSubmits, openLostSubmits, openTasks, type Tasks } from './tasks/repository.ts'
 import { inTransaction } from './transaction.ts'
 
 const DEFAULT_MAX_CONNECTIONS = 8
@@ -61,14 +54,39 @@ interface DatabaseOptions {
   readonly actor?: string
 }
 
-/** The repositories of all domains in one object; those who use it name the repositories that they need. */
-export type Database = Awaited<ReturnType<typeof openDatabase>>
+/** The repositories of all domains, on pools or in one transaction. */
+export interface Repositories
+  extends AccountRepositories,
+    BillingRepositories,
+    NotificationRepositories,
+    OperationRepositories,
+    PeopleRepositories {
+  readonly calls: Calls
+  readonly callCopy: CallCopy
+  readonly idempotency: IdempotencyRecords
+  readonly knowledge: Knowledge
+  readonly lostSubmits: LostSubmits
+  readonly partitions: Partitions
+  readonly payments: Payments
+  readonly storedResponses: StoredResponses
+  readonly tasks: Tasks
+}
+
+export interface Database extends Repositories {
+  readonly changes: Changes
+  readonly installedAt: Date
+  /** Throws when PostgreSQL does not answer. */
+  ping(): Promise<void>
+  /** Runs `work` on repositories of one transaction, whose entries in the audit record name `actor`. */
+  inNameOf<T>(actor: string, work: (database: Repositories) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
 
 /**
  * Opens a database that has this program's schema by `migrate`.
  * @throws Refusal `wrong_master_key` when its keys were sealed with another one
  */
-export async function openDatabase(options: DatabaseOptions) {
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const pools = openPools(options)
   const close = async () => {
     await Promise.all(allOf(pools).map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
@@ -83,19 +101,22 @@ export async function openDatabase(options: DatabaseOptions) {
     await close()
     throw error
   }
-  return leavingReadOnly(pools, {
-    ...openRepositories(pools, masterKey),
-    ...openChanges(pools),
+  const acts = {
     ...onPool(pools.main, { ping }, READ_DEADLINE_MS),
-    /** Runs `work` on repositories of one transaction, whose entries in the audit record name `actor`. */
     inNameOf: <T>(actor: string, work: (database: Repositories) => Promise<T>): Promise<T> =>
       inTransaction(pools.main, async (transaction) => {
         await actAs(transaction, actor)
         return work(openRepositories({ ...pools, main: transaction as never, standby: null }, masterKey))
       }),
+  }
+  const repositories = { ...openRepositories(pools, masterKey), changes: openChanges(pools) }
+  const left = Object.entries(repositories).map(([name, one]) => [name, leavingReadOnly(pools, one)])
+  return {
+    ...(Object.fromEntries(left) as typeof repositories),
+    ...leavingReadOnly(pools, acts),
     installedAt,
     close,
-  })
+  }
 }
 
 /**
@@ -119,31 +140,21 @@ function leavingReadOnly<Functions extends object>(pools: Pools, functions: Func
   ) as Functions
 }
 
-export type Repositories = ReturnType<typeof openRepositories>
-
-const openRepositories = (pools: Pools, masterKey: KnownMasterKey) => ({
-  ...openAccounts(pools),
-  ...openOrganizations(pools),
-  ...openAgents(pools),
-  ...openKeys(pools, masterKey),
-  ...openAuditRecord(pools),
-  ...openPeople(pools, masterKey),
-  ...openOperation(pools),
+const openRepositories = (pools: Pools, masterKey: KnownMasterKey): Repositories => ({
+  ...openAccounts(pools, masterKey),
+  ...openBilling(pools),
   ...openNotifications(pools, masterKey),
-  ...openWallets(pools),
-  ...openBookings(pools),
-  ...openReservations(pools),
-  ...openBudgets(pools),
-  ...openWalletAudits(pools),
-  ...openPartitions(pools),
-  ...openPayments(pools),
-  ...openTasks(pools),
-  ...openLostSubmits(pools),
-  ...openCalls(pools),
-  ...openCallCopy(pools),
-  ...openWiki(pools),
-  ...openIdempotencyRecords(pools),
-  ...openStoredResponses(pools),
+  ...openOperation(pools),
+  ...openPeople(pools, masterKey),
+  calls: openCalls(pools),
+  callCopy: openCallCopy(pools),
+  idempotency: openIdempotencyRecords(pools),
+  knowledge: openKnowledge(pools),
+  lostSubmits: openLostSubmits(pools),
+  partitions: openPartitions(pools),
+  payments: openPayments(pools),
+  storedResponses: openStoredResponses(pools),
+  tasks: openTasks(pools),
 })
 
 /** Reads when the first migration was applied. */

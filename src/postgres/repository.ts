@@ -1,7 +1,6 @@
 /**
- * A repository is the interface of one domain in PostgreSQL to the rest of the service: the functions of that domain,
- * bound to the pool of connections that they run on. Each folder has its repositories in `repository.ts`: by name, or all
- * that a file exports.
+ * A repository is a written interface to one domain in PostgreSQL, such as `database.keys`. Each folder has its
+ * interfaces in `repository.ts`, with the pool that each function runs on.
  */
 import type { Sql } from './connection.ts'
 import { within } from './errors.ts'

@@ -30,7 +30,7 @@ t.test('organization', async (t) => {
       await hand.press(button(create, 'Create'))
       await heading(admin, 'Members').waitFor()
       const account = new URL(admin.url()).searchParams.get('account')!
-      await service.database.adjust(account, 100_000_000_000n, { reason: 'a test' })
+      await service.database.wallets.adjust(account, 100_000_000_000n, { reason: 'a test' })
 
       await hand.press(button(admin, 'Invite a member'))
       const invite = admin.getByRole('dialog', { name: 'Invite a member' })
@@ -77,7 +77,7 @@ t.test('organization', async (t) => {
       const key = (await issue.locator('pre').textContent()) ?? ''
       await issue.getByText('Budgets', { exact: true }).waitFor()
       await look('members-issued')
-      const [issuedKey] = await service.database.listKeys(account)
+      const [issuedKey] = await service.database.keys.list(account)
       t.match(issuedKey?.limits, { requestsPerMinute: 100 })
       await hand.press(button(issue, 'Done'))
 
@@ -87,7 +87,7 @@ t.test('organization', async (t) => {
       t.equal((await service.chat(key, { ...call, model: 'broken' })).status, 400, 'so do the models')
 
       await until('the calls are booked', async () => {
-        const issued = await service.database.listKeys(account)
+        const issued = await service.database.keys.list(account)
         return issued[0]!.grant?.spent === parseCredits(String(Number(FAST_COST) * CALLS))
       })
       await hand.press(link(admin, 'Home'))
@@ -131,7 +131,7 @@ t.test('organization', async (t) => {
       await hand.press(button(removing, 'Cancel'))
 
       const roleOfBen = async () => {
-        const all = await service.database.listMembers(account)
+        const all = await service.database.organizations.listMembers(account)
         return all.find(({ name }) => name === 'Ben')?.role
       }
       const role = admin.getByRole('dialog', { name: `Role of ${email}` })
@@ -150,7 +150,7 @@ t.test('organization', async (t) => {
       t.notOk(new URL(admin.url()).searchParams.has('account'), 'who has left is at their own account')
       const switcher = admin.getByLabel('Account', { exact: true })
       await switcher.getByRole('option', { name }).waitFor({ state: 'detached' })
-      t.match(await service.database.listMembers(account), [{ name: 'Ben' }])
+      t.match(await service.database.organizations.listMembers(account), [{ name: 'Ben' }])
     }),
   )
 })

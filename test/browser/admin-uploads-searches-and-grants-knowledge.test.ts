@@ -32,7 +32,7 @@ t.test('knowledge', async (t) => {
   await withEachHand(t, 'knowledge', async (t, { hand, page, look }) => {
     const user = await signIn(service, page, { name: 'Anna' })
     const account = await newOrganization(service, { name: 'Acme', role: 'admin' }, user)
-    const agent = await database.createAgent(account.id, AGENT)
+    const agent = await database.agents.create(account.id, AGENT)
     await page.goto(`${service.baseUrl}/console/knowledge?account=${account.id}`)
     await heading(page, 'Knowledge').waitFor()
     await page.getByText('There is no knowledge base yet.').waitFor()
@@ -68,7 +68,9 @@ t.test('knowledge', async (t) => {
     await page.getByLabel('Grant to').selectOption('Agent Clerk')
     await hand.press(button(page, 'Grant'))
     await page.getByRole('listitem').getByText('Agent Clerk').waitFor()
-    t.match(await database.listBases(account.id), [{ name: 'Handbook', pages: 2, readers: [agent.id] }])
+    t.match(await database.knowledge.listBases(account.id), [
+      { name: 'Handbook', pages: 2, readers: [agent.id] },
+    ])
     await look('knowledge')
 
     await hand.write(page.getByLabel('Search the pages'), 'mony')

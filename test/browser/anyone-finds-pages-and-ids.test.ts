@@ -8,7 +8,7 @@ t.test('the palette', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
   await withPage(t, 'palette', async (page) => {
     const user = await signIn(service, page, { name: 'Petra' })
-    const { key } = await service.database.createKey({ accountId: user.accountId, name: 'laptop' })
+    const { key } = await service.database.keys.create({ accountId: user.accountId, name: 'laptop' })
     t.equal(await page.title(), 'Home · Tollgate')
     const open = async () => {
       await page.keyboard.press('Control+K')
@@ -34,7 +34,7 @@ t.test('the palette', async (t) => {
     await button(drawer, 'Save').click()
     await page.getByText('Key changed').waitFor()
     await inspectPage(t, page, 'key')
-    t.match(await service.database.showKey(key.id), { allowedModels: ['fast'] })
+    t.match(await service.database.keys.show(key.id), { allowedModels: ['fast'] })
     await button(drawer, 'Close').click()
 
     await open()

@@ -12,7 +12,7 @@ t.test('a failed call', async (t) => {
 
   await withEachHand(t, 'failed call', async (t, { hand, page, look }) => {
     const user = await signIn(service, page, { name: 'Carla' })
-    const { raw } = await service.database.createKey({
+    const { raw } = await service.database.keys.create({
       accountId: user.accountId,
       name: 'shop',
       accountLogs: true,

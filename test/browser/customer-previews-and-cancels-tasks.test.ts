@@ -10,7 +10,7 @@ t.test('tasks', async (t) => {
   const service = await borrowService(t, demonstration())
   await withEachHand(t, 'tasks', async (t, { hand, page, look }) => {
     const user = await signIn(service, page, { name: 'Tess' })
-    const { raw } = await service.database.createKey({ accountId: user.accountId, name: 'films' })
+    const { raw } = await service.database.keys.create({ accountId: user.accountId, name: 'films' })
     const submit = async (directives: string): Promise<string> => {
       const film = { model: 'demo-video', prompt: `A fox [simulate: ${directives}]`, duration: 6 }
       const response = await post(service, raw, '/v1/videos/generations', film)
@@ -18,7 +18,7 @@ t.test('tasks', async (t) => {
       t.ok(response.ok, JSON.stringify(body))
       return body.id
     }
-    const stateOf = async (id: string) => (await service.database.readTasks([id]))[0]?.state
+    const stateOf = async (id: string) => (await service.database.tasks.read([id]))[0]?.state
     const made = await submit('queue=10,delay=10')
     await until('the film is made', async () => (await stateOf(made)) === 'succeeded')
     const queued = await submit('queue=60000')

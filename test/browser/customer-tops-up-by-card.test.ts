@@ -45,7 +45,7 @@ t.test('top-up by card', async (t) => {
     await hand.write(page.getByLabel('Card number'), '4000 0000 0000 0002')
     await hand.press(button(page, 'Pay'))
     await page.getByRole('alert').filter({ hasText: 'declined' }).waitFor()
-    t.equal((await service.database.showAccount(accountId)).wallet.balance, 600n * ONE_CREDIT)
+    t.equal((await service.database.accounts.show(accountId)).wallet.balance, 600n * ONE_CREDIT)
     await hand.write(page.getByLabel('Card number'), '4242 4242 4242 4242')
     await hand.press(button(page, 'Pay'))
     await page.getByText('Payment pending').waitFor()
@@ -57,7 +57,7 @@ t.test('top-up by card', async (t) => {
     await row(page, '5.00 USD').getByText('Paid', { exact: true }).waitFor()
     await page.getByRole('table', { name: 'Ledger' }).getByText('500.00', { exact: true }).waitFor()
     await page.getByRole('listitem').filter({ hasText: '•••• 4242' }).waitFor()
-    t.equal((await service.database.showAccount(accountId)).wallet.balance, 1_100n * ONE_CREDIT)
+    t.equal((await service.database.accounts.show(accountId)).wallet.balance, 1_100n * ONE_CREDIT)
     const download = page.waitForEvent('download')
     await hand.press(page.getByRole('link', { name: /^Receipt \d+$/ }))
     t.match(readFileSync(await (await download).path(), 'latin1'), /^%PDF-/)
@@ -83,8 +83,8 @@ t.test('top-up by card', async (t) => {
   await t.test('an operator who views an account is offered nothing that changes it', (t) =>
     withPage(t, 'viewed billing', async (page) => {
       const { database, baseUrl } = service
-      const { account } = await database.createAccount({ name: 'Viewed', kind: 'organization', credit: 0n })
-      const agent = await database.createAgent(account.id, AGENT)
+      const { account } = await database.accounts.create({ name: 'Viewed', kind: 'organization', credit: 0n })
+      const agent = await database.agents.create(account.id, AGENT)
       const olga = await signIn(service, page, { name: 'Olga', role: 'operator' })
       await page.goto(`${baseUrl}/console/accounts?open=${account.id}`)
       await mouse.press(button(page, 'View as its owner'))
@@ -103,7 +103,7 @@ t.test('top-up by card', async (t) => {
       await mouse.write(page.getByLabel('Message'), 'Hello!')
       await mouse.press(button(page, 'Send'))
       await page.getByRole('alert').filter({ hasText: 'A view changes nothing' }).waitFor()
-      t.same(await database.listKeys(account.id), [])
+      t.same(await database.keys.list(account.id), [])
 
       await page.goto(`${baseUrl}/console/keys?account=${olga.accountId}`)
       await heading(page, 'Keys').waitFor()

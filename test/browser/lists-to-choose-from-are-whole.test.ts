@@ -20,16 +20,16 @@ t.test('lists', async (t) => {
     await t.test('keys of an account, in filters', async (t) => {
       const ids: string[] = []
       for (let at = 1; at <= KEYS; at++)
-        ids.push((await database.createKey({ accountId, name: `key ${at}` })).key.id)
+        ids.push((await database.keys.create({ accountId, name: `key ${at}` })).key.id)
       const last = ids.toSorted().at(-1)!
-      const { name } = await database.showKey(last)
+      const { name } = await database.keys.show(last)
       for (const path of ['calls', 'usage']) {
         await page.goto(`${baseUrl}/console/${path}?account=${accountId}`)
         await page.getByLabel('Key', { exact: true }).selectOption({ label: name })
         await page.waitForURL((url) => url.searchParams.get('key_id') === last)
       }
-      const { account: other } = await database.createAccount({ name: 'Other', credit: 0n })
-      const foreign = (await database.createKey({ accountId: other.id, name: 'foreign' })).key.id
+      const { account: other } = await database.accounts.create({ name: 'Other', credit: 0n })
+      const foreign = (await database.keys.create({ accountId: other.id, name: 'foreign' })).key.id
       await page.goto(`${baseUrl}/console/calls?account=${accountId}&key_id=${foreign}`)
       const chosen = page.getByLabel('Key', { exact: true }).locator(`option:checked[value="${foreign}"]`)
       await chosen.waitFor({ state: 'attached' })
@@ -40,12 +40,12 @@ t.test('lists', async (t) => {
       let lastName = ''
       for (let at = 1; at <= MEMBERS; at++) {
         lastName = `member ${at}`
-        const { id: member } = (await database.createAccount({ name: lastName, credit: 0n })).account
-        await database.putMember(accountId, member, 'member')
+        const { id: member } = (await database.accounts.create({ name: lastName, credit: 0n })).account
+        await database.organizations.putMember(accountId, member, 'member')
         for (const period of at === MEMBERS ? PERIODS.slice(0, 1) : PERIODS) {
           const amount = parseCredits('5')
           const of = { accountId, scope: 'member', subjectId: member } as const
-          await database.putBudget({ ...of, amount, period, timezone: 'UTC' })
+          await database.budgets.put({ ...of, amount, period, timezone: 'UTC' })
         }
       }
       await page.goto(`${baseUrl}/console/members?account=${accountId}`)

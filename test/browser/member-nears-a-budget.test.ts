@@ -30,14 +30,18 @@ t.test('budget', async (t) => {
       const ben = await signIn(service, member, { name: 'Ben' })
       const name = `Acme budgets ${hand.name}`
       const account = await newOrganization(service, { name, credit: 1_000_000n * ONE_CREDIT }, anna)
-      await database.putMember(account.id, ben.accountId, 'member')
-      const asked = await database.requestKey({
+      await database.organizations.putMember(account.id, ben.accountId, 'member')
+      const asked = await database.keyRequests.create({
         organizationId: account.id,
         memberId: ben.accountId,
         name: 'Desk',
       })
       const spendCap = 1_000_000n * ONE_CREDIT
-      const { raw } = await database.approveKey({ requestId: asked.id, by: anna.accountId, spendCap })
+      const { raw } = await database.keyRequests.approve({
+        requestId: asked.id,
+        by: anna.accountId,
+        spendCap,
+      })
 
       await owner.goto(`${baseUrl}/console/members?account=${account.id}`)
       await hand.press(button(row(owner, ben.email), `Budgets of ${ben.email}`))
@@ -57,7 +61,7 @@ t.test('budget', async (t) => {
       const call = { model: 'fast', max_tokens: 5, messages: [{ role: 'user', content: 'Hello!' }] }
       for (let made = 0; made < CALLS; made += 1) t.equal((await service.chat(raw, call)).status, 200)
       await until('the calls are booked', async () => {
-        const [state] = await database.listBudgets(account.id)
+        const [state] = await database.budgets.list(account.id)
         return state!.spent === parseCredits(String(Number(FAST_COST) * CALLS))
       })
       const refused = await service.chat(raw, { ...call, max_tokens: 5_000 })
@@ -116,7 +120,7 @@ t.test('budget', async (t) => {
       await hand.write(remove.getByRole('textbox'), name)
       await hand.press(button(remove, 'Delete'))
       await owner.getByText('No budget limits what is spent in a period.').waitFor()
-      t.equal((await database.listBudgets(account.id)).length, 2)
+      t.equal((await database.budgets.list(account.id)).length, 2)
     }),
   )
 })

@@ -10,7 +10,7 @@ t.test('an operator', async (t) => {
   await withEachHand(t, 'operator', async (t, { hand, page, look }) => {
     const email = `hopper-${hand === mouse ? 'mouse' : 'keys'}-${process.pid}@example.com`
     const invited = `new-${hand === mouse ? 'mouse' : 'keys'}@example.com`
-    const user = await service.database.createUser({ email, name: 'Hopper', credit: 0n })
+    const user = await service.database.users.create({ email, name: 'Hopper', credit: 0n })
     const olga = await signIn(service, page, { name: 'Olga', role: 'operator' })
     await hand.press(link(page, 'Users'))
     await heading(page, 'Users').waitFor()
@@ -39,17 +39,17 @@ t.test('an operator', async (t) => {
     await hand.write(dialog.getByRole('textbox'), email)
     await hand.press(button(dialog, 'Disable'))
     await row(page, email).getByText('Disabled').waitFor()
-    t.match(await service.database.showUser(user.id), { enabled: false, installationRole: 'auditor' })
+    t.match(await service.database.users.show(user.id), { enabled: false, installationRole: 'auditor' })
 
     await hand.press(button(row(page, email), 'Enable'))
     await row(page, email).getByText('Active').waitFor()
-    await service.database.createUser({
+    await service.database.users.create({
       email: `by-${email}`,
       name: 'Otto',
       installationRole: 'operator',
       credit: 0n,
     })
-    await service.database.updateUser(olga.id, { installationRole: null })
+    await service.database.users.update(olga.id, { installationRole: null })
     await hand.press(button(row(page, email), 'Disable'))
     await hand.write(dialog.getByRole('textbox'), email)
     await hand.press(button(dialog, 'Disable'))
@@ -59,7 +59,7 @@ t.test('an operator', async (t) => {
 
 t.test('an auditor', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
-  const { account } = await service.database.createAccount({ name: 'Audited', credit: 100n })
+  const { account } = await service.database.accounts.create({ name: 'Audited', credit: 100n })
   await withPage(t, 'auditor', async (page) => {
     await signIn(service, page, { name: 'Ada', role: 'auditor' })
     await page.goto(`${service.baseUrl}/console/accounts?open=${account.id}`)

@@ -27,7 +27,7 @@ t.test('operator', async (t) => {
   const { database } = service
 
   await withEachHand(t, 'operator', async (t, { hand, page, look }) => {
-    const { account } = await database.createAccount({ name: `Customer ${hand.name}`, credit: 100n })
+    const { account } = await database.accounts.create({ name: `Customer ${hand.name}`, credit: 100n })
     await signIn(service, page, { name: 'Olga', role: 'operator' })
 
     await hand.press(link(page, 'Overview'))
@@ -69,9 +69,9 @@ t.test('operator', async (t) => {
     await hand.write(drawer.getByLabel('Reason'), 'the answer was empty')
     await hand.press(button(drawer, 'Book the adjustment'))
     await drawer.getByText('the answer was empty').waitFor()
-    const { wallet } = await database.showAccount(account.id)
+    const { wallet } = await database.accounts.show(account.id)
     t.equal(wallet.balance, 250_000_100n)
-    const [act] = await database.listAudit({ accountId: account.id, limit: 1 })
+    const [act] = await database.auditRecord.list({ accountId: account.id, limit: 1 })
     t.match(act, { action: 'wallet.adjustment', actor: /^user:usr_/ })
     await hand.press(button(drawer, 'View as its owner'))
     await page.getByText('You see Customer').waitFor()
@@ -81,7 +81,9 @@ t.test('operator', async (t) => {
     await heading(page, 'Keys').waitFor()
     t.equal(await button(page, 'Create a key').count(), 0, 'a view changes nothing')
     await look('account-viewed')
-    t.match(await database.listAudit({ accountId: account.id, limit: 1 }), [{ action: 'account.view' }])
+    t.match(await database.auditRecord.list({ accountId: account.id, limit: 1 }), [
+      { action: 'account.view' },
+    ])
     await hand.press(button(page, 'End the view'))
     await hand.press(button(drawer, 'Close'))
 

@@ -19,7 +19,7 @@ t.test('operator', async (t) => {
 
   await withEachHand(t, 'refund', async (t, { hand, page, look }) => {
     const { key } = await service.newKey('1000000', { accountLogs: true })
-    const { account } = (await database.findCredential(database.lookupHash(key)))!
+    const { account } = (await database.keys.findCredential(database.keys.lookupHash(key)))!
     const call = { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] }
     await (await service.chat(key, call)).text()
     await callsInLog(service, key, 1)

@@ -42,10 +42,10 @@ t.test('alerts', async (t) => {
     await hand.press(button(page, 'Save'))
     await until(
       'the threshold is set',
-      async () => (await service.database.readLowBalance(user.accountId)) === 60n * ONE_CREDIT,
+      async () => (await service.database.alerts.readLowBalance(user.accountId)) === 60n * ONE_CREDIT,
     )
     await look('billing-alerts')
-    await service.database.adjust(user.accountId, -50n * ONE_CREDIT, { reason: 'test' })
+    await service.database.wallets.adjust(user.accountId, -50n * ONE_CREDIT, { reason: 'test' })
     const hook = await eventually('the webhook', () => receiver.received[0])
     t.match(new Webhook(secret).verify(hook.body, hook.headers), {
       type: 'balance.low',
@@ -102,11 +102,11 @@ t.test('alerts', async (t) => {
     await hand.press(low)
     await look('email-choices')
     await until('the choice is kept', async () => {
-      const kept = await service.database.readEmailChoices(user.id)
+      const kept = await service.database.alerts.readEmailChoices(user.id)
       return kept.get(user.accountId)?.includes('balance.low') === false
     })
-    await service.database.adjust(user.accountId, 50n * ONE_CREDIT, { reason: 'test' })
-    await service.database.adjust(user.accountId, -50n * ONE_CREDIT, { reason: 'test' })
+    await service.database.wallets.adjust(user.accountId, 50n * ONE_CREDIT, { reason: 'test' })
+    await service.database.wallets.adjust(user.accountId, -50n * ONE_CREDIT, { reason: 'test' })
     await eventually('the webhook comes', () => receiver.received[3])
     t.equal(mails.to(user.email).length, 1, 'and no mail')
   })

@@ -16,7 +16,7 @@ t.test('owner', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
   await withEachHand(t, 'owner rotates a key', async (t, { hand, page, look }) => {
     const user = await signIn(service, page, { name: 'Ida' })
-    const { key, raw } = await service.database.createKey({ accountId: user.accountId, name: KEY_NAME })
+    const { key, raw } = await service.database.keys.create({ accountId: user.accountId, name: KEY_NAME })
     const statuses: number[] = []
     let secret = raw
     let isStopped = false
@@ -52,7 +52,7 @@ t.test('owner', async (t) => {
     secret = next
     await moreCalls(3)
     await eventually('the first use is noted', async () => {
-      const { formerSecret } = await service.database.showKey(key.id)
+      const { formerSecret } = await service.database.keys.show(key.id)
       return formerSecret?.successorUsedAt ?? undefined
     })
     isStopped = true
@@ -99,7 +99,7 @@ t.test('owner', async (t) => {
     await look('keys-create-limited')
     await hand.press(button(form, 'Create'))
     await page.getByRole('dialog', { name: 'Worker' }).waitFor()
-    const made = (await service.database.listKeys(user.accountId)).find(({ name }) => name === 'Worker')
+    const made = (await service.database.keys.list(user.accountId)).find(({ name }) => name === 'Worker')
     t.match(made, { limits: { requestsPerMinute: null, concurrency: 3 }, allowedAddresses: null })
   })
 })

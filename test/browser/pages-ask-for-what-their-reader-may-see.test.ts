@@ -43,25 +43,25 @@ t.test('readers', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
   const { baseUrl, database } = service
   const credit = 1_000n * ONE_CREDIT
-  const boss = await database.createUser({
+  const boss = await database.users.create({
     email: `boss-${process.pid}@example.com`,
     name: 'Boss',
     credit: 0n,
   })
   const account = await newOrganization(service, { name: 'Acme readers', credit }, boss)
-  await database.createAgent(account.id, AGENT)
-  await database.createBase(account.id, 'Handbook')
+  await database.agents.create(account.id, AGENT)
+  await database.knowledge.createBase(account.id, 'Handbook')
 
   for (const role of ['owner', 'admin', 'billing', 'member', 'auditor', 'operator'] as const)
     await t.test(role, (t) =>
       withPage(t, `reader ${role}`, async (page) => {
         const isOfInstallation = role === 'auditor' || role === 'operator'
         const { accountId } = await signIn(service, page, { name: 'Rita', ...(isOfInstallation && { role }) })
-        if (!isOfInstallation) await database.putMember(account.id, accountId, role)
+        if (!isOfInstallation) await database.organizations.putMember(account.id, accountId, role)
         if (role === 'member') {
           const asked = { organizationId: account.id, memberId: accountId, name: 'Desk' }
-          const { id: requestId } = await database.requestKey(asked)
-          await database.approveKey({ requestId, by: boss.accountId, spendCap: credit })
+          const { id: requestId } = await database.keyRequests.create(asked)
+          await database.keyRequests.approve({ requestId, by: boss.accountId, spendCap: credit })
         }
         const { refused, settled } = watchRequests(page)
         await page.goto(`${baseUrl}/console/?account=${account.id}`)

@@ -82,8 +82,8 @@ t.test('refusals', async (t) => {
   await t.test('a session that has ended', (t) =>
     withPage(t, 'ended', async (page) => {
       const user = await signIn(service, page, { name: 'Ben' })
-      await database.setPassword(user.id, passwordHash)
-      const end = () => database.endSessions(user.id, { allBut: null })
+      await database.signIn.setPassword(user.id, passwordHash)
+      const end = () => database.sessions.end(user.id, { allBut: null })
       const again = async () => {
         await heading(page, 'Sign in to Tollgate').waitFor()
         await page.getByLabel('Email').fill(user.email)

@@ -18,7 +18,7 @@ t.test('a provider', async (t) => {
     const email = `${name}@corp.example`
     const token = `another-invitation-for-${name}-that-nobody-guesses`
     provider.become(name)
-    await service.database.createInvitation({ ...invitation, tokenHash: tokenHash(token), email })
+    await service.database.invitations.create({ ...invitation, tokenHash: tokenHash(token), email })
     await page.goto(`${service.baseUrl}/console/sign-in`)
     await hand.press(button(page, 'Continue with Corp'))
     await page.getByRole('alert').getByText('Sign-up is by invitation').waitFor()
@@ -35,13 +35,13 @@ t.test('a provider', async (t) => {
 
     await hand.press(button(page, 'Sign out'))
     await heading(page, 'Sign in to Tollgate').waitFor()
-    const { account } = await service.database.createAccount({
+    const { account } = await service.database.accounts.create({
       name: `Acme of ${name}`,
       kind: 'organization',
       credit: 0n,
     })
     const joining = `an-invitation-of-acme-for-${name}-that-nobody-guesses`
-    await service.database.createInvitation({
+    await service.database.invitations.create({
       tokenHash: tokenHash(joining),
       email,
       accountId: account.id,
@@ -52,6 +52,6 @@ t.test('a provider', async (t) => {
     await hand.press(button(page, 'Continue with Corp'))
     await hand.press(button(page, 'Accept as Linus'))
     await heading(page, 'Home').waitFor()
-    t.match(await service.database.listMembers(account.id), [{ name: 'Linus', role: 'member' }])
+    t.match(await service.database.organizations.listMembers(account.id), [{ name: 'Linus', role: 'member' }])
   })
 })

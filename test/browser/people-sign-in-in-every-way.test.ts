@@ -47,7 +47,7 @@ t.test('people', async (t) => {
   await withEachHand(t, 'people', async (t, { hand, page, look }) => {
     const email = `grace-${hand === mouse ? 'mouse' : 'keys'}-${process.pid}@example.com`
     const token = `an-invitation-${hand === mouse ? 1 : 2}-of-a-test-that-nobody-can-guess`
-    await service.database.createInvitation({
+    await service.database.invitations.create({
       tokenHash: tokenHash(token),
       email,
       accountId: null,

@@ -37,21 +37,25 @@ t.test('stored markup', async (t) => {
     const user = await signIn(service, page, { name: named('user'), role: 'operator' })
     const credit = 1_000_000n * ONE_CREDIT
     const account = await newOrganization(service, { name: named('organization'), credit }, user)
-    const { key, raw } = await database.createKey({
+    const { key, raw } = await database.keys.create({
       accountId: account.id,
       name: named('key'),
       accountLogs: true,
     })
-    const agent = await database.createAgent(account.id, { ...AGENT, name: named('agent'), persona: MARKUP })
-    const base = await database.createBase(account.id, named('base'))
-    await database.requestKey({
+    const agent = await database.agents.create(account.id, {
+      ...AGENT,
+      name: named('agent'),
+      persona: MARKUP,
+    })
+    const base = await database.knowledge.createBase(account.id, named('base'))
+    await database.keyRequests.create({
       organizationId: account.id,
       memberId: user.accountId,
       name: named('wish'),
       note: MARKUP,
     })
-    await database.adjust(account.id, 100n, { reason: MARKUP })
-    await database.saveView(user.id, { page: 'calls', name: named('view'), query: 'status=error' })
+    await database.wallets.adjust(account.id, 100n, { reason: MARKUP })
+    await database.savedViews.save(user.id, { page: 'calls', name: named('view'), query: 'status=error' })
     const messages = [{ role: 'user', content: MARKUP }]
     t.equal((await service.chat(raw, { model: 'fast', messages })).status, 200)
     t.ok((await service.chat(raw, { model: 'broken', messages })).status >= 500)

@@ -46,14 +46,14 @@ export async function signIn(
 ) {
   people += 1
   const email = `${name.toLowerCase()}-${process.pid}-${people}@example.com`
-  const user = await database.createUser({
+  const user = await database.users.create({
     email,
     name,
     installationRole: role ?? null,
     credit: parseCredits(credit),
   })
   const token = generateToken()
-  await database.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: LINK_MINUTES })
+  await database.sessions.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: LINK_MINUTES })
   await page.goto(`${baseUrl}/console/sign-in#link=${token}`)
   await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor()
   return user
@@ -65,8 +65,8 @@ export async function newOrganization(
   { name, credit = 0n, role = 'owner' }: { name: string; credit?: bigint; role?: MemberRole },
   { accountId }: { readonly accountId: string },
 ) {
-  const { account } = await database.createAccount({ name, kind: 'organization', credit })
-  await database.putMember(account.id, accountId, role)
+  const { account } = await database.accounts.create({ name, kind: 'organization', credit })
+  await database.organizations.putMember(account.id, accountId, role)
   return account
 }
 

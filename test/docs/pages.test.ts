@@ -706,8 +706,8 @@ t.test('notifications page agrees', async (t) => {
   t.test('each event has the fields of the page', async (t) => {
     const { database, sql } = await startDatabase(t)
     const accountId = await newAccount(database, 100n)
-    await database.setLowBalance(accountId, 50n * ONE_CREDIT)
-    await database.putBudget({
+    await database.alerts.setLowBalance(accountId, 50n * ONE_CREDIT)
+    await database.budgets.put({
       accountId,
       scope: 'account',
       subjectId: accountId,
@@ -718,25 +718,27 @@ t.test('notifications page agrees', async (t) => {
     const made = await hold(database, accountId, 100n)
     await settle(database, made, 40n)
     const spent = { request_id: newId('req'), cost: String(200n * ONE_CREDIT), submitted_at: Date.now() }
-    await database.bookSettlements([settlement(accountId, spent)])
+    await database.bookings.book([settlement(accountId, spent)])
 
     const paid = await newPayment(database, accountId)
-    await database.takeNotice(paymentNotice(paid))
+    await database.payments.takeNotice(paymentNotice(paid))
     const failed = await newPayment(database, accountId)
-    await database.takeNotice(paymentNotice(failed, { event: 'failed', failureCode: 'card_declined' }))
+    await database.payments.takeNotice(
+      paymentNotice(failed, { event: 'failed', failureCode: 'card_declined' }),
+    )
     const confirming = await newPayment(database, accountId)
-    await database.takeNotice(paymentNotice(confirming, { event: 'confirmation_needed' }))
+    await database.payments.takeNotice(paymentNotice(confirming, { event: 'confirmation_needed' }))
 
-    const { key } = await database.createKey({
+    const { key } = await database.keys.create({
       accountId,
       name: 'a key',
       expiresAt: new Date(Date.now() + 12 * 60 * 60 * 1000),
     })
     await sql`UPDATE api_keys SET created_at = created_at - interval '30 days' WHERE id = ${key.id}`
-    await database.recordExpiringKeys()
-    await database.revokeKey(key.id)
+    await database.keys.recordExpiring()
+    await database.keys.revoke(key.id)
 
-    const breaker = (isOpen: boolean) => database.recordBreakers([{ channelId: 'primary', isOpen }])
+    const breaker = (isOpen: boolean) => database.alerts.recordBreakers([{ channelId: 'primary', isOpen }])
     await breaker(true)
     await breaker(false)
     await sql`UPDATE channel_breakers SET closed_since = closed_since - interval '2 minutes'`
@@ -744,19 +746,19 @@ t.test('notifications page agrees', async (t) => {
     await sql`
     INSERT INTO journals (id, node, directory, seen_at)
     VALUES ('journal-1', 'node-1', '/data/journal', now() - interval '1 hour')`
-    await database.recordSilentJournals()
+    await database.journals.recordSilent()
 
     const url = 'https://receiver.example.com/hook'
-    const { endpoint } = await database.createEndpoint({
+    const { endpoint } = await database.webhooks.create({
       kind: 'webhook',
       accountId,
       url,
       description: '',
       events: null,
     })
-    const { id } = await database.testEndpoint({ id: endpoint.id, accountId })
+    const { id } = await database.webhooks.test({ id: endpoint.id, accountId })
     await sql`UPDATE webhook_endpoints SET failing_since = now() - interval '6 days' WHERE id = ${endpoint.id}`
-    const deliveries = await database.readDeliveries([id])
+    const deliveries = await database.deliveries.read([id])
     const attempt = {
       at: new Date().toISOString(),
       duration_ms: 1,
@@ -765,7 +767,7 @@ t.test('notifications page agrees', async (t) => {
       headers: null,
       answer: null,
     }
-    await database.endAttempts(
+    await database.deliveries.endAttempts(
       deliveries.map((delivery) => ({ delivery, attempt, state: 'failed' as const, pauseMs: 0 })),
     )
 

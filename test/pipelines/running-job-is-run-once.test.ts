@@ -8,7 +8,7 @@ const log = { info() {}, warn() {}, error() {} }
 
 t.test('a step without a report is no sign that its process is gone', async (t) => {
   const { database, sql } = await startDatabase(t)
-  const { id } = await database.startJob({ kind: 'rebuild' })
+  const { id } = await database.jobs.start({ kind: 'rebuild' })
   const steps: string[] = []
   const waiting = Promise.withResolvers<void>()
   const jobs = runJobs({
@@ -40,33 +40,33 @@ t.test('a step without a report is no sign that its process is gone', async (t) 
     },
     10_000,
   )
-  t.equal(await database.claimJob(['rebuild']), null)
-  t.match(await database.readJob(id), { state: 'running', done: 1n, total: 3n })
-  await database.cancelJob(id)
+  t.equal(await database.jobs.claim(['rebuild']), null)
+  t.match(await database.jobs.read(id), { state: 'running', done: 1n, total: 3n })
+  await database.jobs.cancel(id)
   waiting.resolve()
   await jobs.stop()
   t.same(steps, ['begun', 'waited'])
-  t.match(await database.readJob(id), { state: 'cancelled', result: null })
+  t.match(await database.jobs.read(id), { state: 'cancelled', result: null })
 })
 
 t.test('a job that ends its process each time fails', async (t) => {
   const { database, sql } = await startDatabase(t)
-  const { id } = await database.startJob({ kind: 'verify' })
+  const { id } = await database.jobs.start({ kind: 'verify' })
   for (let attempt = 1; attempt <= 3; attempt++) {
-    t.match(await database.claimJob(['verify']), { id }, `attempt ${attempt}`)
-    t.equal(await database.claimJob(['verify']), null)
+    t.match(await database.jobs.claim(['verify']), { id }, `attempt ${attempt}`)
+    t.equal(await database.jobs.claim(['verify']), null)
     await sql`UPDATE jobs SET touched_at = now() - interval '61 seconds'`
   }
-  t.equal(await database.claimJob(['rebuild']), null, 'another kind')
-  t.match(await database.readJob(id), { state: 'running' })
-  t.equal(await database.claimJob(['verify']), null)
-  t.match(await database.readJob(id), { state: 'failed', error: /^The process that ran it ended 3 times / })
-  await database.startJob({ kind: 'verify' })
+  t.equal(await database.jobs.claim(['rebuild']), null, 'another kind')
+  t.match(await database.jobs.read(id), { state: 'running' })
+  t.equal(await database.jobs.claim(['verify']), null)
+  t.match(await database.jobs.read(id), { state: 'failed', error: /^The process that ran it ended 3 times / })
+  await database.jobs.start({ kind: 'verify' })
 })
 
 t.test('a process that ends in order gives its job back', async (t) => {
   const { database } = await startDatabase(t)
-  const { id } = await database.startJob({ kind: 'rebuild' })
+  const { id } = await database.jobs.start({ kind: 'rebuild' })
   for (let restart = 0; restart < 4; restart++) {
     const begun = Promise.withResolvers<void>()
     const jobs = runJobs({
@@ -81,7 +81,7 @@ t.test('a process that ends in order gives its job back', async (t) => {
     })
     await begun.promise
     await jobs.stop()
-    t.match(await database.readJob(id), { state: 'queued' }, `restart ${restart}`)
+    t.match(await database.jobs.read(id), { state: 'queued' }, `restart ${restart}`)
   }
-  t.match(await database.claimJob(['rebuild']), { id })
+  t.match(await database.jobs.claim(['rebuild']), { id })
 })

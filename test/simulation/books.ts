@@ -2,7 +2,7 @@
 
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
-import type { Database } from '../../src/postgres/database.ts'
+import type { Bookings, Wallets } from '../../src/postgres/billing/repository.ts'
 import type { Faults } from './faults.ts'
 import type { Random } from './random.ts'
 import type { Process, VirtualTime } from './virtual-time.ts'
@@ -14,7 +14,9 @@ export interface Entry {
   readonly ref: string | null
 }
 
-export interface SimulatedDatabase extends Pick<Database, 'bookSettlements' | 'readBooked' | 'readWallets'> {
+export interface SimulatedDatabase {
+  readonly bookings: Pick<Bookings, 'book' | 'readBooked'>
+  readonly wallets: Pick<Wallets, 'read'>
   findWallet(accountId: string): Promise<WalletTotals>
 }
 
@@ -47,17 +49,21 @@ export class Books {
     const read = (accountIds: readonly string[]) =>
       accountIds.map((id) => this.wallets.get(id)).filter((wallet) => wallet !== undefined)
     return {
-      bookSettlements: (settlements) => this.#answer(process, () => this.#book(settlements)),
+      bookings: {
+        book: (settlements) => this.#answer(process, () => this.#book(settlements)),
+        readBooked: (requestIds, accountIds) =>
+          this.#answer(process, () => ({
+            requestIds: new Set(requestIds.filter((id) => this.#booked.has(id))),
+            wallets: read(accountIds),
+          })),
+      },
+      wallets: {
+        read: (accountIds) =>
+          this.#answer(process, () =>
+            this.#faults.mutation === 'notifications without totals' ? [] : read(accountIds),
+          ),
+      },
       findWallet: (accountId) => this.#answer(process, () => this.wallets.get(accountId)!),
-      readWallets: (accountIds) =>
-        this.#answer(process, () =>
-          this.#faults.mutation === 'notifications without totals' ? [] : read(accountIds),
-        ),
-      readBooked: (requestIds, accountIds) =>
-        this.#answer(process, () => ({
-          requestIds: new Set(requestIds.filter((id) => this.#booked.has(id))),
-          wallets: read(accountIds),
-        })),
     }
   }
 

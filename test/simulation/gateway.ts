@@ -186,9 +186,11 @@ export class Gateway {
     const isAwaited = random.chance(0.5)
     const credentials = new Credentials({
       database: {
-        lookupHash: (rawKey) => Buffer.from(rawKey),
-        findCredential: (hash) => database.findWallet(hash.toString()).then(credentialOf),
-        readWallets: database.readWallets,
+        keys: {
+          lookupHash: (rawKey) => Buffer.from(rawKey),
+          findCredential: (hash) => database.findWallet(hash.toString()).then(credentialOf),
+        },
+        wallets: database.wallets,
       },
       graceMs: () => Number.MAX_SAFE_INTEGER,
       recoveredCost: (account) =>

@@ -19,19 +19,19 @@ async function newAgent(world: World, file: Partial<AgentFile> = {}, spendCap: s
   const { service } = world
   const { database } = service
   const accountId = await newOrganization(database, 'Acme')
-  const { id } = await database.createAgent(
+  const { id } = await database.agents.create(
     accountId,
     agentFile({ model: 'plain-chat-completions', persona: PERSONA, temperature: 0.2, ...file }),
   )
-  await database.setAgentState(id, 'published')
-  const made = await database.createKey({
+  await database.agents.setState(id, 'published')
+  const made = await database.keys.create({
     name: 'agent',
     accountId,
     kind: 'agent',
     agentId: id,
     spendCap: spendCap === null ? null : parseCredits(spendCap),
   })
-  const reading = await database.createKey({ name: 'reader', accountId, accountLogs: true })
+  const reading = await database.keys.create({ name: 'reader', accountId, accountLogs: true })
   return {
     id,
     agent: new Client(service, { accountId, keyId: made.key.id, key: made.raw }),
@@ -197,21 +197,21 @@ await section(t, 'Agents', [
     const { database } = world.service
     t.equal((await ask(agent)).status, 200)
     for (const state of ['draft', 'deleted'] as const) {
-      await database.setAgentState(id, state)
+      await database.agents.setState(id, state)
       await until('it is refused', async () => (await ask(agent)).status === 403)
       t.match(await ask(agent), denied(403, 'permission_denied'), state)
     }
   }),
   statement('403: the organization does not allow the model of the agent', async (t, world) => {
     const { agent } = await newAgent(world)
-    await world.service.database.setAccountModels(agent.accountId, ['seeing'])
+    await world.service.database.accounts.setModels(agent.accountId, ['seeing'])
     await until('it is refused', async () => (await ask(agent)).status === 403)
     t.match(await ask(agent), denied(403, 'permission_denied'))
   }),
   statement('403: a base of the agent is not readable', async (t, world) => {
     const { database } = world.service
     const lender = await newOrganization(database, 'Lender')
-    const { id } = await database.createBase(lender, 'Closed')
+    const { id } = await database.knowledge.createBase(lender, 'Closed')
     const { agent } = await newAgent(world, { knowledge: [id] })
     t.match(await ask(agent), denied(403, 'permission_denied'))
   }),
@@ -222,7 +222,7 @@ await section(t, 'Agents', [
   statement('401: a revoked key, at once and for ever', async (t, world) => {
     const { agent } = await newAgent(world)
     t.equal((await ask(agent)).status, 200)
-    await world.service.database.revokeKey(agent.keyId)
+    await world.service.database.keys.revoke(agent.keyId)
     await until('it is refused', async () => (await ask(agent)).status === 401)
     t.match(await ask(agent), denied(401, 'invalid_api_key'))
   }),

@@ -134,7 +134,7 @@ const USELESS: readonly (readonly [
     'API key has been revoked.',
     async (world) => {
       const { key, keyId } = await world.client()
-      await world.service.database.revokeKey(keyId)
+      await world.service.database.keys.revoke(keyId)
       return key
     },
   ],
@@ -143,7 +143,7 @@ const USELESS: readonly (readonly [
     'API key has been revoked.',
     async (world) => {
       const { key, keyId } = await world.client()
-      await world.service.database.updateKey(keyId, { enabled: false })
+      await world.service.database.keys.update(keyId, { enabled: false })
       return key
     },
   ],
@@ -157,7 +157,7 @@ const USELESS: readonly (readonly [
     'Account is not active.',
     async (world) => {
       const { key, accountId } = await world.client()
-      await world.service.database.setAccountEnabled(accountId, false)
+      await world.service.database.accounts.setEnabled(accountId, false)
       return key
     },
   ],

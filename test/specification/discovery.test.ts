@@ -139,7 +139,7 @@ await section(t, 'What the service does, and its resources', [
     const operator = await signIn(world.service, { role: 'operator' })
     const { status, body } = await operator.send('POST', '/accounts', { name: 'Newcomer' })
     t.equal(status, 201)
-    const { raw } = await world.service.database.createKey({ name: 'first', accountId: body.id })
+    const { raw } = await world.service.database.keys.create({ name: 'first', accountId: body.id })
     const newcomer = new Client(world.service, { accountId: body.id, keyId: '', key: raw })
     t.match(await newcomer.balance(), { remaining: '121.32', total: '121.32' })
   }),

@@ -159,7 +159,7 @@ await section(t, 'Errors: passed through, limits, media', [
       t.equal(upstream.status, 429)
       t.equal(upstream.headers.get('x-ratelimit-limit'), null)
       const limited = await world.client()
-      await world.service.database.setAccountLimits(limited.accountId, { requestsPerMinute: 1 })
+      await world.service.database.accounts.setLimits(limited.accountId, { requestsPerMinute: 1 })
       await limited.get('/v1/models')
       const own = await limited.get('/v1/models')
       t.equal(own.status, 429)
@@ -169,7 +169,7 @@ await section(t, 'Errors: passed through, limits, media', [
   ),
   statement('The limits of an account hold over all of its keys', async (t, world) => {
     const client = await world.client()
-    await world.service.database.setAccountLimits(client.accountId, { requestsPerMinute: 2 })
+    await world.service.database.accounts.setLimits(client.accountId, { requestsPerMinute: 2 })
     const other = await world.another(client)
     t.equal((await client.get('/v1/models')).status, 200)
     t.equal((await other.get('/v1/models')).status, 200)
@@ -188,13 +188,13 @@ await section(t, 'Errors: passed through, limits, media', [
       '/v1/dashboard/billing/usage',
       '/v1/dashboard/billing/credit_grants',
     ]
-    await world.service.database.setAccountLimits(client.accountId, { requestsPerMinute: paths.length })
+    await world.service.database.accounts.setLimits(client.accountId, { requestsPerMinute: paths.length })
     for (const path of paths) t.not((await client.get(path)).status, 429, path)
     t.equal((await client.get('/v1/models')).status, 429)
   }),
   statement('The balance and the call log count towards no limit of requests', async (t, world) => {
     const client = await world.client()
-    await world.service.database.setAccountLimits(client.accountId, { requestsPerMinute: 1 })
+    await world.service.database.accounts.setLimits(client.accountId, { requestsPerMinute: 1 })
     for (const path of ['/v1/key/balance', '/v1/logs', '/v1/logs/summary', '/v1/logs/1', '/v1/key/balance'])
       t.not((await client.get(path)).status, 429, path)
     t.equal((await client.get('/v1/models')).status, 200)
@@ -203,7 +203,7 @@ await section(t, 'Errors: passed through, limits, media', [
   statement('The balance of zero is refused before the rate, and such a request counts', async (t, world) => {
     const { database } = world.service
     const client = await world.client('0')
-    await database.setAccountLimits(client.accountId, { requestsPerMinute: 1 })
+    await database.accounts.setLimits(client.accountId, { requestsPerMinute: 1 })
     for (const _ of [1, 2, 3])
       t.equal((await client.call('chat-completions', 'plain-chat-completions')).status, 402)
     t.equal((await client.get('/v1/models')).status, 429, 'the refused requests have used the minute')

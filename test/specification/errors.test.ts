@@ -185,7 +185,7 @@ await section(t, 'Errors', [
     '429 rate_limit_exceeded: over the requests per minute of the account',
     ERRORS.rateLimited,
     async (client, [protocol, upstream], options, { service }) => {
-      await service.database.setAccountLimits(client.accountId, { requestsPerMinute: 1 })
+      await service.database.accounts.setLimits(client.accountId, { requestsPerMinute: 1 })
       await client.call(protocol, `plain-${upstream}`, options)
       return client.call(protocol, `plain-${upstream}`, options)
     },
@@ -195,7 +195,7 @@ await section(t, 'Errors', [
     '429 rate_limit_exceeded: over the concurrency of the account',
     ERRORS.rateLimited,
     async (client, [protocol, upstream], options, { service }) => {
-      await service.database.setAccountLimits(client.accountId, { concurrency: 1 })
+      await service.database.accounts.setLimits(client.accountId, { concurrency: 1 })
       const leave = new AbortController()
       const say = simulate('tokens=2000,tps=20')
       const slow = callOf(protocol, `plain-${upstream}`, { stream: true, say })

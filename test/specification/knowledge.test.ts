@@ -57,10 +57,13 @@ async function fill(t: Test, world: World) {
     objectStore: null,
     dataDir: join(dirname(service.configPath), 'service'),
     publicUrl: service.baseUrl,
-    fileLinkKey: database.fileLinkKey,
+    fileLinkKey: database.masterKey.fileLinkKey,
   })
-  const { id: baseId } = await database.defaultBase(client.accountId)
-  await importFolder({ wiki: database, store, onProgress: () => undefined }, { baseId, folder, prune: false })
+  const { id: baseId } = await database.knowledge.defaultBase(client.accountId)
+  await importFolder(
+    { wiki: database.knowledge, store, onProgress: () => undefined },
+    { baseId, folder, prune: false },
+  )
   const ids = new Map<string, string>()
   for (const offset of [0, 50])
     for (const q of ['plum', 'tea', 'Oolong', 'Water', 'Long']) {
@@ -225,7 +228,7 @@ await section(t, 'Knowledge and MCP', [
     async (t, world, path) => {
       const { client } = await library(t, world)
       const stranger = await world.client()
-      const { id } = await world.service.database.createBase(stranger.accountId, 'Theirs')
+      const { id } = await world.service.database.knowledge.createBase(stranger.accountId, 'Theirs')
       for (const base of ['kb_00000000000000000000000000', id]) {
         const query = `${path.includes('?') ? '&' : '?'}kb_id=${base}`
         t.match(await client.get(WIKI + path + query), missing, base)

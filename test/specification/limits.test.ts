@@ -52,7 +52,7 @@ await section(t, 'Limits and versioning', [
     async (t, world, protocol) => {
       const client = await world.client()
       const limits = { requestsPerMinute: 20, concurrency: 5 }
-      await world.service.database.setAccountLimits(client.accountId, limits)
+      await world.service.database.accounts.setLimits(client.accountId, limits)
       const { headers, status } = await client.call(protocol, `plain-${protocol}`)
       t.equal(status, 200)
       const said = (name: string) => headers.get(`x-ratelimit-${name}`)

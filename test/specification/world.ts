@@ -233,7 +233,7 @@ async function makeWorld(): Promise<World> {
     upstream,
     client: async (credit = '1000000', more = {}) => new Client(service, await service.newKey(credit, more)),
     async another({ accountId }, more = {}) {
-      const { key, raw } = await service.database.createKey({ name: 'another', accountId, ...more })
+      const { key, raw } = await service.database.keys.create({ name: 'another', accountId, ...more })
       return new Client(service, { accountId, keyId: key.id, key: raw })
     },
     upstreamCalls: (trace) => upstreamCalls(service, trace),

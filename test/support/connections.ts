@@ -28,5 +28,5 @@ export const untilCopied = (sql: Sql): Promise<void> =>
 /** Audits the wallets, with the call log. */
 export function verifyWallets({ database, engines }: Pick<LentService, 'database' | 'engines'>) {
   const callLog = openCallLog(engines.clickhouseUrl)
-  return database.verifyWallets(callLog).finally(() => callLog.close())
+  return database.audits.verifyWallets(callLog).finally(() => callLog.close())
 }

@@ -39,7 +39,7 @@ export async function signIn(
 ): Promise<ManageClient> {
   const user =
     more.user ??
-    (await database.createUser({
+    (await database.users.create({
       email: `user-${process.pid}-${made++}@example.com`,
       name: 'Ada',
       installationRole: more.role ?? null,
@@ -47,7 +47,7 @@ export async function signIn(
       ...(more.accountId && { accountId: more.accountId }),
     }))
   const token = generateToken()
-  await database.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: 5 })
+  await database.sessions.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: 5 })
   const headers = { 'content-type': 'application/json', origin: baseUrl }
   const response = await fetch(`${baseUrl}${MANAGE}/sign-in/link`, {
     method: 'POST',

@@ -61,8 +61,8 @@ export abstract class ServiceClient {
   }
 
   async newKey(credit: string, more: Partial<NewKey> = {}) {
-    const { account } = await this.database.createAccount({ name: 'test', credit: parseCredits(credit) })
-    const { key, raw } = await this.database.createKey({ name: 'test', accountId: account.id, ...more })
+    const { account } = await this.database.accounts.create({ name: 'test', credit: parseCredits(credit) })
+    const { key, raw } = await this.database.keys.create({ name: 'test', accountId: account.id, ...more })
     return { accountId: account.id, keyId: key.id, key: raw }
   }
 
@@ -100,10 +100,10 @@ export abstract class ServiceClient {
     const known = this.#logReaders.get(key) ?? { reader: key, scope: '', reads: 0 }
     this.#logReaders.set(key, known)
     if (++known.reads <= LOG_READS) return known
-    const credential = await this.database.findCredential(this.database.lookupHash(key))
+    const credential = await this.database.keys.findCredential(this.database.keys.lookupHash(key))
     if (credential === null) throw new Error('the log is read with a key that is none')
     const { account, key: own } = credential
-    const { raw } = await this.database.createKey({
+    const { raw } = await this.database.keys.create({
       name: 'reader',
       accountId: account.id,
       accountLogs: true,

@@ -141,9 +141,9 @@ async function isAtRest({ engines, database }: TestService): Promise<boolean> {
   const ask = (path: string, method = 'GET') => fetch(`${engines.simulatorUrl}/simulator/${path}`, { method })
   const isQuiet = async () => {
     const { running } = (await (await ask('stats')).json()) as { running: number }
-    return running === 0 && (await database.countOpenTasks()).length === 0 ? true : undefined
+    return running === 0 && (await database.tasks.countOpen()).length === 0 ? true : undefined
   }
   await eventually('calls and jobs have ended', isQuiet, QUIET_BOUND_MS)
   for (const kind of ['calls', 'tasks']) await ask(kind, 'DELETE')
-  return (await database.verifyWallets()).ok
+  return (await database.audits.verifyWallets()).ok
 }

@@ -106,9 +106,9 @@ try {
   check((await booked()) === made.calls, 'each call has one row')
   const callLog = callLogAt(t, engines.clickhouseUrl)
   const differences = await eventually('the log has all rows', async () => {
-    const found = (await fresh.database.verifyWallets(callLog)).differences
+    const found = (await fresh.database.audits.verifyWallets(callLog)).differences
     return found.length === 0 ? found : undefined
-  }).catch(async () => (await fresh.database.verifyWallets(callLog)).differences)
+  }).catch(async () => (await fresh.database.audits.verifyWallets(callLog)).differences)
   check(
     differences.length === 0,
     `wallets, ledger, calls and call log agree ${JSON.stringify(differences.slice(0, 3))}`,

@@ -58,15 +58,19 @@ export const startService = async (wanted: ServiceWanted, sql: Sql): Promise<Run
     baseUrl: record.base_url!,
     makeKey: async (accountId) => {
       await ensureAccount(sql, accountId)
-      return (await database.createKey({ accountId, name: 'bench', accountLogs: true })).raw
+      return (await database.keys.create({ accountId, name: 'bench', accountLogs: true })).raw
     },
     makeSignInLink: async (accountId) => {
       await ensureAccount(sql, accountId)
       const email = `bench-${Date.now()}@example.com`
-      const user = await database.createUser({ email, name: 'bench', installationRole: null, credit: 0n })
-      await database.putMember(accountId, user.accountId, 'owner')
+      const user = await database.users.create({ email, name: 'bench', installationRole: null, credit: 0n })
+      await database.organizations.putMember(accountId, user.accountId, 'owner')
       const token = generateToken()
-      await database.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: LINK_MINUTES })
+      await database.sessions.createLink({
+        tokenHash: tokenHash(token),
+        userId: user.id,
+        minutes: LINK_MINUTES,
+      })
       return `${record.base_url}/console/sign-in#link=${token}`
     },
     stop: async () => {

@@ -2,6 +2,7 @@
  * Searches an agent's knowledge bases for the latest user message: one search over all of them. See docs/api-rules.md,
  * "Agents".
  */
+
 import { concatMap, of as just, map, type Observable } from 'rxjs'
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -13,7 +14,7 @@ import {
   PROMPT_PAGE_MAX_CHARS,
   type PromptPage,
 } from '../../../src/core/search/knowledge-text.ts'
-import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
+import type { Knowledge } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { type BodyDeps, workOnBody } from '../../../src/protocols/body-work.ts'
 import type { Dialect } from '../../../src/protocols/dialect.ts'
@@ -25,7 +26,7 @@ import { applied } from './apply-agent.ts'
 const RETRY_AFTER_SECONDS = 5
 
 export interface KnowledgeDeps {
-  readonly wiki: Pick<Wiki, 'readableBases' | 'searchPages' | 'readPages'>
+  readonly wiki: Pick<Knowledge, 'readableBases' | 'searchPages' | 'readPages'>
 }
 
 function unavailable(error: Error): never {

@@ -13,7 +13,7 @@ const RETRY_MS = 1_000
 const MAX_PENDING = 10_000
 
 interface ResponseNotesDeps {
-  readonly database: {
+  readonly responses: {
     storeResponse(response: ResponseToStore): Promise<void>
     findStoredResponse(accountId: string, id: string): Promise<StoredResponse | null>
     forgetStoredResponse(accountId: string, id: string): Promise<void>
@@ -53,11 +53,11 @@ export class ResponseNotes {
   }
 
   readonly findStoredResponse = async (accountId: string, id: string): Promise<StoredResponse | null> =>
-    this.#found(accountId, id) ?? this.#deps.database.findStoredResponse(accountId, id)
+    this.#found(accountId, id) ?? this.#deps.responses.findStoredResponse(accountId, id)
 
   readonly forgetStoredResponse = async (accountId: string, id: string): Promise<void> => {
     this.#pending.delete(keyOf(accountId, id))
-    await this.#deps.database.forgetStoredResponse(accountId, id)
+    await this.#deps.responses.forgetStoredResponse(accountId, id)
   }
 
   /** Tries once more to write what is pending. */
@@ -77,7 +77,7 @@ export class ResponseNotes {
 
   async #write(response: ResponseToStore): Promise<boolean> {
     try {
-      await this.#deps.database.storeResponse(response)
+      await this.#deps.responses.storeResponse(response)
     } catch (error) {
       this.#trouble.failed(error)
       return false

@@ -32,7 +32,7 @@ export interface StoredResponsesDeps
     Pick<StateDeps, 'findStoredResponse'>,
     Pick<CancelDeps, 'database' | 'messages' | 'adapterOf' | 'log'> {
   readonly forgetStoredResponse: (accountId: string, id: string) => Promise<void>
-  readonly tasks: Pick<Tasks, 'findResponseTask' | 'readTasks' | 'deleteTaskRecord'>
+  readonly tasks: Pick<Tasks, 'findByResponse' | 'read' | 'deleteRecord'>
   /** Polls the upstream of a task once, and ends the task where the upstream says so. */
   readonly driveTask: (task: Task) => Promise<unknown>
 }
@@ -41,7 +41,7 @@ export interface StoredResponsesDeps
 const isWithUpstream = (task: Task): task is Task & { upstreamId: string } => task.upstreamId !== null
 
 const responseTask = ({ tasks }: StoredResponsesDeps, caller: Caller): Promise<Task | null> =>
-  found(tasks.findResponseTask(accountOf(caller), pathStep(caller.request.path, ID_PART)))
+  found(tasks.findByResponse(accountOf(caller), pathStep(caller.request.path, ID_PART)))
 
 /** Asks the channel that keeps a response for what is below its path. */
 async function askAbout(
@@ -133,7 +133,7 @@ const deleteStored = (deps: StoredResponsesDeps, caller: Caller): Promise<Reply>
 /** Deletes a response once its task has ended: what is gone at its upstream can be charged no more. */
 async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task): Promise<Reply> {
   if (!isFinal(task.state) && isWithUpstream(task)) await driven(deps, task)
-  const [current = task] = await found(deps.tasks.readTasks([task.id]))
+  const [current = task] = await found(deps.tasks.read([task.id]))
   if (!isFinal(current.state))
     throw new Failure(
       'invalid_request',
@@ -145,7 +145,7 @@ async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task)
         ? askAbout(deps, caller, 'DELETE')
         : jsonReply({ id: task.id, object: 'response', deleted: true }),
     async () => {
-      await found(deps.tasks.deleteTaskRecord(accountOf(caller), 'response', task.id, Date.now()))
+      await found(deps.tasks.deleteRecord(accountOf(caller), 'response', task.id, Date.now()))
       await deps.forgetStoredResponse(accountOf(caller), task.id)
     },
   )

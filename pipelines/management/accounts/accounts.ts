@@ -37,26 +37,26 @@ const creditedShape = ({ wallet, entry, isRepeated }: Credited) => ({
 
 export const accountActs = [
   act(listAccounts, async ({ database }, input) => {
-    const found = await database.listAccounts({ search: input.search ?? null, ...pageAfter(input) })
+    const found = await database.accounts.list({ search: input.search ?? null, ...pageAfter(input) })
     return page(found.map(accountShape), input)
   }),
-  act(showAccount, ofId, async ({ database }, { id }) => accountShape(await database.showAccount(id))),
+  act(showAccount, ofId, async ({ database }, { id }) => accountShape(await database.accounts.show(id))),
   act(createAccount, async ({ write, config }, { name, kind, credit = config().trial_credit }) =>
-    accountShape(await write((database) => database.createAccount({ name, kind, credit }))),
+    accountShape(await write((database) => database.accounts.create({ name, kind, credit }))),
   ),
   act(createOrganization, async ({ write, caller }, { name }) => {
     if (caller.signedIn === null)
       throw new Failure('permission_denied', 'A user creates an organization: its owner.')
     const owner = caller.signedIn.user.accountId
-    return accountShape(await write((database) => database.createOrganization(owner, name)))
+    return accountShape(await write((database) => database.organizations.create(owner, name)))
   }),
   act(renameAccount, ofId, async ({ write }, { id, name }) =>
-    accountShape(await write((database) => database.renameAccount(id, name))),
+    accountShape(await write((database) => database.accounts.rename(id, name))),
   ),
   act(viewAccount, ({ write }, { id }) =>
     write(async (database) => {
-      const account = accountShape(await database.showAccount(id))
-      await database.recordView(id)
+      const account = accountShape(await database.accounts.show(id))
+      await database.accounts.recordView(id)
       return account
     }),
   ),
@@ -67,27 +67,27 @@ export const accountActs = [
       ...(requestsPerMinute !== undefined && { requestsPerMinute }),
       ...(concurrency !== undefined && { concurrency }),
     }
-    const present = async () => (await reading.showAccount(id)).account.allowedModels
+    const present = async () => (await reading.accounts.show(id)).account.allowedModels
     await assertKnownModels(context, allowedModels, present)
     const updated = await write(async (database) => {
-      if (enabled !== undefined) await database.setAccountEnabled(id, enabled)
-      if (allowedModels !== undefined) await database.setAccountModels(id, allowedModels)
-      return database.setAccountLimits(id, limits)
+      if (enabled !== undefined) await database.accounts.setEnabled(id, enabled)
+      if (allowedModels !== undefined) await database.accounts.setModels(id, allowedModels)
+      return database.accounts.setLimits(id, limits)
     })
     return accountShape(updated)
   }),
   act(topUp, async ({ write }, { id, amount, note, reference }) =>
-    creditedShape(await write((database) => database.topUp(id, amount, { note, reference }))),
+    creditedShape(await write((database) => database.wallets.topUp(id, amount, { note, reference }))),
   ),
   act(adjust, async ({ write }, { id, amount, reason, reference }) =>
-    creditedShape(await write((database) => database.adjust(id, amount, { reason, reference }))),
+    creditedShape(await write((database) => database.wallets.adjust(id, amount, { reason, reference }))),
   ),
   act(refund, async ({ write }, { id, ref, amount, reason }) =>
-    creditedShape(await write((database) => database.refund(id, ref, { amount, reason }))),
+    creditedShape(await write((database) => database.wallets.refund(id, ref, { amount, reason }))),
   ),
   act(listLedger, ofId, async ({ database }, { id, ...input }) => {
     const before = numberBefore(input)
-    const entries = await database.ledgerPage(id, { before, limit: input.limit + 1 })
+    const entries = await database.wallets.readLedger(id, { before, limit: input.limit + 1 })
     return page(entries.map(entryShape), input)
   }),
 ]

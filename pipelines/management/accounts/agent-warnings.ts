@@ -1,8 +1,9 @@
 /** Why calls of an agent would be refused, although its file is sound. */
+
 import { AGENT_TOOLS, type AgentFile } from '../../../schemas/accounts/agent.ts'
 import type { ModelEntry } from '../../../schemas/config/catalog.ts'
 import { suggestion } from '../../../src/core/suggest.ts'
-import type { Database } from '../../../src/postgres/database.ts'
+import type { Knowledge } from '../../../src/postgres/knowledge/repository.ts'
 
 /** Returns what is wrong with the model of an agent, as parts of a sentence. */
 export function modelWarnings(file: AgentFile, models: readonly ModelEntry[]): string[] {
@@ -20,12 +21,12 @@ export function modelWarnings(file: AgentFile, models: readonly ModelEntry[]): s
 
 /** Returns the knowledge bases that an agent may not read, as parts of a sentence. */
 export async function knowledgeWarnings(
-  database: Pick<Database, 'readableBases'>,
+  database: { readonly knowledge: Pick<Knowledge, 'readableBases'> },
   { id, accountId }: { readonly id: string; readonly accountId: string },
   { knowledge }: AgentFile,
 ): Promise<string[]> {
   if (knowledge.length === 0) return []
-  const readable = await database.readableBases({ accountId, agentId: id })
+  const readable = await database.knowledge.readableBases({ accountId, agentId: id })
   return knowledge
     .filter((name) => !readable.some((base) => base.kbId === name || base.id === name))
     .map((name) => `it may not read the knowledge base "${name}": kb grant ${name} --to ${id}`)

@@ -23,10 +23,10 @@ export interface AgentDeps {
   readonly config: () => Pick<ConfigFile, 'models'> | null
 }
 
-type Reading = Pick<Database, 'readAgentDrafts' | 'readableBases'>
+type Reading = Pick<Repositories, 'agents' | 'knowledge'>
 
 async function agentShape(database: Reading, { config }: AgentDeps, agent: Agent) {
-  const [draft] = await database.readAgentDrafts([agent.id])
+  const [draft] = await database.agents.readDrafts([agent.id])
   const judged = draft?.file ?? agent.file
   const models = config()?.models
   return {
@@ -41,7 +41,7 @@ async function agentShape(database: Reading, { config }: AgentDeps, agent: Agent
 }
 
 const accountOfAgent = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
-  (await database.showAgent(id)).accountId
+  (await database.agents.show(id)).accountId
 
 const act = implementWith<AgentDeps>()
 
@@ -53,35 +53,35 @@ const changing = (
   act(operation, accountOfAgent, (context, { id }) =>
     context.write(async (database) => {
       await change(database, id)
-      return agentShape(database, context, await database.showAgent(id))
+      return agentShape(database, context, await database.agents.show(id))
     }),
   )
 
 export const agentActs = [
   act(listAgents, async (context, { account_id: accountId, deleted }) => {
-    const agents = await context.database.listAgents(accountId)
+    const agents = await context.database.agents.list(accountId)
     const listed = agents.filter(({ state }) => deleted || state !== 'deleted')
     return wholeList(await Promise.all(listed.map((agent) => agentShape(context.database, context, agent))))
   }),
   act(showAgent, accountOfAgent, async (context, { id }) =>
-    agentShape(context.database, context, await context.database.showAgent(id)),
+    agentShape(context.database, context, await context.database.agents.show(id)),
   ),
   act(createAgent, async (context, { account_id: accountId, file }) =>
     context.write(async (database) =>
-      agentShape(database, context, await database.createAgent(accountId, file)),
+      agentShape(database, context, await database.agents.create(accountId, file)),
     ),
   ),
   act(replaceAgent, accountOfAgent, async (context, { id, file }) =>
-    context.write(async (database) => agentShape(database, context, await database.updateAgent(id, file))),
+    context.write(async (database) => agentShape(database, context, await database.agents.update(id, file))),
   ),
   act(saveDraft, accountOfAgent, async (context, { id, file }) =>
     context.write(async (database) => {
-      await database.saveAgentDraft(id, file)
-      return agentShape(database, context, await database.showAgent(id))
+      await database.agents.saveDraft(id, file)
+      return agentShape(database, context, await database.agents.show(id))
     }),
   ),
-  changing(discardDraft, (database, id) => database.discardAgentDraft(id)),
-  changing(publishAgent, (database, id) => database.publishAgent(id)),
-  changing(unpublishAgent, (database, id) => database.setAgentState(id, 'draft')),
-  changing(deleteAgent, (database, id) => database.setAgentState(id, 'deleted')),
+  changing(discardDraft, (database, id) => database.agents.discardDraft(id)),
+  changing(publishAgent, (database, id) => database.agents.publish(id)),
+  changing(unpublishAgent, (database, id) => database.agents.setState(id, 'draft')),
+  changing(deleteAgent, (database, id) => database.agents.setState(id, 'deleted')),
 ]

@@ -16,7 +16,7 @@ interface Filters extends PageInput {
 async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, filters: Filters) {
   const { action, subject_id: subjectId, since } = filters
   const before = numberBefore(filters)
-  const entries = await database.listAudit({
+  const entries = await database.auditRecord.list({
     ...of,
     ...(action !== undefined && { action }),
     ...(subjectId !== undefined && { subjectId }),
@@ -25,9 +25,9 @@ async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, f
     limit: filters.limit + 1,
   })
   // Every account has an entry of its creation.
-  if (entries.length === 0 && of.accountId !== undefined) await database.showAccount(of.accountId)
+  if (entries.length === 0 && of.accountId !== undefined) await database.accounts.show(of.accountId)
   const userIds = entries.flatMap(({ actor }) => (actor.startsWith(USER) ? [actor.slice(USER.length)] : []))
-  const emails = await database.userEmails([...new Set(userIds)])
+  const emails = await database.users.readEmails([...new Set(userIds)])
   const named = entries.map((entry) => ({
     ...auditShape(entry),
     actor_name: emails.get(entry.actor.slice(USER.length)) ?? null,

@@ -66,7 +66,7 @@ function subjectOf({
 export const budgetActs = [
   implement(listBudgets, async ({ caller, database }, input) => {
     const { account_id: accountId, scope = null, key_id: keyId = null } = input
-    const found = await database.listBudgets(accountId, {
+    const found = await database.budgets.list(accountId, {
       scope,
       keyId,
       // Owners, admins and billing see all.
@@ -79,15 +79,15 @@ export const budgetActs = [
     const { account_id: accountId, amount, period, timezone } = input
     const wanted = { accountId, amount, period, timezone, ...subjectOf(input) }
     assertDecides(caller, wanted)
-    return budgetShape(await write((database) => database.putBudget(wanted)))
+    return budgetShape(await write((database) => database.budgets.put(wanted)))
   }),
   implement(
     deleteBudget,
-    async (database: Database, { id }) => (await database.showBudget(id)).budget.accountId,
+    async (database: Database, { id }) => (await database.budgets.show(id)).budget.accountId,
     async ({ caller, database, write }, { id }) => {
-      const { budget } = await database.showBudget(id)
+      const { budget } = await database.budgets.show(id)
       assertDecides(caller, budget)
-      return budgetShape(await write((writing) => writing.deleteBudget(id)))
+      return budgetShape(await write((writing) => writing.budgets.delete(id)))
     },
   ),
 ]

@@ -6,9 +6,9 @@ import { accountOfKey, withSecret } from './keys.ts'
 
 export const keyRotationActs = [
   implement(rotateKey, accountOfKey, async ({ write }, { id, grace_seconds }) =>
-    withSecret(await write((database) => database.rotateKey(id, grace_seconds))),
+    withSecret(await write((database) => database.keys.rotate(id, grace_seconds))),
   ),
   implement(endFormerSecret, accountOfKey, async ({ write }, { id }) =>
-    keyShape(await write((database) => database.endFormerSecret(id))),
+    keyShape(await write((database) => database.keys.endFormerSecret(id))),
   ),
 ]

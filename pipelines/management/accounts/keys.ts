@@ -30,7 +30,7 @@ export function networksOf(texts: readonly string[] | null): string[] | null {
 }
 
 export const accountOfKey = async (database: Database, { id }: { id: string }) =>
-  (await database.showKey(id)).accountId
+  (await database.keys.show(id)).accountId
 
 export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
 
@@ -39,7 +39,7 @@ const act = implementWith<ModelDeps>()
 export const keyActs = [
   act(listKeys, async ({ database, caller }, input) => {
     // A member of an organization lists their keys.
-    const keys = await database.listKeys(input.account_id, {
+    const keys = await database.keys.list(input.account_id, {
       ...pageAfter(input),
       memberId: isMemberAlone(caller, input.account_id) ? (caller.signedIn?.user.accountId ?? '') : null,
     })
@@ -61,10 +61,10 @@ export const keyActs = [
       concurrency: input.concurrency,
       allowedAddresses: networksOf(input.allowed_addresses),
     }
-    return withSecret(await context.write((database) => database.createKey(wanted)))
+    return withSecret(await context.write((database) => database.keys.create(wanted)))
   }),
   act(showKey, accountOfKey, async (context, { id }) => {
-    const key = await context.database.showKey(id)
+    const key = await context.database.keys.show(id)
     await visibleKey(context, key.accountId, id)
     return keyShape(key)
   }),
@@ -72,7 +72,7 @@ export const keyActs = [
     const { write, database, now } = context
     const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
     const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
-    await assertKnownModels(context, allowedModels, async () => (await database.showKey(id)).allowedModels)
+    await assertKnownModels(context, allowedModels, async () => (await database.keys.show(id)).allowedModels)
     const changes = {
       ...(name !== undefined && { name }),
       ...(allowedModels !== undefined && { allowedModels }),
@@ -84,15 +84,15 @@ export const keyActs = [
       ...(concurrency !== undefined && { concurrency }),
       ...(allowed_addresses !== undefined && { allowedAddresses: networksOf(allowed_addresses) }),
     }
-    return keyShape(await write((writing) => writing.updateKey(id, changes)))
+    return keyShape(await write((writing) => writing.keys.update(id, changes)))
   }),
   act(revealKey, accountOfKey, async ({ write }, { id }) =>
-    withSecret(await write((database) => database.revealKey(id))),
+    withSecret(await write((database) => database.keys.reveal(id))),
   ),
   act(forgetKeys, async ({ write }) => ({
-    forgotten: await write((database) => database.forgetKeys()),
+    forgotten: await write((database) => database.keys.eraseSealed()),
   })),
   act(revokeKey, accountOfKey, async ({ write }, { id }) =>
-    keyShape(await write((database) => database.revokeKey(id))),
+    keyShape(await write((database) => database.keys.revoke(id))),
   ),
 ]

@@ -53,7 +53,7 @@ async function assertOutranks(
 ): Promise<void> {
   if (!isAdminOnly(context, organizationId)) return
   if (member !== context.caller.signedIn?.user.accountId) {
-    const present = await database.memberRole(organizationId, member)
+    const present = await database.organizations.findRole(organizationId, member)
     for (const one of [present, role]) assertMayDecideOn(context, organizationId, one)
   }
   if (role === 'owner') throw new Failure('permission_denied', 'Only an owner makes an owner.')
@@ -61,7 +61,7 @@ async function assertOutranks(
 
 /** Checks that a request is of this organization. @throws Failure `not_found` */
 async function assertRequestOf(database: Repositories, organizationId: string, id: string): Promise<void> {
-  const request = await database.showKeyRequest(id)
+  const request = await database.keyRequests.show(id)
   if (request.organizationId !== organizationId)
     throw new Failure('not_found', `There is no key request ${id} in ${organizationId}.`)
 }
@@ -70,7 +70,7 @@ const act = implementWith<ModelDeps>()
 
 export const organizationActs = [
   act(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
-    const found = await database.listMembers(organizationId, pageAfter(input))
+    const found = await database.organizations.listMembers(organizationId, pageAfter(input))
     // The schema of the answer leaves out the id, by which pages go.
     const members = found.map((member) => ({ ...withSpend(member, member), id: member.accountId }))
     return page(members, input)
@@ -78,9 +78,9 @@ export const organizationActs = [
   act(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
     const member = await context.write(async (database) => {
       await assertOutranks(context, database, organizationId, { member: accountId, role })
-      return database.putMember(organizationId, accountId, role)
+      return database.organizations.putMember(organizationId, accountId, role)
     })
-    return withSpend(member, await context.database.memberSpend(organizationId, accountId))
+    return withSpend(member, await context.database.organizations.readSpend(organizationId, accountId))
   }),
   act(removeMember, async (context, { account_id: organizationId, member_id: accountId }) => {
     // Everyone may leave.
@@ -88,19 +88,19 @@ export const organizationActs = [
       assertMayActIn(context.caller, { ...removeMember, allows: ['owner', 'admin'] }, organizationId)
     const member = await context.write(async (database) => {
       await assertOutranks(context, database, organizationId, { member: accountId })
-      return database.removeMember(organizationId, accountId)
+      return database.organizations.removeMember(organizationId, accountId)
     })
-    return withSpend(member, await context.database.memberSpend(organizationId, accountId))
+    return withSpend(member, await context.database.organizations.readSpend(organizationId, accountId))
   }),
   act(requestKey, async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
     const memberId = ownAccount(context)
     const asked = { organizationId, memberId, name, agentId, note }
-    return keyRequestShape(await context.write((database) => database.requestKey(asked)))
+    return keyRequestShape(await context.write((database) => database.keyRequests.create(asked)))
   }),
   act(listKeyRequests, async ({ database, caller }, { account_id: organizationId, state, ...input }) => {
     const role = caller.roles.get(organizationId)
     const isDecider = caller.installation !== null || role === 'owner' || role === 'admin'
-    const found = await database.listKeyRequests(organizationId, {
+    const found = await database.keyRequests.list(organizationId, {
       // An id that no account has lists nothing.
       memberId: isDecider ? null : (caller.signedIn?.user.accountId ?? ''),
       state: state ?? null,
@@ -123,14 +123,14 @@ export const organizationActs = [
     }
     const issued = await context.write(async (database) => {
       await assertRequestOf(database, organizationId, id)
-      return database.approveKey(approval)
+      return database.keyRequests.approve(approval)
     })
     return { ...keyShape(issued.key), key: issued.raw, request: keyRequestShape(issued.request) }
   }),
   act(denyKey, async (context, { account_id: organizationId, id }) => {
     const denied = await context.write(async (database) => {
       await assertRequestOf(database, organizationId, id)
-      return database.denyKey(id, deciderOf(context))
+      return database.keyRequests.deny(id, deciderOf(context))
     })
     return keyRequestShape(denied)
   }),

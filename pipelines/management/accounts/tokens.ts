@@ -29,10 +29,10 @@ async function create({ database, write, caller, now }: Context, accountId: stri
   if (beyond.length > 0)
     throw new Failure('permission_denied', `The management token lacks the scope ${beyond.join(', ')}.`)
   const expiresAt = expiryOf(expires_at, now)
-  if (accountId !== null) await database.showAccount(accountId)
+  if (accountId !== null) await database.accounts.show(accountId)
   const token = generateManagementToken()
   const made = await write((writing) =>
-    writing.createManagementToken({
+    writing.managementTokens.create({
       tokenHash: tokenHash(token),
       prefix: shownTokenPrefix(token),
       name,
@@ -45,12 +45,12 @@ async function create({ database, write, caller, now }: Context, accountId: stri
 }
 
 async function list({ database }: Context, accountId: string | null, input: PageInput) {
-  return page((await database.listManagementTokens(accountId, pageAfter(input))).map(tokenShape), input)
+  return page((await database.managementTokens.list(accountId, pageAfter(input))).map(tokenShape), input)
 }
 
 /** An id of the other kind counts as missing. @throws Failure `not_found` */
 const accountOfToken = async (database: Database, { id }: { readonly id: string }): Promise<string> => {
-  const { accountId } = await database.showManagementToken(id)
+  const { accountId } = await database.managementTokens.show(id)
   if (accountId === null) throw new Failure('not_found', `There is no management token ${id} of an account.`)
   return accountId
 }
@@ -59,11 +59,11 @@ export const tokenActs = [
   implement(createToken, (context, { account_id, ...wanted }) => create(context, account_id, wanted)),
   implement(listTokens, (context, { account_id, ...input }) => list(context, account_id, input)),
   implement(revokeToken, accountOfToken, async ({ write }, { id }) =>
-    tokenShape(await write((database) => database.revokeManagementToken(id))),
+    tokenShape(await write((database) => database.managementTokens.revoke(id))),
   ),
   implement(createInstallationToken, (context, wanted) => create(context, null, wanted)),
   implement(listInstallationTokens, (context, input) => list(context, null, input)),
   implement(revokeInstallationToken, async ({ write }, { id }) =>
-    tokenShape(await write((database) => database.revokeManagementToken(id))),
+    tokenShape(await write((database) => database.managementTokens.revoke(id))),
   ),
 ]

@@ -28,8 +28,8 @@ export const callLogActs = [
     const booked = bookable.filter(({ requestId }) => ids.has(requestId))
     const booked_cost = printCredits(booked.reduce((all, { cost }) => all + cost, 0n))
     await write(async (writing) => {
-      await writing.announceWallets([...new Set(booked.map(({ accountId }) => accountId))])
-      await writing.recordUnbooked('import', { calls: booked.length, cost: booked_cost })
+      await writing.journals.announceWallets([...new Set(booked.map(({ accountId }) => accountId))])
+      await writing.callCopy.recordUnbooked('import', { calls: booked.length, cost: booked_cost })
     })
     return { ...sum, dry_run, booked_calls: booked.length, booked_cost }
   }),

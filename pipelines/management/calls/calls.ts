@@ -32,7 +32,7 @@ export async function visibleKey(
   if (!isMemberAlone(caller, accountId)) return keyId ?? null
   if (keyId === undefined)
     throw new Failure('invalid_request', 'key_id: is missing. As a member, name one of your keys.')
-  const { accountId: account, grant } = await database.showKey(keyId)
+  const { accountId: account, grant } = await database.keys.show(keyId)
   if (account !== accountId || grant?.memberId !== caller.signedIn?.user.accountId)
     throw new Failure('permission_denied', 'key_id: belongs to another member. Name one of your keys.')
   return keyId

@@ -25,9 +25,9 @@ type Names = ReadonlyMap<string, string>
 
 /** Returns the names of the groups, by id. */
 async function namesOf({ database }: Context, by: UsageGroup, rows: readonly UsageSums[]): Promise<Names> {
-  if (by === 'account') return database.accountNames(rows.flatMap(({ accountId }) => accountId ?? []))
+  if (by === 'account') return database.accounts.readNames(rows.flatMap(({ accountId }) => accountId ?? []))
   if (by !== 'key') return new Map()
-  const keys = await database.namedKeys(rows.flatMap(({ keyId }) => keyId ?? []))
+  const keys = await database.keys.readNamed(rows.flatMap(({ keyId }) => keyId ?? []))
   return new Map([...keys].map(([id, { name }]) => [id, name]))
 }
 
@@ -85,10 +85,10 @@ export const installationUsageActs = [
     const by = input.by ?? (accountId === null ? 'account' : 'model')
     const window = windowOf(input, DEFAULT_PERIOD, now)
     const { from, to } = withCalls(window, now)
-    if (accountId !== null) await database.showAccount(accountId)
+    if (accountId !== null) await database.accounts.show(accountId)
     const before = { from: Math.max(0, from - (to - from)), to: from }
     const [lost, earlier, found] = await Promise.all([
-      database.sumLostSubmits({ accountId, from, to }),
+      database.lostSubmits.sum({ accountId, from, to }),
       sum(context, { accountId, by: by === 'channel' ? by : 'model', ...before }),
       sum(context, { accountId, by, from, to }),
     ])

@@ -33,12 +33,12 @@ const lostShape = (lost: LostSubmit) => ({
 export const lostSubmitActs = [
   implement(listLostSubmits, async ({ database }, { state, ...input }) => {
     const query = { isOpen: state === 'open', before: afterOf(input), limit: input.limit + 1 }
-    return page((await database.listLostSubmits(query)).map(lostShape), input)
+    return page((await database.lostSubmits.list(query)).map(lostShape), input)
   }),
   implement(checkLostSubmit, async ({ write, now }, { id }) =>
-    lostShape(await write((writing) => writing.checkLostSubmit(id, now))),
+    lostShape(await write((writing) => writing.lostSubmits.check(id, now))),
   ),
   implement(closeLostSubmit, async ({ write, now }, { id, ...dealt }) =>
-    lostShape(await write((writing) => writing.closeLostSubmit({ taskId: id, ...dealt }, now))),
+    lostShape(await write((writing) => writing.lostSubmits.close({ taskId: id, ...dealt }, now))),
   ),
 ]

@@ -37,27 +37,27 @@ const assertSees = ({ caller }: Context, operation: Operation, accountId: string
   assertMayActIn(caller, operation, accountId)
 
 async function findKey(context: Context, id: string): Promise<Found[]> {
-  const { accountId, name } = await context.database.showKey(id)
+  const { accountId, name } = await context.database.keys.show(id)
   assertSees(context, showKey, accountId)
   await visibleKey(context, accountId, id)
   return [{ type: 'key', id, account_id: accountId, name }]
 }
 
 async function findAccount(context: Context, id: string): Promise<Found[]> {
-  const { account } = await context.database.showAccount(id)
+  const { account } = await context.database.accounts.show(id)
   assertSees(context, showAccount, id)
   return [{ type: 'account', id, account_id: id, name: account.name }]
 }
 
 async function findUser({ caller, database }: Context, id: string): Promise<Found[]> {
   if (caller.installation === null && caller.signedIn?.user.id !== id) return []
-  const user = await database.showUser(id)
+  const user = await database.users.show(id)
   return [{ type: 'user', id, account_id: user.accountId, name: user.email }]
 }
 
 /** Finds a call and its task, by the id of either. */
 async function findCall(context: Context, ref: string): Promise<Found[]> {
-  const { call, task } = await context.database.findCall(ref)
+  const { call, task } = await context.database.calls.find(ref)
   const ofCall = async (): Promise<Found[]> => {
     if (call === null) return []
     assertSees(context, showCall, call.account_id)

@@ -31,7 +31,7 @@ export const isShown = ({ deletedAt, state, isEarly }: Task): boolean =>
 
 /** @throws Failure `not_found` */
 async function taskOf(database: Database, id: string, isSeen: (task: Task) => boolean): Promise<Task> {
-  const [task] = await database.readTasks([id])
+  const [task] = await database.tasks.read([id])
   if (task === undefined || !isSeen(task)) throw new Failure('not_found', `There is no task ${id}.`)
   return task
 }
@@ -47,7 +47,7 @@ async function queryOf(
   { kind, state = [], open, ...input }: ListInput,
 ): Promise<Omit<AllTasksQuery, 'accountId' | 'isShown'>> {
   const before = afterOf(input)
-  const [last] = before === null ? [] : await database.readTasks([before])
+  const [last] = before === null ? [] : await database.tasks.read([before])
   if (before !== null && last === undefined)
     throw new Failure('invalid_request', `cursor: is not the next_cursor of a page: no task is ${before}.`)
   const states = state.length === 0 ? null : state
@@ -80,10 +80,17 @@ const detailOf = async ({ database, files, now }: Context & Pick<TaskDeps, 'file
 })
 
 /** Moves the task in the name of the caller; the audit record has its cancellation. */
-const transitionsOf = ({ write }: Context, { state }: Task): Pick<Tasks, 'applyTransition'> => ({
-  applyTransition: (move) => {
-    const act = { action: 'task.cancelled', before: { state }, after: { state: move.to } }
-    return write((database) => database.applyTransition(move.to === 'cancelled' ? { ...move, act } : move))
+const transitionsOf = (
+  { write }: Context,
+  { state }: Task,
+): { readonly tasks: Pick<Tasks, 'applyTransition'> } => ({
+  tasks: {
+    applyTransition: (move) => {
+      const act = { action: 'task.cancelled', before: { state }, after: { state: move.to } }
+      return write((database) =>
+        database.tasks.applyTransition(move.to === 'cancelled' ? { ...move, act } : move),
+      )
+    },
   },
 })
 
@@ -99,7 +106,7 @@ const act = implementWith<TaskDeps>()
 export const taskActs = [
   act(listTasks, async ({ database }, { account_id: accountId, ...input }) => {
     const query = await queryOf(database, input)
-    const tasks = await database.listAllTasks({ ...query, accountId, isShown: true })
+    const tasks = await database.tasks.listAll({ ...query, accountId, isShown: true })
     return page(tasks.map(taskShape), input)
   }),
   act(showTask, accountOfTask, async (context, { id }) =>
@@ -112,7 +119,7 @@ export const taskActs = [
   }),
   act(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
     const query = await queryOf(database, input)
-    return page((await database.listAllTasks({ ...query, accountId })).map(taskShape), input)
+    return page((await database.tasks.listAll({ ...query, accountId })).map(taskShape), input)
   }),
   act(showAnyTask, async (context, { id }) =>
     detailOf(context, await taskOf(context.database, id, () => true)),
@@ -120,17 +127,17 @@ export const taskActs = [
   act(endTask, async ({ database, write, messages, cancelUpstream, now }, { id, as, reason }) => {
     await taskOf(database, id, () => true)
     const tasks = {
-      readTasks: database.readTasks,
+      read: database.tasks.read,
       applyTransition: (move: Parameters<Tasks['applyTransition']>[0]) =>
-        write((writing) => writing.applyTransition(move)),
+        write((writing) => writing.tasks.applyTransition(move)),
     }
-    const deps = { database: tasks, messages, cancelUpstream, now: () => now }
+    const deps = { database: { tasks }, messages, cancelUpstream, now: () => now }
     const { task, provider } = await endByOperator(deps, id, { event: as, reason }).catch(conflict)
     return { ...taskShape(task), provider }
   }),
   act(retryTask, async ({ database, write, messages, now }, { id }) => {
     const task = await taskOf(database, id, () => true)
-    const renewed = await write((writing) => writing.renewTaskChain(id, now))
+    const renewed = await write((writing) => writing.tasks.renewChain(id, now))
     if (renewed === null)
       throw new Failure(
         'conflict',

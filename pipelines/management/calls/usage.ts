@@ -47,10 +47,12 @@ interface Names {
 /** Names keys, and the members who hold them; models and states are their own names. */
 async function namesOf({ database }: Context, by: Dimension, rows: readonly DailyUsage[]): Promise<Names> {
   if (by === 'model' || by === 'status') return { groupOf: ({ group }) => group, nameOf: (group) => group }
-  const keys = await database.namedKeys([...new Set(rows.map(({ group }) => group))])
+  const keys = await database.keys.readNamed([...new Set(rows.map(({ group }) => group))])
   if (by === 'key')
     return { groupOf: ({ group }) => group, nameOf: (group) => keys.get(group)?.name ?? group }
-  const names = await database.accountNames([...keys.values()].flatMap(({ memberId }) => memberId ?? []))
+  const names = await database.accounts.readNames(
+    [...keys.values()].flatMap(({ memberId }) => memberId ?? []),
+  )
   return {
     groupOf: ({ group }) => keys.get(group)?.memberId ?? NO_MEMBER,
     nameOf: (group) => names.get(group) ?? group,
@@ -101,9 +103,9 @@ export const usageActs = [
   act(showHome, async (context, { account_id: accountId }) => {
     const { database, callLog, now } = context
     const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
-      database.showAccount(accountId),
-      database.keysNearCap(accountId, { percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),
-      database.listBudgets(accountId),
+      database.accounts.show(accountId),
+      database.keys.listNearCap(accountId, { percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),
+      database.budgets.list(accountId),
       callLog.dailyUsage({ accountId, keyId: null, by: 'status', ...lastDays(HOME_DAYS, now) }),
     ])
     const rate = spendRate(rows, now)

@@ -90,15 +90,15 @@ function channelShape(
 async function look({ database, processReports }: ChannelContext): Promise<Seen> {
   const [processes, holds, openTasks] = await Promise.all([
     processReports(),
-    database.listChannelHolds(),
-    database.countTasksByChannel(),
+    database.channels.listHolds(),
+    database.channels.countTasks(),
   ])
   return { processes, holds, openTasks }
 }
 
 async function hold(context: ChannelContext, id: string, state: HeldState) {
   const channel = channelOf(context, id)
-  await context.write((writing) => writing.holdChannel(id, state))
+  await context.write((writing) => writing.channels.hold(id, state))
   return channelShape(context, channel, await look(context))
 }
 
@@ -115,7 +115,7 @@ export const channelActs = [
   act(drainChannel, (context, { id }) => hold(context, id, 'draining')),
   act(resumeChannel, async (context, { id }) => {
     const channel = channelOf(context, id)
-    await context.write((writing) => writing.resumeChannel(id))
+    await context.write((writing) => writing.channels.resume(id))
     return channelShape(context, channel, await look(context))
   }),
   act(testChannel, async (context, { id, model }) => {
@@ -127,7 +127,7 @@ export const channelActs = [
       catalog: catalog(),
       now,
       // Before the call: it costs money, and the record has whatever may have been sent.
-      onCall: (sent) => write((writing) => writing.recordChannelTest(id, sent)),
+      onCall: (sent) => write((writing) => writing.channels.recordTest(id, sent)),
     })
   }),
 ]

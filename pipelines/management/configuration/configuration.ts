@@ -58,7 +58,7 @@ export const configurationActs = [
       )
     // Within the transaction: the audit record has the act exactly if the file was replaced.
     await write(async (database) => {
-      await database.recordConfiguration(difference)
+      await database.configurations.record(difference)
       file.replace(text)
     })
     return { digest: file.read().digest, difference }

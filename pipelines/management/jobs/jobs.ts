@@ -45,14 +45,14 @@ export const jobActs = [
   implement(startJob, async ({ write }, { kind, ...flags }) => {
     const given = Object.entries(flags).filter(([, isSet]) => isSet)
     const input = given.length > 0 ? Object.fromEntries(given) : null
-    return jobShape(await write((database) => database.startJob({ kind, input })))
+    return jobShape(await write((database) => database.jobs.start({ kind, input })))
   }),
   implement(listJobs, async ({ database }, { kind, ...input }) => {
     const kinds = kind === undefined ? INTEGRITY_KINDS : [kind]
-    return page((await database.listJobs({ kinds, ...pageAfter(input) })).map(jobShape), input)
+    return page((await database.jobs.list({ kinds, ...pageAfter(input) })).map(jobShape), input)
   }),
-  implement(showJob, async ({ database }, { id }) => jobShape(await database.readJob(id))),
+  implement(showJob, async ({ database }, { id }) => jobShape(await database.jobs.read(id))),
   implement(cancelJob, async ({ write }, { id }) =>
-    write(async (database) => jobShape(await database.cancelJob(id))),
+    write(async (database) => jobShape(await database.jobs.cancel(id))),
   ),
 ]

@@ -6,7 +6,8 @@ import { abandonJournal, importJournal, listJournals } from '../../../schemas/ma
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { FoundJournal } from '../../../src/journal/found.ts'
-import type { Database, Repositories } from '../../../src/postgres/database.ts'
+import type { Bookings } from '../../../src/postgres/billing/repository.ts'
+import type { Repositories } from '../../../src/postgres/database.ts'
 import { decodeSettlements } from '../../settlement/messages.ts'
 import { type Context, implementWith } from '../act.ts'
 import { wholeList } from '../page.ts'
@@ -58,12 +59,12 @@ interface Tally {
 
 async function bookInto(
   tally: Tally,
-  database: Pick<Database, 'bookSettlements'>,
+  database: { readonly bookings: Pick<Bookings, 'book'> },
   settlements: readonly Settlement[],
 ): Promise<void> {
   for (let at = 0; at < settlements.length; at += BOOK_MAX_SETTLEMENTS) {
     const batch = settlements.slice(at, at + BOOK_MAX_SETTLEMENTS)
-    const { booked, refused } = await database.bookSettlements(batch)
+    const { booked, refused } = await database.bookings.book(batch)
     const fresh = new Set(booked)
     tally.booked += booked.length
     tally.refused += refused.length
@@ -83,7 +84,7 @@ async function bookFound({ database, journals, now }: JournalContext, found: Fou
   const tally = newTally()
   for (const payload of found.settlements()) {
     const { settlements, malformed } = decodeSettlements(null, payload)
-    for (const { line, reason } of malformed) await database.keepMalformed(line, reason)
+    for (const { line, reason } of malformed) await database.bookings.keepMalformed(line, reason)
     tally.refused += malformed.length
     await bookInto(tally, database, settlements)
   }
@@ -99,17 +100,17 @@ async function closeReserved(
   { journals, now }: JournalContext,
 ): Promise<number> {
   const tally = newTally()
-  const calls = (await database.callsReservedBy(id)) as Admission[]
+  const calls = (await database.journals.readReserved(id)) as Admission[]
   const interrupted = calls.map((call) => journals.interrupted(call, now))
   await bookInto(tally, database, interrupted)
-  await database.announceWallets([...new Set(calls.map(({ account_id }) => account_id))])
+  await database.journals.announceWallets([...new Set(calls.map(({ account_id }) => account_id))])
   return tally.booked
 }
 
 export const journalActs = [
   act(listJournals, async ({ database }) =>
     wholeList(
-      (await database.listJournals()).map((journal) => ({
+      (await database.journals.list()).map((journal) => ({
         ...shapeOf(journal),
         state: journal.isLive ? ('live' as const) : ('silent' as const),
         last_heartbeat: journal.seenAt.toISOString(),
@@ -129,12 +130,12 @@ export const journalActs = [
     const { id } = found
     if (found.isOwned)
       throw new Failure('conflict', `The journal ${id} is in use by a process of this machine.`)
-    await database.lockSilentJournal(id)
+    await database.journals.lockSilent(id)
     await assertNoneInJetStream(context, id)
     const tally = await bookFound(context, found)
     return write(async (writing) => {
-      const journal = await writing.lockSilentJournal(id)
-      const rest = (await writing.callsReservedBy(id)).length
+      const journal = await writing.journals.lockSilent(id)
+      const rest = (await writing.journals.readReserved(id)).length
       const answer = {
         id,
         booked_calls: tally.booked,
@@ -144,23 +145,23 @@ export const journalActs = [
         damaged_bytes: found.damagedBytes,
         rest_calls: rest,
       }
-      await writing.announceWallets([...tally.accounts])
-      await writing.endJournal(journal, { outcome: 'imported', hasRest: rest > 0, facts: answer })
+      await writing.journals.announceWallets([...tally.accounts])
+      await writing.journals.end(journal, { outcome: 'imported', hasRest: rest > 0, facts: answer })
       return answer
     })
   }),
   act(abandonJournal, async (context, { id }) => {
-    await context.database.lockSilentJournal(id)
+    await context.database.journals.lockSilent(id)
     await assertNoneInJetStream(context, id)
     return context.write(async (writing) => {
-      const journal = await writing.lockSilentJournal(id)
+      const journal = await writing.journals.lockSilent(id)
       const answer = {
         id,
         interrupted_calls: await closeReserved(writing, id, context),
         lost_calls: journal.unbookedCalls,
         lost_cost: printCredits(journal.unbookedCost),
       }
-      await writing.endJournal(journal, { outcome: 'abandoned', hasRest: false, facts: answer })
+      await writing.journals.end(journal, { outcome: 'abandoned', hasRest: false, facts: answer })
       return answer
     })
   }),

@@ -7,7 +7,7 @@ import { wholeList } from '../page.ts'
 export const partitionActs = [
   implement(listPartitions, async ({ database }) =>
     wholeList(
-      (await database.listPartitions()).map(({ startsAt, endsAt, ...partition }) => ({
+      (await database.partitions.list()).map(({ startsAt, endsAt, ...partition }) => ({
         ...shapeOf(partition),
         from: startsAt?.toISOString() ?? null,
         to: endsAt.toISOString(),

@@ -19,7 +19,7 @@ import { page, pageAfter, wholeList } from '../page.ts'
 const baseShape = shapeOf<KnowledgeBase>
 
 export const accountOfBase = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
-  (await database.showBase(id)).accountId
+  (await database.knowledge.showBase(id)).accountId
 
 /** Whether the reader is an agent or a member of the account, or another account that the caller administers. */
 async function isNear(
@@ -29,16 +29,16 @@ async function isNear(
 ): Promise<boolean> {
   const role = caller.roles.get(reader)
   if (role === 'owner' || role === 'admin') return true
-  if ((await database.showAccount(accountId)).account.kind !== 'organization') return false
-  if ((await database.memberRole(accountId, reader)) !== null) return true
-  return (await database.listAgents(accountId)).some(({ id }) => id === reader)
+  if ((await database.accounts.show(accountId)).account.kind !== 'organization') return false
+  if ((await database.organizations.findRole(accountId, reader)) !== null) return true
+  return (await database.agents.list(accountId)).some(({ id }) => id === reader)
 }
 
 export const baseActs = [
   implement(listBases, async ({ database }, { account_id: accountId }) => {
     const [own, readable] = await Promise.all([
-      database.listBases(accountId),
-      database.readableBases({ accountId }),
+      database.knowledge.listBases(accountId),
+      database.knowledge.readableBases({ accountId }),
     ])
     const ids = new Set(own.map(({ id }) => id))
     return {
@@ -49,14 +49,18 @@ export const baseActs = [
     }
   }),
   implement(listAllBases, async ({ database }, { account_id: accountId = null, ...input }) => {
-    if (accountId !== null) await database.showAccount(accountId)
-    const found = await database.listBases(accountId, pageAfter(input))
+    if (accountId !== null) await database.accounts.show(accountId)
+    const found = await database.knowledge.listBases(accountId, pageAfter(input))
     return page(found.map(baseShape), input)
   }),
-  implement(showBase, accountOfBase, async ({ database }, { id }) => baseShape(await database.showBase(id))),
+  implement(showBase, accountOfBase, async ({ database }, { id }) =>
+    baseShape(await database.knowledge.showBase(id)),
+  ),
   implement(createBase, ({ caller, write }, { account_id: accountId, name }) => {
     const isOperator = caller.installation === 'operator'
-    return write(async (writing) => baseShape(await writing.createBase(accountId, name, { isOperator })))
+    return write(async (writing) =>
+      baseShape(await writing.knowledge.createBase(accountId, name, { isOperator })),
+    )
   }),
   implement(grantBase, accountOfBase, async (context, { id, reader_id: readerId }) => {
     const { caller, database, write } = context
@@ -69,12 +73,12 @@ export const baseActs = [
         'not_found',
         `${readerId} is neither an agent nor a member of this account, nor an account of yours. An operator may grant it to others.`,
       )
-    return write(async (writing) => baseShape(await writing.grantBase(id, readerId)))
+    return write(async (writing) => baseShape(await writing.knowledge.grantBase(id, readerId)))
   }),
   implement(revokeBase, accountOfBase, ({ write }, { id, reader_id: readerId }) =>
-    write(async (writing) => baseShape(await writing.revokeBase(id, readerId))),
+    write(async (writing) => baseShape(await writing.knowledge.revokeBase(id, readerId))),
   ),
   implement(deleteBase, accountOfBase, ({ write }, { id }) =>
-    write(async (writing) => baseShape(await writing.deleteBase(id))),
+    write(async (writing) => baseShape(await writing.knowledge.deleteBase(id))),
   ),
 ]

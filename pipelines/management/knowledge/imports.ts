@@ -1,4 +1,5 @@
 /** Acts of imports into a knowledge base. The task worker runs them. */
+
 import { Readable } from 'node:stream'
 import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -17,6 +18,7 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import type { FormContent } from '../../../src/http/handler.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
+import type { Jobs } from '../../../src/postgres/operation/repository.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { notStored } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
@@ -101,7 +103,7 @@ async function storeFiles(
       const at = number++
       const key = `imports/${name}-${at}`
       const put = async () => {
-        await database.recordObjects([{ key, expiresAt: now + UPLOAD_LIFETIME_MS }])
+        await database.tasks.recordObjects([{ key, expiresAt: now + UPLOAD_LIFETIME_MS }])
         return files.put(key, Readable.from(counted(content, upload), { objectMode: false }), {
           mediaType: 'application/octet-stream',
           maxBytes: MAX_UPLOAD_BYTES,
@@ -120,10 +122,10 @@ async function storeFiles(
 
 /** @throws Failure `not_found`: there is none of that base */
 async function importOf(
-  database: Pick<Database, 'readJob'>,
+  database: { readonly jobs: Pick<Jobs, 'read'> },
   { id, import_id: importId }: { readonly id: string; readonly import_id: string },
 ): Promise<Job> {
-  const job = await database.readJob(importId).catch((error: { code?: string }) => {
+  const job = await database.jobs.read(importId).catch((error: { code?: string }) => {
     if (error.code === 'job_not_found') return null
     throw error
   })
@@ -146,11 +148,11 @@ export const importActs = [
       try {
         const files = await storeFiles(context, upload)
         const job = await write(async (writing) => {
-          const subjectId = isOwn ? (await writing.defaultBase(accountId)).id : id
+          const subjectId = isOwn ? (await writing.knowledge.defaultBase(accountId)).id : id
           const maxAccountPages =
             caller.installation === 'operator' ? null : COLLECTION_LIMITS.pages_per_account
           const input: ImportInput = { prune, files, maxAccountPages }
-          return writing.startJob({ kind: 'import', accountId, subjectId, input })
+          return writing.jobs.start({ kind: 'import', accountId, subjectId, input })
         })
         upload.handOver()
         return shapeOf(job)
@@ -160,12 +162,12 @@ export const importActs = [
     },
   ),
   act(listImports, accountOfBase, async ({ database }, { id, ...input }) => {
-    const found = await database.listJobs({ kinds: ['import'], subjectId: id, ...pageAfter(input) })
+    const found = await database.jobs.list({ kinds: ['import'], subjectId: id, ...pageAfter(input) })
     return page(found.map(shapeOf), input)
   }),
   act(showImport, accountOfBase, async ({ database }, input) => shapeOf(await importOf(database, input))),
   act(cancelImport, accountOfBase, async ({ database, write }, input) => {
     const { id } = await importOf(database, input)
-    return shapeOf(await write((writing) => writing.cancelJob(id)))
+    return shapeOf(await write((writing) => writing.jobs.cancel(id)))
   }),
 ]

@@ -14,7 +14,7 @@ async function baseOf(
   database: Database,
   { id, account_id: accountId }: { readonly id: string; readonly account_id: string },
 ): Promise<ReadableBase> {
-  const base = await read(database.findBase({ accountId }, id))
+  const base = await read(database.knowledge.findBase({ accountId }, id))
   if (base === null || base.id === '') throw new Failure('not_found', `There is no knowledge base ${id}.`)
   return base
 }
@@ -22,21 +22,21 @@ async function baseOf(
 export const pageActs = [
   implement(listPages, async ({ database }, input) => {
     const base = await baseOf(database, input)
-    const found = await read(database.listPages(base, pageAfter(input)))
+    const found = await read(database.knowledge.listPages(base, pageAfter(input)))
     const listed = found.map(({ updatedAt, ...entry }) => ({ ...entry, updated_at: updatedAt.toISOString() }))
     return page(listed, input, ({ path }) => path)
   }),
   implement(showPage, async ({ database }, input) => {
     const base = await baseOf(database, input)
     const { page_id: id } = input
-    const [found] = isPageId(id) ? await read(database.readPages([base], [id])) : []
-    const linking = found && (await read(database.backlinks([base], id, MAX_BACKLINKS)))
+    const [found] = isPageId(id) ? await read(database.knowledge.readPages([base], [id])) : []
+    const linking = found && (await read(database.knowledge.backlinks([base], id, MAX_BACKLINKS)))
     if (!found || !linking) throw new Failure('not_found', `There is no page ${id} in ${base.name}.`)
     return { ...found, backlinks: linking.map(({ id, title }) => ({ id, title })) }
   }),
   implement(searchPages, async ({ database }, input) => {
     const base = await baseOf(database, input)
     const { q, limit, offset } = input
-    return printSearch(q, offset, await read(database.searchPages([base], q, { limit, offset })))
+    return printSearch(q, offset, await read(database.knowledge.searchPages([base], q, { limit, offset })))
   }),
 ]

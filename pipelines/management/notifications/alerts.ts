@@ -1,4 +1,5 @@
 /** Acts of alerts: thresholds of an account, and the emails that each user wants. */
+
 import type { SignedIn } from '../../../schemas/accounts/people.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
@@ -9,7 +10,7 @@ import {
 } from '../../../schemas/management/notifications/alerts.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { EMAILED_EVENTS, eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
-import type { Repositories } from '../../../src/postgres/database.ts'
+import type { Alerts } from '../../../src/postgres/notifications/repository.ts'
 import { implementWith } from '../act.ts'
 import { signedInOf } from '../people/sessions.ts'
 
@@ -33,11 +34,11 @@ function notifiable({ user, access }: SignedIn) {
 }
 
 async function choicesOf(
-  database: Pick<Repositories, 'readEmailChoices'>,
+  database: { readonly alerts: Pick<Alerts, 'readEmailChoices'> },
   signedIn: SignedIn,
   hasMail: boolean,
 ) {
-  const chosen = await database.readEmailChoices(signedIn.user.id)
+  const chosen = await database.alerts.readEmailChoices(signedIn.user.id)
   return {
     is_sent: hasMail,
     accounts: notifiable(signedIn).map(({ accountId, name, isDefault }) => {
@@ -58,11 +59,11 @@ const act = implementWith<AlertDeps>()
 
 export const alertActs = [
   act(showAlerts, async ({ database }, { account_id: accountId }) =>
-    alertsShape(accountId, await database.readLowBalance(accountId)),
+    alertsShape(accountId, await database.alerts.readLowBalance(accountId)),
   ),
   act(updateAlerts, ({ write }, { account_id: accountId, balance_low: threshold }) =>
     write(async (writing) => {
-      await writing.setLowBalance(accountId, threshold)
+      await writing.alerts.setLowBalance(accountId, threshold)
       return alertsShape(accountId, threshold)
     }),
   ),
@@ -74,7 +75,7 @@ export const alertActs = [
     const known = eventsOf(accountId)
     return context.write(async (writing) => {
       const wanted = known.filter((event) => events.includes(event))
-      await writing.setEmailChoices(signedIn.user.id, accountId, wanted)
+      await writing.alerts.setEmailChoices(signedIn.user.id, accountId, wanted)
       return choicesOf(writing, signedIn, context.hasMail)
     })
   }),

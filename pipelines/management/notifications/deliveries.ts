@@ -27,11 +27,11 @@ export function deliveryShape(delivery: DeliveryRecord) {
 }
 
 const ofDelivery = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
-  (await database.showDelivery(id)).accountId
+  (await database.deliveries.show(id)).accountId
 
 export const deliveryActs = [
   implement(listDeliveries, async ({ database }, input) => {
-    const records = await database.listDeliveries({
+    const records = await database.deliveries.list({
       accountId: input.account_id,
       endpointId: input.endpoint_id ?? null,
       state: input.state ?? null,
@@ -42,10 +42,10 @@ export const deliveryActs = [
     return page(records.map(deliveryShape), input, ({ position }) => String(position))
   }),
   implement(showDelivery, ofDelivery, async ({ database }, { id }) => {
-    const record = await database.showDelivery(id)
+    const record = await database.deliveries.show(id)
     return { ...deliveryShape(record), body: webhookBody(record.event), attempts_made: record.attempts }
   }),
   implement(replayDelivery, ofDelivery, async ({ write }, { id }) =>
-    deliveryShape(await write((writing) => writing.replayDelivery(id))),
+    deliveryShape(await write((writing) => writing.deliveries.replay(id))),
   ),
 ]

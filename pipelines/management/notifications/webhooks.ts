@@ -43,7 +43,7 @@ function assertEvents(accountId: string, events: readonly string[] | null | unde
 }
 
 const ofEndpoint = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
-  (await database.showEndpoint(id)).accountId
+  (await database.webhooks.show(id)).accountId
 
 const act = implementWith<WebhookDeps>()
 
@@ -51,50 +51,52 @@ export const webhookActs = [
   act(
     createWebhook,
     async ({ database, write, checkReceiver }, { account_id: accountId, url, description, events }) => {
-      if (accountId !== INSTALLATION) await database.showAccount(accountId)
+      if (accountId !== INSTALLATION) await database.accounts.show(accountId)
       assertEvents(accountId, events)
       await checkReceiver(url)
       const { endpoint, secret } = await write((writing) =>
-        writing.createEndpoint({ kind: 'webhook', accountId, url, description, events }),
+        writing.webhooks.create({ kind: 'webhook', accountId, url, description, events }),
       )
       return { ...webhookShape(endpoint), secret }
     },
   ),
   act(listWebhooks, async ({ database }, { account_id, ...input }) => {
-    const found = await database.listEndpoints(account_id, pageAfter(input))
+    const found = await database.webhooks.list(account_id, pageAfter(input))
     return page(found.map(webhookShape), input)
   }),
-  act(showWebhook, ofEndpoint, async ({ database }, { id }) => webhookShape(await database.showEndpoint(id))),
+  act(showWebhook, ofEndpoint, async ({ database }, { id }) =>
+    webhookShape(await database.webhooks.show(id)),
+  ),
   act(updateWebhook, ofEndpoint, async ({ database, write, checkReceiver }, { id, ...changes }) => {
-    assertEvents((await database.showEndpoint(id)).accountId, changes.events)
+    assertEvents((await database.webhooks.show(id)).accountId, changes.events)
     if (changes.url !== undefined) await checkReceiver(changes.url)
-    return webhookShape(await write((writing) => writing.updateEndpoint(id, changes)))
+    return webhookShape(await write((writing) => writing.webhooks.update(id, changes)))
   }),
   act(deleteWebhook, ofEndpoint, async ({ write }, { id }) => {
-    await write((writing) => writing.deleteEndpoint(id))
+    await write((writing) => writing.webhooks.delete(id))
     return { id, deleted: true as const }
   }),
   act(rotateWebhook, ofEndpoint, async ({ write }, { id }) => {
-    const { endpoint, secret } = await write((writing) => writing.rotateSecret(id))
+    const { endpoint, secret } = await write((writing) => writing.webhooks.rotateSecret(id))
     return { ...webhookShape(endpoint), secret }
   }),
   act(testWebhook, ofEndpoint, async ({ database, write }, { id }) => {
-    const { accountId, enabled } = await database.showEndpoint(id)
+    const { accountId, enabled } = await database.webhooks.show(id)
     if (!enabled) throw new Failure('conflict', `Webhook endpoint ${id} is switched off: switch it on first.`)
-    return deliveryShape(await write((writing) => writing.testEndpoint({ id, accountId })))
+    return deliveryShape(await write((writing) => writing.webhooks.test({ id, accountId })))
   }),
   act(replayFailed, ofEndpoint, async ({ write }, { id, since }) => ({
-    replayed: await write((writing) => writing.replayFailed(id, new Date(since))),
+    replayed: await write((writing) => writing.deliveries.replayFailed(id, new Date(since))),
   })),
   act(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
-    await database.showAccount(accountId)
-    const secret = await write((writing) => writing.revealCallbackSecret(accountId))
+    await database.accounts.show(accountId)
+    const secret = await write((writing) => writing.webhooks.revealCallbackSecret(accountId))
     return { account_id: accountId, secret }
   }),
   act(rotateCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
-    await database.showAccount(accountId)
+    await database.accounts.show(accountId)
     const { secret } = await write(async (writing) =>
-      writing.rotateSecret((await writing.callbackSecret(accountId)).id),
+      writing.webhooks.rotateSecret((await writing.webhooks.findCallbackSecret(accountId)).id),
     )
     return { account_id: accountId, secret }
   }),

@@ -34,7 +34,7 @@ const automaticShape = (accountId: string, settings: AutomaticTopUp | null) => (
 
 export const automaticActs = [
   act(listCards, async ({ database }, { account_id: accountId }) =>
-    wholeList((await database.listMethods(accountId)).map(cardShape)),
+    wholeList((await database.payments.listMethods(accountId)).map(cardShape)),
   ),
   act(saveCard, async (context, { account_id: accountId }) => {
     const { provider, rates } = await openCards(context)
@@ -44,17 +44,17 @@ export const automaticActs = [
   }),
   act(removeCard, async (context, { id, account_id: accountId }) => {
     const { database, write, provider } = await openCards(context)
-    const card = (await database.listMethods(accountId)).find((saved) => saved.id === id)
-    const customerId = await database.findCustomer(accountId)
+    const card = (await database.payments.listMethods(accountId)).find((saved) => saved.id === id)
+    const customerId = await database.payments.findCustomer(accountId)
     if (customerId === null || card === undefined)
       throw new Failure('not_found', `There is no card ${id} of ${accountId}.`)
     await provider.removeMethod(id)
     const removed = { ...card, about: 'method', event: 'removed', customerId } as const
-    await write((writing) => writing.takeNotice(removed))
+    await write((writing) => writing.payments.takeNotice(removed))
     return { id, removed: true as const }
   }),
   act(showAutomaticTopUp, async ({ database }, { account_id: accountId }) =>
-    automaticShape(accountId, await database.findAutomatic(accountId)),
+    automaticShape(accountId, await database.payments.findAutomatic(accountId)),
   ),
   act(setAutomaticTopUp, async (context, input) => {
     const { account_id: accountId, enabled: isEnabled, threshold, amount } = input
@@ -65,6 +65,6 @@ export const automaticActs = [
       throw new Failure('invalid_request', 'monthly_maximum: is less than the amount of one top-up.')
     const { write } = isEnabled ? await openCards(context) : context
     const wanted = { accountId, isEnabled, threshold, amount, monthlyMaximum }
-    return automaticShape(accountId, await write((writing) => writing.setAutomatic(wanted)))
+    return automaticShape(accountId, await write((writing) => writing.payments.setAutomatic(wanted)))
   }),
 ]

@@ -44,10 +44,10 @@ export async function customerOf(
   provider: Provider,
   accountId: string,
 ): Promise<string> {
-  const known = await database.findCustomer(accountId)
+  const known = await database.payments.findCustomer(accountId)
   if (known !== null && (await provider.hasCustomer(known))) return known
-  const { account } = await database.showAccount(accountId)
+  const { account } = await database.accounts.show(accountId)
   const created = await provider.createCustomer(accountId, account.name, known)
-  await database.keepCustomer(accountId, created)
+  await database.payments.keepCustomer(accountId, created)
   return created
 }

@@ -49,12 +49,12 @@ const paymentShape = (payment: Payment, receipts: readonly Receipt[]) => {
 }
 
 async function shownPayment(database: Database, id: string) {
-  return paymentShape(await database.showPayment(id), await database.listReceipts([id]))
+  return paymentShape(await database.payments.show(id), await database.payments.listReceipts([id]))
 }
 
 async function listed({ database }: Context, accountId: string | null, input: PageInput) {
-  const payments = await database.listPayments({ accountId, before: afterOf(input), limit: input.limit + 1 })
-  const receipts = await database.listReceipts(payments.map(({ id }) => id))
+  const payments = await database.payments.list({ accountId, before: afterOf(input), limit: input.limit + 1 })
+  const receipts = await database.payments.listReceipts(payments.map(({ id }) => id))
   const shown = payments.map((payment) => paymentShape(payment, receipts))
   return page(shown, input)
 }
@@ -100,7 +100,7 @@ export const paymentActs = [
     const customerId = await customerOf(context, provider, accountId)
     // Our row comes first: what the provider reports later is compared with it.
     const wanted = { accountId, kind: 'checkout', credits, ...priceOf(credits, rates), savesMethod } as const
-    const payment = await write((writing) => writing.createPayment({ ...wanted, idempotencyKey }))
+    const payment = await write((writing) => writing.payments.create({ ...wanted, idempotencyKey }))
     if (payment.state === 'created') {
       const pages = { ...returnPages(consoleBase(context), payment), savesMethod }
       await takeReport({ database, provider, log }, await provider.openCheckout(payment, customerId, pages))
@@ -111,16 +111,16 @@ export const paymentActs = [
   act(listAllPayments, (context, input) => listed(context, null, input)),
   act(
     showPayment,
-    async (database, { id }) => (await database.showPayment(id)).accountId,
+    async (database, { id }) => (await database.payments.show(id)).accountId,
     ({ database }, { id }) => shownPayment(database, id),
   ),
   act(refundPayment, async (context, { id, amount, reason }) => {
     const { database, write, provider, idempotencyKey, log } = await openCards(context)
-    const payment = await database.showPayment(id)
+    const payment = await database.payments.show(id)
     if (payment.state !== 'paid' || payment.intentId === null)
       throw new Failure('conflict', `The payment ${id} is ${payment.state}: only a paid one can be refunded.`)
     const units = minorUnits(amount, payment.currency)
-    await write((writing) => writing.recordRefundRequest(payment, { amount, reason }))
+    await write((writing) => writing.payments.recordRefundRequest(payment, { amount, reason }))
     const once = createHash('sha256')
       .update(idempotencyKey ?? randomUUID())
       .digest('hex')

@@ -16,9 +16,9 @@ const act = implementWith<ReceiptDeps>()
 export const receiptActs = [
   act(
     downloadReceipt,
-    async (database, { number }) => (await database.showReceipt(BigInt(number))).accountId,
+    async (database, { number }) => (await database.payments.showReceipt(BigInt(number))).accountId,
     async ({ database, config, printReceipt }, { number }) => {
-      const receipt = await database.showReceipt(BigInt(number))
+      const receipt = await database.payments.showReceipt(BigInt(number))
       const pdf = await printReceipt(receipt, config().payments?.seller ?? [])
       return {
         name: `${FILE_NAMES[receipt.kind]}-${number}.pdf`,

@@ -10,9 +10,9 @@ const eventShape = shapeOf<RefusedEvent>
 export const refusedEventActs = [
   implement(listRefusedEvents, async ({ database }, { state, ...input }) => {
     const query = { isOpen: state === 'open', before: afterOf(input), limit: input.limit + 1 }
-    return page((await database.listRefusedEvents(query)).map(eventShape), input)
+    return page((await database.payments.listRefusedEvents(query)).map(eventShape), input)
   }),
   implement(closeRefusedEvent, async ({ write }, input) =>
-    eventShape(await write((writing) => writing.closeRefusedEvent(input))),
+    eventShape(await write((writing) => writing.payments.closeRefusedEvent(input))),
   ),
 ]

@@ -32,18 +32,23 @@ export const emailActs = [
     const email = normalizeEmail(input.email)
     const over = sleep(ANSWER_MS)
     await countAttempt(database, { address: clientNetwork(visit.address), account: `recovery ${email}` })
-    const user = await database.findUserByEmail(email)
+    const user = await database.users.findByEmail(email)
     if (user?.enabled) {
       const token = generateToken()
       await write(async (writing) => {
-        await writing.createLink({
+        await writing.sessions.createLink({
           tokenHash: tokenHash(token),
           userId: user.id,
           minutes: LINK_MINUTES,
           isMailed: true,
         })
         const link = `${publicUrl}/console/sign-in#link=${token}`
-        await writing.sendMail(user.email, { mail: 'recovery', locale: user.locale, values: {}, link })
+        await writing.deliveries.sendMail(user.email, {
+          mail: 'recovery',
+          locale: user.locale,
+          values: {},
+          link,
+        })
       })
     }
     await over
@@ -56,14 +61,14 @@ export const emailActs = [
     const email = readEmail(input.email)
     const over = sleep(ANSWER_MS)
     await countAttempt(database, { address: clientNetwork(visit.address), account: `new email ${user.id}` })
-    if ((await database.findUserByEmail(email)) === null) {
+    if ((await database.users.findByEmail(email)) === null) {
       const token = generateToken()
       await write(async (writing) => {
         const ticket = { tokenHash: tokenHash(token), purpose: 'new_email', userId: user.id } as const
-        await writing.voidTickets(user.id, ticket.purpose)
-        await writing.createTicket(ticket, { email }, NEW_EMAIL_MINUTES)
+        await writing.tickets.void(user.id, ticket.purpose)
+        await writing.tickets.create(ticket, { email }, NEW_EMAIL_MINUTES)
         const link = `${publicUrl}/console/confirm-email#token=${token}`
-        await writing.sendMail(email, { mail: 'new_email', locale: user.locale, values: {}, link })
+        await writing.deliveries.sendMail(email, { mail: 'new_email', locale: user.locale, values: {}, link })
       })
     }
     await over
@@ -71,14 +76,19 @@ export const emailActs = [
   }),
   peopleAct(confirmEmail, async ({ database, write }, { token }) => {
     const waiting = { tokenHash: tokenHash(token), purpose: 'new_email' } as const
-    const userId = await database.findTicketUser(waiting)
+    const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw linkIsOver()
     return write(async (writing) => {
-      const asked = await writing.takeTicket<{ readonly email: string }>({ ...waiting, userId })
+      const asked = await writing.tickets.take<{ readonly email: string }>({ ...waiting, userId })
       if (asked === null) throw linkIsOver()
-      const before = await writing.showUser(userId)
-      const { email, locale } = await writing.setEmail(userId, asked.email)
-      await writing.sendMail(before.email, { mail: 'email_changed', locale, values: { email }, link: null })
+      const before = await writing.users.show(userId)
+      const { email, locale } = await writing.users.setEmail(userId, asked.email)
+      await writing.deliveries.sendMail(before.email, {
+        mail: 'email_changed',
+        locale,
+        values: { email },
+        link: null,
+      })
       return { email }
     })
   }),

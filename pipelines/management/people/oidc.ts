@@ -44,33 +44,33 @@ async function userOfPerson(
   { provider, invitation }: OidcTicket,
   { subject, verifiedEmail, name }: OidcPerson,
 ): Promise<User> {
-  const known = await writing.findIdentity(provider, subject)
+  const known = await writing.signIn.findIdentity(provider, subject)
   if (known !== null) return known
   if (verifiedEmail === null)
     throw signInFailed('The provider does not confirm your email address: confirm it there first.')
   const email = readEmail(verifiedEmail)
   const { signup, trial_credit: credit } = config()
-  let user = await writing.findUserByEmail(email)
+  let user = await writing.users.findByEmail(email)
   if (user === null) {
     if (signup === 'off' || (signup === 'invite' && invitation === null)) throw signUpIsOff()
-    const offer = invitation === null ? null : await writing.redeemInvitation(tokenHash(invitation))
+    const offer = invitation === null ? null : await writing.invitations.redeem(tokenHash(invitation))
     if (offer !== null && offer.email !== email)
       throw signInFailed(`The invitation is for another email address than ${email}.`)
     const installationRole = offer?.installationRole ?? null
-    user = await writing.createUser({
+    user = await writing.users.create({
       email,
       name: name === null ? email : userNameOf(name) || email,
       installationRole,
       credit,
     })
     if (offer !== null) await joinOrganization(writing, offer, user.accountId)
-  } else if (await writing.hasWay(user.id)) {
+  } else if (await writing.signIn.hasWay(user.id)) {
     // Where sign-up is open, another person may have signed up with this email.
     throw signInFailed(
       'A user with your email address signs in another way. Sign in that way, and connect the provider in your profile.',
     )
   }
-  await writing.addIdentity(user.id, provider, subject)
+  await writing.signIn.addIdentity(user.id, provider, subject)
   return user
 }
 
@@ -98,7 +98,7 @@ async function begin(
   }
   const ticket = generateToken()
   const data: OidcTicket = { provider: id, check: begun.check, invitation }
-  await write((writing) => writing.createTicket({ tokenHash: tokenHash(ticket), purpose, userId }, data))
+  await write((writing) => writing.tickets.create({ tokenHash: tokenHash(ticket), purpose, userId }, data))
   return { ticket, url: begun.url }
 }
 
@@ -113,7 +113,7 @@ async function finish(
 ) {
   const { database, identity } = context
   const provider = providerOf(context, id)
-  const kept = await database.takeTicket<OidcTicket>({ ...expected, tokenHash: tokenHash(ticket) })
+  const kept = await database.tickets.take<OidcTicket>({ ...expected, tokenHash: tokenHash(ticket) })
   if (kept?.provider !== id) throw tooLate()
   try {
     return { kept, person: await identity.oidc.finish(provider, kept.check, query) }
@@ -136,7 +136,7 @@ export const oidcActs = [
       return startSession(context, async (writing, hash) => {
         const user = await userOfPerson(writing, context, kept, person)
         if (!user.enabled) throw signInFailed('This user is disabled: ask an operator.')
-        return writing.createSession(newSession(context, hash, user.id))
+        return writing.sessions.create(newSession(context, hash, user.id))
       })
     }),
   ),
@@ -144,12 +144,12 @@ export const oidcActs = [
   peopleAct(addIdentity, async (context, input) => {
     const { person } = await finish(context, input, connecting(context))
     const { user } = signedInOf(context)
-    await context.write((writing) => writing.addIdentity(user.id, input.id, person.subject))
+    await context.write((writing) => writing.signIn.addIdentity(user.id, input.id, person.subject))
     return { id: input.id }
   }),
   peopleAct(removeIdentity, async (context, { id }) => {
     const { user } = signedInOf(context)
-    await context.write((writing) => writing.removeIdentity(user.id, id))
+    await context.write((writing) => writing.signIn.removeIdentity(user.id, id))
     return { removed: true as const }
   }),
 ]

@@ -41,7 +41,7 @@ async function challengeFor(
 ) {
   const ticket = generateToken()
   const data: Challenge = { challenge: options.challenge, origin, counted: counted.map(String) }
-  await write((writing) => writing.createTicket({ tokenHash: tokenHash(ticket), purpose, userId }, data))
+  await write((writing) => writing.tickets.create({ tokenHash: tokenHash(ticket), purpose, userId }, data))
   return { ticket, options: { ...options } }
 }
 
@@ -51,7 +51,7 @@ async function challengeOf(
   ticket: string,
   expected: Omit<Ticket, 'tokenHash'>,
 ): Promise<Challenge> {
-  const kept = await database.takeTicket<Challenge>({ ...expected, tokenHash: tokenHash(ticket) })
+  const kept = await database.tickets.take<Challenge>({ ...expected, tokenHash: tokenHash(ticket) })
   if (kept === null) throw tooLate()
   return kept
 }
@@ -64,7 +64,7 @@ async function provenPasskey(
   { challenge, origin }: Challenge,
   response: Readonly<Record<string, unknown>>,
 ) {
-  const passkey = typeof response.id === 'string' ? await database.findPasskey(response.id) : null
+  const passkey = typeof response.id === 'string' ? await database.signIn.findPasskey(response.id) : null
   if (passkey === null) throw wrongPasskey()
   const counter = await identity.passkeys.verifyAuthentication(origin, challenge, response, passkey)
   if (counter === null) throw wrongPasskey()
@@ -91,10 +91,10 @@ export const passkeyActs = [
       const challenge = await challengeOf(context, ticket, VISITING)
       const { passkey, counter } = await provenPasskey(context, challenge, response)
       const session = await startSession(context, async (writing, hash) => {
-        if (!(await writing.advancePasskey(passkey, counter))) throw wrongPasskey()
-        return writing.createSession(newSession(context, hash, passkey.userId))
+        if (!(await writing.signIn.advancePasskey(passkey, counter))) throw wrongPasskey()
+        return writing.sessions.create(newSession(context, hash, passkey.userId))
       })
-      await context.database.takeBackAttempt(challenge.counted.map(BigInt))
+      await context.database.attempts.takeBack(challenge.counted.map(BigInt))
       return session
     }),
   ),
@@ -109,14 +109,14 @@ export const passkeyActs = [
       const { passkey, counter } = await provenPasskey(context, challenge, response)
       if (passkey.userId !== signedInOf(context).user.id) throw wrongPasskey()
       return renewSession(context, true, async (writing) => {
-        if (!(await writing.advancePasskey(passkey, counter))) throw wrongPasskey()
+        if (!(await writing.signIn.advancePasskey(passkey, counter))) throw wrongPasskey()
       })
     }),
   ),
   peopleAct(beginPasskey, async (context) => {
     const { user } = signedInOf(context)
     const origin = passkeyOrigin(context)
-    const { passkeys } = await context.database.listSignInMethods(user.id)
+    const { passkeys } = await context.database.signIn.listMethods(user.id)
     const options = await context.identity.passkeys.registrationOptions(origin, user, passkeys)
     return challengeFor(context, adding(context), origin, options)
   }),
@@ -126,16 +126,16 @@ export const passkeyActs = [
     const credential = await context.identity.passkeys.verifyRegistration(origin, challenge, response)
     if (credential === null) throw wrongPasskey()
     return passkeyShape(
-      await context.write((writing) => writing.addPasskey({ ...credential, userId: user.id, name })),
+      await context.write((writing) => writing.signIn.addPasskey({ ...credential, userId: user.id, name })),
     )
   }),
   peopleAct(renamePasskey, async (context, { id, name }) => {
     const { user } = signedInOf(context)
-    return passkeyShape(await context.write((writing) => writing.renamePasskey(user.id, id, name)))
+    return passkeyShape(await context.write((writing) => writing.signIn.renamePasskey(user.id, id, name)))
   }),
   peopleAct(removePasskey, async (context, { id }) => {
     const { user } = signedInOf(context)
-    await context.write((writing) => writing.removePasskey(user.id, id))
+    await context.write((writing) => writing.signIn.removePasskey(user.id, id))
     return { removed: true as const }
   }),
 ]

@@ -23,11 +23,11 @@ import { renewSession, signedInOf } from './sessions.ts'
 export const profileActs = [
   peopleAct(updateProfile, async (context, changes) => {
     const { user } = signedInOf(context)
-    return userShape(await context.write((writing) => writing.updateUser(user.id, changes)))
+    return userShape(await context.write((writing) => writing.users.update(user.id, changes)))
   }),
   peopleAct(showSecurity, async (context) => {
     const { database, config } = context
-    const methods = await database.listSignInMethods(signedInOf(context).user.id)
+    const methods = await database.signIn.listMethods(signedInOf(context).user.id)
     const names = new Map(config().sign_in.oidc.map(({ id, name }) => [id, name]))
     return {
       may_change_email: context.hasMail,
@@ -47,7 +47,7 @@ export const profileActs = [
     const { user } = signedInOf(context)
     // Not by the email: strangers who try to sign in with it do not lock out the user who is.
     return attempted(context, user.id, async () => {
-      const found = await database.findPasswordSignIn(normalizeEmail(user.email))
+      const found = await database.signIn.findPassword(normalizeEmail(user.email))
       if (!(await identity.passwords.verify(found?.passwordHash ?? null, password)))
         throw new Failure('sign_in_failed', 'The password is wrong.', { status: 403 })
       return renewSession(context, true)
@@ -58,50 +58,50 @@ export const profileActs = [
     assertPassword(password, normalizeEmail(user.email))
     const hash = await context.identity.passwords.hash(password)
     return renewSession(context, false, async (writing) => {
-      await writing.setPassword(user.id, hash)
-      await writing.endSessions(user.id, { allBut: session.id })
+      await writing.signIn.setPassword(user.id, hash)
+      await writing.sessions.end(user.id, { allBut: session.id })
     })
   }),
   peopleAct(enrolTotp, async (context) => {
     const { user } = signedInOf(context)
     const enrolment = context.identity.totp.enrolTotp(user.email)
-    await context.write((writing) => writing.enrolTotp(user.id, enrolment.secret))
+    await context.write((writing) => writing.signIn.enrolTotp(user.id, enrolment.secret))
     return enrolment
   }),
   peopleAct(confirmTotp, (context, { code }) => {
     const { database, write } = context
     const { user, session } = signedInOf(context)
     return attempted(context, user.id, async () => {
-      const secret = await database.findTotpSecret(user.id, { isConfirmed: false })
+      const secret = await database.signIn.findTotpSecret(user.id, { isConfirmed: false })
       if (secret === null)
         throw new Failure('conflict', 'There is no new secret to confirm: set up one-time codes first.')
       const codes = generateRecoveryCodes()
       await write(async (writing) => {
         await acceptCode(writing, context, { userId: user.id, secret, code })
-        await writing.confirmTotp(user.id)
-        await writing.setRecoveryCodes(user.id, codes.map(recoveryCodeHash))
-        await writing.endSessions(user.id, { allBut: session.id })
+        await writing.signIn.confirmTotp(user.id)
+        await writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash))
+        await writing.sessions.end(user.id, { allBut: session.id })
       })
       return { recovery_codes: codes }
     })
   }),
   peopleAct(renewRecoveryCodes, async (context) => {
     const { user } = signedInOf(context)
-    const { totpConfirmedAt } = await context.database.listSignInMethods(user.id)
+    const { totpConfirmedAt } = await context.database.signIn.listMethods(user.id)
     if (totpConfirmedAt === null)
       throw new Failure('conflict', 'Recovery codes go with one-time codes: set those up first.')
     const codes = generateRecoveryCodes()
-    await context.write((writing) => writing.setRecoveryCodes(user.id, codes.map(recoveryCodeHash)))
+    await context.write((writing) => writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash)))
     return { recovery_codes: codes }
   }),
   peopleAct(removeTotp, async (context) => {
     const { user } = signedInOf(context)
-    await context.write((writing) => writing.removeTotp(user.id))
+    await context.write((writing) => writing.signIn.removeTotp(user.id))
     return { removed: true as const }
   }),
   peopleAct(listSessions, async (context) => {
     const { user, session } = signedInOf(context)
-    const sessions = await context.database.listSessions(user.id)
+    const sessions = await context.database.sessions.list(user.id)
     return wholeList(
       sessions.map((one) => ({
         id: one.id,
@@ -115,12 +115,12 @@ export const profileActs = [
   }),
   peopleAct(endSession, async (context, { id }) => {
     const { user } = signedInOf(context)
-    const ended = await context.write((writing) => writing.endSessions(user.id, { only: id }))
+    const ended = await context.write((writing) => writing.sessions.end(user.id, { only: id }))
     if (ended === 0) throw new Failure('not_found', `You have no session ${id}.`)
     return { removed: true as const }
   }),
   peopleAct(endOtherSessions, async (context) => {
     const { user, session } = signedInOf(context)
-    return { ended: await context.write((writing) => writing.endSessions(user.id, { allBut: session.id })) }
+    return { ended: await context.write((writing) => writing.sessions.end(user.id, { allBut: session.id })) }
   }),
 ]

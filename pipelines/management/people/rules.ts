@@ -1,4 +1,5 @@
 /** Rules that the acts of people share: attempts, names that are read, invitations, one-time codes. */
+
 import type { Invitation } from '../../../schemas/accounts/people.ts'
 import type { ConfigFile, OidcProvider } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -7,7 +8,8 @@ import { isEmail, normalizeEmail } from '../../../src/core/people/email.ts'
 import { passwordProblem } from '../../../src/core/people/password-policy.ts'
 import { isRecoveryCode, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
 import type { Identity } from '../../../src/identity/identity.ts'
-import type { Database, Repositories } from '../../../src/postgres/database.ts'
+import type { Repositories } from '../../../src/postgres/database.ts'
+import type { Attempts } from '../../../src/postgres/people/repository.ts'
 import { type Context, implementWith } from '../act.ts'
 import type { Visit } from '../endpoint.ts'
 
@@ -63,30 +65,31 @@ export async function attempted<T>(
   const address = clientNetwork(visit.address)
   const ids = await countAttempt(database, { address, ...(account !== null && { account }) })
   const result = await takenBackUnchecked(database, ids, work)
-  await database.takeBackAttempt(ids)
+  await database.attempts.takeBack(ids)
   return result
 }
 
 /** Runs `work` as a counted attempt, which is taken back where the service cannot check it. */
 export async function takenBackUnchecked<T>(
-  database: Pick<Database, 'takeBackAttempt'>,
+  database: { readonly attempts: Pick<Attempts, 'takeBack'> },
   ids: readonly bigint[],
   work: () => Promise<T>,
 ): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof Failure && error.code === 'service_unavailable') await database.takeBackAttempt(ids)
+    if (error instanceof Failure && error.code === 'service_unavailable')
+      await database.attempts.takeBack(ids)
     throw error
   }
 }
 
 /** Counts an attempt. @throws Failure `rate_limit_exceeded` */
 export async function countAttempt(
-  database: Pick<Database, 'takeAttempt'>,
+  database: { readonly attempts: Pick<Attempts, 'take'> },
   subjects: { readonly account?: string; readonly address: string },
 ): Promise<readonly bigint[]> {
-  const attempt = await database.takeAttempt(subjects)
+  const attempt = await database.attempts.take(subjects)
   if ('ids' in attempt) return attempt.ids
   throw tooMany('attempts to sign in', attempt.retryAfterSeconds)
 }
@@ -127,7 +130,8 @@ export async function joinOrganization(
   { accountId, role }: Invitation,
   personalAccountId: string,
 ): Promise<void> {
-  if (accountId !== null && role !== null) await database.putMember(accountId, personalAccountId, role)
+  if (accountId !== null && role !== null)
+    await database.organizations.putMember(accountId, personalAccountId, role)
 }
 
 /**
@@ -142,8 +146,8 @@ export async function acceptCode(
   const period = identity.totp.totpPeriodOf(secret, code, now)
   const isAccepted =
     period === null
-      ? isRecoveryCode(code) && (await database.spendRecoveryCode(userId, recoveryCodeHash(code)))
-      : await database.acceptTotpPeriod(userId, period)
+      ? isRecoveryCode(code) && (await database.signIn.spendRecoveryCode(userId, recoveryCodeHash(code)))
+      : await database.signIn.acceptTotpPeriod(userId, period)
   if (!isAccepted) throw signInFailed('The code is wrong, or was used before. Wait for the next one.')
 }
 

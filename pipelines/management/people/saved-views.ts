@@ -1,12 +1,17 @@
 /** Acts of saved views. */
+
 import { deleteView, listViews, saveView } from '../../../schemas/management/people/saved-views.ts'
-import type { Repositories } from '../../../src/postgres/database.ts'
+import type { SavedViews } from '../../../src/postgres/people/repository.ts'
 import { implement } from '../act.ts'
 import { wholeList } from '../page.ts'
 import { signedInOf } from './sessions.ts'
 
-async function viewsOf(database: Pick<Repositories, 'listSavedViews'>, userId: string, page: string) {
-  const views = await database.listSavedViews(userId, page)
+async function viewsOf(
+  database: { readonly savedViews: Pick<SavedViews, 'list'> },
+  userId: string,
+  page: string,
+) {
+  const views = await database.savedViews.list(userId, page)
   return wholeList(views.map(({ name, query }) => ({ name, query })))
 }
 
@@ -15,14 +20,14 @@ export const savedViewActs = [
   implement(saveView, (context, view) => {
     const { id } = signedInOf(context).user
     return context.write(async (database) => {
-      await database.saveView(id, view)
+      await database.savedViews.save(id, view)
       return viewsOf(database, id, view.page)
     })
   }),
   implement(deleteView, (context, view) => {
     const { id } = signedInOf(context).user
     return context.write(async (database) => {
-      await database.deleteSavedView(id, view)
+      await database.savedViews.delete(id, view)
       return viewsOf(database, id, view.page)
     })
   }),

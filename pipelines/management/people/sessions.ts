@@ -35,11 +35,11 @@ export async function startSession(
   await write(async (writing) => {
     const session = await open(writing, tokenHash(token))
     const former = caller.signedIn?.session
-    if (former !== undefined) await writing.endSessions(former.userId, { only: former.id })
+    if (former !== undefined) await writing.sessions.end(former.userId, { only: former.id })
     return session
   })
   visit.setToken(token)
-  return sessionShape((await database.findSession(tokenHash(token)))!, token)
+  return sessionShape((await database.sessions.find(tokenHash(token)))!, token)
 }
 
 /** Returns the session of the caller. @throws Failure `permission_denied` for a management token */
@@ -62,10 +62,10 @@ export async function renewSession(
   const { session } = signedInOf(context)
   await write(async (writing) => {
     await work(writing)
-    await writing.rotateSession(session.id, tokenHash(token), { isConfirmed })
+    await writing.sessions.rotate(session.id, tokenHash(token), { isConfirmed })
   })
   visit.setToken(token)
-  return sessionShape((await database.findSession(tokenHash(token)))!, token)
+  return sessionShape((await database.sessions.find(tokenHash(token)))!, token)
 }
 
 const act = implementWith<SessionDeps>()
@@ -75,12 +75,12 @@ export const sessionActs = [
   act(signInByLink, (context, { token }) =>
     startSession(context, (database, hash) => {
       const { userAgent, address } = context.visit
-      return database.signInByLink(tokenHash(token), { tokenHash: hash, userAgent, address })
+      return database.sessions.signInByLink(tokenHash(token), { tokenHash: hash, userAgent, address })
     }),
   ),
   act(signOut, async ({ caller, visit, write }) => {
     const { session } = signedInOf({ caller })
-    await write((database) => database.endSessions(session.userId, { only: session.id }))
+    await write((database) => database.sessions.end(session.userId, { only: session.id }))
     visit.setToken(null)
     return { signed_out: true as const }
   }),

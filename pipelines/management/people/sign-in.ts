@@ -53,20 +53,20 @@ async function signUpByPassword(
   const counted = await countAttempt(database, { address: clientNetwork(visit.address) })
   const invited = invitation === undefined ? null : tokenHash(invitation)
   const email =
-    invited === null ? readEmail(input.email ?? '') : (await database.findInvitation(invited)).email
+    invited === null ? readEmail(input.email ?? '') : (await database.invitations.find(invited)).email
   assertPassword(password, email)
   const passwordHash = await takenBackUnchecked(database, counted, () => identity.passwords.hash(password))
   try {
     await write(async (writing) => {
-      const offer = invited === null ? null : await writing.redeemInvitation(invited)
+      const offer = invited === null ? null : await writing.invitations.redeem(invited)
       const installationRole = offer?.installationRole ?? null
-      const user = await writing.createUser({ email, name, locale, installationRole, credit })
-      await writing.setPassword(user.id, passwordHash)
-      if (offer === null) await writing.recordUnprovenEmail(user.id)
+      const user = await writing.users.create({ email, name, locale, installationRole, credit })
+      await writing.signIn.setPassword(user.id, passwordHash)
+      if (offer === null) await writing.users.recordUnprovenEmail(user.id)
       else await joinOrganization(writing, offer, user.accountId)
     })
     // Invitations are counted where they are made. Open sign-ups are limited here: each has the trial credit.
-    if (invited !== null) await database.takeBackAttempt(counted)
+    if (invited !== null) await database.attempts.takeBack(counted)
   } catch (error) {
     if (!isTaken(error)) throw error
   }
@@ -84,20 +84,20 @@ export const signInActs = [
     const { database, identity, write } = context
     const email = normalizeEmail(input.email)
     return attempted(context, email, async () => {
-      const found = await database.findPasswordSignIn(email)
+      const found = await database.signIn.findPassword(email)
       const isRight = await identity.passwords.verify(found?.passwordHash ?? null, input.password)
       if (found === null || !isRight || !found.user.enabled)
         throw signInFailed('The email or the password is wrong.')
       const userId = found.user.id
       if (!found.hasTotp) {
         const session = await startSession(context, (writing, hash) =>
-          writing.createSession(newSession(context, hash, userId)),
+          writing.sessions.create(newSession(context, hash, userId)),
         )
         return { session, ticket: null }
       }
       const ticket = generateToken()
       await write((writing) =>
-        writing.createTicket({ tokenHash: tokenHash(ticket), purpose: 'totp', userId }),
+        writing.tickets.create({ tokenHash: tokenHash(ticket), purpose: 'totp', userId }),
       )
       return { session: null, ticket }
     })
@@ -105,20 +105,20 @@ export const signInActs = [
   peopleAct(signInByTotp, async (context, { ticket, code }) => {
     const { database } = context
     const waiting = { tokenHash: tokenHash(ticket), purpose: 'totp' } as const
-    const userId = await database.findTicketUser(waiting)
+    const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw tooLate()
     return attempted(context, userId, async () => {
-      const secret = await database.findTotpSecret(userId, { isConfirmed: true })
+      const secret = await database.signIn.findTotpSecret(userId, { isConfirmed: true })
       if (secret === null) throw tooLate()
       return startSession(context, async (writing, hash) => {
         await acceptCode(writing, context, { userId, secret, code })
-        if ((await writing.takeTicket({ ...waiting, userId })) === null) throw tooLate()
-        return writing.createSession(newSession(context, hash, userId))
+        if ((await writing.tickets.take({ ...waiting, userId })) === null) throw tooLate()
+        return writing.sessions.create(newSession(context, hash, userId))
       })
     })
   }),
   peopleAct(lookUpInvitation, async ({ database }, { token }) => {
-    const { email, accountName, role, installationRole, expiresAt } = await database.findInvitation(
+    const { email, accountName, role, installationRole, expiresAt } = await database.invitations.find(
       tokenHash(token),
     )
     const expires_at = expiresAt.toISOString()
@@ -127,7 +127,7 @@ export const signInActs = [
   peopleAct(acceptInvitation, (context, { token }) => {
     const { user, session, access } = signedInOf(context)
     return renewSession(context, false, async (writing) => {
-      const offer = await writing.redeemInvitation(tokenHash(token))
+      const offer = await writing.invitations.redeem(tokenHash(token))
       if (offer.email !== normalizeEmail(user.email))
         throw new Failure('permission_denied', 'The invitation is for another email address than yours.')
       if (access.some(({ accountId }) => accountId === offer.accountId))
@@ -135,8 +135,8 @@ export const signInActs = [
       await joinOrganization(writing, offer, user.accountId)
       const isMore = offer.installationRole !== null && user.installationRole !== 'operator'
       if (!isMore) return
-      await writing.updateUser(user.id, { installationRole: offer.installationRole })
-      await writing.endSessions(user.id, { allBut: session.id })
+      await writing.users.update(user.id, { installationRole: offer.installationRole })
+      await writing.sessions.end(user.id, { allBut: session.id })
     })
   }),
 ]

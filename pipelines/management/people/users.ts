@@ -37,14 +37,14 @@ async function invite(
   const url = `${publicUrl}/console/sign-up#invitation=${token}`
   if (hasMail) {
     const mail = { inviter: caller.actor, accountId: to.accountId, email: invitation.email }
-    const counted = await database.takeInvitationMail(mail)
+    const counted = await database.attempts.takeInvitationMail(mail)
     if ('retryAfterSeconds' in counted)
       throw tooMany('invitations were sent by email', counted.retryAfterSeconds)
   }
   const created = await write(async (writing) => {
-    const made = await writing.createInvitation(invitation)
+    const made = await writing.invitations.create(invitation)
     if (hasMail)
-      await writing.sendMail(made.email, {
+      await writing.deliveries.sendMail(made.email, {
         mail: 'invitation',
         locale: caller.signedIn?.user.locale ?? 'en',
         values: { to: made.accountName ?? 'Tollgate' },
@@ -57,16 +57,16 @@ async function invite(
 
 /** Returns a page of the invitations to an organization, or of those to none, the newest first. */
 async function invitationPage({ database }: Context, accountId: string | null, input: PageInput) {
-  const found = await database.listInvitations(accountId, pageAfter(input))
+  const found = await database.invitations.list(accountId, pageAfter(input))
   return page(found.map(invitationShape), input)
 }
 
 export const userActs = [
   act(listUsers, async ({ database }, input) => {
-    const found = await database.listUsers({ search: input.search ?? null, ...pageAfter(input) })
+    const found = await database.users.list({ search: input.search ?? null, ...pageAfter(input) })
     return page(found.map(userShape), input)
   }),
-  act(showUser, async ({ database }, { id }) => userShape(await database.showUser(id))),
+  act(showUser, async ({ database }, { id }) => userShape(await database.users.show(id))),
   act(createUser, async ({ write, config }, input) => {
     const { name, locale, installation_role: installationRole, account_id: accountId } = input
     const email = readEmail(input.email)
@@ -74,36 +74,36 @@ export const userActs = [
     const user = { email, name, locale, installationRole, credit, ...(accountId !== null && { accountId }) }
     return userShape(
       await write(async (writing) => {
-        if (accountId !== null && (await writing.showAccount(accountId)).account.kind !== 'personal')
+        if (accountId !== null && (await writing.accounts.show(accountId)).account.kind !== 'personal')
           throw new Failure(
             'invalid_request',
             `account_id: ${accountId} is an organization; invite a member.`,
           )
-        return writing.createUser(user)
+        return writing.users.create(user)
       }),
     )
   }),
   act(createSignInLink, async ({ write, publicUrl }, { id }) => {
     const token = generateToken()
     await write(async (writing) => {
-      const { enabled } = await writing.showUser(id)
+      const { enabled } = await writing.users.show(id)
       if (!enabled) throw new Failure('conflict', `User ${id} is disabled: enable them first.`)
-      await writing.createLink({ tokenHash: tokenHash(token), userId: id, minutes: LINK_MINUTES })
+      await writing.sessions.createLink({ tokenHash: tokenHash(token), userId: id, minutes: LINK_MINUTES })
     })
     return { url: `${publicUrl}/console/sign-in#link=${token}`, minutes: LINK_MINUTES }
   }),
   act(enableUser, async ({ write }, { id }) =>
-    userShape(await write((writing) => writing.updateUser(id, { enabled: true }))),
+    userShape(await write((writing) => writing.users.update(id, { enabled: true }))),
   ),
   act(disableUser, async ({ write }, { id }) =>
-    userShape(await write((writing) => writing.updateUser(id, { enabled: false }))),
+    userShape(await write((writing) => writing.users.update(id, { enabled: false }))),
   ),
   act(setInstallationRole, async ({ write }, { id, installation_role: installationRole }) =>
     userShape(
       await write(async (writing) => {
-        const user = await writing.updateUser(id, { installationRole })
+        const user = await writing.users.update(id, { installationRole })
         // Who has another role signs in again.
-        await writing.endSessions(id, { allBut: null })
+        await writing.sessions.end(id, { allBut: null })
         return user
       }),
     ),
@@ -113,7 +113,7 @@ export const userActs = [
   ),
   act(listInvitations, (context, input) => invitationPage(context, null, input)),
   act(revokeInvitation, async ({ write }, { id }) =>
-    invitationShape(await write((writing) => writing.revokeInvitation(id))),
+    invitationShape(await write((writing) => writing.invitations.revoke(id))),
   ),
   act(inviteMember, async (context, { email, account_id: accountId, role }) => {
     assertMayDecideOn(context, accountId, role)
@@ -125,11 +125,11 @@ export const userActs = [
   act(revokeMemberInvitation, async (context, { id, account_id: accountId }) =>
     invitationShape(
       await context.write(async (writing) => {
-        const invitation = await writing.showInvitation(id)
+        const invitation = await writing.invitations.show(id)
         if (invitation.accountId !== accountId)
           throw new Failure('not_found', `There is no invitation ${id} in ${accountId}.`)
         assertMayDecideOn(context, accountId, invitation.role)
-        return writing.revokeInvitation(id)
+        return writing.invitations.revoke(id)
       }),
     ),
   ),

@@ -103,9 +103,6 @@ async function presetVoices({ catalog, lists }: ListVoicesDeps): Promise<PresetV
 export const listVoices = (deps: FreeCallDeps & ListVoicesDeps): Handler =>
   freeCall(deps, async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
     const query = { accountId: known.account.id, kind: 'voice', states: null, limit: VOICE_LIST_MAX } as const
-    const [own, presets] = await Promise.all([
-      deps.tasks.listTasks(query).catch(unavailable),
-      presetVoices(deps),
-    ])
+    const [own, presets] = await Promise.all([deps.tasks.list(query).catch(unavailable), presetVoices(deps)])
     return { voices: own.tasks.map(printVoice), presets }
   })

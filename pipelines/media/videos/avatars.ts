@@ -58,7 +58,7 @@ export const listAvatars = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
   freeCall(deps, async ({ known }) => {
     const accountId = known.account.id
     const found = await deps.tasks
-      .listTasks({ accountId, kind: 'avatar', states: null, limit: AVATAR_LIST_MAX })
+      .list({ accountId, kind: 'avatar', states: null, limit: AVATAR_LIST_MAX })
       .catch(unavailable)
     const avatars = found.tasks.map(printAvatar)
     return { object: 'list', avatars, data: avatars, has_more: found.hasMore }

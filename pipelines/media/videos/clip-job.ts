@@ -93,7 +93,7 @@ interface Recognition {
 
 /** A client names it by the id of its task. */
 async function recognitionOf({ tasks, now = Date.now }: ClipJobDeps, { known }: Caller, id: string) {
-  const task = await tasks.findTask(known.account.id, 'subtitle', id).catch(unavailable)
+  const task = await tasks.find(known.account.id, 'subtitle', id).catch(unavailable)
   if (task === null) throw rerun('there is no such recognition')
   if (!isFinal(task.state)) throw invalidField('asr_id', 'the recognition has not finished')
   const recognition = recognisedBy(task)

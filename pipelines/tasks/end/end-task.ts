@@ -12,7 +12,7 @@ import { planTransition } from '../transition.ts'
 const MOVE_TRIES = 5
 
 interface EndTaskDeps extends Pick<TransitionDeps, 'messages' | 'now'> {
-  readonly database: Pick<Tasks, 'readTasks' | 'applyTransition'>
+  readonly database: { readonly tasks: Pick<Tasks, 'read' | 'applyTransition'> }
   /** Rejects with the reason why the provider has not cancelled the task. */
   readonly cancelUpstream: (task: Task) => Promise<unknown>
 }
@@ -43,7 +43,7 @@ export async function endTask(
 ): Promise<EndedTask> {
   const { database, messages, now } = deps
   for (let tries = 0; tries < MOVE_TRIES; tries++) {
-    const [task] = await database.readTasks([id])
+    const [task] = await database.tasks.read([id])
     if (task === undefined) throw new NotEndable(`There is no task ${id}.`)
     if (isFinal(task.state)) throw new NotEndable(`Task ${id} has ended already: it is ${task.state}.`)
     if (task.state === 'submitting')
@@ -55,7 +55,7 @@ export async function endTask(
     const changes = reason === null ? {} : { errorMessage: reason }
     const move = planTransition(task, event, changes, { now: now() })!
     const act = { action: `task.${event}`, before: { state: task.state }, after: { state: move.to, reason } }
-    const outcome = await database.applyTransition({ ...move, act })
+    const outcome = await database.tasks.applyTransition({ ...move, act })
     if (outcome.outcome === 'stale') continue
     messages.announce([outcome.task])
     if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])

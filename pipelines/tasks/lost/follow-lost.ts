@@ -27,15 +27,18 @@ const FIND_TIMEOUT_MS = 15_000
 const FIND_MAX_ANSWER_BYTES = 1024 * 1024
 
 interface FollowLostDeps extends Pick<EngineDeps, 'calls' | 'adapterOf' | 'catalog' | 'log' | 'now'> {
-  readonly database: Pick<LostSubmits, 'claimLostSubmits' | 'recordFinding'> & Pick<Tasks, 'readTasks'>
+  readonly database: {
+    readonly lostSubmits: Pick<LostSubmits, 'claim' | 'recordFinding'>
+    readonly tasks: Pick<Tasks, 'read'>
+  }
 }
 
 /** Asks about the records that are due. */
 export async function followLostSubmits(deps: FollowLostDeps): Promise<void> {
   const { database, now } = deps
   for (;;) {
-    const due = await database.claimLostSubmits(now(), now() + CLAIM_MS, AT_ONCE)
-    const tasks = await database.readTasks(due.map(({ taskId }) => taskId))
+    const due = await database.lostSubmits.claim(now(), now() + CLAIM_MS, AT_ONCE)
+    const tasks = await database.tasks.read(due.map(({ taskId }) => taskId))
     const byId = new Map(tasks.map((task) => [task.id, task]))
     await Promise.all(due.map((lost) => followOne(deps, lost, byId.get(lost.taskId))))
     if (due.length < AT_ONCE) return
@@ -46,7 +49,7 @@ async function followOne(deps: FollowLostDeps, lost: LostSubmit, task: Task | un
   const { database, log, now } = deps
   // Retention has taken its task away: nobody knows the job.
   const finding = task === undefined ? unasked(lost) : await findingOf(deps, lost, task)
-  if (!(await database.recordFinding(lost.taskId, finding, now())) || finding.end === null) return
+  if (!(await database.lostSubmits.recordFinding(lost.taskId, finding, now())) || finding.end === null) return
   log.info(
     { task: lost.taskId, channel: lost.channelId, state: finding.end, upstream_task: finding.upstreamId },
     'Lost submit is closed by what its provider says',

@@ -37,7 +37,7 @@ const FORGET_TRIES = 60
 const MOVE_TRIES = 5
 
 export interface SubmitTaskDeps {
-  readonly database: Pick<Tasks, 'createTask' | 'applyTransition' | 'readTasks'>
+  readonly database: { readonly tasks: Pick<Tasks, 'create' | 'applyTransition' | 'read'> }
   readonly messages: TaskMessages
   readonly watch: TaskWatch
   readonly adapterOf: AdapterOf
@@ -63,7 +63,7 @@ export const createTask =
     const { known } = order.caller
     if (task.idempotency === null && order.hold > known.view.balance)
       throw insufficientBalance(known, order.hold)
-    const outcome = await database.createTask(task).catch((error: Error) => {
+    const outcome = await database.tasks.create(task).catch((error: Error) => {
       if (isTransient(error)) void undoCreation(deps, task)
       return unavailable(error)
     })
@@ -95,12 +95,12 @@ async function undoCreation(deps: SubmitTaskDeps, wanted: NewTask): Promise<void
   for (let tries = FORGET_TRIES; tries > 0; tries--) {
     await firstValueFrom(timer(FORGET_RETRY_MS, scheduler))
     try {
-      const made = await database.createTask(wanted)
+      const made = await database.tasks.create(wanted)
       // Else its intent has another task by now, or nothing can be held for it.
       if (made.outcome !== 'created') return
       const move = refusedUnsent(made.task, now())
       if (move === null) return
-      const outcome = await database.applyTransition(move)
+      const outcome = await database.tasks.applyTransition(move)
       if (outcome.outcome !== 'moved' || outcome.wallet === null) continue
       onWallet(outcome.wallet)
       return messages.announceWallets([outcome.wallet])
@@ -195,7 +195,7 @@ async function abandoned(deps: SubmitTaskDeps, seen: Task, isEnd: boolean): Prom
   for (let tries = 0; tries < MOVE_TRIES; tries++) {
     const move = endOfWait(task, isEnd, now())
     if (move === null) return task
-    const outcome = await deps.database.applyTransition(move).catch(unavailable)
+    const outcome = await deps.database.tasks.applyTransition(move).catch(unavailable)
     task = outcome.task
     if (outcome.outcome === 'stale') continue
     if (outcome.wallet !== null) {

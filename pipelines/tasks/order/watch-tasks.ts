@@ -30,7 +30,7 @@ export interface TaskWatch {
 }
 
 interface TaskWatchDeps {
-  readonly database: Pick<Tasks, 'readTasks'>
+  readonly database: { readonly tasks: Pick<Tasks, 'read'> }
   readonly messages: Pick<TaskMessages, 'listen'>
   readonly log: PipelineLog
   readonly scheduler?: SchedulerLike
@@ -62,7 +62,7 @@ export function watchTasks(deps: TaskWatchDeps): TaskWatch {
       while (wanted.size > 0) {
         const ids = [...wanted].slice(0, READ_MAX_TASKS)
         for (const id of ids) wanted.delete(id)
-        for (const task of await database.readTasks(ids)) show(task)
+        for (const task of await database.tasks.read(ids)) show(task)
       }
       reading.succeeded()
     } catch (error) {

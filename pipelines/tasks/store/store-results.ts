@@ -80,7 +80,7 @@ export async function expiresAt(
   const ms = retentionMs(kind, catalog().config.storage.retention_days)
   if (ms === null) return null
   const expiresAt = now() + ms
-  await database.recordObjects([{ key, expiresAt }])
+  await database.tasks.recordObjects([{ key, expiresAt }])
   return expiresAt
 }
 

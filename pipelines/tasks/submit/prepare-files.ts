@@ -80,7 +80,7 @@ async function fetched(
   { url, index, maxBytes }: LinkedFile,
 ): Promise<StoredFileRef> {
   const key = `inputs/${task.requestId}-${task.id}-${index + 1}`
-  await database.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
+  await database.tasks.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
   const limits = { maxBytes, timeoutMs: TAKE_IN_TIMEOUT_MS }
   try {
     const { bytes, mediaType } = await storage.copy(url, key, limits, null)

@@ -24,10 +24,12 @@ const OFFLINE_AT_ONCE = 64
 const EXPIRED_MAX_OBJECTS = 500
 
 interface SweepDeps extends Pick<EngineDeps, 'log' | 'now' | 'storage'> {
-  readonly database: Pick<
-    Tasks,
-    'readTasks' | 'claimStaleTasks' | 'findOverdueTasks' | 'findExpiredObjects' | 'removeObjects'
-  >
+  readonly database: {
+    readonly tasks: Pick<
+      Tasks,
+      'read' | 'claimStale' | 'findOverdue' | 'findExpiredObjects' | 'removeObjects'
+    >
+  }
   readonly messages: Pick<TaskMessages, 'publish'>
   readonly work: Pick<TaskWork, 'once' | 'touch'>
   /** Messages travel. */
@@ -50,10 +52,10 @@ export class TaskSweep {
   /** Tasks whose time is up, and those that nobody looks after. The work on them goes on behind this. */
   async tasks(): Promise<void> {
     const { database, now, isOnline, messages, work } = this.#deps
-    const overdue = await database.findOverdueTasks(now(), OVERDUE_MAX_TASKS)
-    this.#overdue.add(await database.readTasks(overdue.filter((id) => !this.#overdue.has(id))))
+    const overdue = await database.tasks.findOverdue(now(), OVERDUE_MAX_TASKS)
+    this.#overdue.add(await database.tasks.read(overdue.filter((id) => !this.#overdue.has(id))))
     if (isOnline()) {
-      const neglected = await database.claimStaleTasks(now() - STALE_AFTER_MS, now(), CLAIM_MAX_TASKS)
+      const neglected = await database.tasks.claimStale(now() - STALE_AFTER_MS, now(), CLAIM_MAX_TASKS)
       for (const [id, chain] of this.#driven) messages.publish({ id, chain })
       this.#driven.clear()
       for (const task of neglected) messages.publish(task)
@@ -61,24 +63,24 @@ export class TaskSweep {
     }
     // What is worked on here must not take the place of others.
     await work.touch()
-    const neglected = await database.claimStaleTasks(
+    const neglected = await database.tasks.claimStale(
       now() - OFFLINE_STALE_AFTER_MS,
       now(),
       this.#offline.room,
       now() - OFFLINE_NEW_AFTER_MS,
     )
     for (const { id, chain } of neglected) this.#driven.set(id, chain)
-    this.#offline.add(await database.readTasks(neglected.map(({ id }) => id)))
+    this.#offline.add(await database.tasks.read(neglected.map(({ id }) => id)))
   }
 
   /** Files whose time is up. */
   async objects(): Promise<void> {
     const { database, storage, now } = this.#deps
     for (;;) {
-      const keys = await database.findExpiredObjects(now(), EXPIRED_MAX_OBJECTS)
+      const keys = await database.tasks.findExpiredObjects(now(), EXPIRED_MAX_OBJECTS)
       if (keys.length === 0) return
       await storage.delete(keys)
-      await database.removeObjects(keys)
+      await database.tasks.removeObjects(keys)
       if (keys.length < EXPIRED_MAX_OBJECTS) return
     }
   }

@@ -29,7 +29,9 @@ const TOUCH_AGE_MS = 60_000
 const TRACKED_MAX_TASKS = 200_000
 
 export interface WorkDeps extends EngineDeps {
-  readonly database: EngineDeps['database'] & Pick<Tasks, 'readTasks' | 'touchTasks'>
+  readonly database: {
+    readonly tasks: EngineDeps['database']['tasks'] & Pick<Tasks, 'read' | 'touch'>
+  }
   /** How late a look was, milliseconds. */
   readonly onLateness: (lateMs: number) => void
 }
@@ -97,7 +99,7 @@ export class TaskWork {
   async touch(): Promise<void> {
     const ids = [...new Set([...this.#running.keys(), ...this.#untouched])]
     this.#untouched.clear()
-    await this.#deps.database.touchTasks(ids, this.#deps.now())
+    await this.#deps.database.tasks.touch(ids, this.#deps.now())
   }
 
   /** Takes nothing on any more; ends when what is being submitted has ended, or the bound is over. */
@@ -114,7 +116,7 @@ export class TaskWork {
     const received = this.#received
     this.#received = []
     try {
-      const tasks = await this.#deps.database.readTasks([...new Set(received.map(({ id }) => id))])
+      const tasks = await this.#deps.database.tasks.read([...new Set(received.map(({ id }) => id))])
       const byId = new Map(tasks.map((task) => [task.id, task]))
       for (const one of received) void this.#work(one, byId.get(one.id) ?? null)
     } catch (error) {

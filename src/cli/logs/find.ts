@@ -29,15 +29,15 @@ type FindInJournals = (requestId: string) => JournalTrace | null
 
 /** @throws NothingFound */
 export async function readFound(
-  database: Pick<Calls, 'findCall'>,
+  database: { readonly calls: Pick<Calls, 'find'> },
   findInJournals: FindInJournals,
   ref: string,
 ) {
-  const found = await database.findCall(ref)
+  const found = await database.calls.find(ref)
   // Booked settlements stay in the journal for a while; they are ignored here.
   const trace = found.call === null && found.refused === null ? findInJournals(ref) : null
   // Between the two reads it may have been booked, and its segment removed.
-  const looked = trace === null && placeOf(found, null) === null ? await database.findCall(ref) : found
+  const looked = trace === null && placeOf(found, null) === null ? await database.calls.find(ref) : found
   const place = placeOf(looked, trace)
   if (place === null) throw new NothingFound(ref, looked.keptSince)
   return foundShape(ref, place, looked, trace)

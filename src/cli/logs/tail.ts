@@ -28,9 +28,9 @@ export async function showNewest(
   output: TailOutput,
 ): Promise<bigint> {
   // A misspelled id would wait for its first call for ever.
-  if (filter.accountId !== undefined) await database.showAccount(filter.accountId)
-  if (filter.keyId !== undefined) await database.showKey(filter.keyId)
-  const { calls, upto, isCut } = await database.newestCalls(filter, lines)
+  if (filter.accountId !== undefined) await database.accounts.show(filter.accountId)
+  if (filter.keyId !== undefined) await database.keys.show(filter.keyId)
+  const { calls, upto, isCut } = await database.calls.readNewest(filter, lines)
   if (isCut)
     output.notice(`Of the last ${LOOK_BACK_ROWS} calls ${calls.length} match; older ones were not searched.`)
   output.calls(calls)
@@ -54,7 +54,7 @@ export async function follow(
   }
   async function watch(database: Database): Promise<true> {
     while (!stopped.aborted) {
-      const { calls, upto, hasMore } = await database.callsSince(filter, position)
+      const { calls, upto, hasMore } = await database.calls.readSince(filter, position)
       if (trouble !== null) output.notice('The database answers again.')
       trouble = null
       if (upto < position) output.notice('The database is not the one it was: going on with its newest call.')

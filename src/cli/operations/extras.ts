@@ -62,7 +62,7 @@ const agreed = (describe: (input: Any) => string, more: () => Option[] = () => [
 
 const ofRequest = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
   account_id: await wiring.withDatabase(
-    async (database) => (await database.showKeyRequest(id)).organizationId,
+    async (database) => (await database.keyRequests.show(id)).organizationId,
   ),
 })
 

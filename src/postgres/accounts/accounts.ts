@@ -16,7 +16,7 @@ export interface AccountWithWallet {
   readonly wallet: WalletTotals
 }
 
-interface NewAccount {
+export interface NewAccount {
   readonly name: string
   /** Default: personal. */
   readonly kind?: AccountKind
@@ -25,7 +25,7 @@ interface NewAccount {
 }
 
 /** An absent field stays unchanged; null removes the limit. */
-interface LimitChanges {
+export interface LimitChanges {
   readonly requestsPerMinute?: number | null
   readonly concurrency?: number | null
 }
@@ -85,7 +85,7 @@ export async function accountNames(
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
-interface AccountListing extends Listing {
+export interface AccountListing extends Listing {
   /** A part of the id or the name. Default: every account. */
   readonly search?: string | null
 }

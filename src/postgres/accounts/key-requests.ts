@@ -18,7 +18,7 @@ import { actForAccount } from './audit-record.ts'
 import { checkBindable, createKeyIn, type NewKey } from './keys.ts'
 import { actingRoleOf, assertOrganization, decides, lockMembers, memberNotFound } from './members.ts'
 
-interface NewKeyRequest {
+export interface NewKeyRequest {
   readonly organizationId: string
   readonly memberId: string
   readonly name: string
@@ -90,7 +90,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
     )
   })
 
-interface RequestListing extends Listing {
+export interface RequestListing extends Listing {
   /** Those of this member alone. */
   readonly memberId?: string | null
   readonly state?: KeyRequestState | null
@@ -150,7 +150,7 @@ async function decide(
   return requestOfRow(row)
 }
 
-interface IssuedKey {
+export interface IssuedKey {
   readonly request: KeyRequest
   readonly key: ApiKey
   readonly raw: string

@@ -41,7 +41,7 @@ export interface NewKey {
 }
 
 /** An absent field stays unchanged. */
-interface KeyChanges {
+export interface KeyChanges {
   readonly name?: string
   readonly allowedModels?: readonly string[] | null
   readonly expiresAt?: Date | null
@@ -222,7 +222,7 @@ async function insertKey(sql: Queryable, material: KeyMaterial, key: NewKey, gra
 }
 
 /** An account may have a million keys. */
-interface KeyListing extends Listing {
+export interface KeyListing extends Listing {
   /** Those of this member alone. */
   readonly memberId?: string | null
 }
@@ -259,7 +259,7 @@ export async function keysNearCap(
 }
 
 /** The name of a key, for reports. */
-interface NamedKey {
+export interface NamedKey {
   readonly name: string
   /** The member who holds it; null without one. */
   readonly memberId: string | null

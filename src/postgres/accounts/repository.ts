@@ -1,13 +1,18 @@
 /** Accounts, organizations, agents, keys, and the record of who changed them. */
 
-import type { Credential } from '../../../schemas/accounts/key.ts'
+import type { Agent, AgentDraft, AgentFile, AgentState } from '../../../schemas/accounts/agent.ts'
+import type { ApiKey, Credential, RotatedSecret } from '../../../schemas/accounts/key.ts'
+import type { KeyRequest, Member, MemberRole } from '../../../schemas/accounts/organization.ts'
+import type { KeyMaterial } from '../../core/keys/material.ts'
 import { deriveKeyMaterial } from '../../core/keys/material.ts'
 import type { Sql } from '../connection.ts'
 import { isSessionLost } from '../errors.ts'
+import type { Listing } from '../listing.ts'
 import { recordExpiringKeys } from '../notifications/expiring-keys.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { retryOnStaleEnd } from '../tasks/stale-end.ts'
+import type { AccountListing, AccountWithWallet, LimitChanges, NewAccount } from './accounts.ts'
 import {
   accountNames,
   createAccount,
@@ -21,23 +26,18 @@ import {
 } from './accounts.ts'
 import { discardAgentDraft, publishAgent, readAgentDrafts, saveAgentDraft } from './agent-drafts.ts'
 import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
+import type { AuditEntry, AuditFilter } from './audit-record.ts'
 import { listAudit } from './audit-record.ts'
 import { noteSecretUse } from './former-secrets.ts'
-import {
-  approveKey,
-  denyKey,
-  type KeyApproval,
-  listKeyRequests,
-  requestKey,
-  showKeyRequest,
-} from './key-requests.ts'
+import type { Decider, IssuedKey, KeyApproval, NewKeyRequest, RequestListing } from './key-requests.ts'
+import { approveKey, denyKey, listKeyRequests, requestKey, showKeyRequest } from './key-requests.ts'
 import { endFormerSecret, rotateKey } from './key-rotation.ts'
+import type { CreatedKey, KeyChanges, KeyListing, NamedKey, NewKey } from './keys.ts'
 import {
   createKey,
   findCredential,
   keysNearCap,
   listKeys,
-  type NewKey,
   namedKeys,
   revealKey,
   revokeKey,
@@ -45,6 +45,7 @@ import {
   updateKey,
 } from './keys.ts'
 import { eraseSealedKeys, type KnownMasterKey, rotateMasterKey } from './master-key.ts'
+import type { MemberSpend } from './members.ts'
 import {
   createOrganization,
   listMembers,
@@ -54,60 +55,156 @@ import {
   removeMember,
 } from './members.ts'
 
-export type Accounts = ReturnType<typeof openAccounts>
-export type Keys = ReturnType<typeof openKeys>
+export interface Accounts {
+  create(newAccount: NewAccount): Promise<AccountWithWallet>
+  list(accountListing?: AccountListing): Promise<AccountWithWallet[]>
+  rename(accountId: string, name: string): Promise<AccountWithWallet>
+  recordView(accountId: string): Promise<void>
+  readNames(accountIds: readonly string[]): Promise<ReadonlyMap<string, string>>
+  show(accountId: string): Promise<AccountWithWallet>
+  setEnabled(accountId: string, enabled: boolean): Promise<AccountWithWallet>
+  setLimits(accountId: string, limitChanges: LimitChanges): Promise<AccountWithWallet>
+  setModels(accountId: string, allowedModels: readonly string[] | null): Promise<AccountWithWallet>
+}
 
-export const openAccounts = ({ main }: Pools) =>
-  onPool(main, {
-    createAccount,
-    listAccounts,
-    renameAccount,
-    recordView,
-    accountNames,
-    showAccount,
-    setAccountEnabled,
-    setAccountLimits,
-    setAccountModels,
-  })
+export interface Organizations {
+  create(ownerId: string, name: string): Promise<AccountWithWallet>
+  putMember(organizationId: string, accountId: string, role: MemberRole): Promise<Member>
+  removeMember(organizationId: string, accountId: string): Promise<Member>
+  findRole(organizationId: string, accountId: string): Promise<MemberRole | null>
+  listMembers(organizationId: string, listing?: Listing): Promise<(Member & MemberSpend)[]>
+  readSpend(organizationId: string, accountId: string): Promise<MemberSpend>
+}
 
-export const openOrganizations = ({ main }: Pools) =>
-  onPool(main, { createOrganization, putMember, removeMember, memberRole, listMembers, memberSpend })
+export interface Agents {
+  create(accountId: string, file: AgentFile): Promise<Agent>
+  update(agentId: string, file: AgentFile): Promise<Agent>
+  setState(agentId: string, state: AgentState): Promise<Agent>
+  list(accountId: string): Promise<Agent[]>
+  show(agentId: string): Promise<Agent>
+  readDrafts(agentIds: readonly string[]): Promise<AgentDraft[]>
+  saveDraft(agentId: string, file: AgentFile): Promise<AgentDraft>
+  discardDraft(agentId: string): Promise<void>
+  publish(agentId: string): Promise<Agent>
+}
 
-export const openAgents = ({ main }: Pools) =>
-  onPool(main, {
-    createAgent,
-    updateAgent,
-    setAgentState,
-    listAgents,
-    showAgent,
-    readAgentDrafts,
-    saveAgentDraft,
-    discardAgentDraft,
-    publishAgent,
-  })
+export interface AuditRecord {
+  list(filter: AuditFilter): Promise<AuditEntry[]>
+}
 
-export const openAuditRecord = (pools: Pools) => onStandby(pools, { listAudit })
-
-export const openKeys = ({ main, auditing }: Pools, { material, replacedAt }: KnownMasterKey) => ({
-  ...onPool(main, { listKeys, keysNearCap, namedKeys, showKey, revokeKey, updateKey, endFormerSecret }),
-  ...onPool(main, { requestKey, showKeyRequest, listKeyRequests, denyKey }),
-  ...onPool(auditing, { forgetKeys: eraseSealedKeys, recordExpiringKeys }),
-  createKey: (key: NewKey) => createKey(main, material, key),
-  revealKey: (keyId: string) => revealKey(main, material, keyId),
-  rotateKey: (keyId: string, graceSeconds: number) => rotateKey(main, material, keyId, graceSeconds),
-  approveKey: (approval: KeyApproval) => approveKey(main, material, approval),
-  /** When the master key of this process was replaced; null while it is the current one. */
-  masterKeyReplacedAt: replacedAt,
-  rotateMasterKey: (next: Buffer, options?: { readonly endLinks?: boolean }) =>
-    rotateMasterKey(auditing, material, deriveKeyMaterial(next), options),
-  /** Signs links to files. */
-  fileLinkKey: material.secrets.fileLinks,
-  /** Signs cursors of the call log. */
-  logCursorKey: material.secrets.logCursors,
+export interface Keys {
+  list(accountId: string, keyListing?: KeyListing): Promise<ApiKey[]>
+  listNearCap(
+    accountId: string,
+    part: { readonly percent: bigint; readonly limit: number },
+  ): Promise<ApiKey[]>
+  readNamed(keyIds: readonly string[]): Promise<ReadonlyMap<string, NamedKey>>
+  show(keyId: string): Promise<ApiKey>
+  revoke(keyId: string): Promise<ApiKey>
+  update(keyId: string, changes: KeyChanges): Promise<ApiKey>
+  endFormerSecret(keyId: string): Promise<ApiKey>
+  create(key: NewKey): Promise<CreatedKey>
+  reveal(keyId: string): Promise<CreatedKey>
+  rotate(keyId: string, graceSeconds: number): Promise<CreatedKey>
+  findCredential(lookupHash: Buffer): Promise<Credential | null>
+  noteSecretUse(rotatedSecret: RotatedSecret): Promise<void>
   /** The keyed hash by which `findCredential` finds a raw key. */
-  lookupHash: material.lookupHash,
-  ...onPool(main, { findCredential: findPastLostSession, noteSecretUse }, READ_DEADLINE_MS),
-})
+  readonly lookupHash: KeyMaterial['lookupHash']
+  recordExpiring(): Promise<number>
+  eraseSealed(): Promise<number>
+}
+
+export interface KeyRequests {
+  create(request: NewKeyRequest): Promise<KeyRequest>
+  show(requestId: string): Promise<KeyRequest>
+  list(organizationId: string, requestListing?: RequestListing): Promise<KeyRequest[]>
+  deny(requestId: string, decider: Decider): Promise<KeyRequest>
+  approve(approval: KeyApproval): Promise<IssuedKey>
+}
+
+export interface MasterKey {
+  /** When the master key of this process was replaced; null while it is the current one. */
+  readonly replacedAt: Date | null
+  rotate(next: Buffer, options?: { readonly endLinks?: boolean }): Promise<number | null>
+  /** Signs links to files. */
+  readonly fileLinkKey: Buffer
+  /** Signs cursors of the call log. */
+  readonly logCursorKey: Buffer
+}
+
+export interface AccountRepositories {
+  readonly accounts: Accounts
+  readonly organizations: Organizations
+  readonly agents: Agents
+  readonly auditRecord: AuditRecord
+  readonly keys: Keys
+  readonly keyRequests: KeyRequests
+  readonly masterKey: MasterKey
+}
+
+export function openAccounts(pools: Pools, { material, replacedAt }: KnownMasterKey): AccountRepositories {
+  const { main, auditing } = pools
+  return {
+    accounts: onPool(main, {
+      create: createAccount,
+      list: listAccounts,
+      rename: renameAccount,
+      recordView,
+      readNames: accountNames,
+      show: showAccount,
+      setEnabled: setAccountEnabled,
+      setLimits: setAccountLimits,
+      setModels: setAccountModels,
+    }),
+    organizations: onPool(main, {
+      create: createOrganization,
+      putMember,
+      removeMember,
+      findRole: memberRole,
+      listMembers,
+      readSpend: memberSpend,
+    }),
+    agents: onPool(main, {
+      create: createAgent,
+      update: updateAgent,
+      setState: setAgentState,
+      list: listAgents,
+      show: showAgent,
+      readDrafts: readAgentDrafts,
+      saveDraft: saveAgentDraft,
+      discardDraft: discardAgentDraft,
+      publish: publishAgent,
+    }),
+    auditRecord: onStandby(pools, { list: listAudit }),
+    keys: {
+      ...onPool(main, {
+        list: listKeys,
+        listNearCap: keysNearCap,
+        readNamed: namedKeys,
+        show: showKey,
+        revoke: revokeKey,
+        update: updateKey,
+        endFormerSecret,
+      }),
+      ...onPool(auditing, { eraseSealed: eraseSealedKeys, recordExpiring: recordExpiringKeys }),
+      ...onPool(main, { findCredential: findPastLostSession, noteSecretUse }, READ_DEADLINE_MS),
+      create: (key) => createKey(main, material, key),
+      reveal: (keyId) => revealKey(main, material, keyId),
+      rotate: (keyId, graceSeconds) => rotateKey(main, material, keyId, graceSeconds),
+      lookupHash: material.lookupHash,
+    },
+    keyRequests: {
+      ...onPool(main, { create: requestKey, show: showKeyRequest, list: listKeyRequests, deny: denyKey }),
+      approve: (approval) => approveKey(main, material, approval),
+    },
+    masterKey: {
+      replacedAt,
+      rotate: (next, options) => rotateMasterKey(auditing, material, deriveKeyMaterial(next), options),
+      fileLinkKey: material.secrets.fileLinks,
+      logCursorKey: material.secrets.logCursors,
+    },
+  }
+}
 
 /** Finds a credential; once more where the session is lost meanwhile, as in a failover: a call waits for it. */
 async function findPastLostSession(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {

@@ -18,7 +18,7 @@ export interface Booking {
   readonly refused: string[]
 }
 
-interface BookedState {
+export interface BookedState {
   /** The request ids that need no booking any more: booked, or refused permanently. */
   readonly requestIds: Set<string>
   readonly wallets: WalletTotals[]

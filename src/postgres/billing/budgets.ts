@@ -13,7 +13,7 @@ import { inTransaction, type Transaction } from '../transaction.ts'
 import { type BudgetJson, budgetOfJson } from './budget-rows.ts'
 import { Refusal } from './refusal.ts'
 
-type NewBudget = Omit<Budget, 'id'>
+export type NewBudget = Omit<Budget, 'id'>
 
 /** A budget with its current period. */
 export interface BudgetState {
@@ -168,7 +168,7 @@ export async function showBudget(sql: Queryable, id: string): Promise<BudgetStat
   return stateOfRow(row)
 }
 
-interface BudgetListing extends Listing {
+export interface BudgetListing extends Listing {
   readonly scope?: BudgetScope | null
   /** Those of this key alone. */
   readonly keyId?: string | null

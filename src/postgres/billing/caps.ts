@@ -16,7 +16,7 @@ interface ReservedIn {
   readonly admission: object
 }
 
-interface SpendReservation {
+export interface SpendReservation {
   readonly keyId: string
   readonly requestId: string
   readonly amount: Credits
@@ -25,7 +25,7 @@ interface SpendReservation {
   readonly reservedIn?: ReservedIn
 }
 
-interface WalletReservation {
+export interface WalletReservation {
   readonly accountId: string
   readonly requestId: string
   readonly amount: Credits

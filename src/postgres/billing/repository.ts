@@ -1,31 +1,98 @@
-/** Wallets: credits put in, calls booked, what calls in flight reserve, and the audit of all of it. */
+/** Wallets, their bookings and reservations, budgets, and the audit of them. */
+
+import type { LedgerEntry, WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
+import type { Credits } from '../../../schemas/money.ts'
 import type { Sql } from '../connection.ts'
 import { DeadlineExceeded, within } from '../errors.ts'
+import type { MeteringReport } from '../metering.ts'
 import { countNegativeBalances, keepMalformed, meteringReport } from '../metering.ts'
 import { onStandby } from '../reading.ts'
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
+import type { AuditedLog, AuditReport } from './audit-report.ts'
+import type { BookedState, Booking } from './booking.ts'
 import { bookSettlements, readBooked } from './booking.ts'
+import type { BudgetListing, BudgetState, NewBudget } from './budgets.ts'
 import { deleteBudget, listBudgets, putBudget, showBudget } from './budgets.ts'
+import type { SpendReservation, WalletReservation } from './caps.ts'
 import { releaseReservation, reserveSpend, reserveWallet, shrinkReservation } from './caps.ts'
+import type { AuditOptions } from './verify.ts'
 import { verifyWallets } from './verify.ts'
+import type { AdjustmentOptions, Credited, RefundOptions, TopUpOptions } from './wallets.ts'
 import { adjust, findRefund, ledgerPage, readWallets, refund, topUp } from './wallets.ts'
 
-export type Wallets = ReturnType<typeof openWallets>
-export type Bookings = ReturnType<typeof openBookings>
-export type Reservations = ReturnType<typeof openReservations>
-export type WalletAudits = ReturnType<typeof openWalletAudits>
+export interface Wallets {
+  topUp(accountId: string, amount: Credits, topUpOptions?: TopUpOptions): Promise<Credited>
+  adjust(accountId: string, amount: Credits, adjustmentOptions: AdjustmentOptions): Promise<Credited>
+  refund(accountId: string, ref: string, refundOptions: RefundOptions): Promise<Credited>
+  readLedger(
+    accountId: string,
+    { before, limit }: { readonly before: bigint | null; readonly limit: number },
+  ): Promise<LedgerEntry[]>
+  read(ids: readonly string[]): Promise<WalletTotals[]>
+  findRefund(accountId: string, ref: string): Promise<LedgerEntry | null>
+}
 
-export const openWallets = ({ main, ...pools }: Pools) => ({
-  ...onPool(main, { topUp, adjust, refund }),
-  ...onStandby({ main, ...pools }, { ledgerPage }),
-  ...onPool(main, { readWallets, findRefund }, READ_DEADLINE_MS),
-})
+export interface Bookings {
+  book(settlements: readonly Settlement[]): Promise<Booking>
+  readBooked(requestIds: readonly string[], walletIds: readonly string[]): Promise<BookedState>
+  keepMalformed(line: string, reason: string): Promise<void>
+}
 
-export const openBookings = ({ main }: Pools) => ({
-  ...onPool(main, { bookSettlements }, BOOKING_DEADLINE_MS),
-  ...onPool(main, { readBooked }, READ_DEADLINE_MS),
-  ...onPool(main, { keepMalformed }),
-})
+export interface Reservations {
+  shrink(requestId: string, cost: Credits): Promise<void>
+  release(requestId: string): Promise<void>
+  reserveSpend(wanted: SpendReservation): Promise<SpendRefusal | null>
+  reserveWallet(walletReservation: WalletReservation): Promise<boolean>
+}
+
+export interface Budgets {
+  put(wanted: NewBudget): Promise<BudgetState>
+  delete(id: string): Promise<BudgetState>
+  list(accountId: string, budgetListing?: BudgetListing): Promise<BudgetState[]>
+  show(id: string): Promise<BudgetState>
+}
+
+export interface Audits {
+  verifyWallets(log?: AuditedLog, auditOptions?: AuditOptions): Promise<AuditReport>
+  reportMetering(since?: number): Promise<MeteringReport>
+  countNegativeBalances(): Promise<number>
+}
+
+export interface BillingRepositories {
+  readonly wallets: Wallets
+  readonly bookings: Bookings
+  readonly reservations: Reservations
+  readonly budgets: Budgets
+  readonly audits: Audits
+}
+
+export function openBilling(pools: Pools): BillingRepositories {
+  const { main, auditing } = pools
+  return {
+    wallets: {
+      ...onPool(main, { topUp, adjust, refund }),
+      ...onStandby(pools, { readLedger: ledgerPage }),
+      ...onPool(main, { read: readWallets, findRefund }, READ_DEADLINE_MS),
+    },
+    bookings: {
+      ...onPool(main, { book: bookSettlements }, BOOKING_DEADLINE_MS),
+      ...onPool(main, { readBooked }, READ_DEADLINE_MS),
+      ...onPool(main, { keepMalformed }),
+    },
+    reservations: {
+      ...onPool(main, { shrink: shrinkReservation, release: releaseReservation }, READ_DEADLINE_MS),
+      reserveSpend: releasedIfLate(main, reserveSpend),
+      reserveWallet: releasedIfLate(main, reserveWallet),
+    },
+    budgets: onPool(main, { put: putBudget, delete: deleteBudget, list: listBudgets, show: showBudget }),
+    audits: {
+      ...onPool(auditing, { verifyWallets, reportMetering: meteringReport }),
+      ...onPool(main, { countNegativeBalances }, READ_DEADLINE_MS),
+    },
+  }
+}
 
 /**
  * Releases what is reserved after the deadline. The caller has decided without it then: the call may be booked already, and
@@ -49,17 +116,3 @@ const releasedIfLate =
 
 /** A release that fails leaves the reservation until it expires. */
 const ignored = () => {}
-
-export const openReservations = ({ main }: Pools) => ({
-  ...onPool(main, { shrinkReservation, releaseReservation }, READ_DEADLINE_MS),
-  reserveSpend: releasedIfLate(main, reserveSpend),
-  reserveWallet: releasedIfLate(main, reserveWallet),
-})
-
-export const openBudgets = ({ main }: Pools) =>
-  onPool(main, { putBudget, deleteBudget, listBudgets, showBudget })
-
-export const openWalletAudits = ({ main, auditing }: Pools) => ({
-  ...onPool(auditing, { verifyWallets, meteringReport }),
-  ...onPool(main, { countNegativeBalances }, READ_DEADLINE_MS),
-})

@@ -18,7 +18,7 @@ const ALL_CHECKS = [...CHECKS, callCheck, ...PAYMENT_CHECKS]
 /** For each sort and each table of hashes of a check. */
 const WORK_MEMORY = '32MB'
 
-interface AuditOptions {
+export interface AuditOptions {
   /** Reads what was written since the last audit without a difference, where there was one; else everything. */
   readonly isIncremental?: boolean
   readonly payments?: AuditedPayments | undefined

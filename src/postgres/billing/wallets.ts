@@ -10,13 +10,13 @@ import { lockWallet } from './holds.ts'
 import { Refusal } from './refusal.ts'
 import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from './wallet-rows.ts'
 
-interface TopUpOptions {
+export interface TopUpOptions {
   readonly note?: string | null
   /** The same reference never counts twice in an account. */
   readonly reference?: string | null
 }
 
-interface AdjustmentOptions {
+export interface AdjustmentOptions {
   readonly reason: string
   /** As of a top-up. */
   readonly reference?: string | null
@@ -62,7 +62,7 @@ export async function adjust(
   return credit(sql, { accountId, kind: 'adjustment', amount, note: reason, reference })
 }
 
-interface RefundOptions {
+export interface RefundOptions {
   /** Null: all that was charged. */
   readonly amount: Credits | null
   readonly reason: string

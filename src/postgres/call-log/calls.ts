@@ -26,7 +26,7 @@ export interface CallFilter {
   readonly statuses?: readonly CallStatus[]
 }
 
-interface NewestCalls {
+export interface NewestCalls {
   /** In the order of their ids. */
   readonly calls: OperatorCall[]
   /** The newest row there is, whether it passed the filter or not; 0: there is none. */
@@ -35,7 +35,7 @@ interface NewestCalls {
   readonly isCut: boolean
 }
 
-interface CallsSince {
+export interface CallsSince {
   readonly calls: OperatorCall[]
   /** Position to continue at: everything up to this id was read. */
   readonly upto: bigint

@@ -24,7 +24,7 @@ export interface CopyRange {
   readonly to: bigint
 }
 
-interface ClaimedRange extends CopyRange {
+export interface ClaimedRange extends CopyRange {
   /** Epoch milliseconds; null where the rows do not exist any more. */
   readonly oldestBookedAt: number | null
 }

@@ -1,11 +1,16 @@
 /** Booked calls as operators read them here, and on their way to the call log in ClickHouse. */
+
+import type { LoggedCall } from '../../../schemas/call-log/unbooked.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
+import type { CallFilter, CallsSince, NewestCalls } from './calls.ts'
 import { callsSince, newestCalls } from './calls.ts'
+import type { ClaimedRange, CopyRange } from './copy.ts'
 import { claimCopyRange, copiedUpto, finishCopyRange, readUsageRows } from './copy.ts'
+import type { FoundCall } from './find-call.ts'
 import { findCall } from './find-call.ts'
+import type { CopyMark } from './rebuild.ts'
 import {
-  type CopyMark,
   callsKeptSince,
   claimRebuild,
   countUsageRows,
@@ -15,25 +20,43 @@ import {
 } from './rebuild.ts'
 import { recordUnbooked, unbookedOf } from './unbooked.ts'
 
-export type Calls = ReturnType<typeof openCalls>
-export type CallCopy = ReturnType<typeof openCallCopy>
+export interface Calls {
+  readNewest(filter: CallFilter, count: number): Promise<NewestCalls>
+  readSince(filter: CallFilter, after: bigint): Promise<CallsSince>
+  find(ref: string): Promise<FoundCall>
+}
 
-export const openCalls = (pools: Pools) =>
-  onStandby(pools, { newestCalls, callsSince, findCall }, READ_DEADLINE_MS)
+export interface CallCopy {
+  claimRange(): Promise<ClaimedRange | null>
+  readRows(copyRange: CopyRange): Promise<Buffer>
+  finishRange(copyRange: CopyRange): Promise<void>
+  readCopiedUpto(): Promise<bigint>
+  recordUnbooked(what: 'import' | 'delete', facts: object): Promise<void>
+  readUnbooked(calls: readonly LoggedCall[]): Promise<Set<string>>
+  claimRebuild(): Promise<boolean>
+  releaseRebuild(): Promise<void>
+  readKeptSince(): Promise<Date | null>
+  countRows(): Promise<number>
+  findRangeEnd(copyRange: CopyRange, rows: number): Promise<bigint>
+  readRowsToRebuild(copyRange: CopyRange): Promise<Buffer>
+  holdCopying<T>(work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>): Promise<T>
+}
 
-export const openCallCopy = ({ main, copying, rebuilding, auditing }: Pools) => ({
-  ...onPool(copying, { claimCopyRange, readUsageRows, finishCopyRange }),
-  ...onPool(main, { copiedUpto, recordUnbooked }),
-  ...onPool(auditing, { unbookedOf }),
+export const openCalls = (pools: Pools): Calls =>
+  onStandby(pools, { readNewest: newestCalls, readSince: callsSince, find: findCall }, READ_DEADLINE_MS)
+
+export const openCallCopy = ({ main, copying, rebuilding, auditing }: Pools): CallCopy => ({
+  ...onPool(copying, { claimRange: claimCopyRange, readRows: readUsageRows, finishRange: finishCopyRange }),
+  ...onPool(main, { readCopiedUpto: copiedUpto, recordUnbooked }),
+  ...onPool(auditing, { readUnbooked: unbookedOf }),
+  holdCopying: (work) => holdCopying(main, work),
   // While a rebuild holds copying, a copier of the same process waits on `copying`.
   ...onPool(rebuilding, {
     claimRebuild,
     releaseRebuild,
-    callsKeptSince,
-    countUsageRows,
-    rangeEnd,
+    readKeptSince: callsKeptSince,
+    countRows: countUsageRows,
+    findRangeEnd: rangeEnd,
     readRowsToRebuild: readUsageRows,
   }),
-  holdCopying: <T>(work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>) =>
-    holdCopying(main, work),
 })

@@ -108,7 +108,7 @@ export async function listTags(
   return rows.map(({ tag, count }) => ({ tag, count: Number(count) }))
 }
 
-interface ListedPage extends WikiEntry {
+export interface ListedPage extends WikiEntry {
   /** Of its file, below the imported folder. */
   readonly path: string
   readonly updatedAt: Date

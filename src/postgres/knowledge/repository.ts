@@ -1,4 +1,7 @@
 /** Knowledge bases: their pages, who may read them, and the search in them. */
+
+import type { KnowledgeBase, WikiEntry, WikiPage } from '../../../schemas/knowledge/wiki.ts'
+import type { Listing } from '../listing.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
   createBase,
@@ -14,13 +17,50 @@ import {
 } from './bases.ts'
 import { importPages, pageHashes } from './import.ts'
 import { reportLinks } from './link-report.ts'
+import type { ListedPage } from './pages.ts'
 import { backlinks, listPages, listTags, pagesByTag, readPages } from './pages.ts'
 import { searchPages } from './search.ts'
 import { announceSources } from './sources.ts'
+import type {
+  FolderImport,
+  ImportOutcome,
+  LinkReport,
+  ReadableBase,
+  SearchPage,
+  WikiReader,
+} from './types.ts'
 
-export type Wiki = ReturnType<typeof openWiki>
+export interface Knowledge {
+  createBase(accountId: string, name: string, by?: { readonly isOperator?: boolean }): Promise<KnowledgeBase>
+  defaultBase(accountId: string): Promise<KnowledgeBase>
+  findDefaultBase(accountId: string): Promise<KnowledgeBase | null>
+  showBase(baseId: string): Promise<KnowledgeBase>
+  listBases(accountId: string | null, listing?: Listing): Promise<KnowledgeBase[]>
+  deleteBase(baseId: string): Promise<KnowledgeBase>
+  grantBase(baseId: string, readerId: string): Promise<KnowledgeBase>
+  revokeBase(baseId: string, readerId: string): Promise<KnowledgeBase>
+  pageHashes(baseId: string): Promise<Map<string, Buffer>>
+  importPages(folder: FolderImport): Promise<ImportOutcome>
+  announceSources(keys: readonly string[]): Promise<void>
+  reportLinks(baseId: string, limit: number): Promise<LinkReport>
+  readableBases(reader: WikiReader): Promise<ReadableBase[]>
+  findBase(reader: WikiReader, kbId: string): Promise<ReadableBase | null>
+  readPages(bases: readonly ReadableBase[], ids: readonly string[]): Promise<WikiPage[]>
+  listPages(
+    base: ReadableBase,
+    { after, limit }: { readonly after: string | null; readonly limit: number },
+  ): Promise<ListedPage[]>
+  listTags(bases: readonly ReadableBase[], limit: number): Promise<{ tag: string; count: number }[]>
+  pagesByTag(bases: readonly ReadableBase[], tag: string, limit: number): Promise<WikiEntry[]>
+  backlinks(bases: readonly ReadableBase[], pageId: string, limit: number): Promise<WikiEntry[] | null>
+  searchPages(
+    bases: readonly ReadableBase[],
+    query: string,
+    range: { readonly limit: number; readonly offset: number },
+  ): Promise<SearchPage>
+}
 
-export const openWiki = ({ main, searching }: Pools) => ({
+export const openKnowledge = ({ main, searching }: Pools): Knowledge => ({
   ...onPool(main, {
     createBase,
     defaultBase,

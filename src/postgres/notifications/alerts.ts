@@ -44,7 +44,7 @@ export async function setEmailChoices(
     ON CONFLICT (user_id, account_id) DO UPDATE SET events = EXCLUDED.events`
 }
 
-interface Breaker {
+export interface Breaker {
   readonly channelId: string
   readonly isOpen: boolean
 }

@@ -44,7 +44,7 @@ export interface NewEndpoint {
   readonly events: readonly string[] | null
 }
 
-interface WithSecret {
+export interface WithSecret {
   readonly endpoint: WebhookEndpoint
   readonly secret: string
 }
@@ -103,7 +103,7 @@ export async function showEndpoint(sql: Queryable, id: string): Promise<WebhookE
   return endpointOfRow(row)
 }
 
-interface EndpointChanges {
+export interface EndpointChanges {
   readonly url?: string | undefined
   readonly description?: string | undefined
   readonly events?: readonly string[] | null | undefined

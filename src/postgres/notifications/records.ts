@@ -44,7 +44,7 @@ const records = (sql: Queryable) => sql`
   FROM deliveries AS d JOIN events AS e ON e.id = d.event_id
   LEFT JOIN webhook_endpoints AS w ON w.id = d.endpoint_id`
 
-interface DeliveryFilter {
+export interface DeliveryFilter {
   readonly accountId: string
   /** Null: all, here and below. */
   readonly endpointId: string | null

@@ -1,8 +1,20 @@
 /** Notifications: the outbox, deliveries, endpoints, and what is wanted by whom. */
-import type { NewMail } from '../../../schemas/notifications/delivery.ts'
+
+import type { Credits } from '../../../schemas/money.ts'
+import type {
+  AttemptResult,
+  DeliveryRecord,
+  DueDelivery,
+  NewMail,
+  WebhookEndpoint,
+} from '../../../schemas/notifications/delivery.ts'
+import type { NewEvent } from '../../../schemas/notifications/event.ts'
 import type { KnownMasterKey } from '../accounts/master-key.ts'
+import type { Listing } from '../listing.ts'
 import { onPool, type Pools } from '../repository.ts'
-import * as alerts from './alerts.ts'
+import type { Breaker } from './alerts.ts'
+import { readEmailChoices, readLowBalance, recordBreakers, setEmailChoices, setLowBalance } from './alerts.ts'
+import type { NamedDelivery } from './deliveries.ts'
 import {
   dispatchEvents,
   endAttempts,
@@ -13,45 +25,112 @@ import {
   sendMail,
   touchDeliveries,
 } from './deliveries.ts'
+import type { EndpointChanges, NewEndpoint, WithSecret } from './endpoints.ts'
 import {
   callbackSecret,
   createEndpoint,
   deleteEndpoint,
   listEndpoints,
   makeCallbacks,
-  type NewEndpoint,
   revealCallbackSecret,
   rotateSecret,
   showEndpoint,
   updateEndpoint,
 } from './endpoints.ts'
 import { recordEvent } from './outbox.ts'
-import * as records from './records.ts'
+import type { DeliveryFilter } from './records.ts'
+import { listDeliveries, replayDelivery, replayFailed, showDelivery, testEndpoint } from './records.ts'
 
-export type Notifications = ReturnType<typeof openNotifications>
+export interface Alerts {
+  readLowBalance(accountId: string): Promise<Credits | null>
+  setLowBalance(accountId: string, threshold: Credits | null): Promise<void>
+  readEmailChoices(userId: string): Promise<ReadonlyMap<string, readonly string[]>>
+  setEmailChoices(userId: string, accountId: string, events: readonly string[]): Promise<void>
+  recordBreakers(breakers: readonly Breaker[]): Promise<void>
+}
 
-export const openNotifications = ({ main, session }: Pools, { material }: KnownMasterKey) => ({
-  ...onPool(main, {
-    recordEvent,
-    dispatchEvents,
-    nameDeliveries,
-    endAttempts,
-    touchDeliveries,
-    purgeDeliveries,
-    listEndpoints,
-    showEndpoint,
-    updateEndpoint,
-    deleteEndpoint,
-    ...alerts,
-    ...records,
-  }),
-  ...onPool(session, { listenEvents }),
-  readDeliveries: (ids: readonly string[]) => readDeliveries(main, material, ids),
-  sendMail: (address: string, mail: NewMail) => sendMail(main, material, address, mail),
-  createEndpoint: (endpoint: NewEndpoint) => createEndpoint(main, material, endpoint),
-  rotateSecret: (id: string) => rotateSecret(main, material, id),
-  callbackSecret: (accountId: string) => callbackSecret(main, material, accountId),
-  makeCallbacks: (caller: { readonly accountId: string; readonly keyId: string }) =>
-    makeCallbacks(main, material, caller),
-  revealCallbackSecret: (accountId: string) => revealCallbackSecret(main, material, accountId),
-})
+export interface Webhooks {
+  list(accountId: string, listing?: Listing): Promise<WebhookEndpoint[]>
+  show(id: string): Promise<WebhookEndpoint>
+  update(id: string, changes: EndpointChanges): Promise<WebhookEndpoint>
+  delete(id: string): Promise<void>
+  create(endpoint: NewEndpoint): Promise<WithSecret>
+  rotateSecret(id: string): Promise<WithSecret>
+  test(endpoint: { readonly id: string; readonly accountId: string }): Promise<DeliveryRecord>
+  findCallbackSecret(accountId: string): Promise<{ readonly id: string; readonly secret: string }>
+  makeCallbacks(caller: { readonly accountId: string; readonly keyId: string }): Promise<void>
+  revealCallbackSecret(accountId: string): Promise<string>
+}
+
+export interface Deliveries {
+  list(filter: DeliveryFilter): Promise<DeliveryRecord[]>
+  show(id: string): Promise<DeliveryRecord>
+  replay(id: string): Promise<DeliveryRecord>
+  replayFailed(endpointId: string, since: Date): Promise<number>
+  claimDue(ofLane: number, staleMs: number): Promise<NamedDelivery[]>
+  endAttempts(results: readonly AttemptResult[]): Promise<void>
+  touch(ids: readonly string[]): Promise<void>
+  purge(): Promise<void>
+  read(ids: readonly string[]): Promise<DueDelivery[]>
+  sendMail(address: string, mail: NewMail): Promise<void>
+}
+
+export interface Events {
+  record(newEvent: NewEvent): Promise<void>
+  dispatch(most: number, can: { readonly hasMail: boolean }): Promise<number>
+  listen(onEvent: () => void): Promise<() => Promise<void>>
+}
+
+export interface NotificationRepositories {
+  readonly alerts: Alerts
+  readonly webhooks: Webhooks
+  readonly deliveries: Deliveries
+  readonly events: Events
+}
+
+export function openNotifications(
+  { main, session }: Pools,
+  { material }: KnownMasterKey,
+): NotificationRepositories {
+  return {
+    alerts: onPool(main, {
+      readLowBalance,
+      setLowBalance,
+      readEmailChoices,
+      setEmailChoices,
+      recordBreakers,
+    }),
+    webhooks: {
+      ...onPool(main, {
+        list: listEndpoints,
+        show: showEndpoint,
+        update: updateEndpoint,
+        delete: deleteEndpoint,
+        test: testEndpoint,
+      }),
+      create: (endpoint) => createEndpoint(main, material, endpoint),
+      rotateSecret: (id) => rotateSecret(main, material, id),
+      findCallbackSecret: (accountId) => callbackSecret(main, material, accountId),
+      makeCallbacks: (caller) => makeCallbacks(main, material, caller),
+      revealCallbackSecret: (accountId) => revealCallbackSecret(main, material, accountId),
+    },
+    deliveries: {
+      ...onPool(main, {
+        list: listDeliveries,
+        show: showDelivery,
+        replay: replayDelivery,
+        replayFailed,
+        claimDue: nameDeliveries,
+        endAttempts,
+        touch: touchDeliveries,
+        purge: purgeDeliveries,
+      }),
+      read: (ids) => readDeliveries(main, material, ids),
+      sendMail: (address, mail) => sendMail(main, material, address, mail),
+    },
+    events: {
+      ...onPool(main, { record: recordEvent, dispatch: dispatchEvents }),
+      ...onPool(session, { listen: listenEvents }),
+    },
+  }
+}

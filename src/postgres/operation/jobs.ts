@@ -61,7 +61,7 @@ const LOST_SECONDS = 60
 const MAX_ATTEMPTS = 3
 const LOST_TOO_OFTEN = `The process that ran it ended ${MAX_ATTEMPTS} times before the job did, so it is not run again: the log of the service says why`
 
-interface NewJob {
+export interface NewJob {
   readonly kind: JobKind
   readonly accountId?: string | null
   readonly subjectId?: string | null
@@ -119,7 +119,7 @@ export async function readJob(sql: Queryable, id: string): Promise<Job> {
   return jobOfRow(row)
 }
 
-interface JobsQuery extends Listing {
+export interface JobsQuery extends Listing {
   readonly kinds: readonly JobKind[]
   readonly subjectId?: string
 }

@@ -21,13 +21,13 @@ export interface JournalHoldings {
   readonly unbookedCost: Credits
 }
 
-interface JournalHeartbeat extends JournalHoldings {
+export interface JournalHeartbeat extends JournalHoldings {
   readonly id: string
   readonly node: string
   readonly directory: string
 }
 
-interface RegisteredJournal extends JournalHeartbeat {
+export interface RegisteredJournal extends JournalHeartbeat {
   readonly seenAt: Date
   readonly isLive: boolean
   /** Null while something in it may have to be booked. */
@@ -110,7 +110,7 @@ export async function callsReservedBy(sql: Queryable, journalId: string): Promis
 }
 
 /** The end of a journal by an act, with facts for the audit record. */
-interface JournalEnd {
+export interface JournalEnd {
   readonly outcome: 'imported' | 'abandoned'
   /** True where calls of it may be left: it stays in the list. */
   readonly hasRest: boolean

@@ -1,12 +1,97 @@
 /** States of the running service that operators set. */
+
+import type { ChannelHold, HeldState } from '../../../schemas/config/channel-report.ts'
 import { onPool, type Pools } from '../repository.ts'
-import * as channelHolds from './channel-holds.ts'
-import * as configuration from './configuration.ts'
-import * as jobs from './jobs.ts'
-import * as journals from './journals.ts'
-import * as retryTask from './retry-task.ts'
+import {
+  countTasksByChannel,
+  holdChannel,
+  listChannelHolds,
+  recordChannelTest,
+  resumeChannel,
+} from './channel-holds.ts'
+import { recordConfiguration } from './configuration.ts'
+import type { Job, JobKind, JobOutcome, JobsQuery, NewJob } from './jobs.ts'
+import { cancelJob, claimJob, endJob, listJobs, readJob, releaseJob, reportJob, startJob } from './jobs.ts'
+import type { JournalEnd, JournalHeartbeat, RegisteredJournal } from './journals.ts'
+import {
+  announceWallets,
+  callsReservedBy,
+  endJournal,
+  listJournals,
+  lockSilentJournal,
+  recordDrained,
+  recordHeartbeat,
+  recordSilentJournals,
+} from './journals.ts'
 
-export type Operation = ReturnType<typeof openOperation>
+export interface Channels {
+  listHolds(): Promise<ChannelHold[]>
+  hold(id: string, state: HeldState): Promise<void>
+  resume(id: string): Promise<void>
+  recordTest(id: string, call: { readonly model: string }): Promise<void>
+  countTasks(): Promise<ReadonlyMap<string, number>>
+}
 
-export const openOperation = ({ main }: Pools) =>
-  onPool(main, { ...channelHolds, ...configuration, ...jobs, ...journals, ...retryTask })
+export interface Configurations {
+  record(difference: object): Promise<void>
+}
+
+export interface Jobs {
+  start(job: NewJob): Promise<Job>
+  cancel(id: string): Promise<Job>
+  read(id: string): Promise<Job>
+  list(jobsQuery: JobsQuery): Promise<Job[]>
+  claim(kinds: readonly JobKind[]): Promise<Job | null>
+  release(id: string): Promise<void>
+  report(id: string, done: number, total: number): Promise<boolean>
+  end(id: string, jobOutcome: JobOutcome): Promise<void>
+}
+
+export interface Journals {
+  recordHeartbeat(journal: JournalHeartbeat): Promise<void>
+  recordDrained(id: string): Promise<void>
+  list(): Promise<RegisteredJournal[]>
+  lockSilent(id: string): Promise<RegisteredJournal>
+  readReserved(journalId: string): Promise<object[]>
+  end(journal: RegisteredJournal, journalEnd: JournalEnd): Promise<void>
+  announceWallets(accountIds: readonly string[]): Promise<void>
+  recordSilent(): Promise<number>
+}
+
+export interface OperationRepositories {
+  readonly channels: Channels
+  readonly configurations: Configurations
+  readonly jobs: Jobs
+  readonly journals: Journals
+}
+
+export const openOperation = ({ main }: Pools): OperationRepositories => ({
+  channels: onPool(main, {
+    listHolds: listChannelHolds,
+    hold: holdChannel,
+    resume: resumeChannel,
+    recordTest: recordChannelTest,
+    countTasks: countTasksByChannel,
+  }),
+  configurations: onPool(main, { record: recordConfiguration }),
+  jobs: onPool(main, {
+    start: startJob,
+    cancel: cancelJob,
+    read: readJob,
+    list: listJobs,
+    claim: claimJob,
+    release: releaseJob,
+    report: reportJob,
+    end: endJob,
+  }),
+  journals: onPool(main, {
+    recordHeartbeat,
+    recordDrained,
+    list: listJournals,
+    lockSilent: lockSilentJournal,
+    readReserved: callsReservedBy,
+    end: endJournal,
+    announceWallets,
+    recordSilent: recordSilentJournals,
+  }),
+})

@@ -1,11 +1,16 @@
 /** Partitions by month, as the process that makes and retires them and operators use them. */
 import { onPool, type Pools } from '../repository.ts'
 import { makePartitions } from './make.ts'
+import type { Partition, Retention, RetirementReport } from './retire.ts'
 import { listPartitions, retirePartitions } from './retire.ts'
 
-export type Partitions = ReturnType<typeof openPartitions>
+export interface Partitions {
+  make(): Promise<string[]>
+  retire(retention: Retention): Promise<RetirementReport>
+  list(): Promise<Partition[]>
+}
 
-export const openPartitions = ({ main, auditing }: Pools) => ({
-  ...onPool(auditing, { makePartitions, retirePartitions }),
-  ...onPool(main, { listPartitions }),
+export const openPartitions = ({ main, auditing }: Pools): Partitions => ({
+  ...onPool(auditing, { make: makePartitions, retire: retirePartitions }),
+  ...onPool(main, { list: listPartitions }),
 })

@@ -75,7 +75,7 @@ export async function retirePartitions(sql: Sql, { months, detaches }: Retention
   return { retired, waiting }
 }
 
-interface Partition {
+export interface Partition {
   readonly name: string
   readonly table: PartitionedTable
   /** Null: from the beginning. */

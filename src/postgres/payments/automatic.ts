@@ -42,7 +42,7 @@ export async function findAutomatic(sql: Queryable, accountId: string): Promise<
   return row === undefined ? null : automaticOfRow(row)
 }
 
-type AutomaticSettings = Pick<
+export type AutomaticSettings = Pick<
   AutomaticTopUp,
   'accountId' | 'isEnabled' | 'threshold' | 'amount' | 'monthlyMaximum'
 >
@@ -151,7 +151,7 @@ async function waitForMonth(
 }
 
 /** An attempt that asks the provider, or was doing so when its process ended. */
-interface ClaimedAttempt {
+export interface ClaimedAttempt {
   readonly payment: Payment
   readonly customerId: string
   readonly methodId: string

@@ -12,7 +12,7 @@ import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
 /** A process that asks the provider has this long before another one asks again. */
 const CLAIM_SECONDS = 30
 
-interface NewPayment extends Price {
+export interface NewPayment extends Price {
   readonly accountId: string
   readonly kind: PaymentKind
   readonly credits: Credits
@@ -66,7 +66,7 @@ export async function showPayment(sql: Queryable, id: string): Promise<Payment> 
   return paymentOfRow(row)
 }
 
-interface PaymentsQuery {
+export interface PaymentsQuery {
   /** Null: of all accounts. */
   readonly accountId: string | null
   /** The id before which the list begins; null: at the newest. */

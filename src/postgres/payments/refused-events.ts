@@ -25,7 +25,7 @@ const selectRefused = (sql: Queryable) => sql`
   FROM payment_events AS e LEFT JOIN payments AS p ON p.id = e.payment_id
   WHERE e.refusal IS NOT NULL`
 
-interface RefusedEventsQuery {
+export interface RefusedEventsQuery {
   /** Those that are not closed. */
   readonly isOpen: boolean
   /** The id before which the list begins; null: at the newest. */

@@ -14,7 +14,7 @@ const MAX_MAILS_PER_ACCOUNT = 60
 /** The most to one mailbox. */
 const MAX_MAILS_PER_INVITED = 5
 
-interface AttemptSubjects {
+export interface AttemptSubjects {
   /** A normalized email, whether a user has it or not, or the id of a user; absent: only the address counts. */
   readonly account?: string
   readonly address: string
@@ -37,7 +37,7 @@ export const takeAttempt = (sql: Sql, { account, address }: AttemptSubjects): Pr
     ...(account === undefined ? [] : [{ name: `account ${account}`, max: MAX_PER_ACCOUNT }]),
   ])
 
-interface InvitationMail {
+export interface InvitationMail {
   /** The actor who invites. */
   readonly inviter: string
   /** Null: into the installation. */

@@ -2,7 +2,7 @@
 import { addWithin } from '../collections.ts'
 import type { Sql } from '../connection.ts'
 
-interface SavedView {
+export interface SavedView {
   readonly page: string
   readonly name: string
   /** Search parameters of the page. */

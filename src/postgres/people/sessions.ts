@@ -27,7 +27,7 @@ const sessionOfRow = (row: SessionRow): Session => ({
   address: row.address,
 })
 
-interface NewSession {
+export interface NewSession {
   readonly tokenHash: Buffer
   readonly userId: string
   readonly userAgent: string
@@ -125,7 +125,7 @@ export async function purgeSessions(sql: Sql): Promise<void> {
   await sql`DELETE FROM sign_in_tickets WHERE expires_at < now()`
 }
 
-interface NewLink {
+export interface NewLink {
   readonly tokenHash: Buffer
   readonly userId: string
   readonly minutes: number

@@ -68,7 +68,10 @@ export async function listSignInMethods(sql: Queryable, userId: string): Promise
   }
 }
 
-type NewPasskey = Pick<Passkey, 'userId' | 'name' | 'credentialId' | 'publicKey' | 'counter' | 'transports'>
+export type NewPasskey = Pick<
+  Passkey,
+  'userId' | 'name' | 'credentialId' | 'publicKey' | 'counter' | 'transports'
+>
 
 /** @throws Refusal `passkey_known`, `limit_reached` */
 export const addPasskey = (sql: Queryable, passkey: NewPasskey): Promise<Passkey> =>

@@ -27,7 +27,7 @@ const tokenOfRow = (row: TokenRow): ManagementToken => ({
   revokedAt: row.revoked_at,
 })
 
-interface NewManagementToken {
+export interface NewManagementToken {
   readonly tokenHash: Buffer
   readonly prefix: string
   readonly name: string

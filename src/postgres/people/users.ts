@@ -27,7 +27,7 @@ export const userOfRow = (row: UserRow): User => ({
   signedInAt: row.signed_in_at,
 })
 
-interface NewUser {
+export interface NewUser {
   readonly email: string
   readonly name: string
   readonly locale?: Locale
@@ -65,7 +65,7 @@ export async function showUser(sql: Queryable, id: string): Promise<User> {
   return userOfRow(row)
 }
 
-interface UserListing extends Listing {
+export interface UserListing extends Listing {
   /** A part of the id, the email address or the name, in upper or lower case. */
   readonly search?: string | null
 }
@@ -89,7 +89,7 @@ export async function findUserByEmail(sql: Queryable, email: string): Promise<Us
   return row === undefined ? null : userOfRow(row)
 }
 
-interface UserChanges {
+export interface UserChanges {
   readonly name?: string | undefined
   readonly locale?: Locale | undefined
   readonly enabled?: boolean | undefined

@@ -15,7 +15,7 @@ export interface IdempotencyClaim {
   readonly requestId: string
 }
 
-interface StoredAnswer {
+export interface StoredAnswer {
   readonly status: number
   readonly headers: ReadonlyArray<readonly [string, string]>
   readonly body: Buffer

@@ -1,5 +1,6 @@
 /** Answers kept for requests with an idempotency key, and responses that upstreams keep. */
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
+import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
 import {
   claimIdempotencyKey,
   freeIdempotencyKey,
@@ -7,6 +8,12 @@ import {
   purgeIdempotencyRecords,
   storeIdempotentAnswer,
 } from './idempotency.ts'
+import type {
+  BegunConversationCall,
+  ConversationTokens,
+  ConversationToStore,
+  StoredConversation,
+} from './stored-conversations.ts'
 import {
   addToConversation,
   beginConversationCall,
@@ -15,6 +22,7 @@ import {
   purgeConversationCalls,
   storeConversation,
 } from './stored-conversations.ts'
+import type { ResponseToStore, StoredResponse } from './stored-responses.ts'
 import {
   findStoredResponse,
   forgetStoredResponse,
@@ -22,9 +30,28 @@ import {
   storeResponse,
 } from './stored-responses.ts'
 
-export type StoredResponses = ReturnType<typeof openStoredResponses>
+export interface IdempotencyRecords {
+  claim(claim: IdempotencyClaim): Promise<ClaimOutcome>
+  isIntentAnswered(accountId: string, key: string): Promise<boolean>
+  store(claim: IdempotencyClaim, answer: StoredAnswer | null, originalRequestId?: string): Promise<void>
+  free(claim: IdempotencyClaim): Promise<void>
+  purge(): Promise<number>
+}
 
-export const openStoredResponses = ({ main }: Pools) => ({
+export interface StoredResponses {
+  storeResponse(responseToStore: ResponseToStore): Promise<void>
+  findStoredResponse(accountId: string, id: string): Promise<StoredResponse | null>
+  storeConversation(conversationToStore: ConversationToStore): Promise<void>
+  findStoredConversation(accountId: string, id: string): Promise<StoredConversation | null>
+  addToConversation(accountId: string, id: string, tokens: number): Promise<void>
+  beginConversationCall(begunConversationCall: BegunConversationCall): Promise<ConversationTokens | null>
+  forgetStoredResponse(accountId: string, id: string): Promise<void>
+  forgetConversation(accountId: string, id: string): Promise<void>
+  purgeStoredResponses(): Promise<number>
+  purgeConversationCalls(): Promise<number>
+}
+
+export const openStoredResponses = ({ main }: Pools): StoredResponses => ({
   ...onPool(
     main,
     {
@@ -36,9 +63,7 @@ export const openStoredResponses = ({ main }: Pools) => ({
   ...onPool(main, { forgetStoredResponse, forgetConversation, purgeStoredResponses, purgeConversationCalls }),
 })
 
-export type IdempotencyRecords = ReturnType<typeof openIdempotencyRecords>
-
-export const openIdempotencyRecords = ({ main }: Pools) => ({
-  ...onPool(main, { claimIdempotencyKey, isIntentAnswered }, READ_DEADLINE_MS),
-  ...onPool(main, { storeIdempotentAnswer, freeIdempotencyKey, purgeIdempotencyRecords }),
+export const openIdempotencyRecords = ({ main }: Pools): IdempotencyRecords => ({
+  ...onPool(main, { claim: claimIdempotencyKey, isIntentAnswered }, READ_DEADLINE_MS),
+  ...onPool(main, { store: storeIdempotentAnswer, free: freeIdempotencyKey, purge: purgeIdempotencyRecords }),
 })

@@ -12,7 +12,7 @@ export interface StoredConversation {
   readonly channelId: string
 }
 
-interface ConversationToStore extends StoredConversation {
+export interface ConversationToStore extends StoredConversation {
   readonly accountId: string
   /** The upstream's. */
   readonly id: string
@@ -72,7 +72,7 @@ interface ConversationCall {
   readonly requestId: string
 }
 
-interface BegunConversationCall extends ConversationCall {
+export interface BegunConversationCall extends ConversationCall {
   /** All that the call may add. */
   readonly tokens: number
   /** A call without an end counts for so long. */
@@ -80,7 +80,7 @@ interface BegunConversationCall extends ConversationCall {
 }
 
 /** Tokens that a call reads of its conversation; null where they are not known. */
-interface ConversationTokens {
+export interface ConversationTokens {
   readonly tokens: number | null
 }
 

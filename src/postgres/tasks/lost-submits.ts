@@ -139,7 +139,7 @@ export async function recordFinding(
   return count > 0
 }
 
-interface LostSubmitQuery {
+export interface LostSubmitQuery {
   /** Those that are not closed. */
   readonly isOpen: boolean
   /** The id before which the list begins; null: at the newest. */

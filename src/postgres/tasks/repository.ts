@@ -1,4 +1,8 @@
 /** Tasks, and records of lost submits. The row is the truth; a transition names the version that was read. */
+
+import type { Credits } from '../../../schemas/money.ts'
+import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
+import { renewTaskChain } from '../operation/retry-task.ts'
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
   claimStaleTasks,
@@ -17,6 +21,7 @@ import {
   removeObjects,
   touchTasks,
 } from './lists.ts'
+import type { LostFinding, LostSubmit, LostSubmitQuery } from './lost-submits.ts'
 import {
   checkLostSubmit,
   claimLostSubmits,
@@ -27,42 +32,108 @@ import {
   sumLostSubmits,
 } from './lost-submits.ts'
 import { createTask, hasIntent, moveTask } from './tasks.ts'
+import type {
+  AllTasksQuery,
+  CreateTaskOutcome,
+  MoveOutcome,
+  NewTask,
+  OpenJob,
+  OpenJobQuery,
+  Task,
+  TaskListQuery,
+  TaskMove,
+} from './types.ts'
 
-export type Tasks = ReturnType<typeof openTasks>
+export interface Tasks {
+  applyTransition(move: TaskMove): Promise<MoveOutcome>
+  removeFiles(pick: Pick<Task, 'id' | 'result'>, keys: readonly string[]): Promise<void>
+  create(task: NewTask): Promise<CreateTaskOutcome>
+  hasIntent(accountId: string, key: string, now: number): Promise<boolean>
+  read(ids: readonly string[]): Promise<Task[]>
+  find(accountId: string, kind: TaskKind, id: string): Promise<Task | null>
+  findByResponse(accountId: string, id: string): Promise<Task | null>
+  list(taskListQuery: TaskListQuery): Promise<{ tasks: Task[]; hasMore: boolean }>
+  listAll(query: AllTasksQuery): Promise<Task[]>
+  listOpenJobs(openJobQuery: OpenJobQuery): Promise<OpenJob[]>
+  deleteRecord(accountId: string, kind: TaskKind, id: string, now: number): Promise<boolean>
+  claimStale(
+    before: number,
+    now: number,
+    limit: number,
+    newBefore?: number,
+  ): Promise<{ id: string; chain: number }[]>
+  findOverdue(now: number, limit: number): Promise<string[]>
+  touch(ids: readonly string[], now: number): Promise<void>
+  countOpen(): Promise<{ kind: TaskKind; state: TaskState; count: number }[]>
+  recordObjects(objects: readonly { readonly key: string; readonly expiresAt: number }[]): Promise<void>
+  findExpiredObjects(now: number, limit: number): Promise<string[]>
+  removeObjects(keys: readonly string[]): Promise<void>
+  renewChain(id: string, now: number): Promise<{ id: string; chain: number } | null>
+}
 
-export const openTasks = ({ main }: Pools) => ({
+export interface LostSubmits {
+  recordFinding(taskId: string, lostFinding: LostFinding, now: number): Promise<boolean>
+  close(
+    {
+      taskId,
+      cost,
+      reason,
+    }: { readonly taskId: string; readonly cost: Credits | null; readonly reason: string },
+    now: number,
+  ): Promise<LostSubmit>
+  claim(now: number, until: number, limit: number): Promise<LostSubmit[]>
+  list(lostSubmitQuery: LostSubmitQuery): Promise<LostSubmit[]>
+  check(taskId: string, now: number): Promise<LostSubmit>
+  count(): Promise<number>
+  sum({
+    accountId,
+    from,
+    to,
+  }: {
+    readonly accountId: string | null
+    readonly from: number
+    readonly to: number
+  }): Promise<{ submits: number; cost: Credits }>
+}
+
+export const openTasks = ({ main }: Pools): Tasks => ({
   ...onPool(main, { applyTransition: moveTask, removeFiles }, BOOKING_DEADLINE_MS),
   ...onPool(
     main,
     {
-      createTask,
+      create: createTask,
       hasIntent,
-      readTasks,
-      findTask,
-      findResponseTask,
-      listTasks,
-      listAllTasks,
+      read: readTasks,
+      find: findTask,
+      findByResponse: findResponseTask,
+      list: listTasks,
+      listAll: listAllTasks,
       listOpenJobs,
-      deleteTaskRecord,
-      claimStaleTasks,
-      findOverdueTasks,
-      touchTasks,
-      countOpenTasks,
+      deleteRecord: deleteTaskRecord,
+      claimStale: claimStaleTasks,
+      findOverdue: findOverdueTasks,
+      touch: touchTasks,
+      countOpen: countOpenTasks,
       recordObjects,
       findExpiredObjects,
       removeObjects,
     },
     READ_DEADLINE_MS,
   ),
+  ...onPool(main, { renewChain: renewTaskChain }),
 })
 
-export type LostSubmits = ReturnType<typeof openLostSubmits>
-
-export const openLostSubmits = ({ main }: Pools) => ({
-  ...onPool(main, { recordFinding, closeLostSubmit }, BOOKING_DEADLINE_MS),
+export const openLostSubmits = ({ main }: Pools): LostSubmits => ({
+  ...onPool(main, { recordFinding, close: closeLostSubmit }, BOOKING_DEADLINE_MS),
   ...onPool(
     main,
-    { claimLostSubmits, listLostSubmits, checkLostSubmit, countLostSubmits, sumLostSubmits },
+    {
+      claim: claimLostSubmits,
+      list: listLostSubmits,
+      check: checkLostSubmit,
+      count: countLostSubmits,
+      sum: sumLostSubmits,
+    },
     READ_DEADLINE_MS,
   ),
 })

@@ -2,14 +2,14 @@
 import type { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
 import type { Changes } from '../../postgres/changes.ts'
 import { isAway } from '../../postgres/errors.ts'
-import type { Operation } from '../../postgres/operation/repository.ts'
+import type { Channels } from '../../postgres/operation/repository.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Configuration } from '../configuration.ts'
 
 const RETRY_MS = 500
 
 interface ChannelHoldsDeps {
-  readonly database: Changes & Pick<Operation, 'listChannelHolds'>
+  readonly database: { readonly changes: Changes; readonly channels: Pick<Channels, 'listHolds'> }
   readonly configuration: Pick<Configuration, 'hold'>
   readonly health: Pick<ChannelHealth, 'hold'>
   readonly log: Pick<Log, 'info' | 'warn'>
@@ -31,7 +31,7 @@ export async function watchChannelHolds({
   let stopListening: (() => Promise<void>) | null = null
 
   const apply = async () => {
-    const holds = await database.listChannelHolds()
+    const holds = await database.channels.listHolds()
     const states = holds.map(({ id, state }) => [id, state] as const)
     if (isClosed || JSON.stringify(states) === known) return
     known = JSON.stringify(states)
@@ -52,7 +52,7 @@ export async function watchChannelHolds({
   }
   const listen = async () => {
     try {
-      stopListening = await database.listenChanges({
+      stopListening = await database.changes.listen({
         onChange: (kind) => {
           if (kind === 'channel') read()
         },

@@ -16,7 +16,7 @@ export function watchChanges(changes: Changes, credentials: Credentials, log: Lo
 
   const listen = async () => {
     try {
-      stopListening = await changes.listenChanges({
+      stopListening = await changes.listen({
         onChange: (kind, id) => {
           if (kind !== 'channel') credentials.changed(kind, id)
         },

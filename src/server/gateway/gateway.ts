@@ -85,24 +85,22 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     log.warn({ problem }, 'Failed to export traces'),
   )
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
-  const database = countTransitions(
-    await openDatabase({
-      url: boot.databaseUrl,
-      poolUrl: boot.databasePoolUrl,
-      readUrl: boot.databaseReadUrl,
-      masterKey: Buffer.from(boot.masterKey, 'base64'),
-      maxConnections: MAX_CONNECTIONS,
-      name: `tollgate gateway ${boot.index}`,
-    }),
-    countEndedTask(metrics, log),
-  )
-  if (database.masterKeyReplacedAt !== null)
+  const opened = await openDatabase({
+    url: boot.databaseUrl,
+    poolUrl: boot.databasePoolUrl,
+    readUrl: boot.databaseReadUrl,
+    masterKey: Buffer.from(boot.masterKey, 'base64'),
+    maxConnections: MAX_CONNECTIONS,
+    name: `tollgate gateway ${boot.index}`,
+  })
+  const database = { ...opened, tasks: countTransitions(opened.tasks, countEndedTask(metrics, log)) }
+  if (database.masterKey.replacedAt !== null)
     log.warn(
-      { replaced_at: database.masterKeyReplacedAt },
+      { replaced_at: database.masterKey.replacedAt },
       'This master key was replaced: calls are served, and no key can be created or revealed. Restart with the new TOLLGATE_MASTER_KEY',
     )
   const callLog = openCallLog(boot.clickhouseUrl, boot.clickhouseCluster)
-  const files = await storeOf({ ...boot, fileLinkKey: database.fileLinkKey })
+  const files = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
   const limiter = openGatewayLimiter(boot, log)
   const journal = await openJournal({
     boot,
@@ -119,7 +117,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     onFault: failed('Failed to read wallet totals; balances here follow notifications alone'),
   })
   journal.start(credentials)
-  const changes = watchChanges(database, credentials, log)
+  const changes = watchChanges(database.changes, credentials, log)
   const engines = watchEngines(
     [
       {
@@ -167,7 +165,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     processReports: () => processReports(tasks.nats),
   }
   const lateUsage = new LateUsage()
-  const responseNotes = new ResponseNotes({ database, log, pause: after })
+  const responseNotes = new ResponseNotes({ responses: database.storedResponses, log, pause: after })
   let isDraining = false
   const draining = Promise.withResolvers<void>()
   let embeddedDown: string[] = []
@@ -219,14 +217,14 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   const server = new GatewayServer({
     routes: routes({
       credentials,
-      keys: database,
+      keys: database.keys,
       onSecretUsed: secretUses({ database, log }),
       catalog: configuration.current,
       installedAt: database.installedAt,
       limiter,
       journal: journal.journal,
       journalId: journal.journal.id,
-      records: database,
+      records: database.idempotency,
       answerMemory: new AnswerMemory(),
       onRecordLost: (error) =>
         log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
@@ -248,12 +246,12 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       checkReceiver,
       checkCallback: async ({ account, key }, url) => {
         await checkReceiver(url)
-        await database.makeCallbacks({ accountId: account.id, keyId: key.id })
+        await database.webhooks.makeCallbacks({ accountId: account.id, keyId: key.id })
       },
       hasMail: boot.mail !== null,
       ...responseNotes,
-      findStoredConversation: database.findStoredConversation,
-      conversations: database,
+      findStoredConversation: database.storedResponses.findStoredConversation,
+      conversations: database.storedResponses,
       driveTask: tasks.driver({ health, metrics: metrics.tasks, catalog: configuration.current }),
       usageOptionRefusals,
       silence: new SilenceWatch(),
@@ -269,16 +267,16 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
         metrics.call(observationOf(settlement, model))
       },
       callLog,
-      cursorKey: database.logCursorKey,
+      cursorKey: database.masterKey.logCursorKey,
       files,
-      fileLinkKey: database.fileLinkKey,
-      caps: database,
+      fileLinkKey: database.masterKey.fileLinkKey,
+      caps: database.reservations,
       isAway,
       onReservationRefused: metrics.reservationRefused,
       onReservationFault: failed('Failed to change a reservation; it ends with its booking or expires'),
-      tasks: database,
+      tasks: database.tasks,
       database,
-      objects: database,
+      objects: database.tasks,
       console: boot.console && { host: boot.console.host, files: readConsole() },
       config: () => configuration.current().config,
       identity: openIdentity(),
@@ -292,7 +290,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       printReceipt,
       isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),
       uploads: new Uploads({ files }),
-      wiki: database,
+      wiki: database.knowledge,
       openMcp: openMcp(VERSION),
       allowedOrigins: pageOrigins(boot.publicUrl, () => configuration.current().config),
       createTask: tasks.createTask,

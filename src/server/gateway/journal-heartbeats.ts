@@ -1,8 +1,9 @@
 /** Keeps the journals of a gateway registered in PostgreSQL, so that those of a machine that never comes back are seen. */
+
 import { hostname } from 'node:os'
 import type { Journal } from '../../journal/journal.ts'
 import { isAway } from '../../postgres/errors.ts'
-import type { Operation } from '../../postgres/operation/repository.ts'
+import type { Journals } from '../../postgres/operation/repository.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { everyUnlessBusy } from './engine-watch.ts'
 
@@ -15,14 +16,14 @@ interface HeldJournal {
 
 /** Registers the journals before any call is admitted, and sends heartbeats of them until `close`. */
 export async function startHeartbeats(
-  database: Pick<Operation, 'recordHeartbeat' | 'recordDrained'>,
+  database: { readonly journals: Pick<Journals, 'recordHeartbeat' | 'recordDrained'> },
   journals: readonly HeldJournal[],
   log: Pick<Log, 'warn'>,
 ) {
   const node = hostname()
   const beat = async () => {
     for (const { directory, journal } of journals)
-      await database.recordHeartbeat({ id: journal.id, node, directory, ...journal.holdings() })
+      await database.journals.recordHeartbeat({ id: journal.id, node, directory, ...journal.holdings() })
   }
   await beat()
   const timer = everyUnlessBusy(HEARTBEAT_INTERVAL_MS, () =>
@@ -39,7 +40,7 @@ export async function startHeartbeats(
         await beat()
         for (const { journal } of journals) {
           const { openCalls, unbookedCalls } = journal.holdings()
-          if (openCalls === 0 && unbookedCalls === 0) await database.recordDrained(journal.id)
+          if (openCalls === 0 && unbookedCalls === 0) await database.journals.recordDrained(journal.id)
         }
       } catch (error) {
         log.warn(

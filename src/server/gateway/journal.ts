@@ -1,4 +1,5 @@
 /** A gateway's books: its journal, its publisher, and the journals of processes that have ended. */
+
 import { join } from 'node:path'
 import {
   type CommittedWallets,
@@ -11,7 +12,7 @@ import { type Journal, type JournalDepth, openJournal } from '../../journal/jour
 import { type OrphanJournal, openOrphans, retireJournal } from '../../journal/orphans.ts'
 import { openNats } from '../../nats/nats.ts'
 import type { Bookings } from '../../postgres/billing/repository.ts'
-import type { Operation } from '../../postgres/operation/repository.ts'
+import type { Journals } from '../../postgres/operation/repository.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Boot } from '../messages.ts'
@@ -49,7 +50,10 @@ export interface GatewayJournal {
 
 interface GatewayJournalOptions {
   readonly boot: Boot
-  readonly database: Pick<Bookings, 'readBooked'> & Pick<Operation, 'recordHeartbeat' | 'recordDrained'>
+  readonly database: {
+    readonly bookings: Pick<Bookings, 'readBooked'>
+    readonly journals: Pick<Journals, 'recordHeartbeat' | 'recordDrained'>
+  }
   /** Returns whether JetStream is to have a settlement before the end of the answer leaves. */
   readonly isStoredFirst: () => boolean
   readonly log: LogOutput

@@ -23,7 +23,7 @@ import { taskStorage } from '../tasks/storage.ts'
 
 interface GatewayTasksOptions {
   readonly boot: Boot
-  readonly database: Tasks
+  readonly database: { readonly tasks: Tasks }
   readonly credentials: Credentials
   readonly store: ObjectStore
   readonly upstream: UpstreamClient

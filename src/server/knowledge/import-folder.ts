@@ -1,4 +1,5 @@
 /** A folder of Markdown files into a knowledge base: only what has changed, all or nothing. */
+
 import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
@@ -9,7 +10,7 @@ import { pageHash, readPage, sourceNamed } from '../../markdown/page.ts'
 import { type FileProblem, FileProblemError, fileProblemError } from '../../markdown/problem.ts'
 import { SOURCE_MAX_BYTES, type SourceFile, SourceFiles, sourceKey } from '../../markdown/source-file.ts'
 import { PAGE_MAX_BYTES, tooLarge } from '../../markdown/text.ts'
-import type { Wiki } from '../../postgres/knowledge/repository.ts'
+import type { Knowledge } from '../../postgres/knowledge/repository.ts'
 import type { FolderImport, ImportOutcome, PageDraft } from '../../postgres/knowledge/types.ts'
 import type { ObjectStore } from '../../storage/store.ts'
 
@@ -33,7 +34,7 @@ export interface ImportProgress {
 }
 
 export interface ImportDeps {
-  readonly wiki: Pick<Wiki, 'pageHashes' | 'importPages' | 'announceSources'>
+  readonly wiki: Pick<Knowledge, 'pageHashes' | 'importPages' | 'announceSources'>
   readonly store: Pick<ObjectStore, 'put'>
   onProgress?(progress: ImportProgress): void
 }

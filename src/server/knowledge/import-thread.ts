@@ -35,7 +35,7 @@ const database = await openDatabase({
   name: 'tollgate import',
 })
 try {
-  const store = await storeOf({ ...boot, fileLinkKey: database.fileLinkKey })
+  const store = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
   const onProgress = (progress: ImportProgress) => send({ progress })
   send({ imported: await importUploads({ database, store, place, onProgress }, baseId, input) })
 } finally {

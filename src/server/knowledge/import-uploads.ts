@@ -1,4 +1,5 @@
 /** Uploaded files as a folder, and that into the knowledge base. */
+
 import { createWriteStream } from 'node:fs'
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +13,7 @@ import type {
 import { REPORTED_ENTRIES, reportOf } from '../../../pipelines/management/knowledge/report.ts'
 import { FileProblemError } from '../../markdown/problem.ts'
 import { isZipName, Unpacking } from '../../markdown/unpack.ts'
-import type { Wiki } from '../../postgres/knowledge/repository.ts'
+import type { Knowledge } from '../../postgres/knowledge/repository.ts'
 import type { ObjectStore } from '../../storage/store.ts'
 import { type ImportProgress, importFolder } from './import-folder.ts'
 
@@ -20,7 +21,9 @@ import { type ImportProgress, importFolder } from './import-folder.ts'
 const MAX_PROBLEMS = 1_000
 
 interface UploadDeps {
-  readonly database: Pick<Wiki, 'pageHashes' | 'importPages' | 'announceSources' | 'reportLinks'>
+  readonly database: {
+    readonly knowledge: Pick<Knowledge, 'pageHashes' | 'importPages' | 'announceSources' | 'reportLinks'>
+  }
   readonly store: Pick<ObjectStore, 'put' | 'get'>
   /** An empty folder of the caller, who removes it. */
   readonly place: string
@@ -41,10 +44,10 @@ export async function importUploads(
   try {
     const folder = await unpack(store, files, place)
     const outcome = await importFolder(
-      { wiki: database, store, onProgress },
+      { wiki: database.knowledge, store, onProgress },
       { baseId, folder, prune, maxAccountPages },
     )
-    const links = await database.reportLinks(baseId, REPORTED_ENTRIES)
+    const links = await database.knowledge.reportLinks(baseId, REPORTED_ENTRIES)
     return { result: { report: reportOf(outcome, links, prune), problems: [] } }
   } catch (error) {
     if (!(error instanceof FileProblemError)) throw error

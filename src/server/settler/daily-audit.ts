@@ -5,7 +5,7 @@
 import { printCredits } from '../../../schemas/money.ts'
 import { DAY_MS } from '../../core/call-log/window.ts'
 import type { AuditedPayments } from '../../postgres/billing/audit-report.ts'
-import type { WalletAudits } from '../../postgres/billing/repository.ts'
+import type { Audits } from '../../postgres/billing/repository.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 
@@ -22,15 +22,15 @@ const sum = (counts: readonly number[]): number => counts.reduce((total, count) 
 
 /** Writes the day's line: an error where the books disagree, a warning where a balance is negative. */
 export async function logAudit(
-  database: WalletAudits,
+  database: { readonly audits: Audits },
   log: Pick<LogOutput, 'info' | 'warn' | 'error'>,
   payments?: AuditedPayments,
 ) {
-  const { ok, since, accounts, entries, differences } = await database.verifyWallets(undefined, {
+  const { ok, since, accounts, entries, differences } = await database.audits.verifyWallets(undefined, {
     isIncremental: true,
     payments,
   })
-  const { groups, negative } = await database.meteringReport()
+  const { groups, negative } = await database.audits.reportMetering()
   const facts = {
     ok,
     since,
@@ -52,7 +52,7 @@ export async function logAudit(
 }
 
 interface DailyAuditDeps {
-  readonly database: WalletAudits
+  readonly database: { readonly audits: Audits }
   /** Null: there is no payment provider. */
   readonly openProvider: (() => Promise<AuditedPayments>) | null
   readonly metrics: Metrics
@@ -63,7 +63,7 @@ export function dailyAudit({ database, openProvider, metrics, log }: DailyAuditD
   let negative: number | null = null
   metrics.observe('tollgate_wallets_negative', () => negative)
   const count = () => {
-    database.countNegativeBalances().then(
+    database.audits.countNegativeBalances().then(
       (found) => {
         negative = found
       },

@@ -22,15 +22,15 @@ const retentionOf = ({ retention }: Pick<ConfigFile, 'retention'>): Retention =>
 /** Starts the rounds. Retires nothing while the configuration file cannot be used. */
 export function maintainPartitions(
   { configPath, simulatorUrl }: Pick<Boot, 'configPath' | 'simulatorUrl'>,
-  database: Pick<Partitions, 'makePartitions' | 'retirePartitions'>,
+  database: { readonly partitions: Pick<Partitions, 'make' | 'retire'> },
   log: Pick<LogOutput, 'info' | 'warn'>,
 ) {
   async function round(): Promise<void> {
-    const made = await database.makePartitions()
+    const made = await database.partitions.make()
     if (made.length > 0) log.info({ partitions: made }, 'Made the partitions of coming months')
     const loaded = loadConfigFile(configPath, configEnvironment(simulatorUrl))
     if (!loaded.ok) return
-    const { retired, waiting } = await database.retirePartitions(retentionOf(loaded.config))
+    const { retired, waiting } = await database.partitions.retire(retentionOf(loaded.config))
     for (const { name, rows } of retired)
       log.info({ partition: name, rows: Number(rows), mode: loaded.config.retention.mode }, 'Retired a month')
     for (const { name, reason } of waiting)

@@ -65,7 +65,7 @@ export async function runSettler(boot: Boot): Promise<void> {
         { message_id: malformed.messageId, reason: malformed.reason },
         `Dropped malformed settlement; kept in ${MALFORMED_FILE}`,
       )
-      await database.keepMalformed(malformed.line, malformed.reason)
+      await database.bookings.keepMalformed(malformed.line, malformed.reason)
       metrics.metering.unbooked('malformed')
       await appendFile(join(boot.dataDir, MALFORMED_FILE), `${JSON.stringify(malformed)}\n`, { mode: 0o600 })
     },
@@ -112,10 +112,10 @@ const within = (boundMs: number, work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work, new Promise((resolve) => setTimeout(resolve, boundMs).unref())])
 
 const purgeExpired = async (database: Database): Promise<void> => {
-  await database.purgeIdempotencyRecords()
-  await database.purgeStoredResponses()
-  await database.purgeConversationCalls()
-  await database.purgeManagementAnswers()
-  await database.purgeSessions()
-  await database.purgeAttempts()
+  await database.idempotency.purge()
+  await database.storedResponses.purgeStoredResponses()
+  await database.storedResponses.purgeConversationCalls()
+  await database.managementAnswers.purge()
+  await database.sessions.purge()
+  await database.attempts.purge()
 }

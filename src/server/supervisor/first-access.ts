@@ -29,12 +29,12 @@ export async function firstAccess(
   })
   try {
     // Operators with their own PostgreSQL make their own accounts.
-    const isOurs = databaseUrl === null && database.masterKeyReplacedAt === null
+    const isOurs = databaseUrl === null && database.masterKey.replacedAt === null
     const key = isOurs ? await firstKey(database, config.trial_credit) : null
     // A service without a gateway has no console to lead to, and leaves the link to those that have.
     const signInToken = roles.includes('gateway') ? await firstSignInToken(database) : null
     if (key === null) return { key, credit: null, signInToken }
-    const credential = await database.findCredential(database.lookupHash(key))
+    const credential = await database.keys.findCredential(database.keys.lookupHash(key))
     return { key, credit: credential && printCredits(credential.wallet.balance), signInToken }
   } finally {
     await database.close()

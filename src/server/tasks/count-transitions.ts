@@ -8,10 +8,7 @@ import { type Metrics, observationOf } from '../../telemetry/metrics.ts'
 import { countSettled } from '../gateway/count-settled.ts'
 
 /** Wraps `tasks`: calls `onSettled` with the settlement of each transition that ends a task. */
-export const countTransitions = <Repositories extends Pick<Tasks, 'applyTransition'>>(
-  tasks: Repositories,
-  onSettled: (settlement: Settlement) => void,
-): Repositories => ({
+export const countTransitions = (tasks: Tasks, onSettled: (settlement: Settlement) => void): Tasks => ({
   ...tasks,
   async applyTransition(move: TaskMove) {
     const outcome = await tasks.applyTransition(move)

@@ -6,7 +6,7 @@ import { DeliveryWork } from '../../../pipelines/notifications/work.ts'
 import { guardedPost } from '../../fetch/guarded-post.ts'
 import { openMail } from '../../mail/mail.ts'
 import type { Nats } from '../../nats/nats.ts'
-import type { Notifications } from '../../postgres/notifications/repository.ts'
+import type { NotificationRepositories } from '../../postgres/notifications/repository.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Configuration } from '../configuration.ts'
 import { everyUnlessBusy } from '../gateway/engine-watch.ts'
@@ -24,7 +24,7 @@ const PURGE_INTERVAL_MS = 3_600_000
 
 interface DeliveriesOptions {
   readonly boot: Boot
-  readonly database: Notifications
+  readonly database: NotificationRepositories
   readonly nats: Nats
   readonly configuration: Pick<Configuration, 'current'>
   readonly log: Log
@@ -60,7 +60,7 @@ export function deliverNotifications(options: DeliveriesOptions): (boundMs: numb
     const states = new Map<string, boolean>()
     for (const { channel, breaker } of reports.flatMap(({ channels }) => channels))
       states.set(channel, states.get(channel) === true || breaker !== 'closed')
-    await database.recordBreakers([...states].map(([channelId, isOpen]) => ({ channelId, isOpen })))
+    await database.alerts.recordBreakers([...states].map(([channelId, isOpen]) => ({ channelId, isOpen })))
   }
   const timers = [
     setInterval(() => work.keep(), KEEP_INTERVAL_MS),
@@ -70,11 +70,11 @@ export function deliverNotifications(options: DeliveriesOptions): (boundMs: numb
       breakers().catch(failed('Failed to compare circuit breakers')),
     ),
     everyUnlessBusy(PURGE_INTERVAL_MS, () =>
-      database.purgeDeliveries().catch(failed('Failed to delete old deliveries')),
+      database.deliveries.purge().catch(failed('Failed to delete old deliveries')),
     ),
   ]
   // Without it each round still comes by its timer.
-  const listening = database.listenEvents(begin).catch((error) => {
+  const listening = database.events.listen(begin).catch((error) => {
     failed('Failed to listen for events')(error)
     return null
   })

@@ -1,7 +1,9 @@
 /** Work that a task worker repeats: each finds in the rows what is due. */
+
 import type { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import type { TaskWork } from '../../../pipelines/tasks/worker/work.ts'
-import type { Database } from '../../postgres/database.ts'
+import type { Keys } from '../../postgres/accounts/repository.ts'
+import type { Journals } from '../../postgres/operation/repository.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { everyUnlessBusy } from '../gateway/engine-watch.ts'
 
@@ -16,7 +18,10 @@ interface SweepDeps {
   readonly work: Pick<TaskWork, 'touch'>
   readonly sweep: Pick<TaskSweep, 'tasks' | 'objects'>
   readonly followLost: () => Promise<void>
-  readonly database: Pick<Database, 'recordSilentJournals' | 'recordExpiringKeys'>
+  readonly database: {
+    readonly journals: Pick<Journals, 'recordSilent'>
+    readonly keys: Pick<Keys, 'recordExpiring'>
+  }
   readonly log: Pick<Log, 'warn'>
 }
 
@@ -27,8 +32,8 @@ const sweepsOf = ({ work, sweep, followLost, database }: SweepDeps): readonly Sw
   [SWEEP_INTERVAL_MS, 'sweep tasks', () => sweep.tasks()],
   [LOST_INTERVAL_MS, 'ask about lost submits', followLost],
   [EXPIRY_INTERVAL_MS, 'remove expired files', () => sweep.objects()],
-  [NOTICE_INTERVAL_MS, 'record notices of silent journals', () => database.recordSilentJournals()],
-  [NOTICE_INTERVAL_MS, 'record notices of expiring keys', () => database.recordExpiringKeys()],
+  [NOTICE_INTERVAL_MS, 'record notices of silent journals', () => database.journals.recordSilent()],
+  [NOTICE_INTERVAL_MS, 'record notices of expiring keys', () => database.keys.recordExpiring()],
 ]
 
 /** Starts the timers. A round that fails is logged, and done again at the next. */

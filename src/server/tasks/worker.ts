@@ -49,15 +49,15 @@ export async function runTasks(boot: Boot): Promise<void> {
   // The rows hold the state of its work; the next process continues it.
   exitOnUncaughtException(log, () => parent.sendLastSnapshot(metrics.snapshot()))
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
-  const opened = await openDatabase({
+  const database = await openDatabase({
     url: boot.databaseUrl,
     poolUrl: boot.databasePoolUrl,
     masterKey: Buffer.from(boot.masterKey, 'base64'),
     maxConnections: MAX_CONNECTIONS,
     name: 'tollgate tasks',
   })
-  const store = await storeOf({ ...boot, fileLinkKey: opened.fileLinkKey })
-  const database = countTransitions(opened, countEndedTask(metrics, log))
+  const store = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
+  const counted = { tasks: countTransitions(database.tasks, countEndedTask(metrics, log)) }
   const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log, replicas: boot.natsReplicas })
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
@@ -66,7 +66,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   const messages = taskMessages(nats, log)
   const now = Date.now
   const health = new ChannelHealth()
-  const stopHolds = await watchChannelHolds({ database: opened, configuration, health, log })
+  const stopHolds = await watchChannelHolds({ database, configuration, health, log })
   const channels = { health, catalog: configuration.current }
   showChannels(metrics, channels)
   reportProcess({ process: 'tasks', nats, metrics, channels })
@@ -76,7 +76,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     catalog: configuration.current,
   }
   const work = new TaskWork({
-    database,
+    database: counted,
     messages,
     storage,
     ...providers,
@@ -90,20 +90,20 @@ export async function runTasks(boot: Boot): Promise<void> {
     random: Math.random,
   })
   const isOnline = () => nats.health().isConnected
-  const sweep = new TaskSweep({ database, messages, storage, work, isOnline, log, now })
+  const sweep = new TaskSweep({ database: counted, messages, storage, work, isOnline, log, now })
   const followLost = () => followLostSubmits({ ...providers, database, log, now })
   const timers = [
     setInterval(() => work.keep(), KEEP_INTERVAL_MS),
-    ...startSweeps({ work, sweep, followLost, database: opened, log }),
+    ...startSweeps({ work, sweep, followLost, database, log }),
     countOpen(metrics, database),
   ]
   const jobs = runJobs({
-    database: opened,
+    database,
     work: { import: importJob({ boot, store }) },
     log,
   })
-  const stopDelivering = deliverNotifications({ boot, database: opened, nats, configuration, log })
-  const payments = await paymentWork({ boot, database: opened, configuration, log })
+  const stopDelivering = deliverNotifications({ boot, database, nats, configuration, log })
+  const payments = await paymentWork({ boot, database, configuration, log })
   const stopConsuming = nats.consumeTasks((delivery) => work.receive(delivery))
 
   let isEnding = false
@@ -152,7 +152,7 @@ function unmappedStates(log: Log) {
 /** Counts open tasks and lost submits at an interval, not at each scrape. */
 function countOpen(
   metrics: Metrics,
-  tasks: Pick<Tasks, 'countOpenTasks'> & Pick<LostSubmits, 'countLostSubmits'>,
+  database: { readonly tasks: Pick<Tasks, 'countOpen'>; readonly lostSubmits: Pick<LostSubmits, 'count'> },
 ): NodeJS.Timeout {
   let counts = new Map<string, number>()
   let lost: number | null = null
@@ -163,9 +163,9 @@ function countOpen(
   metrics.observe('tollgate_lost_submits_open', () => lost)
   return everyUnlessBusy(COUNT_INTERVAL_MS, async () => {
     try {
-      const rows = await tasks.countOpenTasks()
+      const rows = await database.tasks.countOpen()
       counts = new Map(rows.map(({ kind, state, count }) => [`${kind} ${state}`, count]))
-      lost = await tasks.countLostSubmits()
+      lost = await database.lostSubmits.count()
     } catch {
       counts = new Map()
       lost = null

@@ -69,14 +69,14 @@ t.test('an agent', async (t) => {
   const { database } = service
   const organization = await newOrganization(database, 'Acme')
   await write(database, organization, PAGES)
-  const reader = (await database.createKey({ name: 'reader', accountId: organization, accountLogs: true }))
+  const reader = (await database.keys.create({ name: 'reader', accountId: organization, accountLogs: true }))
     .raw
 
   const newAgent = async (more: Partial<AgentFile> = {}, spendCap: string | null = null) => {
     const file = agentFile({ model: 'plain', persona: PERSONA, temperature: 0.2, ...more })
-    const { id } = await database.createAgent(organization, file)
-    await database.setAgentState(id, 'published')
-    const { raw, key } = await database.createKey({
+    const { id } = await database.agents.create(organization, file)
+    await database.agents.setState(id, 'published')
+    const { raw, key } = await database.keys.create({
       name: 'agent',
       accountId: organization,
       kind: 'agent',
@@ -214,32 +214,32 @@ t.test('an agent', async (t) => {
     const answers = (status: number) =>
       until(`it answers ${status}`, async () => (await chat(raw)).status === status)
     await answers(200)
-    await database.setAgentState(id, 'draft')
+    await database.agents.setState(id, 'draft')
     await answers(403)
     await denied(t, await chat(raw), 403, 'permission_denied', /not published/)
-    await database.setAgentState(id, 'published')
+    await database.agents.setState(id, 'published')
     await answers(200)
-    await database.updateAgent(id, agentFile({ model: 'plain', persona: 'Another one.' }))
+    await database.agents.update(id, agentFile({ model: 'plain', persona: 'Another one.' }))
     await until('its new file is in force', async () => {
       const { messages } = await sentFor(traceOf(await chat(raw)))
       return messages[0]?.content === 'Another one.'
     })
-    await database.setAgentState(id, 'deleted')
+    await database.agents.setState(id, 'deleted')
     await answers(403)
     await denied(t, await chat(raw), 403, 'permission_denied', /deleted/)
   })
 
   await t.test('reads no base that is not its own or lent to it', async (t) => {
     const lender = await newOrganization(database, 'Lender')
-    const lent = (await database.createBase(lender, 'Lent')).id
+    const lent = (await database.knowledge.createBase(lender, 'Lent')).id
     await write(database, lender, [draft('kettle.md', { title: 'Kettle of theirs', text: 'kettle' })], lent)
     const { id, raw } = await newAgent({ knowledge: [lent] })
     await denied(t, await chat(raw), 403, 'permission_denied', new RegExp(lent))
-    await database.grantBase(lent, id)
+    await database.knowledge.grantBase(lent, id)
     const response = await chat(raw, { messages: [user('kettle')] })
     t.equal(response.status, 200)
     t.match((await sentFor(traceOf(response))).messages[1]?.content, 'Kettle of theirs')
-    await database.revokeBase(lent, id)
+    await database.knowledge.revokeBase(lent, id)
     await denied(t, await chat(raw), 403, 'permission_denied', new RegExp(lent))
   })
 
@@ -248,7 +248,7 @@ t.test('an agent', async (t) => {
     t.equal((await chat(raw, { max_tokens: 10 })).status, 200)
     await denied(t, await chat(raw, { max_tokens: 1000 }), 402, 'quota_exceeded', /spend cap/)
     const free = await newAgent()
-    await database.setAccountModels(organization, ['seeing'])
+    await database.accounts.setModels(organization, ['seeing'])
     await until('the allowlist is in force', async () => (await chat(free.raw)).status === 403)
     await denied(
       t,

@@ -116,7 +116,7 @@ t.test('operating the service', async (t) => {
     const rows = await service.logs(key, (found) => found.length === 6)
     const used = rows.reduce((sum, { cost }) => sum + Number(cost), 0)
     t.equal((await balanceOf(service, key)).used, String(used))
-    t.ok((await service.database.verifyWallets()).ok)
+    t.ok((await service.database.audits.verifyWallets()).ok)
   })
 
   t.same(secretsIn(service, [key]), [], 'nothing secret was logged')

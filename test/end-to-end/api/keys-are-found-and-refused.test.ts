@@ -130,13 +130,13 @@ t.test('keys', async (t) => {
     const past = await service.newKey('1', { expiresAt: new Date(Date.now() - 1) })
     await refused(bearer(past.key), AUTH_MESSAGES.expired)
     const disabled = await service.newKey('1')
-    await service.database.updateKey(disabled.keyId, { enabled: false })
+    await service.database.keys.update(disabled.keyId, { enabled: false })
     await refused(bearer(disabled.key), AUTH_MESSAGES.revoked)
     const revoked = await service.newKey('1')
-    await service.database.revokeKey(revoked.keyId)
+    await service.database.keys.revoke(revoked.keyId)
     await refused(bearer(revoked.key), AUTH_MESSAGES.revoked)
     const inactive = await service.newKey('1')
-    await service.database.setAccountEnabled(inactive.accountId, false)
+    await service.database.accounts.setEnabled(inactive.accountId, false)
     await refused(bearer(inactive.key), AUTH_MESSAGES.inactive)
     const { data } = (await (await service.get(key, '/v1/logs?status=rejected')).json()) as {
       data: unknown[]
@@ -146,7 +146,7 @@ t.test('keys', async (t) => {
 
   await t.test('a change is in force on every process', async (t) => {
     await everywhere(t, 'the key opens', service, key, 'ok')
-    await service.database.updateKey(keyId, { allowedModels: ['other'] })
+    await service.database.keys.update(keyId, { allowedModels: ['other'] })
     await everywhere(
       t,
       'the model is not allowed',
@@ -154,22 +154,22 @@ t.test('keys', async (t) => {
       key,
       "This API key may not call the model 'fast'.",
     )
-    await service.database.updateKey(keyId, { allowedModels: ['quick'] })
+    await service.database.keys.update(keyId, { allowedModels: ['quick'] })
     await everywhere(t, 'the model is allowed by its alias', service, key, 'ok')
-    await service.database.setAccountEnabled(accountId, false)
+    await service.database.accounts.setEnabled(accountId, false)
     await everywhere(t, 'the account is off', service, key, AUTH_MESSAGES.inactive)
-    await service.database.setAccountEnabled(accountId, true)
+    await service.database.accounts.setEnabled(accountId, true)
     await everywhere(t, 'the account is on again', service, key, 'ok')
-    await service.database.updateKey(keyId, { expiresAt: new Date(0) })
+    await service.database.keys.update(keyId, { expiresAt: new Date(0) })
     await everywhere(t, 'the key has expired', service, key, AUTH_MESSAGES.expired)
-    await service.database.updateKey(keyId, { expiresAt: null, enabled: false })
+    await service.database.keys.update(keyId, { expiresAt: null, enabled: false })
     await everywhere(t, 'the key is off', service, key, AUTH_MESSAGES.revoked)
-    await service.database.updateKey(keyId, { enabled: true, allowedModels: null })
+    await service.database.keys.update(keyId, { enabled: true, allowedModels: null })
     await everywhere(t, 'the key is on again', service, key, 'ok')
 
-    const made = await service.database.createKey({ accountId, name: 'second' })
+    const made = await service.database.keys.create({ accountId, name: 'second' })
     await everywhere(t, 'a new key opens', service, made.raw, 'ok')
-    await service.database.revokeKey(made.key.id)
+    await service.database.keys.revoke(made.key.id)
     await everywhere(t, 'the new key is revoked', service, made.raw, AUTH_MESSAGES.revoked)
     await everywhere(t, 'the first still opens', service, key, 'ok')
   })
@@ -181,7 +181,7 @@ t.test('keys', async (t) => {
     await everywhere(t, 'the wallet is empty', service, poor.key, empty)
     const malformed = await service.chat(poor.key, {}, { body: 'no JSON at all' })
     t.equal(malformed.status, 402)
-    await service.database.topUp(poor.accountId, 40_440_000_000n)
+    await service.database.wallets.topUp(poor.accountId, 40_440_000_000n)
     await everywhere(t, 'the top-up is seen', service, poor.key, 'ok')
   })
 

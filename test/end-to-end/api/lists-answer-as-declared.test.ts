@@ -35,8 +35,8 @@ t.test('lists', async (t) => {
     t.equal((await owner.send('PUT', '/me/views', { page: 'calls', name, query: 'a=1' })).status, 200)
     const files = { [`${name}.md`]: `---\ntitle: ${name}\n---\nText.` }
     t.equal((await owner.upload(`/knowledge-bases/${bases[0]}/imports`, files)).status, 201)
-    await service.database.cancelJob(
-      (await service.database.listJobs({ kinds: ['import'], limit: 1 }))[0]!.id,
+    await service.database.jobs.cancel(
+      (await service.database.jobs.list({ kinds: ['import'], limit: 1 }))[0]!.id,
     )
   }
   for (const kind of ['verify', 'rebuild']) await operator.send('POST', '/jobs', { kind })

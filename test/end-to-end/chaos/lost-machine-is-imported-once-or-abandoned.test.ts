@@ -132,8 +132,8 @@ await t.test('a lost machine', async (t) => {
   t.same(await rowsOf(copied), [], 'only the disk had them')
 
   await t.test('operators are notified once', async (t) => {
-    await left.database.recordSilentJournals()
-    t.equal(await left.database.recordSilentJournals(), 0)
+    await left.database.journals.recordSilent()
+    t.equal(await left.database.journals.recordSilent(), 0)
     const events = await sql`SELECT subject_id, data FROM events WHERE type = 'journal.silent'`
     t.match(events, [{ subject_id: journal.id, data: { open_calls: 1, unbooked_calls: COPIED_CALLS } }])
     t.match(await journalOf(lost), { state: 'silent' })
@@ -180,7 +180,7 @@ await t.test('a lost machine', async (t) => {
       body: { booked_calls: 0 },
     })
     await assertBooksAgree(t)
-    const acts = await left.database.listAudit({ subjectId: journal.id, limit: 10 })
+    const acts = await left.database.auditRecord.list({ subjectId: journal.id, limit: 10 })
     t.match(
       acts.map(({ action }) => action),
       [

@@ -29,7 +29,7 @@ for (const seed of seeds())
     const body = { model: 'steady', max_tokens: 4, messages: say('hello') }
     // These ask PostgreSQL before each call: a key with a spend cap, and one that no process has seen before.
     const asking = { capped: [] as [at: number, status: number][], unknown: [] as [number, number][] }
-    const capped = await service.database.createKey({
+    const capped = await service.database.keys.create({
       accountId: callers[0]!.accountId,
       name: 'capped',
       kind: 'employee',
@@ -37,7 +37,7 @@ for (const seed of seeds())
     })
     const fresh = await Promise.all(
       Array.from({ length: 60 }, () =>
-        service.database.createKey({ accountId: callers[1]!.accountId, name: 'fresh', kind: 'console' }),
+        service.database.keys.create({ accountId: callers[1]!.accountId, name: 'fresh', kind: 'console' }),
       ),
     )
     let isOver = false
@@ -111,7 +111,7 @@ for (const seed of seeds())
     const report = await answerOf(['wallet', 'verify'], commandEnv(service))
     t.same(report.differences, [], 'a command finds the new primary, and no difference')
     t.equal((await service.chat(capped.raw, body)).status, 200)
-    await service.database.revokeKey(capped.key.id)
+    await service.database.keys.revoke(capped.key.id)
     await until(
       'the gateway is notified by the new primary',
       async () => (await service.chat(capped.raw, body)).status === 401,

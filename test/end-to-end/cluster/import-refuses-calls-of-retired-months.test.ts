@@ -53,11 +53,11 @@ const unbooked = calledAt(now, { cost: '700' })
 const open = calledAt(now)
 
 // As it was booked at its time, before everything is made old.
-await database.bookSettlements([{ ...oldBooked, submitted_at: now, created_at: now }])
+await database.bookings.book([{ ...oldBooked, submitted_at: now, created_at: now }])
 await makeOld(sql)
 const months = { usage_rows: 2, ledger_entries: 2, audit_entries: 2, tasks: 2 }
-const { retired } = await database.retirePartitions({ months, detaches: false })
-await database.bookSettlements([booked])
+const { retired } = await database.partitions.retire({ months, detaches: false })
+await database.bookings.book([booked])
 
 const directory = join(engines.dataDir, 'found')
 const journal = await openJournal({ directory, log: SILENT })
@@ -72,13 +72,13 @@ for (const call of [oldOpen, open]) await admit(call)
 await journal.close()
 const reservedIn = (call: Settlement) => ({ journalId: journal.id, admission: admitted(call) })
 for (const call of [oldUnbooked, oldOpen, open])
-  await database.reserveWallet({
+  await database.reservations.reserveWallet({
     accountId: account,
     requestId: call.request_id,
     amount: 1n,
     reservedIn: reservedIn(call),
   })
-await database.recordHeartbeat({
+await database.journals.recordHeartbeat({
   id: journal.id,
   node: 'lost',
   directory,
@@ -141,7 +141,7 @@ await t.test('nothing is left: the journal is closed, and no reservation stays',
 await t.test('another import changes nothing, and the books differ in the refused calls alone', async (t) => {
   t.match(await importJournal(), { booked_calls: 0, known_calls: 3, refused_calls: 3, rest_calls: 0 })
   t.equal(await usedNow(), used + 700n)
-  const { differences } = await database.verifyWallets()
+  const { differences } = await database.audits.verifyWallets()
   t.same(
     differences.map(({ kind, ref }) => `${kind} ${ref}`).sort(),
     refused.map((id) => `settlement_unbooked ${id}`),

@@ -43,11 +43,11 @@ t.test('a folder becomes knowledge', async (t) => {
     objectStore: null,
     dataDir: join(dirname(service.configPath), 'service'),
     publicUrl: baseUrl,
-    fileLinkKey: database.fileLinkKey,
+    fileLinkKey: database.masterKey.fileLinkKey,
   })
-  const { id: baseId } = await database.defaultBase(accountId)
+  const { id: baseId } = await database.knowledge.defaultBase(accountId)
   const outcome = await importFolder(
-    { wiki: database, store, onProgress: () => undefined },
+    { wiki: database.knowledge, store, onProgress: () => undefined },
     { baseId, folder, prune: false },
   )
   t.match(outcome, { added: 2, pages: 2 })

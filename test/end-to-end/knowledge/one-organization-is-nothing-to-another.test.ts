@@ -78,7 +78,7 @@ t.test('one account and another', async (t) => {
     }
   }
   const keyOf = async (accountId: string, more: object = {}) =>
-    (await database.createKey({ name: 'key', accountId, ...more })).raw
+    (await database.keys.create({ name: 'key', accountId, ...more })).raw
 
   // Those who ask: another organization with all its keys, and somebody who belongs to nobody.
   const strangers = await newOrganization(database, 'strangers')
@@ -99,7 +99,7 @@ t.test('one account and another', async (t) => {
 
   // What there is to see.
   const owners = await newOrganization(database, 'owners')
-  const owner = await database.createKey({ name: 'owner', accountId: owners, accountLogs: true })
+  const owner = await database.keys.create({ name: 'owner', accountId: owners, accountLogs: true })
   const source = { filename: 'a.pdf', locator: null, compiled_at: null, model: null }
   const r2_key = `sources/${SECRET}/a.pdf`
   const secret = draft('secret.md', {
@@ -112,10 +112,10 @@ t.test('one account and another', async (t) => {
     draft(`${i}.md`, { title: `Granite ${i}`, text: `granit stone ${SECRET}`, links: [SECRET] }),
   )
   const ownBase = await write(database, owners, [secret, ...more])
-  const base = (await database.createBase(owners, SECRET)).id
+  const base = (await database.knowledge.createBase(owners, SECRET)).id
   await write(database, owners, [secret], base)
   const readable = { id: ownBase, kbId: 'default', name: '', pages: 0 }
-  const [entry] = await database.pagesByTag([readable], SECRET, 1)
+  const [entry] = await database.knowledge.pagesByTag([readable], SECRET, 1)
   const pageId = entry!.id
   const tasks = await tasksOf(service, owners, owner.key.id)
   const called = await service.chat(owner.raw, { model: 'fast', messages: say('hi') })
@@ -272,11 +272,11 @@ t.test('one account and another', async (t) => {
 
   t.test('a granted base is readable, and a revoked one is as if it were not there', async (t) => {
     const ask = () => send(askers.organization, questions['search in a base']!, base)
-    await database.grantBase(base, strangers)
+    await database.knowledge.grantBase(base, strangers)
     t.match(await ask(), { status: 200, body: SECRET })
     const readIn = await service.get(askers.organization, `${WIKI}/pages?ids=${pageId}&kb_id=${base}`)
     t.match(await readIn.json(), { data: { length: 0 } }, 'a page of another base of the same owner')
-    await database.revokeBase(base, strangers)
+    await database.knowledge.revokeBase(base, strangers)
     t.same(await ask(), await send(askers.organization, questions['search in a base']!, nobodysBase))
   })
 })

@@ -46,13 +46,13 @@ export async function write(
   pages: readonly PageDraft[],
   baseId?: string,
 ): Promise<string> {
-  const id = baseId ?? (await database.defaultBase(accountId)).id
+  const id = baseId ?? (await database.knowledge.defaultBase(accountId)).id
   await importAll(database, id, pages)
   return id
 }
 
 export async function newOrganization(database: Database, name: string): Promise<string> {
-  const { account } = await database.createAccount({
+  const { account } = await database.accounts.create({
     name,
     kind: 'organization',
     credit: parseCredits('1000000'),
@@ -77,8 +77,8 @@ export async function agentKey(
   accountId: string,
   knowledge: readonly string[] = [],
 ): Promise<string> {
-  const agent = await database.createAgent(accountId, agentFile({ knowledge: [...knowledge] }))
-  await database.setAgentState(agent.id, 'published')
-  const { raw } = await database.createKey({ name: 'agent', accountId, kind: 'agent', agentId: agent.id })
+  const agent = await database.agents.create(accountId, agentFile({ knowledge: [...knowledge] }))
+  await database.agents.setState(agent.id, 'published')
+  const { raw } = await database.keys.create({ name: 'agent', accountId, kind: 'agent', agentId: agent.id })
   return raw
 }

@@ -31,7 +31,7 @@ t.test('one account, several gateways', async (t) => {
 
   const newKey = async (limits: { requestsPerMinute?: number; concurrency?: number }) => {
     const made = await leading.newKey('100000000')
-    await leading.database.setAccountLimits(made.accountId, limits)
+    await leading.database.accounts.setLimits(made.accountId, limits)
     return made.key
   }
   const call = async (by: TestService, key: string): Promise<number> => {

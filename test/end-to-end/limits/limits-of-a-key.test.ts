@@ -204,7 +204,7 @@ t.test('limits of a key', async (t) => {
       t.equal(status, 400)
       t.match(body.error.message, message)
     }
-    const [entry] = await service.database.listAudit({ subjectId: id, limit: 2 })
+    const [entry] = await service.database.auditRecord.list({ subjectId: id, limit: 2 })
     t.match(entry, { action: 'key.update', before: { allowed_addresses: ['10.0.0.0/8'] } })
     const stranger = await signIn(service)
     for (const [method, path, body] of [

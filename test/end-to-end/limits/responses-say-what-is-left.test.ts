@@ -29,7 +29,7 @@ t.test('rate limits', async (t) => {
     service.chat(key, { model, messages: MESSAGES, ...more })
   const newKey = async (limits: { requestsPerMinute?: number; concurrency?: number }) => {
     const made = await service.newKey('1000000')
-    await service.database.setAccountLimits(made.accountId, limits)
+    await service.database.accounts.setLimits(made.accountId, limits)
     return made
   }
 
@@ -75,7 +75,7 @@ t.test('rate limits', async (t) => {
     const contents = [{ parts: [{ text: 'hi' }] }]
     await check('generate', post(service, key, '/v1beta/models/none:generateContent', { contents }), 400)
     const poor = await service.newKey('0')
-    await service.database.setAccountLimits(poor.accountId, { requestsPerMinute: 3 })
+    await service.database.accounts.setLimits(poor.accountId, { requestsPerMinute: 3 })
     const unpaid = await call(poor.key, 'fast')
     t.equal(unpaid.status, 402)
     t.equal(unpaid.headers.get('x-ratelimit-remaining'), '2')
@@ -92,7 +92,7 @@ t.test('rate limits', async (t) => {
     'an empty wallet is refused before its rate, in every protocol, and counts all the same',
     async (t) => {
       const { key, accountId } = await service.newKey('0')
-      await service.database.setAccountLimits(accountId, { requestsPerMinute: 2 })
+      await service.database.accounts.setLimits(accountId, { requestsPerMinute: 2 })
       const asked = { model: 'fast', max_tokens: 5, messages: MESSAGES }
       const contents = [{ parts: [{ text: 'hi' }] }]
       const first = await call(key, 'fast')
@@ -166,7 +166,7 @@ t.test('rate limits', async (t) => {
   await t.test('over concurrency: 429 that names it; the slot is back when the stream is over', async (t) => {
     const { key, accountId } = await newKey({ concurrency: 1 })
     const stream = await call(key, 'slow', { stream: true })
-    const second = await service.database.createKey({ name: 'second', accountId })
+    const second = await service.database.keys.create({ name: 'second', accountId })
     const refused = await call(second.raw, 'fast')
     t.equal(refused.status, 429, "another key's request counts for the account")
     t.same(rateHeaders(refused), {
@@ -193,7 +193,7 @@ t.test('rate limits', async (t) => {
     t.ok(isWholeSeconds(refused.headers.get('retry-after'), 60))
     t.equal(refused.headers.get('x-ratelimit-remaining'), '0')
     t.match(await errorOf(refused), { code: 'logs_rate_limited', type: 'rate_limit_error' })
-    const other = await service.database.createKey({ name: 'second', accountId })
+    const other = await service.database.keys.create({ name: 'second', accountId })
     t.equal((await read(other.raw)).headers.get('x-ratelimit-remaining'), '59')
     t.equal((await call(key, 'fast')).status, 200, 'and takes nothing from the calls')
     const invalid = await service.get(other.raw, '/v1/logs?limit=x')

@@ -58,7 +58,7 @@ t.test('an account without credit calls on', async (t) => {
   for (const trace of traces.filter((_, index) => index % 50 === 0)) {
     const found = await read<{ data: LogJson[] }>(`/v1/logs?ref=${trace}`)
     t.match(found.data, [{ status: 'rejected', error_code: 'quota_exceeded' }], trace)
-    t.match((await service.database.findCall(trace)).call, { status: 'rejected' })
+    t.match((await service.database.calls.find(trace)).call, { status: 'rejected' })
   }
-  t.match(await service.database.verifyWallets(), { ok: true })
+  t.match(await service.database.audits.verifyWallets(), { ok: true })
 })

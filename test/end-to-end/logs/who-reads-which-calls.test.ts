@@ -33,8 +33,8 @@ t.test('the call log', async (t) => {
   const sql = connectTo(t, service.engines.databaseUrl)
 
   const { accountId, key: plain } = await service.newKey('100000')
-  const another = async (more: Parameters<typeof database.createKey>[0] | object = {}) =>
-    database.createKey({ name: 'another', accountId, ...more })
+  const another = async (more: Parameters<typeof database.keys.create>[0] | object = {}) =>
+    database.keys.create({ name: 'another', accountId, ...more })
   const toggled = await another({ accountLogs: true })
   const employee = await another({ kind: 'employee' })
   const compute = await another({ kind: 'compute' })
@@ -142,9 +142,9 @@ t.test('the call log', async (t) => {
         async () => (await get(raw, '/v1/logs?scope=account&limit=1')).status === status,
       )
     await statusIs(403)
-    await database.updateKey(key.id, { accountLogs: true })
+    await database.keys.update(key.id, { accountLogs: true })
     await statusIs(200)
-    await database.updateKey(key.id, { accountLogs: false })
+    await database.keys.update(key.id, { accountLogs: false })
     await statusIs(403)
   })
 
@@ -199,12 +199,12 @@ t.test('the call log', async (t) => {
 
   await t.test('401 on every endpoint, with the message that tells why', async (t) => {
     const revoked = await another()
-    await database.revokeKey(revoked.key.id)
+    await database.keys.revoke(revoked.key.id)
     const disabled = await another()
-    await database.updateKey(disabled.key.id, { enabled: false })
+    await database.keys.update(disabled.key.id, { enabled: false })
     const expired = await another({ expiresAt: new Date(Date.now() - 1) })
     const closed = await service.newKey('100')
-    await database.setAccountEnabled(closed.accountId, false)
+    await database.accounts.setEnabled(closed.accountId, false)
     const presented: [key: string, message: string][] = [
       ['', AUTH_MESSAGES.missing],
       ['sk-nothing', AUTH_MESSAGES.missing],

@@ -55,7 +55,11 @@ t.test('agents', async (t) => {
     const { body: published } = await owner.send('POST', `${path}/publish`, {})
     t.match(published, { draft: null, file: { persona: edited.persona } })
     t.match((await owner.send('GET', `/agents?account_id=${account_id}`)).body.data, [{ id: agent.id }])
-    const acts = await service.database.listAudit({ subjectId: agent.id, action: 'agent.draft', limit: 10 })
+    const acts = await service.database.auditRecord.list({
+      subjectId: agent.id,
+      action: 'agent.draft',
+      limit: 10,
+    })
     t.equal(acts.length, 3)
     t.match(acts, Array(3).fill({ actor: `user:${owner.user.id}` }))
   })

@@ -93,7 +93,7 @@ t.test('budgets', async (t) => {
   })
 
   await t.test('home names those that are nearly spent, and their end is in the audit record', async (t) => {
-    await service.database.putBudget({
+    await service.database.budgets.put({
       accountId: account_id,
       scope: 'key',
       subjectId: key.id,

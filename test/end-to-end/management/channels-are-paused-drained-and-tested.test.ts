@@ -121,7 +121,7 @@ t.test('operators', async (t) => {
   })
 
   await t.test('are in the audit record, and alone may do so', async (t) => {
-    const entries = await service.database.listAudit({ limit: 100 })
+    const entries = await service.database.auditRecord.list({ limit: 100 })
     const actions = entries.filter(({ subjectId }) => subjectId === CHANNEL).map(({ action }) => action)
     const byCommand = ['channel.pause', 'channel.test', 'channel.resume']
     t.same(actions.toReversed(), [

@@ -51,9 +51,9 @@ t.test('behind a proxy', async (t) => {
 
   await t.test('a session is listed with the address of the person', async (t) => {
     const email = `ada-${process.pid}-proxied@example.com`
-    const user = await database.createUser({ email, name: 'Ada', credit: 0n })
+    const user = await database.users.create({ email, name: 'Ada', credit: 0n })
     const token = generateToken()
-    await database.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: 5 })
+    await database.sessions.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: 5 })
     const signedIn = await send(`${MANAGE}/sign-in/link`, '198.51.100.1, 203.0.113.60', { token })
     t.equal(signedIn.status, 200)
     const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!

@@ -58,7 +58,7 @@ t.test('configuration', async (t) => {
       const { models } = (await response.json()) as { models: { pricing: { input: string } }[] }
       return models[0]?.pricing.input === '2000000'
     })
-    const [act] = await service.database.listAudit({ subjectId: 'configuration', limit: 1 })
+    const [act] = await service.database.auditRecord.list({ subjectId: 'configuration', limit: 1 })
     t.match(act, { action: 'configuration.apply', actor: `user:${operator.user.id}` })
     t.notMatch(
       JSON.stringify(act, (_, value) => (typeof value === 'bigint' ? String(value) : value)),

@@ -81,15 +81,15 @@ t.test('permissions', async (t) => {
     url: 'https://receiver.example.com/hook',
   })
   const { body: delivery } = await owner.send('POST', `/webhooks/${webhook.id}/test`, {})
-  await database.keepCustomer(account_id, 'cus_theirs')
-  const payment = await database.createPayment({
+  await database.payments.keepCustomer(account_id, 'cus_theirs')
+  const payment = await database.payments.create({
     accountId: account_id,
     kind: 'checkout',
     credits: 50_000_000_000n,
     amount: 500n,
     currency: 'usd',
   })
-  await database.takeNotice({
+  await database.payments.takeNotice({
     about: 'payment',
     event: 'paid',
     paymentId: payment.id,
@@ -99,7 +99,7 @@ t.test('permissions', async (t) => {
     amount: 500n,
     currency: 'usd',
   })
-  const [receipt] = await database.listReceipts([payment.id])
+  const [receipt] = await database.payments.listReceipts([payment.id])
   const { body: sessions } = await owner.send('GET', '/me/sessions')
   const ids: Readonly<Record<string, string>> = {
     accounts: account_id,
@@ -221,7 +221,7 @@ t.test('permissions', async (t) => {
   })
 
   await t.test('everyone else is refused', async (t) => {
-    const before = await database.listAudit({ accountId: account_id, limit: 200 })
+    const before = await database.auditRecord.list({ accountId: account_id, limit: 200 })
     for (const operation of OPERATIONS) {
       if (operation.allows === 'everyone' || operation.path.startsWith('/me/')) continue
       const others = othersOf(operation)
@@ -233,7 +233,7 @@ t.test('permissions', async (t) => {
       }
       t.same(allowed, [], `${operation.method} ${operation.path}`)
     }
-    const after = await database.listAudit({ accountId: account_id, limit: 200 })
+    const after = await database.auditRecord.list({ accountId: account_id, limit: 200 })
     t.equal(after.length, before.length, 'nothing was done')
   })
 

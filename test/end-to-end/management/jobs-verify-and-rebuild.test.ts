@@ -23,7 +23,7 @@ t.test('jobs', async (t) => {
     t.match(job, { state: 'done', verified: { accounts: Number, entries: Number, differences: Array } })
     t.equal(job.done, job.total)
     t.match(await operator.send('POST', `/jobs/${id}/cancel`, {}), { status: 409 })
-    const acts = await service.database.listAudit({ subjectId: id, limit: 10 })
+    const acts = await service.database.auditRecord.list({ subjectId: id, limit: 10 })
     t.match(acts, [{ action: 'job.verify', actor: `user:${operator.user.id}` }])
     t.match((await operator.send('GET', '/jobs?kind=verify&limit=1')).body.data, [{ id }])
   })

@@ -36,15 +36,15 @@ const idOf = (found: { readonly id: string } | undefined): string | null => foun
 
 /** Prepares one act of every kind, each on separate objects. */
 async function prepare({ operator, database, unique }: World): Promise<Act[]> {
-  const { account } = await database.createAccount({ name: unique(), kind: 'organization', credit: 0n })
-  const { account: person } = await database.createAccount({ name: unique(), credit: 0n })
+  const { account } = await database.accounts.create({ name: unique(), kind: 'organization', credit: 0n })
+  const { account: person } = await database.accounts.create({ name: unique(), credit: 0n })
   const account_id = account.id
-  const made = async () => (await database.createKey({ accountId: account_id, name: unique() })).key.id
+  const made = async () => (await database.keys.create({ accountId: account_id, name: unique() })).key.id
   const [revoked, changed] = [await made(), await made()]
   const file = { name: unique(), model: 'fast', persona: 'A clerk.' } as const
   const whole = { temperature: null, knowledge: [], web_search: false, image_generation: false }
-  const agent = await database.createAgent(account_id, { ...file, ...whole })
-  const base = await database.createBase(account_id, unique())
+  const agent = await database.agents.create(account_id, { ...file, ...whole })
+  const base = await database.knowledge.createBase(account_id, unique())
   const [keyName, baseName, agentName, reason, email] = Array.from({ length: 5 }, unique)
   const send = async (method: string, path: string, body: object) =>
     (await operator.send(method, path, body)).status
@@ -53,70 +53,72 @@ async function prepare({ operator, database, unique }: World): Promise<Act[]> {
       name: 'a key is created',
       action: 'key.create',
       send: () => send('POST', '/keys', { account_id, name: keyName }),
-      find: async () => idOf((await database.listKeys(account_id)).find(({ name }) => name === keyName)),
+      find: async () => idOf((await database.keys.list(account_id)).find(({ name }) => name === keyName)),
     },
     {
       name: 'a key is switched off',
       action: 'key.disable',
       send: () => send('PATCH', `/keys/${changed}`, { enabled: false }),
-      find: async () => ((await database.showKey(changed)).enabled ? null : changed),
+      find: async () => ((await database.keys.show(changed)).enabled ? null : changed),
     },
     {
       name: 'a key is revoked',
       action: 'key.revoke',
       send: () => send('POST', `/keys/${revoked}/revoke`, {}),
-      find: async () => ((await database.showKey(revoked)).revokedAt === null ? null : revoked),
+      find: async () => ((await database.keys.show(revoked)).revokedAt === null ? null : revoked),
     },
     {
       name: 'a wallet is adjusted',
       action: 'wallet.adjustment',
       send: () => send('POST', `/accounts/${account_id}/adjustments`, { amount: '7', reason }),
       find: async () =>
-        (await database.showAccount(account_id)).wallet.balance === 700_000_000n ? account_id : null,
+        (await database.accounts.show(account_id)).wallet.balance === 700_000_000n ? account_id : null,
     },
     {
       name: 'an account is switched off',
       action: 'account.disable',
       send: () => send('PATCH', `/accounts/${person.id}`, { enabled: false }),
-      find: async () => ((await database.showAccount(person.id)).account.enabled ? null : person.id),
+      find: async () => ((await database.accounts.show(person.id)).account.enabled ? null : person.id),
     },
     {
       name: 'a member joins',
       action: 'member.add',
       send: () => send('PUT', `/members/${person.id}`, { account_id, role: 'member' }),
-      find: async () => ((await database.listMembers(account_id)).length > 0 ? person.id : null),
+      find: async () =>
+        (await database.organizations.listMembers(account_id)).length > 0 ? person.id : null,
     },
     {
       name: 'an agent is created',
       action: 'agent.create',
       send: () => send('POST', '/agents', { account_id, file: { ...file, name: agentName } }),
       find: async () =>
-        idOf((await database.listAgents(account_id)).find((one) => one.file.name === agentName)),
+        idOf((await database.agents.list(account_id)).find((one) => one.file.name === agentName)),
     },
     {
       name: 'an agent is published',
       action: 'agent.publish',
       send: () => send('POST', `/agents/${agent.id}/publish`, {}),
-      find: async () => ((await database.showAgent(agent.id)).state === 'published' ? agent.id : null),
+      find: async () => ((await database.agents.show(agent.id)).state === 'published' ? agent.id : null),
     },
     {
       name: 'a knowledge base is created',
       action: 'kb.create',
       send: () => send('POST', '/knowledge-bases', { account_id, name: baseName }),
-      find: async () => idOf((await database.listBases(account_id)).find(({ name }) => name === baseName)),
+      find: async () =>
+        idOf((await database.knowledge.listBases(account_id)).find(({ name }) => name === baseName)),
     },
     {
       name: 'a knowledge base is granted',
       action: 'kb.grant',
       send: () => send('POST', `/knowledge-bases/${base.id}/readers`, { reader_id: agent.id }),
-      find: async () => ((await database.showBase(base.id)).readers.length > 0 ? base.id : null),
+      find: async () => ((await database.knowledge.showBase(base.id)).readers.length > 0 ? base.id : null),
     },
     {
       name: 'a person is invited',
       action: 'invitation.create',
       send: () => send('POST', '/invitations', { email: `${email}@example.com` }),
       find: async () => {
-        const invitations = await database.listInvitations(null)
+        const invitations = await database.invitations.list(null)
         return idOf(invitations.find((one) => one.email === `${email}@example.com`))
       },
     },
@@ -161,7 +163,7 @@ for (const seed of seeds())
       }
       const actor = `user:${operator.user.id}`
       for (const action of new Set(acts.map((act) => act.action))) {
-        const entries = await database.listAudit({ action, limit: MOST_ENTRIES })
+        const entries = await database.auditRecord.list({ action, limit: MOST_ENTRIES })
         t.same(
           entries
             .filter((entry) => entry.actor === actor)
@@ -177,5 +179,5 @@ for (const seed of seeds())
       outcomes.undone > 0 && outcomes.done > 0,
       `the kills fell among the acts: ${JSON.stringify(outcomes)}`,
     )
-    t.match(await database.verifyWallets(), { differences: { length: 0 } })
+    t.match(await database.audits.verifyWallets(), { differences: { length: 0 } })
   })

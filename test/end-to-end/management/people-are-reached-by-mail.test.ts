@@ -72,10 +72,10 @@ t.test('mails', async (t) => {
       .join('; ')
     const seen = () => fetch(`${baseUrl}${MANAGE}/session`, { headers: { cookie } })
     t.equal((await seen()).status, 200)
-    const user = (await service.database.findUserByEmail(email))!
-    await service.database.addIdentity(user.id, 'provider', 'thief')
+    const user = (await service.database.users.findByEmail(email))!
+    await service.database.signIn.addIdentity(user.id, 'provider', 'thief')
     const managing = generateManagementToken()
-    await service.database.createManagementToken({
+    await service.database.managementTokens.create({
       tokenHash: tokenHash(managing),
       prefix: shownTokenPrefix(managing),
       name: 'of the thief',
@@ -95,9 +95,9 @@ t.test('mails', async (t) => {
     t.match(await signIn(passwords.thief), { status: 401 })
     t.equal((await seen()).status, 401, 'the session is over')
     t.equal((await managed()).status, 401, 'the token is revoked')
-    t.equal(await service.database.findIdentity('provider', 'thief'), null)
+    t.equal(await service.database.signIn.findIdentity('provider', 'thief'), null)
 
-    await service.database.setPassword(user.id, await openPasswords().hash(passwords.owner))
+    await service.database.signIn.setPassword(user.id, await openPasswords().hash(passwords.owner))
     await ask()
     t.match(await visit('/sign-in/link', { token: await tokenIn(email, 2) }), { status: 200 })
     t.match(await signIn(passwords.owner), { status: 200 }, 'once is enough: the email is known to be theirs')
@@ -106,7 +106,7 @@ t.test('mails', async (t) => {
   await t.test('another address is in force once its own link was opened', async (t) => {
     const person = await signIn(service)
     const former = person.user.email
-    const emailOf = async () => (await service.database.showUser(person.user.id)).email
+    const emailOf = async () => (await service.database.users.show(person.user.id)).email
     const change = (email: string) => person.send('POST', '/me/email', { email })
     t.match(await change('new@example.com'), { status: 200 })
     const token = await tokenIn('new@example.com')
@@ -146,7 +146,7 @@ t.test('mails', async (t) => {
     const again = await signIn(service, { user: person.user })
     await again.send('POST', '/me/email', { email: 'banned@example.com' })
     const banned = await tokenIn('banned@example.com')
-    for (const enabled of [false, true]) await service.database.updateUser(id, { enabled })
+    for (const enabled of [false, true]) await service.database.users.update(id, { enabled })
     t.match(await visit('/email/confirm', { token: banned }), IS_OVER, 'a ban voids it')
   })
 
@@ -170,7 +170,7 @@ t.test('mails', async (t) => {
       visit('/sign-up', { name: 'Carol', password: PASSWORD, invitation, email: 'mallory@example.com' })
     t.match(await sign(token), { status: 200, body: { email: 'carol@example.com' } })
     t.match(await sign(token), IS_OVER, 'used twice')
-    const members = await service.database.listMembers(id)
+    const members = await service.database.organizations.listMembers(id)
     t.equal(members.length, 2)
     await invite('dan@example.com')
     const late = await tokenIn('dan@example.com')

@@ -94,13 +94,13 @@ t.test('tasks and search', async (t) => {
     const shown = { amount: '1', reason: refund.reason, created_at: String }
     t.match(await owner.send('GET', `/tasks/${newer}`), { body: { cost: before.cost, refund: shown } })
     t.match((await operator.send('GET', `/installation/tasks/${newer}`)).body.refund, shown)
-    const { call } = await service.database.findCall(newer)
+    const { call } = await service.database.calls.find(newer)
     t.match((await client.get(`/v1/logs/${call!.id}`)).body.refund, shown)
     t.match(await owner.send('POST', `/accounts/${account_id}/refunds`, refund), { status: 403 })
   })
 
   await t.test('a task whose record was deleted is there for operators alone', async (t) => {
-    await service.database.deleteTaskRecord(account_id, 'video', older, Date.now())
+    await service.database.tasks.deleteRecord(account_id, 'video', older, Date.now())
     t.match(await owner.send('GET', `/tasks/${older}`), { status: 404 })
     const { body } = await owner.send('GET', `/tasks?account_id=${account_id}&state=succeeded`)
     t.same(
@@ -116,8 +116,8 @@ t.test('tasks and search', async (t) => {
         type,
         id,
       ])
-    const [key] = await service.database.listKeys(account_id)
-    const { call } = await service.database.findCall(newer)
+    const [key] = await service.database.keys.list(account_id)
+    const { call } = await service.database.calls.find(newer)
     const number = String(call!.id)
     const named = [
       [

@@ -82,7 +82,7 @@ t.test('what an act does not take', async (t) => {
     const asked = { account_id, id: 'kreq_x', spend_cap: '1', ...wrong }
     await refused('POST', '/key-requests/kreq_x/approve', message, asked)
 
-    await service.database.updateKey(key.id, { allowedModels: ['retired'] })
+    await service.database.keys.update(key.id, { allowedModels: ['retired'] })
     const { status } = await operator.send('PATCH', `/keys/${key.id}`, {
       allowed_models: ['retired', 'fast'],
     })

@@ -30,7 +30,7 @@ t.test('management', async (t) => {
 
   const makeToken = async (accountId: string | null, scopes: Scope[], expiresAt: Date | null = null) => {
     const token = generateManagementToken()
-    const { id } = await database.createManagementToken({
+    const { id } = await database.managementTokens.create({
       tokenHash: tokenHash(token),
       prefix: shownTokenPrefix(token),
       name: 'test',
@@ -54,7 +54,7 @@ t.test('management', async (t) => {
   })
 
   await t.test('a page of another origin, or without the session’s token, changes nothing', async (t) => {
-    const before = (await database.listKeys(account_id)).length
+    const before = (await database.keys.list(account_id)).length
     const wrong: Record<string, string>[] = [
       { origin: 'https://evil.example' },
       { origin: '' },
@@ -66,11 +66,11 @@ t.test('management', async (t) => {
         status: 403,
         body: { error: { code: 'permission_denied' } },
       })
-    t.equal((await database.listKeys(account_id)).length, before)
+    t.equal((await database.keys.list(account_id)).length, before)
   })
 
   await t.test('a form changes nothing, also one that sends JSON as text', async (t) => {
-    const before = (await database.listKeys(account_id)).length
+    const before = (await database.keys.list(account_id)).length
     const json = JSON.stringify(newKey)
     const parts = new FormData()
     for (const [name, value] of Object.entries(newKey)) parts.set(name, value)
@@ -91,13 +91,13 @@ t.test('management', async (t) => {
         const response = await fetch(`${baseUrl}${MANAGE}/keys`, { method: 'POST', headers, body })
         t.equal(response.status, status, await response.text())
       }
-    t.equal((await database.listKeys(account_id)).length, before)
+    t.equal((await database.keys.list(account_id)).length, before)
   })
 
   await t.test('signing in makes a new session, whatever cookie the browser has', async (t) => {
     const signedIn = async (cookie: string, csrfToken = '') => {
       const token = generateToken()
-      await database.createLink({ tokenHash: tokenHash(token), userId: owner.user.id, minutes: 5 })
+      await database.sessions.createLink({ tokenHash: tokenHash(token), userId: owner.user.id, minutes: 5 })
       const json = { 'content-type': 'application/json' }
       const headers = { ...json, origin: baseUrl, cookie, 'x-csrf-token': csrfToken }
       const init = { method: 'POST', headers, body: JSON.stringify({ token }) }
@@ -148,7 +148,7 @@ t.test('management', async (t) => {
     })
     const { body: revoked } = await owner.send('POST', `/keys/${key.id}/revoke`, {})
     t.ok(revoked.revoked_at)
-    const acts = await database.listAudit({ subjectId: key.id, limit: 10 })
+    const acts = await database.auditRecord.list({ subjectId: key.id, limit: 10 })
     t.same(
       acts.map(({ action, actor }) => [action, actor]),
       [
@@ -175,12 +175,12 @@ t.test('management', async (t) => {
   })
 
   await t.test('one Idempotency-Key makes one key, also when both requests come at once', async (t) => {
-    const before = (await database.listKeys(account_id)).length
+    const before = (await database.keys.list(account_id)).length
     const send = (name: string) =>
       owner.send('POST', '/keys', { account_id, name }, { 'idempotency-key': 'once' })
     const [one, two] = await Promise.all([send('same'), send('same')])
     t.same(one, two)
-    t.equal((await database.listKeys(account_id)).length, before + 1)
+    t.equal((await database.keys.list(account_id)).length, before + 1)
     t.match(await send('another'), { status: 409, body: { error: { code: 'idempotency_key_reuse' } } })
   })
 
@@ -216,7 +216,7 @@ t.test('management', async (t) => {
     const { body: delivery } = await owner.send('POST', `/webhooks/${webhook.id}/test`, {})
     await owner.send('POST', `/webhook-deliveries/${delivery.id}/replay`, {})
     await owner.send('PUT', `/me/email-choices/${account_id}`, { events: ['balance.low'] })
-    const acts = await database.listAudit({ accountId: account_id, limit: 4 })
+    const acts = await database.auditRecord.list({ accountId: account_id, limit: 4 })
     t.match(
       acts.map(({ action, subjectId, actor }) => [action, subjectId, actor]),
       [
@@ -240,7 +240,7 @@ t.test('management', async (t) => {
     t.match(await byToken(installation.token, list), { status: 200 })
     const past = await makeToken(account_id, ['read'], new Date(Date.now() - 1000))
     t.match(await byToken(past.token, list), { status: 401 })
-    await database.revokeManagementToken(reader.id)
+    await database.managementTokens.revoke(reader.id)
     t.match(await byToken(reader.token, list), { status: 401 })
     const models = await fetch(`${baseUrl}/v1/models`, {
       headers: { authorization: `Bearer ${installation.token}` },
@@ -250,7 +250,7 @@ t.test('management', async (t) => {
 
   await t.test('the calls of an account, one in detail, and their course over time', async (t) => {
     const { key } = await service.newKey('100000')
-    const { account } = (await database.findCredential(database.lookupHash(key)))!
+    const { account } = (await database.keys.findCredential(database.keys.lookupHash(key)))!
     const response = await service.chat(key, { model: 'fast', messages: say('hello'), max_tokens: 2 })
     await response.text()
     const [row] = await rowsOf(service, key, [traceOf(response)])
@@ -318,7 +318,7 @@ t.test('management', async (t) => {
       { cost: row!.cost },
       'what was used stays used',
     )
-    const { differences } = await database.verifyWallets()
+    const { differences } = await database.audits.verifyWallets()
     t.same(
       differences.filter(({ account_id: id }) => id === account.id),
       [],

@@ -39,7 +39,7 @@ const videoOf = async (client: MediaClient, body: object) => {
 t.test('avatars and clips', async (t) => {
   const service = await borrowService(t, demonstration())
   const timeFor = async (id: string) => {
-    const [task] = await service.database.readTasks([id])
+    const [task] = await service.database.tasks.read([id])
     return task!.deadlineAt - task!.submittedAt
   }
 

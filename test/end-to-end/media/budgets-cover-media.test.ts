@@ -21,7 +21,7 @@ t.test('budgets of media', async (t) => {
     const made = await service.newKey(PAID_IN)
     const client = clientOf(service, made)
     const { accountId } = made
-    await database.putBudget({
+    await database.budgets.put({
       accountId,
       scope: 'key',
       subjectId: made.keyId,
@@ -31,7 +31,7 @@ t.test('budgets of media', async (t) => {
     })
     const spent = (expected: string) =>
       until(`${expected} is spent of the budget, and nothing reserved`, async () => {
-        const [state] = await database.listBudgets(accountId)
+        const [state] = await database.budgets.list(accountId)
         return state!.reserved === 0n && printCredits(state!.spent) === expected
       })
     const submit = async (path: string, body: object): Promise<string> => {
@@ -90,7 +90,7 @@ t.test('budgets of media', async (t) => {
     const id = await submit(VIDEOS, video(6, 4.5))
     t.match(await client.ended(`${VIDEOS}/${id}`), { status: 'succeeded', duration_sec: 4.5 })
     const row = await eventually('its charge', async () => {
-      const entries = await database.ledgerPage(client.accountId, { before: null, limit: 100 })
+      const entries = await database.wallets.readLedger(client.accountId, { before: null, limit: 100 })
       const own = entries.filter(({ ref }) => ref === id)
       return own.length > 1 ? printCredits(-own.reduce((sum, { amount }) => sum + amount, 0n)) : undefined
     })

@@ -76,12 +76,12 @@ t.test('receivers that are the operator’s own', async (t) => {
     const [path, body] = ['/v1/transcripts/extract', { url: 'https://video.example.com/1' }]
     for (const name of ['first', 'second'])
       t.equal((await first.post(path, { ...body, callback_url: `${receiver.url}/${name}` })).status, 200)
-    const acts = await service.database.listAudit({
+    const acts = await service.database.auditRecord.list({
       accountId: first.accountId,
       action: 'webhook.',
       limit: 10,
     })
-    const [key] = await service.database.listKeys(first.accountId)
+    const [key] = await service.database.keys.list(first.accountId)
     t.same(
       acts.map(({ actor, action }) => ({ actor, action })),
       [{ actor: `key:${key?.id}`, action: 'webhook.create' }],
@@ -122,7 +122,7 @@ t.test('receivers that are the operator’s own', async (t) => {
     t.match(await owner.send('PATCH', path, { enabled: false }), { body: { enabled: false, url: hooks.url } })
     t.match(await owner.send('POST', `${path}/test`, {}), { status: 409 })
     t.match(await owner.send('PATCH', path, { events: ['channel.opened'] }), { status: 400 })
-    const audit = await service.database.listAudit({ subjectId: made.id, limit: 10 })
+    const audit = await service.database.auditRecord.list({ subjectId: made.id, limit: 10 })
     t.same(
       audit.map(({ action }) => action),
       ['webhook.disable', 'webhook.update', 'webhook.test', 'webhook.create'],

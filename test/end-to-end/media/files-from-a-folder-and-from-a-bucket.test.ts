@@ -113,7 +113,7 @@ t.test('films and songs are removed when their time is over', async (t) => {
   await client.ended(`/v1/videos/generations/${body.id}`)
   const key = `videos/${body.id}.mp4`
   const removedBy = async (days: number) =>
-    (await service.database.findExpiredObjects(Date.now() + days * day, 1000)).includes(key)
+    (await service.database.tasks.findExpiredObjects(Date.now() + days * day, 1000)).includes(key)
   t.equal(await removedBy(36), false)
   t.equal(await removedBy(38), true)
 })

@@ -152,7 +152,7 @@ export async function entriesOf(
   accountId: string,
   taskId: string,
 ): Promise<{ kind: string; amount: string }[]> {
-  const entries = await service.database.ledgerPage(accountId, { before: null, limit: 1000 })
+  const entries = await service.database.wallets.readLedger(accountId, { before: null, limit: 1000 })
   return entries
     .filter(({ ref }) => ref === taskId)
     .map(({ kind, amount }) => ({ kind, amount: printCredits(amount) }))

@@ -247,7 +247,7 @@ t.test('videos', async (t) => {
       t.same(codeOf(await client.ask('DELETE', `${VIDEOS}/${id}`)), NOT_CANCELLABLE, 'it is over')
     }
     await eventually('its provider has it', async () => {
-      const [task] = await service.database.readTasks([byHand])
+      const [task] = await service.database.tasks.read([byHand])
       return task?.upstreamId ?? undefined
     })
     const env = {

@@ -128,7 +128,7 @@ t.test('images', async (t) => {
     const client = await newClient(service, '1000')
     const { accountId } = client
     const keyFor = async (allowedModels: readonly string[] | null) => {
-      const { raw } = await service.database.createKey({ name: 'narrow', accountId, allowedModels })
+      const { raw } = await service.database.keys.create({ name: 'narrow', accountId, allowedModels })
       return clientOf(service, { accountId, key: raw })
     }
     const [none, other, both] = [await keyFor([]), await keyFor(['queued-image']), await keyFor([...MODELS])]

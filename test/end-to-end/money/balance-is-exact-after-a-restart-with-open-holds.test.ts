@@ -75,5 +75,5 @@ t.test('a service killed with holds open, calls open and settlements not booked'
   const settled = printCredits(parseCredits(used) + parseCredits('3.00000001'))
   const closed = { remaining: minus(CREDIT, settled), used: settled, held: '0', total: CREDIT }
   t.match(await becomes(service, key, closed), closed)
-  t.ok((await service.database.verifyWallets()).ok)
+  t.ok((await service.database.audits.verifyWallets()).ok)
 })

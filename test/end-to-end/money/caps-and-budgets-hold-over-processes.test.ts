@@ -58,13 +58,13 @@ const processesThatServed = ({ dataDir }: TestService, keyId: string): number =>
 
 async function assertBooksAgree(test: Test, keyId: string, spent: bigint): Promise<void> {
   const grant = await eventually('all of it is spent', async () => {
-    const found = (await database.showKey(keyId)).grant
+    const found = (await database.keys.show(keyId)).grant
     return found?.spent === spent ? found : undefined
   })
   const [rows] = await sql<[{ sum: string }]>`
     SELECT coalesce(sum(cost), 0)::text AS sum FROM usage_rows WHERE key_id = ${keyId}`
   test.equal(grant.spent, BigInt(rows.sum), 'what is spent is the sum of the rows')
-  test.same((await database.verifyWallets()).differences, [], 'the books agree')
+  test.same((await database.audits.verifyWallets()).differences, [], 'the books agree')
 }
 
 t.test('100 parallel calls against a cap for 5, over three processes', async (t) => {
@@ -98,7 +98,7 @@ t.test('100 parallel calls against a cap for 5, over three processes', async (t)
     spend_cap: String(COST * AFFORDABLE_CALLS),
     spent: String(COST * AFFORDABLE_CALLS),
   })
-  await database.updateKey(keyId, { spendCap: cap(AFFORDABLE_CALLS + 1) })
+  await database.keys.update(keyId, { spendCap: cap(AFFORDABLE_CALLS + 1) })
   await until('a raised cap is in force', async () => (await service.chat(key, BODY)).status === 200)
   await assertBooksAgree(t, keyId, cap(AFFORDABLE_CALLS + 1))
 })
@@ -122,7 +122,7 @@ t.test('a balance for 5 of 100 parallel calls, and for one of three, over three 
       }
       return remaining === left
     })
-  t.same((await database.verifyWallets()).differences, [])
+  t.same((await database.audits.verifyWallets()).differences, [])
 })
 
 t.test('a balance is used up to its last call by calls that cost less than their estimate', async (t) => {
@@ -150,7 +150,7 @@ t.test('an Idempotency-Key that is replayed neither reserves nor spends', async 
   const body = await first.text()
   t.equal(first.status, 200)
   await assertBooksAgree(t, keyId, cap(1))
-  await database.updateKey(keyId, { spendCap: cap(2) })
+  await database.keys.update(keyId, { spendCap: cap(2) })
   const again = await eventually('the raised cap lets it in', async () => {
     const response = await send()
     return response.status === 200 ? response : undefined
@@ -183,37 +183,41 @@ t.test('a killed service frees what its calls had reserved', async (t) => {
 })
 
 t.test('a member who is removed, and a key that is revoked, open nothing on any process', async (t) => {
-  const organization = await database.createAccount({ name: 'Acme', kind: 'organization', credit: cap(1000) })
+  const organization = await database.accounts.create({
+    name: 'Acme',
+    kind: 'organization',
+    credit: cap(1000),
+  })
   const { id: organizationId } = organization.account
   const [admin, member] = await Promise.all(
-    ['Ann', 'Bob'].map(async (name) => (await database.createAccount({ name, credit: 0n })).account.id),
+    ['Ann', 'Bob'].map(async (name) => (await database.accounts.create({ name, credit: 0n })).account.id),
   )
-  await database.putMember(organizationId, admin!, 'admin')
-  await database.putMember(organizationId, member!, 'member')
+  await database.organizations.putMember(organizationId, admin!, 'admin')
+  await database.organizations.putMember(organizationId, member!, 'member')
   const issue = async () => {
-    const asked = await database.requestKey({ organizationId, memberId: member!, name: 'desk' })
-    return database.approveKey({ requestId: asked.id, by: admin!, spendCap: cap(1000) })
+    const asked = await database.keyRequests.create({ organizationId, memberId: member!, name: 'desk' })
+    return database.keyRequests.approve({ requestId: asked.id, by: admin!, spendCap: cap(1000) })
   }
   const [revoked, removed] = [await issue(), await issue()]
   const all = async (key: string, status: number) =>
     countOf(await rush(key, ENOUGH_FOR_BOTH), status) === ENOUGH_FOR_BOTH
   for (const { raw } of [revoked, removed]) t.ok(await all(raw, 200))
-  await database.revokeKey(revoked.key.id)
+  await database.keys.revoke(revoked.key.id)
   await until('a revoked key is refused everywhere', () => all(revoked.raw, 401))
   t.ok(await all(removed.raw, 200), 'the other one is not')
-  await database.setAccountModels(organizationId, ['endless'])
+  await database.accounts.setModels(organizationId, ['endless'])
   await until('what the account may not call is refused everywhere', () => all(removed.raw, 400))
   t.match(await errorOf(await service.chat(removed.raw, BODY)), { code: 'model_not_allowed' })
-  await database.removeMember(organizationId, member!)
+  await database.organizations.removeMember(organizationId, member!)
   await until('the key of a removed member is refused everywhere', () => all(removed.raw, 401))
 })
 
 /** A caller whose account has a daily budget for so many calls. */
 async function newCaller(calls: number) {
   const { key, keyId } = await service.newKey('100000')
-  const { accountId } = await database.showKey(keyId)
+  const { accountId } = await database.keys.show(keyId)
   const put = (amount: bigint) =>
-    database.putBudget({
+    database.budgets.put({
       accountId,
       scope: 'account',
       subjectId: accountId,
@@ -224,7 +228,7 @@ async function newCaller(calls: number) {
   await put(cap(calls))
   const spent = (expected: bigint) =>
     until('all of it is booked', async () => {
-      const [state] = await database.listBudgets(accountId)
+      const [state] = await database.budgets.list(accountId)
       return state?.spent === expected && state.reserved === 0n
     })
   return { key, accountId, put, spent }
@@ -236,7 +240,7 @@ t.test('100 parallel calls against a budget for 5, over three processes', async 
   t.equal(countOf(statuses, 200), AFFORDABLE_CALLS)
   t.equal(countOf(statuses, 402), PARALLEL_CALLS - AFFORDABLE_CALLS)
   await spent(cap(AFFORDABLE_CALLS))
-  const [state] = await database.listBudgets(accountId)
+  const [state] = await database.budgets.list(accountId)
   const resets = new Date(state!.resetsAt).toISOString()
   const message = new RegExp(`daily budget of the account .*${state!.budget.id}.* resets at ${resets}`)
 
@@ -261,7 +265,7 @@ t.test('100 parallel calls against a budget for 5, over three processes', async 
   await put(cap(AFFORDABLE_CALLS + 1))
   await until('a raised budget is in force', async () => (await service.chat(key, BODY)).status === 200)
   await spent(cap(AFFORDABLE_CALLS + 1))
-  t.same((await database.verifyWallets()).differences, [])
+  t.same((await database.audits.verifyWallets()).differences, [])
 })
 
 t.test('calls in a row use a budget up to its last call, whichever process takes them', async (t) => {
@@ -276,7 +280,7 @@ t.test('a killed service frees what its calls had reserved of a budget', async (
   const body = { ...BODY, model: 'endless', stream: true }
   const open = [1, 2, 3].map(() => service.chat(key, body, FRESH).catch(() => null))
   await until('they are reserved', async () => {
-    const [state] = await database.listBudgets(accountId)
+    const [state] = await database.budgets.list(accountId)
     return state!.reserved === cap(3)
   })
   t.same(await rush(key, 1), [402], 'nothing is left for another one')

@@ -147,6 +147,6 @@ t.test('a client that goes away', async (t) => {
     const rows = await service.logs(key, (found) => found.length === 5)
     const used = rows.reduce((sum, row) => sum + Number(row.cost), 0)
     await until('all is booked', async () => (await balanceOf(service, key)).used === String(used))
-    t.ok((await service.database.verifyWallets()).ok)
+    t.ok((await service.database.audits.verifyWallets()).ok)
   })
 })

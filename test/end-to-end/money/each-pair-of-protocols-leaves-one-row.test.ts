@@ -121,7 +121,7 @@ t.test('every pair of protocols', async (t) => {
   })
 
   await t.test('a look into a call says how the upstream was asked, nothing says which it is', async (t) => {
-    const { raw: reader } = await service.database.createKey({
+    const { raw: reader } = await service.database.keys.create({
       name: 'reader',
       accountId,
       accountLogs: true,

@@ -156,7 +156,7 @@ t.test('a mixed workload', async (t) => {
   })
 
   await t.test('ledger, rows, wallet and call log add up to the same', async (t) => {
-    const entries = await service.database.ledgerPage(accountId, { before: null, limit: 1000 })
+    const entries = await service.database.wallets.readLedger(accountId, { before: null, limit: 1000 })
     const charges = entries.filter(({ kind }) => kind === 'charge')
     const used = creditsOf(rows)
     t.equal(charges.length, rows.filter(({ cost }) => cost !== '0').length, 'one charge a paid call')

@@ -14,7 +14,7 @@ t.test('tokens are counted at a balance of zero and below', async (t) => {
   const service = await borrowService(t, config)
   const empty = await service.newKey('0')
   const overdrawn = await service.newKey('1')
-  await service.database.adjust(overdrawn.accountId, -3_00000000n, { reason: 'a test' })
+  await service.database.wallets.adjust(overdrawn.accountId, -3_00000000n, { reason: 'a test' })
   for (const { key } of [empty, overdrawn]) {
     t.match(await balanceOf(service, key), { remaining: key === empty.key ? '0' : '-2' })
     const message = { model: 'counted', messages: say('hi') }

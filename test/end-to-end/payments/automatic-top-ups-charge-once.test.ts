@@ -67,7 +67,7 @@ const eventsOf = ({ accountId }: Customer) =>
   sql<{ type: string; data: Record<string, unknown> }[]>`
     SELECT type, data FROM events WHERE account_id = ${accountId} ORDER BY created_at`
 const spend = ({ accountId }: Customer, credits: bigint) =>
-  database.bookSettlements([settlement(accountId, { cost: String(credits * ONE_CREDIT) })])
+  database.bookings.book([settlement(accountId, { cost: String(credits * ONE_CREDIT) })])
 
 function startProcesses(count: number) {
   const children = Array.from({ length: count }, () =>
@@ -103,7 +103,7 @@ t.test('many workers in several processes see the low balance at once: one payme
 t.test('the monthly maximum is never passed', async (t) => {
   const customer = await withCard('4242424242424242', { maximum: '1200' })
   for (let round = 0; round < 5; round++) {
-    const { wallet } = await database.showAccount(customer.accountId)
+    const { wallet } = await database.accounts.show(customer.accountId)
     await spend(customer, wallet.balance / ONE_CREDIT)
     await Promise.all(Array.from({ length: 5 }, () => topUpAutomatically(deps)))
   }
@@ -227,7 +227,7 @@ for (const [verb, reason] of [
   })
 
 t.test('in the end every book agrees', async (t) => {
-  const { differences } = await database.verifyWallets(undefined, { payments: deps.provider })
+  const { differences } = await database.audits.verifyWallets(undefined, { payments: deps.provider })
   // Calls without a row in a call log of theirs are this test's own.
   t.same(differences, [])
 })

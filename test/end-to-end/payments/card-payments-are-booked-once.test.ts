@@ -125,7 +125,7 @@ t.test('refunds and disputes take credits back, below zero where they are spent'
   const { id, url } = await startTopUp(customer)
   await payAt(url)
   await untilState(customer, id, 'paid')
-  await service.database.adjust(customer.accountId, -45_000_000_000n, { reason: 'spent' })
+  await service.database.wallets.adjust(customer.accountId, -45_000_000_000n, { reason: 'spent' })
   const refund = (key: string, amount = '2.00') =>
     operator.send(
       'POST',
@@ -168,8 +168,8 @@ t.test('a customer of other keys is created again, and their cards can be remove
   const customer = await shop.newCustomer()
   const { accountId, client } = customer
   const former = 'cus_of_test_keys'
-  await service.database.keepCustomer(accountId, former)
-  await service.database.takeNotice({
+  await service.database.payments.keepCustomer(accountId, former)
+  await service.database.payments.takeNotice({
     about: 'method',
     event: 'saved',
     id: 'pm_of_test_keys',
@@ -210,7 +210,7 @@ t.test('one Idempotency-Key starts one payment; strangers see none of it', async
 
 t.test('a receipt is a PDF with the name of its account', async (t) => {
   const customer = await shop.newCustomer()
-  await service.database.renameAccount(customer.accountId, '北京示例科技有限公司')
+  await service.database.accounts.rename(customer.accountId, '北京示例科技有限公司')
   const { id, url } = await startTopUp(customer)
   await payAt(url)
   const { receipts } = await untilState(customer, id, 'paid')

@@ -63,7 +63,7 @@ export async function openShop(t: Test, env: Readonly<Record<string, string>> = 
     control,
     nameWebhook,
     async newCustomer(credit = 0n) {
-      const { account } = await service.database.createAccount({ name: 'Shopper', credit })
+      const { account } = await service.database.accounts.create({ name: 'Shopper', credit })
       return { accountId: account.id, client: await signIn(service, { accountId: account.id }) }
     },
   }
@@ -100,4 +100,4 @@ export const untilState = (customer: Customer, id: string, state: string) =>
   })
 
 export const balanceOf = async ({ service }: Shop, { accountId }: Pick<Customer, 'accountId'>) =>
-  (await service.database.showAccount(accountId)).wallet.balance / 100_000_000n
+  (await service.database.accounts.show(accountId)).wallet.balance / 100_000_000n

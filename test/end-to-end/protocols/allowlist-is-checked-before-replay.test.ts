@@ -10,7 +10,7 @@ t.test('an answer is replayed to those keys of the account alone that may call i
   const service = await borrowService(t, configOf({ ...models, other: {} }, channels))
   const { key, keyId, accountId } = await service.newKey('1000000')
   const keyFor = (allowedModels: readonly string[] | null) =>
-    service.database.createKey({ name: 'narrow', accountId, allowedModels })
+    service.database.keys.create({ name: 'narrow', accountId, allowedModels })
   const [none, other, both] = [await keyFor([]), await keyFor(['other']), await keyFor([...CHAT_PROTOCOLS])]
 
   for (const protocol of CHAT_PROTOCOLS)
@@ -28,7 +28,7 @@ t.test('an answer is replayed to those keys of the account alone that may call i
     }
 
   // The very key that was answered, once it may no more.
-  await service.database.updateKey(keyId, { allowedModels: ['other'] })
+  await service.database.keys.update(keyId, { allowedModels: ['other'] })
   const headers = { 'idempotency-key': 'intent-messages-true' }
   const last = await eventually('the change is known', async () => {
     const response = await ask(service, key, 'messages', 'messages', { stream: true, headers })

@@ -107,7 +107,7 @@ t.test('count_tokens', async (t) => {
     await is(await count(key, 'unheard-of'), ERRORS.modelNotFound)
     for (const model of ['unserved', 'translated', 'converted'])
       await is(await count(key, model), ERRORS.noChannel, new RegExp(model))
-    const narrow = await service.database.createKey({
+    const narrow = await service.database.keys.create({
       name: 'narrow',
       accountId,
       allowedModels: ['unserved'],

@@ -220,11 +220,11 @@ t.test('every error', async (t) => {
       const past = new Date(Date.now() - 1000)
       await refusedBy((await service.newKey('1', { expiresAt: past })).key, /^API key has expired\.$/)
       const [disabled, revoked] = [await service.newKey('1'), await service.newKey('1')]
-      await service.database.updateKey(disabled.keyId, { enabled: false })
-      await service.database.revokeKey(revoked.keyId)
+      await service.database.keys.update(disabled.keyId, { enabled: false })
+      await service.database.keys.revoke(revoked.keyId)
       for (const ended of [disabled, revoked]) await refusedBy(ended.key, /^API key has been revoked\.$/)
       const inactive = await service.newKey('1')
-      await service.database.setAccountEnabled(inactive.accountId, false)
+      await service.database.accounts.setEnabled(inactive.accountId, false)
       await refusedBy(inactive.key, /^Account is not active\.$/)
 
       for (const credit of ['0', '1']) {
@@ -233,7 +233,7 @@ t.test('every error', async (t) => {
       }
 
       const limited = await service.newKey('1000000')
-      await service.database.setAccountLimits(limited.accountId, { requestsPerMinute: 1 })
+      await service.database.accounts.setLimits(limited.accountId, { requestsPerMinute: 1 })
       t.equal((await ask(service, limited.key, protocol, model)).status, 200)
       const excess = await ask(service, limited.key, protocol, model, { stream: true })
       await checkRefused(t, excess, protocol, ERRORS.rateLimited, /requests per minute/)

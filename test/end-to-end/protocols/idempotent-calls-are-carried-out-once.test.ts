@@ -52,7 +52,7 @@ t.test('a call with an Idempotency-Key', async (t) => {
   for (const [client, upstream] of WAYS)
     await t.test(`${client} to ${upstream}: is replayed byte for byte, and charged once`, async (t) => {
       const { key, accountId } = await service.newKey('1000000')
-      const second = await service.database.createKey({ name: 'another of the account', accountId })
+      const second = await service.database.keys.create({ name: 'another of the account', accountId })
       for (const stream of [false, true]) {
         const intent = freshKey()
         const options = { stream, headers: { 'idempotency-key': intent } }
@@ -108,7 +108,7 @@ t.test('a call with an Idempotency-Key', async (t) => {
     const refused = await call()
     t.equal(refused.status, 402)
     await refused.arrayBuffer()
-    await service.database.topUp(accountId, 100_000_000_000_000n)
+    await service.database.wallets.topUp(accountId, 100_000_000_000_000n)
     const answered = await eventually('the wallet is known to be fuller', async () => {
       const response = await call()
       if (response.status === 402) return void (await response.arrayBuffer())
@@ -195,7 +195,7 @@ t.test('a call with an Idempotency-Key', async (t) => {
 
   await t.test('may carry the key of the account in its query', async (t) => {
     const { key, accountId } = await service.newKey('1000000')
-    const second = await service.database.createKey({ name: 'another of the account', accountId })
+    const second = await service.database.keys.create({ name: 'another of the account', accountId })
     const headers = { 'idempotency-key': freshKey(), 'content-type': 'application/json' }
     const { path, body } = PLAIN['generate-content']('generate-content.plain', true)
     const call = (raw: string, of = path) =>

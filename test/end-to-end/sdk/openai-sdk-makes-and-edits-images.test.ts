@@ -112,7 +112,7 @@ t.test('the OpenAI SDK', async (t) => {
     await refused(t, streamed, BadRequestError, { message: /not streamed/ })
     const burnt = images.generate({ model: STRANGER, prompt: 'a burnt loaf' })
     await refused(t, burnt, RateLimitError, { status: 429, message: /Slow down/ })
-    const { raw } = await service.database.createKey({
+    const { raw } = await service.database.keys.create({
       name: 'narrow',
       accountId,
       allowedModels: ['demo-image'],

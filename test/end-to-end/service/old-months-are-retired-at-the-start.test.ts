@@ -28,7 +28,7 @@ t.test('retention', async (t) => {
   const service = await startService(t, { engines, config: testConfig(MODELS) })
   const accountId = await newAccount(service.database)
   const now = { submitted_at: Date.now(), created_at: Date.now() }
-  await service.database.bookSettlements([settlement(accountId, now), settlement(accountId, now)])
+  await service.database.bookings.book([settlement(accountId, now), settlement(accountId, now)])
   const operator = await signIn(service, { role: 'operator' })
   const partitions = async (): Promise<Partition[]> => (await operator.send('GET', '/partitions')).body.data
   const calls = async () => (await partitions()).filter(({ table }) => table === 'usage_rows')
@@ -45,7 +45,7 @@ t.test('retention', async (t) => {
     await makeOld(sql)
     const other = await startService(t, { engines, config: testConfig(MODELS, RETENTION) })
     await until('the month of the old calls is gone', async () =>
-      (await other.database.listPartitions()).some(
+      (await other.database.partitions.list()).some(
         ({ name, state }) => name === 'usage_rows_past' && state === 'dropped',
       ),
     )
@@ -56,6 +56,6 @@ t.test('retention', async (t) => {
       const [row] = await sql`SELECT count(*) AS rows FROM usage_rows`
       return Number(row?.rows) === 1
     })
-    t.match(await other.database.verifyWallets(), { ok: true })
+    t.match(await other.database.audits.verifyWallets(), { ok: true })
   })
 })

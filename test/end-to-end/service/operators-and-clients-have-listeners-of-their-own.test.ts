@@ -106,8 +106,8 @@ t.test('listeners', async (t) => {
   })
 
   await t.test('new accounts have the limits of the public profile', async (t) => {
-    const account = await service.database.createAccount({ name: 'stranger', credit: 1n })
-    const { raw } = await service.database.createKey({ accountId: account.account.id, name: 'key' })
+    const account = await service.database.accounts.create({ name: 'stranger', credit: 1n })
+    const { raw } = await service.database.keys.create({ accountId: account.account.id, name: 'key' })
     const answer = await fetchHead(`${service.baseUrl}/v1/models`, raw)
     t.match(answer, { 'x-ratelimit-limit-requests': '600', 'x-ratelimit-limit-concurrency': '64' })
   })

@@ -32,7 +32,7 @@ const chatModel = async (key: string): Promise<string> => {
 
 await t.test('calls of plain, capped and poor keys are settled', async (t) => {
   const { accountId, key } = await service.newKey('1000')
-  const capped = await service.database.createKey({
+  const capped = await service.database.keys.create({
     accountId,
     name: 'capped',
     kind: 'employee',
@@ -86,7 +86,7 @@ await t.test('a revoked key is refused within a second or so, on notification', 
 await t.test('acts are in the audit record with their actor', async (t) => {
   const { accountId, keyId } = await service.newKey('10')
   t.match(await operator.send('PATCH', `/keys/${keyId}`, { name: 'renamed' }), { status: 200 })
-  const acts = await service.database.listAudit({ accountId, action: 'key.update', limit: 5 })
+  const acts = await service.database.auditRecord.list({ accountId, action: 'key.update', limit: 5 })
   t.match(acts, [{ actor: `user:${operator.user.id}` }])
 })
 
@@ -95,7 +95,7 @@ await t.test('commands and jobs run', async (t) => {
   const { id } = await tollgate('account', 'create', '--name', 'pooled', '--credit', '500')
   const { key } = await tollgate('key', 'create', '--account', id, '--name', 'pooled')
   t.equal((await service.get(key, '/v1/key/balance')).status, 200)
-  const [act] = await service.database.listAudit({ accountId: id, action: 'key.create', limit: 1 })
+  const [act] = await service.database.auditRecord.list({ accountId: id, action: 'key.create', limit: 1 })
   t.match(act, { actor: /^operator:/ })
   t.same((await tollgate('wallet', 'verify')).differences, [])
   const { body: job } = await operator.send('POST', '/jobs', { kind: 'verify' })

@@ -42,7 +42,7 @@ await t.test('it is not ready while a process of it is away, and says which', as
 })
 
 await t.test('the first operator is left to services with a console', async (t) => {
-  t.same(await service.database.listUsers(), [])
+  t.same(await service.database.users.list(), [])
   t.equal(await service.stop(), 0)
   t.notOk(isHealthy(service.dataDir))
 })

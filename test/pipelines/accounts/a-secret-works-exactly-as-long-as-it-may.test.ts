@@ -40,11 +40,11 @@ t.test('validity', async (t) => {
   const databases = [database, await openAnother()]
 
   const property = fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
-    const { key, raw } = await database.createKey({ accountId, name: 'one' })
+    const { key, raw } = await database.keys.create({ accountId, name: 'one' })
     const processes = databases.map((one) => {
       const noted: Promise<void>[] = []
-      const noteSecretUse: typeof one.noteSecretUse = (secret) => {
-        const work = one.noteSecretUse(secret)
+      const noteSecretUse: typeof one.keys.noteSecretUse = (secret) => {
+        const work = one.keys.noteSecretUse(secret)
         noted.push(work)
         return work
       }
@@ -56,7 +56,11 @@ t.test('validity', async (t) => {
         onFault() {},
       })
       // Each process notes by itself what it sees, as if it had seen nothing before.
-      const use = secretUses({ database: { noteSecretUse }, log: { warn() {} }, now: () => Infinity })
+      const use = secretUses({
+        database: { keys: { noteSecretUse } },
+        log: { warn() {} },
+        now: () => Infinity,
+      })
       return { credentials, use, noted }
     })
     const secrets: Modelled[] = [{ raw, endsAt: null, graceMs: 0, isUsed: true }]
@@ -93,7 +97,9 @@ t.test('validity', async (t) => {
       if (one.act === 'rotate') {
         const former = working()
         const graceMs = one.graceHours * HOUR_MS
-        const made = await database.rotateKey(key.id, one.graceHours * 3600).catch((error: Failure) => error)
+        const made = await database.keys
+          .rotate(key.id, one.graceHours * 3600)
+          .catch((error: Failure) => error)
         if (former !== undefined && newest().isUsed) {
           if (!(made instanceof Error)) throw new Error('rotated while two secrets are in use')
           continue
@@ -105,7 +111,7 @@ t.test('validity', async (t) => {
         changed()
       } else if (one.act === 'use') await call(secrets[one.which % secrets.length]!, at % 2)
       else if (one.act === 'end') {
-        await database.endFormerSecret(key.id)
+        await database.keys.endFormerSecret(key.id)
         const former = working()
         if (former !== undefined) former.endsAt = Date.now()
         changed()

@@ -78,7 +78,7 @@ t.test('an employee sees its own key, not the wallet of the organization', async
     total_available: 1000,
   })
   const later = { ...uncapped.key, grant: { ...grant, spent: parseCredits('8') } }
-  const keys = { showKey: async () => later }
+  const keys = { show: async () => later }
   t.match(await jsonOf(creditGrants(uncapped, { keys })), { total_granted: 1008, total_used: 8 }, 'as booked')
   t.match(await jsonOf(billingSubscription(uncapped, { keys })), { hard_limit_usd: 1008 })
 })

@@ -17,17 +17,16 @@ function watched(database: Database) {
   let hold: Promise<void> = Promise.resolve()
   const clock = { now: 1_000_000 }
   const faults: unknown[] = []
-  const findCredential: Database['findCredential'] = async (hash) => {
+  const findCredential: Database['keys']['findCredential'] = async (hash) => {
     asked++
-    const found = await database.findCredential(hash)
+    const found = await database.keys.findCredential(hash)
     await hold
     return found
   }
   const credentials = new Credentials({
     database: {
-      lookupHash: (raw) => database.lookupHash(raw),
-      readWallets: (ids) => database.readWallets(ids),
-      findCredential,
+      keys: { lookupHash: database.keys.lookupHash, findCredential },
+      wallets: database.wallets,
     },
     graceMs: () => GRACE_MS,
     recoveredCost: () => 0n,
@@ -60,8 +59,8 @@ const codeOf = (work: () => unknown): string => {
 
 t.test('credentials', async (t) => {
   const { engines, database } = await startDatabase(t)
-  const { account } = await database.createAccount({ name: 'one', credit: parseCredits('10') })
-  const newKey = () => database.createKey({ accountId: account.id, name: 'test' })
+  const { account } = await database.accounts.create({ name: 'one', credit: parseCredits('10') })
+  const newKey = () => database.keys.create({ accountId: account.id, name: 'test' })
 
   await t.test('a known key is served without asking again', async (t) => {
     const { credentials, asked } = watched(database)
@@ -83,8 +82,8 @@ t.test('credentials', async (t) => {
 
   await t.test('a call of a capped key is in flight once', async (t) => {
     const { credentials } = watched(database)
-    const owner = await database.createAccount({ name: 'capped', kind: 'organization', credit: ONE_CREDIT })
-    const { raw } = await database.createKey({
+    const owner = await database.accounts.create({ name: 'capped', kind: 'organization', credit: ONE_CREDIT })
+    const { raw } = await database.keys.create({
       accountId: owner.account.id,
       name: 'capped',
       kind: 'employee',
@@ -99,32 +98,32 @@ t.test('credentials', async (t) => {
     const { credentials } = watched(database)
     const { raw, key } = await newKey()
     const view = (await credentials.load(raw))?.view
-    await database.updateKey(key.id, { enabled: false })
+    await database.keys.update(key.id, { enabled: false })
     credentials.changed('key', key.id)
     t.equal(credentials.peek(raw), undefined)
     const again = await credentials.load(raw)
     t.equal(again?.key.enabled, false)
     t.equal(again?.view, view, 'its wallet view, with the calls in flight, stays')
 
-    await database.setAccountEnabled(account.id, false)
+    await database.accounts.setEnabled(account.id, false)
     credentials.changed('account', account.id)
     t.equal((await credentials.load(raw))?.account.enabled, false)
-    const organization = await database.createAccount({ name: 'two', kind: 'organization', credit: 0n })
-    const agent = await database.createAgent(organization.account.id, AGENT)
-    const bound = await database.createKey({
+    const organization = await database.accounts.create({ name: 'two', kind: 'organization', credit: 0n })
+    const agent = await database.agents.create(organization.account.id, AGENT)
+    const bound = await database.keys.create({
       accountId: organization.account.id,
       name: 'bound',
       kind: 'agent',
       agentId: agent.id,
     })
     t.match((await credentials.load(bound.raw))?.agent, agent)
-    const published = await database.setAgentState(agent.id, 'published')
+    const published = await database.agents.setState(agent.id, 'published')
     credentials.changed('agent', agent.id)
     t.equal(credentials.peek(bound.raw), undefined)
     t.match((await credentials.load(bound.raw))?.agent, published)
     t.equal((await credentials.load(raw))?.agent, null)
 
-    await database.setAccountEnabled(account.id, true)
+    await database.accounts.setEnabled(account.id, true)
     credentials.reset()
     t.equal(credentials.peek(raw), undefined, 'after a reset, everything is')
     t.equal((await credentials.load(raw))?.account.enabled, true)
@@ -132,12 +131,12 @@ t.test('credentials', async (t) => {
 
   await t.test('keys of one account share its budget, which follows changes and bookings', async (t) => {
     const { credentials } = watched(database)
-    const { account: payer } = await database.createAccount({ name: 'three', credit: ONE_CREDIT })
-    const create = () => database.createKey({ accountId: payer.id, name: 'test' })
+    const { account: payer } = await database.accounts.create({ name: 'three', credit: ONE_CREDIT })
+    const create = () => database.keys.create({ accountId: payer.id, name: 'test' })
     const [one, two] = [await create(), await create()]
     t.same((await credentials.load(one.raw))?.budgets, [])
     const put = (amount: bigint) =>
-      database.putBudget({
+      database.budgets.put({
         accountId: payer.id,
         scope: 'account',
         subjectId: payer.id,
@@ -156,7 +155,7 @@ t.test('credentials', async (t) => {
     period.end(40n, 30n)
     t.equal(period.balance, 70n)
     const call = { key_id: one.key.id, cost: '30', submitted_at: now }
-    const { wallets } = await database.bookSettlements([settlement(payer.id, call)])
+    const { wallets } = await database.bookings.book([settlement(payer.id, call)])
     credentials.booked(
       new Map([
         [one.key.id, 30n],
@@ -165,7 +164,7 @@ t.test('credentials', async (t) => {
       wallets,
     )
     t.same([period.unbooked, period.balance], [0n, 70n], 'booked in the step that brings the totals')
-    await database.bookSettlements([settlement(payer.id, { ...call, key_id: two.key.id, cost: '20' })])
+    await database.bookings.book([settlement(payer.id, { ...call, key_id: two.key.id, cost: '20' })])
     await credentials.refreshWallets(credentials.walletIds)
     t.equal(period.balance, 50n, 'what a lost message would have brought')
     await put(200n)
@@ -173,7 +172,7 @@ t.test('credentials', async (t) => {
     t.equal(credentials.peek(two.raw), undefined)
     t.equal((await credentials.load(two.raw))!.budgets[0]!.at(now), period)
     t.equal(period.balance, 150n)
-    await database.deleteBudget(budget.id)
+    await database.budgets.delete(budget.id)
     credentials.changed('account', payer.id)
     t.same((await credentials.load(two.raw))?.budgets, [])
   })
@@ -183,7 +182,7 @@ t.test('credentials', async (t) => {
     const { raw, key } = await newKey()
     const arrive = holdAnswers()
     const loading = credentials.load(raw)
-    await database.updateKey(key.id, { name: 'renamed' })
+    await database.keys.update(key.id, { name: 'renamed' })
     credentials.changed('key', key.id)
     arrive()
     await loading
@@ -226,14 +225,14 @@ t.test('credentials', async (t) => {
     view.admit(cost, true)
     view.end(cost, cost)
     t.equal(view.balance, before - cost)
-    const { wallets } = await database.bookSettlements([settlement(account.id, { cost: cost.toString() })])
+    const { wallets } = await database.bookings.book([settlement(account.id, { cost: cost.toString() })])
     credentials.booked(new Map([[account.id, cost]]), wallets)
     t.equal(view.balance, before - cost)
     t.equal(view.unbooked, 0n)
     credentials.update([{ ...wallets[0]!, balance: 0n, version: 0n }])
     t.equal(view.balance, before - cost, 'totals that arrive late change nothing')
 
-    await database.topUp(account.id, parseCredits('404.4'))
+    await database.wallets.topUp(account.id, parseCredits('404.4'))
     await credentials.refreshWallets([account.id, 'acc_nobody_asked_for'])
     t.equal(view.balance, before - cost + parseCredits('404.4'))
   })
@@ -241,14 +240,14 @@ t.test('credentials', async (t) => {
   await t.test('a capped key has a view of what its cap leaves, true after each booking', async (t) => {
     const { credentials } = watched(database)
     const wanted = { accountId: account.id, name: 'capped', kind: 'employee' } as const
-    const { raw, key } = await database.createKey({ ...wanted, spendCap: parseCredits('5') })
+    const { raw, key } = await database.keys.create({ ...wanted, spendCap: parseCredits('5') })
     const known = (await credentials.load(raw))!
     t.equal(known.cap?.balance, parseCredits('5'))
     const [estimate, cost] = [parseCredits('2'), parseCredits('0.5')]
     known.cap?.admit(estimate, true)
     known.cap?.end(estimate, cost)
     const ended = settlement(account.id, { key_id: key.id, cost: cost.toString() })
-    const { wallets } = await database.bookSettlements([ended])
+    const { wallets } = await database.bookings.book([ended])
     const costs = new Map([
       [account.id, 0n],
       [key.id, cost],
@@ -257,23 +256,23 @@ t.test('credentials', async (t) => {
     t.equal(known.cap?.balance, parseCredits('4.5'))
     t.equal(known.cap?.unbooked, 0n)
 
-    await database.bookSettlements([{ ...ended, request_id: 'req_of_another_process' }])
+    await database.bookings.book([{ ...ended, request_id: 'req_of_another_process' }])
     await credentials.refreshWallets(credentials.walletIds)
     t.equal(known.cap?.balance, parseCredits('4'), 'read again')
 
-    await database.updateKey(key.id, { spendCap: parseCredits('1.5') })
+    await database.keys.update(key.id, { spendCap: parseCredits('1.5') })
     credentials.changed('key', key.id)
     t.equal((await credentials.load(raw))?.cap, known.cap, 'a view that is there stays')
     t.equal(known.cap?.balance, parseCredits('0.5'))
-    await database.updateKey(key.id, { spendCap: null })
+    await database.keys.update(key.id, { spendCap: null })
     credentials.changed('key', key.id)
     t.equal((await credentials.load(raw))?.cap, null)
   })
 
   await t.test('without PostgreSQL, known keys are served for a time, others are not', async (t) => {
     const { database: doomed } = await openFresh(t, engines)
-    const { account } = await doomed.createAccount({ name: 'two', credit: 0n })
-    const { raw, key } = await doomed.createKey({ accountId: account.id, name: 'test' })
+    const { account } = await doomed.accounts.create({ name: 'two', credit: 0n })
+    const { raw, key } = await doomed.keys.create({ accountId: account.id, name: 'test' })
     const { credentials, clock } = watched(doomed)
     await credentials.load(raw)
     await doomed.close()
@@ -303,8 +302,8 @@ t.test('credentials', async (t) => {
 
   await t.test('a key that cannot be read while PostgreSQL answers is not served as it was', async (t) => {
     const { database: broken, sql } = await openFresh(t, engines)
-    const { account } = await broken.createAccount({ name: 'three', credit: 0n })
-    const { raw, key } = await broken.createKey({ accountId: account.id, name: 'test' })
+    const { account } = await broken.accounts.create({ name: 'three', credit: 0n })
+    const { raw, key } = await broken.keys.create({ accountId: account.id, name: 'test' })
     const { credentials, faults } = watched(broken)
     await credentials.load(raw)
     await sql`ALTER TABLE wallets RENAME TO former_wallets`

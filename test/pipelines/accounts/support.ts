@@ -34,7 +34,7 @@ export const balance = (
 ) => replyTo({ budgets: [], ...known }, { submittedAt }, answerWithBalance())
 
 /** While PostgreSQL is away. */
-const AWAY: GrantDeps = { keys: { showKey: () => Promise.reject(new Error('away')) } }
+const AWAY: GrantDeps = { keys: { show: () => Promise.reject(new Error('away')) } }
 
 export const billingSubscription = (known: Pick<Known, 'key' | 'view' | 'cap'>, deps = AWAY) =>
   replyTo(known, {}, findSpent(deps), answerWithSubscription())

@@ -96,8 +96,8 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
   const { sql, callLog, database, account } = bench
   const other = await newAccount(database)
   const [second, foreign] = [
-    (await database.createKey({ accountId: account, name: 'second' })).key.id,
-    (await database.createKey({ accountId: other, name: 'foreign' })).key.id,
+    (await database.keys.create({ accountId: account, name: 'second' })).key.id,
+    (await database.keys.create({ accountId: other, name: 'foreign' })).key.id,
   ]
   const owners = [
     [account, bench.keyId],
@@ -128,7 +128,7 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
       ...(index % 2 === 0 && { upstream_cost: String(index * 1_234_567) }),
     })
   })
-  await database.bookSettlements(rows)
+  await database.bookings.book(rows)
   bench.booked = ROWS
   await bench.newCopier(t)
   await bench.untilCopied()
@@ -137,7 +137,7 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
   const readText = async (query: string): Promise<string> =>
     (
       await receive(
-        logs({ callLog, tasks: database, cursorKey: CURSOR_KEY, now: () => NOW })(who, request(query)),
+        logs({ callLog, tasks: database.tasks, cursorKey: CURSOR_KEY, now: () => NOW })(who, request(query)),
       )
     ).text
   const print = (parameters: Readonly<Record<string, string | undefined>>): string =>

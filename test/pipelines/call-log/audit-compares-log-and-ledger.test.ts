@@ -15,7 +15,7 @@ t.test('the audit of the call log', async (t) => {
   const run = (query: string) =>
     client.command({ query, clickhouse_settings: { mutations_sync: '2', insert_deduplicate: 0 } })
   const differences = async (): Promise<readonly Difference[]> => {
-    const report = await database.verifyWallets(callLog)
+    const report = await database.audits.verifyWallets(callLog)
     t.equal(report.ok, report.differences.length === 0)
     return report.differences
   }
@@ -197,10 +197,10 @@ t.test('the audit of the call log', async (t) => {
 
   t.test('while ClickHouse is away the money is audited, and the report says what was not', async (t) => {
     await bench.engines.stopEngine('clickhouse')
-    const report = await database.verifyWallets(callLog)
+    const report = await database.audits.verifyWallets(callLog)
     t.match(report, { ok: true, accounts: 1, differences: { length: 0 }, logTrouble: /^ClickHouse: / })
     await bench.sql`UPDATE wallets SET balance = balance + 1`
-    const off = await database.verifyWallets(callLog)
+    const off = await database.audits.verifyWallets(callLog)
     t.match(off, { ok: false, differences: [{ kind: 'balance' }], logTrouble: /^ClickHouse: / })
   })
 })

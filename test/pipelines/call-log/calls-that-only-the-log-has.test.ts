@@ -143,7 +143,7 @@ t.test('calls that only the log has', async (t) => {
     t.same([...(await rowsOf(ids))], before)
     const [after] = await sql`SELECT balance, used FROM wallets WHERE account_id = ${account}`
     t.same(after, wallet)
-    const acts = await database.listAudit({ action: 'call_log.import_unbooked', limit: 5 })
+    const acts = await database.auditRecord.list({ action: 'call_log.import_unbooked', limit: 5 })
     t.match(
       acts.map(({ actor }) => actor),
       ['operator:test', 'operator:test'],
@@ -181,7 +181,7 @@ t.test('calls that only the log has', async (t) => {
     })
     t.same(agreed, [1])
     await bench.assertOnce(t)
-    t.match(await database.listAudit({ action: 'call_log.delete_unbooked', limit: 5 }), [
+    t.match(await database.auditRecord.list({ action: 'call_log.delete_unbooked', limit: 5 }), [
       { after: { calls: 1 } },
     ])
   })

@@ -19,8 +19,8 @@ t.test('jobs in flight', async (t) => {
   const callLog = callLogAt(t, engines.clickhouseUrl)
 
   const newAccount = async () => {
-    const { account } = await database.createAccount({ name: 'test', credit: 1000n * ONE_CREDIT })
-    const key = async (name: string) => (await database.createKey({ accountId: account.id, name })).key
+    const { account } = await database.accounts.create({ name: 'test', credit: 1000n * ONE_CREDIT })
+    const key = async (name: string) => (await database.keys.create({ accountId: account.id, name })).key
     return { id: account.id, film: await key('film'), sound: await key('sound') }
   }
   const mine = await newAccount()
@@ -40,16 +40,12 @@ t.test('jobs in flight', async (t) => {
   await newTask({ keyId: mine.film.id, isAwaited: true })
   await newTask({ keyId: other.film.id }, other.id)
   const ended = await newTask({ keyId: mine.film.id })
-  const claimed = await database.applyTransition(move(ended, 'claimed'))
-  await database.applyTransition(move(claimed.task, 'failed'))
+  const claimed = await database.tasks.applyTransition(move(ended, 'claimed'))
+  await database.tasks.applyTransition(move(claimed.task, 'failed'))
 
   const who = reader(mine.id, mine.film.id)
   const whole = reader(mine.id, mine.film.id, { accountLogs: true })
-  const read = async (
-    query: string,
-    from: Reader = who,
-    tasks: Pick<typeof database, 'listOpenJobs'> = database,
-  ) => {
+  const read = async (query: string, from: Reader = who, { tasks } = database) => {
     const handler = logs({ callLog, tasks, cursorKey: CURSOR_KEY })
     return logPage.parse(await jsonOf(handler(from, request(query))))
   }

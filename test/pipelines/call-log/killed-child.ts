@@ -42,9 +42,9 @@ async function insertCalls(range: CallRange): Promise<number> {
   return die()
 }
 
-async function finishCopyRange(range: CopyRange): Promise<void> {
+async function finishRange(range: CopyRange): Promise<void> {
   if (dieAt === 'inserted') return die()
-  await database.finishCopyRange(range)
+  await database.callCopy.finishRange(range)
 }
 
 const rebuild = () =>
@@ -79,9 +79,11 @@ const rebuild = () =>
 const copy = () =>
   usageCopier({
     database: {
-      claimCopyRange: database.claimCopyRange,
-      readUsageRows: dieAt === 'claimed' ? die : database.readUsageRows,
-      finishCopyRange,
+      callCopy: {
+        claimRange: database.callCopy.claimRange,
+        readRows: dieAt === 'claimed' ? die : database.callCopy.readRows,
+        finishRange,
+      },
     },
     callLog: { insertCalls },
   }).start()

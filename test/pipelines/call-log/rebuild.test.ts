@@ -51,7 +51,7 @@ t.test('the call log is rebuilt', async (t) => {
     await run('ALTER TABLE calls DELETE WHERE id IN (3, 4)')
     await run('INSERT INTO calls SELECT * FROM calls WHERE id BETWEEN 7 AND 9')
     await run('ALTER TABLE calls_by_day DELETE WHERE day < toDate(20260101)')
-    t.notSame((await database.verifyWallets(callLog)).differences, [])
+    t.notSame((await database.audits.verifyWallets(callLog)).differences, [])
     t.same(await rebuild(), { rows: 23, dropped: 0 })
     await assertWhole(t)
     t.same(await rebuild(), { rows: 23, dropped: 0 }, 'and once more')
@@ -123,7 +123,7 @@ t.test('the call log is rebuilt', async (t) => {
 
   await t.test('by one at a time', async (t) => {
     const other = await bench.openDatabase()
-    t.ok(await other.claimRebuild())
+    t.ok(await other.callCopy.claimRebuild())
     await t.rejects(rebuild(), { message: /another rebuild/i })
     await rebuild({ database: other })
     await rebuild()
@@ -131,7 +131,7 @@ t.test('the call log is rebuilt', async (t) => {
       message: 'stopped',
     })
     await rebuild()
-    t.ok(await other.claimRebuild())
+    t.ok(await other.callCopy.claimRebuild())
     await other.close()
     await rebuild()
     await assertWhole(t)
@@ -150,13 +150,13 @@ t.test('the call log is rebuilt', async (t) => {
     await bench.book(7)
     const copier = await bench.openDatabase()
     t.teardown(() => copier.close())
-    const range = (await copier.claimCopyRange())!
-    const text = await copier.readUsageRows(range)
+    const range = (await copier.callCopy.claimRange())!
+    const text = await copier.callCopy.readRows(range)
     const token = `usage-${range.from}-${range.to}`
     await callLog.insertCalls({ token, text })
     await rebuild()
     await callLog.insertCalls({ token, text })
-    await copier.finishCopyRange(range)
+    await copier.callCopy.finishRange(range)
     await assertWhole(t)
   })
 
@@ -177,8 +177,8 @@ t.test('the call log is rebuilt', async (t) => {
     t.same(await callLog.dropCallsBefore(JANUARY), ['202512'])
     t.same(await rebuild(), { rows: months.kept, dropped: months.old })
     t.equal(await bench.copied(), months.kept)
-    t.same((await database.verifyWallets(callLog)).differences, [])
+    t.same((await database.audits.verifyWallets(callLog)).differences, [])
     await run('INSERT INTO calls SELECT * FROM calls LIMIT 1')
-    t.notSame((await database.verifyWallets(callLog)).differences, [], 'what is kept is compared')
+    t.notSame((await database.audits.verifyWallets(callLog)).differences, [], 'what is kept is compared')
   })
 })

@@ -70,7 +70,7 @@ t.test('the call log keeps calls as long as configured', async (t) => {
     await third.stop()
     t.same(dropped[1], ['202412'])
     for (const table of tablesOf(LIVE_NAMES)) t.same(await monthsOf(table), NAMES.slice(3), table)
-    t.same((await database.verifyWallets(callLog)).differences, [], 'what is kept is what was booked')
+    t.same((await database.audits.verifyWallets(callLog)).differences, [], 'what is kept is what was booked')
     const kept = await bench.sql`SELECT count(*)::int AS n FROM usage_rows`
     t.equal(kept[0]!.n, bench.booked, 'PostgreSQL keeps its rows')
   })
@@ -102,7 +102,7 @@ t.test('the call log keeps calls as long as configured', async (t) => {
     await bench.book(1, { created_at: Date.UTC(2025, 9, 1) })
     await bench.untilCopied()
     t.same(await monthsOf('calls'), ['202510', '202512', '202601', '202606', '202612'])
-    t.same((await database.verifyWallets(callLog)).differences, [])
+    t.same((await database.audits.verifyWallets(callLog)).differences, [])
   })
 
   await t.test('while ClickHouse is away it is tried again', async (t) => {

@@ -19,7 +19,7 @@ async function openWithOld(t: Test) {
   await copier.stop()
   await sql`
     UPDATE partitions SET ends_at = months_later(date_trunc('month', now(), 'UTC'), -4) WHERE name = 'usage_rows_past'`
-  return { bench, retire: () => database.retirePartitions({ months: CALLS_ALONE, detaches: false }) }
+  return { bench, retire: () => database.partitions.retire({ months: CALLS_ALONE, detaches: false }) }
 }
 
 const RETIRED = { retired: [{ name: 'usage_rows_past', rows: 3n }], waiting: { length: 0 } }
@@ -28,7 +28,7 @@ t.test('the log has more than PostgreSQL, and no difference', async (t) => {
   const { bench, retire } = await openWithOld(t)
   const { callLog, client, database } = bench
   const logDifferences = async () =>
-    (await database.verifyWallets(callLog)).differences.filter(({ kind }) => /^(log|day)_/.test(kind))
+    (await database.audits.verifyWallets(callLog)).differences.filter(({ kind }) => /^(log|day)_/.test(kind))
   t.match(await retire(), RETIRED)
   t.same(await logDifferences(), [])
   t.equal(await bench.copied(), 5)
@@ -63,7 +63,7 @@ t.test('no month is taken away while the log is rebuilt', async (t) => {
   const waits = { retired: { length: 0 }, waiting: [{ reason: 'the call log is being rebuilt' }] }
   t.match(await rebuild(), { rows: 5, dropped: 0, reports: [waits, waits] })
   // As a session that is lost does.
-  const unclaimed = { ...database, claimRebuild: async () => true }
+  const unclaimed = { ...database, callCopy: { ...database.callCopy, claimRebuild: async () => true } }
   await t.rejects(rebuild({ database: unclaimed }), { message: /a month was taken away meanwhile/i })
   t.equal(await bench.copied(), 5, 'the log stays as it was')
   t.match(await rebuild(), { rows: 5, dropped: 0 })

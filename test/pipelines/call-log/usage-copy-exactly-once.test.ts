@@ -73,7 +73,7 @@ t.test('usage rows reach the call log exactly once', async (t) => {
   })
 
   t.test('a name changed later leaves the row as it was; a row shows its key', async (t) => {
-    await bench.database.updateKey(bench.keyId, { name: 'renamed' })
+    await bench.database.keys.update(bench.keyId, { name: 'renamed' })
     await bench.book(1)
     await bench.newCopier(t)
     await bench.untilCopied()

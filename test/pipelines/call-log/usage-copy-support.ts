@@ -69,7 +69,7 @@ export class CopyBench {
     const engines = await startEngines(t, { only: ['postgres', 'clickhouse'], withCallLog: true })
     const opened = await openMigrated(t, engines.databaseUrl)
     const account = await newAccount(opened.database)
-    const { key } = await opened.database.createKey({ accountId: account, name: 'copied' })
+    const { key } = await opened.database.keys.create({ accountId: account, name: 'copied' })
     const bench = new CopyBench({ t, engines, ...opened, account, key })
     t.teardown(() => Promise.all([bench.callLog.close(), bench.client.close()]))
     return bench
@@ -95,7 +95,7 @@ export class CopyBench {
         ...more,
       }),
     )
-    await this.database.bookSettlements(calls)
+    await this.database.bookings.book(calls)
     this.booked += count
   }
 
@@ -138,7 +138,7 @@ export class CopyBench {
     const [ledger] = await this.sql<[{ charged: string }]>`
       SELECT sum(-amount)::text AS charged FROM ledger_entries WHERE kind = 'charge'`
     t.equal(BigInt(ledger.charged), cost, 'the ledger has charged the same')
-    const report = await this.database.verifyWallets(this.callLog)
+    const report = await this.database.audits.verifyWallets(this.callLog)
     t.strictSame(report.differences, [], 'the audit agrees')
   }
 

@@ -20,21 +20,21 @@ t.test('a key belongs to one request at a time, and its answer to seven days', a
   const answer = { status: 200, headers: [['content-type', 'x/y']] as const, body: Buffer.from([0, 255, 10]) }
 
   const outcomes = await Promise.all(
-    Array.from({ length: 20 }, (_, i) => database.claimIdempotencyKey(claim(`req_${i}`))),
+    Array.from({ length: 20 }, (_, i) => database.idempotency.claim(claim(`req_${i}`))),
   )
   const won = outcomes.flatMap(({ outcome }, i) => (outcome === 'claimed' ? [i] : []))
   t.equal(won.length, 1, 'one of twenty at once has it')
   t.equal(outcomes.filter(({ outcome }) => outcome === 'running').length, 19)
   t.match(
-    await database.claimIdempotencyKey(claim('req_x', 'k', 'acc_b')),
+    await database.idempotency.claim(claim('req_x', 'k', 'acc_b')),
     { outcome: 'claimed' },
     'by account',
   )
 
-  await database.storeIdempotentAnswer(claim('req_other'), answer)
-  t.match(await database.claimIdempotencyKey(claim('req_y')), { outcome: 'running' }, 'only its owner stores')
-  await database.storeIdempotentAnswer(claim(`req_${won[0]}`), answer)
-  t.match(await database.claimIdempotencyKey(claim('req_z')), {
+  await database.idempotency.store(claim('req_other'), answer)
+  t.match(await database.idempotency.claim(claim('req_y')), { outcome: 'running' }, 'only its owner stores')
+  await database.idempotency.store(claim(`req_${won[0]}`), answer)
+  t.match(await database.idempotency.claim(claim('req_z')), {
     outcome: 'stored',
     requestId: `req_${won[0]}`,
     status: 200,
@@ -42,33 +42,33 @@ t.test('a key belongs to one request at a time, and its answer to seven days', a
     body: answer.body,
   })
 
-  await database.claimIdempotencyKey(claim('req_1', 'freed'))
-  await database.freeIdempotencyKey(claim('req_1', 'freed'))
-  t.match(await database.claimIdempotencyKey(claim('req_2', 'freed')), { outcome: 'claimed' })
-  await database.freeIdempotencyKey(claim('req_1', 'freed'))
+  await database.idempotency.claim(claim('req_1', 'freed'))
+  await database.idempotency.free(claim('req_1', 'freed'))
+  t.match(await database.idempotency.claim(claim('req_2', 'freed')), { outcome: 'claimed' })
+  await database.idempotency.free(claim('req_1', 'freed'))
   t.match(
-    await database.claimIdempotencyKey(claim('req_3', 'freed')),
+    await database.idempotency.claim(claim('req_3', 'freed')),
     { outcome: 'running' },
     'a late free is none',
   )
   await sql`UPDATE idempotency_records SET frees_at = now() WHERE key = 'freed'`
   t.match(
-    await database.claimIdempotencyKey(claim('req_4', 'freed')),
+    await database.idempotency.claim(claim('req_4', 'freed')),
     { outcome: 'claimed' },
     'after ten minutes',
   )
-  await database.claimIdempotencyKey(claim('req_7', 'found again'))
-  await database.storeIdempotentAnswer(claim('req_7', 'found again'), answer, 'req_first')
-  t.match(await database.claimIdempotencyKey(claim('req_8', 'found again')), {
+  await database.idempotency.claim(claim('req_7', 'found again'))
+  await database.idempotency.store(claim('req_7', 'found again'), answer, 'req_first')
+  t.match(await database.idempotency.claim(claim('req_8', 'found again')), {
     outcome: 'stored',
     requestId: 'req_first',
   })
-  await database.storeIdempotentAnswer(claim('req_4', 'freed'), null)
-  t.match(await database.claimIdempotencyKey(claim('req_5', 'freed')), { outcome: 'too_large' })
+  await database.idempotency.store(claim('req_4', 'freed'), null)
+  t.match(await database.idempotency.claim(claim('req_5', 'freed')), { outcome: 'too_large' })
 
   await sql`UPDATE idempotency_records SET expires_at = now() WHERE key = 'k'`
-  t.match(await database.claimIdempotencyKey(claim('req_6')), { outcome: 'claimed' }, 'after seven days')
+  t.match(await database.idempotency.claim(claim('req_6')), { outcome: 'claimed' }, 'after seven days')
   await sql`UPDATE idempotency_records SET expires_at = now()`
-  t.equal(await database.purgeIdempotencyRecords(), 4)
-  t.equal(await database.purgeIdempotencyRecords(), 0)
+  t.equal(await database.idempotency.purge(), 4)
+  t.equal(await database.idempotency.purge(), 0)
 })

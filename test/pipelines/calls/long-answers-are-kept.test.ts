@@ -28,7 +28,7 @@ t.test('long answers in PostgreSQL', async (t) => {
       subscriber.complete()
     })
   const deps = {
-    records: database,
+    records: database.idempotency,
     answerMemory: memory,
     workOnLongBody: workHere,
     onRecordLost: (error: unknown) => t.fail(String(error)),

@@ -17,7 +17,7 @@ import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { Reply } from '../../../src/http/handler.ts'
-import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
+import type { Knowledge } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { chatCompletions } from '../../../src/protocols/chat-completions/native.ts'
 import { accountOf, apiKey, knownKey, walletView } from '../../support/known-key.ts'
@@ -98,7 +98,7 @@ export class OnePageWiki {
     },
     readPages: async (_bases: readonly ReadableBase[], ids: readonly string[]) =>
       ids.map((id) => ({ ...PAGE, id }) as unknown as WikiPage),
-  } satisfies Pick<Wiki, 'readableBases' | 'searchPages' | 'readPages'>
+  } satisfies Pick<Knowledge, 'readableBases' | 'searchPages' | 'readPages'>
 }
 
 export interface Made {

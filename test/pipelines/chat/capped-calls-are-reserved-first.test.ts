@@ -31,8 +31,8 @@ const CALLED = {
 /** What a gateway process knows of a key with a cap, and a call of it that is admitted there. */
 async function newCaller(by = database, isShared = false) {
   const accountId = await newAccount(by)
-  const { key } = await by.createKey({ accountId, name: 'capped', kind: 'employee', spendCap: CAP })
-  const { wallet } = await by.showAccount(accountId)
+  const { key } = await by.keys.create({ accountId, name: 'capped', kind: 'employee', spendCap: CAP })
+  const { wallet } = await by.accounts.show(accountId)
   const known = {
     account: { id: accountId },
     key,
@@ -58,7 +58,7 @@ const refusals: string[] = []
 const onReservationRefused = (reason: string) => void refusals.push(reason)
 const faults: unknown[] = []
 const deps = {
-  ...{ caps: database, journalId: 'journal', onReservationRefused },
+  ...{ caps: database.reservations, journalId: 'journal', onReservationRefused },
   isAway,
   onReservationFault: (error: unknown) => void faults.push(error),
 }
@@ -99,13 +99,18 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
   const { promise: answered, resolve } = Promise.withResolvers<void>()
   const slow = {
     ...database,
-    reserveSpend: async (wanted: Parameters<typeof database.reserveSpend>[0]) => {
-      const refusal = await database.reserveSpend(wanted)
-      await answered
-      return refusal
+    reservations: {
+      ...database.reservations,
+      reserveSpend: async (wanted: Parameters<typeof database.reservations.reserveSpend>[0]) => {
+        const refusal = await database.reservations.reserveSpend(wanted)
+        await answered
+        return refusal
+      },
     },
   }
-  const subscription = reserved({ ...deps, caps: slow }, call).subscribe(() => t.fail('nobody waits for it'))
+  const subscription = reserved({ ...deps, caps: slow.reservations }, call).subscribe(() =>
+    t.fail('nobody waits for it'),
+  )
   await until('it is reserved', async () => (await reservedFor(call)) === 60n)
   subscription.unsubscribe()
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
@@ -116,7 +121,8 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
 t.test('a call of a low balance is reserved in the wallet, beside what others have reserved', async (t) => {
   const { known, admitted } = await newCaller(database, true)
   const accountId = known.account.id
-  const reserve = (amount: bigint) => database.reserveWallet({ accountId, requestId: newId('req'), amount })
+  const reserve = (amount: bigint) =>
+    database.reservations.reserveWallet({ accountId, requestId: newId('req'), amount })
   const free = known.view.balance
   t.ok(await reserve(free - 60n))
   const call = admitted(60n)
@@ -148,9 +154,9 @@ t.test('while PostgreSQL is away what is known here decides alone', async (t) =>
   const { known, admitted } = await newCaller(doomed, true)
   await doomed.close()
   const call = admitted(60n)
-  t.equal(await firstValueFrom(reserved({ ...deps, caps: doomed }, call)), call)
+  t.equal(await firstValueFrom(reserved({ ...deps, caps: doomed.reservations }, call)), call)
   t.notOk(known.cap.admit(60n, true))
-  endReservation({ ...deps, caps: doomed }, call, 10n)
+  endReservation({ ...deps, caps: doomed.reservations }, call, 10n)
   t.equal(known.cap.balance, CAP - 10n)
 })
 
@@ -159,17 +165,19 @@ t.test('a statement that fails is no absence of PostgreSQL: the call fails', asy
   const { known, admitted } = await newCaller(broken, true)
   await hands`ALTER FUNCTION reserve_spend RENAME TO reserve_nothing`
   const capped = admitted(60n)
-  await t.rejects(firstValueFrom(reserved({ ...deps, caps: broken }, capped)), { code: '42883' })
+  await t.rejects(firstValueFrom(reserved({ ...deps, caps: broken.reservations }, capped)), { code: '42883' })
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
   await until('nothing stays reserved in the wallet', async () => {
     const [row] = await hands<[{ reserved: bigint }]>`SELECT reserved_in(${known.account.id}) AS reserved`
     return row.reserved === 0n
   })
   await hands`ALTER FUNCTION reserve_wallet RENAME TO reserve_no_wallet`
-  await t.rejects(firstValueFrom(reserved({ ...deps, caps: broken }, admitted(60n))), { code: '42883' })
+  await t.rejects(firstValueFrom(reserved({ ...deps, caps: broken.reservations }, admitted(60n))), {
+    code: '42883',
+  })
   t.same(faults, [])
   await hands`ALTER TABLE cap_reservations RENAME TO no_reservations`
-  endReservation({ ...deps, caps: broken }, admitted(60n), 10n)
+  endReservation({ ...deps, caps: broken.reservations }, admitted(60n), 10n)
   await until('what cannot be shrunk is reported', async () => faults.length > 0)
   t.match(faults, [{ code: '42P01' }])
 })
@@ -185,10 +193,10 @@ t.test('a cap that is spent refuses before anything is read', async (t) => {
 /** What a gateway process knows of a key with a budget alone, and a call of it that is admitted there. */
 async function newBudgetedCaller(by = database) {
   const accountId = await newAccount(by)
-  const { key, raw } = await by.createKey({ accountId, name: 'budgeted' })
+  const { key, raw } = await by.keys.create({ accountId, name: 'budgeted' })
   const of = { scope: 'key', subjectId: key.id } as const
-  await by.putBudget({ accountId, amount: CAP, period: 'day', timezone: 'UTC', ...of })
-  const credential = (await by.findCredential(by.lookupHash(raw)))!
+  await by.budgets.put({ accountId, amount: CAP, period: 'day', timezone: 'UTC', ...of })
+  const credential = (await by.keys.findCredential(by.keys.lookupHash(raw)))!
   const [periods] = credential.budgets
   const budget = new BudgetView(periods!)
   const known = {
@@ -235,9 +243,9 @@ t.test('while PostgreSQL is away a budget is what this process knows of it', asy
   const { budget, known, admitted } = await newBudgetedCaller(doomed)
   await doomed.close()
   const call = admitted(60n)
-  t.equal(await firstValueFrom(reserved({ ...deps, caps: doomed }, call)), call)
+  t.equal(await firstValueFrom(reserved({ ...deps, caps: doomed.reservations }, call)), call)
   t.throws(() => admitted(41n), { message: /daily budget/ })
-  endReservation({ ...deps, caps: doomed }, call, CAP)
+  endReservation({ ...deps, caps: doomed.reservations }, call, CAP)
   t.equal(budget.balance, 0n)
   t.throws(() => assertBalance({ known, request: call.request }), { message: /daily budget/ })
 })

@@ -154,9 +154,9 @@ const withKey =
       .then(
         idempotent<AdmittedCall>({
           records: {
-            claimIdempotencyKey: async () => ({ outcome: 'claimed' }),
-            storeIdempotentAnswer: async (_, answer) => void records.push(answer),
-            freeIdempotencyKey: async () => void records.push('freed'),
+            claim: async () => ({ outcome: 'claimed' }),
+            store: async (_, answer) => void records.push(answer),
+            free: async () => void records.push('freed'),
           },
           answerMemory: new AnswerMemory(),
           workOnLongBody: workHere,

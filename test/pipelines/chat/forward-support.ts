@@ -292,9 +292,9 @@ export class RunningCall {
       usageOptionRefusals: options.usageOptionRefusals ?? new UsageOptionRefusals(),
       caps: {
         reserveSpend: async () => null,
-        shrinkReservation: async (_, cost) => void this.leftReserved.push(cost),
+        shrink: async (_, cost) => void this.leftReserved.push(cost),
         reserveWallet: async () => true,
-        releaseReservation: async () => {},
+        release: async () => {},
       },
       isAway: () => false,
       onReservationFault(error) {

@@ -18,14 +18,14 @@ const [tides, moon] = [ids.get('Tides')!, ids.get('Moon')!]
 
 /** A base of somebody else, granted to the reader: MCP knows no bases, and reads them all. */
 const lender = await wiki.newReader()
-const lent = await wiki.database.createBase(lender.accountId, 'Lent')
+const lent = await wiki.database.knowledge.createBase(lender.accountId, 'Lent')
 const lentIds = await wiki.write(
   lender.accountId,
   [draft('reef.md', { title: 'Reef', tags: ['sea'] })],
   lent.id,
 )
 const reef = lentIds.get('Reef')!
-await wiki.database.grantBase(lent.id, reader.accountId)
+await wiki.database.knowledge.grantBase(lent.id, reader.accountId)
 const secret = (await wiki.write(lender.accountId, [draft('safe.md', { title: 'Safe', tags: ['sea'] })])).get(
   'Safe',
 )!

@@ -61,7 +61,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const routed = wikiRoutes({
     credentials,
     onSecretUsed: () => undefined,
-    wiki: database,
+    wiki: database.knowledge,
     files: store,
     openMcp: openMcp('1.2.3'),
     allowedOrigins: () => ['https://app.example.com'],
@@ -87,8 +87,8 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
     baseUrl,
     unforeseen,
     async newReader(more = {}) {
-      const { account } = await database.createAccount({ name: 'reader', credit: 0n })
-      const { raw } = await database.createKey({ name: 'reader', accountId: account.id, ...more })
+      const { account } = await database.accounts.create({ name: 'reader', credit: 0n })
+      const { raw } = await database.keys.create({ name: 'reader', accountId: account.id, ...more })
       return { accountId: account.id, key: raw }
     },
     async get(key, path) {
@@ -98,7 +98,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
       return { status: response.status, text, json: JSON.parse(text) }
     },
     async write(accountId, pages, baseId) {
-      const id = baseId ?? (await database.defaultBase(accountId)).id
+      const id = baseId ?? (await database.knowledge.defaultBase(accountId)).id
       await importAll(database, id, pages)
       const rows = await sql<{ id: string; title: string }[]>`
         SELECT id, title FROM wiki_pages WHERE base_id = ${id}`

@@ -17,7 +17,7 @@ const own = await wiki.write(reader.accountId, [
 const secrets = await wiki.write(other.accountId, [
   draft('s.md', { title: SECRET, body: SECRET, text: SECRET, tags: [SECRET], aliases: [SECRET] }),
 ])
-const base = await wiki.database.createBase(other.accountId, SECRET)
+const base = await wiki.database.knowledge.createBase(other.accountId, SECRET)
 const ids = [...own.values(), ...secrets.values(), base.id, 'default', '', 'page_1', '..', '%00', '%']
 
 const wild = fc.oneof(

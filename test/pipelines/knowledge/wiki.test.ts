@@ -190,7 +190,7 @@ t.test('all four places of a key, and none', async (t) => {
 
 t.test('a granted base by its id until it is revoked; a member reads what was granted to it', async (t) => {
   const { database } = wiki
-  const lent = await database.createBase((await wiki.newReader()).accountId, 'Lent')
+  const lent = await database.knowledge.createBase((await wiki.newReader()).accountId, 'Lent')
   await wiki.write(lent.accountId, [draft('reef.md', { title: 'Reef', tags: ['coral'] })], lent.id)
   const tags = (key: string) => wiki.get(key, `${WIKI}/tags?kb_id=${lent.id}`)
   const none = await tags(reader.key)
@@ -198,31 +198,31 @@ t.test('a granted base by its id until it is revoked; a member reads what was gr
     status: 404,
     json: { error: { code: 'not_found', message: 'There is no such knowledge base or page.' } },
   })
-  await database.grantBase(lent.id, reader.accountId)
+  await database.knowledge.grantBase(lent.id, reader.accountId)
   t.match(await tags(reader.key), { status: 200, json: { data: [{ tag: 'coral' }] } })
   t.match(await get('/kbs'), { json: { data: [{}, { kb_id: lent.id, name: 'Lent', page_count: 1 }] } })
-  await database.revokeBase(lent.id, reader.accountId)
+  await database.knowledge.revokeBase(lent.id, reader.accountId)
   t.same(await tags(reader.key), none)
 
-  const { account } = await database.createAccount({ name: 'org', kind: 'organization', credit: 0n })
+  const { account } = await database.accounts.create({ name: 'org', kind: 'organization', credit: 0n })
   for (const [id, role] of [
     [reader.accountId, 'member'],
     [(await wiki.newReader()).accountId, 'admin'],
   ] as const)
-    await database.putMember(account.id, id, role)
-  const admin = (await database.listMembers(account.id)).find(({ role }) => role === 'admin')!
-  const request = await database.requestKey({
+    await database.organizations.putMember(account.id, id, role)
+  const admin = (await database.organizations.listMembers(account.id)).find(({ role }) => role === 'admin')!
+  const request = await database.keyRequests.create({
     organizationId: account.id,
     memberId: reader.accountId,
     name: 'mine',
   })
-  const { raw } = await database.approveKey({
+  const { raw } = await database.keyRequests.approve({
     requestId: request.id,
     by: admin.accountId,
     spendCap: 100n,
   })
   t.match(await tags(raw), { status: 404 })
-  await database.grantBase(lent.id, reader.accountId)
+  await database.knowledge.grantBase(lent.id, reader.accountId)
   t.match(await tags(raw), { status: 200 })
   t.match(await wiki.get(raw, `${WIKI}/pages/${tides}`), { status: 404 }, "not the member's own base")
 })

@@ -29,7 +29,7 @@ export class BrowserSession {
   }
 
   async caller(): Promise<Caller> {
-    const signedIn = this.token === null ? null : await this.#database.findSession(tokenHash(this.token))
+    const signedIn = this.token === null ? null : await this.#database.sessions.find(tokenHash(this.token))
     return signedIn === null ? VISITOR : userCaller(signedIn)
   }
 

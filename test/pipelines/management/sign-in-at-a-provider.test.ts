@@ -60,13 +60,13 @@ async function signIn(someone: BrowserSession, subject: string, more: object = {
 
 const operator = browser()
 t.before(async () => {
-  const user = await database.createUser({
+  const user = await database.users.create({
     email: 'operator@localhost',
     name: 'Operator',
     installationRole: 'operator',
     credit: 0n,
   })
-  await database.setPassword(user.id, await identity.passwords.hash('a long passphrase'))
+  await database.signIn.setPassword(user.id, await identity.passwords.hash('a long passphrase'))
   await operator.run(ACTS, signInByPassword, { email: 'operator@localhost', password: 'a long passphrase' })
 })
 
@@ -147,7 +147,7 @@ t.test('a provider that is away in the second step fails no attempt to sign in',
 
 t.test('by invitation alone, for its email, once, with the role that it gives', async (t) => {
   await t.rejects(signIn(browser(), 'carol'), { status: 403, code: 'permission_denied' })
-  const { account } = await database.createAccount({ name: 'Acme', kind: 'organization', credit: 0n })
+  const { account } = await database.accounts.create({ name: 'Acme', kind: 'organization', credit: 0n })
   const given = { account_id: account.id, email: 'Carol@corp.example', role: 'admin' }
   const { url } = await operator.run(ACTS, inviteMember, given)
   const invitation = tokenIn(url!)
@@ -167,9 +167,9 @@ t.test('an email alone connects only a user without another way to sign in', asy
   })
   await t.rejects(signIn(browser('open'), 'ada'), { code: 'sign_in_failed', message: /signs in another way/ })
   await t.rejects(signIn(browser('open'), 'mallory'), { message: /does not confirm your email/ })
-  const dan = await database.createUser({ email: 'dan@corp.example', name: 'Dan', credit: 0n })
+  const dan = await database.users.create({ email: 'dan@corp.example', name: 'Dan', credit: 0n })
   t.equal((await signIn(browser(), 'dan')).user.id, dan.id, 'created by an operator')
-  await database.updateUser(dan.id, { enabled: false })
+  await database.users.update(dan.id, { enabled: false })
   await t.rejects(signIn(browser(), 'dan'), { code: 'sign_in_failed', message: /disabled/ })
 })
 

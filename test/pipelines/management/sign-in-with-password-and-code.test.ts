@@ -48,7 +48,7 @@ t.test('a user who signed up has an account with the trial credit and signs in',
   const { session, ticket } = await ada.run(ACTS, signInByPassword, { ...ADA, email: ' ADA@example.COM ' })
   t.equal(ticket, null)
   t.match(session, { user: { email: 'ada@example.com', name: 'Ada' }, accounts: [{ role: 'owner' }] })
-  const { wallet } = await database.showAccount(session!.user.account_id)
+  const { wallet } = await database.accounts.show(session!.user.account_id)
   t.equal(wallet.balance, CONFIG.trial_credit)
   const [{ stored }] = await sql<
     [{ stored: string }]
@@ -159,7 +159,7 @@ t.test('an attempt that is turned away unchecked does not count', async (t) => {
 t.test('any number of people behind one address take up their invitations', async (t) => {
   const takeUp = async (email: string) => {
     const invitation = generateToken()
-    await database.createInvitation({
+    await database.invitations.create({
       tokenHash: tokenHash(invitation),
       email,
       accountId: null,

@@ -111,7 +111,7 @@ t.test('avatars and voices are used where they are', async (t) => {
     id: string,
     { task = null, among = routes }: { task?: Task | null; among?: typeof routes } = {},
   ) => {
-    const tasks = { findTask: async () => task, listTasks: async () => ({ tasks: [], hasMore: false }) }
+    const tasks = { find: async () => task, list: async () => ({ tasks: [], hasMore: false }) }
     const presets = async ({ id: at }: ChannelEntry) => {
       if (at === 'mute') throw new Error('no answer')
       return at === 'there' ? [{ id: 'mei', name: 'Mei' }] : []

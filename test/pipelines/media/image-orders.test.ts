@@ -75,7 +75,10 @@ function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000
     ends: { add() {} },
     known: { key: { kind: 'console' }, view: { balance: parseCredits(balance) } },
   } as unknown as AuthenticatedCall
-  const database = { hasIntent: async () => false, isIntentAnswered: async () => false }
+  const database = {
+    tasks: { hasIntent: async () => false },
+    idempotency: { isIntentAnswered: async () => false },
+  }
   return imageOrder(
     { ...inbox, database },
     {

@@ -58,7 +58,7 @@ const catalog = createCatalog(
 const warnings: object[] = []
 let discarded = 0
 const deps = {
-  tasks: database,
+  tasks: database.tasks,
   database,
   messages: { announce() {}, announceWallets() {} },
   calls,
@@ -73,9 +73,9 @@ const channelOf = (id: string) => catalog.channels.find((entry) => entry.id === 
 const studio = channelOf('studio')
 
 async function newAccount() {
-  const { account } = await database.createAccount({ name: 'test', credit: 10n * ONE_CREDIT })
+  const { account } = await database.accounts.create({ name: 'test', credit: 10n * ONE_CREDIT })
   const caller = { known: { account } } as unknown as Parameters<typeof cancelTask>[1]
-  const wallet = async () => (await database.readWallets([account.id]))[0]!
+  const wallet = async () => (await database.wallets.read([account.id]))[0]!
   return { account, caller, wallet }
 }
 type TestAccount = Awaited<ReturnType<typeof newAccount>>
@@ -181,7 +181,7 @@ t.test('a task that is queued at its upstream is cancelled there first', async (
   t.match(await cancel(account, task), { state: 'cancelled' })
   t.equal(await stateAtUpstream(task), 'cancelled')
   t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD })
-  const { call } = await database.findCall(task.id)
+  const { call } = await database.calls.find(task.id)
   t.match(call, { status: 'error', error_code: 'task_cancelled', cost: '0' })
 })
 
@@ -215,7 +215,7 @@ t.test('what is not queued, or cannot be cancelled, stays as it is', async (t) =
     changed: Partial<CancelDeps> = {},
   ) => {
     await t.rejects(cancel(account, task, changed), refusal)
-    const [after] = await database.readTasks([task.id])
+    const [after] = await database.tasks.read([task.id])
     t.same(after, task)
     await move(task, 'deadline')
   }
@@ -250,7 +250,7 @@ t.test('what is not queued, or cannot be cancelled, stays as it is', async (t) =
 t.test('a response costs what its upstream has used until it called it off', async (t) => {
   const account = await newAccount()
   const used = async (task: Task) => {
-    const { call } = await database.findCall(task.id)
+    const { call } = await database.calls.find(task.id)
     t.match(call, { status: 'error', error_code: 'task_cancelled', output_tokens: 15, upstream_cost: String })
     t.ok(BigInt(task.cost!) > 0n)
     t.match(task, { state: 'cancelled', upstreamState: 'cancelled' })
@@ -280,7 +280,7 @@ t.test('a response whose use the upstream does not tell stays open until it does
     },
   }
   await t.rejects(cancelFoundTask({ ...deps, calls: silentLater }, task), { code: 'upstream_error' })
-  t.match((await database.readTasks([task.id]))[0], { state: 'queued' })
+  t.match((await database.tasks.read([task.id]))[0], { state: 'queued' })
   t.match(await cancelFoundTask(deps, task), { state: 'cancelled', result: { response: { usage: Object } } })
 })
 
@@ -298,7 +298,7 @@ t.test(
     t.match(warnings, [{ task: task.id, upstream_task: 'cgt-1' }])
     t.equal(discarded, 1)
     t.same(await account.wallet(), wallet)
-    const [lost] = await database.listLostSubmits({ isOpen: true, before: null, limit: 1 })
+    const [lost] = await database.lostSubmits.list({ isOpen: true, before: null, limit: 1 })
     t.match(lost, { taskId: task.id, state: 'found', upstreamId: 'cgt-1', channelId: 'ark' })
   },
 )

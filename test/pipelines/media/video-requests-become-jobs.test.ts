@@ -123,7 +123,7 @@ const recognition = (more: Partial<Task> = {}) =>
 function clipDeps(task: Task | null, now = 2000): ClipJobDeps {
   const template = { style_id: 'bold', name: '', cover_url: '', demo_url: '', cate_name: '', scene: '' }
   return {
-    tasks: { findTask: async () => task, listTasks: async () => ({ tasks: [], hasMore: false }) },
+    tasks: { find: async () => task, list: async () => ({ tasks: [], hasMore: false }) },
     lists: { clipTemplates: async ({ id }) => (id === 'studio' ? [template] : []) },
     now: () => now,
   }

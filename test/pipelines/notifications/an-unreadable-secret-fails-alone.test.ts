@@ -31,7 +31,12 @@ async function newReceiver(url: string) {
 }
 
 const sendMail = (address: string) =>
-  database.sendMail(address, { mail: 'recovery', locale: 'en', values: {}, link: 'https://gateway.example/' })
+  database.deliveries.sendMail(address, {
+    mail: 'recovery',
+    locale: 'en',
+    values: {},
+    link: 'https://gateway.example/',
+  })
 
 t.test('the delivery fails, and is tried again; others of its batch are made', async (t) => {
   const { url, received } = await startReceiver(t)
@@ -63,7 +68,7 @@ t.test('the delivery fails, and is tried again; others of its batch are made', a
   t.match(logged[0], 'Stored secrets or mails of deliveries do not open')
   t.equal(received.length, 1)
 
-  await database.rotateSecret(broken.id)
+  await database.webhooks.rotateSecret(broken.id)
   await sql`UPDATE deliveries SET due_at = now() WHERE state = 'waiting'`
   t.match(await deliveryOf(broken.accountId, 2), { state: 'delivered' }, 'the former secret is left out')
 })
@@ -76,7 +81,7 @@ t.test('a process with a former master key makes no attempt', async (t) => {
   const mended = await sql`DELETE FROM deliveries WHERE address = 'broken@example.com' RETURNING id`
   t.equal(mended.length, 1)
   await sql`UPDATE webhook_endpoints SET sealed_former_secret = NULL`
-  await database.rotateMasterKey(next)
+  await database.masterKey.rotate(next)
   await bench.record(accountId)
   const warned = Promise.withResolvers<string>()
   const log = { info() {}, error() {}, warn: (_: object, message: string) => warned.resolve(message) }

@@ -33,9 +33,11 @@ function startWork(deliveries: ReadonlyMap<string, DueDelivery>) {
   let most = 0
   const work = new DeliveryWork({
     database: {
-      readDeliveries: async (ids) => ids.map((id) => deliveries.get(id)!),
-      endAttempts: async () => {},
-      touchDeliveries: async () => {},
+      deliveries: {
+        read: async (ids) => ids.map((id) => deliveries.get(id)!),
+        endAttempts: async () => {},
+        touch: async () => {},
+      },
     },
     post: (url) =>
       new Promise<Posted>((resolve) => {

@@ -17,7 +17,7 @@ const mail = openMail({
 t.teardown(() => mail.close())
 
 const newUser = (email: string, name: string, locale: 'en' | 'zh' = 'en') =>
-  database.createUser({ email, name, locale, credit: 100n * ONE_CREDIT })
+  database.users.create({ email, name, locale, credit: 100n * ONE_CREDIT })
 const mailTo = (address: string, count = 1) =>
   eventually(`mail ${count} to ${address}`, () => server.to(address)[count - 1])
 
@@ -25,16 +25,22 @@ t.test('events go to those who want them, in their language', async (t) => {
   bench.worker(t, { mail })
   const ada = await newUser('ada@example.com', 'Ada')
   const li = await newUser('li@example.com', 'Li', 'zh')
-  const organization = await database.createAccount({
+  const organization = await database.accounts.create({
     name: '<b>Acme</b> & Co\r\nBcc: all@example.com',
     kind: 'organization',
     credit: 0n,
   })
   const { id } = organization.account
-  await database.putMember(id, ada.accountId, 'owner')
-  await database.putMember(id, li.accountId, 'admin')
+  await database.organizations.putMember(id, ada.accountId, 'owner')
+  await database.organizations.putMember(id, li.accountId, 'admin')
   const record = (type: 'balance.low' | 'key.revoked') =>
-    database.recordEvent({ type, accountId: id, subjectId: id, crossing: null, data: { balance: '"1"<i>' } })
+    database.events.record({
+      type,
+      accountId: id,
+      subjectId: id,
+      crossing: null,
+      data: { balance: '"1"<i>' },
+    })
   await record('balance.low')
   const low = await mailTo('ada@example.com')
   t.match(low.headers, /^Subject: The balance of <b>Acme<\/b> & Co Bcc: all@example.com is low$/m)
@@ -45,8 +51,8 @@ t.test('events go to those who want them, in their language', async (t) => {
   t.notMatch(low.html, /<b>|<i>/)
   t.match(low.html, 'https://gateway.example/console/')
 
-  await database.setEmailChoices(li.id, id, ['key.revoked'])
-  await database.setEmailChoices(ada.id, id, [])
+  await database.alerts.setEmailChoices(li.id, id, ['key.revoked'])
+  await database.alerts.setEmailChoices(ada.id, id, [])
   await record('key.revoked')
   t.match((await mailTo('li@example.com')).text, '的一个密钥已吊销')
   t.equal(server.to('ada@example.com').length, 1)
@@ -61,7 +67,7 @@ t.test('events go to those who want them, in their language', async (t) => {
 
 t.test('a mail of the service is sealed until it is sent, and tried again if it can succeed', async (t) => {
   const send = (address: string) =>
-    database.sendMail(address, {
+    database.deliveries.sendMail(address, {
       mail: 'recovery',
       locale: 'en',
       values: {},
@@ -97,7 +103,7 @@ t.test('a mail outlives a wrong password of the mail server', async (t) => {
   server.answerLogins(535)
   bench.worker(t, { mail: locked })
   const values = {}
-  await database.sendMail('patient@example.com', {
+  await database.deliveries.sendMail('patient@example.com', {
     mail: 'recovery',
     locale: 'en',
     values,

@@ -104,7 +104,7 @@ export async function startNotifications(t: Test): Promise<TestNotifications> {
     },
     async newEndpoint(accountId, url) {
       const wanted = { kind: 'webhook', accountId, url, description: '', events: null } as const
-      const { endpoint, secret } = await database.createEndpoint(wanted)
+      const { endpoint, secret } = await database.webhooks.create(wanted)
       return { id: endpoint.id, secret }
     },
     newAccount: (credits = 1000n) => newAccount(database, credits),

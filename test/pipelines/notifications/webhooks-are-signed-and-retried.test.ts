@@ -15,7 +15,7 @@ const { database, sql } = bench
 const deliveriesOf = (accountId: string, isSo: (state: string, attempts: number) => boolean) =>
   eventually(`deliveries of ${accountId}`, async () => {
     const filter = { accountId, endpointId: null, state: null, type: null, before: null, limit: 50 }
-    const found = await database.listDeliveries(filter)
+    const found = await database.deliveries.list(filter)
     return found.length > 0 && found.every(({ state, attempts }) => isSo(state, attempts.length))
       ? found
       : undefined
@@ -38,7 +38,7 @@ t.test('a receiver verifies what comes, also while its secret is replaced', asyn
     'a changed body is refused',
   )
 
-  const { secret: next } = await database.rotateSecret(id)
+  const { secret: next } = await database.webhooks.rotateSecret(id)
   await bench.record(accountId)
   await eventually('the second webhook', () => received[1])
   const rotated = received[1]!
@@ -67,12 +67,12 @@ t.test('a failure is tried again later under the same id, and a success ends it'
     t.match(waiting!.attempts.at(-1), { status: 500, error: /status 500/, answer: /^x{4096}$/ })
     const pauseMs = waiting!.dueAt.getTime() - Date.parse(waiting!.attempts.at(-1)!.at)
     t.ok(pauseMs > (number === 1 ? 2_000 : 20_000), 'the pauses grow')
-    t.ok((await database.showEndpoint(id)).failingSince)
+    t.ok((await database.webhooks.show(id)).failingSince)
     await sql`UPDATE deliveries SET due_at = now() WHERE id = ${waiting!.id}`
   }
   await deliveriesOf(accountId, (state) => state === 'delivered')
   t.same([...new Set(received.map(({ headers }) => headers['webhook-id']))], [event])
-  t.equal((await database.showEndpoint(id)).failingSince, null)
+  t.equal((await database.webhooks.show(id)).failingSince, null)
 })
 
 t.test('after a day of failures the delivery has failed, and can be replayed', async (t) => {
@@ -89,10 +89,10 @@ t.test('after a day of failures the delivery has failed, and can be replayed', a
   await sql`UPDATE deliveries SET tries = 10, due_at = now() WHERE id = ${first!.id}`
   await deliveriesOf(accountId, (state) => state === 'failed')
   status = 200
-  t.equal(await database.replayFailed(id, new Date(0)), 1)
+  t.equal(await database.deliveries.replayFailed(id, new Date(0)), 1)
   const [again] = await deliveriesOf(accountId, (state) => state === 'delivered')
   t.equal(again!.attempts.length, 3)
-  await database.replayDelivery(again!.id)
+  await database.deliveries.replay(again!.id)
   await deliveriesOf(accountId, (state, attempts) => state === 'delivered' && attempts === 4)
   t.equal(received.length, 4)
 })
@@ -107,14 +107,14 @@ t.test('an endpoint that fails for five days is switched off with an event', asy
   const { id } = await bench.newEndpoint(accountId, url)
   await sql`UPDATE webhook_endpoints SET failing_since = now() - interval '5 days 1 minute' WHERE id = ${id}`
   await bench.record(accountId)
-  await until('it is off', async () => !(await database.showEndpoint(id)).enabled)
+  await until('it is off', async () => !(await database.webhooks.show(id)).enabled)
   t.match(await sql`SELECT type, data FROM events WHERE subject_id = ${id}`, [
     { type: 'webhook.disabled', data: { endpoint_id: id, url } },
   ])
   await sql`UPDATE deliveries SET due_at = now() WHERE endpoint_id = ${id}`
   const [over] = await deliveriesOf(accountId, (state) => state === 'failed')
   t.match(over!.attempts.at(-1), { error: 'The endpoint is switched off.', headers: null })
-  t.equal((await database.updateEndpoint(id, { enabled: true })).failingSince, null)
+  t.equal((await database.webhooks.update(id, { enabled: true })).failingSince, null)
 })
 
 t.test('redirects, private addresses and receivers that hang get no second request', async (t) => {
@@ -188,7 +188,7 @@ t.test('a process that has stopped begins no round, whose deliveries others woul
   const accountId = await bench.newAccount()
   await bench.newEndpoint(accountId, 'http://receiver.example/')
   await bench.record(accountId)
-  await database.dispatchEvents(10, { hasMail: false })
+  await database.events.dispatch(10, { hasMail: false })
   const [waiting] = await deliveriesOf(accountId, (state) => state === 'waiting')
   const posted = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<void>()
@@ -224,7 +224,7 @@ t.test('a test event goes to one endpoint alone', async (t) => {
   const accountId = await bench.newAccount()
   const { id, secret } = await bench.newEndpoint(accountId, url)
   await bench.newEndpoint(accountId, other.url)
-  await database.testEndpoint({ id, accountId })
+  await database.webhooks.test({ id, accountId })
   const hook = await eventually('the test event', () => received[0])
   t.match(new Webhook(secret).verify(hook.body, hook.headers), {
     type: 'webhook.test',

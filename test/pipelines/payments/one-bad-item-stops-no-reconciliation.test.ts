@@ -38,15 +38,15 @@ const reconciled = ({ events = [], readPayment = real.readPayment }: Books = {},
 /** A payment whose page was opened so many hours ago. */
 async function openPayment(hours = 2): Promise<Payment> {
   const payment = await newPayment(database, await newAccount(database, 0n))
-  await database.takeNotice(paymentNotice(payment, { event: 'opened' }))
+  await database.payments.takeNotice(paymentNotice(payment, { event: 'opened' }))
   await sql`UPDATE payments SET created_at = now() - make_interval(hours => ${hours}) WHERE id = ${payment.id}`
   return payment
 }
 
-const stateOf = async ({ id }: Payment) => (await database.showPayment(id)).state
+const stateOf = async ({ id }: Payment) => (await database.payments.show(id)).state
 const setMark = (until: Date) => sql`
   INSERT INTO payment_reconciliation (until) VALUES (${until}) ON CONFLICT (only_row) DO UPDATE SET until = ${until}`
-const markAge = async () => Date.now() - (await database.readReconciled())!.getTime()
+const markAge = async () => Date.now() - (await database.payments.readReconciled())!.getTime()
 
 t.test('a payment that the provider will not read stops no other', async (t) => {
   const payments = [await openPayment(), await openPayment(), await openPayment()]
@@ -67,7 +67,7 @@ t.test('a payment that the provider will not read stops no other', async (t) => 
 t.test('an event whose booking fails stops no other, and is read again', async (t) => {
   const [first, second] = [await openPayment(), await openPayment()]
   const intentId = 'pi_of_another_payment'
-  await database.takeNotice(paymentNotice(await openPayment(), { intentId }))
+  await database.payments.takeNotice(paymentNotice(await openPayment(), { intentId }))
   const createdAt = new Date(Date.now() - 3 * HOUR_MS)
   const bad = { ...providerEvent(paymentNotice(first, { intentId })), createdAt }
   await setMark(new Date(Date.now() - DAY_MS))
@@ -75,7 +75,7 @@ t.test('an event whose booking fails stops no other, and is read again', async (
   t.match(await reconciled(books), { events: 2, found: 1, failed: 1 })
   t.same([await stateOf(first), await stateOf(second)], ['open', 'paid'])
   t.match(logged, [{ event: bad.id }])
-  t.ok((await database.readReconciled())! <= createdAt)
+  t.ok((await database.payments.readReconciled())! <= createdAt)
 })
 
 t.test('while the provider is away nothing counts as compared', async (t) => {
@@ -101,5 +101,5 @@ t.test('what a shorter comparison leaves out stays to be compared', async (t) =>
   t.ok((await markAge()) < HOUR_MS)
   await sql`DELETE FROM payment_reconciliation`
   await reconciled({}, new Date(Date.now() - DAY_MS))
-  t.equal(await database.readReconciled(), null, 'nothing before it was ever compared')
+  t.equal(await database.payments.readReconciled(), null, 'nothing before it was ever compared')
 })

@@ -53,7 +53,7 @@ t.test('calls of two gateways, through two settlers, are each booked once', asyn
   const rows = (await Promise.all(accounts.map(bench.rowsOf))).flat()
   t.same(new Set(rows), new Set(requestIds))
   t.equal(rows.length, CALLS)
-  t.equal((await database.verifyWallets()).ok, true)
+  t.equal((await database.audits.verifyWallets()).ok, true)
 
   const expected = new Map([0, 1].map((which) => [accounts[which], 0n]))
   for (let at = 0; at < CALLS; at++) {
@@ -67,7 +67,7 @@ t.test('calls of two gateways, through two settlers, are each booked once', asyn
     for (const { costs } of notifications)
       for (const [id, cost] of costs) announced.set(id, (announced.get(id) ?? 0n) + cost)
   t.same(announced, expected, 'every gateway gets the cost of its calls')
-  const wallets = await database.readWallets(accounts)
+  const wallets = await database.wallets.read(accounts)
   for (const { notifications } of gateways)
     for (const wallet of wallets) {
       const known = notifications
@@ -139,7 +139,7 @@ t.test('a settlement of an unknown account is put aside and holds nothing back',
   await Promise.all([gateway.call(account, 1n), gateway.call(newId('acc'), 1n), gateway.call(account, 1n)])
   t.equal(await gateway.publisher.drain(10_000), true)
   t.equal(await countOf(account), 2)
-  t.match((await database.verifyWallets()).differences, [{ kind: 'settlement_unbooked' }])
+  t.match((await database.audits.verifyWallets()).differences, [{ kind: 'settlement_unbooked' }])
   await sql`DELETE FROM settlements_refused`
 })
 
@@ -282,7 +282,7 @@ t.test('a dead gateway leaves its settlements to its successor, and open calls c
     t.same([status, cost], done.includes(request_id) ? ['success', 9n] : ['interrupted', 0n])
   t.same(new Set(rows.map(({ request_id }) => request_id)), new Set([...done, ...open]))
   t.equal(gateway.journal.recoveredCost(account), 0n)
-  t.same((await database.verifyWallets()).differences, [])
+  t.same((await database.audits.verifyWallets()).differences, [])
 })
 
 t.test('a fault after a commit is logged, and what comes after it is booked all the same', async (t) => {

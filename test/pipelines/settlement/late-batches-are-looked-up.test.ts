@@ -60,11 +60,14 @@ t.test('batches that are confirmed while they wait to be looked up do not hold u
   let asked = 0
   const slow = {
     ...database,
-    async readBooked(...args: Parameters<typeof database.readBooked>) {
-      asked++
-      const answer = await database.readBooked(...args)
-      while (isHeld) await sleep(5)
-      return answer
+    bookings: {
+      ...database.bookings,
+      async readBooked(...args: Parameters<typeof database.bookings.readBooked>) {
+        asked++
+        const answer = await database.bookings.readBooked(...args)
+        while (isHeld) await sleep(5)
+        return answer
+      },
     },
   }
   const directory = await testDataDir(t)
@@ -150,10 +153,13 @@ t.test('a look-up under way has no effect once the publisher has stopped', async
   const held = Promise.withResolvers<void>()
   const slow = {
     ...database,
-    async readBooked(...args: Parameters<typeof database.readBooked>) {
-      asked++
-      await held.promise
-      return database.readBooked(...args)
+    bookings: {
+      ...database.bookings,
+      async readBooked(...args: Parameters<typeof database.bookings.readBooked>) {
+        asked++
+        await held.promise
+        return database.bookings.readBooked(...args)
+      },
     },
   }
   const gateway = await startGateway(t, { nats, database: slow, isAwaited, scheduler: hurried })

@@ -45,9 +45,9 @@ for (const [engine, killedAt, settlers] of [
     const rows = await bench.rowsOf(account)
     t.equal(rows.length, requestIds.length)
     t.same(new Set(rows), new Set(requestIds))
-    const [wallet] = await database.readWallets([account])
+    const [wallet] = await database.wallets.read([account])
     t.equal(wallet?.used, 1_200n)
-    t.equal((await database.verifyWallets()).ok, true)
+    t.equal((await database.audits.verifyWallets()).ok, true)
     // A settler may repeat the notification of another test's account.
     const totals = gateway.notifications
       .flatMap(({ wallets }) => wallets)
@@ -63,7 +63,10 @@ t.test('a settler that ends gives what it could not book to the next one', async
   const account = await bench.newAccount()
   const gateway = await startGateway(t)
   const { running: received } = bench.settler(t, {
-    database: { ...database, bookSettlements: () => Promise.reject(new Error('PostgreSQL is away')) },
+    database: {
+      ...database,
+      bookings: { ...database.bookings, book: () => Promise.reject(new Error('PostgreSQL is away')) },
+    },
   })
   await Promise.all(Array.from({ length: 10 }, () => gateway.call(account, 1n)))
   await until('booking fails', () => received.trouble !== null)

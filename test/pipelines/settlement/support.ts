@@ -107,7 +107,7 @@ export async function startSettlement(t: Test) {
         SELECT request_id FROM usage_rows WHERE account_id = ${accountId}`
       return rows.map(({ request_id }) => request_id)
     },
-    usedOf: async (accountId: string) => (await database.readWallets([accountId]))[0]?.used,
+    usedOf: async (accountId: string) => (await database.wallets.read([accountId]))[0]?.used,
   }
 }
 

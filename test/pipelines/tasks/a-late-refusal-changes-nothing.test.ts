@@ -19,20 +19,23 @@ for (const [model, status] of [
     const worker = tasks.worker(t, {
       database: {
         ...database,
-        async applyTransition(move: TaskMove) {
-          if (move.event === 'claimed') claims++
-          if (move.event === 'refused' || claims > 1) {
-            claims = 0
-            const [task] = await database.readTasks([move.id])
-            await database.applyTransition(planTransition(task!, 'lost', {}, { now: Date.now() })!)
-          }
-          return database.applyTransition(move)
+        tasks: {
+          ...database.tasks,
+          async applyTransition(move: TaskMove) {
+            if (move.event === 'claimed') claims++
+            if (move.event === 'refused' || claims > 1) {
+              claims = 0
+              const [task] = await database.tasks.read([move.id])
+              await database.tasks.applyTransition(planTransition(task!, 'lost', {}, { now: Date.now() })!)
+            }
+            return database.tasks.applyTransition(move)
+          },
         },
       },
     })
     const order = tasks.order(account, model, model)
     await t.rejects(tasks.submit(order), { code: 'upstream_error' }, 'the client has its error')
-    const { call } = await database.findCall(order.caller.request.requestId)
+    const { call } = await database.calls.find(order.caller.request.requestId)
     t.match(await tasks.reached(call!.task_id!, 'refused'), { refusedStatus: null })
     t.equal(upstream.submits.get(call!.task_id!), 1)
     t.match(await tasks.walletOf(account), UNTOUCHED)
@@ -46,16 +49,19 @@ t.test('a refusal that PostgreSQL does not take at once is kept until it does', 
   tasks.worker(t, {
     database: {
       ...database,
-      async applyTransition(move: TaskMove) {
-        if (move.event === 'refused' && faults-- > 0) throw new Error('PostgreSQL is away')
-        return database.applyTransition(move)
+      tasks: {
+        ...database.tasks,
+        async applyTransition(move: TaskMove) {
+          if (move.event === 'refused' && faults-- > 0) throw new Error('PostgreSQL is away')
+          return database.tasks.applyTransition(move)
+        },
       },
     },
   })
   const order = tasks.order(account, 'reel', 'away')
   const error = await tasks.submit(order).catch((reason: unknown) => reason)
   t.match(error, { status: 422, message: 'no, says the upstream' })
-  const { call } = await database.findCall(order.caller.request.requestId)
+  const { call } = await database.calls.find(order.caller.request.requestId)
   t.match(call, { status: 'rejected', error_message: 'no, says the upstream', cost: '0' })
   t.equal(upstream.submits.get(call!.task_id!), 1)
   t.match(await tasks.walletOf(account), UNTOUCHED)

@@ -20,10 +20,10 @@ t.test('without NATS a new task is taken on within a second', async (t) => {
   const order = tasks.order(account, 'film', 'new without messages')
   const answer = tasks.submit(order)
   const id = await eventually('its row', async () => {
-    const { hold } = await database.findCall(order.caller.request.requestId).catch(() => ({ hold: null }))
+    const { hold } = await database.calls.find(order.caller.request.requestId).catch(() => ({ hold: null }))
     return hold?.ref
   })
-  const read = async () => (await database.readTasks([id]))[0]
+  const read = async () => (await database.tasks.read([id]))[0]
   const { touchedAt } = (await read())!
   await sweepAt(touchedAt)
   t.match(await read(), { state: 'waiting' }, 'its message may be on the way to another process')

@@ -172,7 +172,7 @@ const orderOf = (
 }
 
 const lostOf = async (id: string) =>
-  (await database.listLostSubmits({ isOpen: false, before: null, limit: 200 })).find(
+  (await database.lostSubmits.list({ isOpen: false, before: null, limit: 200 })).find(
     ({ taskId }) => taskId === id,
   )
 
@@ -188,11 +188,11 @@ for (const work of WORKS)
       t.match(await asked(), error, name)
       t.equal(submits, before + 1, 'it is sent once')
       t.match(await tasks.walletOf(account), UNTOUCHED, 'the hold is released at once')
-      const { call } = await database.findCall(order.caller.request.requestId)
+      const { call } = await database.calls.find(order.caller.request.requestId)
       t.match(call, { status: row, cost: '0' }, name)
       const query = { accountId: account.account.id, kind: work.kind, states: null, limit: 9 } as const
-      t.same((await database.listTasks(query)).tasks, [], 'there is no task')
-      t.equal(await database.findTask(account.account.id, work.kind, call!.task_id!), null)
+      t.same((await database.tasks.list(query)).tasks, [], 'there is no task')
+      t.equal(await database.tasks.find(account.account.id, work.kind, call!.task_id!), null)
       t.match(await lostOf(call!.task_id!), { state: 'open', channelId: 'studio', kind: work.kind }, name)
     }
     worker.kill()
@@ -221,7 +221,7 @@ async function lose(protocol: string) {
   const { order, error } = orderOf(account, catalog, work!)
   await error()
   worker.kill()
-  const { call } = await database.findCall(order.caller.request.requestId)
+  const { call } = await database.calls.find(order.caller.request.requestId)
   const id = call!.task_id!
   const follow = (aheadMs = 0) =>
     followLostSubmits({
@@ -265,7 +265,7 @@ t.test("what runs is followed to its end, and its cost is the operator's", async
   t.match(await lost(), { state: 'made', cost: 12n * ONE_CREDIT })
   t.match(await tasks.walletOf(account), UNTOUCHED, 'its customer pays nothing')
   const { id: accountId } = account.account
-  const sum = await database.sumLostSubmits({ accountId, from: 0, to: Date.now() + MINUTE_MS })
+  const sum = await database.lostSubmits.sum({ accountId, from: 0, to: Date.now() + MINUTE_MS })
   t.same(sum, { submits: 1, cost: 12n * ONE_CREDIT })
 })
 
@@ -287,15 +287,15 @@ t.test('where no question exists, an operator closes it with its cost, once', as
   ask = () => ({ status: 500, body: {} })
   await follow()
   t.match(await lost(), { state: 'open', nextCheckAt: null })
-  t.match(await database.checkLostSubmit(id, Date.now()), { taskId: id, nextCheckAt: Number })
+  t.match(await database.lostSubmits.check(id, Date.now()), { taskId: id, nextCheckAt: Number })
   const closing = { taskId: id, cost: 5n * ONE_CREDIT, reason: 'on the May invoice' }
-  t.match(await database.closeLostSubmit(closing, Date.now()), { state: 'closed', cost: 5n * ONE_CREDIT })
-  await t.rejects(database.closeLostSubmit(closing, Date.now()), { code: 'lost_submit_closed' })
-  await t.rejects(database.checkLostSubmit(id, Date.now()), { code: 'lost_submit_closed' })
-  await t.rejects(database.checkLostSubmit('vid_none', Date.now()), { code: 'lost_submit_not_found' })
+  t.match(await database.lostSubmits.close(closing, Date.now()), { state: 'closed', cost: 5n * ONE_CREDIT })
+  await t.rejects(database.lostSubmits.close(closing, Date.now()), { code: 'lost_submit_closed' })
+  await t.rejects(database.lostSubmits.check(id, Date.now()), { code: 'lost_submit_closed' })
+  await t.rejects(database.lostSubmits.check('vid_none', Date.now()), { code: 'lost_submit_not_found' })
   await follow()
   t.match(await lost(), { state: 'closed', closeReason: 'on the May invoice' })
-  const entries = await database.listAudit({ subjectId: id, limit: 9 })
+  const entries = await database.auditRecord.list({ subjectId: id, limit: 9 })
   t.same(entries.map(({ action }) => action).sort(), ['lost_submit.check', 'lost_submit.close'])
   t.match(await tasks.walletOf(account), UNTOUCHED)
 })

@@ -63,9 +63,12 @@ t.test('each is polled as often as the others, most of them when they are due', 
   }
   const counting = {
     ...database,
-    applyTransition: (...of: Parameters<typeof database.applyTransition>) => {
-      writes++
-      return database.applyTransition(...of)
+    tasks: {
+      ...database.tasks,
+      applyTransition: (...of: Parameters<typeof database.tasks.applyTransition>) => {
+        writes++
+        return database.tasks.applyTransition(...of)
+      },
     },
   }
   // Two processes share the work.

@@ -21,9 +21,9 @@ t.test('a capped key orders what its cap covers over all processes, and spends i
   const charged = made.reduce((sum, { cost }) => sum + (cost ?? 0n), 0n)
   t.ok(charged > 0n)
   await until('all of it is spent', async () => {
-    const { grant } = await database.showKey(account.keyId)
+    const { grant } = await database.keys.show(account.keyId)
     return grant?.spent === charged
   })
   t.ok(charged <= 30n * ONE_CREDIT)
-  t.equal((await database.verifyWallets()).ok, true)
+  t.equal((await database.audits.verifyWallets()).ok, true)
 })

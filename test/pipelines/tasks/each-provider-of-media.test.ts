@@ -264,7 +264,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
     const refusal = (account: TestAccount, prompt: string) =>
       submitted(account, 'film', prompt).catch((error: unknown) => error)
     const jobsOf = (prompt: string) => provider.jobs.filter((job) => job.prompt === prompt)
-    const now = async ({ id }: Task) => (await database.readTasks([id]))[0]!
+    const now = async ({ id }: Task) => (await database.tasks.read([id]))[0]!
 
     await t.test('a film is followed, stored, and charged by its reported length', async (t) => {
       const account = await tasks.newAccount()
@@ -295,7 +295,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
       await pause(A_WHILE_MS)
       t.equal(jobsOf('cut off').length, 1, 'it is not sent again')
       const lost = async () =>
-        (await database.listLostSubmits({ isOpen: false, before: null, limit: 200 })).find(
+        (await database.lostSubmits.list({ isOpen: false, before: null, limit: 200 })).find(
           ({ accountId }) => accountId === account.account.id,
         )
       t.match(await lost(), { state: 'open', channelId: protocol })

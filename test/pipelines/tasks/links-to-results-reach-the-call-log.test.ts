@@ -17,12 +17,12 @@ t.test('a task’s id and links are in the call log as settled, whatever charact
   })
   const other = settlement(account, { task_id: 'vid_2', result_urls: ['https://files.test/for-ever'] })
   const call = settlement(account)
-  await database.bookSettlements([one, other, call])
+  await database.bookings.book([one, other, call])
   const copier = await bench.newCopier(t)
   await bench.untilCopied()
   await copier.stop()
   const found = async (requestId: string) => {
-    const { call: row } = await database.findCall(requestId)
+    const { call: row } = await database.calls.find(requestId)
     return {
       row: row!,
       logged: (await callLog.findCall({ accountId: account, keyId: null, id: row!.id }))!,

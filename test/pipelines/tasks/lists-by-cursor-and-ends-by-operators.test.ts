@@ -38,8 +38,8 @@ const tollgate = async (...words: string[]) => {
 }
 
 async function newAccount() {
-  const { account } = await database.createAccount({ name: 'test', credit: 1000n * ONE_CREDIT })
-  const { key } = await database.createKey({ accountId: account.id, name: 'test' })
+  const { account } = await database.accounts.create({ name: 'test', credit: 1000n * ONE_CREDIT })
+  const { key } = await database.keys.create({ accountId: account.id, name: 'test' })
   return { id: account.id, keyId: key.id }
 }
 
@@ -52,13 +52,13 @@ const callerOf = ({ id, keyId }: { id: string; keyId: string }, query: string): 
   return { request: request(query), known }
 }
 
-const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
+const walletOf = async (accountId: string) => (await database.wallets.read([accountId]))[0]!
 
 t.test('a list holds every task once over its pages', async (t) => {
   const account = await newAccount()
   const made: string[] = []
   for (let i = 0; i < 5; i++) made.unshift((await newTask(account)).id)
-  const page = (query: string) => listTasks({ tasks: database }, callerOf(account, query), 'video')
+  const page = (query: string) => listTasks({ tasks: database.tasks }, callerOf(account, query), 'video')
   const walked: string[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
     const found = await page(`limit=2&cursor=${cursor}`)
@@ -97,16 +97,16 @@ t.test('an operator ends a task: full refund, one row, one audit entry, processe
   ] as const) {
     const account = await newAccount()
     const task = await newTask(account)
-    const claimed = await database.applyTransition(move(task, 'claimed'))
-    await database.applyTransition(move(claimed.task, 'accepted'))
+    const claimed = await database.tasks.applyTransition(move(task, 'claimed'))
+    await database.tasks.applyTransition(move(claimed.task, 'accepted'))
     announced.length = 0
     const { code, stdout } = await tollgate('task', verb, task.id, ...words, '--json')
     t.equal(code, 0)
     t.match(JSON.parse(stdout), { id: task.id, state, cost: '0', error_message: reason })
     t.match(await walletOf(account.id), { held: 0n, used: 0n, balance: 1000n * ONE_CREDIT })
-    const { call } = await database.findCall(task.id)
+    const { call } = await database.calls.find(task.id)
     t.match(call, { status: 'error', cost: '0', error_code: `task_${state}`, error_message: reason })
-    const audit = await database.listAudit({ subjectId: task.id, limit: 10 })
+    const audit = await database.auditRecord.list({ subjectId: task.id, limit: 10 })
     t.match(audit, [
       { action: `task.${state}`, accountId: account.id, before: { state: 'queued' }, after: { state } },
     ])
@@ -121,7 +121,8 @@ t.test('the provider is asked to cancel what it has, and what it answers is show
   const end = async (events: readonly ('claimed' | 'accepted')[], changes: object = {}) => {
     let task = await newTask(account)
     for (const event of events)
-      task = (await database.applyTransition(move(task, event, event === 'accepted' ? changes : {}))).task
+      task = (await database.tasks.applyTransition(move(task, event, event === 'accepted' ? changes : {})))
+        .task
     asked.length = 0
     const { stdout } = await tollgate('task', 'cancel', task.id, '--json')
     const { state, provider } = JSON.parse(stdout)
@@ -143,24 +144,27 @@ t.test('a task whose results are being stored can only be delivered', async (t) 
   const account = await newAccount()
   let task = await newTask(account)
   for (const event of ['claimed', 'accepted'] as const)
-    task = (await database.applyTransition(move(task, event))).task
-  await database.applyTransition(move(task, 'produced', { result: RESULT }))
+    task = (await database.tasks.applyTransition(move(task, event))).task
+  await database.tasks.applyTransition(move(task, 'produced', { result: RESULT }))
   t.match(await tollgate('task', 'cancel', task.id), { code: 1, stderr: /while it is storing/ })
   t.match(await walletOf(account.id), { held: 5n * ONE_CREDIT })
 })
 
 t.test('a task that moves meanwhile is read again', async (t) => {
   const account = await newAccount()
-  const { task } = await database.applyTransition(move(await newTask(account), 'claimed'))
-  const { task: accepted } = await database.applyTransition(move(task, 'accepted'))
+  const { task } = await database.tasks.applyTransition(move(await newTask(account), 'claimed'))
+  const { task: accepted } = await database.tasks.applyTransition(move(task, 'accepted'))
   let isFirst = true
   const racing = {
     ...database,
-    async readTasks(ids: readonly string[]) {
-      const read = await database.readTasks(ids)
-      if (isFirst) await database.applyTransition(move(accepted, 'started'))
-      isFirst = false
-      return read
+    tasks: {
+      ...database.tasks,
+      async read(ids: readonly string[]) {
+        const read = await database.tasks.read(ids)
+        if (isFirst) await database.tasks.applyTransition(move(accepted, 'started'))
+        isFirst = false
+        return read
+      },
     },
   }
   const ended = await endTask({ ...deps, database: racing }, task.id, { event: 'cancelled', reason: null })

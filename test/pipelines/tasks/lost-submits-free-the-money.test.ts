@@ -17,20 +17,23 @@ t.test('an acceptance that comes once its submit was given up is on the record',
   const worker = tasks.worker(t, {
     database: {
       ...database,
-      async applyTransition(move: TaskMove) {
-        if (move.event === 'accepted') {
-          const [task] = await database.readTasks([move.id])
-          await database.applyTransition(planTransition(task!, 'lost', {}, { now: Date.now() })!)
-        }
-        return database.applyTransition(move)
+      tasks: {
+        ...database.tasks,
+        async applyTransition(move: TaskMove) {
+          if (move.event === 'accepted') {
+            const [task] = await database.tasks.read([move.id])
+            await database.tasks.applyTransition(planTransition(task!, 'lost', {}, { now: Date.now() })!)
+          }
+          return database.tasks.applyTransition(move)
+        },
       },
     },
   })
   const order = tasks.order(account, 'film', 'too late')
   await t.rejects(tasks.submit(order))
-  const { call } = await database.findCall(order.caller.request.requestId)
+  const { call } = await database.calls.find(order.caller.request.requestId)
   const [lost] = await eventually('the upstream is on the record', async () => {
-    const all = await database.listLostSubmits({ isOpen: true, before: null, limit: 50 })
+    const all = await database.lostSubmits.list({ isOpen: true, before: null, limit: 50 })
     const own = all.filter(({ taskId, upstreamId }) => taskId === call!.task_id && upstreamId !== null)
     return own.length > 0 ? own : undefined
   })
@@ -45,11 +48,14 @@ t.test('a client that has waited for a submit as long as it may gets 504 and the
   const worker = tasks.worker(t, {
     database: {
       ...database,
-      async applyTransition(move: TaskMove) {
-        const outcome = await database.applyTransition(move)
-        if (move.event !== 'claimed') return outcome
-        begun.resolve()
-        return new Promise<never>(() => {})
+      tasks: {
+        ...database.tasks,
+        async applyTransition(move: TaskMove) {
+          const outcome = await database.tasks.applyTransition(move)
+          if (move.event !== 'claimed') return outcome
+          begun.resolve()
+          return new Promise<never>(() => {})
+        },
       },
     },
   })
@@ -61,7 +67,7 @@ t.test('a client that has waited for a submit as long as it may gets 504 and the
   scheduler.flush()
   t.match(await answered, { status: 504, code: 'upstream_timeout' })
   t.match(await tasks.walletOf(account), UNTOUCHED)
-  const { call } = await database.findCall(order.caller.request.requestId)
+  const { call } = await database.calls.find(order.caller.request.requestId)
   t.match(call, { status: 'interrupted', error_code: 'upstream_timeout' })
   worker.kill()
 })
@@ -72,10 +78,10 @@ t.test('the account of a submit that was lost gets no event', async (t) => {
   upstream.plans.set('dropped', { submit: 'drop' })
   const order = tasks.order(account, 'film', 'dropped')
   await t.rejects(tasks.submit(order), { code: 'upstream_unreachable' })
-  const { call } = await database.findCall(order.caller.request.requestId)
+  const { call } = await database.calls.find(order.caller.request.requestId)
   t.match(await tasks.walletOf(account), UNTOUCHED)
   const query = { accountId: account.account.id, kind: 'video', states: null, limit: 9 } as const
-  t.same((await database.listTasks(query)).tasks, [])
+  t.same((await database.tasks.list(query)).tasks, [])
   const sql = connectTo(t, tasks.engines.databaseUrl)
   t.same(await sql`SELECT type FROM events WHERE subject_id = ${call!.task_id!}`, [])
 })

@@ -54,7 +54,7 @@ async function refusedWith(status: number, error: object, channel: object = {}) 
   const refusal = await tasks.submit(order, { adapterOf: taskAdapterOf }).then(String, (reason) => reason)
   worker.kill()
   t.match(await tasks.walletOf(account), UNTOUCHED)
-  const { call } = await database.findCall(order.caller.request.requestId)
+  const { call } = await database.calls.find(order.caller.request.requestId)
   return { refusal, row: call }
 }
 

@@ -198,19 +198,22 @@ export async function startTasks(t: Test): Promise<TestTasks> {
     },
     order: (account, model, prompt, more) => orderOf(upstream.url, account, model, prompt, more),
     newAccount: async (credits = 1000n, spendCap) => {
-      const { account, wallet } = await database.createAccount({ name: 'Test', credit: credits * ONE_CREDIT })
+      const { account, wallet } = await database.accounts.create({
+        name: 'Test',
+        credit: credits * ONE_CREDIT,
+      })
       const wanted = { accountId: account.id, name: 'Test' }
-      const { key } = await database.createKey(
+      const { key } = await database.keys.create(
         spendCap === undefined ? wanted : { ...wanted, kind: 'employee', spendCap: spendCap * ONE_CREDIT },
       )
       const capped = capTotals(key.grant)
       const cap = capped === null ? null : new WalletView(capped)
       return { account, keyId: key.id, view: new WalletView(wallet), cap }
     },
-    walletOf: async ({ account }) => (await database.readWallets([account.id]))[0]!,
+    walletOf: async ({ account }) => (await database.wallets.read([account.id]))[0]!,
     async reached(id, ...states) {
       for (;;) {
-        const [task] = await database.readTasks([id])
+        const [task] = await database.tasks.read([id])
         if (task !== undefined && states.includes(task.state)) return task
         await pause(20)
       }

@@ -13,7 +13,7 @@ let beyond = 0
 const metrics = { submitted() {}, polled() {}, exceededOrder: () => void beyond++, discarded() {} }
 tasks.worker(t, { health, metrics })
 
-const callOf = async (taskId: string) => (await database.findCall(taskId)).call!
+const callOf = async (taskId: string) => (await database.calls.find(taskId)).call!
 
 t.test('a film: held, accepted, made, stored, charged by its length', async (t) => {
   const account = await tasks.newAccount()
@@ -67,7 +67,7 @@ t.test('a picture in the answer itself is stored before anything says so', async
     unit_type: 'image',
     attempts_count: 1,
   })
-  t.same(await database.findExpiredObjects(Date.now() + 25 * 3_600_000, 10), [key])
+  t.same(await database.tasks.findExpiredObjects(Date.now() + 25 * 3_600_000, 10), [key])
 })
 
 t.test('pictures that nobody asked for are neither delivered nor charged', async (t) => {
@@ -100,7 +100,7 @@ t.test(
       health.reports().find(({ channel }) => channel === 'first'),
       { last_error: { code: 'beyond_order' } },
     )
-    t.match((await database.findCall(id)).detail ?? '', new RegExp(`beyond_order.*${note}`))
+    t.match((await database.calls.find(id)).detail ?? '', new RegExp(`beyond_order.*${note}`))
   },
 )
 
@@ -112,14 +112,14 @@ t.test('what an upstream refuses is the client’s to hear, and costs nothing', 
   t.ok(error instanceof UpstreamRefusal)
   t.match(error, { status: 422, message: 'no, says the upstream' })
   t.match(await tasks.walletOf(account), UNTOUCHED)
-  const { call, entries } = await database.findCall(order.caller.request.requestId)
+  const { call, entries } = await database.calls.find(order.caller.request.requestId)
   t.match(call, { status: 'rejected', error_message: 'no, says the upstream', cost: '0', attempts_count: 1 })
   t.same(
     entries.map(({ kind }) => kind),
     ['hold', 'release'],
   )
   const listed = { accountId: account.account.id, kind: 'video', states: null, limit: 10 } as const
-  t.same((await database.listTasks(listed)).tasks, [])
+  t.same((await database.tasks.list(listed)).tasks, [])
 })
 
 t.test('what an upstream says of the key of a channel reaches its client', async (t) => {
@@ -134,7 +134,7 @@ t.test('what an upstream says of the key of a channel reaches its client', async
     const order = tasks.order(account, 'film', 'no access')
     const error = await tasks.submit(order).catch((reason: unknown) => reason)
     t.match(error, { status: submit, code, message: 'no, says the upstream' })
-    const { call } = await database.findCall(order.caller.request.requestId)
+    const { call } = await database.calls.find(order.caller.request.requestId)
     t.match(call, { status: 'error', error_code: code, cost: '0', attempts_count })
   }
 })
@@ -146,7 +146,7 @@ t.test('a channel that is not there, or says that it cannot, is followed by the 
   t.match(error, { status: 503 })
   const [, last] = upstream.paths.slice(-2)
   t.match(last, /^\/second\//, 'both were asked')
-  t.ok((await database.verifyWallets()).ok)
+  t.ok((await database.audits.verifyWallets()).ok)
 })
 
 t.test("an upstream's refusal says when to try again, wherever the client waits for it", async (t) => {
@@ -167,7 +167,7 @@ t.test("an upstream's refusal says when to try again, wherever the client waits 
   }
   const order = tasks.order(account, 'film', 'limited')
   await tasks.submit(order).catch(() => undefined)
-  const { call } = await database.findCall(order.caller.request.requestId)
+  const { call } = await database.calls.find(order.caller.request.requestId)
   t.match(call, { attempts: { length: 2 } })
   t.notMatch(JSON.stringify(call), 'retry_after', 'the row says nothing of it')
   upstream.plans.set('limited', { submit: 429, retryAfter: '9'.repeat(100) })
@@ -214,5 +214,5 @@ t.test('without enough money nothing is sent', async (t) => {
 })
 
 t.test('the books agree at the end', async (t) => {
-  t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
+  t.match(await database.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
 })

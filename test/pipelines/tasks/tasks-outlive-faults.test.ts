@@ -56,10 +56,13 @@ async function killedBehindSubmit(model: string, prompt: string) {
   const worker = tasks.worker(t, {
     database: {
       ...database,
-      applyTransition: (move: TaskMove) => {
-        if (move.event === 'claimed') return database.applyTransition(move)
-        died()
-        return never
+      tasks: {
+        ...database.tasks,
+        applyTransition: (move: TaskMove) => {
+          if (move.event === 'claimed') return database.tasks.applyTransition(move)
+          died()
+          return never
+        },
       },
     },
   })
@@ -67,7 +70,7 @@ async function killedBehindSubmit(model: string, prompt: string) {
   void tasks.submit(order).catch(() => undefined)
   await death
   worker.kill()
-  const { hold } = await database.findCall(order.caller.request.requestId)
+  const { hold } = await database.calls.find(order.caller.request.requestId)
   return { account, id: hold!.ref }
 }
 
@@ -79,14 +82,14 @@ for (const [model, channelId] of [
     `${model}: accepted and the id lost: no task, the hold back, and a record for operators`,
     async (t) => {
       const { account, id } = await killedBehindSubmit(model, 'lost')
-      t.match((await database.readTasks([id]))[0], { state: 'submitting', channelId, upstreamId: null })
+      t.match((await database.tasks.read([id]))[0], { state: 'submitting', channelId, upstreamId: null })
       await laterWorker(later(20_000)).swept()
-      t.match((await database.readTasks([id]))[0], { state: 'submitting' }, 'its process may still live')
+      t.match((await database.tasks.read([id]))[0], { state: 'submitting' }, 'its process may still live')
       await laterWorker(later(HOUR_MS)).swept()
-      t.match((await database.readTasks([id]))[0], { state: 'refused', errorCode: 'upstream_unreachable' })
-      t.equal(await database.findTask(account.account.id, 'video', id), null)
+      t.match((await database.tasks.read([id]))[0], { state: 'refused', errorCode: 'upstream_unreachable' })
+      t.equal(await database.tasks.find(account.account.id, 'video', id), null)
       t.match(await tasks.walletOf(account), UNTOUCHED)
-      const open = await database.listLostSubmits({ isOpen: true, before: null, limit: 50 })
+      const open = await database.lostSubmits.list({ isOpen: true, before: null, limit: 50 })
       t.match(
         open.find(({ taskId }) => taskId === id),
         { state: 'open', channelId, upstreamId: null },
@@ -99,7 +102,7 @@ for (const [model, channelId] of [
 t.test('an answer that got lost with the work in it: failed, and never sent again', async (t) => {
   const { account, id } = await killedBehindSubmit('picture', 'lost picture')
   await laterWorker(later(10 * 60_000)).swept()
-  t.match((await database.readTasks([id]))[0], { state: 'refused', cost: 0n })
+  t.match((await database.tasks.read([id]))[0], { state: 'refused', cost: 0n })
   t.equal(upstream.submits.get(id), 1)
   t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
 })
@@ -133,7 +136,7 @@ t.test('what comes once the time of its client is over is free', async (t) => {
     const task = await tasks.submit(order)
     t.match(task, { state: 'expired', cost: 0n, result: null }, model)
     t.match(await tasks.walletOf(account), UNTOUCHED)
-    t.match((await database.findCall(task.requestId)).call, { status: 'interrupted', cost: '0' })
+    t.match((await database.calls.find(task.requestId)).call, { status: 'interrupted', cost: '0' })
     worker.kill()
   }
 })
@@ -162,9 +165,9 @@ t.test('results that are stored too late for the client that waits are free', as
   t.match(task, { state: 'expired', cost: 0n })
   come()
   await until('the worker is done', () => worker.work.held === 0)
-  t.match((await database.readTasks([task.id]))[0], { state: 'expired', cost: 0n })
+  t.match((await database.tasks.read([task.id]))[0], { state: 'expired', cost: 0n })
   t.match(await tasks.walletOf(account), UNTOUCHED)
-  t.match((await database.findCall(task.requestId)).call, {
+  t.match((await database.calls.find(task.requestId)).call, {
     status: 'interrupted',
     error_code: 'upstream_timeout',
     cost: '0',
@@ -183,9 +186,9 @@ t.test('a worker dies while storing: another delivers, unless a waiting client h
     void tasks.submit(order).catch(() => undefined)
     await begun
     worker.kill()
-    const { hold } = await database.findCall(order.caller.request.requestId)
+    const { hold } = await database.calls.find(order.caller.request.requestId)
     await laterWorker(later(HOUR_MS)).swept()
-    const [task] = await database.readTasks([hold!.ref])
+    const [task] = await database.tasks.read([hold!.ref])
     const cost = ends.state === 'succeeded' ? ONE_CREDIT * 10n : 0n
     t.match(task, { state: ends.state, cost }, ends.until)
     t.match(await tasks.walletOf(account), { held: 0n, used: cost })
@@ -201,11 +204,15 @@ t.test('a channel that is removed: its tasks end at their deadline, refunded', a
   worker.kill()
   const without = () => catalogFor(upstream.url, ['reels'])
   for (const hours of [1, 12]) await laterWorker(later(hours * HOUR_MS), { catalog: without }).swept()
-  t.match((await database.readTasks([task.id]))[0], { state: 'running' })
+  t.match((await database.tasks.read([task.id]))[0], { state: 'running' })
   await laterWorker(DAY, { catalog: without }).swept()
-  t.match((await database.readTasks([task.id]))[0], { state: 'expired' })
+  t.match((await database.tasks.read([task.id]))[0], { state: 'expired' })
   t.match(await tasks.walletOf(account), { balance: 1000n * ONE_CREDIT, held: 0n })
-  t.match((await database.findCall(task.id)).call, { status: 'error', error_code: 'task_expired', cost: '0' })
+  t.match((await database.calls.find(task.id)).call, {
+    status: 'error',
+    error_code: 'task_expired',
+    cost: '0',
+  })
 })
 
 t.test('a model that is removed before anything was sent: refused', async (t) => {
@@ -225,10 +232,10 @@ t.test('a state that nobody mapped is logged, polled again, and ends at the dead
   const task = await tasks.submit(tasks.order(account, 'film', 'odd'))
   await until('the state is logged twice', () => worker.unmapped.length >= 2)
   t.equal(worker.unmapped[0], `${task.id} strange`)
-  t.match((await database.readTasks([task.id]))[0], { state: 'queued', version: 3 }, 'nothing is written')
+  t.match((await database.tasks.read([task.id]))[0], { state: 'queued', version: 3 }, 'nothing is written')
   worker.kill()
   await laterWorker(DAY).swept()
-  t.match((await database.readTasks([task.id]))[0], { state: 'expired' })
+  t.match((await database.tasks.read([task.id]))[0], { state: 'expired' })
 })
 
 t.test('the same intent again finds the task that is under way, and its end', async (t) => {
@@ -250,19 +257,22 @@ t.test('made behind an answer that came too late: nothing is sent, and the hold 
   const account = await tasks.newAccount()
   const worker = tasks.worker(t)
   let late: NewTask | null = null
-  const createTask = (task: NewTask) => {
-    if (late !== null) return database.createTask(task)
+  const create = (task: NewTask) => {
+    if (late !== null) return database.tasks.create(task)
     late = task
     return Promise.reject(new DeadlineExceeded(1))
   }
   const order = tasks.order(account, 'film', 'late')
-  const changes = { database: { ...database, createTask }, scheduler: new VirtualTimeScheduler() }
+  const changes = {
+    database: { ...database, tasks: { ...database.tasks, create } },
+    scheduler: new VirtualTimeScheduler(),
+  }
   await t.rejects(tasks.submit(order, changes), { code: 'service_unavailable' })
   changes.scheduler.flush()
   const task = late as NewTask | null
   await tasks.reached(task!.id, 'refused')
   t.match(
-    await database.createTask(task!),
+    await database.tasks.create(task!),
     { outcome: 'created', task: { state: 'refused' } },
     'the late one',
   )
@@ -295,10 +305,13 @@ t.test('a sweep does not wait for the work on what it finds, and takes on only s
   const sweep = new TaskSweep({
     database: {
       ...database,
-      findOverdueTasks: async () => ['overdue'],
-      readTasks: async (ids) => ids.map((id) => taskOf({ id })),
-      async claimStaleTasks(_before, _now, limit) {
-        return [{ id: `stale-${limits.push(limit)}`, chain: 1 }]
+      tasks: {
+        ...database.tasks,
+        findOverdue: async () => ['overdue'],
+        read: async (ids) => ids.map((id) => taskOf({ id })),
+        async claimStale(_before, _now, limit) {
+          return [{ id: `stale-${limits.push(limit)}`, chain: 1 }]
+        },
       },
     },
     work: {
@@ -329,12 +342,12 @@ t.test('files whose time is up are removed', async (t) => {
   t.ok(await tasks.storage.read(key, 10_000))
   await laterWorker(DAY).sweep.objects()
   await t.rejects(tasks.storage.read(key, 10_000))
-  t.same(await database.findExpiredObjects(DAY(), 10), [])
+  t.same(await database.tasks.findExpiredObjects(DAY(), 10), [])
 })
 
 t.test('no hold is left open, and the books agree', async (t) => {
   await laterWorker(DAY).swept()
-  t.same(await database.countOpenTasks(), [])
-  t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
+  t.same(await database.tasks.countOpen(), [])
+  t.match(await database.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
   t.equal(adapterOf('none'), null)
 })

@@ -13,7 +13,7 @@ export function databaseOf(
   tasks: MemoryTasks,
   random: Random,
   faults: TaskFaults,
-): SimulatedTasks {
+): { readonly tasks: SimulatedTasks; readonly lostSubmits: SimulatedTasks } {
   const call = <T>(work: () => Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       process.settleAfter(random.int(0, LATENCY_MAX_MS), () => {
@@ -31,22 +31,23 @@ export function databaseOf(
     })
   const calls = [
     ...[
-      'createTask',
+      'create',
       'hasIntent',
       'applyTransition',
-      'readTasks',
-      'findTask',
-      'listTasks',
+      'read',
+      'find',
+      'list',
       'listOpenJobs',
-      'deleteTaskRecord',
-      'listAllTasks',
+      'deleteRecord',
+      'listAll',
     ],
-    ...['claimStaleTasks', 'findOverdueTasks', 'touchTasks', 'countOpenTasks', 'recordObjects'],
-    ...['findExpiredObjects', 'removeObjects', 'claimLostSubmits', 'recordFinding'],
+    ...['claimStale', 'findOverdue', 'touch', 'countOpen', 'recordObjects'],
+    ...['findExpiredObjects', 'removeObjects', 'claim', 'recordFinding'],
   ] as (keyof SimulatedTasks)[]
   const wrapped = calls.map((name) => {
     const method = tasks[name].bind(tasks) as (...args: unknown[]) => Promise<unknown>
     return [name, (...args: unknown[]) => call(() => method(...args))]
   })
-  return Object.fromEntries(wrapped) as SimulatedTasks
+  const simulated = Object.fromEntries(wrapped) as SimulatedTasks
+  return { tasks: simulated, lostSubmits: simulated }
 }

@@ -27,12 +27,12 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
     const random = new Random(seed)
     const accountId = await newAccount(database, 1n)
     const memory = new MemoryTasks()
-    memory.openWallet(accountId, (await database.readWallets([accountId]))[0]!.balance)
+    memory.openWallet(accountId, (await database.wallets.read([accountId]))[0]!.balance)
     const made: NewTask[] = []
     const seen = new Map<string, Task>()
     const own = (ids: readonly string[]) => ids.filter((id) => made.some((task) => task.id === id))
     const both = async (what: string, ask: (tasks: Tasks) => Promise<unknown>) => {
-      const [real, model] = [comparable(await ask(database)), comparable(await ask(memory))]
+      const [real, model] = [comparable(await ask(database.tasks)), comparable(await ask(memory))]
       t.same(model, real, `seed ${seed}: ${what}`)
     }
     const begin = Date.now()
@@ -51,8 +51,8 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
             idempotency: key === null ? null : { key, requestHash },
           })
           if (key !== null) await both('intent', (tasks) => tasks.hasIntent(accountId, key, now))
-          await both('create', (tasks) => tasks.createTask(task))
-          const [stored] = await database.readTasks([task.id])
+          await both('create', (tasks) => tasks.create(task))
+          const [stored] = await database.tasks.read([task.id])
           if (stored !== undefined) {
             made.push(task)
             seen.set(task.id, stored)
@@ -60,13 +60,13 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
           break
         }
         case 2:
-          if (some !== null) await both('create again', (tasks) => tasks.createTask(some))
+          if (some !== null) await both('create again', (tasks) => tasks.create(some))
           break
         case 3:
         case 4: {
           if (some === null) break
           // Now and then a version that is old.
-          const task = random.chance(0.2) ? seen.get(some.id)! : (await database.readTasks([some.id]))[0]!
+          const task = random.chance(0.2) ? seen.get(some.id)! : (await database.tasks.read([some.id]))[0]!
           const table = TASK_RULES.video.transitions[task.state]
           const event = random.pick(TASK_EVENTS)
           if (isFinal(task.state) || table[event] === null) break
@@ -77,15 +77,15 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
         }
         case 5: {
           const ids = made.map(({ id }) => id).filter(() => random.chance(0.3))
-          await database.touchTasks(ids, now)
-          await memory.touchTasks(ids, now)
-          await both('overdue', async (tasks) => own(await tasks.findOverdueTasks(now, 1_000)).sort())
+          await database.tasks.touch(ids, now)
+          await memory.touch(ids, now)
+          await both('overdue', async (tasks) => own(await tasks.findOverdue(now, 1_000)).sort())
           break
         }
         case 6: {
           const newBefore = now - random.pick([0, 500, 5_000])
           await both('neglected', async (tasks) =>
-            (await tasks.claimStaleTasks(now - 5_000, now, 1_000, newBefore))
+            (await tasks.claimStale(now - 5_000, now, 1_000, newBefore))
               .filter(({ id }) => made.some((task) => task.id === id))
               .sort((a, b) => (a.id < b.id ? -1 : 1)),
           )
@@ -94,25 +94,25 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
         default: {
           const before = some?.id ?? null
           const query = { accountId, kind: 'video', states: null, before, limit: random.int(1, 5) } as const
-          await both('list', (tasks) => tasks.listTasks(query))
+          await both('list', (tasks) => tasks.list(query))
           if (some !== null) {
-            await both('delete', (tasks) => tasks.deleteTaskRecord(accountId, 'video', some.id, now))
-            await both('find', (tasks) => tasks.findTask(accountId, 'video', some.id))
+            await both('delete', (tasks) => tasks.deleteRecord(accountId, 'video', some.id, now))
+            await both('find', (tasks) => tasks.find(accountId, 'video', some.id))
           }
         }
       }
       const ids = made.map(({ id }) => id)
-      await both('read', async (tasks) => (await tasks.readTasks(ids)).sort((a, b) => (a.id < b.id ? -1 : 1)))
+      await both('read', async (tasks) => (await tasks.read(ids)).sort((a, b) => (a.id < b.id ? -1 : 1)))
     }
-    const [wallet] = await database.readWallets([accountId])
+    const [wallet] = await database.wallets.read([accountId])
     const { balance, held, used } = memory.walletOf(accountId)
     t.match(wallet, { balance, held, used })
     // So that the next seed meets none of them.
     for (const { id } of made) {
-      const [task] = await database.readTasks([id])
+      const [task] = await database.tasks.read([id])
       if (task !== undefined && !isFinal(task.state))
-        await database.applyTransition(move(task, task.state === 'storing' ? 'stored' : 'failed'))
+        await database.tasks.applyTransition(move(task, task.state === 'storing' ? 'stored' : 'failed'))
     }
   }
-  t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
+  t.match(await database.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
 })

@@ -44,7 +44,7 @@ export interface Lies {
 }
 
 /** What is simulated of both. */
-export type SimulatedTasks = Tasks & Pick<LostSubmits, 'claimLostSubmits' | 'recordFinding'>
+export type SimulatedTasks = Tasks & Pick<LostSubmits, 'claim' | 'recordFinding'>
 
 export class MemoryTasks implements SimulatedTasks {
   readonly #rows = new Map<string, Stored>()
@@ -73,7 +73,7 @@ export class MemoryTasks implements SimulatedTasks {
     return [...this.#rows.values()].map(({ task }) => task)
   }
 
-  async createTask(task: NewTask): Promise<CreateTaskOutcome> {
+  async create(task: NewTask): Promise<CreateTaskOutcome> {
     const { idempotency, accountId, hold } = task
     const bound = idempotency === null ? null : this.#boundTo(task)
     if (bound !== null && bound.task.id !== task.id)
@@ -163,7 +163,7 @@ export class MemoryTasks implements SimulatedTasks {
     })
   }
 
-  async claimLostSubmits(now: number, until: number, limit: number): Promise<LostSubmit[]> {
+  async claim(now: number, until: number, limit: number): Promise<LostSubmit[]> {
     const due = [...this.lost.values()]
       .filter(({ closedAt, nextCheckAt }) => closedAt === null && nextCheckAt !== null && nextCheckAt <= now)
       .sort((a, b) => a.nextCheckAt! - b.nextCheckAt!)
@@ -183,24 +183,24 @@ export class MemoryTasks implements SimulatedTasks {
     return true
   }
 
-  async readTasks(ids: readonly string[]): Promise<Task[]> {
+  async read(ids: readonly string[]): Promise<Task[]> {
     const tasks = ids.flatMap((id) => this.#rows.get(id)?.task ?? [])
     if (!this.#lies.neverSent) return tasks
     return tasks.map((task) => (task.state === 'submitting' ? { ...task, state: 'waiting' } : task))
   }
 
-  async findTask(accountId: string, kind: Task['kind'], id: string): Promise<Task | null> {
+  async find(accountId: string, kind: Task['kind'], id: string): Promise<Task | null> {
     const task = this.#rows.get(id)?.task
     const isTheirs = task?.accountId === accountId && task.kind === kind && isShown(task)
     return isTheirs ? task : null
   }
 
-  async findResponseTask(accountId: string, id: string): Promise<Task | null> {
+  async findByResponse(accountId: string, id: string): Promise<Task | null> {
     const found = this.all.find((task) => task.id === id || task.upstreamId === id)
-    return found === undefined ? null : this.findTask(accountId, 'response', found.id)
+    return found === undefined ? null : this.find(accountId, 'response', found.id)
   }
 
-  async listTasks({ accountId, kind, states, before = null, limit }: TaskListQuery) {
+  async list({ accountId, kind, states, before = null, limit }: TaskListQuery) {
     const found = this.all
       .filter((task) => task.accountId === accountId && task.kind === kind && isShown(task))
       .filter(({ state }) => states === null || states.includes(state))
@@ -213,16 +213,20 @@ export class MemoryTasks implements SimulatedTasks {
     throw new Error('Nothing that is simulated deletes files by hand.')
   }
 
-  async listAllTasks(): Promise<never[]> {
+  async listAll(): Promise<never[]> {
     throw new Error('Nothing that is simulated lists the tasks of all accounts.')
+  }
+
+  async renewChain(): Promise<never> {
+    throw new Error('Nothing that is simulated tries a task again by hand.')
   }
 
   async listOpenJobs(): Promise<never[]> {
     throw new Error('Nothing that is simulated lists open jobs.')
   }
 
-  async deleteTaskRecord(accountId: string, kind: Task['kind'], id: string, now: number): Promise<boolean> {
-    const task = await this.findTask(accountId, kind, id)
+  async deleteRecord(accountId: string, kind: Task['kind'], id: string, now: number): Promise<boolean> {
+    const task = await this.find(accountId, kind, id)
     if (task === null || task.endedAt === null) return false
     this.#rows.get(id)!.task = { ...task, deletedAt: now }
     return true
@@ -232,7 +236,7 @@ export class MemoryTasks implements SimulatedTasks {
     return [...this.#rows.values()].filter(({ task }) => task.endedAt === null)
   }
 
-  async claimStaleTasks(before: number, now: number, limit: number, newBefore = before) {
+  async claimStale(before: number, now: number, limit: number, newBefore = before) {
     const isNew = ({ state, chain }: Task) => state === 'waiting' && chain === 0
     const neglected = this.#open()
       .filter(({ task }) => task.touchedAt < (isNew(task) ? newBefore : before))
@@ -246,7 +250,7 @@ export class MemoryTasks implements SimulatedTasks {
     return neglected.map(({ task: { id, chain } }) => ({ id, chain }))
   }
 
-  async findOverdueTasks(now: number, limit: number): Promise<string[]> {
+  async findOverdue(now: number, limit: number): Promise<string[]> {
     return this.#open()
       .filter(({ task }) => task.state !== 'storing' && task.deadlineAt <= now)
       .sort((a, b) => a.task.deadlineAt - b.task.deadlineAt)
@@ -254,13 +258,13 @@ export class MemoryTasks implements SimulatedTasks {
       .map(({ task }) => task.id)
   }
 
-  async touchTasks(ids: readonly string[], now: number): Promise<void> {
+  async touch(ids: readonly string[], now: number): Promise<void> {
     for (const stored of this.#open())
       if (ids.includes(stored.task.id) && stored.task.touchedAt < now)
         stored.task = { ...stored.task, touchedAt: now }
   }
 
-  async countOpenTasks() {
+  async countOpen() {
     const groups = Map.groupBy(this.#open(), ({ task }) => `${task.kind} ${task.state}`)
     return [...groups.values()].map((group) => ({
       kind: group[0]!.task.kind,

@@ -21,7 +21,7 @@ const fileOf = async (content: string, name = 'agent.yaml') => {
   return path
 }
 const account = async (kind: 'organization' | 'personal' = 'organization') =>
-  (await database.createAccount({ name: 'Acme', kind, credit: 0n })).account.id
+  (await database.accounts.create({ name: 'Acme', kind, credit: 0n })).account.id
 
 const PLAIN = 'name: Support\nmodel: sonata\npersona: Be polite.\n'
 

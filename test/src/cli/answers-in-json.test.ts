@@ -265,10 +265,13 @@ t.test('wallet verify', async (t) => {
         callLog: callLog as unknown as CallLog,
         database: {
           ...database,
-          meteringReport: async () => ({
-            groups: [{ ...group, calls: 8, estimated: 6, suspect: 1, otherModel: 0 }],
-            negative: [{ account_id: accountId, balance: parseCredits('-2.5') }],
-          }),
+          audits: {
+            ...database.audits,
+            reportMetering: async () => ({
+              groups: [{ ...group, calls: 8, estimated: 6, suspect: 1, otherModel: 0 }],
+              negative: [{ account_id: accountId, balance: parseCredits('-2.5') }],
+            }),
+          },
         },
       }),
   }

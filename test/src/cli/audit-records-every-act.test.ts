@@ -55,14 +55,19 @@ t.test('every act of the command line leaves who did what, before and after', as
 
 t.test('an import is an act, and so is the end of a base', async (t) => {
   const baseId = ids.kb!
-  await database.grantBase(baseId, ids.ann!)
+  await database.knowledge.grantBase(baseId, ids.ann!)
   await newEntries()
-  await database.importPages({ baseId, drafts: (async function* () {})(), present: new Map(), prune: false })
+  await database.knowledge.importPages({
+    baseId,
+    drafts: (async function* () {})(),
+    present: new Map(),
+    prune: false,
+  })
   const after = { pages: 0, added: 0, changed: 0, removed: 0 }
   t.match(await newEntries(), [
     { actor: ACTOR, action: 'kb.import', account_id: ids.org, subject_id: baseId, after },
   ])
-  await database.deleteBase(baseId)
+  await database.knowledge.deleteBase(baseId)
   const gone = (await newEntries()).map(({ action, subject_id }) => `${action} ${subject_id}`)
   t.same(gone.sort(), [`kb.delete ${baseId}`, `kb.revoke ${baseId}`])
 })
@@ -95,9 +100,11 @@ t.test('nothing that looks on is an act', async (t) => {
 })
 
 t.test('a refused act leaves nothing', async (t) => {
-  await t.rejects(other.putMember(ids.org!, ids.org!, 'admin'), { code: 'not_a_personal_account' })
-  await t.rejects(other.updateKey(ids.lap!, { enabled: true }), { code: 'key_revoked' })
-  await t.rejects(other.topUp(ids.org!, 1n), { code: 'top_up_too_small' })
+  await t.rejects(other.organizations.putMember(ids.org!, ids.org!, 'admin'), {
+    code: 'not_a_personal_account',
+  })
+  await t.rejects(other.keys.update(ids.lap!, { enabled: true }), { code: 'key_revoked' })
+  await t.rejects(other.wallets.topUp(ids.org!, 1n), { code: 'top_up_too_small' })
   t.same(await newEntries(), [])
 })
 
@@ -119,7 +126,7 @@ t.test('entries are found by account, subject and time', async (t) => {
 })
 
 t.test('nothing secret is recorded', async (t) => {
-  const { raw } = await other.createKey({ accountId: ids.org!, name: 'secret' })
+  const { raw } = await other.keys.create({ accountId: ids.org!, name: 'secret' })
   const rows = await sql<{ text: string }[]>`SELECT e::text AS text FROM audit_entries AS e`
   const [stored] = await sql<[{ hash: string; sealed: string }]>`
     SELECT encode(key_hash, 'hex') AS hash, encode(sealed_key, 'hex') AS sealed FROM api_keys

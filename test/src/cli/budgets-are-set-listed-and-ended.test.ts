@@ -9,7 +9,7 @@ const { json, refused } = commandsOn(wiring)
 
 t.test('a budget is set, replaced, listed and deleted, in the name of the operator', async (t) => {
   const account = await newAccount(database)
-  const { key } = await database.createKey({ accountId: account, kind: 'console', name: 'a key' })
+  const { key } = await database.keys.create({ accountId: account, kind: 'console', name: 'a key' })
   const set = (...words: string[]) => json('budget', 'set', '--account', account, ...words)
   const week = await set('--amount', '500', '--period', 'week', '--timezone', 'Europe/Berlin')
   t.match(week, { amount: '500', period: 'week', timezone: 'Europe/Berlin' })
@@ -23,14 +23,14 @@ t.test('a budget is set, replaced, listed and deleted, in the name of the operat
   await json('budget', 'delete', week.id)
   t.same(await ids(account), [day.id])
   t.match(await refused('budget', 'delete', week.id), /no budget/)
-  const acts = await database.listAudit({ accountId: account, action: 'budget', limit: 10 })
+  const acts = await database.auditRecord.list({ accountId: account, action: 'budget', limit: 10 })
   t.ok(acts.length >= 4)
   t.ok(acts.every(({ actor }) => actor === 'operator:test'))
 })
 
 t.test('wrong amounts, periods, time zones and subjects are refused', async (t) => {
   const [account, stranger] = [await newAccount(database), await newAccount(database)]
-  const { key } = await database.createKey({ accountId: stranger, kind: 'console', name: 'theirs' })
+  const { key } = await database.keys.create({ accountId: stranger, kind: 'console', name: 'theirs' })
   const set = ['budget', 'set', '--account', account]
   const code = async (...words: string[]) => (await command([...set, ...words], wiring)).code
   t.equal(await code('--amount', '0', '--period', 'day'), 2)

@@ -75,7 +75,9 @@ t.test('of two first imports at once one makes the base, and the other says that
     await json('kb', 'import', '--account', other, folder)
     yield []
   }
-  await t.rejects(database.importPages({ ...second, drafts: drafts() }), { code: 'import_conflict' })
+  await t.rejects(database.knowledge.importPages({ ...second, drafts: drafts() }), {
+    code: 'import_conflict',
+  })
   t.match(await json('kb', 'list', '--account', other), [{ is_default: true, pages: 1 }])
 })
 
@@ -93,22 +95,22 @@ t.test('import, and again: only what has changed', async (t) => {
   t.same(first.unresolved_links, { count: 1, first: [{ path: 'index.md', link: 'Nowhere' }] })
   t.same(first.ignored_fields, { layout: 1 })
   t.match(await importInto(), { added: 0, changed: 0, unchanged: 3 })
-  const [base] = await database.readableBases({ accountId: account })
-  const [made] = await database.pagesByTag([base!], 'hr', 5)
-  const [page] = await database.readPages([base!], [made!.id])
+  const [base] = await database.knowledge.readableBases({ accountId: account })
+  const [made] = await database.knowledge.pagesByTag([base!], 'hr', 5)
+  const [page] = await database.knowledge.readPages([base!], [made!.id])
   t.match(page, { kb_id: 'default', title: 'Holidays', body: 'Thirty days.', aliases: ['Leave', '休假'] })
 
   write('hr/notes.txt', 'other content')
   t.match(await importInto(), { changed: 1, unchanged: 2 }, 'a changed source is a changed page')
   write('hr/holidays.md', 'No front matter any more.')
   t.match(await importInto(), { changed: 1, unchanged: 2, unresolved_links: { count: 2 } })
-  t.same((await database.readPages([base!], [made!.id]))[0]?.title, 'holidays')
+  t.same((await database.knowledge.readPages([base!], [made!.id]))[0]?.title, 'holidays')
 })
 
 t.test('sources are in the object store, and the answer says what to check', async (t) => {
-  const bases = await database.readableBases({ accountId: account })
+  const bases = await database.knowledge.readableBases({ accountId: account })
   const rows = await sql<{ id: string }[]>`SELECT id FROM wiki_pages WHERE path = 'made.markdown'`
-  const [page] = await database.readPages(bases, [rows[0]?.id ?? ''])
+  const [page] = await database.knowledge.readPages(bases, [rows[0]?.id ?? ''])
   t.match(page?.source, { filename: 'hr/notes.txt', locator: 'line 1', compiled_at: null, model: null })
   const object = await store.get(page?.source?.r2_key ?? '')
   t.equal(object?.mediaType, 'text/plain; charset=utf-8')
@@ -160,14 +162,14 @@ t.test('bad files: all are named with their lines, nothing is changed', async (t
   t.equal(told.code, 1)
   t.match(told.stdout, `${join(folder, 'bad/tags.md')}:3: tags must be a list`)
   t.match(told.stdout, /\n6 bad files; nothing was changed\n$/)
-  const [base] = await database.readableBases({ accountId: account })
+  const [base] = await database.knowledge.readableBases({ accountId: account })
   t.equal(base?.pages, 2)
   rmSync(join(folder, 'bad'), { recursive: true })
 })
 
 t.test("another account's base is not there", async (t) => {
   const other = await newAccount(database)
-  const [base] = await database.listBases(account)
+  const [base] = await database.knowledge.listBases(account)
   const words = ['kb', 'import', '--account', other, '--kb', base!.id, folder]
   t.match(await refused(...words), /no knowledge base kb_/)
 })

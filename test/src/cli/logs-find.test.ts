@@ -13,7 +13,7 @@ const { json, text, refused } = commandsOn(
   wiringOn(database, undefined, { findInJournals: (requestId) => findInJournals(root, requestId) }),
 )
 const accountId = await newAccount(database)
-const { key } = await database.createKey({ accountId, name: 'Laptop' })
+const { key } = await database.keys.create({ accountId, name: 'Laptop' })
 const silent = { info() {}, warn() {}, error() {} }
 
 const attempt = {
@@ -37,7 +37,7 @@ t.test('a booked call: who, what, how it ended, and what became of its money', a
     attempts: [attempt],
     detail: '{"messages":3}',
   })
-  await database.bookSettlements([call])
+  await database.bookings.book([call])
   const found = await json('logs', 'find', call.request_id)
   t.match(found, {
     ref: call.request_id,
@@ -109,18 +109,18 @@ t.test('a booked call: who, what, how it ended, and what became of its money', a
 })
 
 t.test('on its way to the call log, and there', async (t) => {
-  const range = await database.claimCopyRange()
+  const range = await database.callCopy.claimRange()
   t.match(await json('logs', 'find', rowId), { call_log: 'copying' })
   const later = settlement(accountId)
-  await database.bookSettlements([later])
+  await database.bookings.book([later])
   t.match(await json('logs', 'find', later.request_id), { call_log: 'waiting' })
-  await database.finishCopyRange(range!)
+  await database.callCopy.finishRange(range!)
   t.match(await json('logs', 'find', rowId), { call_log: 'copied' })
 })
 
 t.test('a call that the books refused', async (t) => {
   const call = settlement('acc_nobody')
-  await database.bookSettlements([call])
+  await database.bookings.book([call])
   t.match(await json('logs', 'find', call.request_id), {
     place: 'refused',
     call: null,
@@ -150,7 +150,7 @@ t.test('a task by its hold', async (t) => {
 
 t.test('an open task by its id and by its request: state, hold, key and account', async (t) => {
   const video = newVideo(accountId, { keyId: key.id, hold: 50_000_000n })
-  t.match(await database.createTask(video), { outcome: 'created' })
+  t.match(await database.tasks.create(video), { outcome: 'created' })
   for (const ref of [video.id, video.requestId]) {
     t.match(await json('logs', 'find', ref), {
       ref,
@@ -182,7 +182,7 @@ t.test('an open task by its id and by its request: state, hold, key and account'
 
 t.test('a charge that has lost its row', async (t) => {
   const call = settlement(accountId)
-  await database.bookSettlements([call])
+  await database.bookings.book([call])
   await sql`ALTER TABLE usage_rows DISABLE TRIGGER usage_rows_stay`
   await sql`DELETE FROM usage_rows WHERE request_id = ${call.request_id}`
   await sql`ALTER TABLE usage_rows ENABLE TRIGGER usage_rows_stay`
@@ -216,7 +216,7 @@ t.test('a call that goes on, and one that ended and is not booked yet', async (t
     place: 'in_journal',
     journal: { settlement: { status: 'success', cost: '4900000' } },
   })
-  await database.bookSettlements([call])
+  await database.bookings.book([call])
   t.match(await json('logs', 'find', call.request_id), { place: 'booked', journal: null })
 })
 

@@ -49,7 +49,7 @@ t.test('a tail goes on where it was, says what happened, and ends clean', async 
   const booked: string[] = []
   const book = async () => {
     const call = settlement(accountId)
-    await database.bookSettlements([call])
+    await database.bookings.book([call])
     booked.push(call.request_id)
   }
 

@@ -61,14 +61,14 @@ const requestIds = (calls: readonly { request_id: string }[]): string[] =>
 t.test('the newest, oldest of them first; filters narrow', async (t) => {
   const { database } = first
   const [mine, theirs] = [await newAccount(database), await newAccount(database)]
-  const { key } = await database.createKey({ accountId: mine, name: 'Laptop' })
+  const { key } = await database.keys.create({ accountId: mine, name: 'Laptop' })
   const calls = [
     settlement(mine, { key_id: key.id }),
     settlement(theirs, { status: 'error', error_code: 'upstream_error', error_message: 'Too busy.' }),
     settlement(mine, { model: 'sonata-small', status: 'rejected' }),
     settlement(mine, { key_id: key.id, model: 'sonata-small', status: 'interrupted' }),
   ]
-  await database.bookSettlements(calls)
+  await database.bookings.book(calls)
   const { text, refused } = commandsOn(wiringOf(first, AbortSignal.abort()))
   const tail = async (...words: string[]): Promise<number[]> => {
     const lines = (await text('logs', 'tail', '--no-follow', '--json', ...words)).split('\n').slice(0, -1)
@@ -95,8 +95,8 @@ t.test('the newest, oldest of them first; filters narrow', async (t) => {
 t.test('a filter that finds little looks back only so far, and says so', async (t) => {
   const { database, sql, ...opened } = await openFresh(t, engines)
   const [rare, usual] = [await newAccount(database), await newAccount(database)]
-  await database.bookSettlements([settlement(rare)])
-  await database.bookSettlements([settlement(usual)])
+  await database.bookings.book([settlement(rare)])
+  await database.bookings.book([settlement(usual)])
   await sql`
     INSERT INTO usage_rows
     SELECT (u).* FROM (
@@ -117,7 +117,7 @@ t.test('writers side by side, transactions that stay open: each call once, in or
   const { database, sql, openAnother } = opened
   const accountId = await newAccount(database)
   const before = [settlement(accountId), settlement(accountId)]
-  await database.bookSettlements(before)
+  await database.bookings.book(before)
   const { said, end } = startTail(t, opened, ['-n', '1'])
   await until('the newest is there', () => said.calls.length === 1)
 
@@ -138,7 +138,7 @@ t.test('writers side by side, transactions that stay open: each call once, in or
   await until('all are there', () => said.calls.length >= all)
   // What comes last has all before it: one that is shown twice would be among them.
   const last = settlement(accountId)
-  await database.bookSettlements([last])
+  await database.bookings.book([last])
   await until('the last is there', () => said.calls.at(-1)?.request_id === last.request_id)
   t.equal(await end(), 0)
   const rows = await sql<{ request_id: string }[]>`SELECT request_id FROM usage_rows ORDER BY id OFFSET 1`
@@ -150,9 +150,9 @@ async function bookBatches(writer: Database, accountId: string, seed: number): P
   const booked: Settlement[] = []
   for (let batch = 0; batch < 12; batch++) {
     const calls = Array.from({ length: 1 + ((batch * 7 + seed * 5) % 40) }, () => settlement(accountId))
-    await writer.bookSettlements(calls)
+    await writer.bookings.book(calls)
     // A second delivery burns ids.
-    await writer.bookSettlements(calls.slice(0, 3))
+    await writer.bookings.book(calls.slice(0, 3))
     booked.push(...calls)
     await sleep(batch % 3)
   }
@@ -165,9 +165,9 @@ t.test('a filtered tail goes on past what it does not show', async (t) => {
   const [mine, theirs] = [await newAccount(database), await newAccount(database)]
   const { said } = startTail(t, opened, ['--account', mine, '--status', 'error'])
   for (let batch = 0; batch * 1000 <= SINCE_ROWS; batch++)
-    await database.bookSettlements(Array.from({ length: 1000 }, () => settlement(theirs, { cost: '0' })))
+    await database.bookings.book(Array.from({ length: 1000 }, () => settlement(theirs, { cost: '0' })))
   const wanted = settlement(mine, { status: 'error' })
-  await database.bookSettlements([settlement(mine), settlement(theirs, { status: 'error' }), wanted])
+  await database.bookings.book([settlement(mine), settlement(theirs, { status: 'error' }), wanted])
   await until('it comes', () => said.calls.length > 0)
   t.same(requestIds(said.calls), [wanted.request_id])
 })
@@ -183,7 +183,7 @@ t.test('without a service it waits for one', async (t) => {
   await until('it says so', () => said.notices.length > 0)
   isThere = true
   const call = settlement(accountId)
-  await opened.database.bookSettlements([call])
+  await opened.database.bookings.book([call])
   await until('the call is there', () => said.calls.length > 0)
   t.same(said.notices, ['No service runs here: waiting for one.', 'The database answers again.'])
   t.same(requestIds(said.calls), [call.request_id])

@@ -26,13 +26,13 @@ t.test('a token of the installation is printed once, and ends when it is revoked
     expires_at: '2999-01-01T00:00:00.000Z',
     token: /^tgm_[0-9a-f]{64}$/,
   })
-  t.match(await database.findManagementToken(tokenHash(made.token)), { id: made.id, accountId: null })
+  t.match(await database.managementTokens.find(tokenHash(made.token)), { id: made.id, accountId: null })
   const listed = await json('token', 'list')
   t.match(listed, [{ id: made.id, revoked_at: null }])
   t.notOk('token' in listed[0])
   t.match(await text('token', 'list'), /reports +the installation/)
   t.type((await json('token', 'revoke', made.id)).revoked_at, 'string')
-  t.equal(await database.findManagementToken(tokenHash(made.token)), null)
+  t.equal(await database.managementTokens.find(tokenHash(made.token)), null)
 })
 
 t.test('a token of an account', async (t) => {

@@ -25,11 +25,11 @@ const { json, text, refused } = commandsOn(wiring)
 async function payUnreported() {
   const accountId = await newAccount(database, 0n)
   const customerId = await provider.createCustomer(accountId, 'Test')
-  await database.keepCustomer(accountId, customerId)
+  await database.payments.keepCustomer(accountId, customerId)
   const payment = await newPayment(database, accountId)
   const pages = { successUrl: 'https://gateway.example/', cancelUrl: 'https://gateway.example/' }
   const opened = await provider.openCheckout(payment, customerId, { ...pages, savesMethod: false })
-  await database.takeNotice(opened)
+  await database.payments.takeNotice(opened)
   await payAt(opened.url!)
   return { accountId, id: payment.id }
 }
@@ -48,7 +48,7 @@ t.test('what no webhook reported is reconciled, listed, shown and refunded', asy
   const refund = ['payments', 'refund', first.id, '--reason', 'bought by mistake']
   t.match(await json(...refund, '--amount', '2.00'), { refunded: '2.00', credits_taken: '200' })
   t.match(await json(...refund), { refunded: '5.00', credits_taken: '500' })
-  t.equal((await database.showAccount(first.accountId)).wallet.balance, 0n)
+  t.equal((await database.accounts.show(first.accountId)).wallet.balance, 0n)
   t.match(await refused('payments', 'show', 'pay_x'), /There is no payment pay_x/)
   t.equal((await command(['payments', 'refund', second.id], wiring)).code, 2, 'a reason is required')
   t.equal((await command(['payments', 'reconcile', '--days', '31'], wiring)).code, 2, '30 days at most')
@@ -57,9 +57,9 @@ t.test('what no webhook reported is reconciled, listed, shown and refunded', asy
 t.test('a refused event is a difference until it is closed, with a reason, once', async (t) => {
   const payment = await newPayment(database, await newAccount(database, 0n))
   const event = providerEvent(paymentNotice(payment, { amount: 499n }))
-  t.match(await database.takeProviderEvent(event), { outcome: 'refused' })
+  t.match(await database.payments.takeProviderEvent(event), { outcome: 'refused' })
   const refusedEvents = async () =>
-    (await database.verifyWallets()).differences.filter(({ kind }) => kind === 'payment_event')
+    (await database.audits.verifyWallets()).differences.filter(({ kind }) => kind === 'payment_event')
   t.match(await refusedEvents(), [{ ref: event.id, account_id: payment.accountId }])
   t.match(await json('payments', 'refused'), [
     { id: event.id, payment_id: payment.id, refusal: /4\.99 usd was paid/, closed_at: null },
@@ -72,8 +72,12 @@ t.test('a refused event is a difference until it is closed, with a reason, once'
   t.match(await refused(...close), /operator:test has closed .* already/)
   t.match(await refused('payments', 'close', 'evt_x', '--reason', 'none'), /no refused payment event evt_x/)
   t.equal((await command(['payments', 'close', event.id], wiring)).code, 2, 'a reason is required')
-  t.match(await database.takeProviderEvent(event), { outcome: 'seen' }, 'it stays closed when it comes again')
-  const [act] = await database.listAudit({ subjectId: event.id, limit: 1 })
+  t.match(
+    await database.payments.takeProviderEvent(event),
+    { outcome: 'seen' },
+    'it stays closed when it comes again',
+  )
+  const [act] = await database.auditRecord.list({ subjectId: event.id, limit: 1 })
   t.match(act, {
     action: 'payment_event.close',
     actor: 'operator:test',

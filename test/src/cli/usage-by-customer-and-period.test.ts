@@ -8,7 +8,7 @@ import { command, commandsOn, noEngines } from './support.ts'
 const DAY_MS = 24 * 60 * 60 * 1000
 const { database } = await startDatabase(t)
 const [rich, poor] = [await newAccount(database), await newAccount(database)]
-const { key } = await database.createKey({ accountId: rich, name: '=laptop, "blue"' })
+const { key } = await database.keys.create({ accountId: rich, name: '=laptop, "blue"' })
 
 const NOTHING = { accountId: null, keyId: null, model: null, day: null, channelId: null }
 const SUMS = { requests: 3, cost: 250_000_000n, inputTokens: 30, outputTokens: 20, cachedTokens: 10 }

@@ -37,7 +37,7 @@ t.test('a created user signs in by a link, once; a disabled one does not', async
     await refused('user', 'create', '--email', 'ada@example.com', '--name', 'Eve'),
     'a user with this email',
   )
-  t.equal((await database.showAccount(ada.account_id)).wallet.balance, 500_000_000n)
+  t.equal((await database.accounts.show(ada.account_id)).wallet.balance, 500_000_000n)
   const { url, minutes } = await json('user', 'link', ada.id)
   t.equal(minutes, 15)
   const [, token] = /^https:\/\/gateway\.example\/console\/sign-in#link=([\w-]{43})$/.exec(url) ?? []
@@ -68,7 +68,7 @@ t.test('a created user signs in by a link, once; a disabled one does not', async
 })
 
 t.test('an invitation to an organization works once, for its email, and can be refused', async (t) => {
-  const { account } = await database.createAccount({ name: 'Acme', kind: 'organization', credit: 0n })
+  const { account } = await database.accounts.create({ name: 'Acme', kind: 'organization', credit: 0n })
   const invite = ['user', 'invite', '--organization', account.id, '--email']
   const { url, expires_at } = await json(...invite, 'Carol@example.com', '--as', 'admin')
   const days = (Date.parse(expires_at) - Date.now()) / 86_400_000
@@ -93,7 +93,7 @@ t.test('an invitation to an organization works once, for its email, and can be r
   })
   t.match(session?.accounts, [{ role: 'owner' }, { name: 'Acme', role: 'admin' }])
 
-  const other = await database.createAccount({ name: 'Other', kind: 'organization', credit: 0n })
+  const other = await database.accounts.create({ name: 'Other', kind: 'organization', credit: 0n })
   const toOther = async (email: string) => {
     const { url, id } = await json('user', 'invite', '--organization', other.account.id, '--email', email)
     return { id, token: url.split('=')[1] }
@@ -132,7 +132,7 @@ t.test('a change of the name does not undo what another person changes meanwhile
   const { id } = await json('user', 'create', '--email', 'frank@example.com', '--name', 'Frank')
   const renamed = sql.begin(async (holding) => {
     await holding`SELECT FROM users WHERE id = ${id} FOR UPDATE`
-    const renaming = database.updateUser(id, { name: 'Francis' })
+    const renaming = database.users.update(id, { name: 'Francis' })
     await until('the change waits', async () => {
       const rows = await sql`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'`
       return rows.length > 0

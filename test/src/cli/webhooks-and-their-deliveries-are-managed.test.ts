@@ -42,7 +42,7 @@ t.test('an endpoint is created, changed, rotated, and deleted', async (t) => {
   t.match(await update('--enable', '--url', `${URL_OF}/2`), { enabled: true, url: `${URL_OF}/2` })
   t.match(await json('webhook', 'delete', created.id), { deleted: true })
   t.match(await refused('webhook', 'show', created.id), created.id)
-  const acts = await database.listAudit({ subjectId: created.id, limit: 20 })
+  const acts = await database.auditRecord.list({ subjectId: created.id, limit: 20 })
   t.ok(acts.length >= 4)
   t.ok(acts.every(({ actor }) => actor === 'operator:test'))
   t.notMatch(JSON.stringify(acts.map(({ before, after }) => [before, after])), 'whsec_')

@@ -16,7 +16,7 @@ async function listening() {
     wake()
   }
   const other = await openAnother()
-  const stop = await other.listenChanges({
+  const stop = await other.changes.listen({
     onChange: (kind, id) => hear(`${kind} ${id}`),
     onReset: () => hear('reset'),
   })
@@ -29,19 +29,19 @@ async function listening() {
 t.test('each administrative change is heard by another process', async (t) => {
   const { heard, until, stop } = await listening()
   const accountId = await newAccount(database)
-  const { key } = await database.createKey({ accountId, name: 'one' })
-  const organization = await database.createAccount({ name: 'Acme', kind: 'organization', credit: 0n })
-  const agent = await database.createAgent(organization.account.id, AGENT)
+  const { key } = await database.keys.create({ accountId, name: 'one' })
+  const organization = await database.accounts.create({ name: 'Acme', kind: 'organization', credit: 0n })
+  const agent = await database.agents.create(organization.account.id, AGENT)
   await until(`key ${key.id}`)
   const changes: [string, () => Promise<unknown>][] = [
-    [`key ${key.id}`, () => database.updateKey(key.id, { enabled: false })],
-    [`key ${key.id}`, () => database.revokeKey(key.id)],
-    [`account ${accountId}`, () => database.setAccountEnabled(accountId, false)],
-    [`account ${accountId}`, () => database.setAccountLimits(accountId, { requestsPerMinute: 5 })],
-    [`agent ${agent.id}`, () => database.updateAgent(agent.id, { ...AGENT, persona: 'Be brief.' })],
-    [`agent ${agent.id}`, () => database.setAgentState(agent.id, 'published')],
-    [`agent ${agent.id}`, () => database.setAgentState(agent.id, 'deleted')],
-    [`wallet ${accountId}`, () => database.topUp(accountId, 100_000_000_000n)],
+    [`key ${key.id}`, () => database.keys.update(key.id, { enabled: false })],
+    [`key ${key.id}`, () => database.keys.revoke(key.id)],
+    [`account ${accountId}`, () => database.accounts.setEnabled(accountId, false)],
+    [`account ${accountId}`, () => database.accounts.setLimits(accountId, { requestsPerMinute: 5 })],
+    [`agent ${agent.id}`, () => database.agents.update(agent.id, { ...AGENT, persona: 'Be brief.' })],
+    [`agent ${agent.id}`, () => database.agents.setState(agent.id, 'published')],
+    [`agent ${agent.id}`, () => database.agents.setState(agent.id, 'deleted')],
+    [`wallet ${accountId}`, () => database.wallets.topUp(accountId, 100_000_000_000n)],
     [`key ${key.id}`, () => sql`UPDATE api_keys SET name = 'by hand' WHERE id = ${key.id}`],
     [`account ${accountId}`, () => sql`UPDATE accounts SET enabled = true WHERE id = ${accountId}`],
     [`key ${key.id}`, () => sql`DELETE FROM api_keys WHERE id = ${key.id}`],
@@ -59,20 +59,20 @@ t.test('what a task cost a capped key', async (t) => {
   const { heard, until, stop } = await listening()
   const accountId = await newAccount(database)
   const cap = { kind: 'employee', spendCap: 1_000n } as const
-  const { key } = await database.createKey({ accountId, name: 'capped', ...cap })
+  const { key } = await database.keys.create({ accountId, name: 'capped', ...cap })
   const task = await created(database, newVideo(accountId, { keyId: key.id, hold: 600n }))
   t.notOk(heard.includes(`wallet ${key.id}`))
   await settle(database, task, 450n)
   await until(`wallet ${key.id}`)
-  t.match(await database.readWallets([key.id]), [{ balance: 550n, used: 450n }])
+  t.match(await database.wallets.read([key.id]), [{ balance: 550n, used: 450n }])
   await stop()
 })
 
 t.test('a settlement is not announced here', async (t) => {
   const { heard, until, stop } = await listening()
   const accountId = await newAccount(database)
-  await database.bookSettlements([settlement(accountId)])
-  await database.setAccountEnabled(accountId, true)
+  await database.bookings.book([settlement(accountId)])
+  await database.accounts.setEnabled(accountId, true)
   await until(`account ${accountId}`)
   t.same(heard, [`account ${accountId}`])
   await stop()
@@ -88,7 +88,7 @@ t.test('a change that is rolled back is not heard', async (t) => {
     }),
     { message: 'rolled back' },
   )
-  await database.topUp(accountId, 100_000_000_000n)
+  await database.wallets.topUp(accountId, 100_000_000_000n)
   await until(`wallet ${accountId}`)
   t.same(heard, [`wallet ${accountId}`])
   await stop()
@@ -102,7 +102,7 @@ t.test('a listener whose connection was lost says so and hears again', async (t)
   await engines.startEngine('postgres')
   await until('reset')
   const again = await openAnother()
-  await again.setAccountEnabled(accountId, false)
+  await again.accounts.setEnabled(accountId, false)
   await until(`account ${accountId}`)
   t.equal(heard.filter((what) => what === 'reset').length, 1)
   await stop()

@@ -8,18 +8,18 @@ import { startDatabase } from './support.ts'
 const { database, sql, openAnother } = await startDatabase(t)
 /** Another process. */
 const other = await openAnother()
-const organization = await database.createAccount({ name: 'company', kind: 'organization', credit: 0n })
+const organization = await database.accounts.create({ name: 'company', kind: 'organization', credit: 0n })
 const accountId = organization.account.id
-const user = await database.createUser({ email: 'o@example.com', name: 'O', credit: 0n })
-await database.putMember(accountId, user.accountId, 'owner')
+const user = await database.users.create({ email: 'o@example.com', name: 'O', credit: 0n })
+await database.organizations.putMember(accountId, user.accountId, 'owner')
 /** Of whom there may be budgets. */
 const members: string[] = []
 for (let at = 0; at < 8; at++) {
-  const { account } = await database.createAccount({ name: 'member', credit: 0n })
-  await database.putMember(accountId, account.id, 'member')
+  const { account } = await database.accounts.create({ name: 'member', credit: 0n })
+  await database.organizations.putMember(accountId, account.id, 'member')
   members.push(account.id)
 }
-const base = await database.createBase(accountId, 'base')
+const base = await database.knowledge.createBase(accountId, 'base')
 
 const hash = () => randomBytes(32)
 let count = 0
@@ -41,13 +41,14 @@ const COLLECTIONS: Partial<Record<CollectionLimit, Collection>> = {
       INSERT INTO api_keys (id, account_id, name, kind, prefix, key_hash)
       SELECT 'key_' || n, ${accountId}, 'k', 'console', 'sk-tollgate-00000000', sha256(n::text::bytea)
       FROM generate_series(1, ${entries}::integer) AS n`,
-    add: (by) => by.createKey({ accountId, name: another() }),
+    add: (by) => by.keys.create({ accountId, name: another() }),
   },
   key_requests_per_member: {
     fill: (sql, entries) => sql`
       INSERT INTO key_requests (id, organization_id, member_id, name)
       SELECT 'kreq_' || n, ${accountId}, ${user.accountId}, 'r' FROM generate_series(1, ${entries}::integer) AS n`,
-    add: (by) => by.requestKey({ organizationId: accountId, memberId: user.accountId, name: another() }),
+    add: (by) =>
+      by.keyRequests.create({ organizationId: accountId, memberId: user.accountId, name: another() }),
   },
   members_per_organization: {
     present: 9,
@@ -55,17 +56,17 @@ const COLLECTIONS: Partial<Record<CollectionLimit, Collection>> = {
       INSERT INTO members (organization_id, account_id, role)
       SELECT ${accountId}, 'acc_' || n, 'member' FROM generate_series(1, ${entries}::integer) AS n`,
     add: async (by) => {
-      const { account } = await by.createAccount({ name: another(), credit: 0n })
-      return by.putMember(accountId, account.id, 'member')
+      const { account } = await by.accounts.create({ name: another(), credit: 0n })
+      return by.organizations.putMember(accountId, account.id, 'member')
     },
-    replace: (by) => by.putMember(accountId, user.accountId, 'owner'),
+    replace: (by) => by.organizations.putMember(accountId, user.accountId, 'owner'),
   },
   organizations_per_user: {
     present: 1,
     fill: (sql, entries) => sql`
       INSERT INTO members (organization_id, account_id, role)
       SELECT 'org_' || n, ${user.accountId}, 'owner' FROM generate_series(1, ${entries}::integer) AS n`,
-    add: (by) => by.createOrganization(user.accountId, another()),
+    add: (by) => by.organizations.create(user.accountId, another()),
   },
   invitations_per_organization: {
     fill: (sql, entries) => sql`
@@ -73,7 +74,7 @@ const COLLECTIONS: Partial<Record<CollectionLimit, Collection>> = {
       SELECT 'inv_' || n, sha256(n::text::bytea), 'a@example.com', ${accountId}, 'member', 'test', now() + interval '1 day'
       FROM generate_series(1, ${entries}::integer) AS n`,
     add: (by) =>
-      by.createInvitation({
+      by.invitations.create({
         tokenHash: hash(),
         email: `${another()}@example.com`,
         accountId,
@@ -87,7 +88,7 @@ const COLLECTIONS: Partial<Record<CollectionLimit, Collection>> = {
       SELECT 'mtk_' || n, sha256(n::text::bytea), 'p', 'n', ${accountId}, '{}', 'test'
       FROM generate_series(1, ${entries}::integer) AS n`,
     add: (by) =>
-      by.createManagementToken({
+      by.managementTokens.create({
         tokenHash: hash(),
         prefix: 'p',
         name: another(),
@@ -101,7 +102,7 @@ const COLLECTIONS: Partial<Record<CollectionLimit, Collection>> = {
       INSERT INTO agents (id, account_id, file)
       SELECT 'agt_' || n, ${accountId}, '{}' FROM generate_series(1, ${entries}::integer) AS n`,
     add: (by) =>
-      by.createAgent(accountId, {
+      by.agents.create(accountId, {
         name: another(),
         model: 'm',
         persona: '',
@@ -117,7 +118,7 @@ const COLLECTIONS: Partial<Record<CollectionLimit, Collection>> = {
       SELECT 'whe_' || n, 'webhook', ${accountId}, 'https://example.com', ''
       FROM generate_series(1, ${entries}::integer) AS n`,
     add: (by) =>
-      by.createEndpoint({
+      by.webhooks.create({
         kind: 'webhook',
         accountId,
         url: 'https://example.com',
@@ -130,36 +131,36 @@ const COLLECTIONS: Partial<Record<CollectionLimit, Collection>> = {
     fill: (sql, entries) => sql`
       INSERT INTO knowledge_bases (id, account_id, name)
       SELECT 'kb_' || n, ${accountId}, 'n' FROM generate_series(1, ${entries}::integer) AS n`,
-    add: (by) => by.createBase(accountId, another()),
+    add: (by) => by.knowledge.createBase(accountId, another()),
   },
   readers_per_knowledge_base: {
     fill: (sql, entries) => sql`
       INSERT INTO knowledge_readers (base_id, reader_id)
       SELECT ${base.id}, 'acc_' || n FROM generate_series(1, ${entries}::integer) AS n`,
     add: async (by) => {
-      const { account } = await by.createAccount({ name: another(), credit: 0n })
-      return by.grantBase(base.id, account.id)
+      const { account } = await by.accounts.create({ name: another(), credit: 0n })
+      return by.knowledge.grantBase(base.id, account.id)
     },
   },
   imports_per_account: {
     fill: (sql, entries) => sql`
       INSERT INTO jobs (id, kind, account_id, subject_id, created_by)
       SELECT 'job_' || n, 'import', ${accountId}, 'kb_' || n, 'test' FROM generate_series(1, ${entries}::integer) AS n`,
-    add: (by) => by.startJob({ kind: 'import', accountId, subjectId: another() }),
+    add: (by) => by.jobs.start({ kind: 'import', accountId, subjectId: another() }),
   },
   saved_views_per_page: {
     fill: (sql, entries) => sql`
       INSERT INTO saved_views (user_id, page, name, query)
       SELECT ${user.id}, 'calls', 'v' || n, '' FROM generate_series(1, ${entries}::integer) AS n`,
-    add: (by) => by.saveView(user.id, { page: 'calls', name: another(), query: '' }),
-    replace: (by) => by.saveView(user.id, { page: 'calls', name: 'v1', query: 'a=1' }),
+    add: (by) => by.savedViews.save(user.id, { page: 'calls', name: another(), query: '' }),
+    replace: (by) => by.savedViews.save(user.id, { page: 'calls', name: 'v1', query: 'a=1' }),
   },
   passkeys_per_user: {
     fill: (sql, entries) => sql`
       INSERT INTO passkeys (id, user_id, name, credential_id, public_key, counter, transports)
       SELECT 'pky_' || n, ${user.id}, 'n', n::text, '', 0, '{}' FROM generate_series(1, ${entries}::integer) AS n`,
     add: (by) =>
-      by.addPasskey({
+      by.signIn.addPasskey({
         userId: user.id,
         name: 'n',
         credentialId: another(),
@@ -175,7 +176,7 @@ const COLLECTIONS: Partial<Record<CollectionLimit, Collection>> = {
       FROM generate_series(1, ${entries}::integer) AS n`,
     add: (by) => {
       const subjectId = members.pop()!
-      return by.putBudget({
+      return by.budgets.put({
         accountId,
         scope: 'member',
         subjectId,
@@ -190,14 +191,17 @@ const COLLECTIONS: Partial<Record<CollectionLimit, Collection>> = {
       INSERT INTO payments (id, account_id, kind, credits, amount, currency, saves_method, created_by, state)
       SELECT 'pay_' || n, ${accountId}, 'checkout', 1, 1, 'usd', false, 'test', 'open'
       FROM generate_series(1, ${entries}::integer) AS n`,
-    add: (by) => by.createPayment({ accountId, kind: 'checkout', credits: 1n, amount: 1n, currency: 'usd' }),
+    add: (by) =>
+      by.payments.create({ accountId, kind: 'checkout', credits: 1n, amount: 1n, currency: 'usd' }),
   },
   conversations_per_account: {
     fill: (sql, entries) => sql`
       INSERT INTO stored_conversations (account_id, id, channel_id, tokens)
       SELECT ${accountId}, 'conv_' || n, 'c', 0 FROM generate_series(1, ${entries}::integer) AS n`,
-    add: (by) => by.storeConversation({ accountId, id: another(), channelId: 'c', tokens: 0 }),
-    replace: (by) => by.storeConversation({ accountId, id: 'conv_1', channelId: 'c', tokens: 1 }),
+    add: (by) =>
+      by.storedResponses.storeConversation({ accountId, id: another(), channelId: 'c', tokens: 0 }),
+    replace: (by) =>
+      by.storedResponses.storeConversation({ accountId, id: 'conv_1', channelId: 'c', tokens: 1 }),
   },
 }
 
@@ -225,31 +229,31 @@ t.test('imports of accounts take turns, however many one of them has begun', asy
   await sql`UPDATE jobs SET ended_at = now()`
   const owners: string[] = []
   for (const name of ['busy', 'calm']) {
-    const { account } = await database.createAccount({ name, credit: 0n })
+    const { account } = await database.accounts.create({ name, credit: 0n })
     owners.push(account.id)
   }
   const [busy, calm] = owners as [string, string]
   const start = (owner: string) =>
-    database.startJob({ kind: 'import', accountId: owner, subjectId: another() })
+    database.jobs.start({ kind: 'import', accountId: owner, subjectId: another() })
   for (let at = 0; at < 3; at++) await start(busy)
   await start(calm)
   const turns: (string | null)[] = []
-  for (let at = 0; at < 4; at++) turns.push((await database.claimJob(['import']))!.accountId)
+  for (let at = 0; at < 4; at++) turns.push((await database.jobs.claim(['import']))!.accountId)
   t.same(turns, [busy, calm, busy, busy])
 })
 
 t.test('a further sign-in ends the session that was not seen for longest', async (t) => {
   const most = COLLECTION_LIMITS.sessions_per_user
   const first = hash()
-  await database.createSession({ tokenHash: first, userId: user.id, userAgent: '', address: '' })
+  await database.sessions.create({ tokenHash: first, userId: user.id, userAgent: '', address: '' })
   await sql`UPDATE sessions SET last_seen_at = now() - interval '1 hour'`
   const signIn = (by: typeof database) =>
-    by.createSession({ tokenHash: hash(), userId: user.id, userAgent: '', address: '' })
+    by.sessions.create({ tokenHash: hash(), userId: user.id, userAgent: '', address: '' })
   for (let at = 1; at < most; at++) await signIn(database)
   await Promise.all([database, other, database].map(signIn))
   const [row] = await sql<[{ count: bigint }]>`SELECT count(*) FROM sessions WHERE user_id = ${user.id}`
   t.equal(Number(row.count), most)
-  t.equal(await database.findSession(first), null)
+  t.equal(await database.sessions.find(first), null)
 })
 
 t.test('every limit is tested here or where it is kept', async (t) => {

@@ -12,18 +12,24 @@ interface End {
 async function newConversation(tokens: number) {
   const accountId = await newAccount(database)
   const id = `conv_${accountId}`
-  await database.storeConversation({ accountId, id, channelId: 'c', tokens })
+  await database.storedResponses.storeConversation({ accountId, id, channelId: 'c', tokens })
   let serial = 0
   return {
     accountId,
     id,
-    add: (count: number) => database.addToConversation(accountId, id, count),
+    add: (count: number) => database.storedResponses.addToConversation(accountId, id, count),
     /** Begins a call; returns what it reads, and its end. */
     async call(own: number) {
       const requestId = `r${serial++}`
-      const begun = await database.beginConversationCall({ accountId, id, requestId, tokens: own, hours: 2 })
+      const begun = await database.storedResponses.beginConversationCall({
+        accountId,
+        id,
+        requestId,
+        tokens: own,
+        hours: 2,
+      })
       const end = ({ reported, isStored = true }: End = {}) =>
-        database.storeResponse({
+        database.storedResponses.storeResponse({
           ...{ accountId, id: null, channelId: 'c', tokens: null, days: 0 },
           conversation: { id, requestId, reported: reported ?? null, isStored },
         })
@@ -104,7 +110,7 @@ t.test('a call that never ends counts for its hours, and is removed then', async
   await sql`UPDATE conversation_calls SET expires_at = now() WHERE request_id = ${killed.requestId}
     AND account_id = ${conversation.accountId}`
   t.equal((await conversation.call(0)).reads, 10)
-  t.ok((await database.purgeConversationCalls()) >= 1)
+  t.ok((await database.storedResponses.purgeConversationCalls()) >= 1)
 })
 
 t.test('items that were refused are taken out again, and none is negative', async (t) => {
@@ -119,8 +125,8 @@ t.test('items that were refused are taken out again, and none is negative', asyn
 t.test('a conversation of nobody begins no call, and a deleted one leaves none', async (t) => {
   const { accountId, id, call } = await newConversation(10)
   const unknown = { accountId, id: 'conv_none', requestId: 'r', tokens: 1, hours: 2 }
-  t.equal(await database.beginConversationCall(unknown), null)
+  t.equal(await database.storedResponses.beginConversationCall(unknown), null)
   await call(5)
-  await database.forgetConversation(accountId, id)
+  await database.storedResponses.forgetConversation(accountId, id)
   t.same(await sql`SELECT 1 FROM conversation_calls WHERE account_id = ${accountId}`, [])
 })

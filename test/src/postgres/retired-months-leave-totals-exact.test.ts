@@ -33,60 +33,65 @@ async function populate(database: Database, sql: Sql) {
   const [one, other] = [await newAccount(database), await newAccount(database)]
   const old = [{}, { cost: '700' }].map((more) => recent(one, { request_id: oldId(), ...more }))
   old.push(recent(other, { request_id: oldId() }))
-  await database.bookSettlements(old)
+  await database.bookings.book(old)
   await settle(database, await hold(database, one, 50_000_000n, 'vid_settled'), 20_000_000n)
   await giveBack(database, await hold(database, other, 50_000_000n, 'vid_refunded'), 'failed')
-  await database.topUp(one, 500n * ONE_CREDIT, { reference: 'invoice 1' })
-  await database.refund(one, old[0]!.request_id, { amount: null, reason: 'empty' })
+  await database.wallets.topUp(one, 500n * ONE_CREDIT, { reference: 'invoice 1' })
+  await database.wallets.refund(one, old[0]!.request_id, { amount: null, reason: 'empty' })
   await makeOld(sql)
-  await database.bookSettlements([recent(one), recent(other, { cost: '0', status: 'rejected' })])
+  await database.bookings.book([recent(one), recent(other, { cost: '0', status: 'rejected' })])
   return { one, other, old: old[0]! }
 }
 
 t.test('what months are gone changes no total, and no finding', async (t) => {
   const { database, sql } = await openFresh(t, engines)
   const { one, old } = await populate(database, sql)
-  t.match(await database.verifyWallets(), { ok: true })
+  t.match(await database.audits.verifyWallets(), { ok: true })
   const before = await totalsOf(sql)
-  const { retired, waiting } = await database.retirePartitions(DROP)
+  const { retired, waiting } = await database.partitions.retire(DROP)
   t.same(waiting, [])
   t.same(retired.map(({ name }) => name).sort(), PAST)
-  t.match(await database.verifyWallets(), { ok: true }, 'exact without the old months')
+  t.match(await database.audits.verifyWallets(), { ok: true }, 'exact without the old months')
   t.same(await totalsOf(sql), before)
-  t.same(await database.retirePartitions(DROP), { retired: [], waiting: [] }, 'once')
+  t.same(await database.partitions.retire(DROP), { retired: [], waiting: [] }, 'once')
   const [closing] = await sql`SELECT balance, used, held FROM closing_balances WHERE account_id = ${one}`
   t.match(closing, { held: 0n, used: 24_900_700n })
   const [calls] = await sql`SELECT sum(row_count) AS rows, sum(cost) AS cost FROM closing_usage`
   t.match({ ...calls }, { rows: '5', cost: '29800700' })
 
   await t.test('credits stay, and a reference counts once for ever', async (t) => {
-    const kinds = (await database.ledgerPage(one, { before: null, limit: 50 })).map(({ kind }) => kind)
+    const kinds = (await database.wallets.readLedger(one, { before: null, limit: 50 })).map(
+      ({ kind }) => kind,
+    )
     t.same(kinds, ['charge', 'adjustment', 'topup', 'trial'])
-    t.ok((await database.topUp(one, 500n * ONE_CREDIT, { reference: 'invoice 1' })).isRepeated)
-    t.ok((await database.refund(one, old.request_id, { amount: null, reason: 'again' })).isRepeated)
+    t.ok((await database.wallets.topUp(one, 500n * ONE_CREDIT, { reference: 'invoice 1' })).isRepeated)
+    t.ok((await database.wallets.refund(one, old.request_id, { amount: null, reason: 'again' })).isRepeated)
     await t.rejects(
-      database.refund(one, oldId(), { amount: null, reason: 'late' }),
+      database.wallets.refund(one, oldId(), { amount: null, reason: 'late' }),
       /taken away by retention/,
     )
-    t.match(await database.verifyWallets(), { ok: true })
+    t.match(await database.audits.verifyWallets(), { ok: true })
   })
 
   await t.test('a changed balance is found, and a changed closing balance', async (t) => {
     for (const table of ['wallets', 'closing_balances']) {
       await sql`UPDATE ${sql(table)} SET balance = balance + 1 WHERE account_id = ${one}`
-      const { differences } = await database.verifyWallets()
+      const { differences } = await database.audits.verifyWallets()
       t.match(differences, [{ kind: 'balance', account_id: one }], table)
       await sql`UPDATE ${sql(table)} SET balance = balance - 1 WHERE account_id = ${one}`
     }
-    t.match(await database.verifyWallets(), { ok: true })
+    t.match(await database.audits.verifyWallets(), { ok: true })
   })
 
   await t.test('a call of such a month is refused, and kept for a person to decide', async (t) => {
     const late = { ...old, submitted_at: old.submitted_at - 8 * 31 * 86_400_000 }
     const wallets = await totalsOf(sql)
-    const { booked, refused } = await database.bookSettlements([late])
+    const { booked, refused } = await database.bookings.book([late])
     t.same({ booked: booked.length, refused }, { booked: 0, refused: [late.request_id] })
-    t.match((await database.findCall(late.request_id)).refused?.reason, /retention has taken away the calls/)
+    t.match(
+      (await database.calls.find(late.request_id)).refused?.reason,
+      /retention has taken away the calls/,
+    )
     t.same(await totalsOf(sql), wallets)
   })
 })
@@ -116,11 +121,11 @@ t.test('voices and avatars that are ready stay with their customer', async (t) =
   const avatar = await ready('avatar')
   const [deleted, leaving] = [await ready('voice'), await ready('voice')]
   await giveBack(database, await make('avatar'), 'failed')
-  await database.deleteTaskRecord(accountId, 'voice', deleted, Date.now())
+  await database.tasks.deleteRecord(accountId, 'voice', deleted, Date.now())
   await makeOld(sql)
   const [before] = await sql`SELECT * FROM tasks WHERE id = ${voice}`
   const idsOf = async () => (await sql`SELECT id FROM tasks ORDER BY id`).map(({ id }) => id)
-  const retire = () => database.retirePartitions({ ...DROP, months: { ...NONE, tasks: 2 } })
+  const retire = () => database.partitions.retire({ ...DROP, months: { ...NONE, tasks: 2 } })
 
   // A booking makes the retirement wait when it has chosen what stays.
   const booking = await sql.reserve()
@@ -131,7 +136,7 @@ t.test('voices and avatars that are ready stay with their customer', async (t) =
       SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = ${LOCKS.booking} AND NOT granted`
     return row
   })
-  const deletion = database.deleteTaskRecord(accountId, 'voice', leaving, Date.now())
+  const deletion = database.tasks.deleteRecord(accountId, 'voice', leaving, Date.now())
   await Promise.race([deletion, new Promise((resolve) => setTimeout(resolve, 500))])
   await booking`SELECT pg_advisory_unlock(${LOCKS.booking})`
   booking.release()
@@ -139,9 +144,9 @@ t.test('voices and avatars that are ready stay with their customer', async (t) =
   t.ok(await deletion)
   t.same(await idsOf(), [avatar, voice].sort(), 'one that was deleted meanwhile is gone')
   t.match((await sql`SELECT * FROM tasks WHERE id = ${voice}`)[0], before)
-  t.equal((await database.findTask(accountId, 'avatar', avatar))?.id, avatar)
-  t.equal((await database.listTasks({ accountId, kind: 'voice', states: null, limit: 5 })).tasks.length, 1)
-  t.match(await database.verifyWallets(undefined, { isIncremental: false }), { ok: true })
+  t.equal((await database.tasks.find(accountId, 'avatar', avatar))?.id, avatar)
+  t.equal((await database.tasks.list({ accountId, kind: 'voice', states: null, limit: 5 })).tasks.length, 1)
+  t.match(await database.audits.verifyWallets(undefined, { isIncremental: false }), { ok: true })
 
   t.same(await retire(), { retired: [], waiting: [] }, 'what stays is not retired again')
   const later = await ready('voice')
@@ -158,17 +163,17 @@ t.test('voices and avatars that are ready stay with their customer', async (t) =
   await sql`UPDATE tasks SET submitted_at = ${bounds.from}::bigint WHERE id = ${later}`
   t.match(await retire(), { retired: [{ name: 'tasks_later', rows: 1n }] }, 'the next month')
   t.same(await idsOf(), [avatar, voice, later].sort())
-  t.ok(await database.deleteTaskRecord(accountId, 'voice', voice, Date.now()))
-  t.equal(await database.findTask(accountId, 'voice', voice), null)
-  await database.retirePartitions(DROP)
-  t.match(await database.verifyWallets(undefined, { isIncremental: false }), { ok: true })
+  t.ok(await database.tasks.deleteRecord(accountId, 'voice', voice, Date.now()))
+  t.equal(await database.tasks.find(accountId, 'voice', voice), null)
+  await database.partitions.retire(DROP)
+  t.match(await database.audits.verifyWallets(undefined, { isIncremental: false }), { ok: true })
 })
 
 t.test('nothing is taken away while the books differ', async (t) => {
   const { database, sql } = await openFresh(t, engines)
   const { one } = await populate(database, sql)
   await sql`UPDATE wallets SET balance = balance + 1 WHERE account_id = ${one}`
-  const { retired, waiting } = await database.retirePartitions(DROP)
+  const { retired, waiting } = await database.partitions.retire(DROP)
   t.equal(retired.length, 0)
   t.same(waiting.map(({ name }) => name).sort(), PAST)
   t.ok(waiting.every(({ reason }) => reason.includes('the books differ')))
@@ -177,13 +182,13 @@ t.test('nothing is taken away while the books differ', async (t) => {
 t.test('everything is read before, unless an audit of everything has on the day before', async (t) => {
   const { database, sql } = await openFresh(t, engines)
   const { old } = await populate(database, sql)
-  t.match(await database.verifyWallets(), { ok: true })
+  t.match(await database.audits.verifyWallets(), { ok: true })
   await unguarded(sql, () => sql`UPDATE usage_rows SET cost = cost + 1 WHERE request_id = ${old.request_id}`)
   await sql`UPDATE verified SET full_at = now() - interval '25 hours'`
-  const { waiting } = await database.retirePartitions(DROP)
+  const { waiting } = await database.partitions.retire(DROP)
   t.match(waiting[0], { reason: /the books differ/ }, 'a changed row of before is found')
   await sql`UPDATE verified SET full_at = now()`
-  const { retired } = await database.retirePartitions(DROP)
+  const { retired } = await database.partitions.retire(DROP)
   t.same(retired.map(({ name }) => name).sort(), PAST, 'what was audited is not read again')
 })
 
@@ -194,7 +199,7 @@ t.test('a month waits for its open tasks and the call log; a detached one stays 
   await unguarded(sql, () => sql`UPDATE tasks SET submitted_at = 0 WHERE id = 'vid_open'`)
   await sql`UPDATE usage_copy SET copied_upto = 0`
   const detach = (only: Partial<typeof months>) =>
-    database.retirePartitions({ months: { ...NONE, ...only }, detaches: true })
+    database.partitions.retire({ months: { ...NONE, ...only }, detaches: true })
   t.match(await detach({ usage_rows: 2 }), {
     retired: { length: 0 },
     waiting: [{ reason: /task .* is open/ }],
@@ -208,9 +213,9 @@ t.test('a month waits for its open tasks and the call log; a detached one stays 
   })
   const [left] = await sql`SELECT count(*)::int AS rows FROM usage_rows_past`
   t.equal(left?.rows, 5)
-  t.match(await database.verifyWallets(), { ok: true }, 'the ledger is kept for longer than the calls')
+  t.match(await database.audits.verifyWallets(), { ok: true }, 'the ledger is kept for longer than the calls')
   t.match(
-    (await database.listPartitions()).filter(({ state }) => state !== 'attached'),
+    (await database.partitions.list()).filter(({ state }) => state !== 'attached'),
     [{ name: 'usage_rows_past', state: 'detached', rows: 5n }],
   )
 })

@@ -25,7 +25,7 @@ t.test('this month and the next three have partitions', async (t) => {
   const account = await newAccount(database)
   for (let later = 0; later <= MONTHS_AHEAD; later++) {
     const call = settlement(account, { submitted_at: monthsFrom(later) })
-    await database.bookSettlements([call])
+    await database.bookings.book([call])
     t.same(await partitionOf(call.request_id), [nameOf(monthsFrom(later))])
   }
   t.same(await makePartitions(sql), [], 'none is missing')
@@ -35,7 +35,7 @@ t.test('a row of a month without a partition is booked, and moves to it later', 
   const account = await newAccount(database)
   const at = monthsFrom(MONTHS_AHEAD + 2)
   const call = settlement(account, { submitted_at: at })
-  t.same((await database.bookSettlements([call])).booked, [call.request_id])
+  t.same((await database.bookings.book([call])).booked, [call.request_id])
   t.same(await partitionOf(call.request_id), ['usage_rows_default'])
   const made: string[] = []
   const makers = [sql, service].map(async (on) => {
@@ -54,8 +54,8 @@ t.test('a row of a month without a partition is booked, and moves to it later', 
   t.equal(new Set(made).size, made.length, 'two makers make each once')
   t.equal(made.length, 8, 'two months of four tables')
   t.same(await partitionOf(call.request_id), [nameOf(at)])
-  t.same((await database.bookSettlements([call])).booked, [], 'it stays booked once')
-  t.match(await database.verifyWallets(), { ok: true })
+  t.same((await database.bookings.book([call])).booked, [], 'it stays booked once')
+  t.match(await database.audits.verifyWallets(), { ok: true })
 })
 
 t.test('the service reads and writes partitions through their table alone', async (t) => {
@@ -72,6 +72,6 @@ t.test('bookers of many processes book a call of any month once', async (t) => {
     settlement(account, { submitted_at: monthsFrom(later) }),
   )
   const others = await Promise.all([openAnother(), openAnother()])
-  const bookings = await Promise.all([database, ...others].map((booker) => booker.bookSettlements(calls)))
+  const bookings = await Promise.all([database, ...others].map((booker) => booker.bookings.book(calls)))
   t.same(bookings.flatMap(({ booked }) => booked).sort(), calls.map(({ request_id }) => request_id).sort())
 })

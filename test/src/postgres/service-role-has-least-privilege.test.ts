@@ -16,7 +16,7 @@ const DENIED = { code: '42501' }
 
 t.test('booked rows and the audit record can be added to and read, not changed', async (t) => {
   const accountId = await newAccount(database)
-  await database.bookSettlements([settlement(accountId)])
+  await database.bookings.book([settlement(accountId)])
   for (const table of ['ledger_entries', 'usage_rows', 'audit_entries']) {
     const [{ count }] = await service<[{ count: bigint }]>`SELECT count(*) FROM ${service(table)}`
     t.ok(count > 0n, table)

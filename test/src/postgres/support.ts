@@ -4,6 +4,7 @@ import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { generateMasterKey } from '../../../src/core/keys/material.ts'
+import type { Reservations } from '../../../src/postgres/billing/repository.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
@@ -52,16 +53,16 @@ export async function openMigrated(t: Test, url: string): Promise<Omit<TestDatab
 }
 
 export async function newAccount(database: Database, credits = 1000n): Promise<string> {
-  const { account } = await database.createAccount({ name: 'Test', credit: credits * ONE_CREDIT })
+  const { account } = await database.accounts.create({ name: 'Test', credit: credits * ONE_CREDIT })
   return account.id
 }
 
 /** Whether the amount is reserved within the limits of a key, for a call that is submitted now. */
 export async function reserveCap(
-  by: Pick<Database, 'reserveSpend'>,
+  database: { readonly reservations: Pick<Reservations, 'reserveSpend'> },
   wanted: { readonly keyId: string; readonly requestId: string; readonly amount: bigint },
 ): Promise<boolean> {
-  return (await by.reserveSpend({ ...wanted, submittedAt: Date.now() })) === null
+  return (await database.reservations.reserveSpend({ ...wanted, submittedAt: Date.now() })) === null
 }
 
 export const settlement = (accountId: string, more: Partial<Settlement> = {}): Settlement => ({

@@ -147,21 +147,23 @@ t.test('one operator of services that start at once', async (t) => {
     let waiting = 0
     const allLooked = Promise.withResolvers<void>()
     /** Waits until every service has looked for users: none of them finds one. */
-    const listUsers = async () => {
-      const users = await database.listUsers()
+    const list = async () => {
+      const users = await database.users.list()
       if (++waiting === SERVICES) allLooked.resolve()
       await allLooked.promise
       return users
     }
     const tokens = await Promise.all(
-      Array.from({ length: SERVICES }, () => firstSignInToken({ ...database, listUsers })),
+      Array.from({ length: SERVICES }, () =>
+        firstSignInToken({ ...database, users: { ...database.users, list } }),
+      ),
     )
     const [token = '', ...others] = tokens.filter((one) => one !== null)
     t.same(others, [])
-    t.equal((await database.listUsers()).length, 1)
-    t.equal((await database.listAccounts()).length, 1, 'no account of those that came too late')
+    t.equal((await database.users.list()).length, 1)
+    t.equal((await database.accounts.list()).length, 1, 'no account of those that came too late')
     const session = { tokenHash: tokenHash('a session'), address: '192.0.2.1', userAgent: 'a browser' }
-    const { userId } = await database.signInByLink(tokenHash(token), session)
-    t.match(await database.showUser(userId), { installationRole: 'operator' })
+    const { userId } = await database.sessions.signInByLink(tokenHash(token), session)
+    t.match(await database.users.show(userId), { installationRole: 'operator' })
   })
 })

@@ -42,12 +42,12 @@ t.test('books are audited daily', async (t) => {
       (level: string) =>
       (...line: unknown[]) =>
         void lines.push([level, ...line])
-    const database = {
+    const audits = {
       verifyWallets: async () => ({ ok: differences.length === 0, accounts: 1, entries: 2, differences }),
-      meteringReport: async () => metering,
+      reportMetering: async () => metering,
       countNegativeBalances: async () => 0,
     }
-    await logAudit(database, { info: write('info'), warn: write('warn'), error: write('error') })
+    await logAudit({ audits }, { info: write('info'), warn: write('warn'), error: write('error') })
     t.equal(lines.length, 1)
     return lines[0]
   }
@@ -396,17 +396,17 @@ t.test('imports run beside other work', async (t) => {
     dataDir: t.testdir(),
     publicUrl: 'http://127.0.0.1',
   }
-  const store = await storeOf({ ...boot, fileLinkKey: database.fileLinkKey })
+  const store = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
   const run = importJob({ boot, store })
-  const { id: baseId } = await database.defaultBase(await newAccount(database))
+  const { id: baseId } = await database.knowledge.defaultBase(await newAccount(database))
 
   async function jobOf(files: Record<string, string>): Promise<Job> {
     const uploads = Object.keys(files).map((path) => ({ key: `uploads/${path}`, path }))
     for (const { key, path } of uploads)
       await store.put(key, Readable.from([files[path]!]), { mediaType: 'text/plain', maxBytes: 10_000_000 })
     const input = { files: uploads, prune: false }
-    await database.startJob({ kind: 'import', subjectId: baseId, input })
-    return (await database.claimJob(['import']))!
+    await database.jobs.start({ kind: 'import', subjectId: baseId, input })
+    return (await database.jobs.claim(['import']))!
   }
 
   t.test('an import delays nothing else of the process', async (t) => {
@@ -423,15 +423,15 @@ t.test('imports run beside other work', async (t) => {
     t.not(await store.get('uploads/words.md'), null)
     await onEnded!()
     t.equal(await store.get('uploads/words.md'), null)
-    await database.endJob(job.id, {})
+    await database.jobs.end(job.id, {})
   })
 
   t.test('an import that is to stop ends, and changes nothing', async (t) => {
     const job = await jobOf({ 'first.md': '# First', 'nested.md': NESTED })
     const stop = () => Promise.reject(new Error('cancelled'))
     await t.rejects(run(job, stop), { message: 'cancelled' })
-    t.same([...(await database.pageHashes(baseId)).keys()].sort(), ['nested.md', 'words.md'])
-    await database.endJob(job.id, {})
+    t.same([...(await database.knowledge.pageHashes(baseId)).keys()].sort(), ['nested.md', 'words.md'])
+    await database.jobs.end(job.id, {})
   })
 
   t.test('an import that cannot be done says why', async (t) => {
@@ -441,6 +441,6 @@ t.test('imports run beside other work', async (t) => {
       run(job, async () => undefined),
       { message: /^The upload is gone: / },
     )
-    await database.endJob(job.id, {})
+    await database.jobs.end(job.id, {})
   })
 })

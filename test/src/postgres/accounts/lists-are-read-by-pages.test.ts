@@ -5,10 +5,10 @@ import { startDatabase } from '../support.ts'
 
 const ENTRIES = 5
 const { database, sql } = await startDatabase(t)
-const operator = await database.createUser({ email: 'o@example.com', name: 'O', credit: 0n })
-const { account } = await database.createAccount({ name: 'company', kind: 'organization', credit: 0n })
+const operator = await database.users.create({ email: 'o@example.com', name: 'O', credit: 0n })
+const { account } = await database.accounts.create({ name: 'company', kind: 'organization', credit: 0n })
 const accountId = account.id
-await database.putMember(accountId, operator.accountId, 'owner')
+await database.organizations.putMember(accountId, operator.accountId, 'owner')
 
 interface Listing {
   readonly after?: string
@@ -39,15 +39,15 @@ const users = new Map<string, string>()
 
 t.before(async () => {
   for (let at = 0; at < ENTRIES; at++) {
-    const user = await database.createUser({ email: `User${at}@example.com`, name: `N ${at}`, credit: 0n })
+    const user = await database.users.create({ email: `User${at}@example.com`, name: `N ${at}`, credit: 0n })
     users.set(user.id, user.accountId)
   }
 })
 
 t.test('users, all or those who match', async (t) => {
   const all = [operator.id, ...users.keys()].sort()
-  await pages(t, database.listUsers, all)
-  const found = async (search: string) => (await database.listUsers({ search })).map(({ name }) => name)
+  await pages(t, database.users.list, all)
+  const found = async (search: string) => (await database.users.list({ search })).map(({ name }) => name)
   t.same(await found('uSER3@'), ['N 3'])
   t.same(await found('n 4'), ['N 4'])
   t.same(await found([...users.keys()][2]!), ['N 2'])
@@ -56,29 +56,34 @@ t.test('users, all or those who match', async (t) => {
 
 t.test('members, with what their keys spent', async (t) => {
   const accounts = [...users.values()]
-  for (const member of accounts) await database.putMember(accountId, member, 'member')
+  for (const member of accounts) await database.organizations.putMember(accountId, member, 'member')
   const list = async (listing?: Listing) =>
-    (await database.listMembers(accountId, listing)).map((member) => ({ id: member.accountId }))
+    (await database.organizations.listMembers(accountId, listing)).map((member) => ({ id: member.accountId }))
   await pages(t, list, [operator.accountId, ...accounts].sort())
-  const { key } = await database.createKey({ accountId, name: 'k', kind: 'employee', spendCap: 10n })
+  const { key } = await database.keys.create({ accountId, name: 'k', kind: 'employee', spendCap: 10n })
   await sql`UPDATE grants SET member_id = ${accounts[0]!}, spent = 7 WHERE key_id = ${key.id}`
-  const [first] = (await database.listMembers(accountId)).filter((one) => one.accountId === accounts[0])
+  const [first] = (await database.organizations.listMembers(accountId)).filter(
+    (one) => one.accountId === accounts[0],
+  )
   t.match(first, { email: 'User0@example.com', spent: 7n, role: 'member' })
-  t.same(await database.memberSpend(accountId, accounts[0]!), { email: 'User0@example.com', spent: 7n })
-  t.equal(await database.memberRole(accountId, operator.accountId), 'owner')
-  t.equal(await database.memberRole(accountId, accountId), null)
+  t.same(await database.organizations.readSpend(accountId, accounts[0]!), {
+    email: 'User0@example.com',
+    spent: 7n,
+  })
+  t.equal(await database.organizations.findRole(accountId, operator.accountId), 'owner')
+  t.equal(await database.organizations.findRole(accountId, accountId), null)
 })
 
 t.test('requests for keys, the newest first, by member and state', async (t) => {
   const [one, other] = [...users.values()] as [string, string]
   const ask = (memberId: string) => (at: number) =>
-    database.requestKey({ organizationId: accountId, memberId, name: `r ${at}` })
+    database.keyRequests.create({ organizationId: accountId, memberId, name: `r ${at}` })
   const asked = (await made(ask(one))).reverse()
-  await pages(t, (listing) => database.listKeyRequests(accountId, listing), asked)
+  await pages(t, (listing) => database.keyRequests.list(accountId, listing), asked)
   const more = await made(ask(other))
-  await pages(t, (listing) => database.listKeyRequests(accountId, { memberId: one, ...listing }), asked)
-  await database.denyKey(more[0]!, { by: operator.accountId })
-  const denied = await database.listKeyRequests(accountId, { state: 'denied' })
+  await pages(t, (listing) => database.keyRequests.list(accountId, { memberId: one, ...listing }), asked)
+  await database.keyRequests.deny(more[0]!, { by: operator.accountId })
+  const denied = await database.keyRequests.list(accountId, { state: 'denied' })
   t.match(denied, [{ id: more[0], memberId: other }])
 })
 
@@ -86,7 +91,7 @@ t.test('invitations and management tokens, the newest first', async (t) => {
   for (const to of [accountId, null]) {
     const role = to === null ? null : 'member'
     const invited = await made((at) =>
-      database.createInvitation({
+      database.invitations.create({
         tokenHash: randomBytes(32),
         email: `${at}@example.com`,
         accountId: to,
@@ -94,9 +99,9 @@ t.test('invitations and management tokens, the newest first', async (t) => {
         installationRole: null,
       }),
     )
-    await pages(t, (listing) => database.listInvitations(to, listing), invited.reverse())
+    await pages(t, (listing) => database.invitations.list(to, listing), invited.reverse())
     const tokens = await made(() =>
-      database.createManagementToken({
+      database.managementTokens.create({
         tokenHash: randomBytes(32),
         prefix: 'tgm_1',
         name: 'ci',
@@ -105,7 +110,7 @@ t.test('invitations and management tokens, the newest first', async (t) => {
         expiresAt: null,
       }),
     )
-    await pages(t, (listing) => database.listManagementTokens(to, listing), tokens.reverse())
+    await pages(t, (listing) => database.managementTokens.list(to, listing), tokens.reverse())
   }
 })
 
@@ -113,17 +118,17 @@ t.test('webhook endpoints, the newest first', async (t) => {
   const url = 'https://receiver.example.com/'
   const endpoints = await made(async () => {
     const wanted = { kind: 'webhook' as const, accountId, url, description: '', events: null }
-    return (await database.createEndpoint(wanted)).endpoint
+    return (await database.webhooks.create(wanted)).endpoint
   })
-  await pages(t, (listing) => database.listEndpoints(accountId, listing), endpoints.reverse())
+  await pages(t, (listing) => database.webhooks.list(accountId, listing), endpoints.reverse())
 })
 
 t.test('budgets: of a scope, of a key, and those that cover the keys of a member', async (t) => {
   const [member, other] = [...users.values()] as [string, string]
-  const keys = await made(async (at) => (await database.createKey({ accountId, name: `b ${at}` })).key)
-  const [held] = await database.listKeys(accountId, { memberId: member })
+  const keys = await made(async (at) => (await database.keys.create({ accountId, name: `b ${at}` })).key)
+  const [held] = await database.keys.list(accountId, { memberId: member })
   const put = (scope: 'account' | 'member' | 'key', subjectId: string) =>
-    database.putBudget({ accountId, scope, subjectId, amount: 5n, period: 'day', timezone: 'UTC' })
+    database.budgets.put({ accountId, scope, subjectId, amount: 5n, period: 'day', timezone: 'UTC' })
   const states = [
     await put('account', accountId),
     await put('member', member),
@@ -131,8 +136,8 @@ t.test('budgets: of a scope, of a key, and those that cover the keys of a member
     await put('key', held!.id),
     await put('key', keys[0]!),
   ]
-  const list = async (listing?: Parameters<typeof database.listBudgets>[1]) =>
-    (await database.listBudgets(accountId, listing)).map(({ budget }) => budget)
+  const list = async (listing?: Parameters<typeof database.budgets.list>[1]) =>
+    (await database.budgets.list(accountId, listing)).map(({ budget }) => budget)
   await pages(t, list, states.map(({ budget }) => budget.id).sort())
   const subjects = async (listing: Parameters<typeof list>[0]) =>
     (await list(listing)).map(({ subjectId }) => subjectId)

@@ -17,7 +17,7 @@ interface Planted {
 async function populate(database: Database): Promise<Planted> {
   const account = await newAccount(database)
   const call = settlement(account)
-  await database.bookSettlements([call, settlement(account, { cost: '0', status: 'rejected' })])
+  await database.bookings.book([call, settlement(account, { cost: '0', status: 'rejected' })])
   await settle(database, await hold(database, account, 50_000_000n, 'vid_settled'), 20_000_000n)
   await giveBack(database, await hold(database, account, 50_000_000n, 'vid_refunded'), 'failed')
   await hold(database, account, 30_000_000n, 'vid_open')
@@ -25,9 +25,9 @@ async function populate(database: Database): Promise<Planted> {
 }
 
 t.test('a sound database has no difference', async (t) => {
-  t.same(await sound.verifyWallets(), { ok: true, accounts: 0, entries: 0, differences: [] })
+  t.same(await sound.audits.verifyWallets(), { ok: true, accounts: 0, entries: 0, differences: [] })
   await populate(sound)
-  t.same(await sound.verifyWallets(), { ok: true, accounts: 1, entries: 8, differences: [] })
+  t.same(await sound.audits.verifyWallets(), { ok: true, accounts: 1, entries: 8, differences: [] })
 })
 
 /** Of the calls. */
@@ -184,7 +184,7 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
   [
     'two calls of an account that have the sum of their charges, and not their amounts',
     async (sql, { account }, database) => {
-      await database.bookSettlements([settlement(account, { request_id: 'req_other' })])
+      await database.bookings.book([settlement(account, { request_id: 'req_other' })])
       await sql`
         UPDATE usage_rows SET cost = cost + CASE request_id WHEN 'req_other' THEN -1 ELSE 1 END WHERE cost = 4900000`
     },
@@ -300,7 +300,7 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
   [
     'a settlement that was refused',
     async (_sql, _planted, database) => {
-      await database.bookSettlements([settlement('acc_gone', { request_id: 'req_refused' })])
+      await database.bookings.book([settlement('acc_gone', { request_id: 'req_refused' })])
     },
     () => [
       { account_id: 'acc_gone', kind: 'settlement_unbooked', ref: 'req_refused', expected: '0', found: '1' },
@@ -310,7 +310,7 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
     'a settlement that is malformed, delivered twice',
     async (_sql, { account }, database) => {
       const line = JSON.stringify({ account_id: account, cost: 1e300, error_message: '\0\ud800' })
-      for (let i = 0; i < 2; i++) await database.keepMalformed(line, 'cost: Invalid input\0')
+      for (let i = 0; i < 2; i++) await database.bookings.keepMalformed(line, 'cost: Invalid input\0')
     },
     ({ account }) => [
       { account_id: account, kind: 'settlement_unbooked', ref: MALFORMED, expected: '0', found: '1' },
@@ -333,7 +333,7 @@ for (const [what, plant, expected] of ERRORS) {
     await sql`ALTER TABLE ledger_entries DISABLE TRIGGER ledger_entries_stay`
     await sql`ALTER TABLE usage_rows DISABLE TRIGGER usage_rows_stay`
     await plant(sql, planted, database)
-    const report = await database.verifyWallets()
+    const report = await database.audits.verifyWallets()
     t.equal(report.ok, false)
     t.match(report.differences, expected(planted))
     t.equal(report.differences.length, expected(planted).length)

@@ -14,15 +14,15 @@ async function audited(t: Parameters<typeof openFresh>[0]) {
   const { database, sql } = opened
   const account = await newAccount(database)
   const old = recent(account)
-  await database.bookSettlements([old])
+  await database.bookings.book([old])
   await settle(database, await hold(database, account, 50_000_000n, 'vid_old'), 20_000_000n)
   await makeOld(sql)
-  await database.verifyWallets(undefined, { isIncremental: true })
+  await database.audits.verifyWallets(undefined, { isIncremental: true })
   const fresh = recent(account)
-  await database.bookSettlements([fresh, recent(account, { cost: '0', status: 'rejected' })])
+  await database.bookings.book([fresh, recent(account, { cost: '0', status: 'rejected' })])
   await settle(database, await hold(database, account, 50_000_000n, 'vid_new'), 20_000_000n)
-  await database.topUp(account, 1000_00000000n)
-  const verify = (isIncremental: boolean) => database.verifyWallets(undefined, { isIncremental })
+  await database.wallets.topUp(account, 1000_00000000n)
+  const verify = (isIncremental: boolean) => database.audits.verifyWallets(undefined, { isIncremental })
   return { ...opened, account, old, fresh, verify }
 }
 
@@ -37,7 +37,7 @@ t.test('the first reads everything, the next what was written since', async (t) 
     'the trial credit, a call and three entries of a task are old',
   )
   for (let i = 0; i < 3; i++) {
-    await database.bookSettlements([recent(account)])
+    await database.bookings.book([recent(account)])
     t.match(await verify(true), { ok: true, since: Date }, 'again, from its own sums')
   }
   const full = await verify(false)

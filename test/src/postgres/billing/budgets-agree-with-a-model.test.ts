@@ -66,21 +66,21 @@ type ModelCall = World['calls'][number]
 
 /** An organization with the members, keys and budgets of a world. */
 async function build({ budgets: wanted }: World) {
-  const organization = await database.createAccount({
+  const organization = await database.accounts.create({
     name: 'Acme',
     kind: 'organization',
     credit: 1_000_000n,
   })
   const accountId = organization.account.id
   const [ann, bob] = await Promise.all(
-    ['Ann', 'Bob'].map(async (name) => (await database.createAccount({ name, credit: 0n })).account.id),
+    ['Ann', 'Bob'].map(async (name) => (await database.accounts.create({ name, credit: 0n })).account.id),
   )
   const ids: Record<string, string> = { account: accountId, ann: ann!, bob: bob! }
-  for (const member of [ann!, bob!]) await database.putMember(accountId, member, 'admin')
+  for (const member of [ann!, bob!]) await database.organizations.putMember(accountId, member, 'admin')
   const keys = {} as Record<KeyName, string>
   for (const name of KEYS) {
     const member = MEMBER_OF[name]
-    const { key } = await database.createKey({
+    const { key } = await database.keys.create({
       accountId,
       name,
       kind: member === null ? 'console' : 'employee',
@@ -128,10 +128,10 @@ interface Sent {
 }
 
 async function end(by: typeof database, call: ModelCall, { accountId, keyId, requestId, submittedAt }: Sent) {
-  if (call.costPercent === null) return by.releaseReservation(requestId)
+  if (call.costPercent === null) return by.reservations.release(requestId)
   const cost = costOf(call)
-  await by.shrinkReservation(requestId, cost)
-  await by.bookSettlements([
+  await by.reservations.shrink(requestId, cost)
+  await by.bookings.book([
     settlement(accountId, {
       request_id: requestId,
       key_id: keyId,
@@ -198,7 +198,7 @@ t.test('one call after the other is admitted exactly where every budget covers i
             budget.amount - counted(budget, submittedAt, booked) - counted(budget, submittedAt, reserved),
       )
       const { keyId, requestId } = sent
-      const refusal = await processes[index % 3]!.reserveSpend({
+      const refusal = await processes[index % 3]!.reservations.reserveSpend({
         keyId,
         requestId,
         submittedAt,
@@ -228,7 +228,11 @@ t.test('of calls at once, none is admitted that a budget does not cover', async 
         const submittedAt = given.midnight + call.offset
         const sent = { accountId, keyId: keys[call.key], requestId: newId('req'), submittedAt }
         const { keyId, requestId } = sent
-        if ((await by.reserveSpend({ keyId, requestId, submittedAt, amount: call.estimate })) !== null) return
+        if (
+          (await by.reservations.reserveSpend({ keyId, requestId, submittedAt, amount: call.estimate })) !==
+          null
+        )
+          return
         await end(by, call, sent)
         if (call.costPercent !== null) booked.push([call, submittedAt, costOf(call)])
       }),
@@ -247,7 +251,7 @@ t.test('of calls at once, none is admitted that a budget does not cover', async 
 })
 
 t.test('the books agree after all of it', async (t) => {
-  const { differences } = await database.verifyWallets()
+  const { differences } = await database.audits.verifyWallets()
   t.same(
     differences.filter(({ kind }) => kind !== 'grant_missing'),
     [],

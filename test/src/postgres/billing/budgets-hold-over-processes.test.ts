@@ -19,12 +19,18 @@ interface Wanted {
 
 async function newKey(kind: 'console' | 'employee' = 'console') {
   const accountId = await newAccount(database, 1_000_000n)
-  const { key } = await database.createKey({ accountId, name: 'limited', kind })
+  const { key } = await database.keys.create({ accountId, name: 'limited', kind })
   return { accountId, keyId: key.id }
 }
 
 const put = (accountId: string, { amount, period = 'day', timezone = 'UTC', of }: Wanted, by = database) =>
-  by.putBudget({ accountId, amount, period, timezone, ...(of ?? { scope: 'account', subjectId: accountId }) })
+  by.budgets.put({
+    accountId,
+    amount,
+    period,
+    timezone,
+    ...(of ?? { scope: 'account', subjectId: accountId }),
+  })
 
 interface Call {
   readonly amount: bigint
@@ -33,18 +39,18 @@ interface Call {
 }
 
 const ask = (keyId: string, { amount, at = Date.now(), requestId = newId('req') }: Call, by = database) =>
-  by.reserveSpend({ keyId, requestId, amount, submittedAt: at })
+  by.reservations.reserveSpend({ keyId, requestId, amount, submittedAt: at })
 
 const isAdmitted = async (...asked: Parameters<typeof ask>) => (await ask(...asked)) === null
 
 const book = (accountId: string, keyId: string, cost: bigint, more: Parameters<typeof settlement>[1] = {}) =>
-  database.bookSettlements([
+  database.bookings.book([
     settlement(accountId, { key_id: keyId, cost: String(cost), submitted_at: Date.now(), ...more }),
   ])
 
-const stateOf = async (accountId: string) => (await database.listBudgets(accountId))[0]!
+const stateOf = async (accountId: string) => (await database.budgets.list(accountId))[0]!
 
-const assertBooksAgree = async (t: Test) => t.same((await database.verifyWallets()).differences, [])
+const assertBooksAgree = async (t: Test) => t.same((await database.audits.verifyWallets()).differences, [])
 
 t.test('of many that ask at once in two processes, those get it whom the budget covers', async (t) => {
   const { accountId, keyId } = await newKey()
@@ -58,7 +64,7 @@ t.test('of many that ask at once in two processes, those get it whom the budget 
 
 t.test('keys of an account share its budget, and each keeps its own', async (t) => {
   const { accountId, keyId } = await newKey()
-  const second = (await database.createKey({ accountId, name: 'second' })).key.id
+  const second = (await database.keys.create({ accountId, name: 'second' })).key.id
   await put(accountId, { amount: 50n })
   await put(accountId, { amount: 20n, of: { scope: 'key', subjectId: keyId } })
   t.match(await ask(keyId, { amount: 21n }), { budget: { scope: 'key' } })
@@ -75,13 +81,13 @@ t.test('of two budgets that leave too little, the one that resets last is named'
   const { accountId, keyId } = await newKey()
   for (const period of ['month', 'day', 'week'] as const) await put(accountId, { amount: 10n, period })
   const refusal = await ask(keyId, { amount: 11n })
-  const budgets = await database.listBudgets(accountId)
+  const budgets = await database.budgets.list(accountId)
   t.equal(refusal?.by === 'budget' && refusal.resetsAt, Math.max(...budgets.map(({ resetsAt }) => resetsAt)))
 })
 
 t.test('the cap of a key and its budget are reserved together or not at all', async (t) => {
   const accountId = await newAccount(database)
-  const { key } = await database.createKey({ accountId, name: 'both', kind: 'employee', spendCap: 30n })
+  const { key } = await database.keys.create({ accountId, name: 'both', kind: 'employee', spendCap: 30n })
   await put(accountId, { amount: 20n })
   t.match(await ask(key.id, { amount: 25n }), { by: 'budget' })
   t.same(await ask(key.id, { amount: 31n }), { by: 'spend_cap' })
@@ -89,18 +95,18 @@ t.test('the cap of a key and its budget are reserved together or not at all', as
 })
 
 t.test('all keys of a member count together, those of others do not', async (t) => {
-  const organization = await database.createAccount({ name: 'Acme', kind: 'organization', credit: 1_000n })
+  const organization = await database.accounts.create({ name: 'Acme', kind: 'organization', credit: 1_000n })
   const accountId = organization.account.id
   const [admin, ann, bob] = await Promise.all(
     ['Adam', 'Ann', 'Bob'].map(
-      async (name) => (await database.createAccount({ name, credit: 0n })).account.id,
+      async (name) => (await database.accounts.create({ name, credit: 0n })).account.id,
     ),
   )
-  await database.putMember(accountId, admin!, 'admin')
+  await database.organizations.putMember(accountId, admin!, 'admin')
   const issue = async (memberId: string) => {
-    await database.putMember(accountId, memberId, 'member')
-    const { id } = await database.requestKey({ organizationId: accountId, memberId, name: 'desk' })
-    return (await database.approveKey({ requestId: id, by: admin!, spendCap: 1_000n })).key.id
+    await database.organizations.putMember(accountId, memberId, 'member')
+    const { id } = await database.keyRequests.create({ organizationId: accountId, memberId, name: 'desk' })
+    return (await database.keyRequests.approve({ requestId: id, by: admin!, spendCap: 1_000n })).key.id
   }
   const [first, second, foreign] = [await issue(ann!), await issue(ann!), await issue(bob!)]
   await put(accountId, { amount: 50n, of: { scope: 'member', subjectId: ann! } })
@@ -156,9 +162,9 @@ t.test('a booking spends what was reserved, once, and its notification has what 
   )
   t.same((await book(accountId, keyId, 20n, ended)).wallets, [], 'a second delivery changes nothing')
   t.match(await stateOf(accountId), { spent: 20n, reserved: 0n })
-  const [period] = await database.readWallets([budget.id])
+  const [period] = await database.wallets.read([budget.id])
   t.match(period, { balance: 30n, used: 20n })
-  t.match((await database.readBooked([], [accountId])).wallets.at(-1), {
+  t.match((await database.bookings.readBooked([], [accountId])).wallets.at(-1), {
     accountId: period!.accountId,
     used: 20n,
   })
@@ -175,7 +181,7 @@ t.test('a booking spends what was reserved, once, and its notification has what 
 
 t.test('a budget made in mid-period counts what was spent in the period before', async (t) => {
   const { accountId, keyId } = await newKey()
-  const second = (await database.createKey({ accountId, name: 'second' })).key.id
+  const second = (await database.keys.create({ accountId, name: 'second' })).key.id
   const now = Date.now()
   await book(accountId, keyId, 20n, { submitted_at: now })
   await book(accountId, second, 9n, { submitted_at: now })
@@ -217,11 +223,11 @@ t.test('a budget that is raised, lowered, moved to another zone or deleted holds
     budget: { id: budget.id, timezone: 'Asia/Kolkata' },
   })
   await assertBooksAgree(t)
-  await database.deleteBudget(budget.id)
-  await t.rejects(database.deleteBudget(budget.id), { code: 'budget_not_found' })
+  await database.budgets.delete(budget.id)
+  await t.rejects(database.budgets.delete(budget.id), { code: 'budget_not_found' })
   t.ok(await isAdmitted(keyId, { amount: 1_000n }))
   await book(accountId, keyId, 5n)
-  t.same(await database.listBudgets(accountId), [])
+  t.same(await database.budgets.list(accountId), [])
   await t.rejects(put(accountId, { amount: 1n, timezone: 'Nowhere/City' }), { code: 'timezone_unknown' })
   await assertBooksAgree(t)
 })
@@ -231,8 +237,8 @@ t.test('a call that is booked while its account has no budget leaves no reservat
   const open = newId('req')
   const { budget } = await put(accountId, { amount: 100n })
   t.ok(await isAdmitted(keyId, { amount: 40n, requestId: open }))
-  await database.deleteBudget(budget.id)
-  await database.shrinkReservation(open, 40n)
+  await database.budgets.delete(budget.id)
+  await database.reservations.shrink(open, 40n)
   await book(accountId, keyId, 40n, { request_id: open })
   t.match(await put(accountId, { amount: 100n }), { spent: 40n, reserved: 0n })
   t.ok(await isAdmitted(keyId, { amount: 60n }))
@@ -253,7 +259,7 @@ t.test('what a process left behind that died is free again in time', async (t) =
 t.test('a task reserves its hold in the period of its order until it ends', async (t) => {
   const { accountId, keyId } = await newKey()
   const { budget, startsAt } = await put(accountId, { amount: 1_000n })
-  const order = (hold: bigint) => database.createTask(newVideo(accountId, { keyId, hold }))
+  const order = (hold: bigint) => database.tasks.create(newVideo(accountId, { keyId, hold }))
   const made = (hold: bigint) => created(database, newVideo(accountId, { keyId, hold }))
   const [first, second] = [await made(600n), await made(300n)]
   t.match(await order(200n), { outcome: 'over_limit', refusal: { budget: { id: budget.id } } })
@@ -311,8 +317,8 @@ t.test('changes are in the audit record, with amounts in credits', async (t) => 
   const { accountId } = await newKey()
   await put(accountId, { amount: 150_000_000n })
   await put(accountId, { amount: 250_000_000n })
-  await database.deleteBudget((await stateOf(accountId)).budget.id)
-  const entries = await database.listAudit({ accountId, action: 'budget.', limit: 10 })
+  await database.budgets.delete((await stateOf(accountId)).budget.id)
+  const entries = await database.auditRecord.list({ accountId, action: 'budget.', limit: 10 })
   t.match(entries, [
     { action: 'budget.delete', before: { amount: '2.5', period: 'day' } },
     { action: 'budget.update', before: { amount: '1.5' }, after: { amount: '2.5' } },
@@ -323,25 +329,25 @@ t.test('changes are in the audit record, with amounts in credits', async (t) => 
 
 t.test('calls, tasks, bookings and changes of budgets at once end without deadlock', async (t) => {
   const { accountId, keyId } = await newKey('employee')
-  await database.updateKey(keyId, { spendCap: 1_000_000n })
+  await database.keys.update(keyId, { spendCap: 1_000_000n })
   const of = { scope: 'key', subjectId: keyId } as const
   await put(accountId, { amount: 1_000_000n })
   const work = Array.from({ length: 48 }, async (_, at) => {
     const by = [database, other][at % 2]!
     if (at % 4 === 0) {
-      const made = await by.createTask(newVideo(accountId, { keyId, hold: 100n }))
+      const made = await by.tasks.create(newVideo(accountId, { keyId, hold: 100n }))
       if (made.outcome === 'created') await settle(by, made.task, 60n)
     } else if (at % 4 === 1) {
       await put(accountId, { amount: BigInt(1_000_000 + at), period: at % 8 === 1 ? 'week' : 'day', of }, by)
     } else {
       const requestId = newId('req')
       t.ok(await isAdmitted(keyId, { amount: 50n, requestId }, by))
-      await by.shrinkReservation(requestId, 40n)
+      await by.reservations.shrink(requestId, 40n)
       await book(accountId, keyId, 40n, { request_id: requestId })
     }
   })
   await Promise.all(work)
-  for (const { spent, reserved } of await database.listBudgets(accountId))
+  for (const { spent, reserved } of await database.budgets.list(accountId))
     t.same([spent, reserved], [12n * 60n + 24n * 40n, 0n])
   await assertBooksAgree(t)
 })

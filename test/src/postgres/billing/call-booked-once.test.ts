@@ -27,7 +27,7 @@ t.test('a batch is charged to the wallets and gives their totals', async (t) => 
     settlement(one, { cost: '7' }),
     settlement(idle, { cost: '0', status: 'rejected' }),
   ]
-  const booking = await database.bookSettlements(batch)
+  const booking = await database.bookings.book(batch)
   t.same(new Set(booking.booked), new Set(batch.map((call) => call.request_id)))
   t.same(booking.refused, [])
   const totals = new Map(booking.wallets.map((wallet) => [wallet.accountId, wallet]))
@@ -40,10 +40,10 @@ t.test('a batch is charged to the wallets and gives their totals', async (t) => 
 t.test('a second delivery changes nothing', async (t) => {
   const account = await newAccount(database)
   const batch = [settlement(account), settlement(account)]
-  const first = await database.bookSettlements(batch)
-  const second = await database.bookSettlements(batch)
+  const first = await database.bookings.book(batch)
+  const second = await database.bookings.book(batch)
   t.same(second, { wallets: [], booked: [], refused: [] })
-  const overlapping = await database.bookSettlements([batch[1]!, settlement(account, { cost: '1' })])
+  const overlapping = await database.bookings.book([batch[1]!, settlement(account, { cost: '1' })])
   t.equal(overlapping.booked.length, 1)
   t.equal(overlapping.wallets[0]?.used, first.wallets[0]!.used + 1n)
   t.same(await countOf(batch[1]!.request_id), { rows: 1, charges: 1 })
@@ -52,7 +52,7 @@ t.test('a second delivery changes nothing', async (t) => {
 t.test('the same call twice in one batch is booked once', async (t) => {
   const account = await newAccount(database)
   const call = settlement(account, { cost: '40' })
-  const { booked, wallets } = await database.bookSettlements([call, settlement(account, { cost: '2' }), call])
+  const { booked, wallets } = await database.bookings.book([call, settlement(account, { cost: '2' }), call])
   t.equal(booked.length, 2)
   t.equal(wallets[0]?.used, 42n)
   t.same(await countOf(call.request_id), { rows: 1, charges: 1 })
@@ -62,7 +62,7 @@ t.test('a call of an unknown account is put aside with its reason and the batch 
   const account = await newAccount(database)
   const stray = settlement(newId('acc'))
   const good = settlement(account)
-  const booking = await database.bookSettlements([stray, good])
+  const booking = await database.bookings.book([stray, good])
   t.same(booking.booked, [good.request_id])
   t.same(booking.refused, [stray.request_id])
   const [kept] = await sql`
@@ -70,7 +70,7 @@ t.test('a call of an unknown account is put aside with its reason and the batch 
   t.equal(kept?.reason, `unknown account ${stray.account_id}`)
   t.match(kept?.settlement, { request_id: stray.request_id, cost: Number(stray.cost) })
   t.same(
-    (await database.bookSettlements([stray])).refused,
+    (await database.bookings.book([stray])).refused,
     [stray.request_id],
     'a second delivery is refused again',
   )
@@ -78,7 +78,7 @@ t.test('a call of an unknown account is put aside with its reason and the batch 
 
 t.test('a call of an unknown key is booked', async (t) => {
   const account = await newAccount(database)
-  const { booked } = await database.bookSettlements([settlement(account, { key_id: newId('key') })])
+  const { booked } = await database.bookings.book([settlement(account, { key_id: newId('key') })])
   t.equal(booked.length, 1)
 })
 
@@ -95,17 +95,17 @@ t.test('what no column can hold is put aside alone, wherever it stands in the ba
     const batch = Array.from({ length: 5 }, () => settlement(account, { cost: '10' }))
     const poison = settlement(account, bad)
     batch.splice(3, 0, poison, settlement(newId('acc')))
-    const { booked, refused, wallets } = await database.bookSettlements(batch)
+    const { booked, refused, wallets } = await database.bookings.book(batch)
     t.equal(booked.length, 5, JSON.stringify(bad))
     t.same(new Set(refused), new Set([poison.request_id, batch[4]!.request_id]))
-    const [current] = await database.readWallets([account])
+    const [current] = await database.wallets.read([account])
     t.same(wallets, [current], 'the totals are those after the last part')
   }
-  t.equal((await database.readWallets([account]))[0]?.used, 250n)
-  const { differences } = await database.verifyWallets()
+  t.equal((await database.wallets.read([account]))[0]?.used, 250n)
+  const { differences } = await database.audits.verifyWallets()
   t.same(new Set(differences.map(({ kind }) => kind)), new Set(['settlement_unbooked']))
   await sql`DELETE FROM settlements_refused`
-  t.match(await database.verifyWallets(), { ok: true })
+  t.match(await database.audits.verifyWallets(), { ok: true })
 })
 
 t.test('every field of a call is kept as it was, whatever characters it has', async (t) => {
@@ -132,22 +132,22 @@ t.test('every field of a call is kept as it was, whatever characters it has', as
     })
   const [alone, amongOthers] = [hostileCall(), hostileCall()]
   const batches = [[alone], [settlement(account), amongOthers, settlement(account)]]
-  for (const batch of batches) t.equal((await database.bookSettlements(batch)).booked.length, batch.length)
+  for (const batch of batches) t.equal((await database.bookings.book(batch)).booked.length, batch.length)
   for (const call of [alone, amongOthers]) {
     const [row] = await sql<{ id: bigint }[]>`SELECT id FROM usage_rows WHERE request_id = ${call.request_id}`
     const { id } = row!
     const attempts = [{ ...attempt, error_message: keptInJson }]
     const read = { ...call, id, error_message: kept, attempts, key_name: '', key_prefix: '' }
-    t.equal((await database.readUsageRows({ from: id, to: id })).toString(), usageText([read]).toString())
+    t.equal((await database.callCopy.readRows({ from: id, to: id })).toString(), usageText([read]).toString())
   }
 })
 
 t.test('a batch has a bound, and may be empty', async (t) => {
   const account = await newAccount(database)
   const full = Array.from({ length: MAX_BATCH_SETTLEMENTS }, () => settlement(account, { cost: '1' }))
-  await t.rejects(database.bookSettlements([...full, settlement(account)]), { name: 'RangeError' })
-  t.equal((await database.bookSettlements(full)).booked.length, MAX_BATCH_SETTLEMENTS)
-  t.same(await database.bookSettlements([]), { wallets: [], booked: [], refused: [] })
+  await t.rejects(database.bookings.book([...full, settlement(account)]), { name: 'RangeError' })
+  t.equal((await database.bookings.book(full)).booked.length, MAX_BATCH_SETTLEMENTS)
+  t.same(await database.bookings.book([]), { wallets: [], booked: [], refused: [] })
 })
 
 t.test('what is booked and the wallets are read together', async (t) => {
@@ -157,12 +157,12 @@ t.test('what is booked and the wallets are read together', async (t) => {
     settlement(account),
     settlement(newId('acc')),
   ]
-  await database.bookSettlements([known, stray])
-  const state = await database.readBooked(
+  await database.bookings.book([known, stray])
+  const state = await database.bookings.readBooked(
     [known.request_id, open.request_id, stray.request_id],
     [account, newId('acc')],
   )
   t.same(state.requestIds, new Set([known.request_id, stray.request_id]), 'refused for good counts as done')
-  t.same(state.wallets, await database.readWallets([account]))
-  t.same(await database.readBooked([], []), { requestIds: new Set(), wallets: [] })
+  t.same(state.wallets, await database.wallets.read([account]))
+  t.same(await database.bookings.readBooked([], []), { requestIds: new Set(), wallets: [] })
 })

@@ -17,7 +17,7 @@ t.test('bookers and holds on wallets in opposite orders: nothing waits for ever,
         settlement(account, { cost: '3' }),
         settlement(account, { cost: '4' }),
       ])
-      booked.push(...(await booker.bookSettlements(calls)).booked)
+      booked.push(...(await booker.bookings.book(calls)).booked)
     }
   })
   const holding = accounts.map(async (accountId, index) => {
@@ -30,18 +30,18 @@ t.test('bookers and holds on wallets in opposite orders: nothing waits for ever,
   await Promise.all([...work, ...holding])
   t.equal(new Set(booked).size, bookers.length * BATCHES * accounts.length * 2)
   const spent = BigInt(bookers.length * BATCHES * 7 + (BATCHES / 2) * 100)
-  for (const wallet of await database.readWallets(accounts))
+  for (const wallet of await database.wallets.read(accounts))
     t.match(wallet, { used: spent, held: BigInt(BATCHES / 2) * 1000n }, 'every charge, once')
-  t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
+  t.match(await database.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
 })
 
 t.test('the same batch given to three bookers at once is booked once', async (t) => {
   const account = await newAccount(database)
   const bookers = [database, await openAnother(), await openAnother()]
   const batch = Array.from({ length: 50 }, () => settlement(account, { cost: '2' }))
-  const bookings = await Promise.all(bookers.map((booker) => booker.bookSettlements(batch)))
+  const bookings = await Promise.all(bookers.map((booker) => booker.bookings.book(batch)))
   t.equal(bookings.flatMap((booking) => booking.booked).length, batch.length)
-  t.equal((await database.readWallets([account]))[0]?.used, 100n)
+  t.equal((await database.wallets.read([account]))[0]?.used, 100n)
 })
 
 t.test('ids of booked calls rise in the order of commit', async (t) => {
@@ -60,7 +60,7 @@ t.test('ids of booked calls rise in the order of commit', async (t) => {
   await Promise.all(
     bookers.map(async (booker) => {
       for (let round = 0; round < 10; round++) {
-        await booker.bookSettlements(Array.from({ length: 10 }, () => settlement(account)))
+        await booker.bookings.book(Array.from({ length: 10 }, () => settlement(account)))
         // The second look from here began after this booking: on a busy machine the watcher may not have come to one.
         for (const looks = seen.length; round === 0 && seen.length < looks + 2; ) await nextTurn()
       }

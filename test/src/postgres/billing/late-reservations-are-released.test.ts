@@ -8,7 +8,7 @@ import { newAccount, startDatabase } from '../support.ts'
 const { database, sql, openAnother } = await startDatabase(t)
 const other = await openAnother()
 const accountId = await newAccount(database)
-const { key } = await database.createKey({ accountId, name: 'capped', kind: 'employee', spendCap: 1_000n })
+const { key } = await database.keys.create({ accountId, name: 'capped', kind: 'employee', spendCap: 1_000n })
 
 const LOCKS = {
   'in a spend cap': async (work: () => Promise<void>) =>
@@ -30,7 +30,9 @@ for (const [where, underLock] of Object.entries(LOCKS))
     const wanted = { requestId, amount: 100n, submittedAt: Date.now(), keyId: key.id, accountId, reservedIn }
     await underLock(async () => {
       const reserving: Promise<unknown> =
-        where === 'in a wallet' ? other.reserveWallet(wanted) : other.reserveSpend(wanted)
+        where === 'in a wallet'
+          ? other.reservations.reserveWallet(wanted)
+          : other.reservations.reserveSpend(wanted)
       await t.rejects(reserving, DeadlineExceeded)
     })
     const left = async () => {

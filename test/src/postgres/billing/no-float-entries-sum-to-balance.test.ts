@@ -43,25 +43,25 @@ t.test('whatever is done in whatever order, entries sum to the balance to the la
       for (const move of steps) {
         switch (move.do) {
           case 'topup':
-            await database.topUp(accounts[move.which]!, move.amount)
+            await database.wallets.topUp(accounts[move.which]!, move.amount)
             wallets[move.which]!.balance += move.amount
             break
           case 'book':
             lastBatch = move.costs.map(([index, cost]) =>
               settlement(accounts[index]!, { cost: String(cost) }),
             )
-            await database.bookSettlements(lastBatch)
+            await database.bookings.book(lastBatch)
             for (const [index, cost] of move.costs) {
               wallets[index]!.balance -= cost
               wallets[index]!.used += cost
             }
             break
           case 'rebook':
-            await database.bookSettlements(lastBatch.toReversed())
+            await database.bookings.book(lastBatch.toReversed())
             break
           case 'hold': {
             const wallet = wallets[move.which]!
-            const made = await database.createTask(newVideo(accounts[move.which]!, { hold: move.amount }))
+            const made = await database.tasks.create(newVideo(accounts[move.which]!, { hold: move.amount }))
             t.equal(made.outcome, move.amount <= wallet.balance ? 'created' : 'insufficient')
             if (made.outcome !== 'created') break
             open.push({ task: made.task, which: move.which, amount: move.amount })
@@ -93,5 +93,5 @@ t.test('whatever is done in whatever order, entries sum to the balance to the la
     }),
     { numRuns: RUNS },
   )
-  t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
+  t.match(await database.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
 })

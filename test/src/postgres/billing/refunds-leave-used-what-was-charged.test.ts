@@ -38,25 +38,26 @@ t.test('holds, releases, refunds, charges and calls in any order', async (t) => 
     async refund() {
       const task = takeOpen()
       held -= task.hold
-      const { task: running } = await database.applyTransition(move(task, 'claimed'))
+      const { task: running } = await database.tasks.applyTransition(move(task, 'claimed'))
       // A second refund is late.
       await Promise.all(
-        [giveBack(database, running, 'failed'), database.applyTransition(move(running, 'deadline'))].map(
-          (ended) => ended.catch(() => null),
-        ),
+        [
+          giveBack(database, running, 'failed'),
+          database.tasks.applyTransition(move(running, 'deadline')),
+        ].map((ended) => ended.catch(() => null)),
       )
     },
     async call() {
       const cost = BigInt(random.int(1, 1_000))
       charged += cost
-      await database.bookSettlements([settlement(accountId, { cost: String(cost) })])
+      await database.bookings.book([settlement(accountId, { cost: String(cost) })])
     },
   }
   for (let step = 0; step < STEPS; step++) {
     const names = open.length === 0 ? ['hold', 'call'] : Object.keys(steps)
     const name = random.pick(names)
     await steps[name]!()
-    const [wallet] = await database.readWallets([accountId])
+    const [wallet] = await database.wallets.read([accountId])
     const expected = { used: charged, held, balance: CREDIT - charged - held }
     if (!t.match(wallet, expected, `step ${step} of seed ${SEED}: ${name}`)) return
   }
@@ -66,10 +67,10 @@ t.test('holds, releases, refunds, charges and calls in any order', async (t) => 
       (SELECT coalesce(-sum(amount), 0)::text FROM ledger_entries
        WHERE account_id = ${accountId} AND kind = 'charge') AS charges`
   t.same(sums, { rows: String(charged), charges: String(charged) }, 'used is what rows and ledger say')
-  t.match((await database.readWallets([accountId]))[0], {
+  t.match((await database.wallets.read([accountId]))[0], {
     used: charged,
     held: 0n,
     balance: CREDIT - charged,
   })
-  t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
+  t.match(await database.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
 })

@@ -38,9 +38,9 @@ t.test('at most one refund of each, never above its charge', async (t) => {
         const task = isTask ? await hold(database, account, HOLD) : null
         const ref = task?.id ?? call.request_id
         const refund = (amount: bigint | null, process = 0) =>
-          processes[process]!.refund(account, ref, { amount, reason: 'late' })
+          processes[process]!.wallets.refund(account, ref, { amount, reason: 'late' })
         t.equal(await refund(null).catch(codeOf), 'charge_not_found', 'nothing was charged yet')
-        if (task === null) await database.bookSettlements([call])
+        if (task === null) await database.bookings.book([call])
         else await settle(database, task, cost)
         balance -= cost
         used += cost
@@ -65,13 +65,13 @@ t.test('at most one refund of each, never above its charge', async (t) => {
             else t.ok(['invalid_amount', 'refunded_already'].includes(outcome), outcome)
         }
         balance += booked ?? 0n
-        t.equal((await database.findRefund(account, ref))?.amount ?? null, booked)
+        t.equal((await database.wallets.findRefund(account, ref))?.amount ?? null, booked)
         // What was settled comes again.
-        if (task === null) await database.bookSettlements([call])
+        if (task === null) await database.bookings.book([call])
       }
-      const { wallet } = await database.showAccount(account)
+      const { wallet } = await database.accounts.show(account)
       t.match(wallet, { balance, used, held: 0n })
-      t.same((await database.verifyWallets()).differences, [])
+      t.same((await database.audits.verifyWallets()).differences, [])
     }),
     { numRuns: RUNS, seed: 22, endOnFailure: true },
   )

@@ -14,7 +14,7 @@ async function newWallet(): Promise<string> {
   return accountId
 }
 const reserve = (accountId: string, amount: bigint, by = database, requestId = newId('req')) =>
-  by.reserveWallet({ accountId, requestId, amount })
+  by.reservations.reserveWallet({ accountId, requestId, amount })
 const reservedIn = async (accountId: string): Promise<bigint> => {
   const [row] = await sql<[{ reserved: bigint }]>`SELECT reserved_in(${accountId}) AS reserved`
   return row.reserved
@@ -40,17 +40,17 @@ t.test('a booking ends the reservation, and every reader learns what stays reser
     settlement(accountId, { request_id: free, cost: '0', status: 'interrupted' }),
   ]
   const left = { accountId, balance: 80n, reserved: 30n }
-  t.match((await database.bookSettlements(booking)).wallets, [left])
+  t.match((await database.bookings.book(booking)).wallets, [left])
   t.equal(await reservedIn(accountId), 30n)
-  t.match(await database.readWallets([accountId]), [left])
-  t.match((await database.readBooked([], [accountId])).wallets, [left])
-  const { raw } = await database.createKey({ accountId, name: 'reader' })
-  t.match((await database.findCredential(database.lookupHash(raw)))?.wallet, left)
+  t.match(await database.wallets.read([accountId]), [left])
+  t.match((await database.bookings.readBooked([], [accountId])).wallets, [left])
+  const { raw } = await database.keys.create({ accountId, name: 'reader' })
+  t.match((await database.keys.findCredential(database.keys.lookupHash(raw)))?.wallet, left)
 
-  await database.releaseReservation(open)
+  await database.reservations.release(open)
   await reserve(await newWallet(), 1n)
   const last = settlement(accountId, { cost: '5' })
-  const [wallet] = (await database.bookSettlements([last])).wallets
+  const [wallet] = (await database.bookings.book([last])).wallets
   t.equal(wallet?.reserved, undefined, 'nothing stays reserved')
 })
 
@@ -58,7 +58,7 @@ t.test('a call that has ended reserves its cost, and a dead process frees its ca
   const accountId = await newWallet()
   const [ended, dead] = [newId('req'), newId('req')]
   await reserve(accountId, 60n, database, ended)
-  await database.shrinkReservation(ended, 15n)
+  await database.reservations.shrink(ended, 15n)
   t.ok(await reserve(accountId, 85n, other, dead))
   t.notOk(await reserve(accountId, 1n))
   await sql`
@@ -71,8 +71,8 @@ t.test('a call that has ended reserves its cost, and a dead process frees its ca
 t.test('a task is held only from what no call has reserved', async (t) => {
   const accountId = await newWallet()
   await reserve(accountId, 60n)
-  t.match(await database.createTask(newVideo(accountId, { hold: 41n })), { outcome: 'insufficient' })
-  const made = await database.createTask(newVideo(accountId, { hold: 40n }))
+  t.match(await database.tasks.create(newVideo(accountId, { hold: 41n })), { outcome: 'insufficient' })
+  const made = await database.tasks.create(newVideo(accountId, { hold: 40n }))
   t.match(made, { outcome: 'created', wallet: { balance: 60n, held: 40n, reserved: 60n } })
   t.notOk(await reserve(accountId, 1n))
 })

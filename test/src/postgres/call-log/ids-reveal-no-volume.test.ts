@@ -19,7 +19,7 @@ t.test('ids follow the clock, rise in the order of booking, and keep no count', 
   const booked: string[] = []
   for (let batch = 0; batch < 5; batch++) {
     const calls = Array.from({ length: 40 }, (_, at) => settlement(at % 4 === 0 ? mine : theirs))
-    await database.bookSettlements(calls)
+    await database.bookings.book(calls)
     booked.push(...calls.map(({ request_id }) => request_id))
   }
   const after = await micros()
@@ -45,7 +45,7 @@ t.test('an id that is ahead of the clock is followed by a higher one', async (t)
   const account = await newAccount(database)
   const ahead = MAX_ID / 2n
   await sql`SELECT setval('usage_row_ids', ${ahead})`
-  await database.bookSettlements([settlement(account), settlement(account)])
+  await database.bookings.book([settlement(account), settlement(account)])
   const rows = await sql<{ id: bigint }[]>`SELECT id FROM usage_rows ORDER BY id`
   t.ok(rows[0]!.id > ahead && rows[1]!.id > rows[0]!.id)
 })

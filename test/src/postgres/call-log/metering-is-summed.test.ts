@@ -15,7 +15,7 @@ t.test('only groups with something to tell, and negative balances, are named', a
     usage_source: 'upstream',
     detail: '{"prompt_bytes":7}',
   } as const
-  await database.bookSettlements([
+  await database.bookings.book([
     settlement(one, call),
     settlement(one, { ...call, usage_source: 'estimate' }),
     settlement(one, {
@@ -31,7 +31,7 @@ t.test('only groups with something to tell, and negative balances, are named', a
     settlement(one, { ...call, usage_source: 'none', cost: '0' }),
     settlement(other, call),
   ])
-  t.same(await database.meteringReport(NOW - 1_000), {
+  t.same(await database.audits.reportMetering(NOW - 1_000), {
     groups: [
       {
         account_id: one,
@@ -45,10 +45,10 @@ t.test('only groups with something to tell, and negative balances, are named', a
     ],
     negative: [],
   })
-  t.equal(await database.countNegativeBalances(), 0)
-  await database.adjust(other, -2_000_00000000n, { reason: 'a test' })
-  const { negative } = await database.meteringReport(NOW + 1)
+  t.equal(await database.audits.countNegativeBalances(), 0)
+  await database.wallets.adjust(other, -2_000_00000000n, { reason: 'a test' })
+  const { negative } = await database.audits.reportMetering(NOW + 1)
   t.match(negative, [{ account_id: other }])
   t.ok(negative[0]!.balance < 0n)
-  t.equal(await database.countNegativeBalances(), 1)
+  t.equal(await database.audits.countNegativeBalances(), 1)
 })

@@ -12,7 +12,7 @@ t.test('each of the calls of a shared row is found', async (t) => {
   const ids = Array.from({ length: 3 }, () => newId('req'))
   const shared = settlement(account)
   const other = settlement(account)
-  await database.bookSettlements([
+  await database.bookings.book([
     {
       ...shared,
       request_id: ids[0]!,
@@ -24,10 +24,10 @@ t.test('each of the calls of a shared row is found', async (t) => {
     other,
   ])
   for (const id of ids) {
-    const { call } = await database.findCall(id)
+    const { call } = await database.calls.find(id)
     t.match(call, { request_id: ids[0], call_count: 3, account_id: shared.account_id }, id)
   }
-  t.match((await database.findCall(other.request_id)).call, { request_id: other.request_id })
-  t.equal((await database.findCall(newId('req'))).call, null)
-  t.equal((await database.findCall('nothing of ours')).call, null)
+  t.match((await database.calls.find(other.request_id)).call, { request_id: other.request_id })
+  t.equal((await database.calls.find(newId('req'))).call, null)
+  t.equal((await database.calls.find('nothing of ours')).call, null)
 })

@@ -22,40 +22,40 @@ const requestIdsOf = (text: Buffer): (string | undefined)[] =>
 
 /** The server notices the end of another session a moment later. */
 async function claimSoon(database: Database): Promise<CopyRange | null> {
-  let taken = await database.claimCopyRange()
+  let taken = await database.callCopy.claimRange()
   for (let tries = 0; taken === null && tries < 200; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 10))
-    taken = await database.claimCopyRange()
+    taken = await database.callCopy.claimRange()
   }
   return taken
 }
 
 t.test('what was claimed and not finished comes again as it was', async (t) => {
   const { database } = first
-  t.equal(await database.claimCopyRange(), null, 'nothing is booked')
+  t.equal(await database.callCopy.claimRange(), null, 'nothing is booked')
   const accountId = await newAccount(database)
-  const { key } = await database.createKey({ accountId, name: 'Laptop' })
+  const { key } = await database.keys.create({ accountId, name: 'Laptop' })
   const calls = Array.from({ length: 5 }, () => settlement(accountId, { key_id: key.id }))
-  await database.bookSettlements(calls)
-  const range = await database.claimCopyRange()
-  await database.bookSettlements([settlement(accountId)])
-  t.same(await database.claimCopyRange(), range, 'whatever was booked since')
+  await database.bookings.book(calls)
+  const range = await database.callCopy.claimRange()
+  await database.bookings.book([settlement(accountId)])
+  t.same(await database.callCopy.claimRange(), range, 'whatever was booked since')
 
   t.ok(Math.abs(Date.now() - range!.oldestBookedAt!) < HOUR_MS)
 
   const named = { key_name: 'Laptop', key_prefix: key.prefix }
   const ids = await first.sql<{ id: bigint }[]>`SELECT id FROM usage_rows ORDER BY id`
   const rows = calls.map((call, index) => ({ ...call, ...named, id: ids[index]!.id }))
-  t.same(linesOf(await database.readUsageRows(range!)), linesOf(usageText(rows)))
+  t.same(linesOf(await database.callCopy.readRows(range!)), linesOf(usageText(rows)))
 
-  await database.finishCopyRange(range!)
-  const next = await database.claimCopyRange()
+  await database.callCopy.finishRange(range!)
+  const next = await database.callCopy.claimRange()
   t.equal(next?.from, range!.to + 1n)
-  t.equal(requestIdsOf(await database.readUsageRows(next!)).length, 1)
-  await database.finishCopyRange(range!)
-  t.same(await database.claimCopyRange(), next, 'finishing twice changes nothing')
-  await database.finishCopyRange(next!)
-  t.equal(await database.claimCopyRange(), null)
+  t.equal(requestIdsOf(await database.callCopy.readRows(next!)).length, 1)
+  await database.callCopy.finishRange(range!)
+  t.same(await database.callCopy.claimRange(), next, 'finishing twice changes nothing')
+  await database.callCopy.finishRange(next!)
+  t.equal(await database.callCopy.claimRange(), null)
 })
 
 t.test('many rows are copied in several ranges, none left out', async (t) => {
@@ -66,17 +66,17 @@ t.test('many rows are copied in several ranges, none left out', async (t) => {
     const calls = Array.from({ length: 1000 }, () => settlement(accountId, { cost: '1' }))
     booked.push(...calls.map(({ request_id }) => request_id))
     // A second delivery burns ids: ranges have gaps.
-    await database.bookSettlements(calls)
-    await database.bookSettlements(calls.slice(0, 10))
+    await database.bookings.book(calls)
+    await database.bookings.book(calls.slice(0, 10))
   }
   const copied: (string | undefined)[] = []
   let ranges = 0
   for (;;) {
-    const range = await database.claimCopyRange()
+    const range = await database.callCopy.claimRange()
     if (range === null) break
     ranges++
-    copied.push(...requestIdsOf(await database.readUsageRows(range)))
-    await database.finishCopyRange(range)
+    copied.push(...requestIdsOf(await database.callCopy.readRows(range)))
+    await database.callCopy.finishRange(range)
   }
   t.ok(ranges > 1)
   t.equal(copied.sort().join(), booked.sort().join())
@@ -84,11 +84,11 @@ t.test('many rows are copied in several ranges, none left out', async (t) => {
 
 t.test('of several processes one copies; when it is gone another does, from the same range on', async (t) => {
   const { database, openAnother } = await openFresh(t, engines)
-  await database.bookSettlements([settlement(await newAccount(database))])
+  await database.bookings.book([settlement(await newAccount(database))])
   const other = await openAnother()
-  const range = await other.claimCopyRange()
+  const range = await other.callCopy.claimRange()
   t.ok(range)
-  t.equal(await database.claimCopyRange(), null)
+  t.equal(await database.callCopy.claimRange(), null)
   await other.close()
   t.same(await claimSoon(database), range)
 })
@@ -97,8 +97,8 @@ t.test('an instant that the log cannot hold is printed as the nearest that it ca
   const { database } = await openFresh(t, engines)
   const accountId = await newAccount(database)
   const call = settlement(accountId, { submitted_at: -1, created_at: Number.MAX_SAFE_INTEGER })
-  await database.bookSettlements([call])
-  const text = (await database.readUsageRows({ from: 1n, to: 2n ** 53n })).toString()
+  await database.bookings.book([call])
+  const text = (await database.callCopy.readRows({ from: 1n, to: 2n ** 53n })).toString()
   t.match(text, /^2299-01-01 00:00:00\t\d+\t1970-01-01 00:00:00\t/)
 })
 
@@ -124,14 +124,14 @@ t.test('a session that is lost in the middle of the rows fails, and the rows com
   const accountId = await newAccount(database)
   const error_message = 'x'.repeat(1_000)
   const calls = Array.from({ length: 1_000 }, () => settlement(accountId, { error_message }))
-  await database.bookSettlements(calls)
+  await database.bookings.book(calls)
   const relayed = await openDatabase({ url: await cutOnce(t, url, 500_000), masterKey })
   t.teardown(() => relayed.close())
-  const range = await relayed.claimCopyRange()
-  await t.rejects(relayed.readUsageRows(range!))
+  const range = await relayed.callCopy.claimRange()
+  await t.rejects(relayed.callCopy.readRows(range!))
   t.same(await claimSoon(relayed), range)
   t.same(
-    requestIdsOf(await relayed.readUsageRows(range!)).sort(),
+    requestIdsOf(await relayed.callCopy.readRows(range!)).sort(),
     calls.map(({ request_id }) => request_id).sort(),
   )
 })

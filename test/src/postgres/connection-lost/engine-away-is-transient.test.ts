@@ -14,18 +14,19 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
 t.test('every call says that another try may do, and does once the engine is back', async (t) => {
   const account = await newAccount(database)
   const batch = [settlement(account, { cost: '7' })]
-  const hash = database.lookupHash('any')
+  const hash = database.keys.lookupHash('any')
   const task = newVideo(account, { hold: 1n })
   await engines.stopEngine('postgres')
   const attempts: Record<string, () => Promise<unknown>> = {
     ping: () => database.ping(),
-    findCredential: () => database.findCredential(hash),
-    readWallets: () => database.readWallets([account]),
-    bookSettlements: () => database.bookSettlements(batch),
-    readBooked: () => database.readBooked([], [account]),
-    claimCopyRange: () => database.claimCopyRange(),
-    createTask: () => database.createTask(task),
-    reserveWallet: () => database.reserveWallet({ accountId: account, requestId: 'req_1', amount: 1n }),
+    findCredential: () => database.keys.findCredential(hash),
+    readWallets: () => database.wallets.read([account]),
+    bookSettlements: () => database.bookings.book(batch),
+    readBooked: () => database.bookings.readBooked([], [account]),
+    claimCopyRange: () => database.callCopy.claimRange(),
+    createTask: () => database.tasks.create(task),
+    reserveWallet: () =>
+      database.reservations.reserveWallet({ accountId: account, requestId: 'req_1', amount: 1n }),
   }
   for (const [name, attempt] of Object.entries(attempts)) {
     const error = await failureOf(attempt())
@@ -45,8 +46,8 @@ t.test('every call says that another try may do, and does once the engine is bac
     }
     t.ok(failures < 50, name)
   }
-  t.match((await database.readWallets([account]))[0], { used: 7n, held: 1n })
-  t.match(await database.verifyWallets(), { ok: true })
+  t.match((await database.wallets.read([account]))[0], { used: 7n, held: 1n })
+  t.match(await database.audits.verifyWallets(), { ok: true })
 })
 
 t.test('a killed engine loses nothing that it answered for', async (t) => {
@@ -63,7 +64,7 @@ t.test('a killed engine loses nothing that it answered for', async (t) => {
     }
     for (let tries = 0; ; tries++) {
       try {
-        await database.bookSettlements(batch)
+        await database.bookings.book(batch)
         break
       } catch (error) {
         t.ok(isTransient(error), String(error))
@@ -73,8 +74,8 @@ t.test('a killed engine loses nothing that it answered for', async (t) => {
     }
   }
   t.ok(isKilled)
-  t.match((await database.readWallets([account]))[0], { used: 120n })
-  t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
+  t.match((await database.wallets.read([account]))[0], { used: 120n })
+  t.match(await database.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
 })
 
 t.test('what will fail the same way next time is not transient', async (t) => {

@@ -80,7 +80,7 @@ t.test('PostgreSQL is killed while holds wait for the lock of their wallet', asy
   }
   await until('the wallet is locked', () => isLocked)
   const task = newVideo(accountId, { hold: ONE_CREDIT })
-  const place = () => database.createTask(task)
+  const place = () => database.tasks.create(task)
   const placing = place()
   const results = Promise.allSettled([locking, placing])
   await eventually('a hold waits', isWaiting)
@@ -88,15 +88,15 @@ t.test('PostgreSQL is killed while holds wait for the lock of their wallet', asy
   for (const result of await results) t.equal(result.status, 'rejected')
   await works(place)
   t.equal((await place()).outcome, 'created')
-  t.equal((await database.readWallets([accountId]))[0]?.held, ONE_CREDIT, 'held once')
-  t.equal((await database.verifyWallets()).ok, true)
+  t.equal((await database.wallets.read([accountId]))[0]?.held, ONE_CREDIT, 'held once')
+  t.equal((await database.audits.verifyWallets()).ok, true)
 })
 
 t.test('PostgreSQL is killed while a task’s end waits for the booking lock: it ended or not', async (t) => {
   const accountId = await newAccount(database)
   const task = await hold(database, accountId, ONE_CREDIT)
-  const claimed = (await database.applyTransition(move(task, 'claimed'))).task
-  const storing = (await database.applyTransition(move(claimed, 'produced'))).task
+  const claimed = (await database.tasks.applyTransition(move(task, 'claimed'))).task
+  const storing = (await database.tasks.applyTransition(move(claimed, 'produced'))).task
   let isLocked = false
   const locking = inTransaction(sql, async (transaction) => {
     await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
@@ -105,7 +105,7 @@ t.test('PostgreSQL is killed while a task’s end waits for the booking lock: it
   })
   await until('the lock is taken', () => isLocked)
   const end = move(storing, 'stored', {}, 7n)
-  const results = Promise.allSettled([locking, database.applyTransition(end)])
+  const results = Promise.allSettled([locking, database.tasks.applyTransition(end)])
   await eventually('the end waits', async () => {
     const [row] = await retryOnStaleEnd(
       sql,
@@ -115,21 +115,21 @@ t.test('PostgreSQL is killed while a task’s end waits for the booking lock: it
   })
   engines.killEngine('postgres')
   for (const result of await results) t.equal(result.status, 'rejected')
-  await works(() => database.applyTransition(end))
-  t.match((await database.applyTransition(end)).task, {
+  await works(() => database.tasks.applyTransition(end))
+  t.match((await database.tasks.applyTransition(end)).task, {
     state: 'succeeded',
     version: storing.version + 1,
     cost: 7n,
   })
-  t.match((await database.readWallets([accountId]))[0], { held: 0n, used: 7n })
-  t.equal((await database.verifyWallets()).ok, true)
+  t.match((await database.wallets.read([accountId]))[0], { held: 0n, used: 7n })
+  t.equal((await database.audits.verifyWallets()).ok, true)
 })
 
 t.test('a session that the server ends while the files of a task wait to be removed', async (t) => {
   const accountId = await newAccount(database)
-  const created = await database.createTask(newVideo(accountId, { hold: ONE_CREDIT }))
+  const created = await database.tasks.create(newVideo(accountId, { hold: ONE_CREDIT }))
   if (created.outcome !== 'created') throw new Error(created.outcome)
-  const { id } = (await database.applyTransition(move(created.task, 'cancelled'))).task
+  const { id } = (await database.tasks.applyTransition(move(created.task, 'cancelled'))).task
   let isLocked = false
   const locking = inTransaction(sql, async (transaction) => {
     await transaction`SELECT FROM tasks WHERE id = ${id} FOR UPDATE`
@@ -137,7 +137,7 @@ t.test('a session that the server ends while the files of a task wait to be remo
     await transaction`SELECT pg_sleep(30)`
   })
   await eventually('the task is locked', () => isLocked || undefined)
-  const results = Promise.allSettled([locking, database.removeFiles({ id, result: emptyResult() }, [])])
+  const results = Promise.allSettled([locking, database.tasks.removeFiles({ id, result: emptyResult() }, [])])
   await eventually('both are ended', async () => {
     const { count } = await retryOnStaleEnd(
       sql,
@@ -149,7 +149,7 @@ t.test('a session that the server ends while the files of a task wait to be remo
     return count > 1 || undefined
   })
   for (const result of await results) t.equal(result.status, 'rejected')
-  await works(() => database.removeFiles({ id, result: emptyResult() }, []))
+  await works(() => database.tasks.removeFiles({ id, result: emptyResult() }, []))
 })
 
 t.test('nothing of it was uncaught', async (t) => t.same(uncaught, []))

@@ -9,7 +9,7 @@ import { draft, importAll } from './wiki-support.ts'
 const { database, sql, url, openAnother } = await startDatabase(t)
 const accountId = await newAccount(database)
 
-const newBase = async () => (await database.createBase(accountId, 'Notes')).id
+const newBase = async () => (await database.knowledge.createBase(accountId, 'Notes')).id
 const pagesOf = (baseId: string) =>
   sql<{ id: string; path: string; body: string }[]>`
     SELECT id, path, body FROM wiki_pages WHERE base_id = ${baseId} ORDER BY path`
@@ -47,7 +47,7 @@ t.test('added, changed, unchanged, gone; ids stay with their paths', async (t) =
     ['a.md', 'b/b.md'],
   )
   t.match(await importAll(database, base, [a, changed], true), { unchanged: 2, gone: { length: 0 } })
-  t.equal((await database.showBase(base)).pages, 2)
+  t.equal((await database.knowledge.showBase(base)).pages, 2)
   t.equal(await staged(), 0)
 })
 
@@ -67,7 +67,7 @@ t.test('what the drafts throw ends the import, and nothing has changed', async (
     throw new Error('a bad file')
   }
   const present = new Map<string, Buffer>()
-  await t.rejects(database.importPages({ baseId: base, drafts: drafts(), present, prune: true }), {
+  await t.rejects(database.knowledge.importPages({ baseId: base, drafts: drafts(), present, prune: true }), {
     message: 'a bad file',
   })
   t.match(await pagesOf(base), [{ path: 'a.md', body: 'Body of a.md' }])
@@ -101,7 +101,7 @@ t.test('a session that is lost halfway leaves the base as it was', async (t) => 
   t.not(killed, null)
   await killed
   t.match(await pagesOf(base), [{ path: 'a.md', body: 'Body of a.md' }])
-  t.equal((await database.showBase(base)).pages, 1)
+  t.equal((await database.knowledge.showBase(base)).pages, 1)
   t.match(await importAll(database, base, pages, true), { added: 1_100, gone: ['a.md'], pages: 1_100 })
 })
 
@@ -120,7 +120,7 @@ t.test('an import that another one overtook: refused where they differ, done whe
       yield drafted
       await between()
     }
-    return database.importPages({
+    return database.knowledge.importPages({
       baseId: base,
       drafts: drafts(),
       present: new Map([[present.path, present.hash]]),
@@ -180,12 +180,12 @@ t.test('source files end when no page names them any more, and not before', asyn
           SELECT * FROM stored_objects WHERE key LIKE ${`sources/${base}/%`}`
       ).map(({ key, expires_at }) => [key.slice(`sources/${base}/`.length), Number(expires_at) - Date.now()]),
     )
-  await database.announceSources([key('one'), key('two'), key('left')])
+  await database.knowledge.announceSources([key('one'), key('two'), key('left')])
   t.same([...(await ends()).keys()].sort(), ['left', 'one', 'two'])
   await importAll(database, base, [from('a.md', 'one'), from('b.md', 'one'), from('c.md', 'two')])
   t.same([...(await ends()).keys()], ['left'], 'a file that no page came to name keeps its end')
 
-  await database.announceSources([key('one')])
+  await database.knowledge.announceSources([key('one')])
   t.notOk((await ends()).has('one'), 'a file that a page names has none')
 
   await importAll(database, base, [draft('a.md'), from('b.md', 'one'), draft('c.md')])
@@ -197,14 +197,14 @@ t.test('source files end when no page names them any more, and not before', asyn
 
   await importAll(database, base, [from('a.md', 'one')])
   t.notOk((await ends()).has('one'), 'named again')
-  await database.deleteBase(base)
+  await database.knowledge.deleteBase(base)
   t.ok((await ends()).has('one'))
 })
 
 t.test('imports into several bases at once leave the account within its limit of pages', async (t) => {
   const owner = await newAccount(database)
   const bases = await Promise.all(
-    ['a', 'b', 'c'].map(async (name) => (await database.createBase(owner, name)).id),
+    ['a', 'b', 'c'].map(async (name) => (await database.knowledge.createBase(owner, name)).id),
   )
   const importTwo = (by: typeof database, baseId: string) => {
     const pages = [draft('a.md'), draft('b.md')]
@@ -212,7 +212,7 @@ t.test('imports into several bases at once leave the account within its limit of
       yield pages
     }
     const present = new Map(pages.map(({ path, hash }) => [path, hash]))
-    return by.importPages({ baseId, drafts: drafts(), present, prune: false, maxAccountPages: 3 })
+    return by.knowledge.importPages({ baseId, drafts: drafts(), present, prune: false, maxAccountPages: 3 })
   }
   const other = await openAnother()
   const outcomes = await Promise.allSettled(

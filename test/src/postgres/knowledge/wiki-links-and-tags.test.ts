@@ -8,9 +8,9 @@ const { database, sql } = await startDatabase(t)
 const accountId = await newAccount(database)
 
 async function baseOf(...pages: ReturnType<typeof draft>[]) {
-  const { id } = await database.createBase(accountId, 'Base')
+  const { id } = await database.knowledge.createBase(accountId, 'Base')
   await importAll(database, id, pages)
-  const base = await database.findBase({ accountId }, id)
+  const base = await database.knowledge.findBase({ accountId }, id)
   const rows = await sql<
     { id: string; path: string }[]
   >`SELECT id, path FROM wiki_pages WHERE base_id = ${id}`
@@ -31,7 +31,7 @@ t.test('a link finds a title before an alias, however it is written', async (t) 
     draft('d.md', { title: 'STRASSE WEG' }),
     draft('e.md', { title: 'x', aliases: ['gamma', '休假'] }),
   )
-  const [page] = await database.readPages([base], [idOf('a.md')])
+  const [page] = await database.knowledge.readPages([base], [idOf('a.md')])
   t.same(page?.outgoing_links, [
     { id: idOf('c.md'), resolved: true, title: 'Beta' },
     { id: idOf('d.md'), resolved: true, title: 'STRASSE WEG' },
@@ -41,10 +41,14 @@ t.test('a link finds a title before an alias, however it is written', async (t) 
     { id: idOf('e.md'), resolved: true, title: 'x' },
   ])
   t.same(page?.links, ['BETA', ' straße  weg', 'ＧＡＭＭＡ', 'Nobody', 'alpha', '休假'])
-  t.same(await database.backlinks([base], idOf('b.md'), 9), [], 'its alias leads to another page')
-  t.same(titles(await database.backlinks([base], idOf('c.md'), 9)), ['Alpha'])
-  t.same(titles(await database.backlinks([base], idOf('a.md'), 9)), ['Alpha'], 'the page itself')
-  t.same(titles(await database.backlinks([base], idOf('e.md'), 9)), ['Alpha'], 'once, by whatever names')
+  t.same(await database.knowledge.backlinks([base], idOf('b.md'), 9), [], 'its alias leads to another page')
+  t.same(titles(await database.knowledge.backlinks([base], idOf('c.md'), 9)), ['Alpha'])
+  t.same(titles(await database.knowledge.backlinks([base], idOf('a.md'), 9)), ['Alpha'], 'the page itself')
+  t.same(
+    titles(await database.knowledge.backlinks([base], idOf('e.md'), 9)),
+    ['Alpha'],
+    'once, by whatever names',
+  )
 })
 
 t.test('links and backlinks say the same', async (t) => {
@@ -58,10 +62,10 @@ t.test('links and backlinks say the same', async (t) => {
   )
   const { base, idOf } = await baseOf(...pages)
   const ids = names.map((name) => idOf(`${name}.md`))
-  const read = await database.readPages([base], ids)
+  const read = await database.knowledge.readPages([base], ids)
   for (const id of ids) {
     const linking = read.filter(({ outgoing_links }) => outgoing_links.some((link) => link.id === id))
-    const entries = await database.backlinks([base], id, 99)
+    const entries = await database.knowledge.backlinks([base], id, 99)
     t.same(entries?.map(({ id }) => id).sort(), linking.map(({ id }) => id).sort())
   }
 })
@@ -69,7 +73,7 @@ t.test('links and backlinks say the same', async (t) => {
 t.test('a link finds a page that came later, and loses one that went', async (t) => {
   const a = draft('a.md', { links: ['Later'] })
   const { baseId, base, idOf } = await baseOf(a)
-  const link = async () => (await database.readPages([base], [idOf('a.md')]))[0]?.outgoing_links[0]
+  const link = async () => (await database.knowledge.readPages([base], [idOf('a.md')]))[0]?.outgoing_links[0]
   t.match(await link(), { resolved: false, title: 'Later' })
   await importAll(database, baseId, [a, draft('b.md', { title: 'later' })])
   t.match(await link(), { resolved: true, title: 'later' })
@@ -86,10 +90,10 @@ t.test('of several with one title the first by path', async (t) => {
     ...['d.md', 'b.md', 'c.md'].map((path) => draft(path, { title: 'Same' })),
     draft('a.md', { links: ['same'] }),
   )
-  const [page] = await database.readPages([base], [idOf('a.md')])
+  const [page] = await database.knowledge.readPages([base], [idOf('a.md')])
   t.equal(page?.outgoing_links[0]?.id, idOf('b.md'))
-  t.same(await database.backlinks([base], idOf('c.md'), 9), [])
-  t.same(titles(await database.backlinks([base], idOf('b.md'), 9)), ['a'])
+  t.same(await database.knowledge.backlinks([base], idOf('c.md'), 9), [])
+  t.same(titles(await database.knowledge.backlinks([base], idOf('b.md'), 9)), ['a'])
 })
 
 t.test('names as long as they may be, in characters that fold to many', async (t) => {
@@ -100,27 +104,29 @@ t.test('names as long as they may be, in characters that fold to many', async (t
       draft('a.md', { title, aliases: [title], links: [title], tags: [tag], body: long.repeat(100_000) }),
       draft(`${'é'.repeat(498)}.md`),
     )
-    const [page] = await database.readPages([base], [idOf('a.md')])
+    const [page] = await database.knowledge.readPages([base], [idOf('a.md')])
     t.equal(page?.outgoing_links[0]?.id, idOf('a.md'))
-    t.equal((await database.pagesByTag([base], tag, 9)).length, 1)
-    t.equal((await database.backlinks([base], idOf('a.md'), 9))?.length, 1)
+    t.equal((await database.knowledge.pagesByTag([base], tag, 9)).length, 1)
+    t.equal((await database.knowledge.backlinks([base], idOf('a.md'), 9))?.length, 1)
   }
 })
 
 t.test('links stay within their base', async (t) => {
   const { base, idOf } = await baseOf(draft('a.md', { links: ['Here'] }))
   await baseOf(draft('b.md', { title: 'Here' }))
-  t.match((await database.readPages([base], [idOf('a.md')]))[0]?.outgoing_links, [{ resolved: false }])
+  t.match((await database.knowledge.readPages([base], [idOf('a.md')]))[0]?.outgoing_links, [
+    { resolved: false },
+  ])
 })
 
 t.test('pages come in the order of the ids, each once, unknown ones left out', async (t) => {
   const { base, idOf } = await baseOf(draft('a.md'), draft('b.md'))
   const ids = [idOf('b.md'), 'page_x', idOf('a.md')]
   t.same(
-    (await database.readPages([base], ids)).map(({ title }) => title),
+    (await database.knowledge.readPages([base], ids)).map(({ title }) => title),
     ['b', 'a'],
   )
-  t.same(await database.readPages([base], []), [])
+  t.same(await database.knowledge.readPages([base], []), [])
 })
 
 t.test('tags compare as links do; the most used way to write one is shown', async (t) => {
@@ -129,27 +135,27 @@ t.test('tags compare as links do; the most used way to write one is shown', asyn
     draft('b.md', { tags: ['hr'] }),
     draft('c.md', { tags: ['hr', '休假'] }),
   )
-  t.same(await database.listTags([base], 9), [
+  t.same(await database.knowledge.listTags([base], 9), [
     { tag: 'hr', count: 3 },
     { tag: 'x', count: 1 },
     { tag: '休假', count: 1 },
   ])
-  t.equal((await database.listTags([base], 1)).length, 1)
-  t.same(titles(await database.pagesByTag([base], 'Hr ', 9)), ['a', 'b', 'c'])
-  t.same(titles(await database.pagesByTag([base], 'hr', 2)), ['a', 'b'])
-  t.same(titles(await database.pagesByTag([base], '休假', 9)), ['c'])
-  t.same(await database.pagesByTag([base], 'nothing', 9), [])
+  t.equal((await database.knowledge.listTags([base], 1)).length, 1)
+  t.same(titles(await database.knowledge.pagesByTag([base], 'Hr ', 9)), ['a', 'b', 'c'])
+  t.same(titles(await database.knowledge.pagesByTag([base], 'hr', 2)), ['a', 'b'])
+  t.same(titles(await database.knowledge.pagesByTag([base], '休假', 9)), ['c'])
+  t.same(await database.knowledge.pagesByTag([base], 'nothing', 9), [])
 })
 
 t.test('several bases at once: each page says whose it is', async (t) => {
   const one = await baseOf(draft('a.md', { tags: ['t'] }))
   const two = await baseOf(draft('b.md', { tags: ['T'] }))
-  const entries = await database.pagesByTag([one.base, two.base], 't', 9)
+  const entries = await database.knowledge.pagesByTag([one.base, two.base], 't', 9)
   t.same(
     entries.map(({ kb_id }) => kb_id),
     [one.baseId, two.baseId],
   )
-  t.same(await database.listTags([one.base, two.base], 9), [{ tag: 'T', count: 2 }])
+  t.same(await database.knowledge.listTags([one.base, two.base], 9), [{ tag: 'T', count: 2 }])
 })
 
 t.test('what an author would want to know', async (t) => {
@@ -157,7 +163,7 @@ t.test('what an author would want to know', async (t) => {
     draft('b.md', { title: 'Same', links: ['Nowhere', 'Same'] }),
     draft('a.md', { title: 'same', links: ['x'] }),
   )
-  t.same(await database.reportLinks(baseId, 1), {
+  t.same(await database.knowledge.reportLinks(baseId, 1), {
     unresolved: { count: 2, first: [{ path: 'a.md', link: 'x' }] },
     sameTitle: { count: 1, first: [{ title: 'same', paths: ['a.md', 'b.md'] }] },
   })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Wiki } from '../../../../src/postgres/knowledge/repository.ts'
+import type { Knowledge } from '../../../../src/postgres/knowledge/repository.ts'
 import type { PageDraft } from '../../../../src/postgres/knowledge/types.ts'
 
 /** A draft as its file would give it; the hash follows from the rest. */
@@ -23,16 +23,16 @@ export function draft(path: string, more: Partial<PageDraft> = {}): PageDraft {
 
 /** The folder that has just these pages, imported as the command does: unchanged ones are left out. */
 export async function importAll(
-  wiki: Pick<Wiki, 'pageHashes' | 'importPages'>,
+  { knowledge }: { readonly knowledge: Pick<Knowledge, 'pageHashes' | 'importPages'> },
   baseId: string,
   pages: readonly PageDraft[],
   prune = false,
 ) {
-  const known = await wiki.pageHashes(baseId)
+  const known = await knowledge.pageHashes(baseId)
   const changed = pages.filter(({ path, hash }) => !known.get(path)?.equals(hash))
   async function* drafts() {
     yield changed
   }
   const present = new Map(pages.map(({ path, hash }) => [path, hash]))
-  return wiki.importPages({ baseId, drafts: drafts(), present, prune })
+  return knowledge.importPages({ baseId, drafts: drafts(), present, prune })
 }

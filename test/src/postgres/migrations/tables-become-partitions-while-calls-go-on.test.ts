@@ -52,7 +52,7 @@ t.test('bookings go on during the migration, and nothing is lost or doubled', as
     if (booked.length !== 1) throw new Error('a new call is not booked')
   }
   for (let i = 0; i < 20; i++) await book()
-  await database.topUp(accountId, 500n * ONE_CREDIT, { reference: 'invoice 1' })
+  await database.wallets.topUp(accountId, 500n * ONE_CREDIT, { reference: 'invoice 1' })
   const [last] = await sql<[{ ledger: bigint; audit: bigint }]>`
     SELECT (SELECT max(id) FROM ledger_entries) AS ledger, (SELECT max(id) FROM audit_entries) AS audit`
 
@@ -71,11 +71,11 @@ t.test('bookings go on during the migration, and nothing is lost or doubled', as
   for (let i = 0; i < 5; i++) await book()
   t.ok(calls.length > 26, `${calls.length - 25} calls were booked during the migration`)
 
-  const again = await database.bookSettlements(calls.slice(0, 1000))
+  const again = await database.bookings.book(calls.slice(0, 1000))
   t.same(again, { wallets: [], booked: [], refused: [] }, 'calls of before and after stay booked once')
-  const repeated = await database.topUp(accountId, 500n * ONE_CREDIT, { reference: 'invoice 1' })
+  const repeated = await database.wallets.topUp(accountId, 500n * ONE_CREDIT, { reference: 'invoice 1' })
   t.ok(repeated.isRepeated, 'a reference of before counts once')
-  await database.topUp(accountId, 500n * ONE_CREDIT, { reference: 'invoice 2' })
+  await database.wallets.topUp(accountId, 500n * ONE_CREDIT, { reference: 'invoice 2' })
   const [rows] = await sql<[{ calls: bigint; charges: bigint; ledger: bigint; audit: bigint }]>`
     SELECT (SELECT count(*) FROM usage_rows) AS calls,
       (SELECT count(*) FROM ledger_entries WHERE kind = 'charge') AS charges,
@@ -83,7 +83,7 @@ t.test('bookings go on during the migration, and nothing is lost or doubled', as
   t.equal(rows.calls, BigInt(calls.length))
   t.equal(rows.charges, BigInt(calls.length))
   t.ok(rows.ledger > last.ledger && rows.audit > last.audit, 'ids go on where they were')
-  t.match(await database.verifyWallets(), { ok: true })
+  t.match(await database.audits.verifyWallets(), { ok: true })
 })
 
 t.test('the tables of before are the partition of the past, with the months that follow', async (t) => {

@@ -13,10 +13,10 @@ const RUNS = 25
 const log = { info() {}, warn() {}, error() {} }
 
 const balanceOf = async (accountId: string): Promise<bigint> =>
-  (await database.showAccount(accountId)).wallet.balance
+  (await database.accounts.show(accountId)).wallet.balance
 
 const differencesOf = async (accountId: string) =>
-  (await database.verifyWallets()).differences.filter(({ account_id }) => account_id === accountId)
+  (await database.audits.verifyWallets()).differences.filter(({ account_id }) => account_id === accountId)
 
 /** Parts of a payment of 500, together more than it. The second refund comes to nothing in the end, as does a dispute. */
 const REVERSALS = [
@@ -76,11 +76,11 @@ t.test('whatever comes, however often, in whatever order', async (t) => {
           0n,
         )
         const kept = isPaid ? (payment.credits * (500n - (gone > 500n ? 500n : gone))) / 500n : 0n
-        const { disputed, refunded, creditsTaken } = await database.showPayment(payment.id)
+        const { disputed, refunded, creditsTaken } = await database.payments.show(payment.id)
         t.equal(refunded + disputed, gone)
         t.equal(await balanceOf(accountId), kept)
         t.equal(isPaid ? payment.credits - creditsTaken : 0n, kept)
-        const receipts = (await database.listReceipts([payment.id])).filter(
+        const receipts = (await database.payments.listReceipts([payment.id])).filter(
           ({ reversalId }) => reversalId === null,
         )
         t.equal(receipts.length, isPaid ? 1 : 0)
@@ -88,16 +88,16 @@ t.test('whatever comes, however often, in whatever order', async (t) => {
     ),
     { numRuns: RUNS, seed: 22 },
   )
-  t.same((await database.verifyWallets()).differences, [])
+  t.same((await database.audits.verifyWallets()).differences, [])
 })
 
 /** A paid payment of 5.00, and what a report of its refunds and disputes leaves of its 500 credits. */
 async function paidPayment() {
   const accountId = await newAccount(database, 0n)
   const payment = await newPayment(database, accountId)
-  await database.takeNotice(paymentNotice(payment))
+  await database.payments.takeNotice(paymentNotice(payment))
   const leaves = async (more: Partial<ReversalNotice>): Promise<bigint> => {
-    await database.inNameOf('test', (writing) => writing.takeNotice(reversalNotice(payment, more)))
+    await database.inNameOf('test', (writing) => writing.payments.takeNotice(reversalNotice(payment, more)))
     return (await balanceOf(accountId)) / 100_000_000n
   }
   return { accountId, payment, leaves }
@@ -129,9 +129,9 @@ t.test('a dispute above the payment takes all of its credits', async (t) => {
   const { accountId, payment, leaves } = await paidPayment()
   const dispute = { id: `du_${payment.id}`, kind: 'chargeback', amount: 512n } as const
   t.equal(await leaves(dispute), 0n)
-  t.equal((await database.showPayment(payment.id)).disputed, 500n)
+  t.equal((await database.payments.show(payment.id)).disputed, 500n)
   t.equal(await leaves({ amount: 512n }), 0n)
-  t.equal((await database.showPayment(payment.id)).refunded, 0n, 'no refund is above the payment')
+  t.equal((await database.payments.show(payment.id)).refunded, 0n, 'no refund is above the payment')
   t.equal(await leaves({ ...dispute, event: 'gave_back' }), 500n)
   t.same(await differencesOf(accountId), [])
 })
@@ -142,7 +142,7 @@ t.test('a refused payment is a difference until all of its money was given back'
   const first = { paymentId, intentId: `pi_${paymentId}`, amount, currency, refunded: 0n, disputed: 0n }
   const differences = async (back: { refunded: bigint; disputed: bigint }) => {
     const paidSince = async () => [first, { ...first, intentId: 'pi_refused', ...back }]
-    const { differences } = await database.verifyWallets(undefined, { payments: { paidSince } })
+    const { differences } = await database.audits.verifyWallets(undefined, { payments: { paidSince } })
     return differences.filter(({ account_id }) => account_id === accountId)
   }
   t.match(await differences({ refunded: 499n, disputed: 0n }), [
@@ -156,7 +156,9 @@ t.test('one event at many gateways at once is taken once', async (t) => {
   const accountId = await newAccount(database, 0n)
   const payment = await newPayment(database, accountId)
   const event = providerEvent(paymentNotice(payment))
-  const others = await Promise.all(Array.from({ length: 8 }, () => database.takeProviderEvent(event)))
+  const others = await Promise.all(
+    Array.from({ length: 8 }, () => database.payments.takeProviderEvent(event)),
+  )
   t.same(others.filter(({ outcome }) => outcome === 'taken').length, 1)
   t.same(others.filter(({ outcome }) => outcome === 'seen').length, 7)
   t.equal(await balanceOf(accountId), payment.credits)
@@ -179,16 +181,16 @@ t.test('what contradicts our own row books nothing, and the audit names it', asy
     [{ paymentId: 'pay_of_nobody' }, /no such payment/],
   ]
   for (const [more, refusal] of wrong)
-    t.match(await database.takeProviderEvent(providerEvent(paymentNotice(payment, more))), {
+    t.match(await database.payments.takeProviderEvent(providerEvent(paymentNotice(payment, more))), {
       outcome: 'refused',
       refusal,
     })
   t.equal(await balanceOf(accountId), 0n)
   t.equal((await differencesOf(accountId)).filter(({ kind }) => kind === 'payment_event').length, 4)
-  await database.takeProviderEvent(providerEvent(paymentNotice(payment)))
+  await database.payments.takeProviderEvent(providerEvent(paymentNotice(payment)))
   t.equal(await balanceOf(accountId), payment.credits)
   const twice = paymentNotice(payment, { intentId: 'pi_again' })
-  t.match(await database.takeProviderEvent(providerEvent(twice)), {
+  t.match(await database.payments.takeProviderEvent(providerEvent(twice)), {
     outcome: 'refused',
     refusal: /paid by .* already/,
   })
@@ -198,12 +200,12 @@ t.test('what contradicts our own row books nothing, and the audit names it', asy
 t.test('a payment that an earlier customer of the account began is booked', async (t) => {
   const accountId = await newAccount(database, 0n)
   const payment = await newPayment(database, accountId)
-  await database.keepCustomer(accountId, `cus_new_${accountId}`)
-  t.match(await database.takeNotice(paymentNotice(payment)), { outcome: 'taken' })
+  await database.payments.keepCustomer(accountId, `cus_new_${accountId}`)
+  t.match(await database.payments.takeNotice(paymentNotice(payment)), { outcome: 'taken' })
   const next = await newPayment(database, accountId)
   const customerId = `cus_new_${accountId}`
-  t.equal(await database.findCustomer(accountId), customerId)
-  t.match(await database.takeNotice(paymentNotice(next, { customerId })), { outcome: 'taken' })
+  t.equal(await database.payments.findCustomer(accountId), customerId)
+  t.match(await database.payments.takeNotice(paymentNotice(next, { customerId })), { outcome: 'taken' })
 })
 
 t.test('numbers of receipts have no gap, also where bookings fail', async (t) => {
@@ -211,7 +213,7 @@ t.test('numbers of receipts have no gap, also where bookings fail', async (t) =>
   const payments = await Promise.all(Array.from({ length: 6 }, () => newPayment(database, accountId)))
   const taking = payments.map(async (payment, index) => {
     const work = database.inNameOf('test', async (writing) => {
-      await writing.takeNotice(paymentNotice(payment))
+      await writing.payments.takeNotice(paymentNotice(payment))
       if (index % 2 === 0) throw new Error('the process fails before its commit')
     })
     await work.catch(() => undefined)

@@ -13,8 +13,8 @@ let made = 0
 
 /** Begins a payment of 500 credits for 5.00 usd, as an act does. */
 export async function newPayment(database: Database, accountId: string): Promise<Payment> {
-  await database.keepCustomer(accountId, `cus_${accountId}`)
-  return database.createPayment({
+  await database.payments.keepCustomer(accountId, `cus_${accountId}`)
+  return database.payments.create({
     accountId,
     kind: 'checkout',
     credits: 50_000_000_000n,

@@ -9,13 +9,13 @@ const { database } = await startDatabase(t)
 t.test('an email that several users confirm at the same time', async (t) => {
   const users = await Promise.all(
     Array.from({ length: USERS }, (_, at) =>
-      database.createUser({ email: `user${at}@example.com`, name: `User ${at}`, credit: 0n }),
+      database.users.create({ email: `user${at}@example.com`, name: `User ${at}`, credit: 0n }),
     ),
   )
   for (let round = 0; round < ROUNDS; round++) {
     const answers = await Promise.all(
       users.map(({ id }) =>
-        database.setEmail(id, `wanted${round}@example.com`).then(
+        database.users.setEmail(id, `wanted${round}@example.com`).then(
           () => 'changed',
           (error) => error.code,
         ),

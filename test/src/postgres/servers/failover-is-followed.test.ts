@@ -117,7 +117,7 @@ t.test('a connection that leads to a standby is dropped at the first write', asy
     await database.close()
     relay.close()
   })
-  const act = () => database.createAccount({ name: 'any', kind: 'personal', credit: 0n })
+  const act = () => database.accounts.create({ name: 'any', kind: 'personal', credit: 0n })
   await act()
   // As a name or a proxy does that is behind.
   server = 'two'

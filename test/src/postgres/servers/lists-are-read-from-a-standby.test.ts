@@ -20,16 +20,16 @@ t.teardown(() => database.close())
 const other = await openDatabase({ ...options, url: pair.url('one') })
 t.teardown(() => other.close())
 
-const { account } = await other.createAccount({ name: 'reader', kind: 'personal', credit: 0n })
+const { account } = await other.accounts.create({ name: 'reader', kind: 'personal', credit: 0n })
 let amount = 1000n * ONE_CREDIT
 /** Tops up, and returns whether the list of the next moment shows it. */
 const showsAct = async (
-  writing: Pick<typeof other, 'topUp'> = other,
-  reading: Pick<typeof other, 'ledgerPage'> = database,
+  writing: Pick<typeof other, 'wallets'> = other,
+  reading: Pick<typeof other, 'wallets'> = database,
 ) => {
   amount += 1n
-  await writing.topUp(account.id, amount)
-  const [entry] = await reading.ledgerPage(account.id, { before: null, limit: 1 })
+  await writing.wallets.topUp(account.id, amount)
+  const [entry] = await reading.wallets.readLedger(account.id, { before: null, limit: 1 })
   return entry?.amount === amount
 }
 const countReads = (name: 'one' | 'two') =>
@@ -42,7 +42,7 @@ const countReads = (name: 'one' | 'two') =>
 const isReadFrom = (name: 'one' | 'two') =>
   eventually(`the list comes from ${name}`, async () => {
     const before = await countReads(name)
-    await database.listAudit({ limit: 1 })
+    await database.auditRecord.list({ limit: 1 })
     // Counters are reported a second later at most.
     for (let i = 0; i < 15; i++) {
       if ((await countReads(name)) > before) return true
@@ -78,7 +78,10 @@ t.test('within a transaction lists are those of the transaction', async (t) => {
 })
 
 t.test('a refusal of a list is passed on', async (t) => {
-  await t.rejects(database.ledgerPage(account.id, { before: null, limit: -1 }), /LIMIT must not be negative/)
+  await t.rejects(
+    database.wallets.readLedger(account.id, { before: null, limit: -1 }),
+    /LIMIT must not be negative/,
+  )
 })
 
 t.test('of a standby that is away the primary takes its place', async (t) => {

@@ -20,28 +20,28 @@ async function moved(
   ...steps: Parameters<typeof move> extends [Task, ...infer Rest] ? [Rest[0]][] : never
 ) {
   let current = task
-  for (const [event] of steps) current = (await database.applyTransition(move(current, event))).task
+  for (const [event] of steps) current = (await database.tasks.applyTransition(move(current, event))).task
   return current
 }
 
-const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
+const walletOf = async (accountId: string) => (await database.wallets.read([accountId]))[0]!
 
 t.test('a task and its hold come to be together, or neither does', async (t) => {
   const accountId = await newAccount(database, 1n)
   const task = newVideo(accountId, { hold: ONE_CREDIT - 1n })
-  const outcome = await database.createTask(task)
+  const outcome = await database.tasks.create(task)
   t.match(outcome, {
     outcome: 'created',
     task: { id: task.id, state: 'waiting', version: 1, chain: 0, attempts: { length: 0 } },
   })
   t.match(await walletOf(accountId), { balance: 1n, held: ONE_CREDIT - 1n, used: 0n })
-  const second = await database.createTask(newVideo(accountId, { hold: 2n }))
+  const second = await database.tasks.create(newVideo(accountId, { hold: 2n }))
   t.match(second, { outcome: 'insufficient', wallet: { balance: 1n } })
   t.equal((await sql`SELECT 1 FROM tasks WHERE account_id = ${accountId}`).count, 1)
-  const again = await database.createTask(task)
+  const again = await database.tasks.create(task)
   t.match(again, { outcome: 'created', task: { id: task.id } }, 'an answer that was lost is given again')
   t.match(await walletOf(accountId), { balance: 1n, held: ONE_CREDIT - 1n })
-  t.ok((await database.verifyWallets()).ok)
+  t.ok((await database.audits.verifyWallets()).ok)
 })
 
 t.test('a task keeps the digits of the numbers that its client sent', async (t) => {
@@ -49,8 +49,8 @@ t.test('a task keeps the digits of the numbers that its client sent', async (t) 
     '{"guidance":9007199254740993,"deep":[1e400,0.12345678901234567891,0.1]}',
   ) as object
   const task = newVideo(await newAccount(database))
-  await database.createTask({ ...task, job: { ...task.job, extra } as NewTask['job'] })
-  const found = (await database.findTask(task.accountId, 'video', task.id))!
+  await database.tasks.create({ ...task, job: { ...task.job, extra } as NewTask['job'] })
+  const found = (await database.tasks.find(task.accountId, 'video', task.id))!
   t.equal(JSON.stringify((found.job as { extra?: unknown }).extra), JSON.stringify(extra))
 })
 
@@ -60,7 +60,7 @@ t.test('twenty that end one task at once: one does, and it is charged once', asy
   const storing = await moved(await made(accountId), ['claimed'], ['accepted'], ['produced'])
   const outcomes = await Promise.all(
     Array.from({ length: POLLERS }, () =>
-      database.applyTransition(move(storing, 'stored', { result: RESULT }, 320n)),
+      database.tasks.applyTransition(move(storing, 'stored', { result: RESULT }, 320n)),
     ),
   )
   t.equal(outcomes.filter(({ outcome }) => outcome === 'moved').length, 1)
@@ -78,12 +78,12 @@ t.test('twenty that end one task at once: one does, and it is charged once', asy
   t.match(await walletOf(accountId), { balance: before.balance - 320n, held: 0n, used: 320n })
   const rows = await sql`SELECT cost, task_id FROM usage_rows WHERE task_id = ${storing.id}`
   t.same([...rows], [{ cost: 320n, task_id: storing.id }])
-  t.match(await database.findCall(storing.id), {
+  t.match(await database.calls.find(storing.id), {
     call: { request_id: storing.requestId, task_id: storing.id },
     hold: { state: 'settled', charged: 320n },
     entries: { length: 3 },
   })
-  t.ok((await database.verifyWallets()).ok)
+  t.ok((await database.audits.verifyWallets()).ok)
 })
 
 t.test('twenty that refund, expire and settle at once: one does, and nothing else is left', async (t) => {
@@ -91,7 +91,7 @@ t.test('twenty that refund, expire and settle at once: one does, and nothing els
   const running = await moved(await made(accountId), ['claimed'], ['started'])
   const outcomes = await Promise.all(
     Array.from({ length: POLLERS }, (_, i) =>
-      database.applyTransition(move(running, (['failed', 'deadline', 'cancelled'] as const)[i % 3]!)),
+      database.tasks.applyTransition(move(running, (['failed', 'deadline', 'cancelled'] as const)[i % 3]!)),
     ),
   )
   const [winner, ...others] = outcomes.filter(({ outcome }) => outcome === 'moved')
@@ -106,23 +106,23 @@ t.test('twenty that refund, expire and settle at once: one does, and nothing els
       ['refund', 500n],
     ],
   )
-  t.ok((await database.verifyWallets()).ok)
+  t.ok((await database.audits.verifyWallets()).ok)
 })
 
 t.test('one intent makes one task, however many ask at once; another of its key is an error', async (t) => {
   const accountId = await newAccount(database)
   const idempotency = { key: 'retry-1', requestHash: Buffer.alloc(32, 1) }
   const outcomes = await Promise.all(
-    Array.from({ length: 10 }, () => database.createTask(newVideo(accountId, { idempotency }))),
+    Array.from({ length: 10 }, () => database.tasks.create(newVideo(accountId, { idempotency }))),
   )
   t.equal(outcomes.filter(({ outcome }) => outcome === 'created').length, 1)
   t.equal(outcomes.filter(({ outcome }) => outcome === 'existing').length, 9)
   t.equal(new Set(outcomes.map((outcome) => 'task' in outcome && outcome.task.id)).size, 1)
   const other = { ...idempotency, requestHash: Buffer.alloc(32, 2) }
-  t.same(await database.createTask(newVideo(accountId, { idempotency: other })), { outcome: 'reused_key' })
+  t.same(await database.tasks.create(newVideo(accountId, { idempotency: other })), { outcome: 'reused_key' })
   t.match(await walletOf(accountId), { held: 500n })
   t.equal(
-    (await database.createTask(newVideo(await newAccount(database), { idempotency }))).outcome,
+    (await database.tasks.create(newVideo(await newAccount(database), { idempotency }))).outcome,
     'created',
   )
 })
@@ -142,20 +142,20 @@ t.test('a task that came to nothing gives its key up; one that succeeded keeps i
     const task = await made(accountId, { idempotency })
     const claimed = state === 'cancelled' ? task : await moved(task, ['claimed'])
     t.equal(
-      (await database.applyTransition(move(claimed, ways[state as keyof typeof ways]))).task.state,
+      (await database.tasks.applyTransition(move(claimed, ways[state as keyof typeof ways]))).task.state,
       state,
     )
   }
   const storing = await moved(await made(accountId, { idempotency }), ['claimed'], ['produced'])
-  await database.applyTransition(move(storing, 'stored', {}, 1n))
-  t.match(await database.createTask(newVideo(accountId, { idempotency })), {
+  await database.tasks.applyTransition(move(storing, 'stored', {}, 1n))
+  t.match(await database.tasks.create(newVideo(accountId, { idempotency })), {
     outcome: 'existing',
     task: { id: storing.id, state: 'succeeded' },
   })
   const later = Date.now() + 7 * 24 * 3_600_000 + 1_000
-  const outcome = await database.createTask(newVideo(accountId, { idempotency, submittedAt: later }))
+  const outcome = await database.tasks.create(newVideo(accountId, { idempotency, submittedAt: later }))
   t.equal(outcome.outcome, 'created')
-  t.ok((await database.verifyWallets()).ok)
+  t.ok((await database.audits.verifyWallets()).ok)
 })
 
 t.test('what came from elsewhere is kept as far as it can be', async (t) => {
@@ -163,7 +163,7 @@ t.test('what came from elsewhere is kept as far as it can be', async (t) => {
   const strange = 'no \0 such \ud800 thing'
   const changes = { upstreamId: strange, upstreamState: strange, errorMessage: strange }
   const result = { ...RESULT, made_id: strange }
-  const after = await database.applyTransition(move(task, 'produced', { ...changes, result }))
+  const after = await database.tasks.applyTransition(move(task, 'produced', { ...changes, result }))
   t.match(after.task, { upstreamId: 'no  such \ufffd thing', result: { made_id: 'no  such \ufffd thing' } })
 })
 
@@ -177,11 +177,11 @@ const rowOf = ({ requestId, submittedAt }: Task) => ({
 t.test('a row without cost stands; a charge has its row all the same, and the hold is back', async (t) => {
   const accountId = await newAccount(database)
   const refused = await moved(await made(accountId), ['claimed'])
-  await database.bookSettlements([settlement(accountId, rowOf(refused))])
-  t.equal((await database.applyTransition(move(refused, 'refused'))).outcome, 'moved')
+  await database.bookings.book([settlement(accountId, rowOf(refused))])
+  t.equal((await database.tasks.applyTransition(move(refused, 'refused'))).outcome, 'moved')
   const storing = await moved(await made(accountId), ['claimed'], ['produced'])
-  await database.bookSettlements([settlement(accountId, rowOf(storing))])
-  const ended = await database.applyTransition(move(storing, 'stored', {}, 5n))
+  await database.bookings.book([settlement(accountId, rowOf(storing))])
+  const ended = await database.tasks.applyTransition(move(storing, 'stored', {}, 5n))
   t.match(ended, { outcome: 'moved', task: { state: 'succeeded' }, wallet: { held: 0n, used: 5n } })
   const rows = await sql`
       SELECT request_id, cost FROM usage_rows
@@ -190,22 +190,22 @@ t.test('a row without cost stands; a charge has its row all the same, and the ho
     { request_id: storing.requestId, cost: 0n },
     { request_id: storing.id, cost: 5n },
   ])
-  t.match((await database.findCall(storing.id)).call, { cost: '5' })
-  t.ok((await database.verifyWallets()).ok)
+  t.match((await database.calls.find(storing.id)).call, { cost: '5' })
+  t.ok((await database.audits.verifyWallets()).ok)
 })
 
 t.test('a submit that was refused is no task for its account, unless it has the id already', async (t) => {
   const accountId = await newAccount(database)
   const tasks = [await made(accountId), await made(accountId, { isEarly: true })]
   const [refused, early] = [await moved(tasks[0]!, ['refused']), await moved(tasks[1]!, ['refused'])]
-  t.equal(await database.findTask(accountId, 'video', refused.id), null)
-  t.match(await database.findTask(accountId, 'video', early.id), { id: early.id, state: 'refused' })
-  const listed = await database.listTasks({ accountId, kind: 'video', states: null, limit: 10 })
+  t.equal(await database.tasks.find(accountId, 'video', refused.id), null)
+  t.match(await database.tasks.find(accountId, 'video', early.id), { id: early.id, state: 'refused' })
+  const listed = await database.tasks.list({ accountId, kind: 'video', states: null, limit: 10 })
   t.same(
     listed.tasks.map(({ id }) => id),
     [early.id],
   )
-  t.notOk(await database.deleteTaskRecord(accountId, 'video', refused.id, Date.now()))
-  t.match(await database.readTasks([refused.id]), [{ deletedAt: null }], 'it stays in the books')
-  t.ok(await database.deleteTaskRecord(accountId, 'video', early.id, Date.now()))
+  t.notOk(await database.tasks.deleteRecord(accountId, 'video', refused.id, Date.now()))
+  t.match(await database.tasks.read([refused.id]), [{ deletedAt: null }], 'it stays in the books')
+  t.ok(await database.tasks.deleteRecord(accountId, 'video', early.id, Date.now()))
 })

@@ -67,29 +67,36 @@ export function newVideo(accountId: string, more: Partial<NewTask> = {}): NewTas
   }
 }
 
+interface TaskDatabase {
+  readonly tasks: Pick<Tasks, 'create' | 'applyTransition'>
+}
+
 /** @throws Error when the task is not taken on */
-export async function created(database: Pick<Tasks, 'createTask'>, task: NewTask): Promise<Task> {
-  const outcome = await database.createTask(task)
+export async function created(
+  database: { readonly tasks: Pick<Tasks, 'create'> },
+  task: NewTask,
+): Promise<Task> {
+  const outcome = await database.tasks.create(task)
   if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
   return outcome.task
 }
 
-export const hold = (database: Tasks, accountId: string, amount: bigint, id?: string): Promise<Task> =>
+export const hold = (database: TaskDatabase, accountId: string, amount: bigint, id?: string): Promise<Task> =>
   created(database, newVideo(accountId, { ...(id !== undefined && { id }), hold: amount }))
 
 /** The work was done, and costs so much. */
-export async function settle(database: Tasks, task: Task, cost: bigint): Promise<WalletTotals> {
-  const claimed = await database.applyTransition(move(task, 'claimed'))
-  const storing = await database.applyTransition(move(claimed.task, 'produced', { result: RESULT }))
-  return walletOf(await database.applyTransition(move(storing.task, 'stored', {}, cost)))
+export async function settle(database: TaskDatabase, task: Task, cost: bigint): Promise<WalletTotals> {
+  const claimed = await database.tasks.applyTransition(move(task, 'claimed'))
+  const storing = await database.tasks.applyTransition(move(claimed.task, 'produced', { result: RESULT }))
+  return walletOf(await database.tasks.applyTransition(move(storing.task, 'stored', {}, cost)))
 }
 
 /** `refused`: it was never taken on. `failed`: it came to nothing. */
 export const giveBack = async (
-  database: Tasks,
+  database: TaskDatabase,
   task: Task,
   event: 'refused' | 'failed',
-): Promise<WalletTotals> => walletOf(await database.applyTransition(move(task, event)))
+): Promise<WalletTotals> => walletOf(await database.tasks.applyTransition(move(task, event)))
 
 function walletOf(outcome: MoveOutcome): WalletTotals {
   if (outcome.outcome !== 'moved' || outcome.wallet === null) throw new Error('no money has moved')
