@@ -1,13 +1,7 @@
 /** Seals again, with another master key, what the database keeps sealed. */
-import {
-  answerSealId,
-  type KeyMaterial,
-  mailSealId,
-  SealError,
-  totpSealId,
-  webhookSealId,
-} from '../../core/keys/material.ts'
+import { type KeyMaterial, mailSealId, totpSealId, webhookSealId } from '../../core/keys/material.ts'
 import type { Queryable } from '../connection.ts'
+import { resealAnswers } from '../requests/idempotency.ts'
 
 const BATCH_ROWS = 1000
 
@@ -58,21 +52,5 @@ async function resealColumn(
       FROM unnest(${ids}::text[], ${seals}::text[]) AS v (id, seal) WHERE t.${sql(id)} = v.id`
     count += rows.length
     last = ids.at(-1)!
-  }
-}
-
-/** Seals the answers to management requests again. One that does not open is deleted. */
-async function resealAnswers(sql: Queryable, reseal: Reseal): Promise<void> {
-  const rows = await sql<{ caller: string; idempotency_key: string; sealed_answer: Buffer }[]>`
-    SELECT caller, idempotency_key, sealed_answer FROM management_requests FOR NO KEY UPDATE`
-  for (const { caller, idempotency_key, sealed_answer } of rows) {
-    const which = sql`caller = ${caller} AND idempotency_key = ${idempotency_key}`
-    try {
-      const sealed = reseal(sealed_answer, answerSealId(caller, idempotency_key))
-      await sql`UPDATE management_requests SET sealed_answer = ${sealed} WHERE ${which}`
-    } catch (error) {
-      if (!(error instanceof SealError)) throw error
-      await sql`DELETE FROM management_requests WHERE ${which}`
-    }
   }
 }
