@@ -1,6 +1,6 @@
 /**
- * The failure catalogue: every refusal the gateway itself can give, with its HTTP status and its name
- * in the error shape of each client protocol. See docs/errors.md, "Catalogue".
+ * The failure catalog: every refusal the gateway itself can give, with its HTTP status and its name
+ * in the error shape of each client protocol. See docs/errors.md, "Catalog".
  */
 
 /** Names of one failure on the wire. */
@@ -64,7 +64,7 @@ export type FailureCode = keyof typeof FAILURES
  */
 export class Failure extends Error {
   readonly code: FailureCode
-  /** The catalogue's, except where an endpoint has another status for the same failure. */
+  /** The catalog's, except where an endpoint has another status for the same failure. */
   readonly status: number
   readonly internal: string | undefined
   /** Extra response headers, such as `retry-after` or `allow`. */

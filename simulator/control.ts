@@ -138,7 +138,7 @@ export type SubmitView = {
   task_id: string | null
 }
 
-export function viewOfTask(task: Task): TaskView {
+function viewOfTask(task: Task): TaskView {
   const { dialect, model, reference, atMs } = task.submit
   const isOver = Date.now() >= task.endsAtMs
   return {
@@ -150,7 +150,7 @@ export function viewOfTask(task: Task): TaskView {
 }
 
 /** Oldest first; the query may name an `id`, a `reference`, a `model` or a `dialect`. */
-export function taskViews(book: TaskStore, query: URLSearchParams): TaskView[] {
+function taskViews(book: TaskStore, query: URLSearchParams): TaskView[] {
   return book
     .tasks()
     .map(viewOfTask)
@@ -158,7 +158,7 @@ export function taskViews(book: TaskStore, query: URLSearchParams): TaskView[] {
 }
 
 /** Every request for work, oldest first, refused ones too; the query may name a `reference`, a `model` or a `dialect`. */
-export function submitViews(book: TaskStore, query: URLSearchParams): SubmitView[] {
+function submitViews(book: TaskStore, query: URLSearchParams): SubmitView[] {
   return book
     .submits()
     .map(viewOfSubmit)

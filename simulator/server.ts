@@ -224,7 +224,7 @@ function failureOf(error: unknown): SimulatedFailure {
 
 const MAX_KEYS = 10_000
 
-export class FaultBudget {
+class FaultBudget {
   readonly #struck = new Map<string, number>()
 
   /**

@@ -1,4 +1,4 @@
-/** What one simulated provider remembers from one call to the next: its tasks, its files, the voices it was given, the responses and conversations it keeps. */
+/** Holds what one simulated provider remembers between calls: tasks, files, voices, responses, conversations, payments. */
 
 import { ConversationShelf, ResponseShelf } from './dialects/responses/kept.ts'
 import { FileShelf } from './media/file-shelf.ts'
@@ -41,7 +41,7 @@ export const PRESET_VOICES: readonly Voice[] = [
 ]
 
 /** Voices that callers cloned, and took away again. */
-export class VoiceList {
+class VoiceList {
   readonly #cloned = new Map<string, Voice>()
   readonly #removed = new Set<string>()
 

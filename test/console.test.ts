@@ -305,7 +305,7 @@ t.test('texts are translated', async (t) => {
     }),
   )
 
-  t.test('the Chinese catalogue has every text', async (t) => {
+  t.test('the Chinese catalog has every text', async (t) => {
     const file = new URL('../console/src/locales/zh.json', import.meta.url)
     const translations: Record<string, string> = JSON.parse(readFileSync(file, 'utf8'))
     t.ok(texts.size > 0)
@@ -340,7 +340,7 @@ t.test('units are named', async (t) => {
     t.equal(printUnits(11, '1000_characters', 'audio'), '11 characters')
     t.equal(printUnits(1, 'image', 'image'), '1 image')
     t.equal(printUnits(1, 'generation', 'music'), '1 music')
-    t.equal(printUnits(3, undefined, 'video'), '3 video', 'of a model that has left the catalogue')
+    t.equal(printUnits(3, undefined, 'video'), '3 video', 'of a model that has left the catalog')
     t.equal(unitName('1000_characters'), '1,000 characters')
     t.equal(endpointName('transcripts_extract'), 'Transcripts')
     t.equal(capabilityName('vision'), 'reads images')

@@ -1,4 +1,4 @@
-/** Languages. English texts are the ids; a catalogue of another language is loaded when it is chosen. */
+/** Languages. English texts are the ids; a catalog of another language is loaded when it is chosen. */
 import { i18n } from '@lingui/core'
 import { compileMessage } from '@lingui/message-utils/compileMessage'
 

@@ -90,7 +90,7 @@ export const NAVIGATION: readonly PageGroup[] = [
       { path: '/overview', icon: Activity, name: 'Overview', isFor: staff },
       { path: '/accounts', icon: Building2, name: 'Accounts', isFor: staff },
       { path: '/channels', icon: Waypoints, name: 'Channels', isFor: staff },
-      { path: '/catalogue', icon: Tags, name: 'Catalogue', isFor: staff },
+      { path: '/catalog', icon: Tags, name: 'Catalog', isFor: staff },
       { path: '/integrity', icon: ShieldCheck, name: 'Integrity', isFor: staff },
       { path: '/users', icon: UserCog, name: 'Users', isFor: staff },
     ],

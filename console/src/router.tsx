@@ -170,10 +170,10 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import('./pages/overview.tsx'), 'Overview'),
 })
 
-const catalogue = createRoute({
+const catalog = createRoute({
   getParentRoute: () => signedIn,
-  path: '/catalogue',
-  component: lazyRouteComponent(() => import('./pages/catalogue.tsx'), 'Catalogue'),
+  path: '/catalog',
+  component: lazyRouteComponent(() => import('./pages/catalog.tsx'), 'Catalog'),
 })
 
 const integrity = createRoute({
@@ -254,7 +254,7 @@ const routeTree = root.addChildren([
     knowledge,
     audit,
     overview,
-    catalogue,
+    catalog,
     integrity,
     accounts,
     channels,

@@ -1,6 +1,6 @@
 /**
  * Which models there are: `/v1/models` as the chat-completions and messages SDKs read it, `/v1beta/models` as the
- * generate-content SDK does, and the public catalogue.
+ * generate-content SDK does, and the public catalog.
  */
 import {
   type ContentModel,

@@ -102,7 +102,6 @@ export const requireBalance = <C extends AuthenticatedCall>(deps: IntentDeps): S
  * The limits of a key besides its wallet, as this process sees them: its spend cap, and the budgets that cover the key,
  * its member and its account. See docs/api-rules.md, "Budgets".
  */
-
 type Limited = Pick<KnownKey, 'cap' | 'budgets'>
 
 export const isLimited = ({ cap, budgets }: Limited): boolean => cap !== null || budgets.length > 0

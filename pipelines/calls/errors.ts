@@ -1,4 +1,4 @@
-/** The one place where an error becomes a response. See docs/errors.md, "Catalogue". */
+/** The one place where an error becomes a response. See docs/errors.md, "Catalog". */
 import { Failure } from '../../schemas/failure.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import { errorBody, errorShapeOf, upstreamErrorBody } from '../../src/protocols/error-shape.ts'

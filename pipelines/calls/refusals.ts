@@ -7,6 +7,7 @@ import { emptySettlement } from '../../src/core/call-log/settlement.ts'
 import { withSharedIds } from '../../src/core/call-log/shared-ids.ts'
 import { cutText } from '../../src/core/json/cut.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
+import { readSessionId } from '../../src/core/routing/session.ts'
 import { stillHolds } from '../../src/core/still-holds.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/request/refused-model.ts'
 import { type AuthenticatedCall, type Caller, isAuthenticated } from './authenticate.ts'
@@ -67,6 +68,7 @@ export function refusedSettlement(
     key_id: known.key.id,
     submitted_at: request.submittedAt,
     estimate: '0',
+    session_id: readSessionId(request.header),
   }
   return {
     ...emptySettlement(admission, now),
@@ -162,6 +164,6 @@ export class RefusalLog {
       this.#deps.later(() => this.flush(), this.#waitMs)
       this.#waitMs = Math.min(2 * this.#waitMs, MAX_WAIT_MS)
     }
-    this.#shared.set(name, { row: { ...refused, model }, ids: [refused.request_id] })
+    this.#shared.set(name, { row: { ...refused, model, session_id: null }, ids: [refused.request_id] })
   }
 }

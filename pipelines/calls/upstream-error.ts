@@ -1,4 +1,4 @@
-/** Turns an upstream's failure into the client's error and the call log's error. See docs/errors.md, "Catalogue". */
+/** Turns an upstream's failure into the client's error and the call log's error. See docs/errors.md, "Catalog". */
 import { performance } from 'node:perf_hooks'
 import type { CallStatus } from '../../schemas/call-log/row.ts'
 import type { ChannelEntry, ChannelProtocol } from '../../schemas/config/catalog.ts'

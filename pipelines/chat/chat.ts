@@ -12,21 +12,26 @@ import { idempotent } from '../calls/idempotency.ts'
 import { calls } from '../calls/pipeline.ts'
 import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
 import { type RefusalDeps, type RefusedRow, recordRefusals } from '../calls/refusals.ts'
-import { applyAgent, requireVision } from './agent/apply-agent.ts'
-import { type AgentDeps, findAgent } from './agent/find-agent.ts'
-import { searchKnowledge } from './agent/search-knowledge.ts'
-import { checkLinks, type LinkDeps } from './check-links.ts'
+import { type AgentDeps, applyAgent, findAgent, requireVision, searchKnowledge } from './agent.ts'
 import type { ForwardDeps } from './forward/deps.ts'
 import { forward } from './forward/forward.ts'
 import { plannedTranslation } from './forward/translation-headers.ts'
-import { estimateOf, precharge } from './precharge.ts'
+import { estimateOf, precharge, type ReserveDeps, reserve } from './precharge.ts'
 import { readCall } from './read-call.ts'
-import { type ReserveDeps, reserve } from './reserve.ts'
-import { type PricedCall, selectModel } from './select-model.ts'
-import { requireServerTools } from './server-tools.ts'
-import { type ConversationCallDeps, countInConversation } from './stored/count-in-conversation.ts'
-import { followState, type StateDeps } from './stored/follow-state.ts'
+import {
+  checkLinks,
+  type LinkDeps,
+  type PricedCall,
+  requireServerTools,
+  selectModel,
+} from './select-model.ts'
 import { type BackgroundDeps, runInBackground } from './stored/run-in-background.ts'
+import {
+  type ConversationCallDeps,
+  countInConversation,
+  followState,
+  type StateDeps,
+} from './stored/state.ts'
 
 export interface ChatDeps
   extends AuthenticateDeps,

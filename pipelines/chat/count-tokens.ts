@@ -32,10 +32,9 @@ import {
   tooLargeAnswer,
   unusableAnswer,
 } from '../calls/upstream-error.ts'
-import { checkLinks, type LinkDeps } from './check-links.ts'
-import type { UpstreamCallRequest } from './forward/deps.ts'
+import type { UpstreamCallRequest } from './forward/attempt-request.ts'
 import { readCall } from './read-call.ts'
-import { type PricedCall, selectModel } from './select-model.ts'
+import { checkLinks, type LinkDeps, type PricedCall, selectModel } from './select-model.ts'
 
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536

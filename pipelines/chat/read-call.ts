@@ -1,15 +1,45 @@
 /** Reads the client's request in its protocol. */
 import { from, map } from 'rxjs'
+import type { Agent } from '../../schemas/accounts/agent.ts'
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { CLIENT_HEADERS } from '../../src/channels/chat/messages.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
+import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
 import { type BodyDeps, workOnBody } from '../../src/protocols/body-work.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Stage } from '../calls/pipeline.ts'
-import { type AppliedAgent, calledByAgent } from './agent/agent-part.ts'
+
+/** The part of a call that only the key of an agent adds. */
+export interface FoundAgent {
+  readonly agent?: {
+    readonly agent: Agent
+    /** The knowledge bases that the agent may read. */
+    readonly bases: readonly ReadableBase[]
+  }
+}
+
+export interface AppliedAgent {
+  readonly agent?: NonNullable<FoundAgent['agent']> & {
+    /** The client's request to the agent. */
+    readonly given: Buffer
+    /** The text of its latest message of role user; empty where that has none. */
+    readonly question: string
+    readonly hasImages: boolean
+    /** The client gets a whole answer, which is put together from a stream. */
+    readonly isAssembled: boolean
+    /** The agent's entry in the call log. */
+    readonly detail: string
+  }
+}
+
+/** Returns the call as its agent makes it. */
+export function asCalledByAgent(read: ChatCall, { agent }: AppliedAgent, detail = agent?.detail): ChatCall {
+  if (agent === undefined) return read
+  return { ...read, settings: read.settings + detail, ...(agent.isAssembled && { isAssembled: true }) }
+}
 
 export interface ReadCall extends AuthenticatedCall {
   readonly protocol: ChatProtocol
@@ -40,7 +70,7 @@ export const readCall =
     const add = (read: ChatCall) => ({
       ...call,
       protocol: dialect.protocol,
-      call: calledByAgent(read, call),
+      call: asCalledByAgent(read, call),
     })
     const { path, query, body } = call.request
     const read = workOnBody(deps, call.known.account.id, 'read', { reader, path, query }, body)

@@ -1,12 +1,18 @@
-/** Selects the model, checks that the key may call it, and finds its routes. See docs/errors.md, "Catalogue". */
+/**
+ * Selects the model and its routes: those that the key may use, that have the tools of the call, and that its links may
+ * go to. See docs/errors.md, "Catalog"; docs/api-rules.md, "Built-in tools" and "Links from clients".
+ */
+
+import { catchError, from, map, of } from 'rxjs'
+import type { ServerTool } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { factorOf, priceAt } from '../../src/core/pricing/pricing.ts'
+import type { Route } from '../../src/core/routing/catalog.ts'
 import {
   type Catalog,
   type Model,
   mayCall,
   notAllowed,
-  type Route,
   selectCallable,
 } from '../../src/core/routing/catalog.ts'
 import type { Stage } from '../calls/pipeline.ts'
@@ -75,3 +81,80 @@ const fallbacksOf = (catalog: Catalog, call: ReadCall, model: Model): readonly S
     .filter((other) => hasTierPrice(call, other))
     .map((other) => ({ model: other, routes: catalog.routes(other, call.protocol) }))
     .filter(({ routes }) => routes.length > 0)
+
+/** A translation leaves this one out, with a warning. */
+const DROPPED_IN_TRANSLATION: ServerTool = 'image_generation'
+/** The one tool that a translation can express. */
+const TRANSLATED: ServerTool = 'web_search'
+
+const notSupported = (tool: ServerTool, modelId: string): Failure =>
+  new Failure('tool_not_supported', `The tool '${tool}' is not supported for the model '${modelId}'.`)
+
+function supports({ channel, isTranslated }: Route, tool: ServerTool): boolean {
+  if (isTranslated && tool === DROPPED_IN_TRANSLATION) return true
+  return channel.tools.includes(tool) && (!isTranslated || tool === TRANSLATED)
+}
+
+/**
+ * Keeps the routes that have the server tools of the call.
+ * @throws Failure `invalid_request`, `tool_not_supported`
+ */
+export const requireServerTools =
+  <C extends PricedCall>(): Stage<C, C> =>
+  (priced: C) => {
+    const { call, model, protocol, routes } = priced
+    const tools = call.builtInTools
+    if (tools.length === 0) return priced
+    // Before what the model supports: this rule is the first of the interface's list.
+    if (protocol === 'chat-completions' && !call.stream)
+      throw new Failure(
+        'invalid_request',
+        `The tool '${tools[0]}' works in streams only: set 'stream' to true.`,
+      )
+    const missing = tools.find((tool) => !model.entry.capabilities[tool])
+    if (missing !== undefined) throw notSupported(missing, model.id)
+    const fit = fittingRoutes(routes, tools)
+    if (fit.length === 0) throw notSupported(tools[0]!, model.id)
+    const fallbacks = priced.fallbacks
+      .filter((other) => tools.every((tool) => other.model.entry.capabilities[tool]))
+      .map((other) => ({ ...other, routes: fittingRoutes(other.routes, tools) }))
+      .filter((other) => other.routes.length > 0)
+    return { ...priced, routes: fit, fallbacks }
+  }
+
+const fittingRoutes = (routes: readonly Route[], tools: readonly ServerTool[]): readonly Route[] =>
+  routes.filter((route) => tools.every((tool) => supports(route, tool)))
+
+export interface LinkDeps {
+  /** Rejects with a `Failure` `invalid_request` that names the link which may not be forwarded. */
+  readonly checkLinks: (urls: readonly string[]) => Promise<void>
+}
+
+/**
+ * Checks the links of a chat request before an upstream gets them: it must not fetch from the operator's network for a
+ * client. See docs/api-rules.md, "Links from clients".
+ * Keeps the routes that the links of the call may go to: all of them, or those with `private_links`.
+ * @throws Failure `invalid_request`
+ */
+export const checkLinks =
+  <C extends PricedCall>(deps: LinkDeps): Stage<C, C> =>
+  (call: C) => {
+    const { urls } = call.call.links
+    if (urls.length === 0) return call
+    const models = [call, ...call.fallbacks]
+    const trusting = models.map(trustingRoutes)
+    if (models.every(({ routes }, index) => trusting[index]!.routes.length === routes.length)) return call
+    return from(deps.checkLinks(urls)).pipe(
+      map(() => call),
+      catchError((error: unknown) => {
+        const [first, ...others] = trusting.filter(({ routes }) => routes.length > 0)
+        if (first === undefined) throw error
+        return of({ ...call, ...first, fallbacks: others })
+      }),
+    )
+  }
+
+const trustingRoutes = ({ model, routes }: ServedModel): ServedModel => ({
+  model,
+  routes: routes.filter(({ channel }) => channel.private_links),
+})

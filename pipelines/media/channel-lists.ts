@@ -8,15 +8,15 @@ import { Failure } from '../../schemas/failure.ts'
 import type { MediaAnswer, MediaRequest, Preset, PresetKind } from '../../src/channels/media/adapter.ts'
 import { presetsOf } from '../../src/channels/media/registry.ts'
 import {
-  CATALOGUE_TIMEOUT_MS,
-  CATALOGUE_TTL_MS,
+  CATALOG_TIMEOUT_MS,
+  CATALOG_TTL_MS,
   type ClipCategory,
   type ClipTemplate,
   clipCategoriesRequest,
   clipTemplatesRequest,
   readClipCategories,
   readClipTemplates,
-} from '../../src/channels/media/task/catalogue.ts'
+} from '../../src/channels/media/task/catalog.ts'
 import { type MediaCalls, throwUnanswered } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024
@@ -88,7 +88,7 @@ function cachedLists<Item>({ calls, now = Date.now }: ChannelListDeps): FetchLis
     kept.asking ??= fetchList(calls, params, read)
       .then((items) => {
         kept.items = items
-        kept.freshUntil = now() + CATALOGUE_TTL_MS
+        kept.freshUntil = now() + CATALOG_TTL_MS
         return items
       })
       .catch((error) => {
@@ -107,7 +107,7 @@ async function fetchList<Item>(
   params: MediaRequest,
   read: Read<Item>,
 ): Promise<readonly Item[]> {
-  const options = { timeoutMs: CATALOGUE_TIMEOUT_MS, maxAnswerBytes: MAX_LIST_BYTES }
+  const options = { timeoutMs: CATALOG_TIMEOUT_MS, maxAnswerBytes: MAX_LIST_BYTES }
   const items = read(await calls.send(params, options).catch(throwUnanswered))
   if (items === null) throw new Failure('upstream_error', 'The upstream could not say what there is.')
   return items

@@ -1,4 +1,4 @@
-/** Which model a request of media is for, and what it can be reached by. See docs/errors.md, "Catalogue". */
+/** Which model a request of media is for, and what it can be reached by. See docs/errors.md, "Catalog". */
 import type { ChannelEntry, ENDPOINT_TYPES } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media/job.ts'

@@ -7,10 +7,10 @@ import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
 
 const encoder = new TextEncoder()
 
-/** Returns the delivery that a message names; null for what is no such message. */
-export function decodeDeliveryMessage(payload: Uint8Array): string | null {
+/** Returns the id of the delivery that a message names; null for what is no such message. */
+export function decodeDeliveryMessage(payload: Uint8Array): { readonly id: string } | null {
   try {
-    return deliveryMessage.parse(JSON.parse(Buffer.from(payload).toString('utf8'))).delivery
+    return { id: deliveryMessage.parse(JSON.parse(Buffer.from(payload).toString('utf8'))).delivery }
   } catch {
     return null
   }

@@ -8,17 +8,19 @@
 import type { AttemptResult, DueDelivery } from '../../schemas/notifications/delivery.ts'
 import type { Delivery } from '../../src/nats/nats.ts'
 import type { Deliveries } from '../../src/postgres/notifications/repository.ts'
-import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
+import {
+  BATCH_MAX_ROWS,
+  BatchWorker,
+  FAULT_DELAY_MS,
+  type Held,
+  LINGER_MS,
+} from '../settlement/batch-worker.ts'
+import type { PipelineLog } from '../settlement/retrying.ts'
 import { type AttemptDeps, attempt } from './attempt.ts'
 import { decodeDeliveryMessage } from './messages.ts'
 
 /** Attempts at a time of one lane, of the lanes of one account, of one host, and of all: each is a connection. */
 export const ATTEMPTS_AT_ONCE = { lane: 8, account: 32, host: 32, all: 512 } as const
-const LINGER_MS = 5
-const READ_MAX_DELIVERIES = 500
-/** While PostgreSQL is away. */
-const FAULT_DELAY_MS = 2_000
-const STOP_POLL_MS = 50
 
 export interface DeliveryWorkDeps extends AttemptDeps {
   readonly database: { readonly deliveries: Pick<Deliveries, 'read' | 'endAttempts' | 'touch'> }
@@ -28,13 +30,10 @@ export interface DeliveryWorkDeps extends AttemptDeps {
   readonly pause: (ms: number) => Promise<unknown>
 }
 
-/** A delivery that is to be attempted; without a message while NATS is away. */
-interface Received {
-  readonly id: string
-  readonly message: Delivery | null
-}
+type Message = Held<{ readonly id: string }>
 
-interface Waiting extends Received {
+interface Waiting {
+  readonly message: Message
   readonly delivery: DueDelivery
   readonly shares: readonly Share[]
 }
@@ -55,90 +54,67 @@ function sharesOf({ event, endpoint }: DueDelivery): readonly Share[] {
 
 export class DeliveryWork {
   readonly #deps: DeliveryWorkDeps
-  readonly #trouble: OutageLog
-  readonly #held = new Set<Delivery>()
-  /** Ids of what is here, so that a second message about one is done with at once. */
+  readonly #queue: BatchWorker<{ readonly id: string }, DueDelivery>
+  /** Ids of what is here: a second message about one is acknowledged at once. */
   readonly #ids = new Set<string>()
   /** In the order of their turns. */
   readonly #lanes = new Map<string, { waiting: Waiting[]; running: number }>()
   /** Attempts under way, of each account and each host that has some. */
   readonly #sharing = new Map<string, number>()
-  #received: Received[] = []
-  #results: { readonly one: Received; readonly result: AttemptResult }[] = []
-  #isReadComing = false
+  #results: { readonly message: Message; readonly result: AttemptResult }[] = []
   #isWriteComing = false
   #running = 0
-  #isStopped = false
 
   constructor(deps: DeliveryWorkDeps) {
     this.#deps = deps
-    this.#trouble = new OutageLog(deps.log, 'Delivering notifications')
+    this.#queue = new BatchWorker(deps, {
+      subject: 'delivery',
+      title: 'Delivering notifications',
+      decode: decodeDeliveryMessage,
+      read: (ids) => this.#readDue(ids),
+      work: (message, delivery) => this.#work(message, delivery),
+    })
   }
 
-  receive(message: Delivery): void {
-    const id = decodeDeliveryMessage(message.data)
-    if (id !== null) return this.#take({ id, message })
-    this.#deps.log.error({ message_id: message.messageId }, 'Dropped malformed message about a delivery')
-    message.acknowledge()
+  receive(delivery: Delivery): void {
+    this.#queue.receive(delivery)
   }
 
   /** Takes a delivery that no message names. */
   take(id: string): void {
-    this.#take({ id, message: null })
+    this.#queue.take({ id })
   }
 
-  /** Says to NATS that what is here is still worked on. */
+  /** Reports to NATS that the messages here are still worked on. */
   keep(): void {
-    for (const message of this.#held) message.keep()
+    this.#queue.keep()
   }
 
-  /** Says to PostgreSQL that what is here is named still: else it is named again. */
+  /** Records in PostgreSQL that what is here is worked on: otherwise it is named again. */
   async touch(): Promise<void> {
     if (this.#ids.size > 0) await this.#deps.database.deliveries.touch([...this.#ids])
   }
 
-  /** Begins no more attempts; ends when those under way are recorded, or the bound is over. */
-  async stop(boundMs: number): Promise<void> {
-    this.#isStopped = true
-    const until = this.#deps.now() + boundMs
-    for (const lane of this.#lanes.values()) for (const one of lane.waiting.splice(0)) this.#release(one, 0)
-    for (const one of this.#received.splice(0)) this.#release(one, 0)
+  /** Begins no more attempts; resolves when those under way are recorded, or after the bound. */
+  stop(boundMs: number): Promise<void> {
+    for (const lane of this.#lanes.values())
+      for (const { message } of lane.waiting.splice(0)) this.#release(message, 0)
     const isBusy = () => this.#running > 0 || this.#results.length > 0 || this.#isWriteComing
-    while (isBusy() && this.#deps.now() < until) await this.#deps.pause(STOP_POLL_MS)
-    for (const message of [...this.#held]) message.release()
+    return this.#queue.stop(boundMs, isBusy)
   }
 
-  #take(one: Received): void {
-    const { id, message } = one
-    if (this.#isStopped) return message?.release()
-    if (this.#ids.has(id)) return message?.acknowledge()
+  async #readDue(ids: readonly string[]): Promise<readonly DueDelivery[]> {
+    const due = await this.#deps.database.deliveries.read(ids)
+    this.#logUnreadable(due)
+    return due
+  }
+
+  #work(message: Message, delivery: DueDelivery | null): void {
+    const { id } = message.message
+    if (this.#ids.has(id) || delivery === null || delivery.state !== 'waiting')
+      return this.#queue.finish(message)
     this.#ids.add(id)
-    if (message !== null) this.#held.add(message)
-    this.#received.push(one)
-    if (this.#isReadComing) return
-    this.#isReadComing = true
-    void this.#deps.pause(LINGER_MS).then(() => this.#read())
-  }
-
-  async #read(): Promise<void> {
-    this.#isReadComing = false
-    while (this.#received.length > 0) {
-      const received = this.#received.splice(0, READ_MAX_DELIVERIES)
-      try {
-        const due = await this.#deps.database.deliveries.read(received.map(({ id }) => id))
-        this.#logUnreadable(due)
-        const byId = new Map(due.map((delivery) => [delivery.id, delivery]))
-        for (const one of received) {
-          const delivery = byId.get(one.id)
-          if (this.#isStopped) this.#release(one, 0)
-          else if (delivery === undefined || delivery.state !== 'waiting') this.#finish(one)
-          else this.#queue({ ...one, delivery, shares: sharesOf(delivery) })
-        }
-      } catch (error) {
-        this.#trouble.failed(error)
-        for (const one of received) this.#release(one, FAULT_DELAY_MS)
-      }
-    }
+    this.#queueUp({ message, delivery, shares: sharesOf(delivery) })
   }
 
   #logUnreadable(due: readonly DueDelivery[]): void {
@@ -150,7 +126,7 @@ export class DeliveryWork {
     )
   }
 
-  #queue(one: Waiting): void {
+  #queueUp(one: Waiting): void {
     const { lane: name } = one.delivery
     const lane = this.#lanes.get(name) ?? { waiting: [], running: 0 }
     this.#lanes.set(name, lane)
@@ -162,7 +138,7 @@ export class DeliveryWork {
   #begin(name: string): boolean {
     const lane = this.#lanes.get(name)!
     const next = lane.waiting[0]
-    if (this.#isStopped || next === undefined || this.#running >= ATTEMPTS_AT_ONCE.all) return false
+    if (this.#queue.isStopped || next === undefined || this.#running >= ATTEMPTS_AT_ONCE.all) return false
     const { shares } = next
     if (lane.running >= ATTEMPTS_AT_ONCE.lane || shares.some((share) => this.#isFull(share))) return false
     lane.waiting.shift()
@@ -173,7 +149,7 @@ export class DeliveryWork {
       lane.running--
       this.#running--
       this.#share(shares, -1)
-      this.#write({ one: next, result })
+      this.#write({ message: next.message, result })
       this.#beginAll()
     })
     return true
@@ -208,7 +184,7 @@ export class DeliveryWork {
     }
   }
 
-  #write(ended: { readonly one: Received; readonly result: AttemptResult }): void {
+  #write(ended: { readonly message: Message; readonly result: AttemptResult }): void {
     this.#results.push(ended)
     if (this.#isWriteComing) return
     this.#isWriteComing = true
@@ -217,31 +193,29 @@ export class DeliveryWork {
 
   async #record(): Promise<void> {
     while (this.#results.length > 0) {
-      const ended = this.#results.splice(0, READ_MAX_DELIVERIES)
+      const ended = this.#results.splice(0, BATCH_MAX_ROWS)
       try {
         await this.#deps.database.deliveries.endAttempts(ended.map(({ result }) => result))
-        this.#trouble.succeeded()
-        for (const { one } of ended) this.#finish(one)
+        this.#queue.outage.succeeded()
+        for (const { message } of ended) this.#finish(message)
         // A process that stops would not work on what another round names, and other processes would wait for it.
-        if (!this.#isStopped) this.#deps.onRecorded()
+        if (!this.#queue.isStopped) this.#deps.onRecorded()
       } catch (error) {
         // The attempts were made, and will be made again: at least once.
-        this.#trouble.failed(error)
-        for (const { one } of ended) this.#release(one, FAULT_DELAY_MS)
+        this.#queue.outage.failed(error)
+        for (const { message } of ended) this.#release(message, FAULT_DELAY_MS)
       }
     }
     this.#isWriteComing = false
   }
 
-  #finish({ id, message }: Received): void {
-    this.#ids.delete(id)
-    if (message === null) return
-    this.#held.delete(message)
-    message.acknowledge()
+  #finish(message: Message): void {
+    this.#ids.delete(message.message.id)
+    this.#queue.finish(message)
   }
 
-  #release({ id, message }: Received, delayMs: number): void {
-    this.#ids.delete(id)
-    if (message !== null && this.#held.delete(message)) message.release(delayMs)
+  #release(message: Message, delayMs: number): void {
+    this.#ids.delete(message.message.id)
+    this.#queue.release(message, delayMs)
   }
 }

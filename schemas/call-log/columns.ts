@@ -1,13 +1,13 @@
 /**
  * The columns of a call. Everything that lists them is made of this table: settlements and the lines of the journal, the
  * booking in PostgreSQL, the copy to ClickHouse, the rows that customers and operators read, the CSV and the reference.
- * The order is that of rows and CSV. `columns-are-those-of-the-tables.test.ts` compares both databases with it.
+ * The order is that of rows and CSV, and of what processes of an earlier version send: a new column comes last. `columns-are-those-of-the-tables.test.ts` compares both databases with it.
  */
 import { z } from 'zod'
 import { attemptRow, callStatus, unitType } from './row.ts'
 
 /**
- * What a value is, and so how it is kept and printed. `instant` counts epoch milliseconds in settlements and PostgreSQL
+ * The kind of a value says how it is kept and printed. `instant` counts epoch milliseconds in settlements and PostgreSQL
  * and is RFC 3339 in rows. `credits` counts 1e-8 credit there, as a string in settlements, and is a decimal string in rows.
  * `attempts` is JSON in both databases. ClickHouse has an empty text where a text or attempts are null.
  */
@@ -158,6 +158,8 @@ export const CALL_COLUMNS = {
   },
   // The detail of `schemas/call-log/call-detail.ts`, as JSON text, which is not read on the way.
   detail: { ...TEXT, seenBy: 'operator', ...TEXT_OR_NULL },
+  // The session that the client names: `src/core/routing/session.ts`.
+  session_id: { ...TEXT, seenBy: 'customer', isAdmitted: true, ...TEXT_OR_NULL },
 } satisfies Readonly<Record<string, Column>>
 
 type Columns = typeof CALL_COLUMNS

@@ -227,7 +227,7 @@ export const modelEntry = z.strictObject({
   videos: videoTraits.optional(),
   /** Default: that of the installation. */
   after_client_leaves: z.enum(AFTER_CLIENT_LEAVES).optional(),
-  /** Default: that of the whole catalogue. */
+  /** Default: that of the whole catalog. */
   strategy: z.enum(STRATEGIES).optional(),
   /** Models that serve a call when every channel of this one has failed, in order. */
   fallbacks: z.array(name).max(8).default([]),

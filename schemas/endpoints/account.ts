@@ -67,7 +67,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     path: '/api/v1/models/public',
     tag: 'Models',
     key: 'none',
-    summary: 'Show the whole catalogue with prices.',
+    summary: 'Show the whole catalog with prices.',
     answers: [jsonAnswer('PublicCatalog', publicCatalog)],
   },
   {

@@ -52,7 +52,7 @@ export interface Endpoint {
   readonly isUncounted?: true
   /** Besides those that every endpoint can give. */
   readonly failures: readonly FailureCode[]
-  /** Failures whose status here differs from the catalogue; several where it depends on the request. */
+  /** Failures whose status here differs from the catalog; several where it depends on the request. */
   readonly failureStatus?: Readonly<Partial<Record<FailureCode, number | readonly number[]>>>
 }
 

@@ -28,7 +28,7 @@ export const CREATE_FAILURES: readonly FailureCode[] = [
 /** Media endpoints answer 403 where chat answers 400. */
 const FORBIDDEN_MODEL = { model_not_allowed: HTTP_FORBIDDEN } as const
 
-/** Endpoints with one fixed model answer 404 where the catalogue lacks it. */
+/** Endpoints with one fixed model answer 404 where the catalog lacks it. */
 export const OWN_MODEL = { ...FORBIDDEN_MODEL, model_not_found: HTTP_NOT_FOUND } as const
 
 const intentHeaders = z.object({

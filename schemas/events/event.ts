@@ -1,5 +1,5 @@
 /**
- * The message catalogue: what travels between the processes of the service, on which stream and subject.
+ * The message catalog: what travels between the processes of the service, on which stream and subject.
  * A message carries ids and facts that never change; the row in PostgreSQL is the truth.
  */
 import { z } from 'zod'

@@ -68,7 +68,7 @@ export const textOfAtMost = (most: number, least = 1) =>
     )
     .describe(`${least === 0 ? 'At most' : `${least} to`} ${most} characters.`)
 
-export const modelId = z.string().min(1).describe('An id or an alias of the catalogue.')
+export const modelId = z.string().min(1).describe('An id or an alias of the catalog.')
 
 /** The parts of a request that are common to all models; the rest depends on the kind of the model. */
 export const modelNamed = z.looseObject({

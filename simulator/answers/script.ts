@@ -290,7 +290,7 @@ type StoppedText = {
 }
 
 /** Ends a text before the sequence that is complete first; of two that end together, the longer. */
-export function untilStop(tokens: readonly string[], stop: readonly string[]): StoppedText {
+function untilStop(tokens: readonly string[], stop: readonly string[]): StoppedText {
   const whole = stop.length === 0 ? '' : tokens.join('')
   const [first] = stop
     .filter((sequence) => sequence !== '' && whole.includes(sequence))

@@ -1,4 +1,4 @@
-/** Pictures: PNG of any size in one colour, which the seed decides. No file made beforehand has every size. */
+/** Draws the files of results: PNG in one colour, which the seed decides; MP4 and MP3 made of recorded fixtures. */
 
 import { readFileSync } from 'node:fs'
 import { crc32, deflateSync } from 'node:zlib'

@@ -1,4 +1,4 @@
-/** Accepts and finds work and reads its directives, for every dialect with tasks. */
+/** Accepts work, as a task or in the answer itself, finds tasks, and reads directives, for every dialect of media. */
 
 import {
   type Dialect,
@@ -43,7 +43,7 @@ export function acceptWork(work: Work, tell: (task: Task) => WholeAnswer): Whole
 }
 
 /** What `outcome=refuse` answers in place of the work. */
-export function refusalOf(
+function refusalOf(
   { code }: Directives,
   statusOfCode: (code: string | undefined) => number = () => 400,
 ): SimulatedFailure {

@@ -17,7 +17,7 @@ const SHORTENED_ATTEMPTS = 8
 const NAMES = ['account_id', 'key_id', 'model', 'protocol'] as const
 const APART = new Set<string>(['request_id', ...NAMES])
 
-/** How a column is printed: its name as JSON has it, and the value that is left out. */
+/** Returns what is printed of each column: its name as JSON has it, and the value that is left out. */
 const printing = <Name extends keyof Settlement>(names: readonly Name[]) =>
   names.map((name) => ({ name, prefix: `,"${name}":`, usual: DEFAULTS[name] }))
 const OF_NAMES = printing(NAMES)

@@ -1,6 +1,6 @@
 /**
  * One failure in three shapes. The shape follows the endpoint called; a path that belongs to no protocol has the
- * chat-completions shape. See docs/errors.md, "Catalogue"; docs/api-rules.md, "Every endpoint".
+ * chat-completions shape. See docs/errors.md, "Catalog"; docs/api-rules.md, "Every endpoint".
  */
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import { FAILURES, type Failure, type FailureCode } from '../../schemas/failure.ts'

@@ -41,7 +41,7 @@ export interface CallObservation {
   readonly outputTokens: number
 }
 
-/** @param model the label; empty for a name that is none of the catalogue's */
+/** @param model the label; empty for a name that is none of the catalog's */
 export const observationOf = (settlement: Settlement, model: string): CallObservation => ({
   model,
   status: settlement.status,

@@ -87,13 +87,13 @@ t.test('operator', async (t) => {
     await hand.press(button(page, 'End the view'))
     await hand.press(button(drawer, 'Close'))
 
-    await hand.press(link(page, 'Catalogue'))
+    await hand.press(link(page, 'Catalog'))
     const yaml = page.getByRole('textbox')
     await yaml.waitFor()
     await yaml.fill((await yaml.inputValue()).replace('input: "1000000"', 'input: "1500000"'))
     await hand.press(button(page, 'Check'))
     await page.getByText('Changed', { exact: true }).first().waitFor()
-    await look('catalogue')
+    await look('catalog')
 
     await hand.press(link(page, 'Integrity'))
     await hand.press(button(page, 'Verify now'))

@@ -25,7 +25,7 @@ const PAGES = [
   'Agents',
   'Overview',
   'Accounts',
-  'Catalogue',
+  'Catalog',
   'Integrity',
   'Users',
 ]

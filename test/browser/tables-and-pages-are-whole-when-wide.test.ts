@@ -33,7 +33,7 @@ t.test('a wide window', async (t) => {
       await page.locator('main table').first().waitFor()
       t.ok(await isWhole(), name)
     }
-    await link(page, 'Catalogue').click()
+    await link(page, 'Catalog').click()
     const editor = page.locator('main textarea')
     await editor.waitFor()
     const { width = 0 } = (await editor.boundingBox()) ?? {}

@@ -405,7 +405,7 @@ t.test('errors page agrees', async (t) => {
     )
   }
 
-  t.test('the catalogue and the page list the same failures, named alike', async (t) => {
+  t.test('the catalog and the page list the same failures, named alike', async (t) => {
     const rows = table('| HTTP | code |')
     t.same(
       rows.map(([status, code, type, messagesType, generateStatus]) => ({

@@ -1,7 +1,7 @@
 /** What reads texts of clients and upstreams, each with the texts around the value that it is given. */
 import { Buffer } from 'node:buffer'
 import { refusedByUpstream } from '../../pipelines/calls/upstream-error.ts'
-import { rejectsUsageOption } from '../../pipelines/chat/forward/usage-option.ts'
+import { rejectsUsageOption } from '../../pipelines/chat/forward/route-choice.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { clipComposeRequest } from '../../schemas/media/clips.ts'
 import { imageEditRequest, imageRequest } from '../../schemas/media/images.ts'

@@ -34,7 +34,7 @@ t.test('model discovery and the balance', async (t) => {
     ['one model', model(deps)(caller, '/v1/models/demo-chat'), listedModel],
     ['content models', contentModels(deps)(caller, 'pageSize=2'), contentModelList],
     ['one content model', contentModel(deps)(caller, '/v1beta/models/demo-chat'), contentModelSchema],
-    ['catalogue', publicModels(deps)(), publicCatalog],
+    ['catalog', publicModels(deps)(), publicCatalog],
     ['balance', balance({ view, cap: null }), keyBalance],
     ['capped', balance({ view, cap: view }), keyBalance],
   ]

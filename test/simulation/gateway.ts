@@ -229,6 +229,7 @@ export class Gateway {
       stream: true,
       submitted_at: time.now,
       estimate: String(call.estimate),
+      session_id: null,
     }
     const ended: Settlement = {
       ...interruptedSettlement(admission, time.now),

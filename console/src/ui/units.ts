@@ -21,7 +21,7 @@ export function unitName(unit: Unit): string {
 
 /**
  * Prints what a call used.
- * @param unit of the price of its model; undefined: the model is not in the catalogue
+ * @param unit of the price of its model; undefined: the model is not in the catalog
  * @param type of what the call makes, such as `video`
  */
 export function printUnits(count: number, unit: Unit | undefined, type: string): string {

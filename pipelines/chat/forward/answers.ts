@@ -1,283 +1,61 @@
 /**
- * The three forms of an upstream's answer: a stream, a whole body, an error. Each takes the bytes of one attempt and
- * reports to its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
+ * Chooses the reader of an upstream's answer by its status, its content type and what the client asked for, and reads
+ * answers that are sent in one piece.
  */
 import { Buffer } from 'node:buffer'
-import type { HeaderList } from '../../../src/http/handler.ts'
-import type { AnswerStream, Metered, WholeAnswer as ReadAnswer } from '../../../src/protocols/dialect.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { findProvider } from '../../../src/channels/providers/presets.ts'
+import { type KeyMask, keyMask } from '../../../src/core/call-log/key-mask.ts'
+import type { Route } from '../../../src/core/routing/catalog.ts'
+import { EVENT_STREAM_TYPE, withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
+import type {
+  AnswerStream,
+  ChatCall,
+  Metered,
+  ProtocolAdapter,
+  WholeAnswer as ReadAnswer,
+  StreamAssembler,
+} from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import {
   type AttemptFailure,
   brokenConnection,
   endedWithoutAnswer,
-  INCOMPLETE,
-  NO_ANSWER,
+  incompleteAnswer,
+  refusedByUpstream,
   tooLargeAnswer,
   unusableAnswer,
 } from '../../calls/upstream-error.ts'
 import { NOTHING_METERED } from './call-record.ts'
-import { Collected } from './collected.ts'
-import { type Ending, endingOf } from './endings.ts'
-import type { SilenceWatch, WatchedStream } from './silence-watch.ts'
+import {
+  type Answer,
+  type AnswerReceiver,
+  isCompressed,
+  MAX_WHOLE_RESPONSE_BYTES,
+  StreamAnswer,
+  type Waiting,
+} from './stream-answer.ts'
 
-/** The call of an answer, which sends on what the answer makes. */
-export interface AnswerReceiver {
-  /** Sets the head, which goes out with the next bytes; no other attempt follows. */
-  begin(headers: HeaderList): void
-  /** Called when the answer itself begins, or an error in its place: its first bytes go out next. */
-  firstByte(isError: boolean): void
-  send(bytes: Uint8Array): void
-  /** Sends the protocol's last event: the call is a success from here on. More bytes may follow, and `finish` does. */
-  sendLast(bytes: Uint8Array): void
-  /** Returns true while the client has not taken all that was sent. */
-  isPaused(): boolean
-  /** Returns the bytes without the secrets of the channel. */
-  hideSecrets(bytes: Buffer): Buffer
-  /**
-   * Ends a stream.
-   * @param isTold the upstream has sent why the answer is none, and has ended the stream in good order
-   */
-  finish(ending: Ending, isTold?: boolean): void
-  /** Sends the whole answer and ends it. */
-  finishWhole(headers: HeaderList, body: Buffer): void
-  /** Returns the failure of an error event. */
-  erred(event: Buffer): AttemptFailure
-  /**
-   * Called with an error that came first: makes another attempt in place of this one. Returns false where none is left,
-   * or none would do better: the event is the answer then.
-   */
-  failsOver(failure: AttemptFailure): boolean
-  /** Called when nothing went out yet: makes another attempt, or replies with this failure. */
-  failed(failure: AttemptFailure): void
+const EVENT_STREAM = 'text/event-stream'
+const JSON_TYPE = 'application/json'
+
+/**
+ * Returns true for an answer to be read as a stream: the client requested one, and the upstream did not answer in one
+ * piece.
+ */
+function isStreamed(contentType: string, asked: ChatCall, { streamTypes }: ProtocolAdapter): boolean {
+  if (!asked.stream) return false
+  const type = contentType.toLowerCase()
+  return type.includes(EVENT_STREAM) || (streamTypes?.(asked).some((known) => type.includes(known)) ?? false)
 }
 
-/** Handler of an upstream's answer, called piece by piece. */
-export interface Answer {
-  data(bytes: Buffer): void
-  end(): void
-  broken(failure: UpstreamFailure): void
-  metered(): Metered
-  /** Called when the call is over, or continues with another attempt. */
-  release?(): void
-  /** The model has finished, and the usage that its upstream reports after that has not come. */
-  readonly awaitsUsage?: boolean
-  /** All of the answer has been sent, unless its protocol lets more follow. */
-  readonly isFinished?: boolean
-  /** Its first event was an error, which the client has got as it came. */
-  readonly beganWithError?: boolean
-  /** The ending that the client has read in the stream itself, where that is a failure; null without one. */
-  readonly toldFailure?: Ending | null
-}
-
-/** Limit of the bytes before the first event: comments that keep the connection alive. */
-const MAX_HELD_BYTES = 65_536
-/** The largest unstreamed response. */
-export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
-const COMMENT = Buffer.from(': keep-alive\n\n')
-const BYTE_ORDER_MARK = Buffer.from('\ufeff')
-
-export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
-  contentEncoding != null && contentEncoding.toLowerCase() !== 'identity'
-
-/** Nothing is sent yet. */
-const WAITING = 0
-/** Only keep-alive bytes are sent: no other attempt follows. */
-const SILENT = 1
-const FLOWING = 2
-/** The last event was sent: what the upstream still sends passes unread. */
-const ENDED = 3
-
-export interface Waiting {
-  readonly silence: SilenceWatch
-  /** Since when the client waits, on the clock of `performance.now()`. */
-  readonly since: number
-  /** A silence this long is filled; null: none is. */
-  readonly keepAliveMs: number | null
-}
-
-export class StreamAnswer implements Answer, WatchedStream {
-  // The fields that every chunk touches are first.
-  readonly #call: AnswerReceiver
-  readonly #meter: AnswerStream
-  #state: typeof WAITING | typeof SILENT | typeof FLOWING | typeof ENDED = WAITING
-  /** Bytes went out since the last tick. */
-  #hasSent = false
-
-  readonly #headers: HeaderList
-  readonly #silence: SilenceWatch
-  readonly #keepAliveMs: number
-  #quietSince: number
-  #hasFilled = false
-  #held: Buffer[] = []
-  #heldBytes = 0
-
-  constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, waiting: Waiting) {
-    const { silence, since, keepAliveMs } = waiting
-    this.#call = call
-    this.#headers = [
-      ['content-type', contentType],
-      ['cache-control', 'no-cache'],
-    ]
-    this.#meter = stream
-    this.#silence = silence
-    this.#quietSince = since
-    this.#keepAliveMs = keepAliveMs ?? Number.POSITIVE_INFINITY
-    if (keepAliveMs !== null) silence.add(this)
-  }
-
-  metered(): Metered {
-    return this.#meter
-  }
-
-  get awaitsUsage(): boolean {
-    return this.#meter.awaitsUsage
-  }
-
-  get isFinished(): boolean {
-    return this.#meter.isFinished && this.#ending() === SUCCESS
-  }
-
-  get beganWithError(): boolean {
-    return this.#meter.firstError !== null
-  }
-
-  get toldFailure(): Ending | null {
-    return this.#state !== WAITING && this.#hasTold() ? this.#ending() : null
-  }
-
-  data(bytes: Buffer): void {
-    const out = this.#meter.push(bytes)
-    if (this.#state === FLOWING) {
-      if (out === null) return
-      this.#hasSent = true
-      this.#send(out)
-      return
-    }
-    if (this.#state !== WAITING) return this.#flow(out)
-    // The status waits for the first event of an answer: what ends or errs before that is a failed attempt.
-    const { firstError, isAnswer, usage, hasBegun, isComplete } = this.#meter
-    if (firstError !== null && this.#endsAttempt(firstError)) return
-    const begins = firstError !== null || isAnswer || usage !== null || (hasBegun && !isComplete)
-    if (!begins && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
-    this.#begin(out)
-  }
-
-  tick(now: number): void {
-    // A client that does not read is not kept waiting by the upstream.
-    if (this.#hasSent || this.#call.isPaused()) {
-      this.#hasSent = false
-      this.#quietSince = now
-      return
-    }
-    if (this.#state === ENDED || now - this.#quietSince < this.#keepAliveMs) return
-    if (this.#state === WAITING) this.#begin(null)
-    else if (!this.#meter.isBetweenEvents) return
-    this.#quietSince = now
-    if (!this.#meter.isBetweenEvents) return
-    this.#hasFilled = true
-    this.#call.send(COMMENT)
-  }
-
-  release(): void {
-    this.#silence.delete(this)
-  }
-
-  #hold(out: Buffer | null): void {
-    if (out === null) return
-    this.#held.push(Buffer.from(out))
-    this.#heldBytes += out.length
-  }
-
-  /** Sends the head, the bytes held so far, and `out`. */
-  #begin(out: Buffer | null): void {
-    this.#state = SILENT
-    this.#call.begin(this.#headers)
-    const held = this.#held
-    this.#held = []
-    if (held.length > 0) this.#flow(Buffer.concat(held))
-    this.#flow(out)
-  }
-
-  /** Sends the first bytes of the answer itself, or those that follow them. */
-  #flow(out: Buffer | null): void {
-    if (out === null) return
-    if (this.#state === ENDED) return this.#call.send(out)
-    const isFirst = this.#state === SILENT
-    this.#state = FLOWING
-    this.#hasSent = true
-    if (isFirst) this.#call.firstByte(this.#meter.firstError !== null)
-    // A byte order mark is one at the beginning alone.
-    const isMarked = isFirst && this.#hasFilled && out.indexOf(BYTE_ORDER_MARK) === 0
-    this.#send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
-  }
-
-  /** Sends bytes; an upstream's error passes unchanged except for the channel's secrets. */
-  #send(out: Buffer): void {
-    const { laterError, firstError, hasEnded } = this.#meter
-    if (laterError !== null || firstError !== null) this.#call.send(this.#call.hideSecrets(out))
-    else if (hasEnded && this.#ending() === SUCCESS) {
-      this.#state = ENDED
-      this.#call.sendLast(out)
-    } else this.#call.send(out)
-  }
-
-  end(): void {
-    const tail = this.#meter.end()
-    const { isAnswer, firstError } = this.#meter
-    if (this.#state !== WAITING) this.#flow(tail)
-    else if (firstError !== null && this.#endsAttempt(firstError)) return
-    // Nothing was answered or sent: another channel may do better.
-    else if (firstError === null && !isAnswer) return this.#call.failed(endedWithoutAnswer())
-    else this.#begin(tail)
-    this.#call.finish(this.#ending(), this.#hasTold())
-  }
-
-  /** Returns whether the attempt ends with an error that came first: then nothing of it goes out. */
-  #endsAttempt(event: Buffer): boolean {
-    const failure = this.#call.erred(event)
-    if (this.#call.failsOver(failure)) return true
-    if (failure.hidesEvent !== true) return false
-    this.#call.failed(failure)
-    return true
-  }
-
-  /** The client has read in the stream that the answer is none, or no whole one. */
-  #hasTold(): boolean {
-    const { laterError, firstError, hasEnded } = this.#meter
-    return laterError !== null || firstError !== null || (hasEnded && this.#ending() !== SUCCESS)
-  }
-
-  /** Returns the ending of a stream that ends here in good order. An error takes precedence over an end mark. */
-  #ending(): Ending {
-    const { laterError, firstError, isAnswer, isComplete } = this.#meter
-    const error = laterError ?? firstError
-    if (error !== null) return endingOf(this.#call.erred(error))
-    if (!isComplete) return failedEnding(INCOMPLETE)
-    return isAnswer ? SUCCESS : failedEnding(NO_ANSWER)
-  }
-
-  broken(failure: UpstreamFailure): void {
-    const broken = brokenConnection(failure)
-    if (this.#state === WAITING) return this.#call.failed(broken)
-    this.#flow(this.#meter.end())
-    const { isFinished, hasEnded } = this.#meter
-    if (isFinished || this.#hasTold()) return this.#call.finish(this.#ending(), hasEnded)
-    const { message } = broken
-    this.#call.finish(broken.isTimeout ? { kind: 'timeout', message } : failedEnding(message))
-  }
-}
-
-const SUCCESS: Ending = { kind: 'success' }
-
-const failedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
-
-const saidInAll = (characters: number): Metered => ({
+const meterCharacters = (characters: number): Metered => ({
   ...NOTHING_METERED,
   characters,
   charactersSinceUsage: characters,
 })
 
-export class WholeAnswer implements Answer {
+class WholeAnswer implements Answer {
   readonly #call: AnswerReceiver
   readonly #contentType: string
   readonly #read: (body: Buffer) => ReadAnswer
@@ -298,7 +76,7 @@ export class WholeAnswer implements Answer {
     this.#body.add(bytes)
     if (this.#body.length <= MAX_WHOLE_RESPONSE_BYTES) return
     // Too large to be read: it is charged by its bytes, up to the most that one call can use.
-    this.#metered = saidInAll(this.#body.length)
+    this.#metered = meterCharacters(this.#body.length)
     this.#call.failed(tooLargeAnswer())
   }
 
@@ -315,5 +93,208 @@ export class WholeAnswer implements Answer {
     // The upstream has worked until the time was over.
     if (broken.isTimeout) this.#metered = this.#read(this.#body.all()).metered
     this.#call.failed(broken)
+  }
+}
+
+/** A stream that its client gets in one piece. Until it is whole it is no answer. */
+class AssembledAnswer implements Answer {
+  readonly #call: AnswerReceiver
+  readonly #stream: AnswerStream
+  readonly #assembler: StreamAssembler
+  #length = 0
+  #metered: Metered = NOTHING_METERED
+
+  constructor(call: AnswerReceiver, stream: AnswerStream, assembler: StreamAssembler) {
+    this.#call = call
+    this.#stream = stream
+    this.#assembler = assembler
+  }
+
+  metered(): Metered {
+    return this.#metered
+  }
+
+  data(bytes: Buffer): void {
+    this.#take(this.#stream.push(bytes))
+    if (this.#length <= MAX_WHOLE_RESPONSE_BYTES) return
+    this.#metered = this.#stream
+    this.#call.failed(tooLargeAnswer())
+  }
+
+  #take(out: Buffer | null): void {
+    if (out === null) return
+    this.#length += out.length
+    this.#assembler.push(out)
+  }
+
+  end(): void {
+    this.#take(this.#stream.end())
+    const { laterError, firstError, isAnswer, isComplete } = this.#stream
+    const error = laterError ?? firstError
+    if (error !== null) return this.#call.failed(this.#call.erred(error))
+    if (!isAnswer) return this.#call.failed(endedWithoutAnswer())
+    if (!isComplete) return this.#call.failed(incompleteAnswer())
+    this.#metered = this.#stream
+    this.#call.finishWhole([['content-type', JSON_TYPE]], this.#assembler.body())
+  }
+
+  broken(failure: UpstreamFailure): void {
+    if (this.#stream.isFinished) return this.end()
+    const broken = brokenConnection(failure)
+    // As of any whole answer: the upstream has worked until the time was over.
+    if (broken.isTimeout) this.#metered = this.#stream
+    this.#call.failed(broken)
+  }
+}
+
+/** Status and headers of an upstream's answer. */
+interface AnswerHead {
+  readonly status: number
+  readonly headers: ResponseHeaders
+  readonly adapter: ProtocolAdapter
+  readonly route: Route
+  readonly waiting: Waiting
+}
+
+/** Chooses the reader of the upstream's answer to `asked`; returns null for an answer that cannot be read. */
+export function chooseAnswer(asked: ChatCall, call: AnswerReceiver, head: AnswerHead): Answer | null {
+  const { status, headers, adapter, route, waiting } = head
+  if (status >= 300 || status < 200) return new ErrorAnswer(call, head)
+  if (isCompressed(headers)) return null
+  const contentType = headers.contentType ?? JSON_TYPE
+  const isAssembled = asked.isAssembled === true
+  const stream = openAnswerStream(asked, contentType, adapter, route)
+  if (stream === null) {
+    const wanted = isAssembled ? { ...asked, stream: false } : asked
+    const type = wanted.stream ? (adapter.streamContentType ?? EVENT_STREAM) : contentType
+    return new WholeAnswer(call, type, (body) => readWhole(wanted, body, head))
+  }
+  if (isAssembled) return new AssembledAnswer(call, stream, adapter.assembleStream!())
+  const isAws = isAwsFraming(contentType)
+  return new StreamAnswer(
+    call,
+    adapter.streamContentType ?? (isAws ? EVENT_STREAM : contentType),
+    stream,
+    waiting,
+  )
+}
+
+const isAwsFraming = (contentType: string): boolean => contentType.toLowerCase().startsWith(EVENT_STREAM_TYPE)
+
+/** Returns the stream to read; null where the client asked for none, or the upstream answers in one piece. */
+function openAnswerStream(
+  asked: ChatCall,
+  contentType: string,
+  adapter: ProtocolAdapter,
+  { channel: { provider } }: Route,
+): AnswerStream | null {
+  if (asked.stream && isAwsFraming(contentType))
+    return withEventStreamFraming(adapter.openStream(asked, provider))
+  return isStreamed(contentType, asked, adapter) ? adapter.openStream(asked, provider) : null
+}
+
+const MAX_ERROR_BODY_BYTES = 65_536
+
+/** An upstream's answer with an error status: its body says why. */
+class ErrorAnswer {
+  readonly #call: { failed(failure: AttemptFailure): void }
+  readonly #head: AnswerHead
+  readonly #body = new Collected()
+
+  constructor(call: { failed(failure: AttemptFailure): void }, head: AnswerHead) {
+    this.#call = call
+    this.#head = head
+  }
+
+  metered(): Metered {
+    return NOTHING_METERED
+  }
+
+  data(bytes: Buffer): void {
+    this.#body.add(bytes)
+    // No error text is this long: what more there is need not be waited for.
+    if (this.#body.length > MAX_ERROR_BODY_BYTES) this.end()
+  }
+
+  end(): void {
+    const { status, headers, route } = this.#head
+    const retryAfter = headers.get('retry-after') ?? null
+    this.#call.failed(refusedByUpstream(route.channel, status, this.#body.all(), retryAfter))
+  }
+
+  /** Ends the attempt: the status suffices, even where its body was cut off. */
+  broken(): void {
+    this.end()
+  }
+}
+
+/** Bytes of one answer, kept until it is whole. */
+class Collected {
+  readonly #pieces: Buffer[] = []
+  length = 0
+
+  add(bytes: Buffer): void {
+    this.#pieces.push(Buffer.from(bytes))
+    this.length += bytes.length
+  }
+
+  all(): Buffer {
+    return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.length)
+  }
+}
+
+/** Reads an upstream's answer in one piece. A client that asked for a stream gets it as the events of one. */
+function readWhole(asked: ChatCall, body: Buffer, { adapter, headers, route }: AnswerHead): ReadAnswer {
+  const { provider } = route.channel
+  const read = adapter.readWhole(asked, body, provider)
+  return {
+    ...read,
+    body: asked.stream && read.isAnswer ? adapter.wholeAsStream(asked, read.body) : read.body,
+    metered: withHeaderUsage(read.metered, provider, headers),
+  }
+}
+
+/** Returns the facts of a whole answer, with the counts of the headers where the body has none. */
+export function withHeaderUsage(
+  metered: Metered,
+  provider: string | undefined,
+  headers: Pick<ResponseHeaders, 'get'>,
+): Metered {
+  if (metered.usage !== null) return metered
+  const usage = findProvider(provider)?.readHeaderUsage?.((name) => headers.get(name)) ?? null
+  if (usage === null) return metered
+  // A copy leaves out what a class counts when it is read.
+  const { characters, model, suspect, reported, serviceTier, responseId } = metered
+  const facts = { characters, model, suspect, reported, serviceTier, responseId }
+  return { ...facts, usage, charactersSinceUsage: 0, isUsageWhole: true }
+}
+
+function maskStream(stream: AnswerStream, mask: KeyMask): AnswerStream {
+  const push = stream.push.bind(stream)
+  const end = stream.end.bind(stream)
+  stream.push = (piece) => {
+    const shown = mask.push(piece)
+    return shown === null ? null : push(shown)
+  }
+  stream.end = () => {
+    const rest = mask.end()
+    const out = rest === null ? null : push(rest)
+    const tail = end()
+    return out === null || tail === null ? (out ?? tail) : Buffer.concat([out, tail])
+  }
+  return stream
+}
+
+/**
+ * Takes the keys of a channel out of its answers before anything reads them. See docs/security.md, "What is promised".
+ * Returns the adapter for an answer of the channel.
+ */
+export function maskKeys(adapter: ProtocolAdapter, channel: ChannelEntry): ProtocolAdapter {
+  const mask = keyMask(channel)
+  if (mask === null) return adapter
+  return {
+    ...adapter,
+    openStream: (call, provider) => maskStream(adapter.openStream(call, provider), mask),
+    readWhole: (call, body, provider) => adapter.readWhole(call, mask.whole(body), provider),
   }
 }

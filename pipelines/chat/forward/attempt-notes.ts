@@ -1,12 +1,13 @@
 /** Notes each attempt of a call where it counts: in the call's record, its trace, and the health of its channel. */
 import { performance } from 'node:perf_hooks'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { ChannelError } from '../../../src/core/routing/channel-activity.ts'
+import type { GatewayRequest } from '../../../src/http/handler.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
-import type { CallRecord } from './call-record.ts'
+import type { CallRecord, Ending } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'
-import type { Ending } from './endings.ts'
 import type { RouteChoice } from './route-choice.ts'
 
 export class AttemptNotes {
@@ -14,15 +15,19 @@ export class AttemptNotes {
   readonly #record: CallRecord
   readonly #choice: RouteChoice
   readonly #trace: CallTrace | null
+  readonly #path: string
 
   constructor(
-    { health }: ForwardDeps,
-    call: { readonly record: CallRecord; readonly choice: RouteChoice; readonly trace: CallTrace | null },
+    { health, startTrace }: Pick<ForwardDeps, 'health' | 'startTrace'>,
+    { header, path }: Pick<GatewayRequest, 'header' | 'path'>,
+    record: CallRecord,
+    choice: RouteChoice,
   ) {
     this.#health = health
-    this.#record = call.record
-    this.#choice = call.choice
-    this.#trace = call.trace
+    this.#record = record
+    this.#choice = choice
+    this.#trace = startTrace?.(header('traceparent')) ?? null
+    this.#path = path
   }
 
   /** Returns the trace context of the attempt, for its upstream; null without traces. */
@@ -89,5 +94,10 @@ export class AttemptNotes {
       this.#health.succeeded(id, ms)
       this.#choice.took(route, ms)
     } else this.#health.refused(id, error)
+  }
+
+  /** Ends the trace of the call. */
+  settled(settlement: Settlement, status: number): void {
+    this.#trace?.ended(settlement, this.#path, status)
   }
 }

@@ -1,11 +1,56 @@
-/** The request of one attempt, as it goes to its channel. */
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+/**
+ * The request of one attempt: its body, the files that its upstream cannot fetch, and its time. See docs/api-rules.md,
+ * "Timeouts" and "Attempts".
+ */
+
+import { performance } from 'node:perf_hooks'
+import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
-import type { EncodeOptions } from '../../../src/protocols/dialect.ts'
+import type { HeaderLookup } from '../../../src/http/handler.ts'
+import {
+  type BodyDeps,
+  type BodyInputs,
+  type BodyResults,
+  type BodyWorkName,
+  workOnBody,
+} from '../../../src/protocols/body-work.ts'
+import type {
+  EncodedRequest,
+  EncodeOptions,
+  FetchedFile,
+  ProtocolAdapter,
+} from '../../../src/protocols/dialect.ts'
 import type { AdmittedCall } from '../precharge.ts'
 import type { ServedModel } from '../select-model.ts'
-import { attemptMs } from './call-time.ts'
-import type { UpstreamCallRequest } from './deps.ts'
+
+export interface UpstreamCallRequest {
+  readonly channel: ChannelEntry
+  /** The protocol of the upstream. */
+  readonly protocol: ChatProtocol
+  readonly upstreamModel: string
+  readonly stream: boolean
+  /** The query that names a stream's framing, where the protocol has it there. */
+  readonly query: string
+  /** The client's headers. */
+  readonly header: HeaderLookup
+  readonly body: Buffer
+  readonly requestId: string
+  readonly deadlineMs: number
+  /** A kept connection has just failed this call: the next may be as old. */
+  readonly onFreshConnection: boolean
+  /** W3C trace context for the upstream; null where no traces are exported. */
+  readonly traceparent: string | null
+}
+
+/**
+ * Fetches files that an upstream cannot fetch itself, by URL; `signal` ends it. Rejects with a `Failure`
+ * `invalid_request` that names the URL, or the limit that they exceed.
+ */
+export type FetchFiles = (
+  urls: readonly string[],
+  deadlineMs: number,
+  signal: AbortSignal,
+) => Promise<ReadonlyMap<string, FetchedFile>>
 
 /** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
@@ -42,3 +87,134 @@ export function attemptRequest(
     ...rest,
   }
 }
+
+/** The call of the attempt. */
+export interface WaitingCall {
+  /** Runs the work unless the call has ended; an exception ends the call. */
+  goOn(work: () => void): void
+}
+
+/** Writes the client's request for the channel of an attempt, with the files that it names. A long body takes a while. */
+export class AttemptBody {
+  readonly #deps: BodyDeps & { readonly fetchFiles: FetchFiles }
+  readonly #call: WaitingCall
+  /** Files that one attempt has fetched serve the next. */
+  #files: CallFiles | null = null
+
+  constructor(deps: BodyDeps & { readonly fetchFiles: FetchFiles }, call: WaitingCall) {
+    this.#deps = deps
+    this.#call = call
+  }
+
+  /** Releases the files. */
+  end(): void {
+    this.#files?.end()
+  }
+
+  write(
+    admitted: AdmittedCall,
+    route: Route,
+    adapter: ProtocolAdapter,
+    options: Omit<EncodeOptions, 'fetched'>,
+    done: (encoded: EncodedRequest) => void,
+  ): void {
+    const { call, request } = admitted
+    const { provider } = route.channel
+    const { from: client, to: upstream } = adapter
+    const encode = (fetched: CallFileMap) => {
+      const all = { ...options, fetched }
+      // Where both speak one protocol, only places in the body change.
+      if (!route.isTranslated) done(adapter.encodeRequest(call, all))
+      else this.#work(admitted, 'encode', { client, upstream, call, options: all }, done)
+    }
+    const fetch = (urls: readonly string[]) => {
+      if (urls.length === 0) return encode(NO_FILES)
+      this.#files ??= new CallFiles(this.#deps.fetchFiles)
+      const leftMs = msLeft(request.startedAt, performance.now())
+      this.#files.fetch(urls, leftMs, encode, this.#fail)
+    }
+    if (!route.isTranslated) fetch(adapter.urlsToFetch(call, provider))
+    else this.#work(admitted, 'urls', { client, upstream, call, provider }, fetch)
+  }
+
+  readonly #fail = (error: unknown): void =>
+    this.#call.goOn(() => {
+      throw error
+    })
+
+  #work<Name extends BodyWorkName>(
+    { known, request }: AdmittedCall,
+    name: Name,
+    input: BodyInputs[Name],
+    done: (result: BodyResults[Name]) => void,
+  ): void {
+    const result = workOnBody(this.#deps, known.account.id, name, input, request.body)
+    if (!(result instanceof Promise)) return done(result)
+    result.then((found) => this.#call.goOn(() => done(found)), this.#fail)
+  }
+}
+
+type CallFileMap = ReadonlyMap<string, FetchedFile>
+const NO_FILES: CallFileMap = new Map()
+
+/** The files of one chat call that its upstream cannot fetch: fetched once for all attempts, ended with the call. */
+class CallFiles {
+  readonly #fetchFiles: FetchFiles
+  readonly #ended = new AbortController()
+  #files: CallFileMap | null = null
+
+  constructor(fetchFiles: FetchFiles) {
+    this.#fetchFiles = fetchFiles
+  }
+
+  /** Calls `done` with the files of `urls`, or `failed`, later; calls neither once the call has ended. */
+  fetch(
+    urls: readonly string[],
+    deadlineMs: number,
+    done: (files: CallFileMap) => void,
+    failed: (error: unknown) => void,
+  ): void {
+    const { signal } = this.#ended
+    const kept = this.#files
+    const files =
+      kept !== null && urls.every((url) => kept.has(url))
+        ? Promise.resolve(kept)
+        : this.#fetchFiles(urls, deadlineMs, signal)
+    files
+      .then((fetched) => {
+        if (signal.aborted) return
+        this.#files = fetched
+        done(fetched)
+      })
+      .catch((error) => signal.aborted || failed(error))
+  }
+
+  /** Aborts running fetches, and releases the files fetched. */
+  end(): void {
+    this.#ended.abort()
+    this.#files = null
+  }
+}
+
+/** The whole of a chat call, streaming included. */
+export const CHAT_DEADLINE_MS = 180_000
+const MS_PER_SECOND = 1000
+/** A timeout of an attempt with a smaller share of its channel's time says nothing about the channel. */
+const TELLING_SHARE = 0.5
+
+type Timed = Pick<ChannelEntry, 'timeout_seconds'>
+
+/** Returns what is left of a call that began at `startedAt`. */
+export const msLeft = (startedAt: number, now: number): number =>
+  Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
+
+const channelMs = ({ timeout_seconds: seconds }: Timed): number =>
+  Math.min(seconds * MS_PER_SECOND, CHAT_DEADLINE_MS)
+
+/** Returns the time of an attempt that begins now. */
+const attemptMs = (channel: Timed, startedAt: number, now: number): number =>
+  Math.min(msLeft(startedAt, now), channelMs(channel))
+
+/** Returns whether a timeout of an attempt that began at `now` is the channel's fault. */
+export const isTellingTimeout = (channel: Timed, startedAt: number, now: number): boolean =>
+  msLeft(startedAt, now) >= TELLING_SHARE * channelMs(channel)

@@ -5,8 +5,9 @@
 
 import { Buffer } from 'node:buffer'
 import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
-import type { AttemptRow } from '../../../schemas/call-log/row.ts'
+import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
 import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../schemas/config/catalog.ts'
+import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from '../../../src/core/call-log/call-detail.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
@@ -28,9 +29,8 @@ import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import type { AdmittedCall } from '../precharge.ts'
-import { admissionOf } from '../reserve.ts'
-import { isTellingTimeout } from './call-time.ts'
-import { type Ending, STATUS_OF } from './endings.ts'
+import { toAdmission } from '../precharge.ts'
+import { isTellingTimeout } from './attempt-request.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 export const NOTHING_METERED: Metered = {
@@ -65,7 +65,7 @@ export class CallRecord {
   constructor(admitted: AdmittedCall, tried: readonly Route[]) {
     this.#tried = tried
     this.admitted = admitted
-    this.admission = admissionOf(admitted)
+    this.admission = toAdmission(admitted)
   }
 
   /** Forgets what the attempt before has sent and metered. Called before the next one waits for its files. */
@@ -340,3 +340,35 @@ export class CallRecord {
     return { settlement, cost, oddities }
   }
 }
+
+/** The endings of a call: they decide what is owed and what its row says. */
+export type Ending =
+  /** The client went away, or the gateway is draining. */
+  | { readonly kind: 'aborted' }
+  | { readonly kind: 'success' }
+  /** It could not be written for any upstream, so none was called; or the upstream refused what it asks for. */
+  | { readonly kind: 'refused'; readonly code: string; readonly message: string }
+  /** The upstream failed, before or after the first byte. */
+  | { readonly kind: 'failed'; readonly code: string; readonly message: string }
+  /** The gateway's own clock ran out. */
+  | { readonly kind: 'timeout'; readonly message: string }
+
+export const STATUS_OF: Readonly<Record<Ending['kind'], CallStatus>> = {
+  aborted: 'interrupted',
+  success: 'success',
+  refused: 'rejected',
+  failed: 'error',
+  timeout: 'interrupted',
+}
+
+/** Returns the ending of a call that ends with this failure. */
+export function toEnding({ code, message, isTimeout, isRejected = false }: AttemptFailure): Ending {
+  if (isTimeout) return { kind: 'timeout', message }
+  return { kind: isRejected ? 'refused' : 'failed', code, message }
+}
+
+const failedBy = (code: string, message: string): Ending => ({ kind: 'failed', code, message })
+export const toRefusedEnding = ({ code, message }: Failure): Ending => ({ kind: 'refused', code, message })
+
+export const FAULT = failedBy('internal_error', 'The gateway failed to handle the call.')
+export const UNJOURNALED = failedBy('service_unavailable', 'The journal cannot be written.')

@@ -1,41 +1,20 @@
 /** The dependencies of forwarding a chat call. */
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
-import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
 import type { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import type { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
-import type { HeaderLookup } from '../../../src/http/handler.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import type { ResponseToStore } from '../../../src/postgres/requests/stored-responses.ts'
 import type { BodyDeps } from '../../../src/protocols/body-work.ts'
-import type { FetchedFile } from '../../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
-import type { ReservationDeps } from '../reserve.ts'
-import type { LateUsage } from './late-usage.ts'
-import type { SilenceWatch } from './silence-watch.ts'
-
-export interface UpstreamCallRequest {
-  readonly channel: ChannelEntry
-  /** The protocol of the upstream. */
-  readonly protocol: ChatProtocol
-  readonly upstreamModel: string
-  readonly stream: boolean
-  /** The query that names a stream's framing, where the protocol has it there. */
-  readonly query: string
-  /** The client's headers. */
-  readonly header: HeaderLookup
-  readonly body: Buffer
-  readonly requestId: string
-  readonly deadlineMs: number
-  /** A kept connection has just failed this call: the next may be as old. */
-  readonly onFreshConnection: boolean
-  /** W3C trace context for the upstream; null where no traces are exported. */
-  readonly traceparent: string | null
-}
+import type { ReservationDeps } from '../precharge.ts'
+import type { LateUsage } from './after-answer.ts'
+import type { FetchFiles, UpstreamCallRequest } from './attempt-request.ts'
+import type { SilenceWatch } from './stream-answer.ts'
 
 /** Sends a call. The handler's methods are called later, with its answer or its failure. Aborting it closes the upstream connection. */
 type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
@@ -43,15 +22,7 @@ type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => 
 export interface ForwardDeps extends ReservationDeps, BodyDeps {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
   readonly callUpstream: CallUpstream
-  /**
-   * Fetches files that an upstream cannot fetch itself, by URL; `signal` ends it. Rejects with a `Failure`
-   * `invalid_request` that names the URL, or the limit that they exceed.
-   */
-  readonly fetchFiles: (
-    urls: readonly string[],
-    deadlineMs: number,
-    signal: AbortSignal,
-  ) => Promise<ReadonlyMap<string, FetchedFile>>
+  readonly fetchFiles: FetchFiles
   /** Tries after the first. */
   readonly retries: () => number
   readonly retryBudget: RetryBudget

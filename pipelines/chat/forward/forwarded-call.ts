@@ -1,4 +1,7 @@
-/** One call under way: its attempts, its answer, and its one settlement. Used by `stages/forward.ts`. */
+/**
+ * One call under way: its attempts, its answer, and its one settlement. See docs/architecture.md, "A call";
+ * docs/api-rules.md, "Attempts".
+ */
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
@@ -8,7 +11,6 @@ import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
 import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
-import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type {
   ResponseHeaders,
   UpstreamCall,
@@ -27,28 +29,28 @@ import {
   notJournaled,
   notStored,
 } from '../../calls/upstream-error.ts'
-import type { AdmittedCall } from '../precharge.ts'
-import { endReservation } from '../reserve.ts'
-import { noticeOfBreak } from '../server-tools.ts'
-import { answerTo } from './answer-choice.ts'
-import type { Answer, AnswerReceiver } from './answers.ts'
-import { AttemptBody, type WaitingCall } from './attempt-body.ts'
+import { type AdmittedCall, endReservation } from '../precharge.ts'
+import {
+  type FinishedCall,
+  FinishedStream,
+  type LeftCall,
+  type ReadOn,
+  readOn,
+  writeBreakNotice,
+} from './after-answer.ts'
+import { chooseAnswer, maskKeys } from './answers.ts'
 import { AttemptNotes } from './attempt-notes.ts'
-import { attemptRequest, encodeOptions } from './attempt-request.ts'
-import { CallRecord } from './call-record.ts'
+import { AttemptBody, attemptRequest, encodeOptions, type WaitingCall } from './attempt-request.ts'
+import { CallRecord, type Ending, FAULT, toEnding, toRefusedEnding, UNJOURNALED } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'
-import { type Ending, endingOf, FAULT, refusedBy, UNJOURNALED } from './endings.ts'
-import { type FinishedCall, FinishedStream } from './finished-stream.ts'
-import { type LeftCall, type ReadOn, readOn } from './late-usage.ts'
-import { maskingKeys } from './masked-answers.ts'
+import { noteStored, noteUnfinished, runAfter } from './response-notes.ts'
 import { RouteChoice } from './route-choice.ts'
-import { keepAliveOf } from './silence-watch.ts'
-import { afterwards, noteStored, noteUnfinished } from './stored-response.ts'
+import { type Answer, type AnswerReceiver, readKeepAliveMs } from './stream-answer.ts'
 import { answerHeaders, plannedTranslation, translationHeaders } from './translation-headers.ts'
 
-type Roles = AnswerReceiver & FinishedCall & LeftCall & UpstreamHandler & Unsubscribable & WaitingCall
-
-export class ForwardedCall implements Roles {
+export class ForwardedCall
+  implements AnswerReceiver, FinishedCall, LeftCall, UpstreamHandler, Unsubscribable, WaitingCall
+{
   #answer: Answer | null = null
   /** Sink to which the client's bytes go directly; null when they go as events. */
   #client: DataSink | null = null
@@ -57,7 +59,6 @@ export class ForwardedCall implements Roles {
   readonly #subscriber: Subscriber<Reply>
   readonly #choice: RouteChoice
   readonly #record: CallRecord
-  readonly #trace: CallTrace | null
   readonly #notes: AttemptNotes
   readonly #body: AttemptBody
   #ticket: Ticket | null = null
@@ -83,8 +84,7 @@ export class ForwardedCall implements Roles {
     this.#choice = new RouteChoice(deps, admitted)
     this.#record = new CallRecord(admitted, this.#choice.tried)
     this.#body = new AttemptBody(deps, this)
-    this.#trace = deps.startTrace?.(admitted.request.header('traceparent')) ?? null
-    this.#notes = new AttemptNotes(deps, { record: this.#record, choice: this.#choice, trace: this.#trace })
+    this.#notes = new AttemptNotes(deps, admitted.request, this.#record, this.#choice)
   }
 
   start(): void {
@@ -180,7 +180,7 @@ export class ForwardedCall implements Roles {
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    this.#guarded(() => this.#head(status, headers, maskingKeys(this.#adapter!, this.#route!.channel)))
+    this.#guarded(() => this.#head(status, headers, maskKeys(this.#adapter!, this.#route!.channel)))
   }
 
   onData(bytes: Uint8Array): void {
@@ -216,7 +216,7 @@ export class ForwardedCall implements Roles {
     const last = this.#lastFailure
     // It could be written for an upstream before: how that one failed is the answer, unless another does better.
     if (failure !== null && last !== null) return this.#guarded(() => this.#goOn(last))
-    this.#record.ending = failure === null ? FAULT : refusedBy(failure)
+    this.#record.ending = failure === null ? FAULT : toRefusedEnding(failure)
     this.#status = failure?.status ?? FAILURES.internal_error.status
     this.#subscriber.error(withHeaders(error, this.#translation))
   }
@@ -225,9 +225,9 @@ export class ForwardedCall implements Roles {
     this.#status = status
     this.#notes.answered(status)
     const { call, request } = this.#admitted
-    const keepAliveMs = keepAliveOf(this.#deps.config(), adapter)
+    const keepAliveMs = readKeepAliveMs(this.#deps.config(), adapter)
     const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAliveMs }
-    const answer = answerTo(call, this, { status, headers, adapter, route: this.#route!, waiting })
+    const answer = chooseAnswer(call, this, { status, headers, adapter, route: this.#route!, waiting })
     if (answer === null) return this.failed(compressedAnswer())
     this.#answer = this.#left?.rest(answer) ?? answer
   }
@@ -282,7 +282,7 @@ export class ForwardedCall implements Roles {
   }
 
   endReply(whole?: Reply): void {
-    afterwards(this.#stored, () => {
+    runAfter(this.#stored, () => {
       if (whole !== undefined) this.#subscriber.next(whole)
       this.#subscriber.complete()
     })
@@ -320,7 +320,7 @@ export class ForwardedCall implements Roles {
     if (ending.kind === 'success') return this.#succeed()
     this.#record.ending = ending
     this.#notes.broken(ending)
-    const notice = noticeOfBreak(this.#admitted)
+    const notice = writeBreakNotice(this.#admitted)
     if (notice !== null) this.send(notice)
     // The client has read in it that it failed.
     const isReadable = !this.#route!.isTranslated || this.#answer?.beganWithError === true
@@ -358,7 +358,7 @@ export class ForwardedCall implements Roles {
   #goOn(failure: AttemptFailure, route = this.#another(failure)): void {
     this.#lastFailure = failure
     if (route !== null) return this.#attempt(route)
-    this.#record.ending = endingOf(failure)
+    this.#record.ending = toEnding(failure)
     this.#status = failure.error.status
     if (this.#left !== null) return this.#close()
     const shown = masked(failure.error, (text) => this.#record.mask(text))
@@ -393,7 +393,7 @@ export class ForwardedCall implements Roles {
     this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')
-    this.#trace?.ended(settlement, this.#admitted.request.path, this.#status)
+    this.#notes.settled(settlement, this.#status)
     this.#admitted.ends.release()
   }
 }

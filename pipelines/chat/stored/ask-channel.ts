@@ -14,7 +14,7 @@ import { masked, refusedByUpstream } from '../../calls/upstream-error.ts'
 import type { FreeCallDeps } from '../../media/free-call.ts'
 import type { MediaCalls } from '../../tasks/ports.ts'
 import { throwUnanswered } from '../../tasks/ports.ts'
-import { MAX_WHOLE_RESPONSE_BYTES } from '../forward/answers.ts'
+import { MAX_WHOLE_RESPONSE_BYTES } from '../forward/stream-answer.ts'
 
 const DEADLINE_MS = 30_000
 /** Parameters that the upstream gets: the others are ours, such as a key. */

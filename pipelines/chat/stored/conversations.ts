@@ -29,7 +29,7 @@ import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
 import type { Caller } from '../../calls/authenticate.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 import { freeReply } from '../../media/free-call.ts'
-import type { LinkDeps } from '../check-links.ts'
+import type { LinkDeps } from '../select-model.ts'
 import {
   type AskDeps,
   accountOf,
@@ -40,7 +40,7 @@ import {
   pathStep,
   replyOf,
 } from './ask-channel.ts'
-import { found, type StateDeps, storedConversation } from './follow-state.ts'
+import { found, type StateDeps, storedConversation } from './state.ts'
 
 const ID_PART = 3
 const ITEM_PART = 5

@@ -3,7 +3,7 @@
  * response. Of one that is made in the background the task tells how far it is. See docs/api-rules.md, "Responses".
  */
 import { Failure } from '../../../schemas/failure.ts'
-import { isFinal } from '../../../schemas/tasks/task.ts'
+import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -11,7 +11,9 @@ import type { Caller } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
 import { freeReply } from '../../media/free-call.ts'
+import { epochSeconds } from '../../media/task-records.ts'
 import { notCancellable } from '../../tasks/end/cancel-upstream.ts'
+import { endingOf } from '../../tasks/end/settlement.ts'
 import {
   type AskDeps,
   accountOf,
@@ -22,8 +24,7 @@ import {
   pathStep,
   replyOf,
 } from './ask-channel.ts'
-import { found, type StateDeps, storedResponse } from './follow-state.ts'
-import { printResponseTask } from './print-task.ts'
+import { found, type StateDeps, storedResponse } from './state.ts'
 
 const ID_PART = 3
 
@@ -149,4 +150,33 @@ async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task)
       await deps.forgetStoredResponse(accountOf(caller), task.id)
     },
   )
+}
+
+/**
+ * A response that is made in the background, as far as its task knows it: without its text.
+ * The id is the upstream's once it has one: responses that follow name it so.
+ */
+export function printResponseTask(task: Task): object {
+  const { id, upstreamId, submittedAt, kind, state, model } = task
+  const status = TASK_RULES[kind].outward[state]
+  const { code, message } = endingOf(task)
+  return {
+    id: upstreamId ?? id,
+    object: 'response',
+    created_at: epochSeconds(submittedAt),
+    status,
+    background: true,
+    model,
+    output: [],
+    error: status === 'failed' ? { code: code ?? 'server_error', message: message ?? '' } : null,
+    incomplete_details: null,
+    instructions: null,
+    metadata: {},
+    usage: null,
+    parallel_tool_calls: true,
+    temperature: null,
+    tool_choice: 'auto',
+    tools: [],
+    top_p: null,
+  }
 }

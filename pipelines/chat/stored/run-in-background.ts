@@ -21,8 +21,8 @@ import type { TaskOrder } from '../../tasks/order/order.ts'
 import { estimateOf, explainEstimate } from '../precharge.ts'
 import type { PricedCall } from '../select-model.ts'
 import type { AskDeps } from './ask-channel.ts'
-import type { CountedCall } from './count-in-conversation.ts'
 import { showTask } from './responses.ts'
+import type { CountedCall } from './state.ts'
 
 const JSON_TYPE = 'application/json'
 

@@ -16,7 +16,7 @@ import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
 import { refusedByUpstream } from '../../calls/upstream-error.ts'
-import type { UpstreamCallRequest } from '../../chat/forward/deps.ts'
+import type { UpstreamCallRequest } from '../../chat/forward/attempt-request.ts'
 
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 1024 * 1024

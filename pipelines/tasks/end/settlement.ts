@@ -157,6 +157,7 @@ const admissionOf = (task: Task): Admission => ({
   stream: false,
   submitted_at: task.submittedAt,
   estimate: String(task.hold),
+  session_id: null,
 })
 
 /** `task` has ended at `now`. `charge` is null where nothing is owed. */

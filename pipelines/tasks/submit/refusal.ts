@@ -1,4 +1,4 @@
-/** The client's error for a refused submit, whichever process received it. See docs/errors.md, "Catalogue". */
+/** The client's error for a refused submit, whichever process received it. See docs/errors.md, "Catalog". */
 import { Failure } from '../../../schemas/failure.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'

@@ -15,7 +15,7 @@ import { encodeCommitNotification, textOf } from '../../settlement/messages.ts'
 import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 
 /** Which task, and in which chain of messages about it. */
-type TaskRef = Pick<Task, 'id' | 'chain'>
+export type TaskRef = Pick<Task, 'id' | 'chain'>
 type TaskNote = Pick<Task, 'id' | 'version' | 'state'>
 
 export interface TaskMessages {
@@ -33,10 +33,11 @@ const PUBLISH_RETRIES = 30
 
 const encoder = new TextEncoder()
 
-/** Null for what is no message about a task. */
-export function decodeTaskMessage(payload: Uint8Array): TaskMessage | null {
+/** Returns null for what is no message about a task. */
+export function decodeTaskMessage(payload: Uint8Array): TaskRef | null {
   try {
-    return taskMessage.parse(JSON.parse(textOf(payload)))
+    const { task: id, chain } = taskMessage.parse(JSON.parse(textOf(payload)))
+    return { id, chain }
   } catch {
     return null
   }

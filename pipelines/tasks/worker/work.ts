@@ -7,22 +7,16 @@ import { isFinal } from '../../../schemas/tasks/task.ts'
 import type { Delivery } from '../../../src/nats/nats.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { OutageLog } from '../../settlement/retrying.ts'
+import { BatchWorker, FAULT_DELAY_MS, type Held } from '../../settlement/batch-worker.ts'
 import type { EngineDeps } from '../engine.ts'
 import { drive, type Next } from '../task.ts'
-import { decodeTaskMessage } from './messages.ts'
+import { decodeTaskMessage, type TaskRef } from './messages.ts'
 
 /** Submits at once: some hold a whole answer in memory. Polls are bounded by what NATS gives one process. */
 const SUBMITS_MAX = 128
 const SUBMIT_RETRY_MS = 500
-const READ_LINGER_MS = 5
-const READ_MAX_TASKS = 500
-/** After what nobody foresaw, or while PostgreSQL is away. */
-const FAULT_DELAY_MS = 2_000
 /** A message about a task that is being worked on here. */
 const DOUBLED_DELAY_MS = 30_000
-/** How often a stop looks whether all has ended. */
-const STOP_POLL_MS = 50
 /** A row says at least so often that somebody looks after it. */
 const TOUCH_AGE_MS = 60_000
 /** More are forgotten: it only means that a delay begins at its least again. */
@@ -36,33 +30,29 @@ export interface WorkDeps extends EngineDeps {
   readonly onLateness: (lateMs: number) => void
 }
 
-interface Received {
-  readonly delivery: Delivery
-  readonly id: string
-  readonly chain: number
-}
-
 export class TaskWork {
   readonly #deps: WorkDeps
-  readonly #trouble: OutageLog
-  readonly #held = new Set<Delivery>()
-  #received: Received[] = []
-  #isReadComing = false
+  readonly #queue: BatchWorker<TaskRef, Task>
   /** Being worked on, with how each stood when that began. */
   readonly #running = new Map<string, Task['state']>()
   readonly #failures = new Map<string, number>()
   readonly #dueAt = new Map<string, number>()
   readonly #untouched = new Set<string>()
-  #isStopped = false
 
   constructor(deps: WorkDeps) {
     this.#deps = deps
-    this.#trouble = new OutageLog(deps.log, 'Working on tasks')
+    this.#queue = new BatchWorker(deps, {
+      subject: 'task',
+      title: 'Working on tasks',
+      decode: decodeTaskMessage,
+      read: (ids) => deps.database.tasks.read(ids),
+      work: (held, task) => void this.#work(held, task),
+    })
   }
 
   /** Messages here, worked on or about to be. */
   get held(): number {
-    return this.#held.size
+    return this.#queue.held
   }
 
   get submitting(): number {
@@ -70,29 +60,18 @@ export class TaskWork {
   }
 
   receive(delivery: Delivery): void {
-    const message = decodeTaskMessage(delivery.data)
-    if (message === null) {
-      this.#deps.log.error({ message_id: delivery.messageId }, 'Dropped malformed task message')
-      return delivery.acknowledge()
-    }
-    this.#held.add(delivery)
-    this.#received.push({ delivery, id: message.task, chain: message.chain })
-    if (this.#received.length >= READ_MAX_TASKS) void this.#read()
-    else if (!this.#isReadComing) {
-      this.#isReadComing = true
-      void this.#deps.pause(READ_LINGER_MS).then(() => this.#read())
-    }
+    this.#queue.receive(delivery)
   }
 
   /** One task without a message, as the sweep finds it. Null: it has ended, or is worked on here already. */
   async once(task: Task): Promise<Next> {
-    if (this.#running.has(task.id) || this.#isStopped) return null
+    if (this.#running.has(task.id) || this.#queue.isStopped) return null
     return this.#drive(task)
   }
 
   /** Says to NATS that what is here is still worked on. */
   keep(): void {
-    for (const delivery of this.#held) delivery.keep()
+    this.#queue.keep()
   }
 
   /** Says to PostgreSQL that somebody looks after what is worked on here, and after what was not touched for long. */
@@ -103,45 +82,26 @@ export class TaskWork {
   }
 
   /** Takes nothing on any more; ends when what is being submitted has ended, or the bound is over. */
-  async stop(boundMs: number): Promise<void> {
-    this.#isStopped = true
-    const until = this.#deps.now() + boundMs
-    for (const { delivery } of this.#received.splice(0)) this.#release(delivery, 0)
-    while (this.#running.size > 0 && this.#deps.now() < until) await this.#deps.pause(STOP_POLL_MS)
-    for (const delivery of [...this.#held]) this.#release(delivery, 0)
+  stop(boundMs: number): Promise<void> {
+    return this.#queue.stop(boundMs, () => this.#running.size > 0)
   }
 
-  async #read(): Promise<void> {
-    this.#isReadComing = false
-    const received = this.#received
-    this.#received = []
-    try {
-      const tasks = await this.#deps.database.tasks.read([...new Set(received.map(({ id }) => id))])
-      const byId = new Map(tasks.map((task) => [task.id, task]))
-      for (const one of received) void this.#work(one, byId.get(one.id) ?? null)
-    } catch (error) {
-      this.#trouble.failed(error)
-      for (const { delivery } of received) this.#release(delivery, FAULT_DELAY_MS)
-    }
-  }
-
-  async #work({ delivery, id, chain }: Received, task: Task | null): Promise<void> {
-    if (this.#isStopped) return this.#release(delivery, 0)
-    if (task === null || isFinal(task.state) || chain < task.chain)
-      return this.#finish(delivery, task ?? { id })
-    if (this.#running.has(id)) return this.#release(delivery, DOUBLED_DELAY_MS)
+  async #work(held: Held<TaskRef>, task: Task | null): Promise<void> {
+    const { id, chain } = held.message
+    if (task === null || isFinal(task.state) || chain < task.chain) return this.#finish(held)
+    if (this.#running.has(id)) return this.#queue.release(held, DOUBLED_DELAY_MS)
     if (task.state === 'waiting' && this.submitting >= SUBMITS_MAX)
-      return this.#release(delivery, SUBMIT_RETRY_MS)
+      return this.#queue.release(held, SUBMIT_RETRY_MS)
     this.#noteLateness(id)
     try {
       const next = await this.#drive(task)
-      this.#trouble.succeeded()
-      if (next === null) return this.#finish(delivery, task)
-      this.#release(delivery, next.delayMs)
+      this.#queue.outage.succeeded()
+      if (next === null) return this.#finish(held)
+      this.#queue.release(held, next.delayMs)
       this.#track(this.#dueAt, id, this.#deps.now() + next.delayMs)
     } catch (error) {
-      this.#trouble.failed(error)
-      this.#release(delivery, FAULT_DELAY_MS)
+      this.#queue.outage.failed(error)
+      this.#queue.release(held, FAULT_DELAY_MS)
     }
   }
 
@@ -170,14 +130,9 @@ export class TaskWork {
     map.set(id, value)
   }
 
-  #finish(delivery: Delivery, { id }: Pick<Task, 'id'>): void {
-    this.#held.delete(delivery)
-    delivery.acknowledge()
+  #finish(held: Held<TaskRef>): void {
+    this.#queue.finish(held)
     // An old message of a task that goes on in another chain must not forget for it; that costs a poll at most.
-    this.#failures.delete(id)
-  }
-
-  #release(delivery: Delivery, delayMs: number): void {
-    if (this.#held.delete(delivery)) delivery.release(delayMs)
+    this.#failures.delete(held.message.id)
   }
 }

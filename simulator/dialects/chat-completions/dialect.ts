@@ -222,7 +222,7 @@ export function textOf(choice: Choice): string {
 }
 
 /** Every source is cited for the whole text; positions are characters. */
-export function annotationsOf(choice: Choice): unknown[] {
+function annotationsOf(choice: Choice): unknown[] {
   const end = [...textOf(choice)].length
   return choice.searches.flatMap(({ sources }) =>
     sources.map(({ url, title }) => ({

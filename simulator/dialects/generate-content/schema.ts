@@ -1,4 +1,7 @@
-/** The subset of JSON Schema that the generate-content interface takes in `parameters` and `responseSchema`. */
+/**
+ * Checks fields of the generate-content interface: either spelling of a name, no name that it does not know, and the
+ * subset of JSON Schema that it takes in `parameters` and `responseSchema`.
+ */
 
 import { isObject, SimulatedFailure } from '../../dialect.ts'
 

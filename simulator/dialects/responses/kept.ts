@@ -1,4 +1,4 @@
-/** Responses that are kept: shown, deleted, cancelled, and the items of their input. */
+/** Keeps responses and conversations, and shows, deletes and cancels responses. */
 
 import { refuseBadKey } from '../../access.ts'
 import {

@@ -1,4 +1,7 @@
-/** What a request of the task contract holds: docs/upstream-task.md, kind by kind. Unknown fields are ignored. */
+/**
+ * Reads requests of the task contract, docs/upstream-task.md, kind by kind, and lists what they may name. Unknown fields
+ * are ignored.
+ */
 
 import { z } from 'zod'
 import { type OpenedRequest, openedWith, type ReceivedRequest, SimulatedFailure } from '../../dialect.ts'

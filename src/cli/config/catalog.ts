@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'
 import { findProvider } from '../../channels/providers/presets.ts'
-import { catalogueDifference, type PriceChange } from '../../core/pricing/catalogue-difference.ts'
+import { catalogDifference, type PriceChange } from '../../core/pricing/catalog-difference.ts'
 import { readPriceList } from '../../core/pricing/price-list.ts'
 import type { Command, Context } from '../context.ts'
 import { type JsonObject, printable } from '../output.ts'
@@ -65,7 +65,7 @@ export function addCatalogCommands(program: Command, { wiring }: Context): void 
       const { config, problems } = wiring.loadConfig()
       if (config === null) throw new ConfigProblems(problems)
       const list = readPriceList(await wiring.readList(source))
-      const { changes, unlisted } = catalogueDifference(config, list, {
+      const { changes, unlisted } = catalogDifference(config, list, {
         perUsd,
         ofCosts,
         listedAs: (provider) => findProvider(provider)?.listedAs ?? [provider],

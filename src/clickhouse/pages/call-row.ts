@@ -28,7 +28,7 @@ const aliasOf = (name: ColumnName): string => (expressionOf(name) === name ? nam
 const listOf = (names: readonly ColumnName[]): string =>
   names.map((name) => `${expressionOf(name)} AS ${aliasOf(name)}`.replace(/^(\w+) AS \1$/, '$1')).join(', ')
 
-/** What customers see, from any table of calls. */
+/** The columns of a page, from any table of calls. */
 export const PAGE_COLUMNS = listOf(CUSTOMER_COLUMNS)
 /** All columns, from `calls`. */
 export const FULL_COLUMNS = listOf(COPIED_COLUMNS)

@@ -1,5 +1,6 @@
 /** The views that pass each insert of calls on: to the sums by day, with keys and without, and to the failed calls. */
 import type { ClickHouseClient } from '@clickhouse/client'
+import { readRows } from '../connection.ts'
 import { type LogNames, viewOf } from './names.ts'
 
 /** A query for an error code, or for states without `success`, reads these rows alone. */
@@ -15,6 +16,24 @@ const sumsByDay = (calls: string, columns: string, { sums = '', where = '' } = {
     FROM ${calls} ${where}
     GROUP BY account_id, day, ${columns}`
 
+/**
+ * Returns the query of the failed calls: the columns that both tables have. What only the detail of a call shows is in one
+ * of them.
+ */
+export async function queryOfFailed(
+  client: ClickHouseClient,
+  calls: string,
+  failed: string,
+): Promise<string> {
+  const columns = await readRows<{ name: string }>(client, {
+    query: `SELECT name FROM system.columns
+      WHERE database = currentDatabase() AND table IN {tables:Array(String)} AND default_kind != 'MATERIALIZED'
+      GROUP BY name HAVING count() = 2 ORDER BY min(position)`,
+    query_params: { tables: [calls, failed] },
+  })
+  return `SELECT ${columns.map(({ name }) => name).join(', ')} FROM ${calls} WHERE ${IS_FAILED}`
+}
+
 const createView = (client: ClickHouseClient, table: string, query: string) =>
   client.command({ query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${viewOf(table)} TO ${table} AS ${query}` })
 
@@ -25,8 +44,7 @@ export async function createViews(
 ): Promise<void> {
   await createView(client, byDay, sumsByDay(calls, 'model, key_id, status'))
   await createView(client, byModel, sumsByDay(calls, 'model, status'))
-  // Without what only the detail of a call shows: it is read from the table of all calls.
-  await createView(client, failed, `SELECT * EXCEPT (detail, upstream_cost) FROM ${calls} WHERE ${IS_FAILED}`)
+  await createView(client, failed, await queryOfFailed(client, calls, failed))
 }
 
 /** Creates the view of upstream costs; an existing one stays unchanged. */

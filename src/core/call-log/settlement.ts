@@ -1,4 +1,4 @@
-/** Where the settlement of every call begins. */
+/** The beginning of every settlement. */
 import {
   ADMITTED_COLUMNS,
   type Admission,

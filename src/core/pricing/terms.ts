@@ -1,5 +1,5 @@
 /**
- * The prices of a charge, as JSON that is kept with the call: the catalogue may have changed by the time it is read.
+ * The prices of a charge, as JSON that is kept with the call: the catalog may have changed by the time it is read.
  * `schemas/call-log/call-detail.ts` has its fields.
  */
 import type { StoredPrices } from '../../../schemas/call-log/call-detail.ts'
@@ -106,7 +106,7 @@ export function printPriceTerms(terms: PriceTerms): string {
 const optionalRate = (text: string | undefined): Rate | undefined =>
   text === undefined ? undefined : parseRate(text)
 
-/** Returns null for prices that no catalogue can have. */
+/** Returns null for prices that no catalog can have. */
 export function readPriceTerms(stored: StoredPrices): PriceTerms | null {
   try {
     const tier = stored.service_tier

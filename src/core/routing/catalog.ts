@@ -149,17 +149,17 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
 
 const SHOWN_NAME_MAX_CHARS = 200
 
-/** Returns the failure with the catalogue's status, or the endpoint's own. */
+/** Returns the failure with the catalog's status, or the endpoint's own. */
 export const noSuchModel = (name: string, status?: number): Failure =>
   new Failure('model_not_found', `The model '${cutText(name, SHOWN_NAME_MAX_CHARS)}' does not exist.`, {
     status,
   })
 
-/** Returns the failure with the catalogue's status, or the endpoint's own. */
+/** Returns the failure with the catalog's status, or the endpoint's own. */
 export const notAllowed = ({ id }: Model, status?: number): Failure =>
   new Failure('model_not_allowed', `This API key may not call the model '${id}'.`, { status })
 
-/** @throws Failure `model_not_found`, with the catalogue's status or the endpoint's own */
+/** @throws Failure `model_not_found`, with the catalog's status or the endpoint's own */
 export function selectCallable(catalog: Catalog, name: string, status?: number): Model {
   const model = catalog.resolve(name)
   if (model === null || !model.entry.callable) throw noSuchModel(name, status)

@@ -38,7 +38,7 @@ function settledValue(name: keyof Settlement): string {
   return typeof value === 'number' ? `coalesce(${name}, ${value})` : name
 }
 
-/** What the files of functions have in braces. */
+/** The lists that files of functions have in braces. */
 export const SETTLED_LISTS: Readonly<Record<string, string>> = {
   settled_types: SETTLED_COLUMNS.map((name) => `${name} ${typeOf(name)}`).join(', '),
   settled_columns: SETTLED_COLUMNS.join(', '),

@@ -65,7 +65,7 @@ const SHOW: Readonly<Record<ColumnKind, (value: unknown) => unknown>> = {
   links: (value) => value,
   attempts: (value) => value,
 }
-/** What rows have in place of null. A key may not be known. */
+/** Values of rows in place of null. A key may not be known. */
 const ABSENT: { readonly [Name in ColumnName]?: unknown } = {
   key_name: '',
   key_prefix: '',

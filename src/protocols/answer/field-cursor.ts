@@ -9,8 +9,6 @@ const QUOTE = 0x22
 const COMMA = 0x2c
 const COLON = 0x3a
 const OPEN_BRACE = 0x7b
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
 const LETTER_N = 0x6e
 
 export class FieldCursor {
@@ -73,16 +71,4 @@ export function equals(bytes: Buffer, start: number, end: number, word: Buffer):
   if (end - start !== word.length) return false
   for (let i = 0; i < word.length; i++) if (bytes[start + i] !== word[i]) return false
   return true
-}
-
-/** Calls `visit` with the place of each element of the array at `at`; not at all if that is no array. */
-export function forEachElement(bytes: Buffer, at: number, visit: (at: number) => void): void {
-  if (bytes[at] !== OPEN_BRACKET) return
-  let i = skipSpace(bytes, at + 1)
-  while (i < bytes.length && bytes[i] !== CLOSE_BRACKET) {
-    visit(i)
-    const after = skipSpace(bytes, skipValue(bytes, i))
-    if (bytes[after] !== COMMA) return
-    i = skipSpace(bytes, after + 1)
-  }
 }

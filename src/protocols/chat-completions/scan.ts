@@ -208,12 +208,7 @@ function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts:
 }
 
 /** Adds the facts of one JSON object to `facts`. Malformed JSON gives fewer facts, never an error or an endless loop. */
-export const scanChunk = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, false)
-
-/** Reads the same at the top level alone, without the output. */
-export const scanTopLevel = (bytes: Buffer, facts: ChunkFacts): void => scan(bytes, facts, true)
-
-function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {
+export function scanChunk(bytes: Buffer, facts: ChunkFacts): void {
   let depth = 0
   let i = 0
   while (i < bytes.length) {
@@ -231,7 +226,6 @@ function scan(bytes: Buffer, facts: ChunkFacts, isShallow: boolean): void {
     const value = skipSpace(bytes, i + 1)
     i =
       depth === 1 ? topLevel(bytes, name, end - 1, value, facts) : nested(bytes, name, end - 1, value, facts)
-    if (isShallow && i === value) i = skipValue(bytes, value)
   }
   if (!facts.hasChoices && facts.usageStart < 0 && !facts.isError) facts.isError = saysCode(bytes)
 }

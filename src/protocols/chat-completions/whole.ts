@@ -1,13 +1,19 @@
 /** One whole, unstreamed answer of the chat-completions protocol: its usage, and whether it is an answer at all. */
 import { FieldFinder, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
-import { hasChoiceContent, isFailedOutcome, isWholeAnswer } from '../answer/content.ts'
+import {
+  answerFields,
+  hasChoiceContent,
+  isFailedOutcome,
+  isWholeAnswer,
+  saysError,
+} from '../answer/content.ts'
 import { countsOf, isOutputReported, type UsageReport } from '../answer/reported-usage.ts'
 import type { Metered } from '../dialect.ts'
 import { textOf } from '../loose.ts'
 import { readUsage } from '../usage/chat-completions.ts'
 import { faultIn } from '../usage/faults.ts'
-import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './scan.ts'
+import { type ChunkFacts, newChunkFacts, scanChunk } from './scan.ts'
 
 /** Levels whose fields are read: the answer, its usage, the details in that. */
 const DEEPEST = 3
@@ -95,16 +101,14 @@ function answerOn(tape: Tape): ReadAnswer | null {
   }
 }
 
-/** Reads an answer that the tape does not have: the bytes may be no JSON. */
-function readByScan(body: Buffer): ReadAnswer {
-  const facts = newChunkFacts()
-  scanTopLevel(body, facts)
-  const { isError, modelStart, modelEnd, tierStart, tierEnd } = facts
+/** Reads an answer that the tape does not have, or that is no JSON. */
+function readByParser(body: Buffer): ReadAnswer {
+  const answer = answerFields(body) ?? {}
   return {
-    isError,
-    model: modelStart < 0 ? '' : body.toString('utf8', modelStart, modelEnd),
-    serviceTier: tierStart < 0 ? '' : body.toString('latin1', tierStart, tierEnd),
-    usage: usageAt(body, facts),
+    model: textOf(answer.model),
+    serviceTier: textOf(answer.service_tier),
+    isError: saysError(answer),
+    usage: answer.usage,
   }
 }
 
@@ -137,7 +141,7 @@ export class WholeResponse implements Metered {
   constructor(body: Buffer, provider?: string) {
     this.#body = body
     const scanned = scanJson(body, DEEPEST, null, answerOn)
-    const { usage, serviceTier, model, isError } = scanned ?? readByScan(body)
+    const { usage, serviceTier, model, isError } = scanned ?? readByParser(body)
     const report = readUsage(usage, provider)
     this.#report = report
     this.usage = report && countsOf(report)

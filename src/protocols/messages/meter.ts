@@ -4,16 +4,17 @@
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
-import { hasMessageContent, isWholeAnswer } from '../answer/content.ts'
+import { answerFields, charactersOf, hasMessageContent, saysError } from '../answer/content.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { ReportedStream } from '../answer/reported-stream.ts'
 import { isOutputReported, meteredWhole, modelIn } from '../answer/reported-usage.ts'
+import { countCharacters } from '../chat-completions/scan.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
-import { parsedFields } from '../loose.ts'
+import { fieldsOf, isObject, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
-import { type EventFacts, kindOf, scanEvent, scanMessage } from './scan.ts'
+import { type EventFacts, kindOf, SPOKEN_FIELDS, SPOKEN_TYPES, scanEvent } from './scan.ts'
 import { MessagesUsage } from './usage.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
@@ -132,19 +133,31 @@ const isError = ({ kind, spoken }: EventFacts, bytes: Buffer, start: number, end
   kind === 'error' ||
   (kind === 'other' && spoken === 0 && NAMED_ERROR.test(bytes.toString('latin1', start, end)))
 
+/** Returns the characters of output in one block of a whole message, weighed by script. */
+function saidIn(block: LooseObject): number {
+  const texts = SPOKEN_FIELDS.map((name) => charactersOf(textOf(block[name])))
+  const input = Buffer.from(block.input === undefined ? '' : JSON.stringify(block.input))
+  return texts.reduce((sum, characters) => sum + characters, countCharacters(input, 0, input.length))
+}
+
 /** Reads a whole message; returns its bytes unchanged. */
 export function readWholeMessage(body: Buffer): WholeAnswer {
-  const { characters, usage, tools, kind, model } = scanMessage(body)
+  const message = answerFields(body)
+  const blocks = listOf(message?.content).map(fieldsOf)
+  const characters = blocks.reduce((sum, block) => sum + saidIn(block), 0)
+  const usage = isObject(message?.usage) ? message.usage : null
   const reader = new MessagesUsage()
   const report = usage === null ? null : reader.report(usage)
-  for (const tool of tools) {
-    reader.blockBegins(tool)
+  for (const { type, name, content } of blocks) {
+    if (typeof type !== 'string' || SPOKEN_TYPES.includes(type)) continue
+    reader.blockBegins({ type, name: textOf(name), contentType: textOf(fieldsOf(content).type) })
     reader.blockEnds()
   }
   const metered = meteredWhole(report, characters, { usage, serviceTier: reader.serviceTier })
+  const isError = message === null || message.type === 'error' || saysError(message)
   return {
     body,
-    metered: { ...metered, usage: reader.withTools(metered.usage), ...modelIn(model) },
-    isAnswer: kind !== 'error' && isWholeAnswer(body, isOutputReported(report), hasMessageContent),
+    metered: { ...metered, usage: reader.withTools(metered.usage), ...modelIn(message?.model) },
+    isAnswer: !isError && (isOutputReported(report) || hasMessageContent(message)),
   }
 }

@@ -1,11 +1,11 @@
 /**
- * Reads the few facts a meter needs out of one event of a messages stream, or out of one whole message, in place:
- * nothing is parsed but the usage object itself.
+ * Reads the few facts a meter needs out of one event of a messages stream, in place: nothing is parsed but the usage
+ * object itself.
  */
 import { Buffer } from 'node:buffer'
 import { skipSpace } from '../../core/json/fields.ts'
 import { isFailedOutcome, saysSomething } from '../answer/content.ts'
-import { FieldCursor, forEachElement } from '../answer/field-cursor.ts'
+import { FieldCursor } from '../answer/field-cursor.ts'
 import { countCharacters } from '../chat-completions/scan.ts'
 import { type LooseObject, parsedFields } from '../loose.ts'
 import { METRICS_FIELD, type ToolBlock } from './usage.ts'
@@ -29,7 +29,7 @@ export interface EventFacts {
   spokenEnd: number
   /** A block begins that is more than a text or a thought. */
   isOtherBlock: boolean
-  /** That block, or those of a whole message. */
+  /** That block. */
   tools: readonly ToolBlock[]
   /** The event's own usage, or that of the message that it starts; null without one. */
   usage: LooseObject | null
@@ -50,12 +50,13 @@ const CONTENT_BLOCK = bytesOf('content_block')
 const CONTENT = bytesOf('content')
 const ERROR = bytesOf('error')
 const OUTCOME = bytesOf('base_resp')
-const INPUT = bytesOf('input')
 const NAME = bytesOf('name')
 const NO_TOOLS: readonly ToolBlock[] = []
 /** Fields whose strings are output, `content` that of a summary. Citations, signatures and results of tools are not. */
-const SPOKEN = ['text', 'thinking', 'partial_json', 'content'].map(bytesOf)
-const SPOKEN_BLOCKS = ['text', 'thinking'].map(bytesOf)
+export const SPOKEN_FIELDS = ['text', 'thinking', 'partial_json', 'content'] as const
+const SPOKEN = SPOKEN_FIELDS.map(bytesOf)
+export const SPOKEN_TYPES: readonly string[] = ['text', 'thinking']
+const SPOKEN_BLOCKS = SPOKEN_TYPES.map(bytesOf)
 const KINDS = (
   [
     ['message_start', 'message_start'],
@@ -163,27 +164,4 @@ function readMessage(bytes: Buffer, at: number, facts: EventFacts): void {
   while (nested.next())
     if (nested.is(USAGE)) facts.usage = usageAt(bytes, nested)
     else if (nested.is(MODEL)) facts.model = textAt(bytes, nested)
-}
-
-/** Scans a whole, unstreamed message; its kind is `error` when it is an error in spite of its status. */
-export function scanMessage(body: Buffer): EventFacts {
-  const facts = scanEvent(body)
-  const tools: ToolBlock[] = []
-  facts.tools = tools
-  top.enter(body, skipSpace(body, 0))
-  while (top.next())
-    if (top.is(CONTENT))
-      forEachElement(body, top.start, (at) => {
-        addSpoken(body, at, facts)
-        facts.characters += inputCharacters(body, at)
-        if (isOtherBlock(body, at)) tools.push(toolBlock(body, at))
-      })
-  return facts
-}
-
-function inputCharacters(bytes: Buffer, at: number): number {
-  let characters = 0
-  nested.enter(bytes, at)
-  while (nested.next()) if (nested.is(INPUT)) characters += countCharacters(bytes, nested.start, nested.end)
-  return characters
 }

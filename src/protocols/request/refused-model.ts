@@ -3,7 +3,7 @@ import { cutText } from '../../core/json/cut.ts'
 import { topLevelFields } from '../../core/json/fields.ts'
 import { readPath } from '../generate-content/path.ts'
 
-/** No model of the catalogue has a longer name. */
+/** No model of the catalog has a longer name. */
 export const REFUSED_MODEL_MAX_CHARS = 200
 /** Of a body, its beginning and its end are read. */
 const READ_BYTES = 2048

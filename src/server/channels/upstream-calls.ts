@@ -1,5 +1,5 @@
 /** Joins channels, which describe requests, to the client, which sends them. */
-import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
+import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attempt-request.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Authorizer } from '../../auth/authorizer.ts'
 import type { ChannelAdapter, HeaderFields } from '../../channels/channel.ts'

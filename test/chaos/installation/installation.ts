@@ -11,7 +11,7 @@ import { type PgBouncer, startPgBouncer } from '../../support/pgbouncer.ts'
 import { Program } from '../../support/program.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { startPostgresPair } from '../../support/standby.ts'
-import { CATALOGUE } from './catalogue.ts'
+import { CATALOG } from './catalog.ts'
 import { Network } from './network.ts'
 
 const GATEWAY_HOSTS = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
@@ -95,7 +95,7 @@ export async function startInstallation(
     name: string,
     roles: string,
     more: Record<string, string>,
-    config = CATALOGUE,
+    config = CATALOG,
   ): Promise<TestService> => {
     const env = { ...(await environmentOf(name)), ...more, TOLLGATE_ROLES: roles, TOLLGATE_CONSOLE: 'off' }
     return startService(t, { engines, config, env })
@@ -105,7 +105,7 @@ export async function startInstallation(
     const port = await freePort()
     const url = await network.linkUrl(CLIENTS, name, `http://${host}:${port}`)
     const listening = { TOLLGATE_HOST: host, TOLLGATE_PORT: String(port) }
-    const config = at === STORED_FIRST ? `settlement: { durability: cluster }\n${CATALOGUE}` : CATALOGUE
+    const config = at === STORED_FIRST ? `settlement: { durability: cluster }\n${CATALOG}` : CATALOG
     return { name, url, service: await start(name, 'gateway', listening, config) }
   }
   const nodes: Node[] = []

@@ -43,6 +43,7 @@ const admitted = ({
   stream,
   submitted_at,
   estimate,
+  session_id: null,
 })
 
 const oldBooked = calledAt(now - OLD_MS)

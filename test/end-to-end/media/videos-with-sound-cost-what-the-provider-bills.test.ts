@@ -72,7 +72,7 @@ t.test('sound', async (t) => {
     t.match(call, { call: { cost: '16' }, operator: { upstream_cost: '13' } })
   })
 
-  await t.test('the catalogue says both', async (t) => {
+  await t.test('the catalog says both', async (t) => {
     const answer = await fetch(`${service.baseUrl}/api/v1/models/public`)
     const { models } = (await answer.json()) as { models: { id: string }[] }
     const film = models.find(({ id }) => id === 'film-with-sound')

@@ -273,9 +273,9 @@ t.test('the log summed up and exported', async (t) => {
       text,
       'id,created_at,submitted_at,key_id,key_name,key_prefix,model,status,error_code,error_message,input_tokens,' +
         'output_tokens,cached_tokens,cache_write_tokens,reasoning_tokens,server_tool_calls,unit_count,unit_type,' +
-        'cost_usd,latency_ms,request_id,task_id,result_urls,result_expires_at,attempts_count,call_count\r\n' +
+        'cost_usd,latency_ms,request_id,task_id,result_urls,result_expires_at,attempts_count,call_count,session_id\r\n' +
         `1001,2026-03-10T15:30:00.250Z,2026-03-10T15:30:00.210Z,key_a,"'=HYPERLINK(""x"")",sk-tollgate-0123abcd,` +
-        `"'@étude, ""n°1""",error,'-upstream_error,"two\nlines",10,20,0,0,0,0,-1.5,,19.41,40,${odd.request_id},,,,1,1\r\n`,
+        `"'@étude, ""n°1""",error,'-upstream_error,"two\nlines",10,20,0,0,0,0,-1.5,,19.41,40,${odd.request_id},,,,1,1,\r\n`,
     )
     t.match(headers.get('content-disposition'), 'filename="logs.csv"')
   })

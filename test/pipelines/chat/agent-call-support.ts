@@ -2,8 +2,8 @@
 
 import { Subscription } from 'rxjs'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
-import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
-import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
+import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { Agent, AgentFile } from '../../../schemas/accounts/agent.ts'
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'

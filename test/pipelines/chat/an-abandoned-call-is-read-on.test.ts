@@ -5,7 +5,7 @@
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { CallEnds } from '../../../pipelines/calls/pipeline.ts'
-import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import { OutputRates, UNMEASURED_TOKENS_PER_SECOND } from '../../../src/core/routing/output-rates.ts'
 import {
   clientCall,

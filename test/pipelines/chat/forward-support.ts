@@ -2,11 +2,12 @@
 
 import type { Observable, Subscription } from 'rxjs'
 import { unwrapped } from '../../../pipelines/calls/errors.ts'
-import { CallEnds } from '../../../pipelines/calls/pipeline.ts'
-import type { ForwardDeps, UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
-import { repliesTo } from '../../../pipelines/chat/forward/forward.ts'
-import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
-import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import { type Answered, CallEnds } from '../../../pipelines/calls/pipeline.ts'
+import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
+import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attempt-request.ts'
+import type { ForwardDeps } from '../../../pipelines/chat/forward/deps.ts'
+import { forward } from '../../../pipelines/chat/forward/forward.ts'
+import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
@@ -72,7 +73,6 @@ const catalogOf = (
       })),
     }),
   )
-
 /** What one attempt brings, as the upstream client would tell it. */
 export class ScriptedUpstream implements UpstreamCall {
   readonly request: UpstreamCallRequest
@@ -304,7 +304,8 @@ export class RunningCall {
     this.view.admit(ESTIMATE, true)
     options.cap?.admit(ESTIMATE, true)
     const admitted = this.#admitted(catalog, client, options)
-    this.#subscription = (options.answer ?? repliesTo)(deps, admitted).subscribe({
+    const replies = options.answer?.(deps, admitted) ?? (forward(deps)(admitted) as Answered).replies
+    this.#subscription = replies.subscribe({
       next: (reply) => {
         options.onReply?.(reply, this)
         this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)

@@ -3,8 +3,8 @@
  * translated: reports are a lower bound, what was said beyond them is estimated, and a count left out is no zero.
  */
 import t from 'tap'
+import type { Ending } from '../../../pipelines/chat/forward/call-record.ts'
 import { CallRecord } from '../../../pipelines/chat/forward/call-record.ts'
-import type { Ending } from '../../../pipelines/chat/forward/endings.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
 import { modelEntry } from '../../../schemas/config/catalog.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'

@@ -3,7 +3,7 @@
  * reason, in every protocol, and nowhere else; what stays unknown is estimated by script.
  */
 import t from 'tap'
-import { LATE_USAGE_MAX_BYTES, LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
+import { LATE_USAGE_MAX_BYTES, LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import { clientCall, event, FINISH, RunningCall, usageChunk, word } from './forward-support.ts'
 
 const REPORTED = { status: 'interrupted', input_tokens: 900, output_tokens: 4000, usage_source: 'upstream' }

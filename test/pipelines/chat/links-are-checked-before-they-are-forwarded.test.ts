@@ -1,8 +1,8 @@
 /** A chat request whose links an upstream may not follow goes to channels that may take them, or is refused. */
 import { from, lastValueFrom, Observable } from 'rxjs'
 import t from 'tap'
-import { checkLinks } from '../../../pipelines/chat/check-links.ts'
 import type { PricedCall } from '../../../pipelines/chat/select-model.ts'
+import { checkLinks } from '../../../pipelines/chat/select-model.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { chatWith } from '../../src/protocols/request/plain-requests.ts'

@@ -1,6 +1,6 @@
 /** An attempt with little time left that runs out of it says nothing about its channel. See docs/api-rules.md, "Attempts". */
 import t from 'tap'
-import { CHAT_DEADLINE_MS } from '../../../pipelines/chat/forward/call-time.ts'
+import { CHAT_DEADLINE_MS } from '../../../pipelines/chat/forward/attempt-request.ts'
 import { FAILURES_IN_A_ROW } from '../../../src/core/routing/circuit-breaker.ts'
 import { RunningCall, type ScriptedUpstream, word } from './forward-support.ts'
 

@@ -1,7 +1,6 @@
 /** A call that asks for tools of the upstream goes to channels that have all of them, or is refused. */
 import t from 'tap'
-import { type PricedCall, selectModel } from '../../../pipelines/chat/select-model.ts'
-import { requireServerTools } from '../../../pipelines/chat/server-tools.ts'
+import { type PricedCall, requireServerTools, selectModel } from '../../../pipelines/chat/select-model.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'

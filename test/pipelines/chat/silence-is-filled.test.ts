@@ -6,9 +6,12 @@
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { erredAnswer } from '../../../pipelines/calls/upstream-error.ts'
-import { type AnswerReceiver, StreamAnswer } from '../../../pipelines/chat/forward/answers.ts'
-import type { Ending } from '../../../pipelines/chat/forward/endings.ts'
-import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import type { Ending } from '../../../pipelines/chat/forward/call-record.ts'
+import {
+  type AnswerReceiver,
+  SilenceWatch,
+  StreamAnswer,
+} from '../../../pipelines/chat/forward/stream-answer.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
 import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'

@@ -177,4 +177,5 @@ export const admission = (requestId: string, accountId: string): Admission => ({
   stream: true,
   submitted_at: 1_760_000_000_000,
   estimate: '96000000',
+  session_id: null,
 })

@@ -50,7 +50,10 @@ const deps = {
     },
   },
   database: {
-    recordObjects: async (objects: { key: string }[]) => void recorded.push(...objects.map(({ key }) => key)),
+    tasks: {
+      recordObjects: async (objects: { key: string }[]) =>
+        void recorded.push(...objects.map(({ key }) => key)),
+    },
   },
   now: () => 0,
   log: silent,

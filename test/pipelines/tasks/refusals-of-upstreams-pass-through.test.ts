@@ -1,7 +1,7 @@
 /**
  * What an upstream of media refuses reaches its client with status, code and type, and what it says besides;
  * `hide_auth_errors` makes 502 of what is about the channel's own key. The row is `rejected` for bad parameters and
- * content, and `error` for the rest. See docs/errors.md, "Catalogue".
+ * content, and `error` for the rest. See docs/errors.md, "Catalog".
  */
 import t from 'tap'
 import { configFile } from '../../../schemas/config/file.ts'

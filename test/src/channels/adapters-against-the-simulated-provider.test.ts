@@ -17,7 +17,7 @@ import {
   readClipCategories,
   readClipTemplates,
   taskPresets,
-} from '../../../src/channels/media/task/catalogue.ts'
+} from '../../../src/channels/media/task/catalog.ts'
 import { task } from '../../../src/channels/media/task/task.ts'
 import { channelOf, followOf, jobOf, linked, producedIn, sent, stored, submitOf, urlOf } from './support.ts'
 

@@ -5,7 +5,7 @@ import { type MediaWork, taskResult } from '../../../schemas/media/job.ts'
 import type { MediaAdapter, PollOutcome, SubmitOutcome } from '../../../src/channels/media/adapter.ts'
 import { MEDIA_FAILURES } from '../../../src/channels/media/failure.ts'
 import { MEDIA_CHANNELS, presetsOf } from '../../../src/channels/media/registry.ts'
-import { readClipCategories, readClipTemplates } from '../../../src/channels/media/task/catalogue.ts'
+import { readClipCategories, readClipTemplates } from '../../../src/channels/media/task/catalog.ts'
 import { answerOf, linked, pollOf, submitOf } from './support.ts'
 
 const RUNS = 500

@@ -8,7 +8,7 @@ import {
   readClipCategories,
   readClipTemplates,
   taskPresets,
-} from '../../../src/channels/media/task/catalogue.ts'
+} from '../../../src/channels/media/task/catalog.ts'
 import { answerOf, channelOf, headerOf, submitOf } from './support.ts'
 
 const channel = channelOf('task', 'https://studio.example')

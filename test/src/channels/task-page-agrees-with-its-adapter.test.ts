@@ -7,7 +7,7 @@ import {
   readClipCategories,
   readClipTemplates,
   taskPresets,
-} from '../../../src/channels/media/task/catalogue.ts'
+} from '../../../src/channels/media/task/catalog.ts'
 import { task } from '../../../src/channels/media/task/task.ts'
 import { readText } from '../../support/source-files.ts'
 import {

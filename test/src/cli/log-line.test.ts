@@ -39,6 +39,7 @@ const call = (more: Partial<OperatorCall> = {}): OperatorCall => ({
   result_urls: [],
   result_expires_at: null,
   call_count: 1,
+  session_id: null,
   upstream_cost: null,
   attempts_count: 1,
   attempts: [],

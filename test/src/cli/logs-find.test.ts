@@ -235,9 +235,7 @@ t.test('nothing found', async (t) => {
 })
 
 function admit(journal: Journal, call: ReturnType<typeof settlement>) {
-  const { request_id, account_id, key_id, model, protocol, stream, submitted_at, estimate } = call
-  const admission = { request_id, account_id, key_id, model, protocol, stream, submitted_at, estimate }
   return new Promise<ReturnType<Journal['admit']>>((resolve, reject) => {
-    const ticket = journal.admit(admission, (error) => (error === null ? resolve(ticket) : reject(error)))
+    const ticket = journal.admit(call, (error) => (error === null ? resolve(ticket) : reject(error)))
   })
 }

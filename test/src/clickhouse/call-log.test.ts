@@ -55,6 +55,7 @@ t.test('the call log', async (t) => {
       attempts_count: null,
       attempts,
       call_count: 5,
+      session_id: 'run "7"',
       ttfb_ms: null,
       channel_id: null,
     })
@@ -88,6 +89,7 @@ t.test('the call log', async (t) => {
         task_id: null,
         result_urls: [],
         result_expires_at: null,
+        session_id: 'run "7"',
         call_count: 5,
         attempts_count: null,
         attempts,

@@ -16,6 +16,7 @@ export const bookedCall = (id: number, more: Partial<BookedCall> = {}): BookedCa
       stream: true,
       submitted_at: BASE_INSTANT + id - 40,
       estimate: '1000000',
+      session_id: null,
     },
     BASE_INSTANT + id,
   ),

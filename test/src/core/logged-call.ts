@@ -28,6 +28,7 @@ export const loggedCall = (more: Partial<CallWithDetail>): CallWithDetail => ({
   result_urls: [],
   result_expires_at: null,
   call_count: 1,
+  session_id: null,
   attempts_count: null,
   attempts: [],
   protocol: 'chat-completions',

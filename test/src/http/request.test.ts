@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { authenticate } from '../../../pipelines/calls/authenticate.ts'
 import { answer, calls } from '../../../pipelines/calls/pipeline.ts'
 import { type ArrivingBody, hasTextBeyond } from '../../../src/core/media/inline-files.ts'
-import { readSession, SESSION_HEADERS } from '../../../src/core/routing/session.ts'
+import { readSession, readSessionId, SESSION_HEADERS } from '../../../src/core/routing/session.ts'
 import { type Coding, decodedWhole, MAX_RATIO } from '../../../src/http/body-coding.ts'
 import { formContent } from '../../../src/http/form-reader.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
@@ -699,6 +699,15 @@ t.test('header lines of one name', async (t) => {
       /\r\n\r\na$/,
       'the first of the list counts',
     )
+  })
+
+  t.test('the call log has a session of at most 128 printable characters, and no other', async (t) => {
+    const read = (session: string) => readSessionId((name) => (name === 'session-id' ? session : ''))
+    for (const session of ['a', 'run "7", again', 'x'.repeat(128)]) t.equal(read(session), session)
+    for (const session of ['', 'x'.repeat(129), 'tab\t', 'n\u00e4me', '\u007f'])
+      t.equal(read(session), null, session)
+    const later = (name: string) => ({ 'session-id': 'tab\t', 'x-session-id': 'good' })[name] ?? ''
+    t.equal(readSessionId(later), null, 'the first header counts, whatever it has')
   })
 
   t.test('of a header on which nothing depends the first line counts', async (t) => {

@@ -317,6 +317,7 @@ t.test('settlement line says all', async (t) => {
     unit_type: orNull(fc.constantFrom(...UNIT_TYPES)),
     cost: units,
     estimate: units,
+    session_id: orNull(text),
     usage_source: fc.constantFrom('upstream', 'estimate', 'none'),
     submitted_at: fc.nat(),
     created_at: fc.nat(),
@@ -360,6 +361,7 @@ t.test('settlement line says all', async (t) => {
       stream: fc.boolean(),
       submitted_at: fc.nat(),
       estimate: units,
+      session_id: orNull(text),
     })
     fc.assert(
       fc.property(admissions, (value) =>

@@ -36,6 +36,7 @@ export const admission = (requestId: string): Admission => ({
   stream: true,
   submitted_at: 1_760_000_000_000,
   estimate: '96000000',
+  session_id: null,
 })
 
 export const settlement = (requestId: string, more: Partial<Settlement> = {}): Settlement => ({

@@ -76,6 +76,7 @@ export const settlement = (accountId: string, more: Partial<Settlement> = {}): S
       stream: true,
       submitted_at: 1_760_000_000_000,
       estimate: '96000000',
+      session_id: null,
     },
     1_760_000_001_250,
   ),

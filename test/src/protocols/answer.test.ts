@@ -717,7 +717,7 @@ t.test('server tool calls are counted', async (t) => {
 })
 
 t.test('error body in the shape of its protocol', async (t) => {
-  // One failure, named in the shape of the endpoint called. See docs/errors.md, "Catalogue".
+  // One failure, named in the shape of the endpoint called. See docs/errors.md, "Catalog".
   t.test('the shape follows the path', async (t) => {
     t.equal(errorShapeOf('/v1/chat/completions'), 'chat-completions')
     t.equal(errorShapeOf('/v1/responses'), 'chat-completions')
@@ -729,7 +729,7 @@ t.test('error body in the shape of its protocol', async (t) => {
     t.equal(errorShapeOf('/anything/else'), 'chat-completions')
   })
 
-  t.test('every failure of the catalogue has a body in each shape', async (t) => {
+  t.test('every failure of the catalog has a body in each shape', async (t) => {
     for (const code of Object.keys(FAILURES) as FailureCode[]) {
       const message = `What "happened"\n${code}`
       const failure = new Failure(code, message, { internal: 'upstream-7.internal' })
@@ -763,7 +763,7 @@ t.test('error body in the shape of its protocol', async (t) => {
     t.match(JSON.parse(errorBody('generate-content', failure)), { error: { code: 404, status: 'NOT_FOUND' } })
   })
 
-  t.test('statuses, codes and names are those of the catalogue', async (t) => {
+  t.test('statuses, codes and names are those of the catalog', async (t) => {
     const rows: ReadonlyArray<readonly [number, FailureCode, string, string, string]> = [
       [400, 'model_not_found', 'invalid_request_error', 'not_found_error', 'NOT_FOUND'],
       [400, 'model_not_allowed', 'invalid_request_error', 'invalid_request_error', 'INVALID_ARGUMENT'],

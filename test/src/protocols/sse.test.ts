@@ -1,7 +1,7 @@
 /** Event streams, cut anywhere. */
 import fc from 'fast-check'
 import t from 'tap'
-import { withHeaderUsage } from '../../../pipelines/chat/forward/read-whole.ts'
+import { withHeaderUsage } from '../../../pipelines/chat/forward/answers.ts'
 import { withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
 import { EventStreamReader } from '../../../src/protocols/aws/event-stream.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
 import { useBases } from '../../api/bases.ts'
-import { catalogueQuery } from '../../api/catalogue.ts'
+import { catalogQuery } from '../../api/catalog.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -55,7 +55,7 @@ interface FormProps {
 
 export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
   useLingui()
-  const { data: models = [] } = useQuery(catalogueQuery)
+  const { data: models = [] } = useQuery(catalogQuery)
   const chat = models.filter(({ endpoint_type }) => endpoint_type === null)
   const [name, setName] = useState(file?.name ?? '')
   const [chosen, setModel] = useState(file?.model ?? '')

@@ -7,7 +7,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
-import { catalogueQuery } from '../../api/catalogue.ts'
+import { catalogQuery } from '../../api/catalog.ts'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'
 import { Money, Time } from '../../ui/text.tsx'
@@ -43,7 +43,7 @@ interface LogProps {
 
 export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
   useLingui()
-  const { data: models = [] } = useQuery(catalogueQuery)
+  const { data: models = [] } = useQuery(catalogQuery)
   const box = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
     count: rows.length,

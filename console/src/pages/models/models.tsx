@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
-import { catalogueQuery } from '../../api/catalogue.ts'
+import { catalogQuery } from '../../api/catalog.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/drawer.tsx'
@@ -234,7 +234,7 @@ export function Models() {
   useLingui()
   const { q = '', model: open } = route.useSearch()
   const change = useChangeSearch()
-  const models = useQuery(catalogueQuery)
+  const models = useQuery(catalogQuery)
   const wanted = q.toLowerCase()
   const shown = (models.data ?? []).filter(({ id, display_name, owned_by, aliases }) =>
     [id, display_name, owned_by, ...aliases].some((text) => text.toLowerCase().includes(wanted)),

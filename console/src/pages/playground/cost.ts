@@ -53,7 +53,7 @@ const fieldsOf = (prices: PublicPrices): PricingFields => ({
   })),
 })
 
-/** Returns the price that the catalogue shows; null where it is not by tokens. */
+/** Returns the price that the catalog shows; null where it is not by tokens. */
 export const priceOf = (pricing: PublicPricing): TokenPrice | null =>
   tokenPrice({
     unit: pricing.unit,

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useId, useMemo, useRef, useState } from 'react'
 import { printCredits } from '../../../../schemas/money.ts'
-import { catalogueQuery } from '../../api/catalogue.ts'
+import { catalogQuery } from '../../api/catalog.ts'
 import { ApiError } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
@@ -60,7 +60,7 @@ function TurnView({ turn }: { turn: Turn }) {
 
 /** What the call costs, while the answer grows and after it. */
 function CostLine({ run, accountId }: { run: Run; accountId: string }) {
-  const { data: models = [] } = useQuery(catalogueQuery)
+  const { data: models = [] } = useQuery(catalogQuery)
   const pricing = models.find(({ id }) => id === run.model)?.pricing
   const price = useMemo(() => (pricing ? priceOf(pricing) : null), [pricing])
   const prompt = useMemo(() => promptOf(run.body), [run.body])
@@ -206,14 +206,14 @@ export function Playground() {
   useLingui()
   const { account_id: accountId } = useAccount()
   const { model: asked } = route.useSearch()
-  const catalogue = useQuery(catalogueQuery)
-  const models = catalogue.data?.filter(({ endpoint_type }) => endpoint_type === null) ?? []
+  const catalog = useQuery(catalogQuery)
+  const models = catalog.data?.filter(({ endpoint_type }) => endpoint_type === null) ?? []
   const chosen = models.find(({ id, aliases }) => id === asked || aliases.includes(asked ?? '')) ?? models[0]
   const [given, setGiven] = useState(DEFAULTS)
   const [turns, setTurns] = useState<readonly NumberedTurn[]>([])
   const { run, start, stop, clear } = useRun({ accountId })
-  if (!catalogue.isSuccess) return <QueryState query={catalogue} rows={8} />
-  if (chosen === undefined) return <EmptyState title={t('The catalogue has no chat model.')} />
+  if (!catalog.isSuccess) return <QueryState query={catalog} rows={8} />
+  if (chosen === undefined) return <EmptyState title={t('The catalog has no chat model.')} />
   const settings: Settings = { ...given, model: chosen.id }
   const isRunning = run?.isRunning === true
   const answered: readonly Turn[] =

@@ -20,7 +20,7 @@ import {
 } from '../answer.ts'
 import { mediaFailureCode, mediaFailureStatus } from '../failure.ts'
 import { bareRequest, getRequest, jsonRequest, notServed, pathPart } from '../request.ts'
-import { taskPresets } from './catalogue.ts'
+import { taskPresets } from './catalog.ts'
 import { taskInput } from './input.ts'
 import { taskResult } from './result.ts'
 

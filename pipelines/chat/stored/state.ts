@@ -5,9 +5,11 @@
  */
 import { map } from 'rxjs'
 import { Failure } from '../../../schemas/failure.ts'
+import { storedTokens } from '../../../src/core/pricing/estimate.ts'
 import { bytesOfTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
+import type { StoredResponses } from '../../../src/postgres/requests/repository.ts'
 import type { StoredConversation } from '../../../src/postgres/requests/stored-conversations.ts'
 import type { StoredResponse } from '../../../src/postgres/requests/stored-responses.ts'
 import type { CallState } from '../../../src/protocols/dialect.ts'
@@ -171,3 +173,70 @@ export const followState =
       map((kept) => continued(keeping, CONVERSATION, kept)),
     )
   }
+
+export interface ConversationCallDeps {
+  readonly conversations: Pick<StoredResponses, 'beginConversationCall'>
+  /** Notes the end of the call in its conversation. Never rejects. */
+  readonly storeResponse: StoredResponses['storeResponse']
+}
+
+/** A call whose process was killed counts for so long: longer than one can last. */
+const LIVE_HOURS = 2
+const BACKGROUND_HOURS = 48
+
+/** A call among those of its conversation. */
+class ConversationCall {
+  #isHandedOver = false
+
+  /** It goes to an upstream: what becomes of it there is noted at its end. */
+  handOver(): void {
+    this.#isHandedOver = true
+  }
+
+  get isHandedOver(): boolean {
+    return this.#isHandedOver
+  }
+}
+
+export interface CountedCall extends PricedCall {
+  readonly inConversation?: ConversationCall
+}
+
+/**
+ * Counts a call that goes on with a conversation among what is stored there, from before its estimate until its end tells
+ * what it added: no other call reads it uncounted, whatever becomes of this one. Any other call passes at once. See
+ * docs/api-rules.md, "Conversations".
+ * @throws Failure `not_found`, `service_unavailable`
+ */
+export const countInConversation =
+  <C extends PricedCall>(deps: ConversationCallDeps): Stage<C, C & CountedCall> =>
+  (call: C) => {
+    const id = call.call.state?.conversation ?? null
+    return id === null ? call : fromAbortable(() => begun(deps, call, id))
+  }
+
+async function begun<C extends PricedCall>(
+  { conversations, storeResponse }: ConversationCallDeps,
+  call: C,
+  id: string,
+): Promise<C & CountedCall> {
+  const { known, request, model } = call
+  const accountId = known.account.id
+  const { requestId } = request
+  const inConversation = new ConversationCall()
+  const beginning = conversations.beginConversationCall({
+    ...{ accountId, id, requestId },
+    tokens: storedTokens(model.entry, call.call),
+    hours: call.call.state?.isBackground === true ? BACKGROUND_HOURS : LIVE_HOURS,
+  })
+  // A call that is refused, or whose client leaves before it goes upstream, adds nothing.
+  const withdraw = () => {
+    if (inConversation.isHandedOver) return
+    const conversation = { id, requestId, reported: null, isStored: false }
+    void storeResponse({ accountId, id: null, channelId: '', tokens: null, days: 0, conversation })
+  }
+  call.ends.add(() => void beginning.then(withdraw, () => {}))
+  const kept = await found(beginning)
+  if (kept === null) throw noSuchConversation(id)
+  return { ...withKept(call, kept.tokens), inConversation }
+}

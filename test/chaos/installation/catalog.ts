@@ -16,7 +16,7 @@ const images = Object.entries(IMAGE_PRICES).map(
     `  - { id: ${id}, endpoint_type: images_generations, pricing: { unit: image, per_unit: "${price}" } }`,
 )
 
-export const CATALOGUE = `${testConfig(CHAT_PRICES)}  - id: queue
+export const CATALOG = `${testConfig(CHAT_PRICES)}  - id: queue
     protocol: task
     base_url: \${TEST_SIMULATOR_URL}/task
     api_key: test

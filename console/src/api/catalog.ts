@@ -1,17 +1,17 @@
-/** The public catalogue of models: what the service offers, at which prices. */
+/** The public catalog of models: what the service offers, at which prices. */
 import { queryOptions } from '@tanstack/react-query'
 import type { PublicModel } from '../../../schemas/accounts/models.ts'
 import { ApiError } from './client.ts'
 
-export const catalogueQuery = queryOptions({
-  queryKey: ['catalogue'],
+export const catalogQuery = queryOptions({
+  queryKey: ['catalog'],
   staleTime: 60_000,
   queryFn: async ({ signal }): Promise<readonly PublicModel[]> => {
     const response = await fetch('/api/v1/models/public', { signal })
     if (!response.ok)
       throw new ApiError(
         response.status,
-        'catalogue_unavailable',
+        'catalog_unavailable',
         `The service answered ${response.status}.`,
         response.headers.get('x-gateway-trace'),
       )

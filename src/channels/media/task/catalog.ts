@@ -9,9 +9,9 @@ import { fieldsIn, isSuccess, looseId, looseText } from '../answer.ts'
 import { getRequest } from '../request.ts'
 
 /** A provider has so long for each of these answers. */
-export const CATALOGUE_TIMEOUT_MS = 15_000
+export const CATALOG_TIMEOUT_MS = 15_000
 /** An answer may be shown again for so long. */
-export const CATALOGUE_TTL_MS = 60_000
+export const CATALOG_TTL_MS = 60_000
 
 /**
  * Returns the items of a list that the schema reads. Null: the upstream failed to answer; empty: it has no such

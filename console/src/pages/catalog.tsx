@@ -133,7 +133,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
     mutationFn: () => request<typeof checkConfiguration>('POST', '/configuration/check', { text }),
   })
   const apply = useMutation({
-    meta: { done: t('Configuration applied'), changes: ['/configuration', 'catalogue'] },
+    meta: { done: t('Configuration applied'), changes: ['/configuration', 'catalog'] },
     mutationFn: () =>
       request<typeof applyConfiguration>('PUT', '/configuration', { text, digest: configuration.digest }),
     onSuccess: onApplied,
@@ -223,7 +223,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
   )
 }
 
-export function Catalogue() {
+export function Catalog() {
   useLingui()
   const { user } = useSession()
   const configuration = useGet<typeof showConfiguration>('/configuration', {})
@@ -232,7 +232,7 @@ export function Catalogue() {
   return (
     <>
       <PageHeader
-        title={t('Catalogue')}
+        title={t('Catalog')}
         description={t('Models, prices and channels as the configuration file has them. Secrets are masked.')}
         actions={
           <>

@@ -1,15 +1,17 @@
 /**
- * Reads an upstream further though its client has left, for what the call owes. One instance a process, so that a
- * process that ends can settle all of them at once. See docs/api-rules.md, "Interrupted calls".
+ * Ends answers that their client has in full, or no longer waits for: the upstream is read further for the usage that
+ * the call owes. See docs/api-rules.md, "Interrupted calls" and "Streams".
  */
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { UpstreamFailure } from '../../../src/upstream/client.ts'
-import { type Answer, MAX_WHOLE_RESPONSE_BYTES } from './answers.ts'
+import type { Claim } from '../../calls/claim.ts'
+import type { PricedCall } from '../select-model.ts'
 import type { CallRecord } from './call-record.ts'
+import { type Answer, MAX_WHOLE_RESPONSE_BYTES } from './stream-answer.ts'
 
 /** Time for which an upstream is read behind the finish reason, or behind the last event. */
 const LATE_USAGE_MS = 2_000
@@ -166,3 +168,90 @@ class Rest implements Answer {
     this.#answer.broken(failure)
   }
 }
+
+/** The call of a finished stream. */
+export interface FinishedCall {
+  /** Settles the call, and calls `written` once the journal has that; never where it could not be stored. */
+  settleThen(written: () => void): void
+  send(bytes: Uint8Array): void
+  endUpstream(): void
+  endReply(): void
+}
+
+/**
+ * The end of a stream whose last event has passed: the call is a success, whatever client, upstream and process do from
+ * there on. See docs/api-rules.md, "Streams".
+ */
+export class FinishedStream {
+  readonly #call: FinishedCall
+  readonly #claim: Claim | undefined
+  /** The last event and what follows it, until the call is settled and kept; null where nothing waits. */
+  #waiting: Buffer[] | null
+  #isSettled = false
+  /** The settlement is in the journal. */
+  #isWritten = false
+  #isUpstreamOver = false
+
+  /** @param bytes those with the last event; valid only during the call */
+  constructor(call: FinishedCall, claim: Claim | undefined, bytes: Uint8Array) {
+    this.#call = call
+    this.#claim = claim
+    this.#waiting = [Buffer.from(bytes)]
+  }
+
+  /** Sends the last event once the answer is kept and, unless its usage may still come, settled. */
+  begin(awaitsUsage: boolean): void {
+    if (awaitsUsage) this.#keep()
+    else this.#settle(() => this.#keep())
+  }
+
+  /** Keeps bytes that come while the last event waits. Returns false where they may go out. */
+  holds(bytes: Uint8Array): boolean {
+    this.#waiting?.push(Buffer.from(bytes))
+    return this.#waiting !== null
+  }
+
+  /** Ends the stream: its upstream has ended, or is not waited for any longer. */
+  end(): void {
+    this.#isUpstreamOver = true
+    this.#call.endUpstream()
+    if (this.#isSettled) this.#endReply()
+    else this.#settle(() => this.#endReply())
+  }
+
+  #settle(written: () => void): void {
+    this.#isSettled = true
+    this.#call.settleThen(() => {
+      this.#isWritten = true
+      written()
+    })
+  }
+
+  #keep(): void {
+    if (this.#claim === undefined) this.#sendWaiting()
+    else void this.#claim.store().then(() => this.#sendWaiting())
+  }
+
+  #sendWaiting(): void {
+    const waiting = this.#waiting ?? []
+    this.#waiting = null
+    for (const bytes of waiting) this.#call.send(bytes)
+    this.#endReply()
+  }
+
+  #endReply(): void {
+    if (this.#waiting === null && this.#isUpstreamOver && this.#isWritten) this.#call.endReply()
+  }
+}
+
+/**
+ * On the path of built-in tools alone, a broken stream ends with an error event. The empty line ends an event that
+ * broke off. See docs/api-rules.md, "Streams".
+ */
+const BROKEN_TOOL_STREAM = Buffer.from(
+  `\n\ndata: ${JSON.stringify({ error: { message: 'The upstream failed.', type: 'api_error', code: 'upstream_error' } })}\n\ndata: [DONE]\n\n`,
+)
+
+/** Returns the last bytes of a stream that broke; null where it just ends. */
+export const writeBreakNotice = ({ call, protocol }: PricedCall): Buffer | null =>
+  call.builtInTools.length > 0 && protocol === 'chat-completions' ? BROKEN_TOOL_STREAM : null

@@ -1,4 +1,4 @@
-/** Compares prices of the catalogue, or costs of its channels, with a public price list. */
+/** Compares prices of the catalog, or costs of its channels, with a public price list. */
 import type { ChannelEntry, ModelEntry } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { Rate } from '../../../schemas/money.ts'
@@ -11,12 +11,12 @@ export interface PriceChange {
   /** The list's name of the model. */
   readonly listed_as: string
   readonly price: ListedPrice
-  /** Null where the catalogue has none. */
+  /** Null where the catalog has none. */
   readonly now: Rate | null
   readonly listed: Rate
 }
 
-interface CatalogueDifference {
+interface CatalogDifference {
   readonly changes: readonly PriceChange[]
   /** Models that are priced by tokens, and of which the list has no single price. */
   readonly unlisted: readonly string[]
@@ -83,11 +83,11 @@ interface DifferenceOptions {
 }
 
 /** Returns the prices that differ from the list's. Changes nothing. */
-export function catalogueDifference(
+export function catalogDifference(
   { models, channels }: Pick<ConfigFile, 'models' | 'channels'>,
   list: PriceList,
   { perUsd, ofCosts, listedAs }: DifferenceOptions,
-): CatalogueDifference {
+): CatalogDifference {
   const priced = models.filter(({ pricing }) => pricing?.unit === '1M_tokens')
   const compared = priced.flatMap((entry): Compared[] => {
     const names = namesOf(entry, channels, listedAs)

@@ -1,0 +1,320 @@
+/**
+ * An upstream's answer that comes as a stream. Takes the bytes of one attempt, and reports to its call what to send and
+ * how it ended. Nothing here waits: after the first byte all is synchronous.
+ */
+import { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import type { HeaderList } from '../../../src/http/handler.ts'
+import type { AnswerStream, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
+import {
+  type AttemptFailure,
+  brokenConnection,
+  endedWithoutAnswer,
+  INCOMPLETE,
+  NO_ANSWER,
+} from '../../calls/upstream-error.ts'
+import { type Ending, toEnding } from './call-record.ts'
+
+/** The call of an answer, which sends on what the answer makes. */
+export interface AnswerReceiver {
+  /** Sets the head, which goes out with the next bytes; no other attempt follows. */
+  begin(headers: HeaderList): void
+  /** Called when the answer itself begins, or an error in its place: its first bytes go out next. */
+  firstByte(isError: boolean): void
+  send(bytes: Uint8Array): void
+  /** Sends the protocol's last event: the call is a success from here on. More bytes may follow, and `finish` does. */
+  sendLast(bytes: Uint8Array): void
+  /** Returns true while the client has not taken all that was sent. */
+  isPaused(): boolean
+  /** Returns the bytes without the secrets of the channel. */
+  hideSecrets(bytes: Buffer): Buffer
+  /**
+   * Ends a stream.
+   * @param isTold the upstream has sent why the answer is none, and has ended the stream in good order
+   */
+  finish(ending: Ending, isTold?: boolean): void
+  /** Sends the whole answer and ends it. */
+  finishWhole(headers: HeaderList, body: Buffer): void
+  /** Returns the failure of an error event. */
+  erred(event: Buffer): AttemptFailure
+  /**
+   * Called with an error that came first: makes another attempt in place of this one. Returns false where none is left,
+   * or none would do better: the event is the answer then.
+   */
+  failsOver(failure: AttemptFailure): boolean
+  /** Called when nothing went out yet: makes another attempt, or replies with this failure. */
+  failed(failure: AttemptFailure): void
+}
+
+/** Handler of an upstream's answer, called piece by piece. */
+export interface Answer {
+  data(bytes: Buffer): void
+  end(): void
+  broken(failure: UpstreamFailure): void
+  metered(): Metered
+  /** Called when the call is over, or continues with another attempt. */
+  release?(): void
+  /** The model has finished, and the usage that its upstream reports after that has not come. */
+  readonly awaitsUsage?: boolean
+  /** All of the answer has been sent, unless its protocol lets more follow. */
+  readonly isFinished?: boolean
+  /** Its first event was an error, which the client has got as it came. */
+  readonly beganWithError?: boolean
+  /** The ending that the client has read in the stream itself, where that is a failure; null without one. */
+  readonly toldFailure?: Ending | null
+}
+
+/** Limit of the bytes before the first event: comments that keep the connection alive. */
+const MAX_HELD_BYTES = 65_536
+/** The largest unstreamed response. */
+export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
+const COMMENT = Buffer.from(': keep-alive\n\n')
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
+
+export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
+  contentEncoding != null && contentEncoding.toLowerCase() !== 'identity'
+
+/** Nothing is sent yet. */
+const WAITING = 0
+/** Only keep-alive bytes are sent: no other attempt follows. */
+const SILENT = 1
+const FLOWING = 2
+/** The last event was sent: what the upstream still sends passes unread. */
+const ENDED = 3
+
+export interface Waiting {
+  readonly silence: SilenceWatch
+  /** Since when the client waits, on the clock of `performance.now()`. */
+  readonly since: number
+  /** A silence this long is filled; null: none is. */
+  readonly keepAliveMs: number | null
+}
+
+export class StreamAnswer implements Answer, WatchedStream {
+  // The fields that every chunk touches are first.
+  readonly #call: AnswerReceiver
+  readonly #meter: AnswerStream
+  #state: typeof WAITING | typeof SILENT | typeof FLOWING | typeof ENDED = WAITING
+  /** Bytes went out since the last tick. */
+  #hasSent = false
+
+  readonly #headers: HeaderList
+  readonly #silence: SilenceWatch
+  readonly #keepAliveMs: number
+  #quietSince: number
+  #hasFilled = false
+  #held: Buffer[] = []
+  #heldBytes = 0
+
+  constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, waiting: Waiting) {
+    const { silence, since, keepAliveMs } = waiting
+    this.#call = call
+    this.#headers = [
+      ['content-type', contentType],
+      ['cache-control', 'no-cache'],
+    ]
+    this.#meter = stream
+    this.#silence = silence
+    this.#quietSince = since
+    this.#keepAliveMs = keepAliveMs ?? Number.POSITIVE_INFINITY
+    if (keepAliveMs !== null) silence.add(this)
+  }
+
+  metered(): Metered {
+    return this.#meter
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#meter.awaitsUsage
+  }
+
+  get isFinished(): boolean {
+    return this.#meter.isFinished && this.#ending() === SUCCESS
+  }
+
+  get beganWithError(): boolean {
+    return this.#meter.firstError !== null
+  }
+
+  get toldFailure(): Ending | null {
+    return this.#state !== WAITING && this.#hasTold() ? this.#ending() : null
+  }
+
+  data(bytes: Buffer): void {
+    const out = this.#meter.push(bytes)
+    if (this.#state === FLOWING) {
+      if (out === null) return
+      this.#hasSent = true
+      this.#send(out)
+      return
+    }
+    if (this.#state !== WAITING) return this.#flow(out)
+    // The status waits for the first event of an answer: what ends or errs before that is a failed attempt.
+    const { firstError, isAnswer, usage, hasBegun, isComplete } = this.#meter
+    if (firstError !== null && this.#endsAttempt(firstError)) return
+    const begins = firstError !== null || isAnswer || usage !== null || (hasBegun && !isComplete)
+    if (!begins && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
+    this.#begin(out)
+  }
+
+  tick(now: number): void {
+    // A client that does not read is not kept waiting by the upstream.
+    if (this.#hasSent || this.#call.isPaused()) {
+      this.#hasSent = false
+      this.#quietSince = now
+      return
+    }
+    if (this.#state === ENDED || now - this.#quietSince < this.#keepAliveMs) return
+    if (this.#state === WAITING) this.#begin(null)
+    else if (!this.#meter.isBetweenEvents) return
+    this.#quietSince = now
+    if (!this.#meter.isBetweenEvents) return
+    this.#hasFilled = true
+    this.#call.send(COMMENT)
+  }
+
+  release(): void {
+    this.#silence.delete(this)
+  }
+
+  #hold(out: Buffer | null): void {
+    if (out === null) return
+    this.#held.push(Buffer.from(out))
+    this.#heldBytes += out.length
+  }
+
+  /** Sends the head, the bytes held so far, and `out`. */
+  #begin(out: Buffer | null): void {
+    this.#state = SILENT
+    this.#call.begin(this.#headers)
+    const held = this.#held
+    this.#held = []
+    if (held.length > 0) this.#flow(Buffer.concat(held))
+    this.#flow(out)
+  }
+
+  /** Sends the first bytes of the answer itself, or those that follow them. */
+  #flow(out: Buffer | null): void {
+    if (out === null) return
+    if (this.#state === ENDED) return this.#call.send(out)
+    const isFirst = this.#state === SILENT
+    this.#state = FLOWING
+    this.#hasSent = true
+    if (isFirst) this.#call.firstByte(this.#meter.firstError !== null)
+    // A byte order mark is one at the beginning alone.
+    const isMarked = isFirst && this.#hasFilled && out.indexOf(BYTE_ORDER_MARK) === 0
+    this.#send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
+  }
+
+  /** Sends bytes; an upstream's error passes unchanged except for the channel's secrets. */
+  #send(out: Buffer): void {
+    const { laterError, firstError, hasEnded } = this.#meter
+    if (laterError !== null || firstError !== null) this.#call.send(this.#call.hideSecrets(out))
+    else if (hasEnded && this.#ending() === SUCCESS) {
+      this.#state = ENDED
+      this.#call.sendLast(out)
+    } else this.#call.send(out)
+  }
+
+  end(): void {
+    const tail = this.#meter.end()
+    const { isAnswer, firstError } = this.#meter
+    if (this.#state !== WAITING) this.#flow(tail)
+    else if (firstError !== null && this.#endsAttempt(firstError)) return
+    // Nothing was answered or sent: another channel may do better.
+    else if (firstError === null && !isAnswer) return this.#call.failed(endedWithoutAnswer())
+    else this.#begin(tail)
+    this.#call.finish(this.#ending(), this.#hasTold())
+  }
+
+  /** Returns whether the attempt ends with an error that came first: then nothing of it goes out. */
+  #endsAttempt(event: Buffer): boolean {
+    const failure = this.#call.erred(event)
+    if (this.#call.failsOver(failure)) return true
+    if (failure.hidesEvent !== true) return false
+    this.#call.failed(failure)
+    return true
+  }
+
+  /** The client has read in the stream that the answer is none, or no whole one. */
+  #hasTold(): boolean {
+    const { laterError, firstError, hasEnded } = this.#meter
+    return laterError !== null || firstError !== null || (hasEnded && this.#ending() !== SUCCESS)
+  }
+
+  /** Returns the ending of a stream that ends here in good order. An error takes precedence over an end mark. */
+  #ending(): Ending {
+    const { laterError, firstError, isAnswer, isComplete } = this.#meter
+    const error = laterError ?? firstError
+    if (error !== null) return toEnding(this.#call.erred(error))
+    if (!isComplete) return failedEnding(INCOMPLETE)
+    return isAnswer ? SUCCESS : failedEnding(NO_ANSWER)
+  }
+
+  broken(failure: UpstreamFailure): void {
+    const broken = brokenConnection(failure)
+    if (this.#state === WAITING) return this.#call.failed(broken)
+    this.#flow(this.#meter.end())
+    const { isFinished, hasEnded } = this.#meter
+    if (isFinished || this.#hasTold()) return this.#call.finish(this.#ending(), hasEnded)
+    const { message } = broken
+    this.#call.finish(broken.isTimeout ? { kind: 'timeout', message } : failedEnding(message))
+  }
+}
+
+const SUCCESS: Ending = { kind: 'success' }
+
+const failedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
+
+/** By so much a comment may be late. */
+const TICK_MS = 1_000
+
+const MS_PER_SECOND = 1000
+
+/** Returns the silence that is filled, milliseconds; null for none, as in a native stream of generate-content. */
+export function readKeepAliveMs(
+  { keep_alive_seconds: seconds }: Pick<ConfigFile, 'keep_alive_seconds'>,
+  { from, to }: ProtocolAdapter,
+): number | null {
+  const isFilled = seconds !== null && (from !== 'generate-content' || from !== to)
+  return isFilled ? seconds * MS_PER_SECOND : null
+}
+
+export interface WatchedStream {
+  /** @param now milliseconds on the clock of `performance.now()` */
+  tick(now: number): void
+}
+
+/**
+ * Watches open streams for silence. One coarse ticker checks all of them, so that a chunk needs neither a timer nor
+ * the clock.
+ */
+export class SilenceWatch {
+  readonly #tickMs: number
+  readonly #streams = new Set<WatchedStream>()
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(tickMs = TICK_MS) {
+    this.#tickMs = tickMs
+  }
+
+  add(stream: WatchedStream): void {
+    this.#streams.add(stream)
+    this.#timer ??= setInterval(() => this.#tick(), this.#tickMs).unref()
+  }
+
+  delete(stream: WatchedStream): void {
+    this.#streams.delete(stream)
+  }
+
+  #tick(): void {
+    if (this.#streams.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer)
+      this.#timer = null
+    }
+    const now = performance.now()
+    for (const stream of this.#streams) stream.tick(now)
+  }
+}
