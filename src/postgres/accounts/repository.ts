@@ -44,7 +44,7 @@ import {
   showKey,
   updateKey,
 } from './keys.ts'
-import { eraseSealedKeys, type KnownMasterKey, rotateMasterKey } from './master-key.ts'
+import { eraseSealedKeys, type KnownMasterKey } from './master-key.ts'
 import type { MemberSpend } from './members.ts'
 import {
   createOrganization,
@@ -54,6 +54,7 @@ import {
   putMember,
   removeMember,
 } from './members.ts'
+import { rotateMasterKey } from './rotate-master-key.ts'
 
 export interface Accounts {
   create(newAccount: NewAccount): Promise<AccountWithWallet>

@@ -16,7 +16,7 @@ const BY_FUNCTION: Readonly<Record<string, string>> = {
   key_storage: 'accounts/master-key.ts',
   ledger_entries: 'billing/wallets.ts',
   lost_submits: 'tasks/lost-submits.ts',
-  master_keys: 'accounts/master-key.ts',
+  master_keys: 'accounts/rotate-master-key.ts',
   payment_events: 'payments/refused-events.ts',
   recovery_codes: 'people/totp.ts',
   tasks: 'operation/retry-task.ts',
