@@ -143,11 +143,12 @@ export function pageQuery(reader: LogReader, search: LogSearch): CallPageQuery |
 
 /** Returns the filters that a query names. */
 export const filtersOf = (
-  query: Pick<LogQuery, 'model' | 'status' | 'unit_type' | 'error_code' | 'ref'>,
-): Pick<CallFilter, 'models' | 'statuses' | 'unitTypes' | 'errorCodes' | 'ref'> => ({
+  query: Pick<LogQuery, 'model' | 'status' | 'unit_type' | 'error_code' | 'ref' | 'session_id'>,
+): Pick<CallFilter, 'models' | 'statuses' | 'unitTypes' | 'errorCodes' | 'ref' | 'sessionId'> => ({
   models: narrowing(query.model),
   statuses: narrowing(query.status),
   unitTypes: narrowing(query.unit_type),
   errorCodes: narrowing(query.error_code),
   ref: query.ref ?? null,
+  sessionId: query.session_id || null,
 })

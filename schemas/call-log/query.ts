@@ -106,6 +106,7 @@ export const logQuery = z.object({
     .describe(`${UNIT_TYPES.join(', ')}; separated by commas.`),
   error_code: commaList(text).optional().describe('Exact codes, separated by commas.'),
   ref: text.optional().describe('A request id or a task id, of all time: period, from and to do not count.'),
+  session_id: text.optional().describe('The session that the client named, exactly.'),
   order: oneOf(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
   limit: limit
     .optional()
@@ -162,7 +163,8 @@ export const logPage = z.object({
     .optional()
     .describe(
       `Unfinished asynchronous jobs that the key may see, at most ${IN_FLIGHT_MAX_JOBS}, the newest first: on the first ` +
-        'page, where `include` asks for them. `key_id`, `model`, `unit_type` and `ref` narrow them, the window does not. ' +
+        'page, where `include` asks for them. `key_id`, `model`, `unit_type`, `ref` and `session_id` narrow them, the window ' +
+        'does not. ' +
         'Absent where nobody can say at the moment; empty where there are none.',
     ),
 })

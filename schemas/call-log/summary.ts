@@ -28,6 +28,7 @@ export const rowFiltersOfLogSummary = z.object({
   unit_type: refused,
   error_code: refused,
   ref: refused,
+  session_id: refused,
 })
 
 const count = z.int().min(0)

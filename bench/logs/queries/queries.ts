@@ -63,6 +63,7 @@ export const plainPage = (account: Pick<Account, 'id'>, from: number, to: number
   unitTypes: null,
   errorCodes: null,
   ref: null,
+  sessionId: null,
   from,
   to,
   order: 'desc',

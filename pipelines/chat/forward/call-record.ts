@@ -12,16 +12,12 @@ import type { Credits } from '../../../schemas/money.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from '../../../src/core/call-log/call-detail.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
-import { laterBytesIn, linkedTokens, unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
-import { chargeTerms, tokenCharge } from '../../../src/core/pricing/pricing.ts'
-import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
+import { chargeTokens } from '../../../src/core/pricing/charge.ts'
+import { laterBytesIn, unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
+import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
+import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
-import {
-  boundedUsage,
-  estimatedToolCalls,
-  trustedTier,
-  trustedUsage,
-} from '../../../src/core/pricing/usage-bounds.ts'
+import { boundedUsage } from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
@@ -222,35 +218,6 @@ export class CallRecord {
     return isRequestedModel(this.attempt.route.upstreamModel, model) ? '' : model
   }
 
-  /**
-   * Returns the reported counts that no call can have, and contradictions; an estimate beyond its bound is no fault of
-   * the upstream.
-   */
-  #suspect(beyond: readonly string[]): string {
-    const { usage, suspect = '' } = this.metered
-    if (beyond.length === 0 || usage === null) return suspect
-    const { model, call } = this.admitted
-    return [...(suspect === '' ? [] : [suspect]), ...boundedUsage(usage, model.entry, call).beyond].join(', ')
-  }
-
-  /** Returns the usage to bill, where the report cannot be believed. */
-  #trusted(usage: TokenUsage): TokenUsage {
-    const { model, call } = this.admitted
-    return trustedUsage(usage, {
-      prompt: estimateInputTokens(call.promptBytes) + linkedTokens(model.entry, call.links),
-      output: estimateOutputTokens(this.metered.characters),
-      serverToolCalls: estimatedToolCalls(model.entry, call),
-    })
-  }
-
-  /** Returns the service tier to bill; empty where none was reported. */
-  #serviceTier(suspect: string): string {
-    const { serviceTier = '' } = this.metered
-    const { model, call, request } = this.admitted
-    if (suspect === '' || serviceTier === '') return serviceTier
-    return trustedTier(model.price!, serviceTier, call.serviceTier ?? '', request.submittedAt)
-  }
-
   /** Returns what the operator pays for the usage of the last attempt; null where its channel has no cost. */
   #costOf(usage: TokenUsage, serviceTier: string): Credits | null {
     const cost = this.attempt === null ? null : this.attempt.route.cost
@@ -293,18 +260,24 @@ export class CallRecord {
     const { request, model, call } = this.admitted
     // Reported counts are not estimated.
     if (!this.metered.isUsageWhole) this.#countLaterBytes()
+    const { metered } = this
     const { usage: used, source } = this.usage()
-    const { usage: bounded, beyond } = boundedUsage(used, model.entry, call)
-    const suspect = this.#suspect(beyond)
-    const usage = suspect === '' ? bounded : this.#trusted(bounded)
-    const serviceTier = this.#serviceTier(suspect)
-    const cost = tokenCharge(model.price!, usage, request.submittedAt, serviceTier)
+    const { usage, cost, suspect, serviceTier, terms } = chargeTokens({
+      model: model.entry,
+      call,
+      price: model.price!,
+      submittedAt: request.submittedAt,
+      used,
+      source,
+      reported: metered.usage,
+      contradictions: metered.suspect ?? '',
+      // Read no sooner than needed: some answers count their characters on demand.
+      characters: () => metered.characters,
+      serviceTier: metered.serviceTier ?? '',
+    })
     // What is not charged costs the operator what was reported of it.
-    const upstreamCost = this.#costOf(
-      source === 'none' ? (this.metered.usage ?? NO_USAGE) : usage,
-      serviceTier,
-    )
-    const oddities: Oddities = { suspect, reported: this.metered.reported, otherModel: this.#otherModel() }
+    const upstreamCost = this.#costOf(source === 'none' ? (metered.usage ?? NO_USAGE) : usage, serviceTier)
+    const oddities: Oddities = { suspect, reported: metered.reported, otherModel: this.#otherModel() }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     const settlement: Settlement = {
       ...emptySettlement(admission, now),
@@ -333,7 +306,7 @@ export class CallRecord {
         attempt: this.attempt,
         oddities,
         usage,
-        terms: source === 'none' ? null : chargeTerms(model.price!, usage, request.submittedAt, serviceTier),
+        terms,
       }),
       upstream_cost: upstreamCost === null ? null : String(upstreamCost),
     }

@@ -1,6 +1,11 @@
 /** Acts that sum up the calls of an account. */
 import { Failure } from '../../../schemas/failure.ts'
-import { showHome, showUsage, type USAGE_DIMENSIONS } from '../../../schemas/management/calls/usage.ts'
+import {
+  listSessions,
+  showHome,
+  showUsage,
+  type USAGE_DIMENSIONS,
+} from '../../../schemas/management/calls/usage.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/daily-usage.ts'
@@ -9,12 +14,12 @@ import { sumOf, sumsShape } from '../../call-log/sums.ts'
 import { windowOf, windowShape } from '../../calls/query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
 import { type Context, implementWith } from '../act.ts'
-import { keyShape, walletShape } from '../shapes.ts'
+import { instantOf, keyShape, walletShape } from '../shapes.ts'
 import { visibleKey } from './calls.ts'
 import { runwayDays, spendRate } from './spend-rate.ts'
 
 export interface UsageDeps {
-  readonly callLog: Pick<CallLog, 'dailyUsage'>
+  readonly callLog: Pick<CallLog, 'dailyUsage' | 'usageBySession'>
 }
 
 type Dimension = (typeof USAGE_DIMENSIONS)[number]
@@ -71,16 +76,22 @@ const lastDays = (days: number, now: number): LogWindow => ({
   to: now,
 })
 
+/** Returns the window of a report. @throws Failure `invalid_request` */
+function reportWindow(input: Parameters<typeof windowOf>[0], now: number): LogWindow {
+  const { from, to } = windowOf(input, '30d', now)
+  const window = { from, to: Math.min(to, now) }
+  if (window.to - from > MAX_DAYS * DAY_MS)
+    throw new Failure('invalid_request', `Parameter from: a report is of at most ${MAX_DAYS} days.`)
+  return window
+}
+
 const act = implementWith<UsageDeps>()
 
 export const usageActs = [
   act(showUsage, async (context, input) => {
     const { account_id: accountId, by } = input
     const keyId = await visibleKey(context, accountId, input.key_id)
-    const { from, to } = windowOf(input, '30d', context.now)
-    const window = { from, to: Math.min(to, context.now) }
-    if (window.to - from > MAX_DAYS * DAY_MS)
-      throw new Failure('invalid_request', `Parameter from: a report is of at most ${MAX_DAYS} days.`)
+    const window = reportWindow(input, context.now)
     const find = (of: LogWindow) => context.callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
     const length = window.to - window.from
     const [rows, before] = await Promise.all([
@@ -98,6 +109,21 @@ export const usageActs = [
         .toSorted(byCost)
         .map((sums) => ({ id: sums.id, name: nameOf(sums.id), ...sumsShape(sums) })),
       by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...sumsShape(sums) })),
+    }
+  }),
+  act(listSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
+    const keyId = await visibleKey(context, accountId, key_id)
+    const window = reportWindow(input, context.now)
+    const found = await context.callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })
+    return {
+      ...windowShape(window),
+      data: found.slice(0, limit).map((session) => ({
+        session_id: session.sessionId,
+        ...sumsShape(session),
+        first_call_at: instantOf(session.firstAt),
+        last_call_at: instantOf(session.lastAt),
+      })),
+      has_more: found.length > limit,
     }
   }),
   act(showHome, async (context, { account_id: accountId }) => {

@@ -1,32 +1,15 @@
 /** What a task owes at its end: for what was delivered, or for the tokens that its upstream reports. Pure. */
-import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { JobOf, TaskResult } from '../../../schemas/media/job.ts'
 import type { TaskPrice } from '../../../schemas/media/price.ts'
-import type { Credits } from '../../../schemas/money.ts'
 import type { KeptTokenPrice, ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { chargeOf, type MediaCharge } from '../../../src/core/media/pricing.ts'
-import { linkedTokens, unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
+import { chargeTokens, type TokenCharge } from '../../../src/core/pricing/charge.ts'
+import { unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
 import { tokenPriceOf } from '../../../src/core/pricing/kept-price.ts'
-import { chargeTerms, tokenCharge } from '../../../src/core/pricing/pricing.ts'
-import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
+import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
-import {
-  boundedUsage,
-  estimatedToolCalls,
-  trustedTier,
-  trustedUsage,
-} from '../../../src/core/pricing/usage-bounds.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 
-export interface TokenCharge {
-  readonly cost: Credits
-  readonly usage: TokenUsage
-  readonly source: Settlement['usage_source']
-  /** Counts that no call can have, and contradictions; empty without any. */
-  readonly suspect: string
-  /** The prices, as the detail has them; null where nothing is charged. */
-  readonly terms: string | null
-}
 export type TaskCharge = MediaCharge | TokenCharge
 
 /** Returns null where nothing was delivered or used. `price` is the agreed one, or with `costOf` what the operator pays. */
@@ -53,31 +36,19 @@ function tokensOwed(
   { isAnswered, submittedAt }: End,
 ): TokenCharge | null {
   if (response === undefined) return null
-  const { model } = kept
-  const price = tokenPriceOf(kept)
-  const estimated = unreportedPrompt(model, call, call.laterBytes)
-  const { usage: used, source } = usageOf(response, estimated, isAnswered)
-  if (source === 'none') return { cost: 0n, usage: NO_USAGE, source, suspect: '', terms: null }
-  const { usage: bounded, beyond } = boundedUsage(used, model, call)
-  const suspect = [response.suspect, ...beyond].filter((fault) => fault !== '').join(', ')
-  const usage =
-    suspect === ''
-      ? bounded
-      : trustedUsage(bounded, {
-          prompt: estimateInputTokens(call.promptBytes) + linkedTokens(model, call.links),
-          output: estimateOutputTokens(response.characters),
-          serverToolCalls: estimatedToolCalls(model, call),
-        })
-  const { serviceTier: reported } = response
-  const serviceTier =
-    suspect === '' ? reported : trustedTier(price, reported, call.serviceTier ?? '', submittedAt)
-  return {
-    cost: tokenCharge(price, usage, submittedAt, serviceTier),
-    usage,
+  const { usage, source } = usageOf(response, unreportedPrompt(kept.model, call, call.laterBytes), isAnswered)
+  return chargeTokens({
+    model: kept.model,
+    call,
+    price: tokenPriceOf(kept),
+    submittedAt,
+    used: usage,
     source,
-    suspect,
-    terms: chargeTerms(price, usage, submittedAt, serviceTier),
-  }
+    reported: response.usage,
+    contradictions: response.suspect,
+    characters: () => response.characters,
+    serviceTier: response.serviceTier,
+  })
 }
 
 /**

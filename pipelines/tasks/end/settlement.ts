@@ -11,11 +11,12 @@ import { forwardedDetail } from '../../../src/core/call-log/call-detail.ts'
 import { detailText, linesPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
+import type { TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { refusedCallStatus } from '../../calls/upstream-error.ts'
 import { failureOfAwaited } from '../order/awaited-failure.ts'
-import type { TaskCharge, TokenCharge } from './charge.ts'
+import type { TaskCharge } from './charge.ts'
 
 const MICROSECONDS_PER_MS = 1000
 
@@ -157,7 +158,7 @@ const admissionOf = (task: Task): Admission => ({
   stream: false,
   submitted_at: task.submittedAt,
   estimate: String(task.hold),
-  session_id: null,
+  session_id: task.sessionId,
 })
 
 /** `task` has ended at `now`. `charge` is null where nothing is owed. */

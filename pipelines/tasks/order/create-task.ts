@@ -16,6 +16,7 @@ import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
+import { readSessionId } from '../../../src/core/routing/session.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { CreateTaskOutcome, NewTask, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { failureOf, insufficientBalance } from '../../calls/balance.ts'
@@ -142,6 +143,7 @@ function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
     requestId: request.requestId,
     model: model.id,
     protocol,
+    sessionId: readSessionId(request.header),
     job,
     price,
     hold,

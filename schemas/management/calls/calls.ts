@@ -18,6 +18,7 @@ const filters = logQuery.pick({
   unit_type: true,
   error_code: true,
   ref: true,
+  session_id: true,
 }).shape
 const allows = ['owner', 'admin', 'billing', 'member'] as const
 

@@ -53,6 +53,52 @@ export const showUsage = operation({
   allows: ['owner', 'admin', 'billing', 'member'],
 })
 
+const SESSIONS_MAX_ROWS = 1000
+const SESSIONS_DEFAULT_ROWS = 100
+
+export const listSessions = operation({
+  method: 'GET',
+  path: '/usage/sessions',
+  summary: 'Sum up the calls of an account by session: what one conversation, or one run of an agent, cost.',
+  details:
+    'A client names the session of a call in a header. Calls without one do not count. A window has at most 365 days. ' +
+    'A member of an organization must name one of their keys.',
+  input: z.object({
+    account_id: accountId,
+    key_id: logQuery.shape.key_id,
+    period: logQuery.shape.period,
+    from: logQuery.shape.from,
+    to: logQuery.shape.to,
+    limit: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(SESSIONS_MAX_ROWS)
+      .default(SESSIONS_DEFAULT_ROWS)
+      .describe('Sessions beyond it, the cheapest, are left out.'),
+  }),
+  answer: {
+    name: 'SessionUsage',
+    schema: z.object({
+      period_from: instantText,
+      period_to: instantText,
+      data: z
+        .array(
+          z.object({
+            session_id: z.string(),
+            ...sums,
+            first_call_at: instantText.describe('End of the first call in the window.'),
+            last_call_at: instantText.describe('End of the last.'),
+          }),
+        )
+        .describe('By cost, the dearest first.'),
+      has_more: z.boolean().describe('Sessions were left out.'),
+    }),
+  },
+  scope: 'read',
+  allows: ['owner', 'admin', 'billing', 'member'],
+})
+
 /** The margin of the calls with a known upstream cost. For operators alone. */
 export const margins = {
   upstream_cost: amountText

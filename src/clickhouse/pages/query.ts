@@ -19,6 +19,8 @@ export interface CallFilter {
   readonly errorCodes: readonly string[] | null
   /** A request id or a task id. */
   readonly ref: string | null
+  /** The session that the client named. */
+  readonly sessionId: string | null
   /** `ref` is sought among the calls for which one row stands. */
   readonly isShared?: boolean
   /** Epoch milliseconds, the first instant that counts. */

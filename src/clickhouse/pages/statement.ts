@@ -31,6 +31,7 @@ function narrowingOf(filter: CallFilter) {
   const { ref, isShared } = filter
   const all: readonly (readonly [condition: string, name: string, value: unknown])[] = [
     [ref === null ? '' : refCondition(ref, isShared), 'ref', ref],
+    ['session_id = {sessionId:String}', 'sessionId', filter.sessionId],
     ['error_code IN {errorCodes:Array(String)}', 'errorCodes', filter.errorCodes],
     ['unit_type IN {unitTypes:Array(String)}', 'unitTypes', unitTypes],
     ['model IN {models:Array(String)}', 'models', filter.models],

@@ -62,8 +62,8 @@ function timeSteps({ order, from, to, after }: CallPageQuery, now: number): LogW
   return [within(window, first, to), within(window, from, first)].filter(isSome)
 }
 
-const isNarrowed = ({ keyId, models, statuses, unitTypes, errorCodes }: CallPageQuery): boolean =>
-  [keyId, models, statuses, unitTypes, errorCodes].some((wanted) => wanted !== null)
+const isNarrowed = ({ keyId, models, statuses, unitTypes, errorCodes, sessionId }: CallPageQuery): boolean =>
+  [keyId, models, statuses, unitTypes, errorCodes, sessionId].some((wanted) => wanted !== null)
 
 /** Returns the steps in query order. Those of a ref overlap: the first that has rows has all of them. */
 export function pageSteps(query: CallPageQuery, now: number): Step[] {

@@ -20,10 +20,10 @@ interface BoundedUsage {
 const WITHIN_BOUNDS: readonly string[] = []
 
 /** The parts of a model that bound the usage of a call. */
-type BoundingModel = Pick<ModelEntry, 'context_window' | 'max_output_tokens' | 'estimate'>
+export type BoundingModel = Pick<ModelEntry, 'context_window' | 'max_output_tokens' | 'estimate'>
 
 /** The parts of a request that bound its usage. */
-type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
+export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
 
 /**
  * Returns the calls of the upstream's tools that the estimate's formula has for the call. Some models search unprompted.

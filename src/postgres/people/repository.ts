@@ -13,20 +13,25 @@ import type { KnownMasterKey } from '../accounts/master-key.ts'
 import type { Listing } from '../listing.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools } from '../repository.ts'
-import type { Attempt, AttemptSubjects, InvitationMail } from './attempts.ts'
-import { purgeAttempts, takeAttempt, takeBackAttempt, takeInvitationMail } from './attempts.ts'
-import type { NewInvitation } from './invitations.ts'
+import {
+  type Attempt,
+  type AttemptSubjects,
+  type InvitationMail,
+  purgeAttempts,
+  takeAttempt,
+  takeBackAttempt,
+  takeInvitationMail,
+} from './attempts.ts'
 import {
   createInvitation,
   findInvitation,
   listInvitations,
+  type NewInvitation,
   redeemInvitation,
   revokeInvitation,
   showInvitation,
 } from './invitations.ts'
-import type { SavedView } from './saved-views.ts'
-import { deleteSavedView, listSavedViews, saveView } from './saved-views.ts'
-import type { NewLink, NewSession } from './sessions.ts'
+import { deleteSavedView, listSavedViews, type SavedView, saveView } from './saved-views.ts'
 import {
   createLink,
   createSession,
@@ -34,11 +39,12 @@ import {
   findSession,
   hasSignedIn,
   listSessions,
+  type NewLink,
+  type NewSession,
   purgeSessions,
   rotateSession,
   signInByLink,
 } from './sessions.ts'
-import type { NewPasskey, PasswordSignIn } from './sign-in-methods.ts'
 import {
   addIdentity,
   addPasskey,
@@ -48,18 +54,19 @@ import {
   findPasswordSignIn,
   hasWay,
   listSignInMethods,
+  type NewPasskey,
+  type PasswordSignIn,
   removeIdentity,
   removePasskey,
   renamePasskey,
   setPassword,
 } from './sign-in-methods.ts'
-import type { Ticket } from './tickets.ts'
-import { createTicket, findTicketUser, takeTicket, voidTickets } from './tickets.ts'
-import type { NewManagementToken } from './tokens.ts'
+import { createTicket, findTicketUser, type Ticket, takeTicket, voidTickets } from './tickets.ts'
 import {
   createManagementToken,
   findManagementToken,
   listManagementTokens,
+  type NewManagementToken,
   revokeManagementToken,
   showManagementToken,
 } from './tokens.ts'
@@ -73,13 +80,15 @@ import {
   spendRecoveryCode,
 } from './totp.ts'
 import { recordUnprovenEmail } from './unproven-emails.ts'
-import type { NewUser, UserChanges, UserListing } from './users.ts'
 import {
   createUser,
   findUserByEmail,
   listUsers,
+  type NewUser,
   setEmail,
   showUser,
+  type UserChanges,
+  type UserListing,
   updateUser,
   userEmails,
 } from './users.ts'

@@ -2,27 +2,35 @@
 import type { KnownMasterKey } from '../accounts/master-key.ts'
 import { within } from '../errors.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
-import type { ClaimOutcome, IdempotencyClaim, IdempotencyScope, StoredAnswer } from './idempotency.ts'
-import { claimKey, freeKey, isAnswered, purgeRecords, storeAnswer } from './idempotency.ts'
-import type {
-  BegunConversationCall,
-  ConversationTokens,
-  ConversationToStore,
-  StoredConversation,
-} from './stored-conversations.ts'
+import {
+  type ClaimOutcome,
+  claimKey,
+  freeKey,
+  type IdempotencyClaim,
+  type IdempotencyScope,
+  isAnswered,
+  purgeRecords,
+  type StoredAnswer,
+  storeAnswer,
+} from './idempotency.ts'
 import {
   addToConversation,
+  type BegunConversationCall,
   beginConversationCall,
+  type ConversationTokens,
+  type ConversationToStore,
   findStoredConversation,
   forgetConversation,
   purgeConversationCalls,
+  type StoredConversation,
   storeConversation,
 } from './stored-conversations.ts'
-import type { ResponseToStore, StoredResponse } from './stored-responses.ts'
 import {
   findStoredResponse,
   forgetStoredResponse,
   purgeStoredResponses,
+  type ResponseToStore,
+  type StoredResponse,
   storeResponse,
 } from './stored-responses.ts'
 

@@ -78,7 +78,7 @@ export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task
 /** Lists open jobs, the newest first. */
 export async function listOpenJobs(
   sql: Sql,
-  { accountId, keyId, models, kinds, ref, limit }: OpenJobQuery,
+  { accountId, keyId, models, kinds, ref, sessionId, limit }: OpenJobQuery,
 ): Promise<OpenJob[]> {
   const rows = await sql<(TaskRow & { key_name: string | null; key_prefix: string | null })[]>`
     SELECT t.*, k.name AS key_name, k.prefix AS key_prefix
@@ -88,6 +88,7 @@ export async function listOpenJobs(
       ${models === null ? sql`` : sql`AND t.model = ANY (${models as string[]}::text[])`}
       ${kinds === null ? sql`` : sql`AND t.kind = ANY (${kinds as string[]}::text[])`}
       ${ref === null ? sql`` : sql`AND (t.id = ${ref} OR t.request_id = ${ref})`}
+      ${sessionId === null ? sql`` : sql`AND t.session_id = ${sessionId}`}
     ORDER BY t.submitted_at DESC, t.id DESC LIMIT ${limit}`
   return rows.map((row) => ({
     task: taskOfRow(row),

@@ -21,12 +21,14 @@ import {
   removeObjects,
   touchTasks,
 } from './lists.ts'
-import type { LostFinding, LostSubmit, LostSubmitQuery } from './lost-submits.ts'
 import {
   checkLostSubmit,
   claimLostSubmits,
   closeLostSubmit,
   countLostSubmits,
+  type LostFinding,
+  type LostSubmit,
+  type LostSubmitQuery,
   listLostSubmits,
   recordFinding,
   sumLostSubmits,

@@ -24,6 +24,7 @@ export const taskOfRow = (row: TaskRow): Task => ({
   requestId: row.request_id,
   model: row.model,
   protocol: row.protocol,
+  sessionId: row.session_id,
   job: row.job,
   price: row.price,
   hold: row.hold,

@@ -66,12 +66,12 @@ async function insert(sql: Queryable, task: NewTask): Promise<Task> {
   const [row] = await sql<[TaskRow]>`
     INSERT INTO tasks (
       id, kind, account_id, key_id, request_id, model, protocol, job, price, hold, is_early, is_awaited, channel_ids,
-      state, submitted_at, deadline_at, touched_at, callback_url)
+      state, submitted_at, deadline_at, touched_at, callback_url, session_id)
     VALUES (
       ${task.id}, ${task.kind}, ${task.accountId}, ${task.keyId}, ${task.requestId}, ${task.model},
       ${task.protocol}, ${jsonValue(sql, task.job)}, ${jsonValue(sql, task.price)}, ${task.hold},
       ${task.isEarly}, ${task.isAwaited}, ${task.channelIds as string[]}::text[], 'waiting', ${task.submittedAt},
-      ${task.deadlineAt}, ${task.submittedAt}, ${task.callbackUrl ?? null})
+      ${task.deadlineAt}, ${task.submittedAt}, ${task.callbackUrl ?? null}, ${task.sessionId})
     RETURNING *`
   return taskOfRow(row)
 }

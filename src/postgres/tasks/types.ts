@@ -30,6 +30,8 @@ export interface Task {
   readonly model: string
   /** Family of the endpoint that was called, as the call log names protocols: `images`, `videos`, `music` … */
   readonly protocol: string
+  /** The session that its client named. */
+  readonly sessionId: string | null
   readonly job: MediaJob
   /** As it held when the request came. */
   readonly price: TaskPrice
@@ -77,6 +79,7 @@ export interface NewTask
     | 'requestId'
     | 'model'
     | 'protocol'
+    | 'sessionId'
     | 'job'
     | 'price'
     | 'hold'
@@ -176,6 +179,7 @@ export interface OpenJobQuery {
   readonly kinds: readonly TaskKind[] | null
   /** An id of a task or of the request that made it. */
   readonly ref: string | null
+  readonly sessionId: string | null
   readonly limit: number
 }
 

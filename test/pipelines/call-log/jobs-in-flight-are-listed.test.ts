@@ -30,7 +30,11 @@ t.test('jobs in flight', async (t) => {
     instant += 1000
     return created(database, newVideo(accountId, { submittedAt: instant, ...more }))
   }
-  const film = await newTask({ keyId: mine.film.id, hold: 12n * ONE_CREDIT + 1n })
+  const film = await newTask({
+    keyId: mine.film.id,
+    hold: 12n * ONE_CREDIT + 1n,
+    sessionId: 'a film',
+  })
   const song = await newTask({
     id: newId('mus'),
     kind: 'music',
@@ -88,6 +92,7 @@ t.test('jobs in flight', async (t) => {
     t.same(await find(`ref=${song.id}`), [song.id])
     t.same(await find(`ref=${film.requestId}`), [film.id])
     t.same(await find('from=2020-01-01&to=2020-01-02'), [song.id, film.id])
+    t.same(await find('session_id=a%20film'), [film.id])
     t.same(await find('status=error'), [], 'it has no status of a row yet')
     t.same(await find('error_code=upstream_error'), [])
     t.same(await find('status=&error_code='), [song.id, film.id], 'an empty value is no filter')

@@ -46,9 +46,14 @@ t.test('GET /v1/logs', async (t) => {
         status: 'error',
         attempts: [attempt],
       }),
-      bookedCall(7, { created_at: Date.UTC(2026, 2, 10), status: 'rejected', cost: '0' }),
+      bookedCall(7, {
+        created_at: Date.UTC(2026, 2, 10),
+        status: 'rejected',
+        cost: '0',
+        session_id: 'run 7',
+      }),
       bookedCall(8, { created_at: NOW, status: 'interrupted', cost: '1941000000' }),
-      bookedCall(9, { created_at: NOW, key_id: 'key_b' }),
+      bookedCall(9, { created_at: NOW, key_id: 'key_b', session_id: 'run 7' }),
       bookedCall(10, { created_at: NOW, account_id: 'acc_z', key_id: 'key_z' }),
     ]),
   })
@@ -135,6 +140,18 @@ t.test('GET /v1/logs', async (t) => {
       /status.*"sucess".*success, error, interrupted, rejected/,
     )
     await refused(t, 'status=success,Error', 'invalid_request', /"Error"/)
+  })
+
+  t.test('session_id finds the calls of one session, of those that the key may see', async (t) => {
+    t.same(await ids('period=all&session_id=run%207'), [7])
+    t.same(await ids('period=all&scope=account&session_id=run%207', whole), [9, 7])
+    t.same(await ids('period=all&status=rejected&session_id=run%207'), [7], 'of the failed ones')
+    t.same(await ids('period=all&session_id=run'), [], 'the whole text')
+    t.same(await ids('period=today&session_id='), [8, 7], 'empty is no filter')
+    t.same(
+      (await read('period=today')).data.map(({ session_id }) => session_id),
+      [null, 'run 7'],
+    )
   })
 
   t.test('limit is 1 to 200, order is asc or desc, and scope is key or account', async (t) => {

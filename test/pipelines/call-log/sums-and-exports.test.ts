@@ -150,7 +150,14 @@ t.test('the log summed up and exported', async (t) => {
     const ask = summarize(callLog)
     const refused = (query: string, message: RegExp, code = 'invalid_request', who = mine) =>
       t.rejects(ask(query, who), { name: 'Failure', code, message }, query)
-    for (const filter of ['model=x', 'status=success', 'unit_type=chat', 'error_code=x', 'ref=req_x'])
+    for (const filter of [
+      'model=x',
+      'status=success',
+      'unit_type=chat',
+      'error_code=x',
+      'ref=req_x',
+      'session_id=x',
+    ])
       await refused(filter, new RegExp(`^Parameter ${filter.split('=')[0]}: `))
     await refused('period=all', /^Parameter period: /)
     await refused('period=year', /^Parameter period: /)

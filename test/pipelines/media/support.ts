@@ -25,6 +25,7 @@ export function taskOf(more: Partial<Task> = {}): Task {
     requestId: newId('req', SUBMITTED_AT),
     model: 'film',
     protocol: 'videos',
+    sessionId: null,
     job: mediaJob.parse({ work: 'video', content: [{ type: 'text', text: 'a kite' }], duration: 5 }),
     price: { ...PRICE, perUnit: '1', discount: '1' },
     hold: 0n,

@@ -43,6 +43,7 @@ export const pageOfAll = (more: Pick<CallPageQuery, 'to' | 'order' | 'limit'>): 
   unitTypes: null,
   errorCodes: null,
   ref: null,
+  sessionId: null,
   from: 0,
   after: null,
   ...more,

@@ -1,6 +1,7 @@
 /** One call in full: its charge line by line, where its time went, its attempts, and everything as JSON. */
 
 import { useLingui } from '@lingui/react'
+import { Link } from '@tanstack/react-router'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import type { DetailItem } from '../../../../schemas/call-log/detail.ts'
 import type { showCall } from '../../../../schemas/management/calls/calls.ts'
@@ -151,6 +152,25 @@ function CallInFull({ call, detail, refund, operator }: Call) {
         )}
         <Fact name={t('Request')} value={<Id id={call.request_id} />} />
         {call.task_id && <Fact name={t('Task')} value={<Id id={call.task_id} />} />}
+        {call.session_id && (
+          <Fact
+            name={t('Session')}
+            value={
+              <Link
+                from="/calls"
+                to="."
+                search={({ account }) => ({
+                  account,
+                  period: 'all',
+                  session_id: call.session_id ?? undefined,
+                })}
+                className="break-all text-accent underline"
+              >
+                {call.session_id}
+              </Link>
+            }
+          />
+        )}
         <Fact
           name={t('Key')}
           value={

@@ -21,6 +21,7 @@ export interface CallFilters extends Period {
   readonly unit_type?: string
   readonly error_code?: string
   readonly ref?: string
+  readonly session_id?: string
   readonly order?: string
 }
 
@@ -49,13 +50,20 @@ function TypedFilters({ filters, onApply }: { filters: CallFilters; onApply(filt
   const [model, setModel] = useState(filters.model ?? '')
   const [errorCode, setErrorCode] = useState(filters.error_code ?? '')
   const [ref, setRef] = useState(filters.ref ?? '')
+  const [session, setSession] = useState(filters.session_id ?? '')
   const apply = () => {
-    onApply({ model: model.trim(), error_code: errorCode.trim(), ref: ref.trim() })
+    onApply({
+      model: model.trim(),
+      error_code: errorCode.trim(),
+      ref: ref.trim(),
+      session_id: session.trim(),
+    })
   }
   return (
     <Form onSubmit={apply} className="contents">
       <Field label={t('Request or task id')} value={ref} placeholder="req_…" onText={setRef} />
       <Field label={t('Model')} value={model} placeholder="demo-chat" onText={setModel} />
+      <Field label={t('Session')} value={session} onText={setSession} />
       <Field label={t('Error code')} value={errorCode} placeholder="upstream_error" onText={setErrorCode} />
       <div className="flex items-end">
         <Button type="submit" kind="primary">
@@ -114,7 +122,7 @@ export function Filters({ filters }: { readonly filters: CallFilters }) {
         ]}
       />
       <TypedFilters
-        key={[filters.model, filters.error_code, filters.ref].join('\n')}
+        key={[filters.model, filters.error_code, filters.ref, filters.session_id].join('\n')}
         filters={filters}
         onApply={change}
       />

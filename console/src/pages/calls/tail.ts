@@ -26,8 +26,9 @@ interface TailProps {
 }
 
 /** Filters that the tail cannot apply switch it off. */
-export const canTail = ({ from, to, ref, unit_type, error_code, order }: CallFilters): boolean =>
-  [from, to, ref, unit_type, error_code].every((filter) => filter === undefined) && order !== 'asc'
+export const canTail = ({ from, to, ref, unit_type, error_code, session_id, order }: CallFilters): boolean =>
+  [from, to, ref, unit_type, error_code, session_id].every((filter) => filter === undefined) &&
+  order !== 'asc'
 
 export function useTail({ accountId, filters, isOn, onGap }: TailProps): Tail {
   const [calls, setCalls] = useState<readonly LiveCall[]>([])

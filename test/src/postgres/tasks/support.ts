@@ -54,6 +54,7 @@ export function newVideo(accountId: string, more: Partial<NewTask> = {}): NewTas
     requestId: newId('req'),
     model: 'motion-large',
     protocol: 'videos',
+    sessionId: null,
     job: mediaJob.parse({ work: 'video', content: [{ type: 'text', text: 'a kite' }], duration: 5 }),
     price: PRICE,
     hold: 500n,
