@@ -5,7 +5,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { type Coding, codingOf } from './body-coding.ts'
 import type { GatewayRequest, Handler, Reply } from './handler.ts'
 import type { CopiedHead } from './request-reader.ts'
-import type { Route } from './route.ts'
+import type { Route } from './router.ts'
 import type { HttpResponse } from './uws.ts'
 
 /** Returns the address of the connection; readable until the reply is over. */

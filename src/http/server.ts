@@ -25,7 +25,7 @@ import {
   targetOf,
   UNCHECKED_MAX_BYTES,
 } from './request-reader.ts'
-import { findRoute, type Route, type RouteTable } from './route.ts'
+import { findRoute, type Route, type RouteTable } from './router.ts'
 import { TextLimit } from './text-limit.ts'
 import { Upload } from './upload.ts'
 import {

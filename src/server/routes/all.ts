@@ -20,7 +20,7 @@ import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipe
 import { paymentWebhook, WEBHOOK_PATH, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
 import { FILES_PATH } from '../../core/media/file-link.ts'
 import type { Handler } from '../../http/handler.ts'
-import type { Route, RouteTable } from '../../http/route.ts'
+import type { Route, RouteTable } from '../../http/router.ts'
 import { REFERENCE_SCRIPT_PATH } from '../../openapi/page.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
 import { type AudioRouteDeps, audioRoutes } from './audio.ts'

@@ -52,7 +52,7 @@ import { userActs } from '../../../pipelines/management/people/users.ts'
 import { MAX_UPLOAD_BYTES } from '../../../schemas/management/knowledge/imports.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { MANAGEMENT_PATH } from '../../../schemas/routes.ts'
-import type { Route } from '../../http/route.ts'
+import type { Route } from '../../http/router.ts'
 import type { RoutedPath } from './routed.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024

@@ -8,7 +8,7 @@ import {
 } from '../../../pipelines/accounts/models.ts'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
 import { type CountTokensDeps, countTokens } from '../../../pipelines/chat/count-tokens.ts'
-import type { RouteMethods } from '../../http/route.ts'
+import type { RouteMethods } from '../../http/router.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
 import type { RoutedPath } from './routed.ts'
 

@@ -1,6 +1,6 @@
 /** Paths with what answers them, for families of endpoints that have their own file. */
 import type { Handler } from '../../http/handler.ts'
-import type { Route } from '../../http/route.ts'
+import type { Route } from '../../http/router.ts'
 
 export interface RoutedPath {
   /** A segment in braces matches any text without a slash. */

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
 import { type AddressLimits, ClientLimits } from '../../../src/http/client-limits.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
-import type { Route, RouteMethods } from '../../../src/http/route.ts'
+import type { Route, RouteMethods } from '../../../src/http/router.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
 
