@@ -4,8 +4,6 @@ import { Failure } from '../schemas/failure.ts'
 import type { ConsoleFile } from '../src/console/files.ts'
 import type { GatewayRequest, Handler, HeaderList } from '../src/http/handler.ts'
 
-export const CONSOLE_PATH = '/console'
-
 export interface Console {
   /** By their path; empty where the console was not built. */
   readonly files: ReadonlyMap<string, ConsoleFile>
@@ -46,11 +44,12 @@ const acceptsBrotli = (accepted: string): boolean =>
 export const consolePage =
   (served: Console): Handler =>
   (request) => {
-    const { path, header } = request
+    const { path, params, header } = request
     const { files } = served
     if (!isAtHost(served, request))
       throw new Failure('not_found', 'The console is not served under this host name.')
-    const name = path.slice(CONSOLE_PATH.length + 1)
+    // `/console` itself has none.
+    const name = params.page ?? ''
     const found = files.get(name)
     const isAsset = name.startsWith(HASHED)
     if (found === undefined && isAsset) throw new Failure('not_found', `There is no file at ${path}.`)

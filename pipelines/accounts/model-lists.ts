@@ -21,8 +21,7 @@ import {
   noSuchModel,
   resolveAllowlist,
 } from '../../src/core/routing/catalog.ts'
-import { resourceName } from '../../src/core/routing/generate-model-name.ts'
-import { readModelPath } from '../../src/protocols/generate-content/path.ts'
+import { resourceName, withoutCollection } from '../../src/core/routing/generate-model-name.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { answerJson } from '../calls/pipeline.ts'
@@ -184,20 +183,10 @@ export interface ModelsDeps extends CatalogDeps {
 export const answerWithModels = (deps: ModelsDeps): Stage<AuthenticatedCall, never> =>
   answerJson(({ known }) => modelList(deps, known))
 
-const MODELS_PATH = '/v1/models/'
-
-function modelNameOf(path: string): string {
-  try {
-    return decodeURIComponent(path.slice(MODELS_PATH.length))
-  } catch {
-    return path.slice(MODELS_PATH.length)
-  }
-}
-
 /** Answers with the model in the path. @throws Failure `model_not_found` */
 export const answerWithModel = ({ catalog, installedAt }: ModelsDeps): Stage<AuthenticatedCall, never> =>
   answerJson(({ known, request }) =>
-    listed(callableModel(catalog(), known, modelNameOf(request.path)), installedAt),
+    listed(callableModel(catalog(), known, request.params.model), installedAt),
   )
 
 /** Returns a model in the shape of the generate-content protocol: its methods are those that the model supports. */
@@ -238,9 +227,9 @@ export const answerWithContentModels = ({ catalog }: CatalogDeps): Stage<Authent
 
 /** Answers with the model in the path. @throws Failure `model_not_found` */
 export const answerWithContentModel = ({ catalog }: CatalogDeps): Stage<AuthenticatedCall, never> =>
-  answerJson(({ known, request: { path } }) => {
+  answerJson(({ known, request: { params } }) => {
     const current = catalog()
-    return contentListed(current, callableModel(current, known, readModelPath(path) ?? path))
+    return contentListed(current, callableModel(current, known, withoutCollection(params.model)))
   })
 
 /** Answers with the whole catalog, placeholders too. */

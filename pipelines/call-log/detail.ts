@@ -24,8 +24,7 @@ export interface LogDetailDeps extends RefundDeps {
 const ID = /^[1-9]\d{0,15}$/
 
 /** Returns the row id, or null for a text that no row has as its id. */
-function idOf(path: string): number | null {
-  const text = path.slice(path.lastIndexOf('/') + 1)
+function readId(text: string): number | null {
   const id = Number(text)
   return ID.test(text) && Number.isSafeInteger(id) ? id : null
 }
@@ -46,11 +45,11 @@ type DetailCall = AuthenticatedCall & Asked<DetailQuery>
 
 /** Adds which call the client asks for. @throws Failure `invalid_request`, `permission_denied` */
 export const readDetailQuery = (): Stage<AuthenticatedCall, DetailCall> =>
-  readParams(({ known, request: { path, query } }) => {
+  readParams(({ known, request: { params, query } }) => {
     assertReadsLogs(known)
     const { scope = mayReadAccount(known) ? 'account' : 'key' } = readQuery(logDetailQuery, query)
     assertVisible(known, scope)
-    return { scope, id: idOf(path) }
+    return { scope, id: readId(params.id) }
   })
 
 interface CallInFull {

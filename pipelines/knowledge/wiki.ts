@@ -10,7 +10,7 @@ import {
   SEARCH_DEFAULT_LIMIT,
   type WikiPage,
 } from '../../schemas/knowledge/wiki.ts'
-import type { GatewayRequest, Handler } from '../../src/http/handler.ts'
+import type { Handler } from '../../src/http/handler.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
 import {
   type AuthenticateDeps,
@@ -20,7 +20,7 @@ import {
 } from '../calls/authenticate.ts'
 import type { Call } from '../calls/pipeline.ts'
 import { answerJson, calls, type Found, find } from '../calls/pipeline.ts'
-import { readQuery, refusedParameter } from '../calls/query.ts'
+import { readQuery } from '../calls/query.ts'
 import {
   cutPage,
   isKbId,
@@ -34,9 +34,6 @@ import {
 } from './reading.ts'
 
 export interface ReadWikiDeps extends WikiDeps, AuthenticateDeps {}
-
-/** The fifth part of the path names the page or base: `/api/v1/ext/wiki/pages/{id}`. */
-const SUBJECT_PART = 6
 
 /**
  * Returns the same failure for a missing page and for one that the key may not read, so that clients cannot
@@ -60,20 +57,11 @@ async function baseOf(deps: WikiDeps, { known }: Caller, kbId: string): Promise<
 const requestedBase = (deps: WikiDeps, caller: Caller): Promise<ReadableBase> =>
   baseOf(deps, caller, readQuery(ofBaseQuery, caller.request.query).kb_id)
 
-/** Returns the decoded subject of the path; null for one that cannot be decoded. */
-function subjectOf({ path }: GatewayRequest): string | null {
-  try {
-    return decodeURIComponent(path.split('/')[SUBJECT_PART] ?? '')
-  } catch {
-    return null
-  }
-}
-
 /** Returns the base, and the requested page id, which may not exist. */
 async function requestedPageId(deps: WikiDeps, caller: Caller) {
-  const id = subjectOf(caller.request)
+  const { id } = caller.request.params
   const base = await requestedBase(deps, caller)
-  if (id === null || !isPageId(id)) throw notFound()
+  if (!isPageId(id)) throw notFound()
   return { base, id }
 }
 
@@ -115,10 +103,11 @@ export const listTags = (deps: ReadWikiDeps): Handler =>
 
 export const listByTag = (deps: ReadWikiDeps): Handler =>
   reading(deps, async (caller) => {
-    const tag = subjectOf(caller.request)
-    if (tag === null) throw refusedParameter('tag', 'is not URL-encoded text')
     const base = await requestedBase(deps, caller)
-    return list(await readByTag(deps, [base], tag, FETCHED_ENTRIES), REST_LIST_MAX_ENTRIES)
+    return list(
+      await readByTag(deps, [base], caller.request.params.tag, FETCHED_ENTRIES),
+      REST_LIST_MAX_ENTRIES,
+    )
   })
 
 export const readPages = (deps: ReadWikiDeps): Handler =>

@@ -2,7 +2,6 @@
 import { from, map, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Operation } from '../../schemas/management/operation.ts'
-import { MANAGEMENT_PATH } from '../../schemas/routes.ts'
 import { isTooDeep, MAX_JSON_LEVELS } from '../../src/core/json/exact.ts'
 import type { FormContent, GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
 import { readIdempotencyKey } from '../calls/idempotency.ts'
@@ -30,21 +29,6 @@ export interface Visit {
   setToken(token: string | null): void
 }
 
-/** Returns the values of a path's parameters. */
-function pathInput(pattern: string, path: string): Record<string, string> {
-  const parts = path.slice(MANAGEMENT_PATH.length).split('/')
-  return Object.fromEntries(
-    pattern.split('/').flatMap((name, index) => {
-      if (!name.startsWith('{')) return []
-      try {
-        return [[name.slice(1, -1), decodeURIComponent(parts[index]!)]]
-      } catch {
-        throw new Failure('invalid_request', `${name.slice(1, -1)}: is not URL-encoded text.`)
-      }
-    }),
-  )
-}
-
 /** Reads the JSON body. A form of another origin can send JSON too, as text/plain, without asking the browser. */
 function bodyInput({ body, header }: GatewayRequest): Record<string, unknown> {
   if (body.length === 0) return {}
@@ -64,7 +48,7 @@ function bodyInput({ body, header }: GatewayRequest): Record<string, unknown> {
 }
 
 /** Returns parameters of the path, and those of the query or the fields of the body. */
-function inputOf({ path: pattern, method, isUpload }: Operation, request: GatewayRequest): object {
+function inputOf({ method, isUpload }: Operation, request: GatewayRequest): object {
   const isInQuery = method === 'GET' || method === 'DELETE' || isUpload
   const query = new Map(new URLSearchParams(request.query))
   const [misplaced] = query.keys()
@@ -74,7 +58,7 @@ function inputOf({ path: pattern, method, isUpload }: Operation, request: Gatewa
       `${misplaced}: is in the query. ${method} reads its fields from the body.`,
     )
   const given: Record<string, unknown> = isInQuery ? Object.fromEntries(query) : bodyInput(request)
-  const inPath = pathInput(pattern, request.path)
+  const inPath: Readonly<Record<string, string>> = request.params
   const differing = Object.keys(inPath).find(
     (name) => Object.hasOwn(given, name) && given[name] !== inPath[name],
   )

@@ -4,7 +4,7 @@ import { isFinal } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/media/adapter.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { Caller } from '../calls/authenticate.ts'
-import { findTask, lastStep, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'
+import { findTask, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'
 
 export interface DeleteRecordDeps {
   readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'deleteRecord'>
@@ -22,7 +22,7 @@ export async function deleteRecord(
   caller: Caller,
   kind: PresetKind,
 ): Promise<{ id: string; deleted: true }> {
-  const task = await findTask(deps, caller, kind, lastStep(caller.request.path))
+  const task = await findTask(deps, caller, kind, caller.request.params.id)
   const { id, accountId, state } = task
   if (!isFinal(state)) throw pendingRecord(kind)
   const isDeleted = await deps.tasks.deleteRecord(accountId, kind, id, Date.now()).catch(unavailable)

@@ -6,8 +6,6 @@ import type { Provider } from '../../src/payments/provider.ts'
 import { jsonReply } from '../calls/replies.ts'
 import { type BookingDeps, takeEvent } from './take-event.ts'
 
-export const WEBHOOK_PATH = '/webhooks/stripe'
-
 export interface WebhookDeps extends Omit<BookingDeps, 'provider'> {
   /** Null: the service takes no cards. */
   readonly openProvider: (() => Promise<Provider>) | null

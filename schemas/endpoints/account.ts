@@ -14,22 +14,21 @@ import { usageQuery, usageReport } from '../accounts/usage.ts'
 import { logDetailAnswer, logDetailPath, logDetailQuery } from '../call-log/detail.ts'
 import { logPage, logQuery } from '../call-log/query.ts'
 import { logSummary, logSummaryQuery } from '../call-log/summary.ts'
-import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 
-const free = { method: 'GET', key: 'anywhere', failures: [] } as const
+const free = { key: 'anywhere', failures: [] } as const
 const oneModel = {
   tag: 'Models',
   pathParameters: z.object({ model: z.string().describe('Model id or alias.') }),
   failures: ['model_not_found', 'rate_limit_exceeded'],
   failureStatus: { model_not_found: 404 },
 } as const
-const BILLING = '/v1/dashboard/billing'
 const NUMBERS = 'In the shape that third-party chat clients read: amounts are numbers, one credit reads as 1.'
 
-export const accountEndpoints: readonly Endpoint[] = [
+export const accountEndpoints: readonly RouteDescription[] = [
   {
     ...free,
-    path: '/v1/models',
+    name: 'listModels',
     tag: 'Models',
     key: 'authorization_or_x_api_key',
     summary: 'List the models that the key may call.',
@@ -39,14 +38,14 @@ export const accountEndpoints: readonly Endpoint[] = [
   {
     ...free,
     ...oneModel,
-    path: '/v1/models/{model}',
+    name: 'showModel',
     key: 'authorization_or_x_api_key',
     summary: 'Show one of the models that the key may call.',
     answers: [jsonAnswer('Model', listedModel)],
   },
   {
     ...free,
-    path: '/v1beta/models',
+    name: 'listContentModels',
     tag: 'Models',
     errorShape: 'generate-content',
     summary: 'List the models that the key may call, generate-content protocol.',
@@ -57,14 +56,14 @@ export const accountEndpoints: readonly Endpoint[] = [
   {
     ...free,
     ...oneModel,
-    path: '/v1beta/models/{model}',
+    name: 'showContentModel',
     errorShape: 'generate-content',
     summary: 'Show one of the models that the key may call, generate-content protocol.',
     answers: [jsonAnswer('ContentModel', contentModel)],
   },
   {
     ...free,
-    path: '/api/v1/models/public',
+    name: 'listPublicModels',
     tag: 'Models',
     key: 'none',
     summary: 'Show the whole catalog with prices.',
@@ -72,7 +71,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   },
   {
     ...free,
-    path: '/v1/key/balance',
+    name: 'showBalance',
     tag: 'Account',
     summary: 'Show the wallet behind the key.',
     details: 'Free, at a zero balance too; never counted by a rate limit.',
@@ -80,7 +79,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   },
   {
     ...free,
-    path: '/api/v1/usage',
+    name: 'sumUsage',
     tag: 'Account',
     summary: 'Sum up what the account used in a window of time.',
     query: usageQuery,
@@ -89,7 +88,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   },
   {
     ...free,
-    path: `${BILLING}/subscription`,
+    name: 'showBillingSubscription',
     tag: 'Account',
     summary: 'Show the wallet as a subscription with a limit.',
     details: NUMBERS,
@@ -98,7 +97,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   },
   {
     ...free,
-    path: `${BILLING}/usage`,
+    name: 'sumBillingUsage',
     tag: 'Account',
     summary: 'Show what was charged, by UTC day and model.',
     details: NUMBERS,
@@ -108,7 +107,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   },
   {
     ...free,
-    path: `${BILLING}/credit_grants`,
+    name: 'listCreditGrants',
     tag: 'Account',
     summary: 'Show the wallet as granted, used and available credit.',
     details: NUMBERS,
@@ -117,7 +116,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   },
   {
     ...free,
-    path: '/v1/logs',
+    name: 'listLogs',
     tag: 'Call log',
     summary: 'List calls, page by page.',
     details:
@@ -139,7 +138,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   },
   {
     ...free,
-    path: '/v1/logs/summary',
+    name: 'sumLogs',
     tag: 'Call log',
     summary: 'Sum up calls by status, day and model.',
     details:
@@ -150,7 +149,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   },
   {
     ...free,
-    path: '/v1/logs/{id}',
+    name: 'showLog',
     tag: 'Call log',
     summary: 'Look into one call.',
     details:

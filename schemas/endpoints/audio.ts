@@ -4,7 +4,7 @@ import { musicRequest, musicSubmitted, musicTask, musicTaskList } from '../media
 import { speech, speechRequest, speechSubmitted, speechTask, speechTaskList } from '../media/speech.ts'
 import { transcript, transcriptRequest } from '../media/transcripts.ts'
 import { voiceList, voiceRecord, voiceRequest } from '../media/voices.ts'
-import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 import { createEndpoint, idPath, readEndpoint, taskEndpoints } from './media.ts'
 
 const MUSIC = 'Music'
@@ -12,10 +12,10 @@ const SPEECH = 'Speech'
 const VOICES = 'Voices'
 const CUT_OFF = 'A call that is cut off is carried out and charged all the same.'
 
-export const audioEndpoints: readonly Endpoint[] = [
+export const audioEndpoints: readonly RouteDescription[] = [
   {
     ...createEndpoint,
-    path: '/v1/music/generations',
+    name: 'makeMusic',
     tag: MUSIC,
     summary: 'Make two songs: a task to poll.',
     details:
@@ -26,7 +26,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     answers: [jsonAnswer('MusicSubmitted', musicSubmitted)],
   },
   ...taskEndpoints({
-    path: '/v1/music/generations',
+    names: ['listMusic', 'showMusic', 'cancelMusic', 'deleteMusicFiles'],
     tag: MUSIC,
     kind: 'music',
     one: 'a music task',
@@ -36,7 +36,7 @@ export const audioEndpoints: readonly Endpoint[] = [
   }),
   {
     ...createEndpoint,
-    path: '/v1/audio/speech',
+    name: 'makeSpeech',
     tag: SPEECH,
     summary: 'Say a text.',
     details:
@@ -53,7 +53,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     failures: [...createEndpoint.failures, 'not_found', 'idempotency_response_not_cached'],
   },
   ...taskEndpoints({
-    path: '/v1/audio/speech',
+    names: ['listSpeech', 'showSpeech', 'cancelSpeech', 'deleteSpeechFiles'],
     tag: SPEECH,
     kind: 'speech',
     one: 'a speech task',
@@ -65,7 +65,7 @@ export const audioEndpoints: readonly Endpoint[] = [
   }),
   {
     ...createEndpoint,
-    path: '/v1/audio/voices',
+    name: 'cloneVoice',
     tag: VOICES,
     summary: 'Clone a voice from a recording.',
     details:
@@ -77,7 +77,7 @@ export const audioEndpoints: readonly Endpoint[] = [
   },
   {
     ...readEndpoint,
-    path: '/v1/audio/voices',
+    name: 'listVoices',
     tag: VOICES,
     summary: "List the account's own voices, and the presets.",
     details: 'A voice speaks where it was made, a preset where it is: each names the models that take it.',
@@ -86,7 +86,7 @@ export const audioEndpoints: readonly Endpoint[] = [
   },
   {
     ...readEndpoint,
-    path: '/v1/audio/voices/{id}',
+    name: 'showVoice',
     tag: VOICES,
     summary: 'Get a voice.',
     pathParameters: idPath,
@@ -95,8 +95,7 @@ export const audioEndpoints: readonly Endpoint[] = [
   },
   {
     ...readEndpoint,
-    method: 'DELETE',
-    path: '/v1/audio/voices/{id}',
+    name: 'deleteVoice',
     tag: VOICES,
     summary: 'Delete a voice that is ready or failed.',
     pathParameters: idPath,
@@ -105,7 +104,7 @@ export const audioEndpoints: readonly Endpoint[] = [
   },
   {
     ...createEndpoint,
-    path: '/v1/transcripts/extract',
+    name: 'extractTranscript',
     tag: 'Transcripts',
     summary: 'Get the words that are spoken in a video behind a share link.',
     details:

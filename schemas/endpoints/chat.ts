@@ -14,7 +14,7 @@ import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
 import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
 import { CONVERSATION_ENDPOINTS } from './conversations.ts'
-import { type Endpoint, EVENT_STREAM, jsonAnswer } from './endpoint.ts'
+import { EVENT_STREAM, jsonAnswer, type RouteDescription } from './endpoint.ts'
 import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
 
 const TAG = 'Chat'
@@ -102,7 +102,6 @@ const generated = { tag: TAG, key: 'anywhere', answerHeaders, failures: CHAT_FAI
 const pathModel = z.object({ model: z.string().describe('Model id or alias.') })
 const generateContent = {
   ...generated,
-  method: 'POST',
   errorShape: 'generate-content',
   pathParameters: pathModel,
   headers: billedHeaders,
@@ -110,11 +109,10 @@ const generateContent = {
   example: { contents: [{ role: 'user', parts: [{ text: HELLO.content }] }] },
 } as const
 
-export const chatEndpoints: readonly Endpoint[] = [
+export const chatEndpoints: readonly RouteDescription[] = [
   {
     ...generated,
-    method: 'POST',
-    path: '/v1/chat/completions',
+    name: 'createChatCompletion',
     summary: 'Answer a conversation, chat-completions protocol.',
     details: `${NATIVE} Other channels are reached by translation, which X-Protocol-Translation names; X-Protocol-Warning lists the names of fields that were dropped, X-Protocol-Changes fields that were changed. ${BILLED} ${AGENTS}`,
     headers: billedHeaders,
@@ -132,8 +130,7 @@ export const chatEndpoints: readonly Endpoint[] = [
   },
   {
     ...generated,
-    method: 'POST',
-    path: '/v1/messages',
+    name: 'createMessage',
     summary: 'Answer a conversation, messages protocol.',
     details: `${NATIVE} ${BILLED}`,
     errorShape: 'messages',
@@ -150,8 +147,7 @@ export const chatEndpoints: readonly Endpoint[] = [
   },
   {
     ...generated,
-    method: 'POST',
-    path: '/v1/messages/count_tokens',
+    name: 'countMessageTokens',
     summary: 'Count the tokens of a conversation without answering it.',
     details: 'Free. Served where a native channel of the model counts.',
     errorShape: 'messages',
@@ -164,14 +160,14 @@ export const chatEndpoints: readonly Endpoint[] = [
   },
   {
     ...generateContent,
-    path: '/v1beta/models/{model}:generateContent',
+    name: 'generateContent',
     summary: 'Answer a conversation in one piece, generate-content protocol.',
     details: `${NATIVE} ${BILLED}`,
     answers: [jsonAnswer('GenerateContentResponse', generateContentAnswer)],
   },
   {
     ...generateContent,
-    path: '/v1beta/models/{model}:streamGenerateContent',
+    name: 'streamGenerateContent',
     summary: 'Answer a conversation as a stream, generate-content protocol.',
     details: `${NATIVE} ${BILLED}`,
     query: z.object({
@@ -184,7 +180,7 @@ export const chatEndpoints: readonly Endpoint[] = [
   },
   {
     ...generateContent,
-    path: '/v1beta/models/{model}:countTokens',
+    name: 'countContentTokens',
     summary: 'Count the tokens of a conversation without answering it, generate-content protocol.',
     details: 'Free. Served where a native channel of the model counts.',
     headers: z.object({}),
@@ -195,8 +191,7 @@ export const chatEndpoints: readonly Endpoint[] = [
   },
   {
     ...generated,
-    method: 'POST',
-    path: '/v1/responses',
+    name: 'createResponse',
     summary: 'Answer a conversation, responses protocol.',
     details: `${NATIVE} A turn goes on with previous_response_id where the channel keeps responses; else the full history goes in input. ${BILLED}`,
     headers: billedHeaders,
@@ -214,8 +209,7 @@ export const chatEndpoints: readonly Endpoint[] = [
   ...STORED_RESPONSE_ENDPOINTS,
   ...CONVERSATION_ENDPOINTS,
   {
-    method: 'POST',
-    path: '/v1/embeddings',
+    name: 'createEmbedding',
     tag: TAG,
     key: 'anywhere',
     summary: 'There is no model for embeddings: always 404.',

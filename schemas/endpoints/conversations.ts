@@ -1,13 +1,8 @@
 /** Endpoints of conversations that an upstream keeps. */
 import { z } from 'zod'
 import { changedConversation, newConversation, newItems } from '../chat/conversations.ts'
-import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 import { STORED_FAILURES } from './stored-responses.ts'
-
-const PATH = '/v1/conversations'
-const ONE = `${PATH}/{id}`
-const ITEMS = `${ONE}/items`
-const ITEM = `${ITEMS}/{item_id}`
 
 const OWN = 'Free. Those of the account alone.'
 
@@ -24,11 +19,10 @@ const deleted = z.looseObject({ id: z.string(), object: z.string(), deleted: z.l
 const list = z.looseObject({ object: z.literal('list'), data: z.array(z.looseObject({})) })
 const one = z.looseObject({ id: z.string(), type: z.string() })
 
-export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
+export const CONVERSATION_ENDPOINTS: readonly RouteDescription[] = [
   {
     ...kept,
-    method: 'POST',
-    path: PATH,
+    name: 'beginConversation',
     summary: 'Begin a conversation at an upstream that keeps it.',
     details: `${OWN} Where no channel that the key may use keeps conversations, it is 400.`,
     failures: [...STORED_FAILURES, 'model_not_found', 'model_not_allowed', 'request_too_large'],
@@ -39,16 +33,14 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
   {
     ...kept,
     ...ofOne,
-    method: 'GET',
-    path: ONE,
+    name: 'showConversation',
     summary: 'Read a conversation.',
     answers: [jsonAnswer('Conversation', conversation)],
   },
   {
     ...kept,
     ...ofOne,
-    method: 'POST',
-    path: ONE,
+    name: 'changeConversation',
     summary: 'Change the metadata of a conversation.',
     failures: [...STORED_FAILURES, 'request_too_large'],
     body: { name: 'ChangedConversation', schema: changedConversation },
@@ -58,16 +50,14 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
   {
     ...kept,
     ...ofOne,
-    method: 'DELETE',
-    path: ONE,
+    name: 'deleteConversation',
     summary: 'Delete a conversation.',
     answers: [jsonAnswer('ConversationDeleted', deleted)],
   },
   {
     ...kept,
     ...ofOne,
-    method: 'GET',
-    path: ITEMS,
+    name: 'listConversationItems',
     summary: 'List the items of a conversation.',
     query: z.object({
       limit: z.string().optional(),
@@ -80,8 +70,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
   {
     ...kept,
     ...ofOne,
-    method: 'POST',
-    path: ITEMS,
+    name: 'addConversationItems',
     summary: 'Add items to a conversation.',
     details: `${OWN} The next call in it is billed for reading them.`,
     failures: [...STORED_FAILURES, 'request_too_large'],
@@ -93,8 +82,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
   {
     ...kept,
     ...ofItem,
-    method: 'GET',
-    path: ITEM,
+    name: 'showConversationItem',
     summary: 'Read an item of a conversation.',
     query: z.object({ include }),
     answers: [jsonAnswer('ConversationItem', one)],
@@ -102,8 +90,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
   {
     ...kept,
     ...ofItem,
-    method: 'DELETE',
-    path: ITEM,
+    name: 'deleteConversationItem',
     summary: 'Delete an item of a conversation.',
     answers: [jsonAnswer('Conversation', conversation)],
   },

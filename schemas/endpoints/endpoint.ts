@@ -1,6 +1,7 @@
 /** One public endpoint in the reference: its request, its answers, its failures. */
 import type { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
+import type { Method, RouteName } from '../routes.ts'
 
 /** A schema that the reference lists under a separate name. */
 export interface NamedSchema {
@@ -22,10 +23,7 @@ type AnswerContent =
   /** No content. */
   | { readonly says: string; readonly status: number }
 
-export interface Endpoint {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** A part in braces is a parameter. */
-  readonly path: string
+interface Description {
   readonly tag: string
   readonly summary: string
   readonly details?: string
@@ -54,6 +52,17 @@ export interface Endpoint {
   readonly failures: readonly FailureCode[]
   /** Failures whose status here differs from the catalog; several where it depends on the request. */
   readonly failureStatus?: Readonly<Partial<Record<FailureCode, number | readonly number[]>>>
+}
+
+/** Describes the endpoint at a route. */
+export interface RouteDescription extends Description {
+  readonly name: RouteName
+}
+
+export interface Endpoint extends Description {
+  readonly method: Method
+  /** A part in braces is a parameter. */
+  readonly path: string
 }
 
 export const EVENT_STREAM = 'text/event-stream'

@@ -8,7 +8,7 @@ import {
   imageTask,
   imageTaskList,
 } from '../media/images.ts'
-import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 import { CREATE_FAILURES, createEndpoint, taskEndpoints } from './media.ts'
 
 const TAG = 'Images'
@@ -27,10 +27,10 @@ const WAITING =
   'The answer waits for at most 280 seconds; after 90 of them it is kept alive with spaces before the JSON, and its ' +
   'status is 200 whatever comes of it: then an object with `error` is no success. With `async`, a task to poll.'
 
-export const imageEndpoints: readonly Endpoint[] = [
+export const imageEndpoints: readonly RouteDescription[] = [
   {
     ...makingImages,
-    path: '/v1/images/generations',
+    name: 'makeImages',
     summary: 'Make images from words.',
     details:
       `${BILLED} ${WAITING} Models in the manner of a grid always make four: of a size they take only the nearest ` +
@@ -42,7 +42,7 @@ export const imageEndpoints: readonly Endpoint[] = [
   },
   {
     ...makingImages,
-    path: '/v1/images/edits',
+    name: 'editImages',
     summary: 'Make images from images and words.',
     details:
       'As JSON of at most 32 MiB, or as a multipart form of at most 64 MiB with the same fields and files in `image[]` ' +
@@ -52,7 +52,7 @@ export const imageEndpoints: readonly Endpoint[] = [
     example: { model: MODEL, prompt: 'Make it night.', image: 'https://example.com/lighthouse.png' },
   },
   ...taskEndpoints({
-    path: '/v1/images/generations',
+    names: ['listImages', 'showImage', 'cancelImage', 'deleteImageFiles'],
     tag: TAG,
     kind: 'image',
     one: 'an image task',

@@ -1,5 +1,6 @@
 /** Every public endpoint there is, in the order of the reference. */
 
+import { ROUTES } from '../routes.ts'
 import { accountEndpoints } from './account.ts'
 import { audioEndpoints } from './audio.ts'
 import { chatEndpoints } from './chat.ts'
@@ -10,7 +11,7 @@ import { serviceEndpoints } from './service.ts'
 import { videoEndpoints } from './videos.ts'
 import { wikiEndpoints } from './wiki.ts'
 
-export const ENDPOINTS: readonly Endpoint[] = [
+const described = [
   ...chatEndpoints,
   ...imageEndpoints,
   ...videoEndpoints,
@@ -18,5 +19,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...wikiEndpoints,
   ...accountEndpoints,
   ...serviceEndpoints,
+]
+
+export const ENDPOINTS: readonly Endpoint[] = [
+  ...described.map(({ name, ...description }) => {
+    const [method, path] = ROUTES[name]
+    // A reader of the reference cannot tell how many segments a parameter takes.
+    return { ...description, method, path: path.replace(/[+*]\}/, '}') }
+  }),
   ...managementEndpoints,
 ]

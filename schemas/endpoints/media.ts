@@ -1,9 +1,10 @@
 /** Common parts of the descriptions of media endpoints. */
 import { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
+import type { RouteName } from '../routes.ts'
 import { taskListQuery } from '../tasks/list.ts'
 import type { TaskKind } from '../tasks/task.ts'
-import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
@@ -42,7 +43,6 @@ const intentHeaders = z.object({
 })
 
 export const createEndpoint = {
-  method: 'POST',
   key: 'anywhere',
   headers: intentHeaders,
   failures: CREATE_FAILURES,
@@ -50,12 +50,11 @@ export const createEndpoint = {
 } as const
 
 /** Reading is free, at a zero balance too. */
-export const readEndpoint = { method: 'GET', key: 'anywhere' } as const
+export const readEndpoint = { key: 'anywhere' } as const
 
 /** Cancels a task that no upstream works on yet. */
 const cancelEndpoint = {
   ...readEndpoint,
-  method: 'DELETE',
   details:
     'What was held goes back in full. So it does for a task that the provider has not confirmed, once the provider ' +
     'cannot be asked: a result that comes later is discarded.',
@@ -74,7 +73,6 @@ const filesDeleted = z.object({ id: z.string(), deleted: z.literal(true) })
 /** Deletes the results of a task. */
 const deleteFilesEndpoint = {
   ...readEndpoint,
-  method: 'DELETE',
   summary: 'Delete the files of a task that has ended.',
   details: 'Links to them open no more. The task, its row in the call log and its charge stay.',
   failures: ['invalid_request', 'not_found', 'rate_limit_exceeded'],
@@ -84,8 +82,7 @@ const deleteFilesEndpoint = {
 export const idPath = z.object({ id: z.string() })
 
 interface TaskEndpoints {
-  /** Of their list. */
-  readonly path: string
+  readonly names: readonly [list: RouteName, show: RouteName, cancel: RouteName, deleteFiles: RouteName]
   readonly tag: string
   readonly kind: TaskKind
   /** Such as `an image task`. */
@@ -95,18 +92,19 @@ interface TaskEndpoints {
   readonly task: z.ZodType
   readonly list: z.ZodType
   /** Fields in which the list or the cancellation differs. */
-  readonly listing?: Partial<Endpoint>
-  readonly cancelling?: Partial<Endpoint>
+  readonly listing?: Partial<RouteDescription>
+  readonly cancelling?: Partial<RouteDescription>
 }
 
 /** Returns what every kind of task has: the list, a task, its cancellation, and the deletion of its files. */
-export function taskEndpoints(of: TaskEndpoints): Endpoint[] {
-  const { path, tag, kind, one, name, task, list, listing, cancelling } = of
-  const ofOne = { path: `${path}/{id}`, tag, pathParameters: idPath, answers: [jsonAnswer(name, task)] }
+export function taskEndpoints(of: TaskEndpoints): RouteDescription[] {
+  const { tag, kind, one, name, task, list, listing, cancelling } = of
+  const [listRoute, show, cancel, deleteFiles] = of.names
+  const ofOne = { tag, pathParameters: idPath, answers: [jsonAnswer(name, task)] }
   return [
     {
       ...readEndpoint,
-      path,
+      name: listRoute,
       tag,
       summary: `List the ${kind} tasks of the account.`,
       query: taskListQuery(kind),
@@ -114,8 +112,20 @@ export function taskEndpoints(of: TaskEndpoints): Endpoint[] {
       failures: ['invalid_request', 'rate_limit_exceeded'],
       ...listing,
     },
-    { ...readEndpoint, ...ofOne, summary: `Get ${one}.`, failures: ['not_found', 'rate_limit_exceeded'] },
-    { ...cancelEndpoint, ...ofOne, summary: `Cancel ${one} that is still queued.`, ...cancelling },
-    { ...deleteFilesEndpoint, path: `${path}/{id}/files`, tag, pathParameters: idPath },
+    {
+      ...readEndpoint,
+      ...ofOne,
+      name: show,
+      summary: `Get ${one}.`,
+      failures: ['not_found', 'rate_limit_exceeded'],
+    },
+    {
+      ...cancelEndpoint,
+      ...ofOne,
+      name: cancel,
+      summary: `Cancel ${one} that is still queued.`,
+      ...cancelling,
+    },
+    { ...deleteFilesEndpoint, name: deleteFiles, tag, pathParameters: idPath },
   ]
 }

@@ -1,8 +1,8 @@
 /** The state of the service, and this reference. They need no key. */
 import { z } from 'zod'
-import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 
-const open = { method: 'GET', key: 'none', tag: 'Service', failures: [] } as const
+const open = { key: 'none', tag: 'Service', failures: [] } as const
 const HTTP_PARTIAL_CONTENT = 206
 const HTTP_FOUND = 302
 const HTTP_NOT_MODIFIED = 304
@@ -14,10 +14,9 @@ const HTTP_RANGE_NOT_SATISFIABLE = 416
 const plain = (says: string, status?: number) =>
   ({ contentType: 'text/plain; charset=utf-8', says, ...(status !== undefined && { status }) }) as const
 
-export const serviceEndpoints: readonly Endpoint[] = [
+export const serviceEndpoints: readonly RouteDescription[] = [
   {
-    method: 'POST',
-    path: '/webhooks/stripe',
+    name: 'takePaymentEvent',
     key: 'none',
     tag: 'Service',
     summary: 'Take an event of the payment provider.',
@@ -29,14 +28,14 @@ export const serviceEndpoints: readonly Endpoint[] = [
   },
   {
     ...open,
-    path: '/healthz',
+    name: 'checkHealth',
     isProbe: true,
     summary: 'Check that the process lives.',
     answers: [plain('ok')],
   },
   {
     ...open,
-    path: '/readyz',
+    name: 'checkReadiness',
     isProbe: true,
     summary: 'Check that every engine answers.',
     query: z.object({
@@ -47,7 +46,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
   },
   {
     ...open,
-    path: '/metrics',
+    name: 'readMetrics',
     isProbe: true,
     summary: 'Give the metrics of the whole service.',
     details:
@@ -58,25 +57,24 @@ export const serviceEndpoints: readonly Endpoint[] = [
   },
   {
     ...open,
-    path: '/openapi.json',
+    name: 'readReference',
     summary: 'Give this reference for programs.',
     answers: [jsonAnswer('OpenApiDocument', z.looseObject({ openapi: z.string() }))],
   },
   {
     ...open,
-    path: '/docs',
+    name: 'openReference',
     summary: 'Give this reference for people.',
     answers: [{ contentType: 'text/html; charset=utf-8', says: 'A page.' }],
   },
   {
     ...open,
-    path: '/docs/reference.js',
+    name: 'readReferenceScript',
     summary: 'Give the script of the page.',
     answers: [{ contentType: 'text/javascript; charset=utf-8', says: 'Compressed by gzip.' }],
   },
   {
-    method: 'GET',
-    path: '/files/{key}',
+    name: 'readFile',
     key: 'none',
     tag: 'Files',
     isUncounted: true,
@@ -113,7 +111,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
   },
   {
     ...open,
-    path: '/',
+    name: 'openFirstPage',
     summary: 'Go to the console, or to the reference where it is not served.',
     answers: [{ status: HTTP_FOUND, says: 'Leads to the page.' }],
     answerHeaders: { location: 'The page.' },

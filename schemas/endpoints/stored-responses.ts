@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { response } from '../chat/answers.ts'
 import type { FailureCode } from '../failure.ts'
-import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 
 export const STORED_FAILURES: readonly FailureCode[] = [
   'invalid_request',
@@ -25,11 +25,10 @@ const stored = {
 const deleted = z.looseObject({ id: z.string(), object: z.string(), deleted: z.literal(true) })
 const items = z.looseObject({ object: z.literal('list'), data: z.array(z.looseObject({})) })
 
-export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
+export const STORED_RESPONSE_ENDPOINTS: readonly RouteDescription[] = [
   {
     ...stored,
-    method: 'POST',
-    path: '/v1/responses/{id}/cancel',
+    name: 'cancelResponse',
     summary: 'Cancel a response that is made in the background.',
     details: 'What the upstream reports of it is charged. It refuses to cancel any other response.',
     failures: [...STORED_FAILURES, 'task_not_cancellable'],
@@ -37,8 +36,7 @@ export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
   },
   {
     ...stored,
-    method: 'GET',
-    path: '/v1/responses/{id}',
+    name: 'showResponse',
     summary: 'Read a response that its upstream keeps.',
     details:
       'Free. Those of the account alone. Of one that is made in the background it tells how far it is.',
@@ -47,16 +45,14 @@ export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
   },
   {
     ...stored,
-    method: 'DELETE',
-    path: '/v1/responses/{id}',
+    name: 'deleteResponse',
     summary: 'Delete a response at the upstream that keeps it.',
     details: 'Free. Its row in the call log and its charge stay.',
     answers: [jsonAnswer('ResponseDeleted', deleted)],
   },
   {
     ...stored,
-    method: 'GET',
-    path: '/v1/responses/{id}/input_items',
+    name: 'listResponseInput',
     summary: 'List the items of the input of a response that its upstream keeps.',
     details: 'Free. Parameters are passed on.',
     query: z.object({

@@ -20,7 +20,7 @@ import {
   videoTask,
   videoTaskList,
 } from '../media/videos.ts'
-import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 import { createEndpoint, idPath, OWN_MODEL, readEndpoint, taskEndpoints } from './media.ts'
 
 const HTTP_ACCEPTED = 202
@@ -48,10 +48,10 @@ const upstreamFailures = [
   'upstream_timeout',
 ] as const
 
-export const videoEndpoints: readonly Endpoint[] = [
+export const videoEndpoints: readonly RouteDescription[] = [
   {
     ...createEndpoint,
-    path: '/v1/videos/generations',
+    name: 'makeVideo',
     tag: VIDEOS,
     failureStatus: { ...createEndpoint.failureStatus, model_not_found: [HTTP_BAD_REQUEST, HTTP_NOT_FOUND] },
     summary: 'Make a video: a task to poll.',
@@ -66,7 +66,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     answers: [jsonAnswer('VideoSubmitted', videoSubmitted)],
   },
   ...taskEndpoints({
-    path: '/v1/videos/generations',
+    names: ['listVideos', 'showVideo', 'cancelVideo', 'deleteVideoFiles'],
     tag: VIDEOS,
     kind: 'video',
     one: 'a video task',
@@ -76,7 +76,7 @@ export const videoEndpoints: readonly Endpoint[] = [
   }),
   {
     ...createEndpoint,
-    path: '/v1/videos/avatars',
+    name: 'registerAvatar',
     tag: AVATARS,
     failureStatus: OWN_MODEL,
     summary: 'Register an avatar: ready in some minutes.',
@@ -87,7 +87,7 @@ export const videoEndpoints: readonly Endpoint[] = [
   },
   {
     ...readEndpoint,
-    path: '/v1/videos/avatars',
+    name: 'listAvatars',
     tag: AVATARS,
     summary: "List the account's own avatars.",
     answers: [jsonAnswer('AvatarList', avatarList)],
@@ -95,7 +95,7 @@ export const videoEndpoints: readonly Endpoint[] = [
   },
   {
     ...readEndpoint,
-    path: '/v1/videos/avatars/presets',
+    name: 'listAvatarPresets',
     tag: AVATARS,
     summary: 'List the avatars that everybody may use.',
     answers: [jsonAnswer('AvatarPresets', avatarPresets)],
@@ -103,7 +103,7 @@ export const videoEndpoints: readonly Endpoint[] = [
   },
   {
     ...readEndpoint,
-    path: '/v1/videos/avatars/{id}',
+    name: 'showAvatar',
     tag: AVATARS,
     summary: 'Get an avatar.',
     pathParameters: idPath,
@@ -112,8 +112,7 @@ export const videoEndpoints: readonly Endpoint[] = [
   },
   {
     ...readEndpoint,
-    method: 'DELETE',
-    path: '/v1/videos/avatars/{id}',
+    name: 'deleteAvatar',
     tag: AVATARS,
     summary: 'Delete an avatar that is ready or failed.',
     pathParameters: idPath,
@@ -123,7 +122,7 @@ export const videoEndpoints: readonly Endpoint[] = [
   {
     ...readEndpoint,
     ...ofClips,
-    path: '/v1/videos/clip-templates',
+    name: 'listClipTemplates',
     summary: 'List the templates of clips.',
     details: COMPOSER,
     query: clipTemplateQuery,
@@ -133,7 +132,7 @@ export const videoEndpoints: readonly Endpoint[] = [
   {
     ...readEndpoint,
     ...ofClips,
-    path: '/v1/videos/clip-templates/categories',
+    name: 'listClipCategories',
     summary: 'List the categories of templates.',
     details: COMPOSER,
     answers: [jsonAnswer('ClipCategoryList', clipCategoryList)],
@@ -142,7 +141,7 @@ export const videoEndpoints: readonly Endpoint[] = [
   {
     ...createEndpoint,
     ...ofClips,
-    path: '/v1/videos/clip-subtitles',
+    name: 'recogniseSubtitles',
     summary: 'Recognise speech in a video, with times.',
     details: `The answer waits for at most 240 seconds. With async: a task to poll, answered with 202. ${COMPOSER}`,
     body: { name: 'ClipSubtitleRequest', schema: clipSubtitleRequest },
@@ -155,7 +154,7 @@ export const videoEndpoints: readonly Endpoint[] = [
   {
     ...readEndpoint,
     ...ofClips,
-    path: '/v1/videos/clip-subtitles/{id}',
+    name: 'showSubtitles',
     summary: 'Get a recognition.',
     details: COMPOSER,
     pathParameters: idPath,

@@ -14,10 +14,8 @@ import {
   wikiTagPath,
 } from '../knowledge/query.ts'
 import { SOURCE_LINK_TTL_SECS, wikiPage } from '../knowledge/wiki.ts'
-import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 
-const WIKI = '/api/v1/ext/wiki'
-const MCP_PATH = '/mcp'
 const HTTP_ACCEPTED = 202
 const HTTP_BAD_REQUEST = 400
 const HTTP_NOT_ACCEPTABLE = 406
@@ -25,7 +23,6 @@ const HTTP_UNSUPPORTED_MEDIA_TYPE = 415
 
 /** Free, at a zero balance too; never counted by a rate limit; never in the call log. */
 const reading = {
-  method: 'GET',
   key: 'anywhere',
   tag: 'Knowledge',
   failures: ['permission_denied', 'not_found'],
@@ -45,10 +42,10 @@ const jsonRpcError = z.object({
   id: z.null(),
 })
 
-export const wikiEndpoints: readonly Endpoint[] = [
+export const wikiEndpoints: readonly RouteDescription[] = [
   {
     ...reading,
-    path: `${WIKI}/search`,
+    name: 'searchWiki',
     summary: 'Search the pages of a base.',
     details:
       'Free, as all of this family: at a zero balance too, not counted by a rate limit, not in the call log. Title, ' +
@@ -59,7 +56,7 @@ export const wikiEndpoints: readonly Endpoint[] = [
   },
   {
     ...reading,
-    path: `${WIKI}/kbs`,
+    name: 'listWikiBases',
     summary: 'List the bases that the key may read.',
     details: "The account's own is the first.",
     answers: [jsonAnswer('KnowledgeBaseList', kbList)],
@@ -67,13 +64,13 @@ export const wikiEndpoints: readonly Endpoint[] = [
   },
   {
     ...ofBase,
-    path: `${WIKI}/tags`,
+    name: 'listWikiTags',
     summary: 'List the tags of a base.',
     answers: [jsonAnswer('WikiTagList', tagList)],
   },
   {
     ...ofBase,
-    path: `${WIKI}/tags/{tag}`,
+    name: 'listWikiPagesByTag',
     summary: 'List the pages under a tag.',
     details: 'None for a tag that no page has.',
     pathParameters: wikiTagPath,
@@ -82,7 +79,7 @@ export const wikiEndpoints: readonly Endpoint[] = [
   },
   {
     ...reading,
-    path: `${WIKI}/pages`,
+    name: 'readWikiPages',
     summary: 'Read several pages, each as far as a first look needs.',
     query: pagesQuery,
     answers: [jsonAnswer('WikiPageList', cutPageList)],
@@ -90,31 +87,30 @@ export const wikiEndpoints: readonly Endpoint[] = [
   },
   {
     ...ofBase,
-    path: `${WIKI}/pages/{id}`,
+    name: 'readWikiPage',
     summary: 'Read a page in full.',
     pathParameters: wikiPagePath,
     answers: [jsonAnswer('WikiPage', wikiPage)],
   },
   {
     ...ofBase,
-    path: `${WIKI}/pages/{id}/backlinks`,
+    name: 'listWikiBacklinks',
     summary: 'List the pages that link to a page.',
     pathParameters: wikiPagePath,
     answers: [jsonAnswer('WikiEntryList', wikiEntryList)],
   },
   {
     ...ofBase,
-    path: `${WIKI}/pages/{id}/source`,
+    name: 'showWikiSource',
     summary: 'Get the file that a page was made from.',
     details: `The link opens for ${SOURCE_LINK_TTL_SECS} seconds. 404 also for a page that has no source.`,
     pathParameters: wikiPagePath,
     answers: [jsonAnswer('WikiSource', sourceLink)],
   },
   {
-    method: 'POST',
     key: 'anywhere',
     tag: 'Knowledge',
-    path: MCP_PATH,
+    name: 'callMcp',
     summary: 'Speak the Model Context Protocol.',
     details:
       'Streamable HTTP, stateless, answered with JSON. Six tools that read every base that the key may read: ' +

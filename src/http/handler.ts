@@ -3,6 +3,7 @@
  * reply events; the server subscribes once and unsubscribes when the client has left.
  */
 import type { Observable } from 'rxjs'
+import type { PathParameter } from '../../schemas/routes.ts'
 
 /** Returns a header. Names are lower case; an absent header reads as the empty string. */
 export type HeaderLookup = (name: string) => string
@@ -41,12 +42,16 @@ export interface FormContent {
   read(limits: FormLimits, takeFile: TakeFile): Promise<ReadonlyArray<readonly [name: string, value: string]>>
 }
 
+/** The parameters of a route's path, decoded. */
+export type PathParams = Readonly<Record<PathParameter, string>>
+
 /** One request, copied out of the server before the first turn of the event loop has passed. */
 export interface GatewayRequest {
   /** `req_` + ULID, sent back as `x-gateway-trace`. */
   readonly requestId: string
   readonly method: string
   readonly path: string
+  readonly params: PathParams
   /** The text after `?`, undecoded; empty when there is none. */
   readonly query: string
   readonly header: HeaderLookup

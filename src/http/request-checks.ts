@@ -5,7 +5,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { type Coding, codingOf } from './body-coding.ts'
 import type { GatewayRequest, Handler, Reply } from './handler.ts'
 import type { CopiedHead } from './request-reader.ts'
-import type { Route } from './router.ts'
+import type { FoundRoute, Route } from './router.ts'
 import type { HttpResponse } from './uws.ts'
 
 /** Returns the address of the connection; readable until the reply is over. */
@@ -13,9 +13,9 @@ export const peerOf = (response: HttpResponse): string =>
   Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
 
 /** Returns whether a request counts as one without a valid key before it is answered. */
-export const isWithoutKey = (found: Route | Reply | Failure): boolean =>
-  'handler' in found
-    ? found.handler.admit === undefined && found.addressLimit === undefined
+export const isWithoutKey = (found: FoundRoute | Reply | Failure): boolean =>
+  'route' in found
+    ? found.route.handler.admit === undefined && found.route.addressLimit === undefined
     : found instanceof Failure
 
 /** Returns whether the key of a request is valid, as far as that is known without a look-up. */

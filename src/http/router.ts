@@ -1,8 +1,8 @@
-/** Routes of the server, and the search for the one of a request. */
+/** Routes of the server, and the one router: it finds the route of a request, and reads the parameters of its path. */
 import { Failure } from '../../schemas/failure.ts'
 import { cutText } from '../core/json/cut.ts'
 import { suggested, suggestion } from '../core/suggest.ts'
-import type { Handler, Reply } from './handler.ts'
+import type { Handler, PathParams, Reply } from './handler.ts'
 
 export interface Route {
   readonly handler: Handler
@@ -20,16 +20,171 @@ export interface Route {
   readonly isAnsweredWhileDraining?: boolean
 }
 
-/** Handlers by method. The one of GET answers HEAD, too. */
-export type RouteMethods = Readonly<Partial<Record<string, Route>>>
+/** Routes by method. The one of GET answers HEAD, too. */
+type RouteMethods = Record<string, Route>
 
-/** Finds the handlers of a path; a Map is one where every path is known beforehand. */
-export interface RouteTable {
-  get(path: string): RouteMethods | undefined
-  /** Returns the paths without parameters with their methods, as `get` does. */
-  entries(): Iterable<readonly [path: string, RouteMethods]>
-  /** Paths that a refusal may suggest, those in braces left out. */
-  readonly endpoints?: readonly { readonly path: string }[]
+/** A route at its method and path; `schemas/routes.ts` says how a path names its parameters. */
+export type RoutedPath = readonly [method: string, path: string, route: Route]
+
+/** The routes at a path, with the names of its parameters. */
+interface Place {
+  readonly methods: RouteMethods
+  readonly parameters: readonly { readonly name: string; readonly segment: number }[]
+  /** Whether the last parameter takes all segments that are left, and the text that ends them. */
+  readonly rest: { readonly isOptional: boolean; readonly suffix: string } | null
+}
+
+/** What paths with parameters continue with after a segment. */
+interface Branch {
+  readonly literals: Map<string, Branch>
+  parameter: Branch | null
+  place: Place | null
+  /** By their suffixes. */
+  readonly rests: Map<string, Place>
+}
+
+export interface FoundRoute {
+  readonly route: Route
+  readonly params: PathParams
+}
+
+interface Match {
+  readonly methods: RouteMethods
+  /** @throws Failure `invalid_request` for a parameter that is not URL-encoded text */
+  readonly readParams: () => PathParams
+}
+
+export const NO_PARAMS = Object.freeze({}) as PathParams
+const PARAMETER = /^\{(?<name>\w+)(?<many>[+*]?)\}(?<suffix>.*)$/
+/** A method that a protocol puts behind a name, such as `:generateContent`; the colon may be escaped. */
+const SUFFIX = /(?::|%3[Aa])([a-z]+[A-Z][A-Za-z]*)$/
+
+const readNone = (): PathParams => NO_PARAMS
+const newBranch = (): Branch => ({ literals: new Map(), parameter: null, place: null, rests: new Map() })
+
+function decode(name: string, text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new Failure('invalid_request', `${name}: is not URL-encoded text.`)
+  }
+}
+
+export class Router {
+  readonly #exact = new Map<string, RouteMethods | null>()
+  readonly #root = newBranch()
+
+  /** `unserved` are paths without an endpoint, whatever other paths match. */
+  constructor(paths: Iterable<RoutedPath>, unserved: readonly string[] = []) {
+    for (const path of unserved) this.#exact.set(path, null)
+    for (const [method, path, route] of paths) this.#methodsAt(path)[method] = route
+  }
+
+  #methodsAt(path: string): RouteMethods {
+    if (path.includes('{')) return this.#addPlace(path).methods
+    const methods = this.#exact.get(path) ?? {}
+    this.#exact.set(path, methods)
+    return methods
+  }
+
+  #addPlace(path: string): Place {
+    let branch = this.#root
+    const parameters: { name: string; segment: number }[] = []
+    for (const [segment, text] of path.split('/').entries()) {
+      const { name, many = '', suffix = '' } = PARAMETER.exec(text)?.groups ?? {}
+      if (name === undefined) {
+        const next = branch.literals.get(text) ?? newBranch()
+        branch.literals.set(text, next)
+        branch = next
+        continue
+      }
+      parameters.push({ name, segment })
+      if (many !== '') {
+        const rest = { isOptional: many === '*', suffix }
+        const place = branch.rests.get(suffix) ?? { methods: {}, parameters, rest }
+        branch.rests.set(suffix, place)
+        return place
+      }
+      branch.parameter ??= newBranch()
+      branch = branch.parameter
+    }
+    branch.place ??= { methods: {}, parameters, rest: null }
+    return branch.place
+  }
+
+  /** Returns the paths without parameters with their routes. */
+  *exactPaths(): Generator<readonly [path: string, Readonly<RouteMethods>]> {
+    for (const [path, methods] of this.#exact) if (methods !== null) yield [path, methods]
+  }
+
+  /** Returns the routes at a path. An exact path wins over one with a parameter. */
+  match(path: string): Match | null {
+    const methods = this.#exact.get(path)
+    if (methods !== undefined) return methods && { methods, readParams: readNone }
+    const segments = path.split('/')
+    const place = findPlace(this.#root, segments, 0)
+    return place && { methods: place.methods, readParams: () => readParams(place, segments) }
+  }
+
+  /** Returns the route with the parameters of the path; else the answer to a request that reaches none. */
+  find({ method, path }: { readonly method: string; readonly path: string }): FoundRoute | Reply | Failure {
+    const match = this.match(path)
+    const { methods = {} } = match ?? {}
+    if (method === 'OPTIONS' && !Object.values(methods).some((route) => route.isSameOrigin)) return PREFLIGHT
+    if (match === null)
+      return new Failure(
+        'not_found',
+        `There is no endpoint at ${cutText(path, MAX_ECHOED_PATH_CHARS)}.${this.#hint(path)}`,
+      )
+    const handled = method === 'HEAD' ? 'GET' : method
+    const route = Object.hasOwn(methods, handled) ? methods[handled] : undefined
+    if (route === undefined) return notAllowed(method, path, Object.keys(methods))
+    try {
+      return { route, params: match.readParams() }
+    } catch (error) {
+      return error as Failure
+    }
+  }
+
+  /**
+   * Says what to do about a path that leads nowhere. The whole beginning of a path is nearer than one with few other
+   * letters. A long path is near to none, and is not compared.
+   */
+  #hint(path: string): string {
+    if (path.length > MAX_ECHOED_PATH_CHARS) return LISTED
+    const paths = Array.from(this.exactPaths(), ([exact]) => exact)
+    const longer = suggested(beginning(`${path}/`, paths))
+    return longer || suggestion(path, paths) || suggested(beginning(path, paths)) || LISTED
+  }
+}
+
+function findPlace(branch: Branch, segments: readonly string[], at: number): Place | null {
+  const segment = segments[at]
+  if (segment === undefined) return branch.place
+  const literal = branch.literals.get(segment)
+  const found = literal && findPlace(literal, segments, at + 1)
+  if (found) return found
+  const { parameter, rests } = branch
+  const one = segment !== '' && parameter ? findPlace(parameter, segments, at + 1) : null
+  return one ?? (rests.size === 0 ? null : findRest(rests, segments.slice(at).join('/')))
+}
+
+/** A suffix that no path has is no part of a name where paths have suffixes. */
+function findRest(rests: ReadonlyMap<string, Place>, text: string): Place | null {
+  const [escaped = '', method = ''] = rests.size > 1 ? (SUFFIX.exec(text) ?? []) : []
+  const place = rests.get(method && `:${method}`)
+  const isEmpty = text.length === escaped.length
+  return place === undefined || (isEmpty && place.rest?.isOptional !== true) ? null : place
+}
+
+function readParams({ parameters, rest }: Place, segments: readonly string[]): PathParams {
+  const read = parameters.map(({ name, segment }, index): [string, string] => {
+    if (rest === null || index < parameters.length - 1) return [name, decode(name, segments[segment]!)]
+    const text = segments.slice(segment).join('/')
+    return [name, decode(name, rest.suffix === '' ? text : text.replace(SUFFIX, ''))]
+  })
+  return Object.fromEntries(read) as PathParams
 }
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400
@@ -56,36 +211,8 @@ function beginning(prefix: string, paths: readonly string[]): string | null {
   return segments < MIN_PREFIX_SEGMENTS ? null : (paths.find((path) => path.startsWith(prefix)) ?? null)
 }
 
-/**
- * Says what to do about a path that leads nowhere. The whole beginning of a path is nearer than one with few other letters.
- * A long path is near to none, and is not compared.
- */
-function hint({ endpoints = [] }: RouteTable, path: string): string {
-  if (path.length > MAX_ECHOED_PATH_CHARS) return LISTED
-  const paths = endpoints.filter((one) => !one.path.includes('{')).map((one) => one.path)
-  const longer = suggested(beginning(`${path}/`, paths))
-  return longer || suggestion(path, paths) || suggested(beginning(path, paths)) || LISTED
-}
-
-/** Returns the route; else the answer to a request that reaches none. */
-export function findRoute(
-  routes: RouteTable,
-  { method, path }: { readonly method: string; readonly path: string },
-): Route | Reply | Failure {
-  const methods = routes.get(path)
-  if (method === 'OPTIONS' && !Object.values(methods ?? {}).some((route) => route?.isSameOrigin))
-    return PREFLIGHT
-  if (methods === undefined)
-    return new Failure(
-      'not_found',
-      `There is no endpoint at ${cutText(path, MAX_ECHOED_PATH_CHARS)}.${hint(routes, path)}`,
-    )
-  const handled = method === 'HEAD' ? 'GET' : method
-  const route = Object.hasOwn(methods, handled) ? methods[handled] : undefined
-  if (route !== undefined) return route
-  const allow = Object.keys(methods)
-    .flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one]))
-    .join(', ')
+function notAllowed(method: string, path: string, methods: readonly string[]): Failure {
+  const allow = methods.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
   return new Failure('method_not_allowed', `${path} takes ${allow}, not ${method}.`, {
     headers: [['allow', allow]],
   })

@@ -25,7 +25,7 @@ import {
   targetOf,
   UNCHECKED_MAX_BYTES,
 } from './request-reader.ts'
-import { findRoute, type Route, type RouteTable } from './router.ts'
+import { type FoundRoute, NO_PARAMS, type Route, type Router } from './router.ts'
 import { TextLimit } from './text-limit.ts'
 import { Upload } from './upload.ts'
 import {
@@ -43,13 +43,13 @@ import {
 interface Target {
   readonly method: string
   readonly path: string
-  readonly route: Route
+  readonly found: FoundRoute
 }
 
 interface ServerOptions {
   /** Files in PEM; without them the server serves plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | null
-  readonly routes: RouteTable
+  readonly router: Router
   /** Returns the largest body in bytes, without its inline files. */
   readonly maxTextBytes: () => number
   readonly clients: ClientLimits
@@ -98,12 +98,12 @@ export class GatewayServer {
   }
 
   #addApp(): TemplatedApp {
-    const { routes, tls = null } = this.#options
+    const { router, tls = null } = this.#options
     const app = tls === null ? App() : SSLApp({ cert_file_name: tls.cert, key_file_name: tls.key })
     // The server compares paths as they are sent, letter for letter, and does so for less than it hands them over.
-    for (const [path, { POST }] of routes.entries()) {
+    for (const [path, { POST }] of router.exactPaths()) {
       if (POST === undefined) continue
-      const target = { method: 'POST', path, route: POST }
+      const target = { method: 'POST', path, found: { route: POST, params: NO_PARAMS } }
       app.post(path, (response, request) => this.#handle(response, request, target))
     }
     app.any('/*', (response, request) => this.#handle(response, request, null))
@@ -202,8 +202,8 @@ export class GatewayServer {
     }
     const held = new HeldBytes(this.#clients, client)
     const address = () => this.#clients.addressOf(client)
-    const found = target === null ? findRoute(this.#options.routes, head) : target.route
-    const route = 'handler' in found ? found : null
+    const found = target === null ? this.#options.router.find(head) : target.found
+    const { route = null, params = NO_PARAMS } = 'route' in found ? found : {}
     const writer = new ReplyWriter({
       response,
       commonHeaders: route?.isSameOrigin === true ? SAME_ORIGIN_HEADERS : COMMON_HEADERS,
@@ -249,6 +249,7 @@ export class GatewayServer {
         requestId,
         method,
         path,
+        params,
         query,
         header,
         hasHeader,

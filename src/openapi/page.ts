@@ -1,7 +1,6 @@
 /** The reference for people: a page that shows `/openapi.json` by `@scalar/api-reference`, served from here. */
+import { ROUTES } from '../../schemas/routes.ts'
 import { escapeHtml } from '../core/html-text.ts'
-
-export const REFERENCE_SCRIPT_PATH = '/docs/reference.js'
 
 /** Nothing is loaded from, sent to or offered at another host. */
 const SETTINGS = {
@@ -26,7 +25,7 @@ export const PAGE = `<!doctype html>
 <body>
 <noscript>This page needs JavaScript. <a href="/openapi.json">openapi.json</a> has the same for programs.</noscript>
 <script id="api-reference" data-url="/openapi.json" data-configuration="${escapeHtml(JSON.stringify(SETTINGS))}"></script>
-<script src="${REFERENCE_SCRIPT_PATH}"></script>
+<script src="${ROUTES.readReferenceScript[1]}"></script>
 </body>
 </html>
 `

@@ -84,6 +84,7 @@ const BODY_FAILURES: readonly FailureCode[] = [
   'request_too_large',
   'unsupported_content_encoding',
 ]
+const PATH_FAILURES: readonly FailureCode[] = ['invalid_request']
 
 export const schemaRef = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
@@ -113,11 +114,12 @@ function accessFailures({ key, path }: Endpoint): readonly FailureCode[] {
 }
 
 function refused(endpoint: Endpoint): Part[] {
-  const { body, isProbe, isUncounted, errorShape = 'chat-completions' } = endpoint
+  const { body, pathParameters, isProbe, isUncounted, errorShape = 'chat-completions' } = endpoint
   const codes = new Set([
     ...accessFailures(endpoint),
     ...endpoint.failures,
     ...(body === undefined ? [] : BODY_FAILURES),
+    ...(pathParameters === undefined ? [] : PATH_FAILURES),
     ...(isProbe || isUncounted ? [] : COUNTED_FAILURES),
     ...(isProbe ? [] : COMMON_FAILURES),
   ])

@@ -3,16 +3,18 @@ import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { ENDPOINTS } from '../../schemas/endpoints/index.ts'
 import { FAILURES } from '../../schemas/failure.ts'
+import { MANAGEMENT_PATH, OPERATION_ROUTES, ROUTES } from '../../schemas/routes.ts'
 import type { JsonSchema, Operation } from '../../src/openapi/document.ts'
 import { openApiDocument } from '../../src/openapi/openapi.ts'
-import { PAGE, REFERENCE_SCRIPT_PATH } from '../../src/openapi/page.ts'
+import { PAGE } from '../../src/openapi/page.ts'
 import { errorShapeOf } from '../../src/protocols/error-shape.ts'
-import { type RouteDeps, routes } from '../../src/server/routes/all.ts'
-import { REFERENCE } from '../../src/server/routes/reference.ts'
+import { openRouter, type RouteDeps } from '../../src/server/routes/all.ts'
+import { REFERENCE } from '../../src/server/routes/console.ts'
 
 t.test('document agrees with routes', async (t) => {
   // `GET /openapi.json` describes every public endpoint, and nothing that is not there.
-  const table = routes({} as RouteDeps)
+  const none: unknown = { calls: {}, tasks: {}, management: {}, webhook: {}, probes: {}, console: null }
+  const table = openRouter(none as RouteDeps)
   const document = await openApiDocument(ENDPOINTS, '1.2.3')
   const OPERATIONS: readonly (Operation & { path: string; method: string })[] = Object.entries(
     document.paths,
@@ -23,26 +25,31 @@ t.test('document agrees with routes', async (t) => {
   const named = ({ method, path }: { method: string; path: string }) => `${method.toUpperCase()} ${path}`
 
   t.test('every route stands in the document, and the other way round', async (t) => {
-    t.same(OPERATIONS.map(named).sort(), table.endpoints.map(named).sort())
+    const { openConsole: _, openConsolePage: __, ...described } = ROUTES
+    const paths = [
+      ...Object.values(described).map(([method, path]) => `${method} ${path.replace(/[+*]\}/, '}')}`),
+      ...Object.values(OPERATION_ROUTES).map(([method, path]) => `${method} ${MANAGEMENT_PATH}${path}`),
+    ]
+    t.same(OPERATIONS.map(named).sort(), paths.sort())
     for (const { path, method } of OPERATIONS) {
       const filled = path.replaceAll(/\{\w+\}/g, 'sonata-large')
-      t.ok(table.get(filled)?.[method.toUpperCase()], `${method} ${filled} is answered`)
+      t.ok(table.match(filled)?.methods[method.toUpperCase()], `${method} ${filled} is answered`)
     }
     for (const path of ['/nowhere', '/v1beta/models/', '/v1beta/models/m:embedContent', '/v1/messages/'])
-      t.equal(table.get(path), undefined, path)
+      t.equal(table.match(path), null, path)
   })
 
   t.test('a model and its method are found however their path is escaped', async (t) => {
-    const methodsOf = (path: string) => Object.keys(table.get(path) ?? {})
+    const methodsOf = (path: string) => Object.keys(table.match(path)?.methods ?? {})
     for (const model of ['m', 'org/m', 'org%2Fm', 'm:1', 'm%3A1', 'models/m']) {
       for (const colon of [':', '%3A', '%3a'])
         for (const method of ['generateContent', 'streamGenerateContent', 'countTokens'])
           t.same(methodsOf(`/v1beta/models/${model}${colon}${method}`), ['POST'], model + colon + method)
       for (const list of ['/v1/models', '/v1beta/models']) t.same(methodsOf(`${list}/${model}`), ['GET'])
     }
-    const generate = table.get('/v1beta/models/m:generateContent')
-    t.equal(table.get('/v1beta/models/m%3AgenerateContent'), generate)
-    t.not(table.get('/v1beta/models/m%3AcountTokens'), generate)
+    const generate = table.match('/v1beta/models/m:generateContent')?.methods
+    t.equal(table.match('/v1beta/models/m%3AgenerateContent')?.methods, generate)
+    t.not(table.match('/v1beta/models/m%3AcountTokens')?.methods, generate)
   })
 
   t.test('errors have the shape of the path', async (t) => {
@@ -193,7 +200,7 @@ t.test('page needs no other host', async (t) => {
   // The reference page for people: it runs offline, and its script is the one that is served.
   t.test('the page loads nothing but the document and the script', async (t) => {
     const loaded = [...PAGE.matchAll(/\b(?:src|href|data-url)="([^"]*)"/g)].map(([, url]) => url)
-    t.same(new Set(loaded), new Set(['/openapi.json', REFERENCE_SCRIPT_PATH]))
+    t.same(new Set(loaded), new Set(['/openapi.json', ROUTES.readReferenceScript[1]]))
     t.notMatch(PAGE, /https?:|<style|<script>/)
   })
 

@@ -27,17 +27,10 @@ export interface AskDeps extends FreeCallDeps {
   readonly calls: MediaCalls
 }
 
-/**
- * Returns a part of the path, `v1` being the first; empty where there is none.
- * @throws Failure `not_found` for one that is no text
- */
-export function pathStep(path: string, part: number): string {
-  try {
-    const id = decodeURIComponent(path.split('/')[part] ?? '')
-    if (!id.includes('\0')) return id
-  } catch {
-    // Reported below.
-  }
+/** Returns an id of the path. @throws Failure `not_found` for one that no database keeps */
+export function readId({ request }: Caller, name: 'id' | 'item_id'): string {
+  const id = request.params[name]
+  if (!id.includes('\0')) return id
   throw new Failure('not_found', 'There is nothing with this id.')
 }
 

@@ -37,13 +37,11 @@ import {
   channelOf,
   deleted,
   forwardedQuery,
-  pathStep,
+  readId,
   replyOf,
 } from './ask-channel.ts'
 import { found, type StateDeps, storedConversation } from './state.ts'
 
-const ID_PART = 3
-const ITEM_PART = 5
 const PROTOCOL = 'responses'
 
 export interface ConversationDeps extends AskDeps, LinkDeps, Pick<StateDeps, 'findStoredConversation'> {
@@ -52,8 +50,6 @@ export interface ConversationDeps extends AskDeps, LinkDeps, Pick<StateDeps, 'fi
     'storeConversation' | 'addToConversation' | 'forgetConversation'
   >
 }
-
-const idOf = ({ request }: Caller): string => pathStep(request.path, ID_PART)
 
 /** @throws Failure `invalid_request` */
 const readBody = <Body>(schema: ZodType<Body>, body: Buffer): Body =>
@@ -153,7 +149,7 @@ async function askAbout(
   caller: Caller,
   question: Pick<StoredQuestion, 'method' | 'below' | 'body'>,
 ): Promise<Reply> {
-  const id = idOf(caller)
+  const id = readId(caller, 'id')
   const { channelId } = await storedConversation(deps, accountOf(caller), id)
   const channel = channelOf(deps.catalog(), channelId)
   const query = forwardedQuery(caller.request.query)
@@ -173,7 +169,7 @@ export const deleteConversation = (deps: ConversationDeps): Handler =>
   freeReply(deps, (caller) =>
     deleted(
       () => askAbout(deps, caller, { method: 'DELETE' }),
-      () => deps.conversations.forgetConversation(accountOf(caller), idOf(caller)),
+      () => deps.conversations.forgetConversation(accountOf(caller), readId(caller, 'id')),
     ),
   )
 
@@ -186,7 +182,7 @@ export const addConversationItems = (deps: ConversationDeps): Handler =>
     const { items } = readBody(newItems, body)
     const tokens = await tokensOf(deps, body, items)
     const add = (count: number) =>
-      deps.conversations.addToConversation(accountOf(caller), idOf(caller), count)
+      deps.conversations.addToConversation(accountOf(caller), readId(caller, 'id'), count)
     // Before they are there: what is stored is counted, whatever becomes of this process and of the answer.
     await found(add(tokens))
     return askAbout(deps, caller, { method: 'POST', below: '/items', body }).catch(async (error: unknown) => {
@@ -199,7 +195,7 @@ export const addConversationItems = (deps: ConversationDeps): Handler =>
 const isRefusal = (error: unknown): boolean =>
   error instanceof UpstreamRefusal && error.status >= 400 && error.status < 500
 
-const belowItem = ({ request }: Caller): string => `/items/${pathPart(pathStep(request.path, ITEM_PART))}`
+const belowItem = (caller: Caller): string => `/items/${pathPart(readId(caller, 'item_id'))}`
 
 export const showConversationItem = (deps: ConversationDeps): Handler =>
   freeReply(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: belowItem(caller) }))

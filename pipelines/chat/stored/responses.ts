@@ -21,12 +21,10 @@ import {
   channelOf,
   deleted,
   forwardedQuery,
-  pathStep,
+  readId,
   replyOf,
 } from './ask-channel.ts'
 import { found, type StateDeps, storedResponse } from './state.ts'
-
-const ID_PART = 3
 
 export interface StoredResponsesDeps
   extends AskDeps,
@@ -42,7 +40,7 @@ export interface StoredResponsesDeps
 const isWithUpstream = (task: Task): task is Task & { upstreamId: string } => task.upstreamId !== null
 
 const responseTask = ({ tasks }: StoredResponsesDeps, caller: Caller): Promise<Task | null> =>
-  found(tasks.findByResponse(accountOf(caller), pathStep(caller.request.path, ID_PART)))
+  found(tasks.findByResponse(accountOf(caller), readId(caller, 'id')))
 
 /** Asks the channel that keeps a response for what is below its path. */
 async function askAbout(
@@ -51,11 +49,16 @@ async function askAbout(
   method: 'GET' | 'DELETE' | 'POST',
   below = '',
 ): Promise<Reply> {
-  const { path, query } = caller.request
-  const id = pathStep(path, ID_PART)
+  const id = readId(caller, 'id')
   const { channelId, upstreamId } = await storedResponse(deps, accountOf(caller), id)
   const channel = channelOf(deps.catalog(), channelId)
-  const question = { method, kind: 'responses', id: upstreamId, below, query: forwardedQuery(query) } as const
+  const question = {
+    method,
+    kind: 'responses',
+    id: upstreamId,
+    below,
+    query: forwardedQuery(caller.request.query),
+  } as const
   return replyOf(await askChannel(deps, channel, question))
 }
 
@@ -128,7 +131,7 @@ export const deleteResponse = (deps: StoredResponsesDeps): Handler =>
 const deleteStored = (deps: StoredResponsesDeps, caller: Caller): Promise<Reply> =>
   deleted(
     () => askAbout(deps, caller, 'DELETE'),
-    () => deps.forgetStoredResponse(accountOf(caller), pathStep(caller.request.path, ID_PART)),
+    () => deps.forgetStoredResponse(accountOf(caller), readId(caller, 'id')),
   )
 
 /** Deletes a response once its task has ended: what is gone at its upstream can be charged no more. */

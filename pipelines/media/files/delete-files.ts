@@ -15,13 +15,10 @@ export interface DeleteFilesDeps extends TaskRecordsDeps {
 const notEnded = (): Failure =>
   new Failure('invalid_request', 'The task has not ended: its files can be deleted once it has.')
 
-/** The id in `/…/{id}/files`. */
-const idOf = (path: string): string => path.split('/').at(-2) ?? ''
-
 /** Throws `Failure` `invalid_request` while the task runs; `not_found`, `service_unavailable`. */
 export const deleteFiles = (deps: FreeCallDeps & DeleteFilesDeps, kind: TaskKind): Handler =>
   freeCall(deps, async (caller) => {
-    const task = await findTask(deps, caller, kind, idOf(caller.request.path))
+    const task = await findTask(deps, caller, kind, caller.request.params.id)
     if (!isFinal(task.state)) throw notEnded()
     const keys = (task.result?.files ?? []).flatMap(({ key }) => (key === null ? [] : [key]))
     // The files first: a client whose request is cut off in between deletes again, and nothing is left behind.

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { from, type Observable, of } from 'rxjs'
 import { Failure } from '../../../schemas/failure.ts'
 import { type ByteSpan, readRange } from '../../../src/core/media/byte-range.ts'
-import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
+import { checkLink, isObjectKey } from '../../../src/core/media/file-link.ts'
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { ObjectStore, StoredObject } from '../../../src/storage/store.ts'
 import type { Call, Stage } from '../../calls/pipeline.ts'
@@ -33,8 +33,7 @@ const TAG_CHARS = 22
 const HASH_OF_CONTENT = /^[0-9a-f]{64}-(?=.)/
 
 /** The key of the path, once its link is found to be good. */
-function admittedKey({ path, query }: GatewayRequest, linkKey: Uint8Array, now: number): string {
-  const key = path.slice(FILES_PATH.length)
+function admittedKey({ params: { key }, query }: GatewayRequest, linkKey: Uint8Array, now: number): string {
   const decision = isObjectKey(key) ? checkLink(linkKey, key, new URLSearchParams(query), now) : 'invalid'
   if (decision === 'valid') return key
   const why =

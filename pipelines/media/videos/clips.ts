@@ -26,7 +26,7 @@ import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
 import { mediaRoutes, selectMediaModel } from '../select-media.ts'
-import { findTask, lastStep, type TaskRecordsDeps } from '../task-records.ts'
+import { findTask, type TaskRecordsDeps } from '../task-records.ts'
 
 /** How long a client waits for a recognition. See docs/api-rules.md, "Timeouts". */
 const SUBTITLE_WAIT_MS = 240_000
@@ -103,7 +103,7 @@ const permitted = (deps: ClipDeps, body: (caller: Caller) => Promise<object>): H
 
 export const showSubtitles = (deps: ClipDeps): Handler =>
   permitted(deps, async (caller) =>
-    printSubtitleTask(await findTask(deps, caller, 'subtitle', lastStep(caller.request.path))),
+    printSubtitleTask(await findTask(deps, caller, 'subtitle', caller.request.params.id)),
   )
 
 /** Those that compose clips. @throws Failure `no_channel_available` */

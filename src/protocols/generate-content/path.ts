@@ -40,11 +40,5 @@ export function readPath(path: string): CalledMethod | null {
   return model === '' ? null : { model, method }
 }
 
-/** Returns the model that a path names without a method; null without one. */
-export function readModelPath(path: string): string | null {
-  const tail = path.startsWith(PREFIX) ? decoded(path.slice(PREFIX.length)) : ''
-  return tail === '' ? null : withoutCollection(tail)
-}
-
 export const readFraming = (query: string): Framing =>
   new URLSearchParams(query).get('alt') === 'sse' ? 'sse' : 'array'

@@ -46,7 +46,7 @@ import { type Boot, secretsOfBoot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
 import { processReports } from '../process-reports.ts'
 import { reportProcess, showChannels } from '../report-process.ts'
-import { adminRoutes, routes } from '../routes/all.ts'
+import { openAdminRouter, openRouter, type RouteDeps } from '../routes/all.ts'
 import { taskAdapterOf } from '../tasks/adapters.ts'
 import { countEndedTask, countTransitions } from '../tasks/count-transitions.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
@@ -214,96 +214,102 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   }
   const checkReceiver = receiverChecker(() => configuration.current().config.webhooks.private_addresses)
   const long = longRequests(log)
+  const deps: RouteDeps['calls'] & RouteDeps['tasks'] & RouteDeps['management'] & RouteDeps['webhook'] = {
+    credentials,
+    keys: database.keys,
+    onSecretUsed: secretUses({ database, log }),
+    catalog: configuration.current,
+    installedAt: database.installedAt,
+    limiter,
+    journal: journal.journal,
+    journalId: journal.journal.id,
+    records: database.idempotency,
+    answerMemory: new AnswerMemory(),
+    onRecordLost: (error) =>
+      log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
+    callUpstream,
+    workOnLongBody: long.work,
+    openCountTokens: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler, call.adapter)),
+    openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
+    ...published,
+    overviews: overviews(published),
+    configurationFile: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),
+    isConfigurationRefused: configuration.isRefused,
+    draining: from(draining.promise),
+    retries: () => configuration.current().config.retries,
+    retryBudget: new RetryBudget(),
+    health,
+    fetchFiles: fileFetcher(),
+    checkLinks: linkChecker({ store: files }),
+    checkReceiver,
+    checkCallback: async ({ account, key }, url) => {
+      await checkReceiver(url)
+      await database.webhooks.makeCallbacks({ accountId: account.id, keyId: key.id })
+    },
+    hasMail: boot.mail !== null,
+    ...responseNotes,
+    findStoredConversation: database.storedResponses.findStoredConversation,
+    conversations: database.storedResponses,
+    driveTask: tasks.driver({ health, metrics: metrics.tasks, catalog: configuration.current }),
+    usageOptionRefusals,
+    silence: new SilenceWatch(),
+    outputRates: new OutputRates(),
+    lateUsage,
+    onSettled: countSettled(metrics, log),
+    onInFlight: (change) => metrics.inFlight(change),
+    startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
+    onRefused: (settlement) => {
+      refusals.record(settlement)
+      // A refused call's model is the client's own text: only a name of the catalog becomes a label.
+      const model = configuration.current().resolve(settlement.model)?.id ?? ''
+      metrics.call(observationOf(settlement, model))
+    },
+    callLog,
+    cursorKey: database.masterKey.logCursorKey,
+    files,
+    fileLinkKey: database.masterKey.fileLinkKey,
+    caps: database.reservations,
+    isAway,
+    onReservationRefused: metrics.reservationRefused,
+    onReservationFault: failed('Failed to change a reservation; it ends with its booking or expires'),
+    tasks: database.tasks,
+    database,
+    objects: database.tasks,
+    config: () => configuration.current().config,
+    identity: openIdentity(),
+    publicUrl: boot.publicUrl,
+    openProvider: lazyProvider(boot.payments),
+    journals: journalDeps(tasks.nats, log, () => [
+      boot.dataDir,
+      ...configuration.current().config.journals.import_roots,
+    ]),
+    hasSimulatedCards: boot.hasSimulatedCards,
+    printReceipt,
+    isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),
+    uploads: new Uploads({ files }),
+    wiki: database.knowledge,
+    openMcp: openMcp(VERSION),
+    allowedOrigins: pageOrigins(boot.publicUrl, () => configuration.current().config),
+    createTask: tasks.createTask,
+    awaitTask: tasks.awaitTask,
+    renderError,
+    calls: tasks.calls,
+    cancelUpstream: tasks.canceller(configuration.current),
+    messages: tasks.messages,
+    adapterOf: taskAdapterOf,
+    lists: channelLists({ calls: tasks.calls }),
+    log,
+  }
+  const router = openRouter({
+    calls: deps,
+    tasks: deps,
+    management: deps,
+    webhook: deps,
+    probes: operatorView,
+    console: boot.console && { host: boot.console.host, files: readConsole() },
+  })
   const server = new GatewayServer({
-    routes: routes({
-      credentials,
-      keys: database.keys,
-      onSecretUsed: secretUses({ database, log }),
-      catalog: configuration.current,
-      installedAt: database.installedAt,
-      limiter,
-      journal: journal.journal,
-      journalId: journal.journal.id,
-      records: database.idempotency,
-      answerMemory: new AnswerMemory(),
-      onRecordLost: (error) =>
-        log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
-      callUpstream,
-      workOnLongBody: long.work,
-      openCountTokens: (call) =>
-        observeUpstream((handler) => callUpstream(keyed(call), handler, call.adapter)),
-      openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
-      ...published,
-      overviews: overviews(published),
-      configurationFile: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),
-      isConfigurationRefused: configuration.isRefused,
-      draining: from(draining.promise),
-      retries: () => configuration.current().config.retries,
-      retryBudget: new RetryBudget(),
-      health,
-      fetchFiles: fileFetcher(),
-      checkLinks: linkChecker({ store: files }),
-      checkReceiver,
-      checkCallback: async ({ account, key }, url) => {
-        await checkReceiver(url)
-        await database.webhooks.makeCallbacks({ accountId: account.id, keyId: key.id })
-      },
-      hasMail: boot.mail !== null,
-      ...responseNotes,
-      findStoredConversation: database.storedResponses.findStoredConversation,
-      conversations: database.storedResponses,
-      driveTask: tasks.driver({ health, metrics: metrics.tasks, catalog: configuration.current }),
-      usageOptionRefusals,
-      silence: new SilenceWatch(),
-      outputRates: new OutputRates(),
-      lateUsage,
-      onSettled: countSettled(metrics, log),
-      onInFlight: (change) => metrics.inFlight(change),
-      startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
-      onRefused: (settlement) => {
-        refusals.record(settlement)
-        // A refused call's model is the client's own text: only a name of the catalog becomes a label.
-        const model = configuration.current().resolve(settlement.model)?.id ?? ''
-        metrics.call(observationOf(settlement, model))
-      },
-      callLog,
-      cursorKey: database.masterKey.logCursorKey,
-      files,
-      fileLinkKey: database.masterKey.fileLinkKey,
-      caps: database.reservations,
-      isAway,
-      onReservationRefused: metrics.reservationRefused,
-      onReservationFault: failed('Failed to change a reservation; it ends with its booking or expires'),
-      tasks: database.tasks,
-      database,
-      objects: database.tasks,
-      console: boot.console && { host: boot.console.host, files: readConsole() },
-      config: () => configuration.current().config,
-      identity: openIdentity(),
-      publicUrl: boot.publicUrl,
-      openProvider: lazyProvider(boot.payments),
-      journals: journalDeps(tasks.nats, log, () => [
-        boot.dataDir,
-        ...configuration.current().config.journals.import_roots,
-      ]),
-      hasSimulatedCards: boot.hasSimulatedCards,
-      printReceipt,
-      isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),
-      uploads: new Uploads({ files }),
-      wiki: database.knowledge,
-      openMcp: openMcp(VERSION),
-      allowedOrigins: pageOrigins(boot.publicUrl, () => configuration.current().config),
-      createTask: tasks.createTask,
-      awaitTask: tasks.awaitTask,
-      renderError,
-      calls: tasks.calls,
-      cancelUpstream: tasks.canceller(configuration.current),
-      messages: tasks.messages,
-      adapterOf: taskAdapterOf,
-      lists: channelLists({ calls: tasks.calls }),
-      log,
-      ...operatorView,
-    }),
+    router,
     maxTextBytes,
     clients,
     renderError,
@@ -312,7 +318,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   const adminServer =
     boot.admin === null
       ? null
-      : new GatewayServer({ routes: adminRoutes(operatorView), maxTextBytes, clients, renderError })
+      : new GatewayServer({ router: openAdminRouter(operatorView), maxTextBytes, clients, renderError })
   observeJournal(metrics, journal)
   metrics.observe('tollgate_draining', () => Number(isDraining))
   metrics.observe('tollgate_reserved_credits', () => Number(credentials.inFlight) / Number(ONE_CREDIT))

@@ -52,8 +52,7 @@ import { userActs } from '../../../pipelines/management/people/users.ts'
 import { MAX_UPLOAD_BYTES } from '../../../schemas/management/knowledge/imports.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { MANAGEMENT_PATH } from '../../../schemas/routes.ts'
-import type { Route } from '../../http/router.ts'
-import type { RoutedPath } from './routed.ts'
+import type { RoutedPath } from '../../http/router.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 /** Headers of the parts of a form come on top of its files. */
@@ -124,20 +123,15 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...acts.map((act) => ({ operation: act.operation, handler: endpoint(deps, act as never) })),
     ...liveStreams.map((act) => ({ operation: act.operation, handler: streamEndpoint(deps, act as never) })),
   ]
-  const byPath = Map.groupBy(handlers, ({ operation }) => operation.path)
-  return [...byPath].map(([path, same]) => ({
-    path: `${MANAGEMENT_PATH}${path}`,
-    methods: Object.fromEntries(
-      same.map(({ operation, handler }): [string, Route] => [
-        operation.method,
-        {
-          handler,
-          maxBodyBytes: MAX_BODY_BYTES,
-          isSameOrigin: true,
-          addressLimit: 'refused',
-          ...(operation.isUpload && { maxFormBytes: MAX_FORM_BYTES }),
-        },
-      ]),
-    ),
-  }))
+  return handlers.map(({ operation, handler }) => [
+    operation.method,
+    `${MANAGEMENT_PATH}${operation.path}`,
+    {
+      handler,
+      maxBodyBytes: MAX_BODY_BYTES,
+      isSameOrigin: true,
+      addressLimit: 'refused',
+      ...(operation.isUpload && { maxFormBytes: MAX_FORM_BYTES }),
+    },
+  ])
 }

@@ -5,8 +5,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { WEBHOOK_PATH } from '../../../pipelines/payments/webhook.ts'
 import type { Settings } from '../../../schemas/config/settings.ts'
+import { ROUTES } from '../../../schemas/routes.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
 import { loadConfigFile } from '../../config/load.ts'
 import { localUrl, misspeltSettings, readSettings } from '../../config/settings.ts'
@@ -307,7 +307,7 @@ class Service {
 
   /** Names the webhook to the simulated provider, as an operator names it to the real one. */
   async #nameWebhook({ simulatorUrl, host, port, tls }: Omit<Boot, 'role' | 'index'>): Promise<void> {
-    const url = `${localUrl(host, port, tls === null ? 'http' : 'https')}${WEBHOOK_PATH}`
+    const url = `${localUrl(host, port, tls === null ? 'http' : 'https')}${ROUTES.takePaymentEvent[1]}`
     await fetch(`${simulatorUrl}/simulator/payments/webhook`, {
       method: 'PUT',
       body: JSON.stringify({ url, secret: this.#simulatedSecret }),

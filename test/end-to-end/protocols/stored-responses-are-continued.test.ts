@@ -109,7 +109,7 @@ t.test('stored responses', async (t) => {
     }
     t.equal((await read(id)).status, 200)
     t.equal((await read('resp_unknown')).status, 404)
-    t.equal((await read('%E0%A4%A')).status, 404)
+    t.equal((await read('%E0%A4%A')).status, 400)
     t.equal((await read('resp_%00')).status, 404)
     t.equal((await ask(bodyOf('kept', { previous_response_id: 'resp_\0' }))).status, 404)
     t.equal((await fetch(`${service.baseUrl}${PATH}/${id}`)).status, 401)

@@ -1,4 +1,5 @@
 /** The readers of the call log in these tests, and their queries. */
+
 import type { Observable } from 'rxjs'
 import type { InFlightDeps } from '../../../pipelines/call-log/in-flight.ts'
 import { answerWithCalls, type LogPageDeps } from '../../../pipelines/call-log/page.ts'
@@ -11,6 +12,7 @@ import {
 } from '../../../pipelines/call-log/summary.ts'
 import type { Credential } from '../../../schemas/accounts/key.ts'
 import type { Flow, GatewayRequest, HeaderList, Reply } from '../../../src/http/handler.ts'
+import { NO_PARAMS } from '../../../src/http/router.ts'
 import { accountOf, apiKey } from '../../support/known-key.ts'
 import { replyTo } from '../../support/reply-to.ts'
 
@@ -28,6 +30,7 @@ export const request = (query: string, more: Partial<GatewayRequest> = {}): Gate
   requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
   method: 'GET',
   path: '/v1/logs',
+  params: NO_PARAMS,
   query,
   header: () => '',
   hasHeader: () => false,

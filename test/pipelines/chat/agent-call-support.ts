@@ -17,6 +17,7 @@ import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { Reply } from '../../../src/http/handler.ts'
+import { NO_PARAMS } from '../../../src/http/router.ts'
 import type { Knowledge } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { chatCompletions } from '../../../src/protocols/chat-completions/dialect.ts'
@@ -175,6 +176,7 @@ export class Call {
       requestId: 'req_a',
       method: 'POST',
       path: '/v1/chat/completions',
+      params: NO_PARAMS,
       query: '',
       header: (name: string) => sent[name] ?? '',
       hasHeader: () => false,

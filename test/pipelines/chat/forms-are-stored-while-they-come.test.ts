@@ -18,6 +18,7 @@ import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { MAX_BODY_BYTES } from '../../../src/http/request-reader.ts'
+import { Router } from '../../../src/http/router.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { clientLimits, clientOn, HOST, RawClient, until } from '../../src/http/support.ts'
@@ -75,14 +76,14 @@ async function serve(
     )
   }
   const refuse = () => throwError(() => new Failure('invalid_api_key', 'API key is invalid.'))
-  const routes = new Map([
-    ['/edit', { POST: { handler: edit, maxFormBytes: MAX_FORM_BYTES } }],
-    ['/refuse', { POST: { handler: refuse, maxFormBytes: MAX_FORM_BYTES } }],
+  const router = new Router([
+    ['POST', '/edit', { handler: edit, maxFormBytes: MAX_FORM_BYTES }],
+    ['POST', '/refuse', { handler: refuse, maxFormBytes: MAX_FORM_BYTES }],
   ])
   const server = new GatewayServer({
     clients: clientLimits(),
     maxTextBytes: () => MAX_BODY_BYTES,
-    routes,
+    router,
     renderError: (path, id) => errorReply(path, id, { onUnforeseen: t.error, onInternal: () => undefined }),
   })
   const port = await server.listen(HOST, 0)

@@ -21,6 +21,7 @@ import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { HeaderList, Reply } from '../../../src/http/handler.ts'
+import { NO_PARAMS } from '../../../src/http/router.ts'
 import { DIALECTS } from '../../../src/protocols/registry.ts'
 import {
   type UpstreamCall,
@@ -368,6 +369,7 @@ export class RunningCall {
         requestId: 'req_test',
         method: 'POST',
         path,
+        params: NO_PARAMS,
         query,
         header: () => '',
         hasHeader: () => false,

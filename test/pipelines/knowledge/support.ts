@@ -1,7 +1,6 @@
 /** The knowledge endpoints on a real database and a real object store, without the rest of the service. */
 import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
-import { files } from '../../../pipelines/media/files/files.ts'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
 import { linkKey } from '../../../src/core/media/file-link.ts'
 import { Credentials } from '../../../src/credentials/credentials.ts'
@@ -12,8 +11,7 @@ import type { NewKey } from '../../../src/postgres/accounts/keys.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { isAway } from '../../../src/postgres/errors.ts'
 import type { PageDraft } from '../../../src/postgres/knowledge/types.ts'
-import { pathRouter } from '../../../src/server/routes/routed.ts'
-import { wikiRoutes } from '../../../src/server/routes/wiki.ts'
+import { openRouter, type RouteDeps } from '../../../src/server/routes/all.ts'
 import { clientLimits, HOST } from '../../src/http/support.ts'
 import { draft, importAll } from '../../src/postgres/knowledge/wiki-support.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
@@ -58,7 +56,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
     isAway,
     onFault() {},
   })
-  const routed = wikiRoutes({
+  const calls = {
     credentials,
     onSecretUsed: () => undefined,
     wiki: database.knowledge,
@@ -66,13 +64,14 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
     openMcp: openMcp('1.2.3'),
     allowedOrigins: () => ['https://app.example.com'],
     now,
-  })
-  const find = pathRouter(routed)
-  const file = { GET: { handler: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
+  }
+  const tasks = { files: store, fileLinkKey: linkKey(MASTER_KEY) }
+  const none = {}
+  const deps: unknown = { calls, tasks, management: none, webhook: none, probes: none, console: null }
   const server = new GatewayServer({
     clients: clientLimits(),
     maxTextBytes: () => MAX_BODY_BYTES,
-    routes: { get: (path) => (path.startsWith('/files/') ? file : find(path)), entries: () => [] },
+    router: openRouter(deps as RouteDeps),
     renderError: (path, requestId) =>
       errorReply(path, requestId, {
         onUnforeseen: (error) => unforeseen.push(error),

@@ -1,6 +1,6 @@
 /** What each endpoint takes, gives, cuts and refuses. See docs/api-rules.md, "Knowledge search". */
 import t, { type Test } from 'tap'
-import { wikiEndpoints } from '../../../schemas/endpoints/wiki.ts'
+import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { searchPage, sourceLink } from '../../../schemas/knowledge/query.ts'
 import { SOURCE_LINK_TTL_SECS } from '../../../schemas/knowledge/wiki.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
@@ -33,7 +33,7 @@ const get = (path: string) => wiki.get(reader.key, WIKI + path)
 /** What came is what the reference says, to the last field. */
 function asDescribed(t: Test, path: string, { status, json }: Got) {
   t.equal(status, 200, JSON.stringify(json))
-  const answer = wikiEndpoints.find((endpoint) => endpoint.path === WIKI + path)?.answers[0]
+  const answer = ENDPOINTS.find((endpoint) => endpoint.path === WIKI + path)?.answers[0]
   if (answer === undefined || !('body' in answer)) throw new Error(`${path} is not described`)
   t.same(answer.body.schema.parse(json), json, path)
 }

@@ -15,6 +15,7 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
+import { NO_PARAMS } from '../../../src/http/router.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { folderStore } from '../../src/storage/support.ts'
 import { until } from '../../support/eventually.ts'
@@ -68,6 +69,7 @@ function requestOf(parts: readonly Part[], requestId: string): GatewayRequest {
     requestId,
     method: 'POST',
     path: '/v1/images/edits',
+    params: NO_PARAMS,
     query: '',
     header: (name) => (name === 'x-api-key' ? KEY : ''),
     hasHeader: () => false,

@@ -1,4 +1,5 @@
 /** The task engine on real PostgreSQL and NATS, before an upstream that a test scripts. */
+
 import { setTimeout as pause } from 'node:timers/promises'
 import { firstValueFrom } from 'rxjs'
 import type { Test } from 'tap'
@@ -20,6 +21,7 @@ import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
 import { type Catalog, createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
+import { NO_PARAMS } from '../../../src/http/router.ts'
 import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { isTransient } from '../../../src/postgres/errors.ts'
@@ -247,6 +249,7 @@ function orderOf(
     requestId: newId('req'),
     method: 'POST',
     path: '/v1/videos/generations',
+    params: NO_PARAMS,
     query: '',
     header: () => '',
     hasHeader: () => false,

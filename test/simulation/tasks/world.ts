@@ -16,6 +16,7 @@ import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { type Catalog, createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
+import { NO_PARAMS } from '../../../src/http/router.ts'
 import { isTransient } from '../../../src/postgres/errors.ts'
 import type { LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -247,6 +248,7 @@ function orderOf({ catalog, tasks, adapterOf, random }: World, key: string, subm
     requestId: `req_${++requests}`,
     method: 'POST',
     path: '/',
+    params: NO_PARAMS,
     query: '',
     header: () => '',
     hasHeader: () => false,

@@ -1,4 +1,5 @@
 /** Answers: back-pressure, departures, drains, faults. */
+
 import { createHash } from 'node:crypto'
 import { connect } from 'node:net'
 import { setTimeout as after } from 'node:timers/promises'
@@ -8,6 +9,7 @@ import { errorReply } from '../../../pipelines/calls/errors.ts'
 import { pacedReply } from '../../../pipelines/calls/replies.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
+import { Router } from '../../../src/http/router.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import {
   ask,
@@ -456,28 +458,26 @@ t.test('a drain waits for no upload', async (t) => {
     const server = new GatewayServer({
       clients: clientLimits(),
       maxTextBytes: () => MIB,
-      routes: new Map([
+      router: new Router([
         [
+          'POST',
           '/body',
           {
-            POST: {
-              handler: () => {
-                whole++
-                return running
-              },
+            handler: () => {
+              whole++
+              return running
             },
           },
         ],
         [
+          'POST',
           '/form',
           {
-            POST: {
-              handler: (request: GatewayRequest) => {
-                forms++
-                return readForm(request)
-              },
-              maxFormBytes: MIB,
+            handler: (request) => {
+              forms++
+              return readForm(request)
             },
+            maxFormBytes: MIB,
           },
         ],
       ]),

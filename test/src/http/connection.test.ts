@@ -1,4 +1,5 @@
 /** Requests on one connection, and clients that harm others. */
+
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
@@ -13,6 +14,7 @@ import { clientNetwork, plainAddress } from '../../../src/core/keys/address-pref
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { ClientLimits, type ClientRefusal, HeldBytes } from '../../../src/http/client-limits.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
+import { Router } from '../../../src/http/router.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
 import {
@@ -290,7 +292,7 @@ t.test('no request is smuggled', async (t) => {
   t.test('code that renders an error may read the client address', async (t) => {
     const peers: string[] = []
     const server = new GatewayServer({
-      routes: new Map(),
+      router: new Router([]),
       clients: clientLimits(),
       maxTextBytes: () => 1024,
       renderError: (_path, _id, peer) => () => {

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
 import { type AddressLimits, ClientLimits } from '../../../src/http/client-limits.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
-import type { Route, RouteMethods } from '../../../src/http/router.ts'
+import { type Route, type RoutedPath, Router } from '../../../src/http/router.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
 
@@ -54,8 +54,7 @@ export async function serve(
 ): Promise<TestServer> {
   const seen: GatewayRequest[] = []
   const unforeseen: unknown[] = []
-  const table = new Map<string, RouteMethods>()
-  for (const [name, answer] of Object.entries(routes)) {
+  const paths = Object.entries(routes).map(([name, answer]): RoutedPath => {
     const [method = '', path = ''] = name.split(' ')
     const route = typeof answer === 'function' ? { handler: answer } : answer
     const seeing = (request: GatewayRequest) => {
@@ -63,11 +62,11 @@ export async function serve(
       return route.handler(request)
     }
     const handler: Handler = Object.assign(seeing, route.handler)
-    table.set(path, { ...table.get(path), [method]: { ...route, handler } })
-  }
+    return [method, path, { ...route, handler }]
+  })
   const server = new GatewayServer({
     maxTextBytes: () => 10 * 1024 * 1024,
-    routes: table,
+    router: new Router(paths),
     clients,
     renderError: (path, requestId) =>
       errorReply(path, requestId, {

@@ -24,7 +24,7 @@ import { addressPrefix } from '../../../src/core/keys/address-prefix.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
-import { findRoute } from '../../../src/http/router.ts'
+import { NO_PARAMS, type Router } from '../../../src/http/router.ts'
 import { errorBody, errorShapeOf } from '../../../src/protocols/error-shape.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { upstreamCalls } from '../../../src/server/channels/upstream-calls.ts'
@@ -34,7 +34,7 @@ import { countSettled } from '../../../src/server/gateway/count-settled.ts'
 import { failedAuthentications, LOG_INTERVAL_MS } from '../../../src/server/gateway/failed-authentications.ts'
 import { fileFetcher, MAX_FILES } from '../../../src/server/gateway/fetch-files.ts'
 import { pageOrigins } from '../../../src/server/gateway/page-origins.ts'
-import { type RouteDeps, routes } from '../../../src/server/routes/all.ts'
+import { openRouter, type RouteDeps } from '../../../src/server/routes/all.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { UpstreamClient, type UpstreamFailure } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
@@ -42,6 +42,17 @@ import { until } from '../../support/eventually.ts'
 import { bytesOf, sendJson, serveHttp } from '../../support/http-server.ts'
 import { apiKey, knownKey, walletView } from '../../support/known-key.ts'
 import { type Asked, FIVE_MINUTES_MS, HOUR_MS, type Opened, open, serve } from '../auth/support.ts'
+
+/** The service's whole table, with these behind every family. */
+const routerOf = (deps: unknown): Router =>
+  openRouter({
+    calls: deps,
+    tasks: deps,
+    management: deps,
+    webhook: deps,
+    probes: deps,
+    console: null,
+  } as RouteDeps)
 
 t.test('agent keys open one endpoint', async (t) => {
   // An agent key may call only POST /v1/chat/completions; everything else is rejected.
@@ -62,13 +73,14 @@ t.test('agent keys open one endpoint', async (t) => {
       }),
       onRefused: (settlement: Settlement) => void refused.push(settlement),
     }
-    return { routes: routes(deps as RouteDeps), refused }
+    return { router: routerOf(deps), refused }
   }
 
   const requestOf = (method: string, path: string): GatewayRequest => ({
     requestId: 'req_a',
     method,
     path,
+    params: NO_PARAMS,
     query: '',
     header: (name) => (name === 'authorization' ? `Bearer ${RAW}` : ''),
     hasHeader: () => false,
@@ -85,12 +97,8 @@ t.test('agent keys open one endpoint', async (t) => {
   const KEYED = ENDPOINTS.filter(({ key }) => key !== 'none' && key !== 'management').map(targetOf)
   const MANAGEMENT = ENDPOINTS.filter(({ key }) => key === 'management').map(targetOf)
 
-  const failureOf = async (
-    all: ReturnType<typeof routes>,
-    method: string,
-    path: string,
-  ): Promise<unknown> => {
-    const handler = all.get(path)?.[method]?.handler
+  const failureOf = async (all: Router, method: string, path: string): Promise<unknown> => {
+    const handler = all.match(path)?.methods[method]?.handler
     if (handler === undefined) throw new Error(`nothing answers ${method} ${path}`)
     return lastValueFrom(handler(requestOf(method, path))).then(
       (reply) => new Error(`answered: ${JSON.stringify(reply)}`),
@@ -100,7 +108,7 @@ t.test('agent keys open one endpoint', async (t) => {
 
   t.test('with an agent key every endpoint but one is denied, in the shape of its path', async (t) => {
     t.ok(KEYED.length > 40, 'there are endpoints')
-    const { routes: all } = table(credential('agent'))
+    const { router: all } = table(credential('agent'))
     for (const { name, method, path } of KEYED) {
       const error = await failureOf(all, method, path)
       const { status, body } = errorReply(path, 'req_a', { onUnforeseen: () => {}, onInternal: () => {} })(
@@ -119,13 +127,13 @@ t.test('agent keys open one endpoint', async (t) => {
 
   t.test('no API key opens the management API', async (t) => {
     t.ok(MANAGEMENT.length > 0)
-    const { routes: all } = table(credential('console'))
+    const { router: all } = table(credential('console'))
     for (const { name, method, path } of MANAGEMENT)
       t.match(await failureOf(all, method, path), { code: 'not_signed_in' }, name)
   })
 
   t.test('a call that is denied leaves a row where the endpoint is billed', async (t) => {
-    const { routes: all, refused } = table(credential('agent'))
+    const { router: all, refused } = table(credential('agent'))
     for (const path of ['/v1/messages', '/v1/responses', '/v1/images/generations', '/v1/audio/speech'])
       await failureOf(all, 'POST', path)
     await failureOf(all, 'GET', '/v1/models')
@@ -142,7 +150,7 @@ t.test('agent keys open one endpoint', async (t) => {
 
   t.test('a bad key is refused first', async (t) => {
     for (const more of [{ enabled: false }, { revokedAt: new Date(0) }, { expiresAt: new Date(1) }]) {
-      const { routes: all } = table(credential('agent', more))
+      const { router: all } = table(credential('agent', more))
       for (const { name, method, path } of KEYED) {
         const error = (await failureOf(all, method, path)) as Failure
         t.equal(error.status, FAILURES.invalid_api_key.status, name)
@@ -152,7 +160,7 @@ t.test('agent keys open one endpoint', async (t) => {
 
   t.test('keys of other kinds are not held up here', async (t) => {
     for (const kind of ['console', 'employee', 'compute'] as const) {
-      const { routes: all } = table(credential(kind))
+      const { router: all } = table(credential(kind))
       t.match(await failureOf(all, 'POST', '/v1/messages'), { code: 'quota_exceeded' }, kind)
     }
   })
@@ -224,10 +232,10 @@ t.test('refused keys are counted', async (t) => {
 
 t.test('unknown paths name the nearest', async (t) => {
   // A 404 of a path that is nearly one names it; any other says where the endpoints are listed.
-  const table = routes({} as RouteDeps)
+  const table = routerOf({})
 
   function messageAt(path: string): string {
-    const found = findRoute(table, { method: 'POST', path })
+    const found = table.find({ method: 'POST', path })
     return found instanceof Failure ? found.message : ''
   }
 
@@ -264,19 +272,19 @@ t.test('unknown paths name the nearest', async (t) => {
 
 t.test('ids are not names of the interface', async (t) => {
   // What the public interface calls at `/v1/responses/…` and this one does not serve is no endpoint, and no id either.
-  const table = routes({} as RouteDeps)
+  const table = routerOf({})
 
   t.test('input_tokens and compact', async (t) => {
     for (const name of ['input_tokens', 'compact'])
       for (const method of ['POST', 'GET', 'DELETE']) {
-        const found = findRoute(table, { method, path: `/v1/responses/${name}` })
+        const found = table.find({ method, path: `/v1/responses/${name}` })
         t.match(found, { code: 'not_found', message: `There is no endpoint at /v1/responses/${name}.` })
       }
   })
 
   t.test('any other name is an id', async (t) => {
     for (const id of ['resp_1', 'input_tokens_1'])
-      t.notOk(findRoute(table, { method: 'GET', path: `/v1/responses/${id}` }) instanceof Failure)
+      t.notOk(table.find({ method: 'GET', path: `/v1/responses/${id}` }) instanceof Failure)
   })
 })
 
