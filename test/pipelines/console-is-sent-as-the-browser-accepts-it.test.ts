@@ -8,7 +8,11 @@ const PAGE = { type: 'text/html; charset=utf-8', bytes: Buffer.from('plain'), br
 const handle = consolePage({ files: new Map([['index.html', PAGE]]), host: null })
 
 async function bodyFor(accepted: string): Promise<string> {
-  const request = { path: '/console/keys', header: () => accepted } as unknown as GatewayRequest
+  const request = {
+    path: '/console/keys',
+    params: { page: 'keys' },
+    header: () => accepted,
+  } as unknown as GatewayRequest
   const reply = await firstValueFrom(handle(request))
   return reply.type === 'full' ? String(reply.body) : reply.type
 }

@@ -1,4 +1,5 @@
 /** The endpoints of balance, billing, usage and models, for a caller who has authenticated. */
+
 import { answerWithBalance } from '../../../pipelines/accounts/balance.ts'
 import {
   answerWithCosts,
@@ -22,6 +23,7 @@ import {
 import { answerWithUsage, findUsage, readWindow, type UsageDeps } from '../../../pipelines/accounts/usage.ts'
 import type { Caller } from '../../../pipelines/calls/authenticate.ts'
 import type { AllowedModels } from '../../../src/core/routing/catalog.ts'
+import { NO_PARAMS } from '../../../src/http/router.ts'
 import { replyTo } from '../../support/reply-to.ts'
 
 type Known = Caller['known']
@@ -53,13 +55,15 @@ const allowed = (caller: AllowedModels) => caller as Reader
 export const models = (deps: ModelsDeps) => (caller: AllowedModels) =>
   replyTo(allowed(caller), {}, answerWithModels(deps))
 
-export const model = (deps: ModelsDeps) => (caller: AllowedModels, path: string) =>
-  replyTo(allowed(caller), { path }, answerWithModel(deps))
+const paramsOf = (model: string) => ({ ...NO_PARAMS, model })
+
+export const model = (deps: ModelsDeps) => (caller: AllowedModels, name: string) =>
+  replyTo(allowed(caller), { params: paramsOf(name) }, answerWithModel(deps))
 
 export const contentModels = (deps: ModelsDeps) => (caller: AllowedModels, query: string) =>
   replyTo(allowed(caller), { query }, answerWithContentModels(deps))
 
-export const contentModel = (deps: ModelsDeps) => (caller: AllowedModels, path: string) =>
-  replyTo(allowed(caller), { path }, answerWithContentModel(deps))
+export const contentModel = (deps: ModelsDeps) => (caller: AllowedModels, name: string) =>
+  replyTo(allowed(caller), { params: paramsOf(name) }, answerWithContentModel(deps))
 
 export const publicModels = (deps: CatalogDeps) => () => replyTo({}, {}, answerWithCatalog(deps))
