@@ -118,7 +118,7 @@ const answer =
       deps: { ...deps, visit },
       caller,
       now: request.submittedAt,
-      idempotencyKey: readIdempotencyKey(request),
+      idempotency: readIdempotencyKey(request),
     })
     return from(running).pipe(
       map((body) => {
