@@ -37,7 +37,7 @@ t.test('no cost: the channel has none, has one of another model, or was not call
   for (const only of [{}, costing('1', '1', STAND_IN)]) {
     const call = new RunningCall({ channelFields: { only } })
     answer(call, word('fine') + FINISH + usageChunk(1, 1) + DONE)
-    t.equal(call.settlement.upstream_cost, undefined)
+    t.equal(call.settlement.upstream_cost, null)
   }
   const unsent = new RunningCall({
     channelFields: ONLY,
@@ -46,7 +46,7 @@ t.test('no cost: the channel has none, has one of another model, or was not call
       return { requestId: 'req_test' }
     },
   })
-  t.equal(unsent.settlement.upstream_cost, undefined)
+  t.equal(unsent.settlement.upstream_cost, null)
 })
 
 t.test('a client that leaves: the same usage as is charged', async (t) => {
