@@ -42,7 +42,7 @@ async function newCaller(by = database, isShared = false) {
   }
   const admitted = (estimate: bigint): AdmittedCall => {
     if (!known.view.admit(estimate, true) || !known.cap.admit(estimate, true)) throw new Error('not admitted')
-    const request = { requestId: newId('req'), submittedAt: Date.now() }
+    const request = { requestId: newId('req'), submittedAt: Date.now(), header: () => '' }
     return { ...CALLED, request, known, estimate, isShared } as unknown as AdmittedCall
   }
   return { known, admitted }
@@ -207,7 +207,7 @@ async function newBudgetedCaller(by = database) {
     budgets: [budget],
   }
   const call = (estimate: bigint) => {
-    const request = { requestId: newId('req'), submittedAt: Date.now() }
+    const request = { requestId: newId('req'), submittedAt: Date.now(), header: () => '' }
     return { ...CALLED, request, known, estimate, isShared: false } as unknown as AdmittedCall
   }
   const admitted = (estimate: bigint) => {

@@ -119,7 +119,7 @@ function billed(
   const stream = open()
   stream.push(Buffer.from(print(chunks)))
   const admitted = {
-    request: {},
+    request: { header: () => '' },
     known: { account: {}, key: {} },
     model: { entry: modelEntry.parse({ id: 'm' }) },
     call: { promptBytes: PROMPT_BYTES, links },
