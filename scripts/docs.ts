@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
+import { CUSTOMER_COLUMNS, columnOf } from '../schemas/call-log/columns.ts'
 import { LOG_CSV_MAX_ROWS, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../schemas/call-log/row.ts'
 import { LOG_SUMMARY_CACHE_SECONDS, LOG_SUMMARY_MAX_DAYS } from '../schemas/call-log/summary.ts'
 import { COLLECTION_LIMITS } from '../schemas/collection-limits.ts'
@@ -180,12 +181,32 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'knowledge: link to a source': `${count(SOURCE_LINK_TTL_SECS)} seconds`,
 }
 
+/** A table of the latest report of the bench, by its heading. */
+function benchTable(heading: string): Table {
+  const [, section = ''] = readText('bench/results/latest.md').split(`\n## ${heading}\n\n`)
+  const [head = [], , ...rows] = section.split('\n\n')[0]!.split('\n').map(cellsIn)
+  return { head, rows, mayBeEmpty: true }
+}
+
 const UPSTREAM_STATUSES = [400, 401, 403, 404, 422, 429]
 /** Stands for every other status. */
 const OTHER_STATUS = 418
 
+const cellsIn = (row: string): string[] =>
+  row
+    .slice(1, -1)
+    .split(/(?<!\\)\|/)
+    .map((cell) => cell.trim())
+
 const TABLES: Readonly<Record<string, Table>> = {
+  'bench-aims': benchTable('Aims: Tollgate with everything on'),
+  'bench-settled': benchTable('CPU of all processes and engines together, µs per settled call'),
   bounds: { head: ['field', 'bound'], rows: Object.entries(BOUNDS) },
+  'call-columns': {
+    head: ['field', 'kind', 'rule'],
+    rows: CUSTOMER_COLUMNS.map((name) => [code(name), columnOf(name).kind, null]),
+    mayBeEmpty: true,
+  },
   tasks: {
     head: ['kind', 'id', 'statuses that clients see', 'ends within', 'one submit', 'all submits'],
     rows: TASK_KINDS.map((kind) => {
@@ -300,12 +321,6 @@ const TABLES: Readonly<Record<string, Table>> = {
 export const PAGES = filesUnder('docs').filter((path) => path.endsWith('.md'))
 
 const MARKED = /^<!-- table: ([\w-]+) -->\n((?:\|.*\n)*)/gm
-
-const cellsIn = (row: string): string[] =>
-  row
-    .slice(1, -1)
-    .split(/(?<!\\)\|/)
-    .map((cell) => cell.trim())
 
 function renderTable(name: string, written: string): string {
   const table = TABLES[name]

@@ -237,6 +237,8 @@ t.test('a consumer that is where its stream is stays, with all that it has given
   await store(nats, 'done', 'x')
   await store(nats, 'held', 'x')
   await until('one message is held', () => held.length === 1)
+  const keeping = setInterval(() => held[0]!.keep(), 1_000)
+  t.teardown(() => clearInterval(keeping))
   const before = await created()
   for (let times = 0; times < 3; times++) {
     // Each time both look whether all is in order.

@@ -7,7 +7,7 @@ import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { LOCKS } from '../../../src/postgres/locks.ts'
 import type { Retention } from '../../../src/postgres/partitions/retire.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { makeOld, unguarded } from './partition-support.ts'
 import { newAccount, openFresh, settlement, startDatabase } from './support.ts'
 import { created, giveBack, hold, newVideo, settle } from './tasks/support.ts'
@@ -136,8 +136,16 @@ t.test('voices and avatars that are ready stay with their customer', async (t) =
       SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = ${LOCKS.booking} AND NOT granted`
     return row
   })
-  const deletion = database.tasks.deleteRecord(accountId, 'voice', leaving, Date.now())
-  await Promise.race([deletion, new Promise((resolve) => setTimeout(resolve, 500))])
+  let isDeleted = false
+  const deletion = database.tasks.deleteRecord(accountId, 'voice', leaving, Date.now()).finally(() => {
+    isDeleted = true
+  })
+  await until('the deletion is over, or waits', async () => {
+    const [row] = await sql`
+      SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND wait_event <> 'advisory'
+        AND datname = current_database()`
+    return isDeleted || row !== undefined
+  })
   await booking`SELECT pg_advisory_unlock(${LOCKS.booking})`
   booking.release()
   t.match(await retirement, { retired: [{ name: 'tasks_past', rows: 7n }], waiting: { length: 0 } })

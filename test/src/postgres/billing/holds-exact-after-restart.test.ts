@@ -1,5 +1,6 @@
 import t from 'tap'
 import { newId } from '../../../../src/core/keys/ids.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { newAccount, settlement, startDatabase } from '../support.ts'
 import { giveBack, hold, move, newVideo, settle } from '../tasks/support.ts'
 
@@ -53,22 +54,10 @@ t.test('a crash of the engine with open holds gives an exact balance', async (t)
   const [before] = await database.wallets.read([accountId])
   engines.killEngine('postgres')
   // Fast test clusters do not wait for the disk, but the kernel has what a killed process wrote.
-  const again = await retry(openAnother)
+  const again = await eventually('the engine is back', () => openAnother().catch(() => undefined))
   const [after] = await again.wallets.read([accountId])
   t.same(after, before)
   t.match(after, { balance: CREDIT - 725n, held: 700n, used: 25n })
   t.match(await again.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
   t.match(await settle(again, open, 1n), { balance: CREDIT - 26n, held: 0n, used: 26n })
 })
-
-/** The killed engine takes a moment to come back. */
-async function retry<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await work()
-    } catch (error) {
-      if (tries === 100) throw error
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  }
-}

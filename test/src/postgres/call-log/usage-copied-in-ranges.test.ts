@@ -4,6 +4,7 @@ import { MAX_RANGE_ROWS } from '../../../../schemas/call-log/usage-row.ts'
 import type { CopyRange } from '../../../../src/postgres/call-log/copy.ts'
 import type { Database } from '../../../../src/postgres/database.ts'
 import { openDatabase } from '../../../../src/postgres/database.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { usageText } from '../../../support/usage-text.ts'
 import { relayTo } from '../relay.ts'
 import { newAccount, openFresh, settlement, startDatabase } from '../support.ts'
@@ -21,14 +22,8 @@ const requestIdsOf = (text: Buffer): (string | undefined)[] =>
     .map((line) => line.split('\t')[COPIED_COLUMNS.indexOf('request_id')])
 
 /** The server notices the end of another session a moment later. */
-async function claimSoon(database: Database): Promise<CopyRange | null> {
-  let taken = await database.callCopy.claimRange()
-  for (let tries = 0; taken === null && tries < 200; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 10))
-    taken = await database.callCopy.claimRange()
-  }
-  return taken
-}
+const claimSoon = (database: Database): Promise<CopyRange> =>
+  eventually('the range can be claimed', async () => (await database.callCopy.claimRange()) ?? undefined)
 
 t.test('what was claimed and not finished comes again as it was', async (t) => {
   const { database } = first
