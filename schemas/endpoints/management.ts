@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
 import { OPERATIONS } from '../management/index.ts'
-import { MANAGEMENT_PATH, type Operation } from '../management/operation.ts'
+import type { Operation } from '../management/operation.ts'
+import { MANAGEMENT_PATH } from '../routes.ts'
 import type { Endpoint } from './endpoint.ts'
 
 const IDEMPOTENCY = z.object({
