@@ -59,7 +59,7 @@ import {
   showKey,
   updateKey,
 } from './keys.ts'
-import { eraseSealedKeys, type KnownMasterKey, rotateMasterKey } from './master-key.ts'
+import { eraseSealedKeys, type KnownMasterKey } from './master-key.ts'
 import {
   createOrganization,
   listMembers,
@@ -69,6 +69,7 @@ import {
   putMember,
   removeMember,
 } from './members.ts'
+import { rotateMasterKey } from './rotate-master-key.ts'
 
 export interface Accounts {
   create(newAccount: NewAccount): Promise<AccountWithWallet>

@@ -14,12 +14,6 @@ import type { Listing } from '../listing.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools } from '../repository.ts'
 import {
-  findManagementAnswer,
-  type KeyedRequest,
-  purgeManagementAnswers,
-  storeManagementAnswer,
-} from './answers.ts'
-import {
   type Attempt,
   type AttemptSubjects,
   type InvitationMail,
@@ -181,12 +175,6 @@ export interface SavedViews {
   delete(userId: string, view: Omit<SavedView, 'query'>): Promise<void>
 }
 
-export interface ManagementAnswers {
-  find(request: KeyedRequest): Promise<string | null>
-  store(request: KeyedRequest, answer: string): Promise<void>
-  purge(): Promise<void>
-}
-
 export interface PeopleRepositories {
   readonly users: Users
   readonly sessions: Sessions
@@ -196,7 +184,6 @@ export interface PeopleRepositories {
   readonly invitations: Invitations
   readonly managementTokens: ManagementTokens
   readonly savedViews: SavedViews
-  readonly managementAnswers: ManagementAnswers
 }
 
 export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRepositories {
@@ -274,10 +261,5 @@ export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRe
       revoke: revokeManagementToken,
     }),
     savedViews: onPool(main, { list: listSavedViews, save: saveView, delete: deleteSavedView }),
-    managementAnswers: {
-      ...onPool(main, { purge: purgeManagementAnswers }),
-      find: (request) => findManagementAnswer(main, material, request),
-      store: (request, answer) => storeManagementAnswer(main, material, request, answer),
-    },
   }
 }

@@ -1,14 +1,17 @@
 /** Answers kept for requests with an idempotency key, and responses that upstreams keep. */
+import type { KnownMasterKey } from '../accounts/master-key.ts'
+import { within } from '../errors.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
   type ClaimOutcome,
-  claimIdempotencyKey,
-  freeIdempotencyKey,
+  claimKey,
+  freeKey,
   type IdempotencyClaim,
-  isIntentAnswered,
-  purgeIdempotencyRecords,
+  type IdempotencyScope,
+  isAnswered,
+  purgeRecords,
   type StoredAnswer,
-  storeIdempotentAnswer,
+  storeAnswer,
 } from './idempotency.ts'
 import {
   addToConversation,
@@ -33,7 +36,7 @@ import {
 
 export interface IdempotencyRecords {
   claim(claim: IdempotencyClaim): Promise<ClaimOutcome>
-  isIntentAnswered(accountId: string, key: string): Promise<boolean>
+  isAnswered(scope: IdempotencyScope, key: string): Promise<boolean>
   store(claim: IdempotencyClaim, answer: StoredAnswer | null, originalRequestId?: string): Promise<void>
   free(claim: IdempotencyClaim): Promise<void>
   purge(): Promise<number>
@@ -64,7 +67,12 @@ export const openStoredResponses = ({ main }: Pools): StoredResponses => ({
   ...onPool(main, { forgetStoredResponse, forgetConversation, purgeStoredResponses, purgeConversationCalls }),
 })
 
-export const openIdempotencyRecords = ({ main }: Pools): IdempotencyRecords => ({
-  ...onPool(main, { claim: claimIdempotencyKey, isIntentAnswered }, READ_DEADLINE_MS),
-  ...onPool(main, { store: storeIdempotentAnswer, free: freeIdempotencyKey, purge: purgeIdempotencyRecords }),
+export const openIdempotencyRecords = (
+  { main }: Pools,
+  { material }: KnownMasterKey,
+): IdempotencyRecords => ({
+  ...onPool(main, { isAnswered }, READ_DEADLINE_MS),
+  ...onPool(main, { free: freeKey, purge: purgeRecords }),
+  claim: (claim) => within(READ_DEADLINE_MS, claimKey(main, material, claim)),
+  store: (...stored) => storeAnswer(main, material, ...stored),
 })

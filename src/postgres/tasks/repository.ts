@@ -33,7 +33,7 @@ import {
   recordFinding,
   sumLostSubmits,
 } from './lost-submits.ts'
-import { createTask, hasIntent, moveTask } from './tasks.ts'
+import { createTask, moveTask } from './tasks.ts'
 import type {
   AllTasksQuery,
   CreateTaskOutcome,
@@ -50,7 +50,6 @@ export interface Tasks {
   applyTransition(move: TaskMove): Promise<MoveOutcome>
   removeFiles(pick: Pick<Task, 'id' | 'result'>, keys: readonly string[]): Promise<void>
   create(task: NewTask): Promise<CreateTaskOutcome>
-  hasIntent(accountId: string, key: string, now: number): Promise<boolean>
   read(ids: readonly string[]): Promise<Task[]>
   find(accountId: string, kind: TaskKind, id: string): Promise<Task | null>
   findByResponse(accountId: string, id: string): Promise<Task | null>
@@ -104,7 +103,6 @@ export const openTasks = ({ main }: Pools): Tasks => ({
     main,
     {
       create: createTask,
-      hasIntent,
       read: readTasks,
       find: findTask,
       findByResponse: findResponseTask,
