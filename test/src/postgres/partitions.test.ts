@@ -9,7 +9,7 @@ import { LOCKS } from '../../../src/postgres/locks.ts'
 import { makePartitions } from '../../../src/postgres/partitions/make.ts'
 import type { Retention } from '../../../src/postgres/partitions/retire.ts'
 import { startEngines } from '../../support/engines.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { makeOld, unguarded } from './partition-support.ts'
 import { newAccount, openFresh, settlement } from './support.ts'
 import { created, giveBack, hold, newVideo, settle } from './tasks/support.ts'
@@ -216,8 +216,16 @@ t.test('retired months leave totals exact', async (t) => {
       SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = ${LOCKS.booking} AND NOT granted`
       return row
     })
-    const deletion = database.tasks.deleteRecord(accountId, 'voice', leaving, Date.now())
-    await Promise.race([deletion, new Promise((resolve) => setTimeout(resolve, 500))])
+    let isDeleted = false
+    const deletion = database.tasks.deleteRecord(accountId, 'voice', leaving, Date.now()).finally(() => {
+      isDeleted = true
+    })
+    await until('the deletion is over, or waits', async () => {
+      const [row] = await sql`
+        SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND wait_event <> 'advisory'
+          AND datname = current_database()`
+      return isDeleted || row !== undefined
+    })
     await booking`SELECT pg_advisory_unlock(${LOCKS.booking})`
     booking.release()
     t.match(await retirement, { retired: [{ name: 'tasks_past', rows: 7n }], waiting: { length: 0 } })

@@ -13,8 +13,7 @@ import { DeadlineExceeded } from '../../../../src/postgres/errors.ts'
 import type { Task } from '../../../../src/postgres/tasks/types.ts'
 import { Random } from '../../../simulation/random.ts'
 import { startEngines } from '../../../support/engines.ts'
-import { until } from '../../../support/eventually.ts'
-import { eventually } from '../../../support/service.ts'
+import { eventually, until } from '../../../support/eventually.ts'
 import { usageText } from '../../../support/usage-text.ts'
 import { newAccount, openFresh, reserveCap, settlement } from '../support.ts'
 import { created, giveBack, hold, move, newVideo, settle } from '../tasks/support.ts'
@@ -900,25 +899,13 @@ t.test('holds exact after restart', async (t) => {
     const [before] = await database.wallets.read([accountId])
     engines.killEngine('postgres')
     // Fast test clusters do not wait for the disk, but the kernel has what a killed process wrote.
-    const again = await retry(openAnother)
+    const again = await eventually('the engine is back', () => openAnother().catch(() => undefined))
     const [after] = await again.wallets.read([accountId])
     t.same(after, before)
     t.match(after, { balance: CREDIT - 725n, held: 700n, used: 25n })
     t.match(await again.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
     t.match(await settle(again, open, 1n), { balance: CREDIT - 26n, held: 0n, used: 26n })
   })
-
-  /** The killed engine takes a moment to come back. */
-  async function retry<T>(work: () => Promise<T>): Promise<T> {
-    for (let tries = 0; ; tries++) {
-      try {
-        return await work()
-      } catch (error) {
-        if (tries === 100) throw error
-        await new Promise((resolve) => setTimeout(resolve, 50))
-      }
-    }
-  }
 })
 
 t.test('refund once and at most the charge', async (t) => {

@@ -1,4 +1,5 @@
 /** The rows of calls in PostgreSQL: their ids, sums, and their copy. */
+
 import t, { type Test } from 'tap'
 import { COPIED_COLUMNS } from '../../../../schemas/call-log/columns.ts'
 import { MAX_RANGE_ROWS } from '../../../../schemas/call-log/usage-row.ts'
@@ -7,6 +8,7 @@ import { newId } from '../../../../src/core/keys/ids.ts'
 import type { CopyRange } from '../../../../src/postgres/call-log/copy.ts'
 import { type Database, openDatabase } from '../../../../src/postgres/database.ts'
 import { startEngines } from '../../../support/engines.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { usageText } from '../../../support/usage-text.ts'
 import { relayTo } from '../relay.ts'
 import { newAccount, openFresh, settlement } from '../support.ts'
@@ -157,14 +159,8 @@ t.test('usage copied in ranges', async (t) => {
       .map((line) => line.split('\t')[COPIED_COLUMNS.indexOf('request_id')])
 
   /** The server notices the end of another session a moment later. */
-  async function claimSoon(database: Database): Promise<CopyRange | null> {
-    let taken = await database.callCopy.claimRange()
-    for (let tries = 0; taken === null && tries < 200; tries++) {
-      await new Promise((resolve) => setTimeout(resolve, 10))
-      taken = await database.callCopy.claimRange()
-    }
-    return taken
-  }
+  const claimSoon = (database: Database): Promise<CopyRange> =>
+    eventually('the range can be claimed', async () => (await database.callCopy.claimRange()) ?? undefined)
 
   t.test('what was claimed and not finished comes again as it was', async (t) => {
     const { database } = first
