@@ -309,11 +309,10 @@ const MEASURES: readonly Measure[] = [
   {
     measure: 'idempotency engines',
     aim: '1',
-    found: matches(
-      migrations,
-      /CREATE TABLE (idempotency\w*|management_requests)|UNIQUE INDEX (payments_once|tasks_intent)\b/g,
+    found: filesWith(sources, /\b(INTO|UPDATE|FROM) \w*idempotency\w*|\b(idempotency|intent)_key\b/).filter(
+      (path) => /^src\/postgres\/.*\.ts$/.test(path),
     ),
-    how: 'tables and indexes of PostgreSQL that keep an Idempotency-Key: a list in scripts/house.ts',
+    how: 'files of src/postgres with SQL of an Idempotency-Key: idempotency in the name of a table or a column',
   },
   {
     measure: 'token-charging functions',

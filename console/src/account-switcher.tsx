@@ -4,7 +4,6 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import type { createOrganization } from '../../schemas/management/accounts/accounts.ts'
 import { request } from './api/client.ts'
 import { sessionQuery, useAccount, useSession } from './api/session.ts'
 import { t } from './i18n.ts'
@@ -51,12 +50,7 @@ function CreateOrganization({ onClose }: { onClose(): void }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const create = async (name: string) => {
-    const { id } = await request<typeof createOrganization>(
-      'POST',
-      '/organizations',
-      { name },
-      { idempotencyKey },
-    )
+    const { id } = await request('createOrganization', { name }, { idempotencyKey })
     await queries.invalidateQueries(sessionQuery)
     onClose()
     await navigate({ to: '/members', search: { account: id } })

@@ -2,12 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import type {
-  beginPasskeyConfirm,
-  confirmByPasskey,
-  confirmByPassword,
-  showSecurity,
-} from '../../schemas/management/people/profile.ts'
 import { onReauthentication, request, setCsrfToken } from './api/client.ts'
 import { useGet } from './api/read.ts'
 import { type Session, sessionQuery } from './api/session.ts'
@@ -21,17 +15,17 @@ import { FormError, QueryState } from './ui/states.tsx'
 function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; onCancel(): void }) {
   useLingui()
   const [password, setPassword] = useState('')
-  const ways = useGet<typeof showSecurity>('/me/security', {})
+  const ways = useGet('showSecurity', {})
   const byPassword = useMutation({
-    mutationFn: () => request<typeof confirmByPassword>('POST', '/session/confirm', { password }),
+    mutationFn: () => request('confirmByPassword', { password }),
     onSuccess: onConfirmed,
   })
   const byPasskey = useMutation({
     mutationFn: async () => {
       const { provePasskey } = await import('./pages/sign-in/passkey.ts')
-      const begun = await request<typeof beginPasskeyConfirm>('POST', '/session/confirm/passkey/options', {})
+      const begun = await request('beginPasskeyConfirm', {})
       const proof = await provePasskey(begun)
-      return request<typeof confirmByPasskey>('POST', '/session/confirm/passkey', proof)
+      return request('confirmByPasskey', proof)
     },
     onSuccess: onConfirmed,
   })

@@ -7,6 +7,7 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@ta
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { ApiError, isSessionEnd, setCsrfToken } from './api/client.ts'
+import type { Changed } from './api/read.ts'
 import { activateLanguage, preferredLanguage } from './i18n.ts'
 import { makeRouter } from './router.tsx'
 import { showTheme } from './theme.ts'
@@ -21,7 +22,7 @@ declare module '@tanstack/react-query' {
       /** The notice that the act was done, where the page does not show it. */
       readonly done?: string
       /** What the act changes: queries whose key begins with one of these paths are read again. */
-      readonly changes?: readonly string[]
+      readonly changes?: readonly Changed[]
     }
   }
 }

@@ -9,9 +9,9 @@ import { Failure } from '../../schemas/failure.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
 import type { BudgetView } from '../../src/core/pricing/budget.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
-import type { IdempotencyRecords } from '../../src/postgres/requests/repository.ts'
-import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { AuthenticatedCall, Caller } from './authenticate.ts'
+import type { IdempotencyDeps } from './claim.ts'
+import { isRepeated } from './idempotency.ts'
 import type { Stage } from './pipeline.ts'
 
 type Refused = Pick<KnownKey, 'key' | 'view'>
@@ -58,19 +58,14 @@ export function assertFunds(
   assertLimitsLeave(known, hold, request.submittedAt)
 }
 
-export interface IntentDeps {
-  readonly database: {
-    readonly tasks: Pick<Tasks, 'hasIntent'>
-    readonly idempotency: Pick<IdempotencyRecords, 'isIntentAnswered'>
-  }
-}
+export type IntentDeps = Pick<IdempotencyDeps, 'records'>
 
 /**
  * Returns the call where `assert` throws nothing, or where the Idempotency-Key of the call has an answer or a task already:
  * the charge or the hold of that may be what leaves too little.
  */
 export function covered<C extends Caller>(
-  { database }: IntentDeps,
+  deps: IntentDeps,
   call: C,
   assert: (call: C) => void,
 ): C | Promise<C> {
@@ -78,18 +73,10 @@ export function covered<C extends Caller>(
     assert(call)
     return call
   } catch (refusal) {
-    const { request, known } = call
-    if (!request.hasHeader('idempotency-key')) throw refusal
-    const key = request.header('idempotency-key')
-    const { id } = known.account
-    const found = Promise.all([
-      database.idempotency.isIntentAnswered(id, key),
-      database.tasks.hasIntent(id, key, request.submittedAt),
-    ])
     // While PostgreSQL is away the call is refused.
-    return found.then(
+    return isRepeated(deps, call).then(
       (repeated) => {
-        if (!repeated.includes(true)) throw refusal
+        if (!repeated) throw refusal
         return call
       },
       () => {

@@ -8,7 +8,7 @@ import type { IdempotencyRecords } from '../../src/postgres/requests/repository.
 import type { BodyDeps } from '../../src/protocols/body-work.ts'
 
 export interface IdempotencyDeps extends BodyDeps {
-  readonly records: Pick<IdempotencyRecords, 'claim' | 'store' | 'free'>
+  readonly records: Omit<IdempotencyRecords, 'purge'>
   readonly answerMemory: AnswerMemory
   /** Called when a record could not be stored or freed: it expires after ten minutes. */
   readonly onRecordLost: (error: unknown) => void
@@ -20,19 +20,25 @@ export interface StoredReply {
   readonly body: Buffer
 }
 
+interface ClaimOptions {
+  /** Whose memory the answer takes. */
+  readonly accountId: string
+  readonly isReplayable: boolean
+}
+
 /** The claim of an Idempotency-Key: the answer is stored under it, or the key is freed; the first of these wins. */
 export class Claim {
   readonly #deps: IdempotencyDeps
-  readonly #record: IdempotencyClaim
+  readonly record: IdempotencyClaim
   readonly #gathered: GatheredAnswer
   #isCharged = false
   /** Resolves once the record is written; null before its end. */
   #ended: Promise<void> | null = null
 
-  constructor(deps: IdempotencyDeps, record: IdempotencyClaim, isReplayable: boolean) {
+  constructor(deps: IdempotencyDeps, record: IdempotencyClaim, { accountId, isReplayable }: ClaimOptions) {
     this.#deps = deps
-    this.#record = record
-    const held = new HeldAnswer(deps.answerMemory, record.accountId)
+    this.record = record
+    const held = new HeldAnswer(deps.answerMemory, accountId)
     this.#gathered = new GatheredAnswer(isReplayable ? MAX_KEPT_ANSWER_BYTES : 0, held)
   }
 
@@ -74,8 +80,8 @@ export class Claim {
     if (this.#ended !== null) return this.#ended
     const { records, onRecordLost } = this.#deps
     const written = isStored
-      ? records.store(this.#record, this.#gathered.answer(), originalRequestId)
-      : records.free(this.#record)
+      ? records.store(this.record, this.#gathered.answer(), originalRequestId)
+      : records.free(this.record)
     this.#ended = written.catch(onRecordLost).then(() => this.#gathered.close())
     return this.#ended
   }

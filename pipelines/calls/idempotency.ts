@@ -1,29 +1,35 @@
 /**
- * The same submit intent is carried out once: its answer is kept and replayed. The claim is made in PostgreSQL, so it
- * holds across gateway processes. See docs/api-rules.md, "Idempotency".
+ * A request with an Idempotency-Key is carried out once, whatever repeats it: a call, a task, a payment or an act. Its
+ * answer is kept and replayed. The record is in PostgreSQL, so it holds across processes. See docs/api-rules.md,
+ * "Idempotency".
  */
 import { concatMap, from, map, Observable, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
+import { meaningHash } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import { FREE_BYTES, HeldAnswer } from '../../src/core/limits/answer-memory.ts'
 import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import { workOnBody } from '../../src/protocols/body-work.ts'
-import type { AuthenticatedCall } from './authenticate.ts'
+import type { AuthenticatedCall, Caller } from './authenticate.ts'
 import { Claim, type IdempotencyDeps } from './claim.ts'
 import { Answered, type Stage } from './pipeline.ts'
 import { pacedReply, piecesOf } from './replies.ts'
 
 const KEY = /^[\x21-\x7e]{1,200}$/
 
-/** Returns the Idempotency-Key; null without the header. @throws Failure `invalid_idempotency_key` */
+/** A request and its Idempotency-Key. */
+export type KeyedRequest = Pick<IdempotencyClaim, 'key' | 'requestId'>
+
+/** Reads the Idempotency-Key; null without the header. @throws Failure `invalid_idempotency_key` */
 export function readIdempotencyKey({
   header,
   hasHeader,
-}: Pick<GatewayRequest, 'header' | 'hasHeader'>): string | null {
+  requestId,
+}: Pick<GatewayRequest, 'header' | 'hasHeader' | 'requestId'>): KeyedRequest | null {
   if (!hasHeader('idempotency-key')) return null
   const key = header('idempotency-key')
-  if (KEY.test(key)) return key
+  if (KEY.test(key)) return { key, requestId }
   throw new Failure(
     'invalid_idempotency_key',
     'There must be one Idempotency-Key header, of 1 to 200 printable ASCII characters without spaces.',
@@ -38,14 +44,13 @@ export function readIdempotencyKey({
 export const idempotent =
   <C extends AuthenticatedCall>(deps: IdempotencyDeps): Stage<C, C> =>
   (call: C) => {
-    const { request, known, isReplayable = true } = call
-    const key = readIdempotencyKey(request)
-    if (key === null) return call
-    const { method, query, requestId } = request
+    const { request, known, meaning, isReplayable = true } = call
+    const keyed = readIdempotencyKey(request)
+    if (keyed === null) return call
     const { path, body } = call.intent ?? request
     const accountId = known.account.id
     const claim = (requestHash: Buffer) => {
-      const record: IdempotencyClaim = { accountId, key, requestId, requestHash }
+      const record: IdempotencyClaim = { ...keyed, scope: `account:${accountId}`, requestHash }
       return claimed(deps, record).pipe(
         map((stored) => {
           if (stored !== null) {
@@ -54,17 +59,29 @@ export const idempotent =
             if (!held.grow(stored.body.length)) throw answersFull()
             return new Answered(call, storedReply(stored))
           }
-          const claim = new Claim(deps, record, isReplayable)
+          const claim = new Claim(deps, record, { accountId, isReplayable })
           call.ends.add(() => void claim.free())
-          return { ...call, claim, requestHash }
+          return { ...call, claim }
         }),
       )
     }
     // Any key of the account may repeat the request, in its header or its query.
-    const input = { method, path, query: withoutKey(query) }
-    const hash = call.requestHash ?? workOnBody(deps, accountId, 'hash', input, body)
+    const input = { method: request.method, path, query: withoutKey(request.query) }
+    const hash =
+      meaning === undefined
+        ? workOnBody(deps, accountId, 'hash', input, body)
+        : meaningHash(input.method, path, input.query, meaning)
     return hash instanceof Promise ? from(hash).pipe(concatMap(claim)) : claim(hash)
   }
+
+/** Returns whether an earlier request with the key of the call has an answer or a task. */
+export async function isRepeated(
+  { records }: Pick<IdempotencyDeps, 'records'>,
+  { request, known }: Caller,
+): Promise<boolean> {
+  const keyed = readIdempotencyKey(request)
+  return keyed !== null && records.isAnswered(`account:${known.account.id}`, keyed.key)
+}
 
 type WholeReply = Extract<Reply, { type: 'full' }>
 
@@ -115,7 +132,7 @@ function unavailable(error: Error): never {
 }
 
 /** Returns null where the key is claimed. @throws Failure where neither the key can be had nor an answer be replayed */
-function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): WholeReply | null {
+export function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): WholeReply | null {
   if (outcome.outcome === 'claimed') return null
   if (!outcome.requestHash.equals(claim.requestHash))
     throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')

@@ -48,8 +48,8 @@ export interface Call {
   readonly ends: Pick<CallEnds, 'add' | 'hold' | 'release'>
   /** Headers of every answer to the call, errors included. */
   readonly replyHeaders?: HeaderList
-  /** Distinguishes requests under one Idempotency-Key. Where it is absent, the path and the body do. */
-  readonly requestHash?: Buffer
+  /** Distinguishes requests under one Idempotency-Key, with the path. Where it is absent, the body does. */
+  readonly meaning?: object
   /** The client's own request, where the gateway has written another one. */
   readonly intent?: Pick<GatewayRequest, 'path' | 'body'>
   /** The id of the request that created the task, where an earlier one with the Idempotency-Key did: its row has that id. */

@@ -18,7 +18,7 @@ import {
   largestPart,
 } from '../../src/core/pricing/estimate.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
-import { readSession, readSessionId } from '../../src/core/routing/session.ts'
+import { readSession, toSessionId } from '../../src/core/routing/session.ts'
 import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import {
   admitWithinLimits,
@@ -38,16 +38,10 @@ export interface AdmittedCall extends CountedCall {
   readonly isShared: boolean
   /** The formula of the estimate. */
   readonly estimateMode: Estimate
-  /** Calls of one session go to one channel, for the sake of its cache. Null without a session. */
+  /** Calls of one session go to one channel, for the sake of its cache: docs/api-rules.md, "Attempts". Null without one. */
   readonly pin: string | null
-}
-
-/**
- * Returns the text that keeps a conversation on one channel. See docs/api-rules.md, "Attempts".
- */
-function pinOf({ request, known }: PricedCall): string | null {
-  const session = readSession(request.header)
-  return session === '' ? null : `${known.account.id} ${session}`
+  /** The session, as the call log has it. */
+  readonly sessionId: string | null
 }
 
 type Estimated = Pick<PricedCall, 'request' | 'model' | 'fallbacks'> & { readonly call: EstimatedCall }
@@ -118,7 +112,7 @@ export const precharge =
     const { known } = call
     const { wallet, estimate: mode } = deps.catalog().config
     const estimate = estimateOf(call, mode)
-    const pin = pinOf(call)
+    const session = readSession(call.request.header)
     if (!known.view.admit(estimate, wallet.reserve_in_flight))
       throw insufficientBalance(known, estimate, explainEstimate(call, mode))
     if (isLimited(known)) {
@@ -130,7 +124,8 @@ export const precharge =
       }
     }
     const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
-    return { ...call, estimate, estimateMode: mode, isShared, pin }
+    const pin = session === '' ? null : `${known.account.id} ${session}`
+    return { ...call, estimate, estimateMode: mode, isShared, pin, sessionId: toSessionId(session) }
   }
 
 export interface ReservationDeps {
@@ -170,7 +165,7 @@ export const toAdmission = (admitted: AdmittedCall): Admission => ({
   stream: admitted.call.stream && admitted.call.isAssembled !== true,
   submitted_at: admitted.request.submittedAt,
   estimate: admitted.estimate.toString(),
-  session_id: readSessionId(admitted.request.header),
+  session_id: admitted.sessionId,
 })
 
 type ReservedIn = Parameters<Reservations['reserveWallet']>[0]['reservedIn']

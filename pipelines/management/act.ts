@@ -7,6 +7,8 @@ import { PLAIN_ISSUES } from '../../src/core/plain-issues.ts'
 import { unknownFields } from '../../src/core/unknown-fields.ts'
 import type { RefusalCode } from '../../src/postgres/billing/refusal.ts'
 import type { Database, Repositories } from '../../src/postgres/database.ts'
+import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
+import { type KeyedRequest, storedAnswer } from '../calls/idempotency.ts'
 import { assertMayActIn, assertMayCall, type Caller } from './caller.ts'
 
 export interface Context {
@@ -21,7 +23,7 @@ export interface Context {
   /** Epoch milliseconds. */
   readonly now: number
   /** For acts that keep it themselves. */
-  readonly idempotencyKey: string | null
+  readonly idempotency: KeyedRequest | null
 }
 
 /** The same, where nothing is written to: what an act returns need not be mutable. */
@@ -112,8 +114,8 @@ interface RunOptions<Deps> {
   readonly deps: Deps
   readonly caller: Caller
   readonly now: number
-  /** Makes the act happen once, however often it is sent within a day. */
-  readonly idempotencyKey?: string | null
+  /** Makes the act happen once, however often it is sent. */
+  readonly idempotency?: KeyedRequest | null
 }
 
 /** Returns the field of a text that PostgreSQL cannot keep; null without one. */
@@ -169,30 +171,31 @@ export async function admit<O extends Operation>(
 export async function runAct<Deps, O extends Operation>(
   act: Act<Deps, O>,
   given: object,
-  { database, deps, caller, now, idempotencyKey = null }: RunOptions<Deps>,
+  { database, deps, caller, now, idempotency = null }: RunOptions<Deps>,
 ): Promise<z.output<O['answer']['schema']>> {
   const { operation, run } = act
   try {
     const input = await admit(act, given, { database, caller, now })
     const answerOf = async (reading: Database, write: Context['write']) => {
       const answer = await run(
-        { ...deps, caller, database: reading, now, write, idempotencyKey } as Context & Deps,
+        { ...deps, caller, database: reading, now, write, idempotency } as Context & Deps,
         input,
       )
       return operation.answer.schema.parse(answer) as z.output<O['answer']['schema']>
     }
-    if (idempotencyKey === null || operation.isIdempotent !== true)
+    if (idempotency === null || operation.isIdempotent !== true)
       return await answerOf(database, (work) => database.inNameOf(caller.actor, work))
     return await database.inNameOf(caller.actor, async (writing) => {
       const requestHash = createHash('sha256')
         .update(`${operation.method} ${operation.path} ${JSON.stringify(given)}`)
         .digest()
-      const request = { caller: caller.actor, idempotencyKey, requestHash }
-      const earlier = await writing.managementAnswers.find(request)
-      if (earlier !== null) return JSON.parse(earlier)
+      const claim: IdempotencyClaim = { ...idempotency, scope: `actor:${caller.actor}`, requestHash }
+      const earlier = storedAnswer(claim, await writing.idempotency.claim(claim))
+      if (earlier !== null) return JSON.parse(String(earlier.body))
       // Reads by another connection would wait for ever where as many such requests hold all connections of the pool.
       const answer = await answerOf({ ...database, ...writing }, (work) => work(writing))
-      await writing.managementAnswers.store(request, JSON.stringify(answer))
+      const body = Buffer.from(JSON.stringify(answer))
+      await writing.idempotency.store(claim, { status: operation.status ?? 200, headers: [], body })
       return answer
     })
   } catch (error) {

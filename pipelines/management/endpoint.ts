@@ -1,7 +1,8 @@
 /** An act as an endpoint of the management API, opened by the console's session or by a management token. */
 import { from, map, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { MANAGEMENT_PATH, type Operation } from '../../schemas/management/operation.ts'
+import type { Operation } from '../../schemas/management/operation.ts'
+import { MANAGEMENT_PATH } from '../../schemas/routes.ts'
 import { isTooDeep, MAX_JSON_LEVELS } from '../../src/core/json/exact.ts'
 import type { FormContent, GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
 import { readIdempotencyKey } from '../calls/idempotency.ts'
@@ -118,7 +119,7 @@ const answer =
       deps: { ...deps, visit },
       caller,
       now: request.submittedAt,
-      idempotencyKey: readIdempotencyKey(request),
+      idempotency: readIdempotencyKey(request),
     })
     return from(running).pipe(
       map((body) => {

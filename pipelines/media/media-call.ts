@@ -3,8 +3,6 @@ import { concatMap, from, isObservable, map, type Observable } from 'rxjs'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
-import { meaningHash } from '../../src/core/json/canonical.ts'
-import { withoutKey } from '../../src/core/keys/presented.ts'
 import { modelAt } from '../../src/core/pricing/changes.ts'
 import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
@@ -64,7 +62,7 @@ export interface Reading {
 /** What an endpoint decides of a task; the rest follows. */
 export type OrderParts = Omit<
   TaskOrder,
-  'caller' | 'kind' | 'protocol' | 'model' | 'callbackUrl' | 'requestHash'
+  'caller' | 'kind' | 'protocol' | 'model' | 'callbackUrl' | 'idempotency'
 >
 
 /** What the requests of all endpoints have in common. */
@@ -160,9 +158,7 @@ const readRequest =
         catalog: current,
         params,
         isReplayable: isReplayable?.(params),
-        requestHash: request.hasHeader('idempotency-key')
-          ? meaningHash(request.method, request.path, withoutKey(request.query), meaning?.(params) ?? params)
-          : undefined,
+        meaning: meaning?.(params) ?? params,
         keepAlive: isKeptAlive?.(params)
           ? withKeepAlive(errorBody, { afterMs, everyMs: KEEP_ALIVE_EVERY_MS })
           : undefined,
@@ -190,11 +186,12 @@ const orderTask =
     { kind, protocol, order }: MediaEndpoint<Params>,
   ): Stage<C, C & OrderedCall<Params>> =>
   (call: C) => {
-    const { model, known, params, requestHash } = call
+    const { model, known, params, claim } = call
     const callbackUrl = params.callback_url ?? undefined
     const ordered = async () => {
       if (callbackUrl !== undefined) await checkCallback(known, callbackUrl)
-      const parts = { caller: call, kind, protocol, model, callbackUrl, requestHash }
+      const idempotency = claim?.record ?? null
+      const parts = { caller: call, kind, protocol, model, callbackUrl, idempotency }
       return { ...call, order: { ...(await order(call)), ...parts } }
     }
     return from(ordered())

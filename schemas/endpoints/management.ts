@@ -2,11 +2,12 @@
 import { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
 import { OPERATIONS } from '../management/index.ts'
-import { MANAGEMENT_PATH, type Operation } from '../management/operation.ts'
+import type { Operation } from '../management/operation.ts'
+import { MANAGEMENT_PATH } from '../routes.ts'
 import type { Endpoint } from './endpoint.ts'
 
 const IDEMPOTENCY = z.object({
-  'idempotency-key': z.string().max(200).optional().describe('Makes the act happen once within a day.'),
+  'idempotency-key': z.string().max(200).optional().describe('Makes the act happen once within 7 days.'),
 })
 
 const CONTINUES = z.object({

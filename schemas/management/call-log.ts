@@ -3,9 +3,7 @@ import { z } from 'zod'
 import { unbookedSum } from '../call-log/unbooked.ts'
 import { amountText, operation } from './operation.ts'
 
-export const importLog = operation({
-  method: 'POST',
-  path: '/call-log/import',
+export const importLog = operation('importLog', {
   summary: 'Book the calls that the call log has and PostgreSQL has not, each once.',
   details:
     'There are some only where PostgreSQL lost what it had committed, such as after a restore from an older copy. With ' +

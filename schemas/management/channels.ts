@@ -61,10 +61,8 @@ const input = z.object({ id: z.string() })
 const HELD_COLUMNS = 'id state drained in_flight open_tasks'
 const ofOperators = { scope: 'admin', allows: 'operators' } as const
 
-export const listChannels = operation({
+export const listChannels = operation('listChannels', {
   ...ofOperators,
-  method: 'GET',
-  path: '/channels',
   summary: 'List the channels with their state in every running process.',
   input: z.object({}),
   answer: {
@@ -73,49 +71,39 @@ export const listChannels = operation({
   },
 })
 
-export const showChannel = operation({
+export const showChannel = operation('showChannel', {
   ...ofOperators,
-  method: 'GET',
-  path: '/channels/{id}',
   summary: 'Show a channel with its state in every running process.',
   input,
   answer: shown,
 })
 
-export const pauseChannel = operation({
+export const pauseChannel = operation('pauseChannel', {
   ...ofOperators,
-  method: 'POST',
-  path: '/channels/{id}/pause',
   summary: 'Keep new calls from a channel, within a second; calls and tasks under way go on.',
   input,
   answer: shown,
   commands: [{ words: 'channels pause', columns: HELD_COLUMNS }],
 })
 
-export const drainChannel = operation({
+export const drainChannel = operation('drainChannel', {
   ...ofOperators,
-  method: 'POST',
-  path: '/channels/{id}/drain',
   summary: 'Keep new calls from a channel that is to be removed; `drained` says when nothing is under way.',
   input,
   answer: shown,
   commands: [{ words: 'channels drain', columns: HELD_COLUMNS }],
 })
 
-export const resumeChannel = operation({
+export const resumeChannel = operation('resumeChannel', {
   ...ofOperators,
-  method: 'POST',
-  path: '/channels/{id}/resume',
   summary: 'Let calls through to a channel again, within a second.',
   input,
   answer: shown,
   commands: [{ words: 'channels resume', columns: HELD_COLUMNS }],
 })
 
-export const testChannel = operation({
+export const testChannel = operation('testChannel', {
   ...ofOperators,
-  method: 'POST',
-  path: '/channels/{id}/test',
   summary:
     'Send the smallest call to a channel, paused or not, and say what it costs. No account is charged.',
   details:

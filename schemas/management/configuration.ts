@@ -44,10 +44,8 @@ const text = z
 
 const ofOperators = { scope: 'admin', allows: 'operators' } as const
 
-export const showConfiguration = operation({
+export const showConfiguration = operation('showConfiguration', {
   ...ofOperators,
-  method: 'GET',
-  path: '/configuration',
   summary: 'Show the configuration file, without its secrets.',
   input: z.object({}),
   answer: {
@@ -62,10 +60,8 @@ export const showConfiguration = operation({
   },
 })
 
-export const checkConfiguration = operation({
+export const checkConfiguration = operation('checkConfiguration', {
   ...ofOperators,
-  method: 'POST',
-  path: '/configuration/check',
   summary: 'Check a proposed configuration, and show how it differs from the file.',
   input: z.object({ text }),
   answer: {
@@ -79,10 +75,8 @@ export const checkConfiguration = operation({
   },
 })
 
-export const applyConfiguration = operation({
+export const applyConfiguration = operation('applyConfiguration', {
   ...ofOperators,
-  method: 'PUT',
-  path: '/configuration',
   summary: 'Replace the configuration file.',
   details:
     'Every process of this host takes it up within a second; each other host has another file. 409 when the file has changed ' +

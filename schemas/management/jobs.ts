@@ -76,10 +76,8 @@ const job = z.object({
 
 const ofOperators = { scope: 'admin', allows: 'operators' } as const
 
-export const startJob = operation({
+export const startJob = operation('startJob', {
   ...ofOperators,
-  method: 'POST',
-  path: '/jobs',
   summary: 'Start a job: verify every wallet against the ledger and the call log, or rebuild the call log.',
   details: 'A settler runs it. 409 while one of its kind is under way.',
   input: z.object({
@@ -102,28 +100,22 @@ export const startJob = operation({
   status: 201,
 })
 
-export const listJobs = operation({
+export const listJobs = operation('listJobs', {
   ...ofOperators,
-  method: 'GET',
-  path: '/jobs',
   summary: 'List the last jobs, the newest first.',
   input: z.object({ kind: kind.optional(), ...lastJobs }),
   answer: { name: 'JobList', schema: pageOf(job) },
 })
 
-export const showJob = operation({
+export const showJob = operation('showJob', {
   ...ofOperators,
-  method: 'GET',
-  path: '/jobs/{id}',
   summary: 'Show a job with its progress and result.',
   input: z.object({ id }),
   answer: { name: 'JobInFull', schema: job },
 })
 
-export const cancelJob = operation({
+export const cancelJob = operation('cancelJob', {
   ...ofOperators,
-  method: 'POST',
-  path: '/jobs/{id}/cancel',
   summary: 'Cancel a job. A rebuild that is cancelled leaves the call log as it was.',
   input: z.object({ id }),
   answer: { name: 'CancelledJob', schema: job },

@@ -19,10 +19,8 @@ const journal = z.object({
 
 const ofOperators = { scope: 'admin', allows: 'operators' } as const
 
-export const listJournals = operation({
+export const listJournals = operation('listJournals', {
   ...ofOperators,
-  method: 'GET',
-  path: '/journals',
   summary: 'List the journals that are not drained, those with the oldest heartbeat first.',
   details: 'A gateway in use is among them. Every gateway sends a heartbeat every five seconds.',
   input: z.object({}),
@@ -38,10 +36,8 @@ export const listJournals = operation({
   ],
 })
 
-export const importJournal = operation({
+export const importJournal = operation('importJournal', {
   ...ofOperators,
-  method: 'POST',
-  path: '/journals/import',
   summary: 'Book the journal that is found in a directory, each call once, however often.',
   details:
     'The directory is on the machine of the gateway that answers; `tollgate journal import` reads one of the machine ' +
@@ -74,10 +70,8 @@ export const importJournal = operation({
   commands: [{ words: 'journal import', args: 'directory', example: '/mnt/data/journal/gateway-0' }],
 })
 
-export const abandonJournal = operation({
+export const abandonJournal = operation('abandonJournal', {
   ...ofOperators,
-  method: 'POST',
-  path: '/journals/{id}/abandon',
   summary: 'Close a journal that can never come back.',
   details:
     'Its calls that PostgreSQL knows, by what they have reserved, become interrupted rows without a charge, and the ' +

@@ -32,9 +32,7 @@ const installation = z.object({
   log_lag_seconds: z.number().describe('Age of the oldest booked call that is not in the call log.'),
 })
 
-export const showInstallation = operation({
-  method: 'GET',
-  path: '/installation',
+export const showInstallation = operation('showInstallation', {
   summary: 'Show the running processes and the engines, with what is in flight and what lags.',
   input: z.object({}),
   answer: { name: 'Installation', schema: installation },
@@ -52,9 +50,7 @@ export const overview = installation.extend({
 })
 export type Overview = z.infer<typeof overview>
 
-export const watchInstallation = operation({
-  method: 'GET',
-  path: '/installation/live',
+export const watchInstallation = operation('watchInstallation', {
   summary: 'Watch the installation: an event `overview` every two seconds.',
   details: 'The stream ends when the session or token does. Comments keep the connection alive.',
   input: z.object({}),
@@ -75,9 +71,7 @@ export const liveCall = logRow.omit({
 })
 export type LiveCall = z.infer<typeof liveCall>
 
-export const watchCalls = operation({
-  method: 'GET',
-  path: '/calls/live',
+export const watchCalls = operation('watchCalls', {
   summary: 'Watch the calls of an account: an event `call` for each that ends, before it is in the call log.',
   details:
     'An event `gap` says that events are missing: read the list again. It comes first when the connection was cut, and ' +

@@ -6,8 +6,7 @@ import { z } from 'zod'
 import type { MemberRole } from '../accounts/organization.ts'
 import type { NamedSchema } from '../endpoints/endpoint.ts'
 import type { FailureCode } from '../failure.ts'
-
-export const MANAGEMENT_PATH = '/api/manage/v1'
+import { type Method, OPERATION_ROUTES, type OperationName, type OperationParameter } from '../routes.ts'
 
 export const SCOPES = ['read', 'keys', 'accounts', 'billing', 'knowledge', 'admin'] as const
 /** Permissions of a management token. */
@@ -56,10 +55,7 @@ export interface CommandForm {
   readonly limit?: number
 }
 
-export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer extends z.ZodType = z.ZodType> {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
-  /** Below `MANAGEMENT_PATH`; a part in braces is a field of the input. */
-  readonly path: string
+interface Description<Input extends z.ZodObject, Answer extends z.ZodType> {
   readonly summary: string
   readonly details?: string
   /** The parameters of the path and those of the query or the fields of the JSON body, in one object. */
@@ -91,10 +87,30 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer exten
   readonly failures?: readonly FailureCode[]
 }
 
-/** Returns the operation, with the types of its schemas. Its input has no other fields than those that it describes. */
-export const operation = <Input extends z.ZodObject, Answer extends z.ZodType>(
-  described: Operation<Input, Answer>,
-): Operation<Input, Answer> => ({ ...described, input: described.input.strict() as z.ZodObject as Input })
+export interface Operation<
+  Input extends z.ZodObject = z.ZodObject,
+  Answer extends z.ZodType = z.ZodType,
+  Name extends OperationName = OperationName,
+> extends Description<Input, Answer> {
+  readonly name: Name
+  readonly method: Method
+  /** Below `MANAGEMENT_PATH`; a part in braces is a field of the input. */
+  readonly path: string
+}
+
+/**
+ * Describes the operation that has this route, with the types of its schemas. Its input has no other fields than those
+ * that it describes.
+ */
+export function operation<
+  Name extends OperationName,
+  Input extends z.ZodObject<Record<OperationParameter<Name>, z.ZodType>>,
+  Answer extends z.ZodType,
+>(name: Name, description: Description<Input, Answer>): Operation<Input, Answer, Name> {
+  const [method, path] = OPERATION_ROUTES[name]
+  const input = description.input.strict() as z.ZodObject as Input
+  return { ...description, name, method, path, input }
+}
 
 export type InputOf<O extends Operation> = z.input<O['input']>
 export type AnswerOf<O extends Operation> = z.output<O['answer']['schema']>

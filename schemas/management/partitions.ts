@@ -15,9 +15,7 @@ const partition = z.object({
   retired_at: instantText.nullable(),
 })
 
-export const listPartitions = operation({
-  method: 'GET',
-  path: '/partitions',
+export const listPartitions = operation('listPartitions', {
   summary: 'List the months of calls, ledger, audit record and tasks in PostgreSQL, the newest first.',
   details: 'Also those that `retention` has taken away; closing balances replace their entries.',
   input: z.object({}),

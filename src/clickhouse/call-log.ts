@@ -1,26 +1,78 @@
 /** The interface of the call log in ClickHouse, a projection of PostgreSQL's usage rows. */
 import type { ClickHouseClient } from '@clickhouse/client'
+import type {
+  AuditedCall,
+  BucketSum,
+  ComparedCalls,
+  MonthCalls,
+  MonthSum,
+} from '../../schemas/call-log/audit.ts'
+import type { LogRow, Settlement } from '../../schemas/call-log/columns.ts'
+import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
+import type { LoggedCall } from '../../schemas/call-log/unbooked.ts'
+import type { UsageGroup } from '../../schemas/management/calls/usage.ts'
 import { bucketSums, callsBetween, monthSums } from './audit/calls.ts'
-import { dayDifferences } from './audit/days.ts'
-import { loggedCalls, loggedSettlements } from './audit/logged-calls.ts'
+import { type DayDifference, dayDifferences } from './audit/days.ts'
+import { type CallsQuery, loggedCalls, loggedSettlements } from './audit/logged-calls.ts'
 import { checkTables, commandOnCluster } from './cluster.ts'
 import { asFailure, connect, isUnknownTable } from './connection.ts'
 import { migrate } from './migrate.ts'
-import { findCall } from './pages/find-call.ts'
-import { findCalls } from './pages/find-calls.ts'
-import { findCallsAt, listPositions } from './pages/list-positions.ts'
-import { callSeries } from './summaries/call-series.ts'
-import { dailyUsage } from './summaries/daily-usage.ts'
-import { summarizeCalls } from './summaries/summarize-calls.ts'
-import { costsBy, usageBy } from './summaries/usage-by.ts'
-import { usageBySession } from './summaries/usage-by-session.ts'
-import { costByDay, usageTotals } from './summaries/usage-totals.ts'
+import { type CallQuery, findCall } from './pages/find-call.ts'
+import { type CallPage, findCalls } from './pages/find-calls.ts'
+import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './pages/list-positions.ts'
+import type { CallPageQuery } from './pages/query.ts'
+import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summaries/call-series.ts'
+import { type DailyGroup, type DailyUsage, dailyUsage } from './summaries/daily-usage.ts'
+import { type CallSummary, summarizeCalls } from './summaries/summarize-calls.ts'
+import type { AccountWindow, CallSums } from './summaries/summed-rows.ts'
+import { type CostSums, costsBy, type UsageByQuery, type UsageSums, usageBy } from './summaries/usage-by.ts'
+import { type SessionUsage, usageBySession } from './summaries/usage-by-session.ts'
+import { costByDay, type DayCost, usageTotals } from './summaries/usage-totals.ts'
 import { type CallRange, insertCalls } from './tables/insert-calls.ts'
 import { readRetainedFrom } from './tables/marks.ts'
-import { createRebuildTables } from './tables/rebuild.ts'
+import { createRebuildTables, type RebuildTables } from './tables/rebuild.ts'
 import { dropCallsBefore } from './tables/retention.ts'
 
-export type CallLog = ReturnType<typeof openCallLog>
+/**
+ * Throws Failure `service_unavailable` from each query while ClickHouse is away. A query that a client waits for ends
+ * with `caller`.
+ */
+export interface CallLog {
+  /** Throws when ClickHouse does not answer. */
+  ping(): Promise<void>
+  /** Brings the tables up to date. All functions below do so before their first use. */
+  migrate(): Promise<void>
+  /** Adds the range's rows; a range that is already present adds nothing. Returns the number of rows of the range. */
+  insertCalls(range: CallRange): Promise<number>
+  createRebuildTables(): Promise<RebuildTables>
+  dropCallsBefore(cutoffMs: number): Promise<string[]>
+  findCalls(query: CallPageQuery, caller?: AbortSignal): Promise<CallPage>
+  listPositions(query: CallPageQuery, caller?: AbortSignal): Promise<CallPositions>
+  findCallsAt(query: CallsAtQuery, caller?: AbortSignal): Promise<LogRow[]>
+  findCall(query: CallQuery, caller?: AbortSignal): Promise<CallWithDetail | null>
+  summarizeCalls(window: AccountWindow, caller?: AbortSignal): Promise<CallSummary>
+  callSeries(query: CallSeriesQuery, caller?: AbortSignal): Promise<CallSeriesPoint[]>
+  dailyUsage(query: AccountWindow & { readonly by: DailyGroup }, caller?: AbortSignal): Promise<DailyUsage[]>
+  usageTotals(window: AccountWindow, caller?: AbortSignal): Promise<CallSums>
+  costByDay(window: AccountWindow, caller?: AbortSignal): Promise<DayCost[]>
+  usageBy(
+    query: UsageByQuery & { readonly by: Exclude<UsageGroup, 'channel'> },
+    caller?: AbortSignal,
+  ): Promise<UsageSums[]>
+  costsBy(query: UsageByQuery, caller?: AbortSignal): Promise<CostSums[]>
+  usageBySession(
+    query: AccountWindow & { readonly limit: number },
+    caller?: AbortSignal,
+  ): Promise<SessionUsage[]>
+  loggedCalls(query: CallsQuery): Promise<LoggedCall[]>
+  loggedSettlements(calls: readonly LoggedCall[]): Promise<Settlement[]>
+  retainedFrom(): Promise<number>
+  monthSums(compared: ComparedCalls): Promise<MonthSum[]>
+  bucketSums(month: MonthCalls, compared: ComparedCalls, bucketIds: number): Promise<BucketSum[]>
+  callsBetween(month: MonthCalls, compared: ComparedCalls): Promise<AuditedCall[]>
+  dayDifferences(upto: bigint, since: Date | null): Promise<DayDifference[]>
+  close(): Promise<void>
+}
 
 /** The longest query. A frozen server accepts connections without answering, and readers would queue. */
 const ANSWER_BOUND_MS = 10_000
@@ -34,7 +86,7 @@ const aborted = (signal: AbortSignal): Promise<never> =>
  * Opens nothing yet: ClickHouse may be away, now and at any time.
  * @param cluster name of the cluster whose servers all have the tables; null: they are on one server
  */
-export function openCallLog(url: string, cluster: string | null = null) {
+export function openCallLog(url: string, cluster: string | null = null): CallLog {
   const client = connect(url)
   if (cluster !== null) commandOnCluster(client, cluster)
   let migrated: Promise<unknown> | null = null
@@ -89,23 +141,19 @@ export function openCallLog(url: string, cluster: string | null = null) {
     }
 
   return {
-    /** Throws when ClickHouse does not answer. */
     ping: async () => {
       const result = await client.ping({ select: true })
       if (!result.success) throw result.error
     },
-    /** Brings the tables up to date. All functions below do so before their first use. */
     migrate: async () => {
       await prepare()
     },
-    /** Adds the range's rows; a range that is already present adds nothing. Returns the number of rows of the range. */
     insertCalls: (range: CallRange) => prepared(() => insertCalls(client, range)),
     createRebuildTables: async () => {
       await prepare()
       return createRebuildTables(client)
     },
     dropCallsBefore: (cutoffMs: number) => prepared(() => dropCallsBefore(client, cutoffMs)),
-    // From here on each throws Failure `service_unavailable` while ClickHouse is away.
     findCalls: answering(findCalls),
     listPositions: answering(listPositions),
     findCallsAt: answering(findCallsAt),

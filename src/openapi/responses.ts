@@ -1,7 +1,7 @@
 /** The responses of an operation: each status that its endpoint can answer, with headers and content. */
 import type { Endpoint } from '../../schemas/endpoints/endpoint.ts'
 import { FAILURES, type FailureCode } from '../../schemas/failure.ts'
-import { MANAGEMENT_PATH } from '../../schemas/management/operation.ts'
+import { MANAGEMENT_PATH } from '../../schemas/routes.ts'
 import type { Answer, Content, JsonSchema } from './document.ts'
 
 const text = { type: 'string' } as const

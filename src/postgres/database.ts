@@ -148,7 +148,7 @@ const openRepositories = (pools: Pools, masterKey: KnownMasterKey): Repositories
   ...openPeople(pools, masterKey),
   calls: openCalls(pools),
   callCopy: openCallCopy(pools),
-  idempotency: openIdempotencyRecords(pools),
+  idempotency: openIdempotencyRecords(pools, masterKey),
   knowledge: openKnowledge(pools),
   lostSubmits: openLostSubmits(pools),
   partitions: openPartitions(pools),

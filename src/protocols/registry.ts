@@ -1,6 +1,6 @@
 /** Every client protocol, and every adapter from one to an upstream. To add one, see docs/extending.md, "A client protocol". */
 import type { ChannelProtocol, ChatProtocol, TRANSLATIONS } from '../../schemas/config/catalog.ts'
-import { chatCompletions, chatCompletionsNative } from './chat-completions/native.ts'
+import { chatCompletions, chatCompletionsNative } from './chat-completions/dialect.ts'
 import type { Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
 import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'

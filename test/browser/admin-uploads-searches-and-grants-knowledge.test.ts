@@ -43,9 +43,7 @@ t.test('knowledge', async (t) => {
     await hand.write(create.getByLabel('Name'), 'Handbook')
     await hand.press(button(create, 'Create'))
     await heading(page, 'Handbook').waitFor()
-    await page
-      .getByText('What the command tollgate kb import brings is not listed here.')
-      .waitFor({ timeout: 10_000 })
+    await page.getByText('What the command tollgate kb import brings is not listed here.').waitFor()
 
     const upload = async (name: string, files: Readonly<Record<string, string>>) => {
       await hand.press(button(page, 'Upload'))

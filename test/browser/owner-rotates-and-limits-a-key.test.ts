@@ -5,13 +5,11 @@ import { eventually, until } from '../support/eventually.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
 
-const TIMEOUT_MS = 480_000
 /** Between two calls of the program, so that the browser has its turn. */
 const PAUSE_MS = 100
 const KEY_NAME = 'Web server'
 const CALL = { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] }
 
-t.setTimeout(TIMEOUT_MS)
 t.test('owner', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
   await withEachHand(t, 'owner rotates a key', async (t, { hand, page, look }) => {

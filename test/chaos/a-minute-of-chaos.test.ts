@@ -11,7 +11,6 @@ import { dropUnlessWrong, keptWhere } from './kept.ts'
 
 const MINUTES = 1
 
-t.setTimeout(600_000)
 const [seed = 0] = seeds()
 const folder = join(tmpdir(), `tollgate-chaos-${seed}`)
 t.comment(keptWhere(seed, folder))

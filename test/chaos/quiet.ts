@@ -8,11 +8,9 @@ import type { Record } from './history.ts'
 import type { Installation } from './installation/installation.ts'
 import type { CallingKey } from './load/keys.ts'
 
-const QUIET_BOUND_MS = 240_000
 /** Longer than any task is planned to last, and any process to start. */
 const SETTLED_MS = 15_000
 const AGED_MS = 600_000
-const POLL_MS = 1_000
 
 interface UpstreamCall {
   readonly request_id: string | null
@@ -28,20 +26,15 @@ export async function untilQuiet({ databaseUrl }: Installation): Promise<void> {
     await sleep(SETTLED_MS)
     // What takes minutes in life takes none here: the processes that worked on these tasks are dead for long.
     await sql`UPDATE tasks SET touched_at = touched_at - ${AGED_MS} WHERE ended_at IS NULL`
-    await eventually(
-      'all is booked and copied, and every task has ended',
-      async () => {
-        const [row] = await sql`
+    await eventually('all is booked and copied, and every task has ended', async () => {
+      const [row] = await sql`
           SELECT (SELECT count(*) FROM journals WHERE outcome IS NULL AND (open_calls > 0 OR unbooked_calls > 0))
             + (SELECT count(*) FROM tasks WHERE ended_at IS NULL)
             + (SELECT count(*) FROM holds WHERE state = 'open')
             + (SELECT count(*) FROM usage_copy WHERE copied_upto < (SELECT coalesce(max(id), 0) FROM usage_rows))
             AS open`
-        return Number(row?.open) === 0 ? true : undefined
-      },
-      QUIET_BOUND_MS,
-      POLL_MS,
-    )
+      return Number(row?.open) === 0 ? true : undefined
+    })
     // Heartbeats say what journals held some seconds ago.
     await sleep(SETTLED_MS)
   } finally {

@@ -79,7 +79,7 @@ t.test('compose file is confined', async (t) => {
     const seconds = [longestMs, DRAIN_MS.gateway + KILL_AFTER_MS].map((ms) => ms / 1000)
     t.match(
       readText('docs/operating.md'),
-      `A stop takes ${seconds[0]} seconds at most: ${seconds[1]} for the gateways`,
+      `It takes at most ${seconds[0]} seconds: ${seconds[1]} for the gateways`,
     )
   })
 

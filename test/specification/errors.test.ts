@@ -147,7 +147,7 @@ await section(t, 'Errors', [
     '409 idempotency_in_flight: the call of the key still runs',
     ERRORS.inFlight,
     async (client, [protocol, upstream], { stream }) => {
-      const say = simulate('ttft=30000')
+      const say = simulate('fault=hang')
       const headers = { 'idempotency-key': 'slow' }
       const { path, body } = callOf(protocol, `plain-${upstream}`, { stream, say })
       const leave = new AbortController()

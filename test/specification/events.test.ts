@@ -329,7 +329,7 @@ await section(t, 'Events', [
       `A client that leaves ends the upstream call; the row is interrupted and bills what was sent (${protocol})`,
     async (t, world, protocol) => {
       const client = await world.client()
-      const say = simulate('tokens=900,tps=100')
+      const say = simulate('tokens=900,fault=hang:5000')
       const leave = (text: string) => text.length > 4000
       const answer = await client.stream(protocol, `plain-${protocol}`, { say, leave })
       await until('the upstream call has ended', async () => {

@@ -1,5 +1,6 @@
 /** Requests that no HTTP client sends. */
 import { connect } from 'node:net'
+import { BOUND_MS } from '../support/eventually.ts'
 import type { LentService } from '../support/service.ts'
 import { type Answer, parsed } from './world.ts'
 
@@ -15,7 +16,7 @@ export function sendRaw(
     const socket = connect({ host: hostname, port: Number(port) })
     let seen = Buffer.alloc(0)
     socket.on('error', reject)
-    socket.setTimeout(NO_ANSWER_MS, () => socket.destroy())
+    socket.setTimeout(BOUND_MS, () => socket.destroy())
     socket.on('data', (more: Buffer) => {
       seen = Buffer.concat([seen, more])
       if (isWhole(seen)) socket.end()
@@ -25,8 +26,6 @@ export function sendRaw(
   })
 }
 const CRLF = Buffer.from('\r\n')
-/** A request that is answered is answered sooner. */
-const NO_ANSWER_MS = 5_000
 
 /** Whether as many bytes are there as the head announces; otherwise the answer ends with the connection. */
 function isWhole(seen: Buffer): boolean {

@@ -50,9 +50,6 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, text, body: parsed(text), trace }
 }
 
-/** Longer than any machine takes to book a call. */
-const SETTLED_WITHIN_MS = 15_000
-
 /** A key and its account. */
 export class Client {
   readonly service: LentService
@@ -171,7 +168,7 @@ export class Client {
       seen = (await this.balance()).remaining
       return seen === remaining ? true : undefined
     }
-    await eventually('the balance has changed', read, SETTLED_WITHIN_MS).catch(() => undefined)
+    await eventually('the balance has changed', read).catch(() => undefined)
     return seen
   }
 

@@ -8,10 +8,10 @@ import axe, { type Result } from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import t from 'tap'
 import { findChromium } from './chromium-binary.ts'
+import { BOUND_MS } from './eventually.ts'
 
 const SCREENSHOTS = fileURLToPath(new URL('../screenshots/', import.meta.url))
 const DOCS = new URL('../../docs/', import.meta.url)
-const ACTION_BOUND_MS = 60_000
 const HEIGHT = 900
 const WIDE = 1440
 const NARROW = 360
@@ -49,7 +49,7 @@ export async function withPage<Result>(
 ): Promise<Result> {
   launched ??= launch()
   const context = await (await launched).newContext({ viewport: { width: WIDE, height: HEIGHT } })
-  context.setDefaultTimeout(ACTION_BOUND_MS)
+  context.setDefaultTimeout(BOUND_MS)
   const complaints = collectComplaints(context)
   const page = await context.newPage()
   try {

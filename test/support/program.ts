@@ -7,7 +7,6 @@ import { endWithUs, plainEnvironment } from '../../src/embedded/programs.ts'
 import { descendantsOf, signalQuietly } from './descendants.ts'
 import { eventually } from './eventually.ts'
 
-const READY_BOUND_MS = 60_000
 const ANSWER_BOUND_MS = 2_000
 
 export interface ProgramOptions {
@@ -50,7 +49,7 @@ export class Program {
       if (!this.isRunning) this.#spawn()
       return (await listens(host, port)) ? true : undefined
     }
-    await eventually(`${name} listens`, isReady, READY_BOUND_MS, 100).catch((error: Error) => {
+    await eventually(`${name} listens`, isReady).catch((error: Error) => {
       throw new Error(`${error.message}: ${readFileSync(outputPath, 'utf8')}`)
     })
   }

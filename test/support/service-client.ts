@@ -41,10 +41,6 @@ export type LogJson = Record<string, unknown> & {
   error_code: string | null
 }
 
-/** A row is readable within 2 seconds of its end; on a machine under load a test waits longer before it gives up. */
-const LOGS_BOUND_MS = 60_000
-/** Reading the call log is the most work of all, and rows come to it twice a second. */
-const LOG_POLL_MS = 250
 /** Below what a key may, some of which a test may need itself. */
 const LOG_READS = 40
 
@@ -90,7 +86,7 @@ export abstract class ServiceClient {
       return enough(seen) ? seen : undefined
     }
     const what = 'the rows are in the call log'
-    return eventually(what, read, LOGS_BOUND_MS, LOG_POLL_MS).catch((error: Error) => {
+    return eventually(what, read).catch((error: Error) => {
       throw new Error(`${error.message}; seen: ${JSON.stringify(seen).slice(0, 2000)}`)
     })
   }

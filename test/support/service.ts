@@ -14,19 +14,18 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { descendantsOf, signalQuietly } from './descendants.ts'
 import { startEngines, type Teardown, type TestEngines, testDataDir } from './engines.ts'
+import { BOUND_MS, eventually } from './eventually.ts'
 import { plainNode } from './plain-node.ts'
-import { eventually, type LentService, ServiceClient } from './service-client.ts'
+import { type LentService, ServiceClient } from './service-client.ts'
 
 export { eventually, type LentService, type LogJson, until } from './service-client.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const START_BOUND_MS = 120_000
-const STOP_BOUND_MS = 90_000
 export const TEST_MASTER_KEY = Buffer.alloc(32, 7)
 
 /** One model of a test's catalog: what the simulated provider is to do, and what it costs per 1M tokens. */
 export interface TestModel {
-  /** Directives of docs/simulator.md, such as `fault=reset:120,tps=50`. */
+  /** Directives of simulator/README.md, such as `fault=reset:120,tps=50`. */
   readonly simulate?: string
   readonly input?: string
   readonly output?: string
@@ -198,16 +197,12 @@ class RunningService extends ServiceClient implements TestService {
     const child = spawn(program, args, { env: all, stdio: ['ignore', output, output] })
     closeSync(output)
     this.#process = child
-    const found = await eventually(
-      'the service runs',
-      () => {
-        if (child.exitCode !== null)
-          throw new Error(`the service ended with ${child.exitCode}:\n${this.output()}`)
-        const record = readRunning(this.dataDir)
-        return record?.pid === child.pid ? record : undefined
-      },
-      START_BOUND_MS,
-    )
+    const found = await eventually('the service runs', () => {
+      if (child.exitCode !== null)
+        throw new Error(`the service ended with ${child.exitCode}:\n${this.output()}`)
+      const record = readRunning(this.dataDir)
+      return record?.pid === child.pid ? record : undefined
+    })
     this.baseUrl = found!.base_url ?? ''
   }
 
@@ -216,7 +211,7 @@ class RunningService extends ServiceClient implements TestService {
     if (child === null || child.exitCode !== null) return child?.exitCode ?? null
     const gone = once(child, 'exit')
     child.kill(signal)
-    const timer = setTimeout(() => void this.kill(), STOP_BOUND_MS)
+    const timer = setTimeout(() => void this.kill(), BOUND_MS)
     await gone
     clearTimeout(timer)
     return child.exitCode

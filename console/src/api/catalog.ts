@@ -1,13 +1,14 @@
 /** The public catalog of models: what the service offers, at which prices. */
 import { queryOptions } from '@tanstack/react-query'
 import type { PublicModel } from '../../../schemas/accounts/models.ts'
+import { ROUTES } from '../../../schemas/routes.ts'
 import { ApiError } from './client.ts'
 
 export const catalogQuery = queryOptions({
   queryKey: ['catalog'],
   staleTime: 60_000,
   queryFn: async ({ signal }): Promise<readonly PublicModel[]> => {
-    const response = await fetch('/api/v1/models/public', { signal })
+    const response = await fetch(ROUTES.listPublicModels[1], { signal })
     if (!response.ok)
       throw new ApiError(
         response.status,

@@ -1,10 +1,18 @@
 /** Requests to the management API, typed by its operations. */
-import type { AnswerOf, InputOf, Operation } from '../../../schemas/management/operation.ts'
+import type * as described from '../../../schemas/management/operation.ts'
+import type * as operations from '../../../schemas/management/operations.ts'
+import { MANAGEMENT_PATH, OPERATION_ROUTES, type OperationName } from '../../../schemas/routes.ts'
 import { t } from '../i18n.ts'
 import { viewedAccount } from './viewing.ts'
 
-/** Where the management API is. */
-export const BASE = '/api/manage/v1'
+export type InputOf<Name extends OperationName> = described.InputOf<(typeof operations)[Name]>
+export type AnswerOf<Name extends OperationName> = described.AnswerOf<(typeof operations)[Name]>
+
+/** Operations that only read. */
+export type ReadName = {
+  [Name in OperationName]: (typeof OPERATION_ROUTES)[Name][0] extends 'GET' ? Name : never
+}[OperationName]
+
 /** What a reader changes of themselves, also while they view an account. */
 const OWN = /^\/(?:(?:me|session|email|sign-in|sign-up|sign-out)(?:\/|$)|invitations\/(?:accept|look-up)$)/
 
@@ -64,6 +72,13 @@ function fill(pattern: string, input: Record<string, unknown>): [path: string, r
   return [path, Object.entries(input).filter(([name, value]) => !inPath.has(name) && value !== undefined)]
 }
 
+/** Returns the URL of a request that a browser sends by itself. */
+export function linkTo<Name extends OperationName>(name: Name, input: InputOf<Name>): string {
+  const [path, rest] = fill(OPERATION_ROUTES[name][1], input as Record<string, unknown>)
+  const query = new URLSearchParams(rest.map(([field, value]) => [field, String(value)]))
+  return `${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`
+}
+
 interface RequestOptions {
   readonly signal?: AbortSignal
   /** Makes the act happen once, however often the request is sent. */
@@ -85,7 +100,7 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
     throw new ApiError(403, 'permission_denied', t('A view changes nothing: end it first.'), null)
   const query = new URLSearchParams(sent.query.map(([name, value]) => [name, String(value)]))
   const attempt = () =>
-    fetch(`${BASE}${path}${query.size > 0 ? `?${query}` : ''}`, {
+    fetch(`${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`, {
       method,
       credentials: 'same-origin',
       headers: {
@@ -110,35 +125,33 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
 }
 
 /**
- * Sends a request. `pattern` is the path of the operation, with its parameters in braces.
+ * Sends the request of an operation.
  * @throws ApiError
  */
-export function request<O extends Operation>(
-  method: O['method'],
-  pattern: string,
-  input: InputOf<O>,
+export function request<Name extends OperationName>(
+  name: Name,
+  input: InputOf<Name>,
   options: RequestOptions = {},
-): Promise<AnswerOf<O>> {
+): Promise<AnswerOf<Name>> {
+  const [method, pattern] = OPERATION_ROUTES[name]
   const [path, rest] = fill(pattern, input as Record<string, unknown>)
   if (method === 'GET' || method === 'DELETE') return send(method, path, { ...options, query: rest })
   const body = JSON.stringify(Object.fromEntries(rest))
   return send(method, path, { ...options, query: [], headers: { 'content-type': 'application/json' }, body })
 }
 
-export const get = <O extends Operation>(pattern: string, input: InputOf<O>, signal?: AbortSignal) =>
-  request<O>('GET', pattern, input, { signal })
-
 /**
  * Uploads files under their names. The input is in path and query.
  * @throws ApiError
  */
-export function upload<O extends Operation>(
-  pattern: string,
-  input: InputOf<O>,
+export function upload<Name extends OperationName>(
+  name: Name,
+  input: InputOf<Name>,
   files: readonly (readonly [name: string, content: File])[],
-): Promise<AnswerOf<O>> {
+): Promise<AnswerOf<Name>> {
+  const [method, pattern] = OPERATION_ROUTES[name]
   const [path, query] = fill(pattern, input as Record<string, unknown>)
   const body = new FormData()
-  for (const [name, content] of files) body.append('file', content, name)
-  return send('POST', path, { query, body })
+  for (const [file, content] of files) body.append('file', content, file)
+  return send(method, path, { query, body })
 }

@@ -1,11 +1,12 @@
 /** The keys of an account by name, for filters and rows. */
+
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import type { listKeys } from '../../../schemas/management/accounts/keys.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import type { OperationPath } from '../../../schemas/routes.ts'
+import type { AnswerOf } from './client.ts'
 import { pagesOf } from './read.ts'
 import { useAccount } from './session.ts'
 
-type Key = AnswerOf<typeof listKeys>['data'][number]
+type Key = AnswerOf<'listKeys'>['data'][number]
 
 /** An account may have a million keys: no list to choose from shows them. */
 export const MAX_NAMED_KEYS = 10_000
@@ -18,11 +19,11 @@ export interface KeyNames {
 
 const keyNamesQuery = (accountId: string) =>
   queryOptions({
-    queryKey: ['/keys', 'names', accountId],
+    queryKey: ['/keys' satisfies OperationPath, 'names', accountId],
     staleTime: 60_000,
     queryFn: async ({ signal }): Promise<KeyNames> => {
       const keys: Key[] = []
-      for await (const page of pagesOf<typeof listKeys>('/keys', { account_id: accountId }, signal)) {
+      for await (const page of pagesOf('listKeys', { account_id: accountId }, signal)) {
         if (keys.length >= MAX_NAMED_KEYS) return { keys, isWhole: false }
         keys.push(...page)
       }

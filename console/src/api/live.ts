@@ -1,17 +1,16 @@
 /** Live data: server-sent events of the management API. */
 import { useEffect, useRef, useState } from 'react'
-import { BASE } from './client.ts'
 
 const REOPEN_MS = 5_000
 
 export type LiveState = 'connecting' | 'live' | 'lost'
 
 /**
- * Watches a stream while the page is shown and `path` is not null, and connects again where it is lost. `onEvent` gets the
+ * Watches a stream while the page is shown and `url` is not null, and connects again where it is lost. `onEvent` gets the
  * name of each event and its data; `gap` where events may have been missed, if that is among the names.
  */
 export function useLive(
-  path: string | null,
+  url: string | null,
   names: readonly string[],
   onEvent: (name: string, data: unknown) => void,
 ): LiveState {
@@ -20,11 +19,11 @@ export function useLive(
   handler.current = onEvent
   const wanted = names.join(' ')
   useEffect(() => {
-    if (path === null) return
+    if (url === null) return
     setState('connecting')
     const events = wanted.split(' ')
     const open = (onOpen: () => void): (() => void) => {
-      const source = new EventSource(`${BASE}${path}`)
+      const source = new EventSource(url)
       let close = () => source.close()
       source.onopen = () => {
         setState('live')
@@ -46,6 +45,6 @@ export function useLive(
       return () => close()
     }
     return open(() => undefined)
-  }, [path, wanted])
+  }, [url, wanted])
   return state
 }

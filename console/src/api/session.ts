@@ -1,13 +1,12 @@
 /** The session: who is signed in, and in which account they act. */
+
 import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import type { showAccount } from '../../../schemas/management/accounts/accounts.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import type { showSession } from '../../../schemas/management/people/sessions.ts'
-import { ApiError, get, isSessionEnd, setCsrfToken } from './client.ts'
+import type { OperationPath } from '../../../schemas/routes.ts'
+import { type AnswerOf, ApiError, isSessionEnd, request, setCsrfToken } from './client.ts'
 import { viewedAccount } from './viewing.ts'
 
-export type Session = AnswerOf<typeof showSession>
+export type Session = AnswerOf<'showSession'>
 
 /** The session; null for someone who has not signed in. */
 export const sessionQuery = queryOptions({
@@ -17,7 +16,7 @@ export const sessionQuery = queryOptions({
   refetchOnWindowFocus: 'always',
   queryFn: async ({ client, queryKey, signal }): Promise<Session | null> => {
     try {
-      const session = await get<typeof showSession>('/session', {}, signal)
+      const session = await request('showSession', {}, { signal })
       setCsrfToken(session.csrf_token)
       return session
     } catch (error) {
@@ -62,9 +61,9 @@ export function useAccount(): Access {
   const { installation_role: installation } = user
   const isForeign = own === undefined && installation !== null
   const { data: foreign } = useSuspenseQuery({
-    queryKey: ['/accounts', isForeign ? account : null],
+    queryKey: ['/accounts' satisfies OperationPath, isForeign ? account : null],
     queryFn: ({ signal }) =>
-      isForeign && account ? get<typeof showAccount>('/accounts/{id}', { id: account }, signal) : null,
+      isForeign && account ? request('showAccount', { id: account }, { signal }) : null,
   })
   const isView = viewedAccount() !== null
   if (own !== undefined) {

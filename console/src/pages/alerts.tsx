@@ -3,7 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { showAlerts, updateAlerts } from '../../../schemas/management/notifications/alerts.ts'
 import { request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
@@ -27,11 +26,7 @@ function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
   const [amount, setAmount] = useState(threshold ?? USUAL_THRESHOLD)
   const save = useMutation({
     meta: { done: t('Alert changed'), changes: ['/alerts'] },
-    mutationFn: () =>
-      request<typeof updateAlerts>('PATCH', '/alerts', {
-        account_id: accountId,
-        balance_low: isOn ? amount : null,
-      }),
+    mutationFn: () => request('updateAlerts', { account_id: accountId, balance_low: isOn ? amount : null }),
   })
   return (
     <Form className="flex max-w-md flex-col gap-3 p-4" onSubmit={() => mayChange && save.mutate()}>
@@ -81,7 +76,7 @@ export function Alerts({
   readonly mayChange: boolean
 }) {
   useLingui()
-  const alerts = useGet<typeof showAlerts>('/alerts', { account_id: accountId })
+  const alerts = useGet('showAlerts', { account_id: accountId })
   return (
     <Panel title={t('Alerts')}>
       <QueryState query={alerts} rows={2} />

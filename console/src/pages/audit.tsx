@@ -1,9 +1,8 @@
 /** The audit record: of an account, or of the whole installation for operators. */
 import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
-import type { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type CsvValue, csvRecord } from '../../../src/core/call-log/csv-records.ts'
+import type { AnswerOf } from '../api/client.ts'
 import { useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { useChangeSearch } from '../change-search.ts'
@@ -16,7 +15,7 @@ import { Id, Time } from '../ui/text.tsx'
 import { CsvExport } from './csv-export.tsx'
 import { ScopeField, useIsWhole } from './scope-field.tsx'
 
-type Entry = AnswerOf<typeof listAudit>['data'][number]
+type Entry = AnswerOf<'listAudit'>['data'][number]
 
 const KINDS = ['key.', 'key_request.', 'member.', 'account.', 'wallet.', 'agent.', 'user.', 'token.'] as const
 
@@ -71,9 +70,9 @@ export function Audit() {
   const { account_id: accountId } = useAccount()
   const { action, scope } = route.useSearch()
   const isWhole = useIsWhole(scope)
-  const path = isWhole ? '/installation/audit' : '/audit'
+  const operation = isWhole ? 'listInstallationAudit' : 'listAudit'
   const input = { action, account_id: isWhole ? undefined : accountId }
-  const list = useList<typeof listInstallationAudit>(path, input as never)
+  const list = useList(operation, input as never)
   const columns: Column<Entry>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Actor'), cell: ({ actor, actor_name }) => <span title={actor}>{actor_name ?? actor}</span> },
@@ -90,7 +89,7 @@ export function Audit() {
         actions={
           <CsvExport<Entry>
             name="audit"
-            path={path}
+            operation={operation}
             input={input}
             header={csvRecord(CSV_COLUMNS)}
             recordOf={csvRecordOf}

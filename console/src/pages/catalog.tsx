@@ -3,13 +3,7 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useRef, useState } from 'react'
-import type {
-  applyConfiguration,
-  checkConfiguration,
-  showConfiguration,
-} from '../../../schemas/management/configuration.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { request } from '../api/client.ts'
+import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
@@ -18,7 +12,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Actions } from '../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, FormError, PageHeader, Panel, QueryState } from '../ui/states.tsx'
 
-type Checked = AnswerOf<typeof checkConfiguration>
+type Checked = AnswerOf<'checkConfiguration'>
 type Entries = Checked['difference']['models']
 type Problem = Checked['problems'][number]
 
@@ -119,7 +113,7 @@ const Problems = ({ title, problems, onOpen }: ProblemsProps) =>
   )
 
 interface EditorProps {
-  readonly configuration: AnswerOf<typeof showConfiguration>
+  readonly configuration: AnswerOf<'showConfiguration'>
   readonly isReadOnly: boolean
   onApplied(): void
 }
@@ -130,12 +124,11 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
   const area = useRef<HTMLTextAreaElement>(null)
   const id = useId()
   const check = useMutation({
-    mutationFn: () => request<typeof checkConfiguration>('POST', '/configuration/check', { text }),
+    mutationFn: () => request('checkConfiguration', { text }),
   })
   const apply = useMutation({
     meta: { done: t('Configuration applied'), changes: ['/configuration', 'catalog'] },
-    mutationFn: () =>
-      request<typeof applyConfiguration>('PUT', '/configuration', { text, digest: configuration.digest }),
+    mutationFn: () => request('applyConfiguration', { text, digest: configuration.digest }),
     onSuccess: onApplied,
   })
   const open = ({ line, column }: Problem) => {
@@ -226,7 +219,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
 export function Catalog() {
   useLingui()
   const { user } = useSession()
-  const configuration = useGet<typeof showConfiguration>('/configuration', {})
+  const configuration = useGet('showConfiguration', {})
   const [isApplied, setApplied] = useState(false)
   const { data } = configuration
   return (

@@ -1,16 +1,7 @@
 /** Channels of the installation, for operators: how they do, and whether they take calls. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import type { showInstallationUsage } from '../../../schemas/management/calls/usage.ts'
-import type {
-  drainChannel,
-  listChannels,
-  pauseChannel,
-  resumeChannel,
-  testChannel,
-} from '../../../schemas/management/channels.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { request } from '../api/client.ts'
+import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
@@ -20,8 +11,8 @@ import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState } from '..
 import { type Column, Table } from '../ui/table.tsx'
 import { Money } from '../ui/text.tsx'
 
-type Channel = AnswerOf<typeof listChannels>['data'][number]
-type Tested = AnswerOf<typeof testChannel>
+type Channel = AnswerOf<'listChannels'>['data'][number]
+type Tested = AnswerOf<'testChannel'>
 
 const REFRESH_MS = 5_000
 const PERCENT = 100
@@ -112,22 +103,17 @@ function TestResult({ tested }: { readonly tested: Tested }) {
 export function Channels() {
   useLingui()
   const { user } = useSession()
-  const list = useGet<typeof listChannels>('/channels', {}, { refetchInterval: REFRESH_MS })
-  const meta = { done: t('Channel changed'), changes: ['/channels'] }
+  const list = useGet('listChannels', {}, { refetchInterval: REFRESH_MS })
+  const meta = { done: t('Channel changed'), changes: ['/channels'] } as const
   const toggle = useMutation({
     meta,
-    mutationFn: ({ id, state }: Channel) => {
-      const path = state === 'active' ? '/channels/{id}/pause' : '/channels/{id}/resume'
-      return request<typeof pauseChannel | typeof resumeChannel>('POST', path, { id })
-    },
+    mutationFn: ({ id, state }: Channel) =>
+      request(state === 'active' ? 'pauseChannel' : 'resumeChannel', { id }),
   })
   const test = useMutation({
-    mutationFn: ({ id }: Channel) => request<typeof testChannel>('POST', '/channels/{id}/test', { id }),
+    mutationFn: ({ id }: Channel) => request('testChannel', { id }),
   })
-  const margins = useGet<typeof showInstallationUsage>('/installation/usage', {
-    by: 'channel',
-    period: MARGIN_PERIOD,
-  })
+  const margins = useGet('showInstallationUsage', { by: 'channel', period: MARGIN_PERIOD })
   const marginOf = new Map(margins.data?.rows.map((row) => [row.channel_id, row]))
   const mayAct = user.installation_role === 'operator'
   const columns: Column<Channel>[] = [
@@ -216,9 +202,7 @@ export function Channels() {
                   name={channel.id}
                   act={t('Drain')}
                   meta={meta}
-                  onConfirm={() =>
-                    request<typeof drainChannel>('POST', '/channels/{id}/drain', { id: channel.id })
-                  }
+                  onConfirm={() => request('drainChannel', { id: channel.id })}
                 />
               </>
             ) : (

@@ -2,7 +2,7 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import type { Operation } from '../../../schemas/management/operation.ts'
+import type { ReadName } from '../api/client.ts'
 import { pagesOf } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
@@ -14,21 +14,21 @@ import { saveCsv } from './save-csv.ts'
 interface CsvExportProps<Entry> {
   /** What the file has, such as `calls`. */
   readonly name: string
-  /** Of the list. */
-  readonly path: string
+  /** Lists the entries. */
+  readonly operation: ReadName
   readonly input: Readonly<Record<string, unknown>>
   readonly header: string
   recordOf(entry: Entry): string
 }
 
 async function csvOf<Entry>(
-  { path, input, header, recordOf }: CsvExportProps<Entry>,
+  { operation, input, header, recordOf }: CsvExportProps<Entry>,
   signal: AbortSignal,
   onRows: (count: number) => void,
 ): Promise<BlobPart[]> {
   const pieces: BlobPart[] = [header]
   let count = 0
-  for await (const rows of pagesOf<Operation>(path, input, signal)) {
+  for await (const rows of pagesOf(operation, input as never, signal)) {
     // The browser keeps blobs outside the memory of the page.
     pieces.push(new Blob([(rows as Entry[]).map(recordOf).join('')]))
     count += rows.length

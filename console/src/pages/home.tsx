@@ -1,9 +1,7 @@
 /** The first page of an account: what is left, how long it lasts, what was spent. */
 import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
-import type { listBudgets } from '../../../schemas/management/accounts/budgets.ts'
-import type { showHome } from '../../../schemas/management/calls/usage.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../api/client.ts'
 import { useGet, useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
@@ -13,7 +11,7 @@ import { CodeBlock, Money } from '../ui/text.tsx'
 import { NamedBudgets } from './budgets/named.tsx'
 import { OpenAlert } from './open-alert.tsx'
 
-type HomeData = AnswerOf<typeof showHome>
+type HomeData = AnswerOf<'showHome'>
 
 const DAYS = 30
 const DAY_SECONDS = 86_400
@@ -83,8 +81,8 @@ export function Home() {
   useLingui()
   const { account_id: accountId, name, role } = useAccount()
   const isAllowed = role !== 'member'
-  const home = useGet<typeof showHome>(
-    '/home',
+  const home = useGet(
+    'showHome',
     { account_id: accountId },
     {
       enabled: isAllowed,
@@ -112,7 +110,7 @@ export function Home() {
 
 /** The budgets that cover the keys of a member. */
 function OwnBudgets({ accountId }: { readonly accountId: string }) {
-  const list = useList<typeof listBudgets>('/budgets', { account_id: accountId })
+  const list = useList('listBudgets', { account_id: accountId })
   return <NamedBudgets title={t('Budgets of your keys')} budgets={list.rows} />
 }
 

@@ -1,8 +1,7 @@
 /** Entries of a wallet, the newest first. */
 import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
-import type { listLedger } from '../../../schemas/management/accounts/accounts.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../api/client.ts'
 import type { useList } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { ListPanel } from '../ui/list-panel.tsx'
@@ -10,7 +9,7 @@ import { EmptyState } from '../ui/states.tsx'
 import type { Column } from '../ui/table.tsx'
 import { Id, Money, Time } from '../ui/text.tsx'
 
-type Entry = AnswerOf<typeof listLedger>['data'][number]
+type Entry = AnswerOf<'listLedger'>['data'][number]
 
 /** Returns the name of the kind of an entry, in the language of the page. */
 function kindName({ kind, ref }: Entry): string {
@@ -28,7 +27,7 @@ function kindName({ kind, ref }: Entry): string {
   return names[kind]
 }
 
-export function LedgerTable({ list }: { readonly list: ReturnType<typeof useList<typeof listLedger>> }) {
+export function LedgerTable({ list }: { readonly list: ReturnType<typeof useList<'listLedger'>> }) {
   useLingui()
   const columns: Column<Entry>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },

@@ -1,20 +1,18 @@
 /** The alert of a balance that is low or used up, for those who can top it up. */
 import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
-import type { showHome } from '../../../schemas/management/calls/usage.ts'
-import type { showAlerts } from '../../../schemas/management/notifications/alerts.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
 
 interface OpenAlertProps {
   readonly accountId: string
-  readonly wallet: AnswerOf<typeof showHome>['wallet']
+  readonly wallet: AnswerOf<'showHome'>['wallet']
 }
 
 export function OpenAlert({ accountId, wallet: { balance, held } }: OpenAlertProps) {
   useLingui()
-  const alerts = useGet<typeof showAlerts>('/alerts', { account_id: accountId }, { refetchOnMount: 'always' })
+  const alerts = useGet('showAlerts', { account_id: accountId }, { refetchOnMount: 'always' })
   const threshold = alerts.data?.balance_low ?? null
   // What is held counts as the alert counts it.
   const total = Number(balance) + Number(held)

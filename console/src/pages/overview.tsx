@@ -1,9 +1,10 @@
 /** The running installation at a glance, live: calls, errors, latency, money in flight, lags, engines and processes. */
+
 import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Overview as OverviewData, showInstallation } from '../../../schemas/management/live.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import type { Overview as OverviewData } from '../../../schemas/management/live.ts'
+import { type AnswerOf, linkTo } from '../api/client.ts'
 import { type LiveState, useLive } from '../api/live.ts'
 import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
@@ -14,7 +15,7 @@ import { Badge, EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/st
 import { type Column, Table } from '../ui/table.tsx'
 import { Money, Time } from '../ui/text.tsx'
 
-type Installation = AnswerOf<typeof showInstallation>
+type Installation = AnswerOf<'showInstallation'>
 type Process = Installation['processes'][number]
 
 /** A quarter of an hour, at an overview every two seconds. */
@@ -143,8 +144,8 @@ function Parts({ now: { engines, processes } }: { readonly now: Installation }) 
 export function Overview() {
   useLingui()
   const [points, setPoints] = useState<readonly OverviewData[]>([])
-  const first = useGet<typeof showInstallation>('/installation', {})
-  const state = useLive('/installation/live', ['overview'], (_, data) =>
+  const first = useGet('showInstallation', {})
+  const state = useLive(linkTo('watchInstallation', {}), ['overview'], (_, data) =>
     setPoints((before) => [...before.slice(1 - KEPT), data as OverviewData]),
   )
   const latest = points.at(-1) ?? null

@@ -3,7 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ShownRefund } from '../../../schemas/call-log/detail.ts'
-import type { refund as refundOperation } from '../../../schemas/management/accounts/accounts.ts'
 import { request } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
@@ -65,13 +64,7 @@ function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogP
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
     meta: { done: t('Refund booked') },
-    mutationFn: () =>
-      request<typeof refundOperation>(
-        'POST',
-        '/accounts/{id}/refunds',
-        { id: accountId, ref: refId, amount, reason },
-        { idempotencyKey },
-      ),
+    mutationFn: () => request('refund', { id: accountId, ref: refId, amount, reason }, { idempotencyKey }),
     onSuccess: () => {
       onClose()
       onDone()

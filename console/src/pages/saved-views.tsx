@@ -1,19 +1,19 @@
 /** Filters of a page under names: chosen, saved, deleted. They belong to the user, on every machine. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { useState } from 'react'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import type { deleteView, listViews, saveView } from '../../../schemas/management/people/saved-views.ts'
-import { request } from '../api/client.ts'
+import type { OperationPath } from '../../../schemas/routes.ts'
+import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { NameDialog } from '../ui/name-dialog.tsx'
 import { FormError } from '../ui/states.tsx'
 
-type View = AnswerOf<typeof listViews>['data'][number]
+type View = AnswerOf<'listViews'>['data'][number]
 
 interface SavedViewsProps {
   readonly page: 'calls' | 'usage' | 'tasks'
@@ -34,15 +34,15 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
   const [isSaving, setSaving] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const queryKey = ['/me/views', { page }]
-  const views = useGet<typeof listViews>('/me/views', { page })
+  const queryKey = ['/me/views' satisfies OperationPath, { page }]
+  const views = useGet('listViews', { page })
   const remove = useMutation({
-    mutationFn: (name: string) => request<typeof deleteView>('DELETE', '/me/views', { page, name }),
+    mutationFn: (name: string) => request('deleteView', { page, name }),
     onSuccess: (left) => queries.setQueryData(queryKey, left),
   })
   const query = print(filters)
   const save = async (name: string) => {
-    queries.setQueryData(queryKey, await request<typeof saveView>('PUT', '/me/views', { page, name, query }))
+    queries.setQueryData(queryKey, await request('saveView', { page, name, query }))
     setSaving(false)
   }
   const open = (view: View) =>

@@ -1,7 +1,9 @@
 /** Gives a person another role, by a dialog: a key press in a list chooses, and only its button sends. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { Changed } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
@@ -15,7 +17,7 @@ interface ChangeRoleProps<Role extends string> {
   /** Those to choose from, by their names for readers. */
   readonly roles: Partial<Readonly<Record<Role, string>>>
   /** The paths of what the role changes. */
-  readonly changes: readonly string[]
+  readonly changes: readonly Changed[]
   /** Gives the role. The dialog shows why it was refused. */
   onRole(role: Role): Promise<unknown>
 }

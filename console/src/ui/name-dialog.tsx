@@ -1,6 +1,8 @@
 /** A dialog that asks for one name. */
+
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { Changed } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Dialog } from './dialog.tsx'
 import { Field } from './field.tsx'
@@ -16,7 +18,7 @@ interface NameDialogProps {
   /** What the button does. */
   readonly act: string
   /** The paths of what the act changes. */
-  readonly changes?: readonly string[]
+  readonly changes?: readonly Changed[]
   /** Acts under the name. The dialog shows why it was refused. */
   onName(name: string): Promise<unknown>
   onClose(): void

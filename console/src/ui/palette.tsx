@@ -4,14 +4,13 @@ import { Dialog } from '@base-ui/react/dialog'
 import { useLingui } from '@lingui/react'
 import { useNavigate } from '@tanstack/react-router'
 import { useDeferredValue, useState } from 'react'
-import type { search } from '../../../schemas/management/calls/search.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { type Session, useAccount, useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
 
-type Found = AnswerOf<typeof search>['data'][number]
+type Found = AnswerOf<'search'>['data'][number]
 
 interface Goal {
   readonly key: string
@@ -59,7 +58,7 @@ function useGoals(typed: string) {
   const session = useSession()
   const account = useAccount()
   const q = useDeferredValue(typed.trim())
-  const found = useGet<typeof search>('/search', { q }, { enabled: HAS_DIGIT.test(q) })
+  const found = useGet('search', { q }, { enabled: HAS_DIGIT.test(q) })
   const words = typed.trim().toLowerCase()
   const has = (...texts: readonly string[]) => texts.some((text) => text.toLowerCase().includes(words))
   const objects = (HAS_DIGIT.test(q) ? (found.data?.data ?? []) : []).map((one) => ({

@@ -4,7 +4,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
-import type { signOut } from '../../../schemas/management/people/sessions.ts'
 import { AccountSwitcher } from '../account-switcher.tsx'
 import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
@@ -74,7 +73,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   const navigate = useNavigate()
   const leave = useMutation({
     mutationFn: async () => {
-      await request<typeof signOut>('POST', '/sign-out', {}).catch((error: Error) => {
+      await request('signOut', {}).catch((error: Error) => {
         // It has ended before.
         if (!isSessionEnd(error)) throw error
       })

@@ -118,6 +118,6 @@ function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body
     price: keptPriceOf(model.entry, model.entry.pricing!),
     until: 'accepted',
     callbackUrl: call.state?.callbackUrl,
-    requestHash: caller.requestHash,
+    idempotency: caller.claim?.record ?? null,
   }
 }

@@ -47,7 +47,7 @@ const act = implementWith<AgentDeps>()
 
 /** Makes the act that changes one agent. All such operations have the input and the answer of this one. */
 const changing = (
-  operation: typeof publishAgent,
+  operation: typeof discardDraft | typeof publishAgent | typeof unpublishAgent | typeof deleteAgent,
   change: (database: Repositories, id: string) => Promise<unknown>,
 ) =>
   act(operation, accountOfAgent, (context, { id }) =>

@@ -1,9 +1,9 @@
 /** Acts that sum up the calls of an account. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
-  listSessions,
   showHome,
   showUsage,
+  sumSessions,
   type USAGE_DIMENSIONS,
 } from '../../../schemas/management/calls/usage.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
@@ -111,7 +111,7 @@ export const usageActs = [
       by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...sumsShape(sums) })),
     }
   }),
-  act(listSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
+  act(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
     const keyId = await visibleKey(context, accountId, key_id)
     const window = reportWindow(input, context.now)
     const found = await context.callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })

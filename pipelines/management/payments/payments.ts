@@ -96,11 +96,13 @@ export const paymentActs = [
   }),
   act(startPayment, async (context, { account_id: accountId, credits, save_card: savesMethod }) => {
     assertEnough(credits, 'credits')
-    const { database, write, provider, rates, idempotencyKey, log } = await openCards(context)
+    const { database, write, provider, rates, idempotency: keyed, log, caller } = await openCards(context)
+    const requestHash = createHash('sha256').update(`${accountId} ${credits}`).digest()
+    const idempotency = keyed && { ...keyed, scope: `payments:${caller.actor}` as const, requestHash }
     const customerId = await customerOf(context, provider, accountId)
     // Our row comes first: what the provider reports later is compared with it.
     const wanted = { accountId, kind: 'checkout', credits, ...priceOf(credits, rates), savesMethod } as const
-    const payment = await write((writing) => writing.payments.create({ ...wanted, idempotencyKey }))
+    const payment = await write((writing) => writing.payments.create({ ...wanted, idempotency }))
     if (payment.state === 'created') {
       const pages = { ...returnPages(consoleBase(context), payment), savesMethod }
       await takeReport({ database, provider, log }, await provider.openCheckout(payment, customerId, pages))
@@ -115,14 +117,14 @@ export const paymentActs = [
     ({ database }, { id }) => shownPayment(database, id),
   ),
   act(refundPayment, async (context, { id, amount, reason }) => {
-    const { database, write, provider, idempotencyKey, log } = await openCards(context)
+    const { database, write, provider, idempotency, log } = await openCards(context)
     const payment = await database.payments.show(id)
     if (payment.state !== 'paid' || payment.intentId === null)
       throw new Failure('conflict', `The payment ${id} is ${payment.state}: only a paid one can be refunded.`)
     const units = minorUnits(amount, payment.currency)
     await write((writing) => writing.payments.recordRefundRequest(payment, { amount, reason }))
     const once = createHash('sha256')
-      .update(idempotencyKey ?? randomUUID())
+      .update(idempotency?.key ?? randomUUID())
       .digest('hex')
     const refund = await provider.refund(payment.intentId, units, {
       paymentId: id,

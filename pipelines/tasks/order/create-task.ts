@@ -15,9 +15,7 @@ import {
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
-import { requestHash } from '../../../src/core/json/canonical.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import { withoutKey } from '../../../src/core/keys/presented.ts'
 import { readSessionId } from '../../../src/core/routing/session.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { CreateTaskOutcome, NewTask, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
@@ -133,7 +131,7 @@ function unavailable(error: Error): never {
 }
 
 function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
-  const { caller, kind, protocol, model, job, price, hold, routes, until, deadlineMs } = order
+  const { caller, kind, protocol, model, job, price, hold, routes, until, deadlineMs, idempotency } = order
   const rules = TASK_RULES[kind]
   const { request, known } = caller
   const isWhole = routes.some(({ channel }) => adapterOf(channel.protocol)?.follow === null)
@@ -155,16 +153,7 @@ function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
     submittedAt: request.submittedAt,
     deadlineAt: request.submittedAt + (deadlineMs ?? rules.deadlineMs),
     callbackUrl: order.callbackUrl,
-    idempotency: intentOf(order),
-  }
-}
-
-function intentOf({ caller: { request }, requestHash: given }: TaskOrder): NewTask['idempotency'] {
-  if (!request.hasHeader('idempotency-key')) return null
-  const { method, path, query, body } = request
-  return {
-    key: request.header('idempotency-key'),
-    requestHash: given ?? requestHash(method, path, withoutKey(query), body),
+    idempotency,
   }
 }
 

@@ -4,6 +4,7 @@ import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { TaskKind } from '../../../schemas/tasks/task.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
+import type { IdempotencyClaim } from '../../../src/postgres/requests/idempotency.ts'
 import type { Caller } from '../../calls/authenticate.ts'
 
 export interface TaskOrder {
@@ -27,6 +28,6 @@ export interface TaskOrder {
   readonly deadlineMs?: number
   /** The address to which the end of the task is posted; absent: none. */
   readonly callbackUrl?: string
-  /** Distinguishes this intent from another under the same Idempotency-Key. Default: hash of the request's body. */
-  readonly requestHash?: Buffer
+  /** Its Idempotency-Key, which makes one task; null without one. */
+  readonly idempotency: IdempotencyClaim | null
 }

@@ -62,11 +62,9 @@ const ofOperators = { scope: 'accounts', allows: 'operators' } as const
 const ACCOUNT_COLUMNS =
   'id name kind enabled requests_per_minute concurrency allowed_models created_at wallet.remaining wallet.held wallet.used wallet.total'
 
-export const listAccounts = operation({
+export const listAccounts = operation('listAccounts', {
   ...ofOperators,
   scope: 'read',
-  method: 'GET',
-  path: '/accounts',
   summary: 'List accounts.',
   input: z.object({
     search: z.string().max(200).optional().describe('A part of the id or the name.'),
@@ -81,9 +79,7 @@ export const listAccounts = operation({
   ],
 })
 
-export const showAccount = operation({
-  method: 'GET',
-  path: '/accounts/{id}',
+export const showAccount = operation('showAccount', {
   summary: 'Show an account with its wallet.',
   input: z.object({ id }),
   answer: account,
@@ -92,10 +88,8 @@ export const showAccount = operation({
   commands: [{ words: 'account show', columns: ACCOUNT_COLUMNS }, { words: 'wallet show' }],
 })
 
-export const createAccount = operation({
+export const createAccount = operation('createAccount', {
   ...ofOperators,
-  method: 'POST',
-  path: '/accounts',
   summary: 'Create an account with the trial credit.',
   input: z.object({
     name,
@@ -114,9 +108,7 @@ export const createAccount = operation({
   ],
 })
 
-export const createOrganization = operation({
-  method: 'POST',
-  path: '/organizations',
+export const createOrganization = operation('createOrganization', {
   summary: 'Create an organization, whose owner is the user.',
   input: z.object({ name }),
   answer: account,
@@ -126,18 +118,14 @@ export const createOrganization = operation({
   status: 201,
 })
 
-export const viewAccount = operation({
+export const viewAccount = operation('viewAccount', {
   ...ofOperators,
-  method: 'POST',
-  path: '/accounts/{id}/view',
   summary: 'Record that an operator views an account as its owner sees it.',
   input: z.object({ id }),
   answer: account,
 })
 
-export const renameAccount = operation({
-  method: 'PATCH',
-  path: '/accounts/{id}/name',
+export const renameAccount = operation('renameAccount', {
   summary: 'Rename an account.',
   input: z.object({ id, name }),
   answer: account,
@@ -145,10 +133,8 @@ export const renameAccount = operation({
   allows: ['owner'],
 })
 
-export const updateAccount = operation({
+export const updateAccount = operation('updateAccount', {
   ...ofOperators,
-  method: 'PATCH',
-  path: '/accounts/{id}',
   summary:
     'Enable or disable an account, or change its limits. What is absent stays; null takes a limit away.',
   input: z.object({
@@ -200,11 +186,9 @@ const reference = note
   .default(null)
   .describe('What names it elsewhere, such as an invoice. The same one never counts twice in an account.')
 
-export const topUp = operation({
+export const topUp = operation('topUp', {
   ...ofOperators,
   scope: 'billing',
-  method: 'POST',
-  path: '/accounts/{id}/top-ups',
   summary: `Add credits to the wallet; at least ${MINIMUM_TOP_UP}.`,
   input: z.object({
     id,
@@ -218,11 +202,9 @@ export const topUp = operation({
   commands: [{ words: 'wallet topup', args: 'id amount', example: '1000 --reference "invoice 17"' }],
 })
 
-export const adjust = operation({
+export const adjust = operation('adjust', {
   ...ofOperators,
   scope: 'billing',
-  method: 'POST',
-  path: '/accounts/{id}/adjustments',
   summary: 'Correct a balance, up or down; it may fall below zero.',
   input: z.object({
     id,
@@ -238,11 +220,9 @@ export const adjust = operation({
   ],
 })
 
-export const refund = operation({
+export const refund = operation('refund', {
   ...ofOperators,
   scope: 'billing',
-  method: 'POST',
-  path: '/accounts/{id}/refunds',
   summary: 'Give back the charge of one call or task, or a part of it; once.',
   input: z.object({
     id,
@@ -262,9 +242,7 @@ export const refund = operation({
   ],
 })
 
-export const listLedger = operation({
-  method: 'GET',
-  path: '/accounts/{id}/ledger',
+export const listLedger = operation('listLedger', {
   summary: 'List the entries of the wallet, the newest first.',
   input: z.object({ id, ...pageInput }),
   answer: { name: 'LedgerPage', schema: pageOf(ledgerEntrySchema) },

@@ -20,9 +20,7 @@ const agentSchema = z.object({
 
 const toChange = { scope: 'knowledge', allows } as const
 
-export const listAgents = operation({
-  method: 'GET',
-  path: '/agents',
+export const listAgents = operation('listAgents', {
   summary: 'List the agents of an organization.',
   input: z.object({
     account_id: z.string(),
@@ -36,9 +34,7 @@ export const listAgents = operation({
   ],
 })
 
-export const showAgent = operation({
-  method: 'GET',
-  path: '/agents/{id}',
+export const showAgent = operation('showAgent', {
   summary: 'Show an agent with its draft.',
   input: z.object({ id }),
   answer: { name: 'Agent', schema: agentSchema },
@@ -47,10 +43,8 @@ export const showAgent = operation({
   commands: [{ words: 'agent show' }],
 })
 
-export const createAgent = operation({
+export const createAgent = operation('createAgent', {
   ...toChange,
-  method: 'POST',
-  path: '/agents',
   summary: 'Create an agent. Its keys open nothing until it is published.',
   input: z.object({
     account_id: z.string().describe('The organization that it belongs to.'),
@@ -62,38 +56,30 @@ export const createAgent = operation({
   commands: [{ words: 'agent create', example: '--file agent.yaml' }],
 })
 
-export const replaceAgent = operation({
+export const replaceAgent = operation('replaceAgent', {
   ...toChange,
-  method: 'PUT',
-  path: '/agents/{id}',
   summary: 'Replace the file of an agent without a draft. In force within a second.',
   input: z.object({ id, file: agentFile }),
   answer: { name: 'ReplacedAgent', schema: agentSchema },
   commands: [{ words: 'agent update', example: '--file agent.yaml' }],
 })
 
-export const saveDraft = operation({
+export const saveDraft = operation('saveDraft', {
   ...toChange,
-  method: 'PUT',
-  path: '/agents/{id}/draft',
   summary: 'Keep an edit of an agent as its draft. What is in force stays so.',
   input: z.object({ id, file: agentFile }),
   answer: { name: 'DraftedAgent', schema: agentSchema },
 })
 
-export const discardDraft = operation({
+export const discardDraft = operation('discardDraft', {
   ...toChange,
-  method: 'DELETE',
-  path: '/agents/{id}/draft',
   summary: 'Discard the draft of an agent.',
   input: z.object({ id }),
   answer: { name: 'AgentWithoutDraft', schema: agentSchema },
 })
 
-export const publishAgent = operation({
+export const publishAgent = operation('publishAgent', {
   ...toChange,
-  method: 'POST',
-  path: '/agents/{id}/publish',
   summary:
     'Take up the draft of an agent, and let its keys work. In force within a second; calls under way go on as they began.',
   input: z.object({ id }),
@@ -101,20 +87,16 @@ export const publishAgent = operation({
   commands: [{ words: 'agent publish' }],
 })
 
-export const unpublishAgent = operation({
+export const unpublishAgent = operation('unpublishAgent', {
   ...toChange,
-  method: 'POST',
-  path: '/agents/{id}/unpublish',
   summary: 'Refuse the keys of an agent until it is published again.',
   input: z.object({ id }),
   answer: { name: 'UnpublishedAgent', schema: agentSchema },
   commands: [{ words: 'agent unpublish' }],
 })
 
-export const deleteAgent = operation({
+export const deleteAgent = operation('deleteAgent', {
   ...toChange,
-  method: 'DELETE',
-  path: '/agents/{id}',
   summary: 'Delete an agent for good: its keys open nothing any more.',
   input: z.object({ id }),
   answer: { name: 'DeletedAgent', schema: agentSchema },

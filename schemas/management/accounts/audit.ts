@@ -26,9 +26,7 @@ const filters = {
 }
 const answer = { name: 'AuditPage', schema: pageOf(auditEntrySchema) }
 
-export const listAudit = operation({
-  method: 'GET',
-  path: '/audit',
+export const listAudit = operation('listAudit', {
   summary: 'List acts in an account, the newest first.',
   input: z.object({ account_id: z.string(), ...filters }),
   answer,
@@ -44,9 +42,7 @@ export const listAudit = operation({
   ],
 })
 
-export const listInstallationAudit = operation({
-  method: 'GET',
-  path: '/installation/audit',
+export const listInstallationAudit = operation('listInstallationAudit', {
   summary: 'List acts in the whole installation, the newest first.',
   input: z.object(filters),
   answer,

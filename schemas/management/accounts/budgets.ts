@@ -25,9 +25,7 @@ export const budgetSchema = z.object({
 
 const budget = { name: 'Budget', schema: budgetSchema }
 
-export const listBudgets = operation({
-  method: 'GET',
-  path: '/budgets',
+export const listBudgets = operation('listBudgets', {
   summary: 'List the budgets of an account, its members and its keys.',
   details: 'A member of an organization lists those that cover one of their keys.',
   input: z.object({
@@ -44,9 +42,7 @@ export const listBudgets = operation({
   ],
 })
 
-export const putBudget = operation({
-  method: 'PUT',
-  path: '/budgets',
+export const putBudget = operation('putBudget', {
   summary: 'Create a budget, or replace the one of the same key, member or account and period.',
   details:
     'What was spent in the current period before counts. Owners and admins decide on keys and members, owners and billing on the account.',
@@ -75,9 +71,7 @@ export const putBudget = operation({
   commands: [{ words: 'budget set', example: '--amount 500 --period week --timezone Europe/Berlin' }],
 })
 
-export const deleteBudget = operation({
-  method: 'DELETE',
-  path: '/budgets/{id}',
+export const deleteBudget = operation('deleteBudget', {
   summary: 'Delete a budget.',
   input: z.object({ id: z.string() }),
   answer: budget,

@@ -4,9 +4,7 @@ import { DEFAULT_GRACE_SECONDS, MAX_GRACE_SECONDS } from '../../accounts/key.ts'
 import { operation } from '../operation.ts'
 import { keySchema, keyWithSecret } from './keys.ts'
 
-export const rotateKey = operation({
-  method: 'POST',
-  path: '/keys/{id}/rotate',
+export const rotateKey = operation('rotateKey', {
   summary: 'Give a key a new secret under the same id.',
   details:
     'The former secret works until the new one was first used plus the grace, at most 30 days. Where the new one was ' +
@@ -30,9 +28,7 @@ export const rotateKey = operation({
   commands: [{ words: 'key rotate', example: '--grace 24h' }],
 })
 
-export const endFormerSecret = operation({
-  method: 'POST',
-  path: '/keys/{id}/end-former-secret',
+export const endFormerSecret = operation('endFormerSecret', {
   summary: 'Refuse the former secret of a rotated key from now on.',
   input: z.object({ id: z.string() }),
   answer: { name: 'ManagedKey', schema: keySchema },

@@ -78,9 +78,7 @@ const id = z.string()
 
 const toChange = { scope: 'keys', allows: ['owner', 'admin'] } as const
 
-export const listKeys = operation({
-  method: 'GET',
-  path: '/keys',
+export const listKeys = operation('listKeys', {
   summary: 'List the keys of an account.',
   input: z.object({ account_id: z.string(), ...pageInput }),
   answer: { name: 'KeyList', schema: pageOf(keySchema) },
@@ -94,10 +92,8 @@ export const listKeys = operation({
   ],
 })
 
-export const createKey = operation({
+export const createKey = operation('createKey', {
   ...toChange,
-  method: 'POST',
-  path: '/keys',
   summary: 'Create a key.',
   input: z.object({
     account_id: z.string(),
@@ -124,9 +120,7 @@ export const createKey = operation({
   ],
 })
 
-export const showKey = operation({
-  method: 'GET',
-  path: '/keys/{id}',
+export const showKey = operation('showKey', {
   summary: 'Show a key without its secret.',
   input: z.object({ id }),
   answer: { name: 'ManagedKey', schema: keySchema },
@@ -135,10 +129,8 @@ export const showKey = operation({
   commands: [{ words: 'key show' }],
 })
 
-export const updateKey = operation({
+export const updateKey = operation('updateKey', {
   ...toChange,
-  method: 'PATCH',
-  path: '/keys/{id}',
   summary: 'Change a key; in force everywhere within a second. What is absent stays.',
   input: z.object({
     id,
@@ -165,10 +157,8 @@ export const updateKey = operation({
   ],
 })
 
-export const revealKey = operation({
+export const revealKey = operation('revealKey', {
   ...toChange,
-  method: 'POST',
-  path: '/keys/{id}/reveal',
   summary: 'Show the key itself again.',
   input: z.object({ id }),
   answer: { name: 'CreatedKey', schema: keyWithSecret },
@@ -177,9 +167,7 @@ export const revealKey = operation({
   commands: [{ words: 'key reveal' }],
 })
 
-export const forgetKeys = operation({
-  method: 'POST',
-  path: '/installation/keys/forget',
+export const forgetKeys = operation('forgetKeys', {
   summary:
     'Delete the encrypted copies of all keys, for good. The keys go on working; none can be shown again.',
   input: z.object({}),
@@ -190,10 +178,8 @@ export const forgetKeys = operation({
   commands: [{ words: 'key forget', example: '--all' }],
 })
 
-export const revokeKey = operation({
+export const revokeKey = operation('revokeKey', {
   ...toChange,
-  method: 'POST',
-  path: '/keys/{id}/revoke',
   summary: 'Refuse a key for good.',
   input: z.object({ id }),
   answer: { name: 'ManagedKey', schema: keySchema },

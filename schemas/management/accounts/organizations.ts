@@ -41,9 +41,7 @@ const request = { name: 'KeyRequest', schema: keyRequestSchema }
 const names = { account_id: 'organization', member_id: 'account' }
 const everyMember = ['owner', 'admin', 'billing', 'member'] as const
 
-export const listMembers = operation({
-  method: 'GET',
-  path: '/members',
+export const listMembers = operation('listMembers', {
   summary: 'List the members of an organization.',
   input: z.object({ account_id: accountId, ...pageInput }),
   answer: { name: 'MemberList', schema: pageOf(memberSchema) },
@@ -52,9 +50,7 @@ export const listMembers = operation({
   commands: [{ words: 'member list', names, columns: 'account_id name email role spent created_at' }],
 })
 
-export const putMember = operation({
-  method: 'PUT',
-  path: '/members/{member_id}',
+export const putMember = operation('putMember', {
   summary: 'Add a member, or change the role of one. Only an owner makes owners and admins.',
   input: z.object({
     account_id: accountId,
@@ -75,9 +71,7 @@ export const putMember = operation({
   ],
 })
 
-export const removeMember = operation({
-  method: 'DELETE',
-  path: '/members/{member_id}',
+export const removeMember = operation('removeMember', {
   summary: 'Remove a member, or leave yourself, and revoke the keys issued to the one who goes.',
   details: 'Every member may leave; owners and admins remove others. The last owner stays.',
   input: z.object({
@@ -90,9 +84,7 @@ export const removeMember = operation({
   commands: [{ words: 'member remove', names, example: '--account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN' }],
 })
 
-export const requestKey = operation({
-  method: 'POST',
-  path: '/key-requests',
+export const requestKey = operation('requestKey', {
   summary: 'Request a key as a member of an organization.',
   input: z.object({
     account_id: accountId,
@@ -108,9 +100,7 @@ export const requestKey = operation({
   commands: [{ words: 'key request', names, by: 'account id of the member', example: '--name laptop' }],
 })
 
-export const listKeyRequests = operation({
-  method: 'GET',
-  path: '/key-requests',
+export const listKeyRequests = operation('listKeyRequests', {
   summary: 'List requests for keys, the newest first. Members get their own.',
   input: z.object({
     account_id: accountId,
@@ -129,9 +119,7 @@ export const listKeyRequests = operation({
   ],
 })
 
-export const approveKey = operation({
-  method: 'POST',
-  path: '/key-requests/{id}/approve',
+export const approveKey = operation('approveKey', {
   summary: 'Issue the key that a member requested, with a spend cap.',
   input: z.object({
     account_id: accountId,
@@ -159,9 +147,7 @@ export const approveKey = operation({
   ],
 })
 
-export const denyKey = operation({
-  method: 'POST',
-  path: '/key-requests/{id}/deny',
+export const denyKey = operation('denyKey', {
   summary: 'Refuse the key that a member requested.',
   input: z.object({ account_id: accountId, id }),
   answer: request,

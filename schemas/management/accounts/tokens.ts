@@ -51,10 +51,8 @@ const listing = {
 const ofAccount = { scope: 'admin', allows: ['owner'] } as const
 const ofInstallation = { scope: 'admin', allows: 'operators' } as const
 
-export const createToken = operation({
+export const createToken = operation('createToken', {
   ...ofAccount,
-  method: 'POST',
-  path: '/tokens',
   summary: 'Create a management token of an account.',
   input: z.object({ account_id: accountId, ...wanted }),
   answer: created,
@@ -65,30 +63,24 @@ export const createToken = operation({
   commands: [create],
 })
 
-export const listTokens = operation({
+export const listTokens = operation('listTokens', {
   ...ofAccount,
   scope: 'read',
-  method: 'GET',
-  path: '/tokens',
   summary: 'List the management tokens of an account, the newest first.',
   input: z.object({ account_id: accountId, ...pageInput }),
   answer: list,
   commands: [listing],
 })
 
-export const revokeToken = operation({
+export const revokeToken = operation('revokeToken', {
   ...ofAccount,
-  method: 'POST',
-  path: '/tokens/{id}/revoke',
   summary: 'Revoke a management token of an account; in force at once.',
   input: z.object({ id: z.string() }),
   answer: token,
 })
 
-export const createInstallationToken = operation({
+export const createInstallationToken = operation('createInstallationToken', {
   ...ofInstallation,
-  method: 'POST',
-  path: '/installation/tokens',
   summary: 'Create a management token of the installation.',
   input: z.object(wanted),
   answer: created,
@@ -99,21 +91,17 @@ export const createInstallationToken = operation({
   commands: [create],
 })
 
-export const listInstallationTokens = operation({
+export const listInstallationTokens = operation('listInstallationTokens', {
   ...ofInstallation,
   scope: 'read',
-  method: 'GET',
-  path: '/installation/tokens',
   summary: 'List the management tokens of the installation, the newest first.',
   input: z.object(pageInput),
   answer: list,
   commands: [listing],
 })
 
-export const revokeInstallationToken = operation({
+export const revokeInstallationToken = operation('revokeInstallationToken', {
   ...ofInstallation,
-  method: 'POST',
-  path: '/installation/tokens/{id}/revoke',
   summary: 'Revoke a management token of the installation; in force at once.',
   input: z.object({ id: z.string() }),
   answer: token,

@@ -22,9 +22,7 @@ const filters = logQuery.pick({
 }).shape
 const allows = ['owner', 'admin', 'billing', 'member'] as const
 
-export const listCalls = operation({
-  method: 'GET',
-  path: '/calls',
+export const listCalls = operation('listCalls', {
   summary: 'List calls of an account, with every filter of the call log.',
   details: 'A member of an organization must name one of their keys.',
   input: z.object({
@@ -55,9 +53,7 @@ export const callCosts = z.object({
     .describe('The numbers of a report that was not believed, as JSON; null for a usual call.'),
 })
 
-export const showCall = operation({
-  method: 'GET',
-  path: '/calls/{id}',
+export const showCall = operation('showCall', {
   summary: 'Show a call: its attempts, its charge line by line, where its time went.',
   input: z.object({ id: z.coerce.number().int().positive(), account_id: accountId }),
   answer: {
@@ -74,9 +70,7 @@ export const showCall = operation({
   failures: ['log_not_found'],
 })
 
-export const seriesOfCalls = operation({
-  method: 'GET',
-  path: '/calls/series',
+export const seriesOfCalls = operation('seriesOfCalls', {
   summary: 'Count calls, costs and latencies over time, by the same filters as the list.',
   input: z.object({ account_id: accountId, ...filters }),
   answer: {

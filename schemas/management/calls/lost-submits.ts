@@ -31,9 +31,7 @@ const lostSubmit = z.object({
 
 const id = z.string()
 
-export const listLostSubmits = operation({
-  method: 'GET',
-  path: '/installation/lost-submits',
+export const listLostSubmits = operation('listLostSubmits', {
   summary: 'List submits whose outcome at their provider is unknown, the newest first.',
   details:
     'Their customers have an error and their money. What the provider may have begun costs the operator.',
@@ -54,9 +52,7 @@ export const listLostSubmits = operation({
   ],
 })
 
-export const checkLostSubmit = operation({
-  method: 'POST',
-  path: '/installation/lost-submits/{id}/check',
+export const checkLostSubmit = operation('checkLostSubmit', {
   summary: 'Ask the provider of a lost submit now, and cancel what it has, where it can.',
   details: 'A task worker does it within seconds. 409 when it is closed.',
   input: z.object({ id }),
@@ -66,9 +62,7 @@ export const checkLostSubmit = operation({
   commands: [{ words: 'task lost-check' }],
 })
 
-export const closeLostSubmit = operation({
-  method: 'POST',
-  path: '/installation/lost-submits/{id}/close',
+export const closeLostSubmit = operation('closeLostSubmit', {
   summary: 'Close a lost submit that was dealt with, with what it has cost the operator.',
   details: 'No account is charged. 409 when it is closed.',
   input: z.object({

@@ -4,9 +4,7 @@ import { operation, pageOf } from '../operation.ts'
 
 const MAX_QUERY_CHARS = 100
 
-export const search = operation({
-  method: 'GET',
-  path: '/search',
+export const search = operation('search', {
   summary: 'Find a call, task, key, account or user by its id.',
   details:
     'A call is found by its number, its request id and the id of its task. What the caller may not see is not found.',

@@ -62,9 +62,7 @@ const filters = {
 const id = z.string()
 const allows = ['owner', 'admin'] as const
 
-export const listTasks = operation({
-  method: 'GET',
-  path: '/tasks',
+export const listTasks = operation('listTasks', {
   summary: 'List the tasks of an account, the newest first.',
   input: z.object({ account_id: z.string(), ...filters }),
   answer: { name: 'ManagedTaskList', schema: pageOf(taskSchema) },
@@ -72,9 +70,7 @@ export const listTasks = operation({
   allows,
 })
 
-export const showTask = operation({
-  method: 'GET',
-  path: '/tasks/{id}',
+export const showTask = operation('showTask', {
   summary: 'Show a task, with fresh links to what it made.',
   input: z.object({ id }),
   answer: { name: 'ManagedTask', schema: taskInFull },
@@ -82,9 +78,7 @@ export const showTask = operation({
   allows,
 })
 
-export const cancelTask = operation({
-  method: 'POST',
-  path: '/tasks/{id}/cancel',
+export const cancelTask = operation('cancelTask', {
   summary: 'Cancel a task that is still queued, also at its provider.',
   details:
     'The hold goes back to the wallet, but for what the provider of a response says was used. 409 when the task runs ' +
@@ -95,9 +89,7 @@ export const cancelTask = operation({
   allows,
 })
 
-export const listAllTasks = operation({
-  method: 'GET',
-  path: '/installation/tasks',
+export const listAllTasks = operation('listAllTasks', {
   summary: 'List the tasks of all accounts, the newest first, with their channels and attempts.',
   details: 'Includes tasks whose record was deleted and tasks that no upstream took.',
   input: z.object({ account_id: z.string().optional(), ...filters }),
@@ -116,9 +108,7 @@ export const listAllTasks = operation({
   ],
 })
 
-export const showAnyTask = operation({
-  method: 'GET',
-  path: '/installation/tasks/{id}',
+export const showAnyTask = operation('showAnyTask', {
   summary: 'Show a task of any account, with its channel and attempts.',
   input: z.object({ id }),
   answer: { name: 'OperatorTask', schema: operatorTaskInFull },
@@ -127,9 +117,7 @@ export const showAnyTask = operation({
   commands: [{ words: 'task show', summary: 'Show a task, with fresh links to what it made.' }],
 })
 
-export const endTask = operation({
-  method: 'POST',
-  path: '/installation/tasks/{id}/end',
+export const endTask = operation('endTask', {
   summary: 'End a task that has not ended, with a full refund.',
   details: 'Its provider is asked to cancel it. What the provider makes all the same is discarded.',
   input: z.object({
@@ -169,9 +157,7 @@ export const endTask = operation({
   ],
 })
 
-export const retryTask = operation({
-  method: 'POST',
-  path: '/installation/tasks/{id}/retry',
+export const retryTask = operation('retryTask', {
   summary: 'Look after a task now: ask its provider again, or store its results again.',
   details: 'A task worker does it within seconds. 409 when the task has ended.',
   input: z.object({ id }),

@@ -20,9 +20,7 @@ const totals = z.object(sums)
 
 export const USAGE_DIMENSIONS = ['model', 'key', 'member', 'status'] as const
 
-export const showUsage = operation({
-  method: 'GET',
-  path: '/usage',
+export const showUsage = operation('showUsage', {
   summary: 'Sum up the calls of an account by day and by model, key, member or status.',
   details:
     'Days are UTC. A window has at most 365 days. A member of an organization must name one of their keys.',
@@ -56,9 +54,7 @@ export const showUsage = operation({
 const SESSIONS_MAX_ROWS = 1000
 const SESSIONS_DEFAULT_ROWS = 100
 
-export const listSessions = operation({
-  method: 'GET',
-  path: '/usage/sessions',
+export const sumSessions = operation('sumSessions', {
   summary: 'Sum up the calls of an account by session: what one conversation, or one run of an agent, cost.',
   details:
     'A client names the session of a call in a header. Calls without one do not count. A window has at most 365 days. ' +
@@ -113,9 +109,7 @@ export type UsageGroup = (typeof USAGE_GROUPS)[number]
 export const USAGE_MAX_ROWS = 100_000
 const USAGE_DEFAULT_ROWS = 1000
 
-export const showInstallationUsage = operation({
-  method: 'GET',
-  path: '/installation/usage',
+export const showInstallationUsage = operation('showInstallationUsage', {
   summary:
     'Sum up the calls of all accounts, or of one, by account, model, day, key or channel, with their margin.',
   details:
@@ -176,9 +170,7 @@ export const showInstallationUsage = operation({
   ],
 })
 
-export const showHome = operation({
-  method: 'GET',
-  path: '/home',
+export const showHome = operation('showHome', {
   summary:
     'Show the balance of an account, how long it lasts, its last thirty days, and keys and budgets near their limit.',
   input: z.object({ account_id: accountId }),

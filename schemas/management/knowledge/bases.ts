@@ -20,9 +20,7 @@ const granted = base.pick({ id: true, name: true, pages: true })
 
 const toChange = { scope: 'knowledge', allows } as const
 
-export const listBases = operation({
-  method: 'GET',
-  path: '/knowledge-bases',
+export const listBases = operation('listBases', {
   summary: 'List the knowledge bases of an account, and those of others that it may read.',
   input: z.object({ account_id: z.string() }),
   answer: {
@@ -33,9 +31,7 @@ export const listBases = operation({
   allows,
 })
 
-export const listAllBases = operation({
-  method: 'GET',
-  path: '/installation/knowledge-bases',
+export const listAllBases = operation('listAllBases', {
   summary: 'List the knowledge bases of all accounts, or of one, with their readers.',
   input: z.object({ account_id: z.string().optional(), ...pageInput }),
   answer: { name: 'AllKnowledgeBases', schema: pageOf(base) },
@@ -44,9 +40,7 @@ export const listAllBases = operation({
   commands: [{ words: 'kb list', columns: 'id account_id name is_default pages readers created_at' }],
 })
 
-export const showBase = operation({
-  method: 'GET',
-  path: '/knowledge-bases/{id}',
+export const showBase = operation('showBase', {
   summary: 'Show a knowledge base with its readers.',
   input: z.object({ id }),
   answer: { name: 'KnowledgeBase', schema: base },
@@ -55,10 +49,8 @@ export const showBase = operation({
   commands: [{ words: 'kb show' }],
 })
 
-export const createBase = operation({
+export const createBase = operation('createBase', {
   ...toChange,
-  method: 'POST',
-  path: '/knowledge-bases',
   summary: "Create a knowledge base beside the account's own one, which needs no creating.",
   input: z.object({ account_id: z.string(), name: z.string().trim().min(1).max(200) }),
   answer: { name: 'CreatedKnowledgeBase', schema: base },
@@ -67,10 +59,8 @@ export const createBase = operation({
   commands: [{ words: 'kb create', example: '--name Handbook' }],
 })
 
-export const grantBase = operation({
+export const grantBase = operation('grantBase', {
   ...toChange,
-  method: 'POST',
-  path: '/knowledge-bases/{id}/readers',
   summary:
     'Let an agent or a member of the organization, or another account of yours, read a knowledge base.',
   details: 'Operators may grant it to every account.',
@@ -79,20 +69,16 @@ export const grantBase = operation({
   commands: [{ words: 'kb grant', names: { reader_id: 'to' } }],
 })
 
-export const revokeBase = operation({
+export const revokeBase = operation('revokeBase', {
   ...toChange,
-  method: 'DELETE',
-  path: '/knowledge-bases/{id}/readers/{reader_id}',
   summary: 'Take the grant of a knowledge base back.',
   input: z.object({ id, reader_id }),
   answer: { name: 'RevokedKnowledgeBase', schema: base },
   commands: [{ words: 'kb revoke', names: { reader_id: 'to' } }],
 })
 
-export const deleteBase = operation({
+export const deleteBase = operation('deleteBase', {
   ...toChange,
-  method: 'DELETE',
-  path: '/knowledge-bases/{id}',
   summary: 'Delete a knowledge base with all its pages, for good.',
   input: z.object({ id }),
   answer: { name: 'DeletedKnowledgeBase', schema: base },

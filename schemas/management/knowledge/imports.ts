@@ -50,9 +50,7 @@ const job = z.object({
     .describe('Every problem of every bad file. With one, nothing was changed.'),
 })
 
-export const startImport = operation({
-  method: 'POST',
-  path: '/knowledge-bases/{id}/imports',
+export const startImport = operation('startImport', {
   summary: 'Import a folder of Markdown files: a zip, or the files with their paths as names.',
   details:
     'The body is a multipart form of files. Runs in the background, all or nothing: readers see the base as it was ' +
@@ -70,9 +68,7 @@ export const startImport = operation({
   status: 201,
 })
 
-export const listImports = operation({
-  method: 'GET',
-  path: '/knowledge-bases/{id}/imports',
+export const listImports = operation('listImports', {
   summary: 'List the last imports of a knowledge base, the newest first.',
   input: z.object({ id: z.string(), ...lastJobs }),
   answer: {
@@ -83,9 +79,7 @@ export const listImports = operation({
   allows,
 })
 
-export const showImport = operation({
-  method: 'GET',
-  path: '/knowledge-bases/{id}/imports/{import_id}',
+export const showImport = operation('showImport', {
   summary: 'Show an import with its progress and its report.',
   input: z.object({ id: z.string(), import_id: z.string() }),
   answer: { name: 'KnowledgeImportInFull', schema: job },
@@ -93,9 +87,7 @@ export const showImport = operation({
   allows,
 })
 
-export const cancelImport = operation({
-  method: 'POST',
-  path: '/knowledge-bases/{id}/imports/{import_id}/cancel',
+export const cancelImport = operation('cancelImport', {
   summary: 'Cancel an import. The base stays as it was.',
   input: z.object({ id: z.string(), import_id: z.string() }),
   answer: { name: 'CancelledKnowledgeImport', schema: job },

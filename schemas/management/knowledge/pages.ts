@@ -15,9 +15,7 @@ const listed = wikiEntry.extend({
   updated_at: instantText,
 })
 
-export const listPages = operation({
-  method: 'GET',
-  path: '/knowledge-bases/{id}/pages',
+export const listPages = operation('listPages', {
   summary: 'List the pages of a knowledge base by path.',
   input: z.object({ ...subject, ...pageInput }),
   answer: { name: 'KnowledgePageList', schema: pageOf(listed) },
@@ -25,9 +23,7 @@ export const listPages = operation({
   allows,
 })
 
-export const showPage = operation({
-  method: 'GET',
-  path: '/knowledge-bases/{id}/pages/{page_id}',
+export const showPage = operation('showPage', {
   summary: 'Show a page with the pages that link to it.',
   input: z.object({ ...subject, page_id: z.string() }),
   answer: {
@@ -38,9 +34,7 @@ export const showPage = operation({
   allows,
 })
 
-export const searchPages = operation({
-  method: 'GET',
-  path: '/knowledge-bases/{id}/search',
+export const searchPages = operation('searchPages', {
   summary: 'Search a knowledge base as its readers do.',
   input: z.object({
     ...subject,

@@ -16,20 +16,16 @@ const alerts = {
 }
 const ofPayers = { scope: 'billing', allows: ['owner', 'billing'] } as const
 
-export const showAlerts = operation({
+export const showAlerts = operation('showAlerts', {
   ...ofPayers,
   scope: 'read',
-  method: 'GET',
-  path: '/alerts',
   summary: 'Show the thresholds of an account.',
   input: z.object({ account_id: account }),
   answer: alerts,
 })
 
-export const updateAlerts = operation({
+export const updateAlerts = operation('updateAlerts', {
   ...ofPayers,
-  method: 'PATCH',
-  path: '/alerts',
   summary: 'Change the thresholds of an account.',
   input: z.object({
     account_id: account,
@@ -54,19 +50,15 @@ const choices = {
 }
 const ofUser = { scope: 'admin', allows: 'signed-in' } as const
 
-export const showEmailChoices = operation({
+export const showEmailChoices = operation('showEmailChoices', {
   ...ofUser,
-  method: 'GET',
-  path: '/me/email-choices',
   summary: 'Show of which events one is notified by email, by account.',
   input: z.object({}),
   answer: choices,
 })
 
-export const updateEmailChoices = operation({
+export const updateEmailChoices = operation('updateEmailChoices', {
   ...ofUser,
-  method: 'PUT',
-  path: '/me/email-choices/{account_id}',
   summary: 'Choose of which events of an account one is notified by email.',
   input: z.object({
     account_id: z.string().describe('An account in which one is owner, admin or billing, or `installation`.'),

@@ -32,10 +32,8 @@ export const deliverySchema = z.object({
 const ofOwner = { scope: 'read', allows: ['owner'] } as const
 const id = z.string().describe('The delivery.')
 
-export const listDeliveries = operation({
+export const listDeliveries = operation('listDeliveries', {
   ...ofOwner,
-  method: 'GET',
-  path: '/webhook-deliveries',
   summary:
     'List the deliveries of an account’s webhooks and callbacks of the last 30 days, the newest first.',
   input: z.object({
@@ -59,10 +57,8 @@ export const listDeliveries = operation({
   ],
 })
 
-export const showDelivery = operation({
+export const showDelivery = operation('showDelivery', {
   ...ofOwner,
-  method: 'GET',
-  path: '/webhook-deliveries/{id}',
   summary: 'Show a delivery: its body, and each attempt with headers and answer.',
   input: z.object({ id }),
   answer: {
@@ -75,9 +71,7 @@ export const showDelivery = operation({
   commands: [{ words: 'webhook delivery', example: 'dlv_6a0d9f0b6f7c4c1d9f0e2b3a4c5d6e7f' }],
 })
 
-export const replayDelivery = operation({
-  method: 'POST',
-  path: '/webhook-deliveries/{id}/replay',
+export const replayDelivery = operation('replayDelivery', {
   summary: 'Send an event again, under the same id.',
   input: z.object({ id }),
   answer: { name: 'Delivery', schema: deliverySchema },

@@ -41,10 +41,8 @@ const withSecret = {
 }
 const ofOwner = { scope: 'admin', allows: ['owner'] } as const
 
-export const createWebhook = operation({
+export const createWebhook = operation('createWebhook', {
   ...ofOwner,
-  method: 'POST',
-  path: '/webhooks',
   summary: 'Create a webhook endpoint.',
   input: z.object({
     account_id: accountId,
@@ -65,32 +63,26 @@ export const createWebhook = operation({
   ],
 })
 
-export const listWebhooks = operation({
+export const listWebhooks = operation('listWebhooks', {
   ...ofOwner,
   scope: 'read',
-  method: 'GET',
-  path: '/webhooks',
   summary: 'List the webhook endpoints of an account, the newest first.',
   input: z.object({ account_id: accountId, ...pageInput }),
   answer: { name: 'WebhookList', schema: pageOf(webhookSchema) },
   commands: [{ words: 'webhook list', columns: 'id url events enabled failing_since' }],
 })
 
-export const showWebhook = operation({
+export const showWebhook = operation('showWebhook', {
   ...ofOwner,
   scope: 'read',
-  method: 'GET',
-  path: '/webhooks/{id}',
   summary: 'Show a webhook endpoint.',
   input: z.object({ id }),
   answer: webhook,
   commands: [{ words: 'webhook show' }],
 })
 
-export const updateWebhook = operation({
+export const updateWebhook = operation('updateWebhook', {
   ...ofOwner,
-  method: 'PATCH',
-  path: '/webhooks/{id}',
   summary: 'Change a webhook endpoint, or switch it on or off. What is absent stays.',
   input: z.object({
     id,
@@ -109,20 +101,16 @@ export const updateWebhook = operation({
   ],
 })
 
-export const deleteWebhook = operation({
+export const deleteWebhook = operation('deleteWebhook', {
   ...ofOwner,
-  method: 'DELETE',
-  path: '/webhooks/{id}',
   summary: 'Delete a webhook endpoint and its deliveries.',
   input: z.object({ id }),
   answer: { name: 'DeletedWebhook', schema: z.object({ id, deleted: z.literal(true) }) },
   commands: [{ words: 'webhook delete' }],
 })
 
-export const rotateWebhook = operation({
+export const rotateWebhook = operation('rotateWebhook', {
   ...ofOwner,
-  method: 'POST',
-  path: '/webhooks/{id}/rotate',
   summary: 'Give a webhook endpoint another secret; for 24 hours both sign.',
   input: z.object({ id }),
   answer: withSecret,
@@ -131,10 +119,8 @@ export const rotateWebhook = operation({
   commands: [{ words: 'webhook rotate' }],
 })
 
-export const testWebhook = operation({
+export const testWebhook = operation('testWebhook', {
   ...ofOwner,
-  method: 'POST',
-  path: '/webhooks/{id}/test',
   summary: 'Send an event `webhook.test` to a webhook endpoint.',
   input: z.object({ id }),
   answer: { name: 'Delivery', schema: deliverySchema },
@@ -143,10 +129,8 @@ export const testWebhook = operation({
   commands: [{ words: 'webhook test' }],
 })
 
-export const replayFailed = operation({
+export const replayFailed = operation('replayFailed', {
   ...ofOwner,
-  method: 'POST',
-  path: '/webhooks/{id}/replay',
   summary: 'Send again what has failed at a webhook endpoint since an instant.',
   input: z.object({ id, since: instantText.describe('From this time on.') }),
   answer: { name: 'Replayed', schema: z.object({ replayed: z.number().int() }) },
@@ -156,10 +140,8 @@ export const replayFailed = operation({
 const callbackSecret = { name: 'CallbackSecret', schema: z.object({ account_id: z.string(), secret }) }
 const anAccount = z.string().describe('The account whose tasks have a `callback_url`.')
 
-export const revealCallbackSecret = operation({
+export const revealCallbackSecret = operation('revealCallbackSecret', {
   ...ofOwner,
-  method: 'POST',
-  path: '/callback-secret/reveal',
   summary: 'Show the secret that signs the callbacks of an account’s tasks.',
   input: z.object({ account_id: anAccount }),
   answer: callbackSecret,
@@ -168,10 +150,8 @@ export const revealCallbackSecret = operation({
   commands: [{ words: 'webhook callback-secret', args: 'account_id' }],
 })
 
-export const rotateCallbackSecret = operation({
+export const rotateCallbackSecret = operation('rotateCallbackSecret', {
   ...ofOwner,
-  method: 'POST',
-  path: '/callback-secret/rotate',
   summary: 'Replace the secret of callbacks; for 24 hours both sign.',
   input: z.object({ account_id: anAccount }),
   answer: callbackSecret,

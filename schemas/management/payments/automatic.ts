@@ -32,10 +32,8 @@ const automatic = { name: 'AutomaticTopUp', schema: automaticSchema }
 const ofBilling = { scope: 'billing', allows: ['owner', 'billing'] } as const
 const toRead = { scope: 'read', allows: ['owner', 'billing'] } as const
 
-export const listCards = operation({
+export const listCards = operation('listCards', {
   ...toRead,
-  method: 'GET',
-  path: '/cards',
   summary: 'List the saved cards of an account. The first pays automatic top-ups.',
   input: z.object({ account_id: accountId }),
   answer: {
@@ -44,10 +42,8 @@ export const listCards = operation({
   },
 })
 
-export const saveCard = operation({
+export const saveCard = operation('saveCard', {
   ...ofBilling,
-  method: 'POST',
-  path: '/cards',
   summary: 'Save a card. `url` leads to the page of the payment provider.',
   input: z.object({ account_id: accountId }),
   answer: { name: 'CardPage', schema: z.object({ url: z.string() }) },
@@ -55,10 +51,8 @@ export const saveCard = operation({
   failures: ['upstream_error'],
 })
 
-export const removeCard = operation({
+export const removeCard = operation('removeCard', {
   ...ofBilling,
-  method: 'DELETE',
-  path: '/cards/{id}',
   summary: 'Remove a saved card. Without another one automatic top-ups are switched off.',
   input: z.object({ id: z.string(), account_id: accountId }),
   answer: { name: 'RemovedCard', schema: z.object({ id: z.string(), removed: z.literal(true) }) },
@@ -66,19 +60,15 @@ export const removeCard = operation({
   failures: ['upstream_error'],
 })
 
-export const showAutomaticTopUp = operation({
+export const showAutomaticTopUp = operation('showAutomaticTopUp', {
   ...toRead,
-  method: 'GET',
-  path: '/automatic-top-up',
   summary: 'Show the automatic top-up of an account.',
   input: z.object({ account_id: accountId }),
   answer: automatic,
 })
 
-export const setAutomaticTopUp = operation({
+export const setAutomaticTopUp = operation('setAutomaticTopUp', {
   ...ofBilling,
-  method: 'PUT',
-  path: '/automatic-top-up',
   summary: 'Set the automatic top-up of an account.',
   input: z.object({
     account_id: accountId,

@@ -50,10 +50,8 @@ const listed = {
 const ofBilling = { scope: 'billing', allows: ['owner', 'billing'] } as const
 const toRead = { scope: 'read', allows: ['owner', 'billing'] } as const
 
-export const showOffer = operation({
+export const showOffer = operation('showOffer', {
   ...toRead,
-  method: 'GET',
-  path: '/payments/offer',
   summary: 'Show what credits cost by card.',
   input: z.object({ account_id: accountId }),
   answer: {
@@ -69,10 +67,8 @@ export const showOffer = operation({
   },
 })
 
-export const startPayment = operation({
+export const startPayment = operation('startPayment', {
   ...ofBilling,
-  method: 'POST',
-  path: '/payments',
   summary: 'Start a top-up by card. `url` leads to the page of the payment provider.',
   details: 'The credits are booked when the provider reports the payment, once.',
   input: z.object({
@@ -87,19 +83,15 @@ export const startPayment = operation({
   failures: ['upstream_error'],
 })
 
-export const listPayments = operation({
+export const listPayments = operation('listPayments', {
   ...toRead,
-  method: 'GET',
-  path: '/payments',
   summary: 'List the payments of an account, the newest first.',
   input: z.object({ account_id: accountId, ...pageInput }),
   answer: list,
   commands: [{ words: 'payments list', summary: 'List payments by card, the newest first.', ...listed }],
 })
 
-export const listAllPayments = operation({
-  method: 'GET',
-  path: '/installation/payments',
+export const listAllPayments = operation('listAllPayments', {
   summary: 'List the payments of all accounts, the newest first.',
   input: z.object(pageInput),
   answer: list,
@@ -108,19 +100,15 @@ export const listAllPayments = operation({
   commands: [{ words: 'payments list', ...listed }],
 })
 
-export const showPayment = operation({
+export const showPayment = operation('showPayment', {
   ...toRead,
-  method: 'GET',
-  path: '/payments/{id}',
   summary: 'Show a payment.',
   input: z.object({ id }),
   answer: payment,
   commands: [{ words: 'payments show' }],
 })
 
-export const refundPayment = operation({
-  method: 'POST',
-  path: '/payments/{id}/refunds',
+export const refundPayment = operation('refundPayment', {
   summary: 'Give money back to the card, and take its credits back; the balance may fall below zero.',
   input: z.object({
     id,
@@ -141,9 +129,7 @@ export const refundPayment = operation({
   commands: [{ words: 'payments refund', example: '--amount 5.00 --reason "bought by mistake"' }],
 })
 
-export const reconcilePayments = operation({
-  method: 'POST',
-  path: '/payments/reconcile',
+export const reconcilePayments = operation('reconcilePayments', {
   summary: "Compare the provider's events with ours, and book what its webhooks have not brought.",
   details: 'The task worker does so every five minutes.',
   input: z.object({
@@ -165,10 +151,8 @@ export const reconcilePayments = operation({
   commands: [{ words: 'payments reconcile', example: '--days 7' }],
 })
 
-export const downloadReceipt = operation({
+export const downloadReceipt = operation('downloadReceipt', {
   ...toRead,
-  method: 'GET',
-  path: '/receipts/{number}',
   summary: 'Download a receipt or a credit note as PDF.',
   input: z.object({ number: z.coerce.number().int().min(1) }),
   answer: {

@@ -17,9 +17,7 @@ const refusedEventSchema = z.object({
   close_reason: z.string().nullable(),
 })
 
-export const listRefusedEvents = operation({
-  method: 'GET',
-  path: '/installation/refused-payment-events',
+export const listRefusedEvents = operation('listRefusedEvents', {
   summary: 'List payment events that contradict a payment and were not booked, the newest first.',
   input: z.object({
     state: z.enum(['open', 'all']).default('open').describe('`all`: also those that were closed.'),
@@ -37,9 +35,7 @@ export const listRefusedEvents = operation({
   ],
 })
 
-export const closeRefusedEvent = operation({
-  method: 'POST',
-  path: '/installation/refused-payment-events/{id}/close',
+export const closeRefusedEvent = operation('closeRefusedEvent', {
   summary: 'Close a refused payment event that was dealt with: `wallet verify` no longer names it.',
   details: 'It books nothing. 409 when it was closed before.',
   input: z.object({

@@ -30,19 +30,15 @@ const passkeySchema = z.object({
 
 const ofUser = { scope: 'admin', allows: 'signed-in' } as const
 
-export const updateProfile = operation({
+export const updateProfile = operation('updateProfile', {
   ...ofUser,
-  method: 'PATCH',
-  path: '/me',
   summary: 'Change the own name or language. What is absent stays.',
   input: z.object({ name: userName.optional(), locale: localeName.optional() }),
   answer: { name: 'User', schema: userSchema },
 })
 
-export const changeEmail = operation({
+export const changeEmail = operation('changeEmail', {
   ...ofUser,
-  method: 'POST',
-  path: '/me/email',
   summary:
     'Ask for another email address; it is in force once the link sent to it was opened, within 24 hours.',
   details: 'The answer is the same where another user has the address; nothing is sent then.',
@@ -51,10 +47,8 @@ export const changeEmail = operation({
   isSensitive: true,
 })
 
-export const showSecurity = operation({
+export const showSecurity = operation('showSecurity', {
   ...ofUser,
-  method: 'GET',
-  path: '/me/security',
   summary: 'Show the own ways to sign in.',
   input: nothing,
   answer: {
@@ -70,59 +64,47 @@ export const showSecurity = operation({
   },
 })
 
-export const confirmByPassword = operation({
+export const confirmByPassword = operation('confirmByPassword', {
   ...ofUser,
-  method: 'POST',
-  path: '/session/confirm',
   summary: 'Confirm with the password that it is you: for ten minutes sensitive operations are open.',
   details: 'The session goes on under a new token and a new CSRF token.',
   input: z.object({ password: passwordText }),
   answer: { name: 'Session', schema: sessionSchema },
 })
 
-export const beginPasskeyConfirm = operation({
+export const beginPasskeyConfirm = operation('beginPasskeyConfirm', {
   ...ofUser,
-  method: 'POST',
-  path: '/session/confirm/passkey/options',
   summary: 'Begin to confirm with a passkey.',
   input: nothing,
   answer: { name: 'BrowserOptions', schema: browserOptionsSchema },
 })
 
-export const confirmByPasskey = operation({
+export const confirmByPasskey = operation('confirmByPasskey', {
   ...ofUser,
-  method: 'POST',
-  path: '/session/confirm/passkey',
   summary: 'Confirm with a passkey that it is you.',
   input: z.object({ ticket: ticketText, response: browserAnswer }),
   answer: { name: 'Session', schema: sessionSchema },
   failures: ['sign_in_failed'],
 })
 
-export const setPassword = operation({
+export const setPassword = operation('setPassword', {
   ...ofUser,
-  method: 'PUT',
-  path: '/me/password',
   summary: 'Set or change the own password; all other sessions end.',
   input: z.object({ password: passwordText }),
   answer: { name: 'Session', schema: sessionSchema },
   isSensitive: true,
 })
 
-export const beginPasskey = operation({
+export const beginPasskey = operation('beginPasskey', {
   ...ofUser,
-  method: 'POST',
-  path: '/me/passkeys/options',
   summary: 'Begin to add a passkey.',
   input: nothing,
   answer: { name: 'BrowserOptions', schema: browserOptionsSchema },
   isSensitive: true,
 })
 
-export const addPasskey = operation({
+export const addPasskey = operation('addPasskey', {
   ...ofUser,
-  method: 'POST',
-  path: '/me/passkeys',
   summary: 'Add a passkey.',
   input: z.object({ ticket: ticketText, response: browserAnswer, name: passkeyName }),
   answer: { name: 'Passkey', schema: passkeySchema },
@@ -131,10 +113,8 @@ export const addPasskey = operation({
   failures: ['sign_in_failed'],
 })
 
-export const renamePasskey = operation({
+export const renamePasskey = operation('renamePasskey', {
   ...ofUser,
-  method: 'PATCH',
-  path: '/me/passkeys/{id}',
   summary: 'Rename a passkey.',
   input: z.object({ id, name: passkeyName }),
   answer: { name: 'Passkey', schema: passkeySchema },
@@ -142,30 +122,24 @@ export const renamePasskey = operation({
 
 const removedSchema = z.object({ removed: z.literal(true) })
 
-export const removePasskey = operation({
+export const removePasskey = operation('removePasskey', {
   ...ofUser,
-  method: 'DELETE',
-  path: '/me/passkeys/{id}',
   summary: 'Remove a passkey; the last way to sign in stays.',
   input: z.object({ id }),
   answer: { name: 'Removed', schema: removedSchema },
   isSensitive: true,
 })
 
-export const beginIdentity = operation({
+export const beginIdentity = operation('beginIdentity', {
   ...ofUser,
-  method: 'POST',
-  path: '/me/providers/{id}',
   summary: 'Begin to connect an OpenID Connect provider.',
   input: z.object({ id }),
   answer: { name: 'ProviderRedirect', schema: providerRedirectSchema },
   isSensitive: true,
 })
 
-export const addIdentity = operation({
+export const addIdentity = operation('addIdentity', {
   ...ofUser,
-  method: 'POST',
-  path: '/me/providers/{id}/return',
   summary: 'Connect the provider after it sent the browser back.',
   input: z.object({ id, ...oidcReturn }),
   answer: { name: 'ConnectedProvider', schema: z.object({ id }) },
@@ -173,20 +147,16 @@ export const addIdentity = operation({
   failures: ['sign_in_failed'],
 })
 
-export const removeIdentity = operation({
+export const removeIdentity = operation('removeIdentity', {
   ...ofUser,
-  method: 'DELETE',
-  path: '/me/providers/{id}',
   summary: 'Disconnect a provider; the last way to sign in stays.',
   input: z.object({ id }),
   answer: { name: 'Removed', schema: removedSchema },
   isSensitive: true,
 })
 
-export const enrolTotp = operation({
+export const enrolTotp = operation('enrolTotp', {
   ...ofUser,
-  method: 'POST',
-  path: '/me/totp',
   summary: 'Begin to set up one-time codes.',
   input: nothing,
   answer: {
@@ -203,10 +173,8 @@ const recoveryCodesSchema = z.object({
   recovery_codes: z.array(z.string()).describe('Each takes the place of a code once. Shown once.'),
 })
 
-export const confirmTotp = operation({
+export const confirmTotp = operation('confirmTotp', {
   ...ofUser,
-  method: 'POST',
-  path: '/me/totp/confirm',
   summary: 'Put one-time codes in force with a first code; all other sessions end.',
   input: z.object({ code: codeText }),
   answer: { name: 'RecoveryCodes', schema: recoveryCodesSchema },
@@ -214,30 +182,24 @@ export const confirmTotp = operation({
   failures: ['sign_in_failed'],
 })
 
-export const renewRecoveryCodes = operation({
+export const renewRecoveryCodes = operation('renewRecoveryCodes', {
   ...ofUser,
-  method: 'POST',
-  path: '/me/totp/recovery-codes',
   summary: 'Replace the recovery codes.',
   input: nothing,
   answer: { name: 'RecoveryCodes', schema: recoveryCodesSchema },
   isSensitive: true,
 })
 
-export const removeTotp = operation({
+export const removeTotp = operation('removeTotp', {
   ...ofUser,
-  method: 'DELETE',
-  path: '/me/totp',
   summary: 'Ask for no one-time codes any more.',
   input: nothing,
   answer: { name: 'Removed', schema: removedSchema },
   isSensitive: true,
 })
 
-export const listSessions = operation({
+export const listSessions = operation('listSessions', {
   ...ofUser,
-  method: 'GET',
-  path: '/me/sessions',
   summary: 'List the own sessions.',
   input: nothing,
   answer: {
@@ -255,19 +217,15 @@ export const listSessions = operation({
   },
 })
 
-export const endSession = operation({
+export const endSession = operation('endSession', {
   ...ofUser,
-  method: 'DELETE',
-  path: '/me/sessions/{id}',
   summary: 'End one of the own sessions.',
   input: z.object({ id }),
   answer: { name: 'Removed', schema: removedSchema },
 })
 
-export const endOtherSessions = operation({
+export const endOtherSessions = operation('endOtherSessions', {
   ...ofUser,
-  method: 'DELETE',
-  path: '/me/sessions',
   summary: 'End all own sessions but the present one.',
   input: nothing,
   answer: { name: 'EndedSessions', schema: z.object({ ended: z.number().int() }) },

@@ -12,9 +12,7 @@ const answer = {
   schema: wholeListOf(z.object({ name, query })),
 }
 
-export const listViews = operation({
-  method: 'GET',
-  path: '/me/views',
+export const listViews = operation('listViews', {
   summary: 'List your saved views of a page.',
   input: z.object({ page }),
   answer,
@@ -22,9 +20,7 @@ export const listViews = operation({
   allows: 'signed-in',
 })
 
-export const saveView = operation({
-  method: 'PUT',
-  path: '/me/views',
+export const saveView = operation('saveView', {
   summary: 'Save a view of a page; one of the same name is replaced.',
   input: z.object({ page, name, query }),
   answer,
@@ -32,9 +28,7 @@ export const saveView = operation({
   allows: 'signed-in',
 })
 
-export const deleteView = operation({
-  method: 'DELETE',
-  path: '/me/views',
+export const deleteView = operation('deleteView', {
   summary: 'Delete a saved view.',
   input: z.object({ page, name }),
   answer,

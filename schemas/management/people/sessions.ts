@@ -34,9 +34,7 @@ export const sessionSchema = z.object({
   expires_at: instantText.describe('Ends then, or earlier after twelve hours without a request.'),
 })
 
-export const showSession = operation({
-  method: 'GET',
-  path: '/session',
+export const showSession = operation('showSession', {
   summary: 'Show the session, its user, and the accounts that the user may act in.',
   input: z.object({}),
   answer: { name: 'Session', schema: sessionSchema },
@@ -44,9 +42,7 @@ export const showSession = operation({
   allows: 'signed-in',
 })
 
-export const signInByLink = operation({
-  method: 'POST',
-  path: '/sign-in/link',
+export const signInByLink = operation('signInByLink', {
   summary: 'Sign in by a link that works once.',
   input: z.object({ token: z.string().min(1).max(200) }),
   answer: { name: 'Session', schema: sessionSchema },
@@ -54,9 +50,7 @@ export const signInByLink = operation({
   allows: 'everyone',
 })
 
-export const signOut = operation({
-  method: 'POST',
-  path: '/sign-out',
+export const signOut = operation('signOut', {
   summary: 'End the session.',
   input: z.object({}),
   answer: { name: 'SignedOut', schema: z.object({ signed_out: z.literal(true) }) },

@@ -52,9 +52,7 @@ export const oidcReturn = {
 
 const ofEveryone = { scope: 'admin', allows: 'everyone' } as const
 
-export const signInWays = operation({
-  method: 'GET',
-  path: '/sign-in',
+export const signInWays = operation('signInWays', {
   summary: 'Show the ways to sign in.',
   input: z.object({}),
   answer: {
@@ -69,10 +67,8 @@ export const signInWays = operation({
   allows: 'everyone',
 })
 
-export const signUp = operation({
+export const signUp = operation('signUp', {
   ...ofEveryone,
-  method: 'POST',
-  path: '/sign-up',
   summary: 'Become a user with a password, and sign in afterwards.',
   details:
     'The answer is the same where a user with this email exists; nothing is changed then. An invitation has its own email.',
@@ -86,29 +82,23 @@ export const signUp = operation({
   answer: { name: 'SignedUp', schema: z.object({ email: z.string() }) },
 })
 
-export const recover = operation({
+export const recover = operation('recover', {
   ...ofEveryone,
-  method: 'POST',
-  path: '/sign-in/recovery',
   summary: 'Ask for a link by email that signs in once, within 15 minutes.',
   details: 'The answer is the same where no user has this email; nothing is sent then.',
   input: z.object({ email: emailText }),
   answer: { name: 'RecoveryAsked', schema: z.object({ email: z.string() }) },
 })
 
-export const confirmEmail = operation({
+export const confirmEmail = operation('confirmEmail', {
   ...ofEveryone,
-  method: 'POST',
-  path: '/email/confirm',
   summary: 'Put a new email address in force, with the token that was sent to it.',
   input: z.object({ token: secretToken }),
   answer: { name: 'ConfirmedEmail', schema: z.object({ email: z.string() }) },
 })
 
-export const signInByPassword = operation({
+export const signInByPassword = operation('signInByPassword', {
   ...ofEveryone,
-  method: 'POST',
-  path: '/sign-in/password',
   summary: 'Sign in with email and password.',
   details: 'Where one-time codes are set up, the answer has a ticket for the code and no session yet.',
   input: z.object({ email: emailText, password: passwordText }),
@@ -122,48 +112,38 @@ export const signInByPassword = operation({
   failures: ['sign_in_failed'],
 })
 
-export const signInByTotp = operation({
+export const signInByTotp = operation('signInByTotp', {
   ...ofEveryone,
-  method: 'POST',
-  path: '/sign-in/totp',
   summary: 'Give the one-time code after the password.',
   input: z.object({ ticket: ticketText, code: codeText }),
   answer: { name: 'Session', schema: sessionSchema },
   failures: ['sign_in_failed'],
 })
 
-export const beginPasskeySignIn = operation({
+export const beginPasskeySignIn = operation('beginPasskeySignIn', {
   ...ofEveryone,
-  method: 'POST',
-  path: '/sign-in/passkey/options',
   summary: 'Begin to sign in with a passkey.',
   input: z.object({}),
   answer: { name: 'BrowserOptions', schema: browserOptionsSchema },
 })
 
-export const signInByPasskey = operation({
+export const signInByPasskey = operation('signInByPasskey', {
   ...ofEveryone,
-  method: 'POST',
-  path: '/sign-in/passkey',
   summary: 'Sign in with a passkey.',
   input: z.object({ ticket: ticketText, response: browserAnswer }),
   answer: { name: 'Session', schema: sessionSchema },
   failures: ['sign_in_failed'],
 })
 
-export const beginOidcSignIn = operation({
+export const beginOidcSignIn = operation('beginOidcSignIn', {
   ...ofEveryone,
-  method: 'POST',
-  path: '/sign-in/oidc/{id}',
   summary: 'Begin to sign in at an OpenID Connect provider.',
   input: z.object({ id: z.string(), invitation: secretToken.optional() }),
   answer: { name: 'ProviderRedirect', schema: providerRedirectSchema },
 })
 
-export const signInByOidc = operation({
+export const signInByOidc = operation('signInByOidc', {
   ...ofEveryone,
-  method: 'POST',
-  path: '/sign-in/oidc/{id}/return',
   summary: 'Sign in after the provider sent the browser back.',
   details: 'Creates the user where the email is verified and they may sign up.',
   input: z.object({ id: z.string(), ...oidcReturn }),
@@ -171,9 +151,7 @@ export const signInByOidc = operation({
   failures: ['sign_in_failed'],
 })
 
-export const lookUpInvitation = operation({
-  method: 'POST',
-  path: '/invitations/look-up',
+export const lookUpInvitation = operation('lookUpInvitation', {
   summary: 'Show what an invitation invites to.',
   input: z.object({ token: secretToken }),
   answer: {
@@ -190,9 +168,7 @@ export const lookUpInvitation = operation({
   allows: 'everyone',
 })
 
-export const acceptInvitation = operation({
-  method: 'POST',
-  path: '/invitations/accept',
+export const acceptInvitation = operation('acceptInvitation', {
   summary: 'Accept an invitation as a user who is there already.',
   input: z.object({ token: secretToken }),
   answer: { name: 'Session', schema: sessionSchema },

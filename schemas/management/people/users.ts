@@ -13,10 +13,8 @@ const installationRole = z.enum(INSTALLATION_ROLES).nullable()
 const ofOperators = { scope: 'admin', allows: 'operators' } as const
 const user = { name: 'User', schema: userSchema }
 
-export const listUsers = operation({
+export const listUsers = operation('listUsers', {
   ...ofOperators,
-  method: 'GET',
-  path: '/users',
   summary: 'List the users.',
   input: z.object({
     ...pageInput,
@@ -28,20 +26,16 @@ export const listUsers = operation({
   ],
 })
 
-export const showUser = operation({
+export const showUser = operation('showUser', {
   ...ofOperators,
-  method: 'GET',
-  path: '/users/{id}',
   summary: 'Show a user.',
   input: z.object({ id }),
   answer: user,
   commands: [{ words: 'user show' }],
 })
 
-export const createUser = operation({
+export const createUser = operation('createUser', {
   ...ofOperators,
-  method: 'POST',
-  path: '/users',
   summary: 'Create a user with a personal account and the trial credit; a link signs them in.',
   input: z.object({
     email: emailText,
@@ -61,10 +55,8 @@ export const createUser = operation({
   commands: [{ words: 'user create', example: '--email ada@example.com --name Ada' }],
 })
 
-export const createSignInLink = operation({
+export const createSignInLink = operation('createSignInLink', {
   ...ofOperators,
-  method: 'POST',
-  path: '/users/{id}/link',
   summary: 'Create a link that signs a user in once, within 15 minutes.',
   input: z.object({ id }),
   answer: {
@@ -77,30 +69,24 @@ export const createSignInLink = operation({
   commands: [{ words: 'user link' }],
 })
 
-export const enableUser = operation({
+export const enableUser = operation('enableUser', {
   ...ofOperators,
-  method: 'POST',
-  path: '/users/{id}/enable',
   summary: 'Let a user sign in again.',
   input: z.object({ id }),
   answer: user,
   commands: [{ words: 'user enable' }],
 })
 
-export const disableUser = operation({
+export const disableUser = operation('disableUser', {
   ...ofOperators,
-  method: 'POST',
-  path: '/users/{id}/disable',
   summary: 'End the sessions of a user, and refuse new ones. Their keys work on.',
   input: z.object({ id }),
   answer: user,
   commands: [{ words: 'user disable' }],
 })
 
-export const setInstallationRole = operation({
+export const setInstallationRole = operation('setInstallationRole', {
   ...ofOperators,
-  method: 'PUT',
-  path: '/users/{id}/role',
   summary: 'Give a user a role in the installation, or take it away.',
   input: z.object({ id, installation_role: installationRole.describe('The role in the installation.') }),
   answer: user,
@@ -125,10 +111,8 @@ const withUrl = invitationSchema.extend({
   url: z.string().nullable().describe('To hand on. Shown once. null where the invitation was sent by email.'),
 })
 
-export const createInvitation = operation({
+export const createInvitation = operation('createInvitation', {
   ...ofOperators,
-  method: 'POST',
-  path: '/invitations',
   summary: 'Invite a person to become a user: a link that works once, within 7 days.',
   input: z.object({
     email: emailText,
@@ -141,19 +125,15 @@ export const createInvitation = operation({
   commands: [{ words: 'user invite' }],
 })
 
-export const listInvitations = operation({
+export const listInvitations = operation('listInvitations', {
   ...ofOperators,
-  method: 'GET',
-  path: '/invitations',
   summary: 'List the invitations that are to no organization.',
   input: z.object(pageInput),
   answer: { name: 'InvitationList', schema: pageOf(invitationSchema) },
   commands: [{ words: 'user invitations', columns: INVITATION_COLUMNS }],
 })
 
-export const inviteMember = operation({
-  method: 'POST',
-  path: '/organizations/{account_id}/invitations',
+export const inviteMember = operation('inviteMember', {
   summary: 'Invite a person to an organization: a link that works once, within 7 days.',
   input: z.object({
     account_id: z.string().describe('The organization.'),
@@ -177,9 +157,7 @@ export const inviteMember = operation({
   ],
 })
 
-export const listMemberInvitations = operation({
-  method: 'GET',
-  path: '/organizations/{account_id}/invitations',
+export const listMemberInvitations = operation('listMemberInvitations', {
   summary: 'List the invitations to an organization.',
   input: z.object({ account_id: z.string().describe('The organization.'), ...pageInput }),
   answer: { name: 'InvitationList', schema: pageOf(invitationSchema) },
@@ -195,19 +173,15 @@ export const listMemberInvitations = operation({
   ],
 })
 
-export const revokeInvitation = operation({
+export const revokeInvitation = operation('revokeInvitation', {
   ...ofOperators,
-  method: 'POST',
-  path: '/invitations/{id}/revoke',
   summary: 'Refuse an invitation from now on.',
   input: z.object({ id }),
   answer: { name: 'Invitation', schema: invitationSchema },
   commands: [{ words: 'user uninvite' }],
 })
 
-export const revokeMemberInvitation = operation({
-  method: 'POST',
-  path: '/organizations/{account_id}/invitations/{id}/revoke',
+export const revokeMemberInvitation = operation('revokeMemberInvitation', {
   summary: 'Refuse an invitation to an organization from now on.',
   input: z.object({ account_id: z.string().describe('The organization.'), id }),
   answer: { name: 'Invitation', schema: invitationSchema },

@@ -15,7 +15,7 @@ const TABLES = [{ table: 'calls', at: 'created_at' }, ...ROLLUPS.map((table) => 
 const MEASURES = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
 type Measure = (typeof MEASURES)[number]
 
-interface DayDifference {
+export interface DayDifference {
   readonly account_id: string
   readonly kind: `day_${Measure}`
   /** The UTC day. */

@@ -15,7 +15,7 @@ import { FULL_COLUMNS, type PageRow, valuesOf } from '../pages/call-row.ts'
 const ORDER = 'account_id, created_at, id'
 const UNITS_OF_COST = 'toString(toInt128(cost * 100000000))'
 
-interface CallsQuery {
+export interface CallsQuery {
   /** Epoch milliseconds. Calls admitted before are not compared. */
   readonly admittedSince: number
   /** Null: from the first one on. */

@@ -39,7 +39,7 @@ export async function listPositions(
   return { positions, hasMore: rows.length > query.limit }
 }
 
-interface CallsAtQuery {
+export interface CallsAtQuery {
   readonly accountId: string
   /** At least one, at most 500: parameters travel in the address of the request, which is bounded. */
   readonly positions: readonly CallPosition[]

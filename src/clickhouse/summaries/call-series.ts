@@ -6,11 +6,11 @@ import type { CallFilter } from '../pages/query.ts'
 import { callsOf } from '../pages/statement.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
 
-interface CallSeriesQuery extends CallFilter {
+export interface CallSeriesQuery extends CallFilter {
   readonly bucketSeconds: number
 }
 
-interface CallSeriesPoint {
+export interface CallSeriesPoint {
   /** Start of the bucket, epoch seconds. A bucket without a call is absent. */
   readonly at: number
   readonly requests: number

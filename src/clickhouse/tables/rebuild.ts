@@ -84,11 +84,22 @@ async function keepCallsBefore(
   return kept!.rows
 }
 
+export interface RebuildTables {
+  /** Adds rows as `CallLog.insertCalls` does. */
+  insertCalls(range: CallRange): Promise<number>
+  /** Takes over the calls admitted before an instant (epoch milliseconds) from the live log. Returns how many. */
+  keepCallsBefore(epochMs: number, rowsAtATime?: number): Promise<number>
+  /** Makes this the log; readers no longer see the former one. */
+  swap(): Promise<void>
+  /** Removes the former log; before a swap, this one. */
+  drop(): Promise<void>
+}
+
 /**
  * Creates an empty second log without readers; removes the tables of an interrupted rebuild first. Only one rebuild may be
  * under way.
  */
-export async function createRebuildTables(client: ClickHouseClient) {
+export async function createRebuildTables(client: ClickHouseClient): Promise<RebuildTables> {
   await restoreTables(client)
   const drop = () => dropAll(client, namesOf(FRESH_NAMES))
   await drop()
@@ -96,18 +107,14 @@ export async function createRebuildTables(client: ClickHouseClient) {
   await createViews(client, FRESH_NAMES)
   await createViewOfCosts(client, FRESH_NAMES)
   return {
-    /** Adds rows as `CallLog.insertCalls` does. */
     insertCalls: (range: CallRange) => insertCalls(client, range, FRESH_NAMES.calls),
-    /** Takes over the calls admitted before an instant (epoch milliseconds) from the live log. Returns how many. */
     keepCallsBefore: (epochMs: number, rowsAtATime = KEPT_ROWS) =>
       keepCallsBefore(client, epochMs, rowsAtATime),
-    /** Makes this the log; readers no longer see the former one. */
     swap: async () => {
       // The calls first: after an interruption the derived tables still match the same calls.
       for (const { fresh, live } of PAIRS)
         await client.command({ query: `EXCHANGE TABLES ${live} AND ${fresh}` })
     },
-    /** Removes the former log; before a swap, this one. */
     drop,
   }
 }

@@ -102,9 +102,8 @@ export function deriveKeyMaterial(masterKey: Buffer, given?: DerivedSecrets): Ke
 /** Returns the id that the sealed secret of a user's one-time codes is bound to. */
 export const totpSealId = (userId: string): string => `totp ${userId}`
 
-/** Binds the sealed answer to a management request to its caller and its key. */
-export const answerSealId = (caller: string, idempotencyKey: string): string =>
-  `answer ${caller} ${idempotencyKey}`
+/** Binds the sealed answer to an act to the Idempotency-Key of its request. */
+export const answerSealId = (scope: string, key: string): string => `answer ${scope} ${key}`
 
 /** Binds the sealed secret of a webhook to its endpoint. */
 export const webhookSealId = (endpointId: string): string => `webhook ${endpointId}`

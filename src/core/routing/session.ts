@@ -11,11 +11,12 @@ export const SESSION_HEADERS = [
 
 const SESSION_ID = /^[\x20-\x7e]{1,128}$/
 
-/** Returns the session as the call log has it: at most 128 printable characters. Any other text counts as none: null. */
-export function readSessionId(header: (name: string) => string): string | null {
-  const session = readSession(header)
-  return SESSION_ID.test(session) ? session : null
-}
+/** Returns a session as the call log has it: at most 128 printable characters. Any other text counts as none: null. */
+export const toSessionId = (session: string): string | null => (SESSION_ID.test(session) ? session : null)
+
+/** Returns the session of a request as the call log has it. */
+export const readSessionId = (header: (name: string) => string): string | null =>
+  toSessionId(readSession(header))
 
 /** Returns the session from the first header that has one; the empty string without any. */
 export function readSession(header: (name: string) => string): string {

@@ -18,7 +18,6 @@ import { onConnection, type Queryable, type Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
 import { inTransaction } from '../transaction.ts'
 import { recordAct } from './audit-record.ts'
-import { resealAll } from './reseal.ts'
 
 const FILE_NAME = 'master-key'
 const NEXT_FILE_NAME = 'master-key.next'
@@ -112,13 +111,13 @@ export interface KnownMasterKey {
   readonly replacedAt: Date | null
 }
 
-interface MasterKeyRow {
+export interface MasterKeyRow {
   check_value: Buffer
   sealed_secrets: Buffer | null
   replaced_at: Date | null
 }
 
-const isOf =
+export const isOf =
   ({ checkValue }: KeyMaterial) =>
   ({ check_value }: MasterKeyRow): boolean =>
     checkValue.equals(check_value)
@@ -160,52 +159,12 @@ export async function assertCurrent(sql: Queryable, material: KeyMaterial): Prom
   if (row === undefined || row.replaced_at !== null) throw replaced()
 }
 
-const replaced = (): Refusal =>
+export const replaced = (): Refusal =>
   new Refusal(
     'wrong_master_key',
     'The master key was replaced, and this process has the former one. Start it with the new TOLLGATE_MASTER_KEY; ' +
       'where the key is kept in the data directory, run `tollgate master-key rotate` again, which completes the change',
   )
-
-/**
- * Seals everything again with another master key, in one transaction: a process that is killed in the middle has changed
- * nothing. Returns how many keys were sealed; null where this is the current master key already.
- * @throws Refusal `wrong_master_key` when this process does not have the current one, or `next` is a former one.
- */
-export const rotateMasterKey = (
-  sql: Sql,
-  material: KeyMaterial,
-  next: KeyMaterial,
-  { endLinks = false }: { readonly endLinks?: boolean } = {},
-): Promise<number | null> =>
-  inTransaction(sql, async (transaction) => {
-    await transaction`SELECT pg_advisory_xact_lock(${LOCKS.masterKey})`
-    const rows = await transaction<MasterKeyRow[]>`SELECT * FROM master_keys`
-    const known = rows.find(isOf(next))
-    if (known?.replaced_at === null) return null
-    if (known !== undefined)
-      throw new Refusal(
-        'wrong_master_key',
-        'The new master key was used before. Make one: openssl rand -hex 32',
-      )
-    if (rows.find(isOf(material))?.replaced_at !== null) throw replaced()
-    const sealedKeys = await resealAll(transaction, material, next)
-    const secrets = {
-      ...material.secrets,
-      ...(endLinks && { fileLinks: generateMasterKey(), logCursors: generateMasterKey() }),
-    }
-    await transaction`UPDATE master_keys SET replaced_at = now() WHERE replaced_at IS NULL`
-    await transaction`
-      INSERT INTO master_keys (check_value, sealed_secrets)
-      VALUES (${next.checkValue}, ${next.sealSecrets(secrets)})`
-    await recordAct(transaction, {
-      action: 'master_key.rotate',
-      accountId: null,
-      subjectId: 'master_key',
-      after: { keys: sealedKeys, end_links: endLinks },
-    })
-    return sealedKeys
-  })
 
 /** Returns whether keys are kept only as hashes. */
 export async function keepsHashesOnly(sql: Queryable): Promise<boolean> {

@@ -3,8 +3,7 @@
 import type { Agent, AgentDraft, AgentFile, AgentState } from '../../../schemas/accounts/agent.ts'
 import type { ApiKey, Credential, RotatedSecret } from '../../../schemas/accounts/key.ts'
 import type { KeyRequest, Member, MemberRole } from '../../../schemas/accounts/organization.ts'
-import type { KeyMaterial } from '../../core/keys/material.ts'
-import { deriveKeyMaterial } from '../../core/keys/material.ts'
+import { deriveKeyMaterial, type KeyMaterial } from '../../core/keys/material.ts'
 import type { Sql } from '../connection.ts'
 import { isSessionLost } from '../errors.ts'
 import type { Listing } from '../listing.ts'
@@ -12,11 +11,14 @@ import { recordExpiringKeys } from '../notifications/expiring-keys.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { retryOnStaleEnd } from '../tasks/stale-end.ts'
-import type { AccountListing, AccountWithWallet, LimitChanges, NewAccount } from './accounts.ts'
 import {
+  type AccountListing,
+  type AccountWithWallet,
   accountNames,
   createAccount,
+  type LimitChanges,
   listAccounts,
+  type NewAccount,
   recordView,
   renameAccount,
   setAccountEnabled,
@@ -26,34 +28,48 @@ import {
 } from './accounts.ts'
 import { discardAgentDraft, publishAgent, readAgentDrafts, saveAgentDraft } from './agent-drafts.ts'
 import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
-import type { AuditEntry, AuditFilter } from './audit-record.ts'
-import { listAudit } from './audit-record.ts'
+import { type AuditEntry, type AuditFilter, listAudit } from './audit-record.ts'
 import { noteSecretUse } from './former-secrets.ts'
-import type { Decider, IssuedKey, KeyApproval, NewKeyRequest, RequestListing } from './key-requests.ts'
-import { approveKey, denyKey, listKeyRequests, requestKey, showKeyRequest } from './key-requests.ts'
-import { endFormerSecret, rotateKey } from './key-rotation.ts'
-import type { CreatedKey, KeyChanges, KeyListing, NamedKey, NewKey } from './keys.ts'
 import {
+  approveKey,
+  type Decider,
+  denyKey,
+  type IssuedKey,
+  type KeyApproval,
+  listKeyRequests,
+  type NewKeyRequest,
+  type RequestListing,
+  requestKey,
+  showKeyRequest,
+} from './key-requests.ts'
+import { endFormerSecret, rotateKey } from './key-rotation.ts'
+import {
+  type CreatedKey,
   createKey,
   findCredential,
+  type KeyChanges,
+  type KeyListing,
   keysNearCap,
   listKeys,
+  type NamedKey,
+  type NewKey,
   namedKeys,
   revealKey,
   revokeKey,
   showKey,
   updateKey,
 } from './keys.ts'
-import { eraseSealedKeys, type KnownMasterKey, rotateMasterKey } from './master-key.ts'
-import type { MemberSpend } from './members.ts'
+import { eraseSealedKeys, type KnownMasterKey } from './master-key.ts'
 import {
   createOrganization,
   listMembers,
+  type MemberSpend,
   memberRole,
   memberSpend,
   putMember,
   removeMember,
 } from './members.ts'
+import { rotateMasterKey } from './rotate-master-key.ts'
 
 export interface Accounts {
   create(newAccount: NewAccount): Promise<AccountWithWallet>

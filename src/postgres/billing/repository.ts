@@ -6,21 +6,41 @@ import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { Sql } from '../connection.ts'
 import { DeadlineExceeded, within } from '../errors.ts'
-import type { MeteringReport } from '../metering.ts'
-import { countNegativeBalances, keepMalformed, meteringReport } from '../metering.ts'
+import { countNegativeBalances, keepMalformed, type MeteringReport, meteringReport } from '../metering.ts'
 import { onStandby } from '../reading.ts'
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import type { AuditedLog, AuditReport } from './audit-report.ts'
-import type { BookedState, Booking } from './booking.ts'
-import { bookSettlements, readBooked } from './booking.ts'
-import type { BudgetListing, BudgetState, NewBudget } from './budgets.ts'
-import { deleteBudget, listBudgets, putBudget, showBudget } from './budgets.ts'
-import type { SpendReservation, WalletReservation } from './caps.ts'
-import { releaseReservation, reserveSpend, reserveWallet, shrinkReservation } from './caps.ts'
-import type { AuditOptions } from './verify.ts'
-import { verifyWallets } from './verify.ts'
-import type { AdjustmentOptions, Credited, RefundOptions, TopUpOptions } from './wallets.ts'
-import { adjust, findRefund, ledgerPage, readWallets, refund, topUp } from './wallets.ts'
+import { type BookedState, type Booking, bookSettlements, readBooked } from './booking.ts'
+import {
+  type BudgetListing,
+  type BudgetState,
+  deleteBudget,
+  listBudgets,
+  type NewBudget,
+  putBudget,
+  showBudget,
+} from './budgets.ts'
+import {
+  releaseReservation,
+  reserveSpend,
+  reserveWallet,
+  type SpendReservation,
+  shrinkReservation,
+  type WalletReservation,
+} from './caps.ts'
+import { type AuditOptions, verifyWallets } from './verify.ts'
+import {
+  type AdjustmentOptions,
+  adjust,
+  type Credited,
+  findRefund,
+  ledgerPage,
+  type RefundOptions,
+  readWallets,
+  refund,
+  type TopUpOptions,
+  topUp,
+} from './wallets.ts'
 
 export interface Wallets {
   topUp(accountId: string, amount: Credits, topUpOptions?: TopUpOptions): Promise<Credited>

@@ -3,14 +3,18 @@
 import type { LoggedCall } from '../../../schemas/call-log/unbooked.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
-import type { CallFilter, CallsSince, NewestCalls } from './calls.ts'
-import { callsSince, newestCalls } from './calls.ts'
-import type { ClaimedRange, CopyRange } from './copy.ts'
-import { claimCopyRange, copiedUpto, finishCopyRange, readUsageRows } from './copy.ts'
-import type { FoundCall } from './find-call.ts'
-import { findCall } from './find-call.ts'
-import type { CopyMark } from './rebuild.ts'
+import { type CallFilter, type CallsSince, callsSince, type NewestCalls, newestCalls } from './calls.ts'
 import {
+  type ClaimedRange,
+  type CopyRange,
+  claimCopyRange,
+  copiedUpto,
+  finishCopyRange,
+  readUsageRows,
+} from './copy.ts'
+import { type FoundCall, findCall } from './find-call.ts'
+import {
+  type CopyMark,
   callsKeptSince,
   claimRebuild,
   countUsageRows,

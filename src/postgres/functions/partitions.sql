@@ -60,7 +60,6 @@ BEGIN
       'CREATE INDEX %1$s_at ON %1$s (at)']
     WHEN 'tasks' THEN ARRAY[
       'ALTER TABLE %1$s ADD PRIMARY KEY (id)',
-      'CREATE UNIQUE INDEX %1$s_intent ON %1$s (account_id, intent_key) WHERE intent_key IS NOT NULL',
       'CREATE INDEX %1$s_request ON %1$s (request_id)',
       'CREATE INDEX %1$s_list ON %1$s (account_id, kind, id)',
       'CREATE INDEX %1$s_open_by_account ON %1$s (account_id, id) WHERE ended_at IS NULL',

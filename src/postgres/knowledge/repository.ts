@@ -17,8 +17,7 @@ import {
 } from './bases.ts'
 import { importPages, pageHashes } from './import.ts'
 import { reportLinks } from './link-report.ts'
-import type { ListedPage } from './pages.ts'
-import { backlinks, listPages, listTags, pagesByTag, readPages } from './pages.ts'
+import { backlinks, type ListedPage, listPages, listTags, pagesByTag, readPages } from './pages.ts'
 import { searchPages } from './search.ts'
 import { announceSources } from './sources.ts'
 import type {

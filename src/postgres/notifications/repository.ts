@@ -12,34 +12,48 @@ import type { NewEvent } from '../../../schemas/notifications/event.ts'
 import type { KnownMasterKey } from '../accounts/master-key.ts'
 import type { Listing } from '../listing.ts'
 import { onPool, type Pools } from '../repository.ts'
-import type { Breaker } from './alerts.ts'
-import { readEmailChoices, readLowBalance, recordBreakers, setEmailChoices, setLowBalance } from './alerts.ts'
-import type { NamedDelivery } from './deliveries.ts'
+import {
+  type Breaker,
+  readEmailChoices,
+  readLowBalance,
+  recordBreakers,
+  setEmailChoices,
+  setLowBalance,
+} from './alerts.ts'
 import {
   dispatchEvents,
   endAttempts,
   listenEvents,
+  type NamedDelivery,
   nameDeliveries,
   purgeDeliveries,
   readDeliveries,
   sendMail,
   touchDeliveries,
 } from './deliveries.ts'
-import type { EndpointChanges, NewEndpoint, WithSecret } from './endpoints.ts'
 import {
   callbackSecret,
   createEndpoint,
   deleteEndpoint,
+  type EndpointChanges,
   listEndpoints,
   makeCallbacks,
+  type NewEndpoint,
   revealCallbackSecret,
   rotateSecret,
   showEndpoint,
   updateEndpoint,
+  type WithSecret,
 } from './endpoints.ts'
 import { recordEvent } from './outbox.ts'
-import type { DeliveryFilter } from './records.ts'
-import { listDeliveries, replayDelivery, replayFailed, showDelivery, testEndpoint } from './records.ts'
+import {
+  type DeliveryFilter,
+  listDeliveries,
+  replayDelivery,
+  replayFailed,
+  showDelivery,
+  testEndpoint,
+} from './records.ts'
 
 export interface Alerts {
   readLowBalance(accountId: string): Promise<Credits | null>

@@ -10,15 +10,30 @@ import {
   resumeChannel,
 } from './channel-holds.ts'
 import { recordConfiguration } from './configuration.ts'
-import type { Job, JobKind, JobOutcome, JobsQuery, NewJob } from './jobs.ts'
-import { cancelJob, claimJob, endJob, listJobs, readJob, releaseJob, reportJob, startJob } from './jobs.ts'
-import type { JournalEnd, JournalHeartbeat, RegisteredJournal } from './journals.ts'
+import {
+  cancelJob,
+  claimJob,
+  endJob,
+  type Job,
+  type JobKind,
+  type JobOutcome,
+  type JobsQuery,
+  listJobs,
+  type NewJob,
+  readJob,
+  releaseJob,
+  reportJob,
+  startJob,
+} from './jobs.ts'
 import {
   announceWallets,
   callsReservedBy,
   endJournal,
+  type JournalEnd,
+  type JournalHeartbeat,
   listJournals,
   lockSilentJournal,
+  type RegisteredJournal,
   recordDrained,
   recordHeartbeat,
   recordSilentJournals,

@@ -1,8 +1,13 @@
 /** Partitions by month, as the process that makes and retires them and operators use them. */
 import { onPool, type Pools } from '../repository.ts'
 import { makePartitions } from './make.ts'
-import type { Partition, Retention, RetirementReport } from './retire.ts'
-import { listPartitions, retirePartitions } from './retire.ts'
+import {
+  listPartitions,
+  type Partition,
+  type Retention,
+  type RetirementReport,
+  retirePartitions,
+} from './retire.ts'
 
 export interface Partitions {
   make(): Promise<string[]>

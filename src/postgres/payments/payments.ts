@@ -6,7 +6,8 @@ import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
-import type { Transaction } from '../transaction.ts'
+import { bindSubject, type IdempotencyClaim } from '../requests/idempotency.ts'
+import { inTransaction, type Transaction } from '../transaction.ts'
 import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
 
 /** A process that asks the provider has this long before another one asks again. */
@@ -18,46 +19,39 @@ export interface NewPayment extends Price {
   readonly credits: Credits
   readonly savesMethod?: boolean
   readonly methodId?: string
-  /** The same key of the same caller starts one payment. */
-  readonly idempotencyKey?: string | null
+  /** The same key starts one payment. */
+  readonly idempotency?: IdempotencyClaim | null
 }
 
-const othersOf =
-  ({ accountId, idempotencyKey = null }: NewPayment) =>
-  (sql: Transaction) =>
-    sql`
-    SELECT FROM payments
-    WHERE account_id = ${accountId} AND state IN ('created', 'open', 'confirming')
-      ${idempotencyKey === null ? sql`` : sql`AND (created_by, idempotency_key) IS DISTINCT FROM (audit_actor(), ${idempotencyKey})`}`
-
 /**
- * Writes the row of a payment, claimed by this process; the row of before where the key was used.
+ * Writes the row of a payment, claimed by this process; returns the earlier one where the key was used.
  * @throws Refusal `idempotency_key_reuse`, `limit_reached`
  */
 export const createPayment = (sql: Queryable, wanted: NewPayment): Promise<Payment> =>
-  addWithin(
-    sql,
-    { limit: 'open_payments_per_account', ownerId: wanted.accountId, entries: othersOf(wanted) },
-    async (transaction) => {
-      const { accountId, kind, credits, amount, currency } = wanted
-      const { savesMethod = false, methodId = null, idempotencyKey = null } = wanted
-      const id = newId('pay')
-      const made = await transaction<{ id: string }[]>`
+  inTransaction(sql, async (transaction) => {
+    const { idempotency = null } = wanted
+    const id = newId('pay')
+    const bound = idempotency && (await bindSubject(transaction, idempotency, id, { isForEver: true }))
+    if (bound === null) return insertPayment(transaction, id, wanted)
+    if (!bound.requestHash.equals(idempotency!.requestHash))
+      throw new Refusal('idempotency_key_reuse', 'This Idempotency-Key started another payment')
+    return showPayment(transaction, bound.subject)
+  })
+
+const insertPayment = (sql: Transaction, id: string, wanted: NewPayment): Promise<Payment> => {
+  const { accountId, kind, credits, amount, currency, savesMethod = false, methodId = null } = wanted
+  const entries = (transaction: Transaction) => transaction`
+    SELECT FROM payments WHERE account_id = ${accountId} AND state IN ('created', 'open', 'confirming')`
+  return addWithin(sql, { limit: 'open_payments_per_account', ownerId: accountId, entries }, async () => {
+    await sql`
       INSERT INTO payments (
-        id, account_id, kind, credits, amount, currency, saves_method, method_id, created_by, idempotency_key,
-        claimed_until)
+        id, account_id, kind, credits, amount, currency, saves_method, method_id, created_by, claimed_until)
       VALUES (
         ${id}, ${accountId}, ${kind}, ${credits}, ${amount}, ${currency}, ${savesMethod}, ${methodId}, audit_actor(),
-        ${idempotencyKey}, now() + make_interval(secs => ${CLAIM_SECONDS}))
-      ON CONFLICT (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING RETURNING id`
-      if (made.length > 0) return showPayment(transaction, id)
-      const [row] = await transaction<PaymentRow[]>`
-      ${selectPayments(transaction)} WHERE p.created_by = audit_actor() AND p.idempotency_key = ${idempotencyKey}`
-      if (row?.account_id !== accountId || row.credits !== credits)
-        throw new Refusal('idempotency_key_reuse', 'This Idempotency-Key started another payment')
-      return paymentOfRow(row)
-    },
-  )
+        now() + make_interval(secs => ${CLAIM_SECONDS}))`
+    return showPayment(sql, id)
+  })
+}
 
 /** @throws Refusal `payment_not_found` */
 export async function showPayment(sql: Queryable, id: string): Promise<Payment> {

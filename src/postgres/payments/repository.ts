@@ -11,9 +11,10 @@ import type {
 import type { ProviderEvent, ProviderNotice, TakenNotice } from '../../../schemas/payments/provider.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools } from '../repository.ts'
-import type { AutomaticSettings, ClaimedAttempt } from './automatic.ts'
 import {
+  type AutomaticSettings,
   beginAutomatic,
+  type ClaimedAttempt,
   claimAttempts,
   findAutomatic,
   findLowBalances,
@@ -22,7 +23,6 @@ import {
 } from './automatic.ts'
 import { takeNotice, takeProviderEvent } from './booking.ts'
 import { listMethods } from './methods.ts'
-import type { NewPayment, PaymentsQuery } from './payments.ts'
 import {
   createPayment,
   findCustomer,
@@ -30,13 +30,19 @@ import {
   keepReconciled,
   listOpenPayments,
   listPayments,
+  type NewPayment,
+  type PaymentsQuery,
   readReconciled,
   recordRefundRequest,
   showPayment,
 } from './payments.ts'
 import { listReceipts, showReceipt } from './receipts.ts'
-import type { RefusedEvent, RefusedEventsQuery } from './refused-events.ts'
-import { closeRefusedEvent, listRefusedEvents } from './refused-events.ts'
+import {
+  closeRefusedEvent,
+  listRefusedEvents,
+  type RefusedEvent,
+  type RefusedEventsQuery,
+} from './refused-events.ts'
 
 export interface Payments {
   list(paymentsQuery: PaymentsQuery): Promise<Payment[]>

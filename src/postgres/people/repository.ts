@@ -13,22 +13,25 @@ import type { KnownMasterKey } from '../accounts/master-key.ts'
 import type { Listing } from '../listing.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools } from '../repository.ts'
-import type { KeyedRequest } from './answers.ts'
-import { findManagementAnswer, purgeManagementAnswers, storeManagementAnswer } from './answers.ts'
-import type { Attempt, AttemptSubjects, InvitationMail } from './attempts.ts'
-import { purgeAttempts, takeAttempt, takeBackAttempt, takeInvitationMail } from './attempts.ts'
-import type { NewInvitation } from './invitations.ts'
+import {
+  type Attempt,
+  type AttemptSubjects,
+  type InvitationMail,
+  purgeAttempts,
+  takeAttempt,
+  takeBackAttempt,
+  takeInvitationMail,
+} from './attempts.ts'
 import {
   createInvitation,
   findInvitation,
   listInvitations,
+  type NewInvitation,
   redeemInvitation,
   revokeInvitation,
   showInvitation,
 } from './invitations.ts'
-import type { SavedView } from './saved-views.ts'
-import { deleteSavedView, listSavedViews, saveView } from './saved-views.ts'
-import type { NewLink, NewSession } from './sessions.ts'
+import { deleteSavedView, listSavedViews, type SavedView, saveView } from './saved-views.ts'
 import {
   createLink,
   createSession,
@@ -36,11 +39,12 @@ import {
   findSession,
   hasSignedIn,
   listSessions,
+  type NewLink,
+  type NewSession,
   purgeSessions,
   rotateSession,
   signInByLink,
 } from './sessions.ts'
-import type { NewPasskey, PasswordSignIn } from './sign-in-methods.ts'
 import {
   addIdentity,
   addPasskey,
@@ -50,18 +54,19 @@ import {
   findPasswordSignIn,
   hasWay,
   listSignInMethods,
+  type NewPasskey,
+  type PasswordSignIn,
   removeIdentity,
   removePasskey,
   renamePasskey,
   setPassword,
 } from './sign-in-methods.ts'
-import type { Ticket } from './tickets.ts'
-import { createTicket, findTicketUser, takeTicket, voidTickets } from './tickets.ts'
-import type { NewManagementToken } from './tokens.ts'
+import { createTicket, findTicketUser, type Ticket, takeTicket, voidTickets } from './tickets.ts'
 import {
   createManagementToken,
   findManagementToken,
   listManagementTokens,
+  type NewManagementToken,
   revokeManagementToken,
   showManagementToken,
 } from './tokens.ts'
@@ -75,13 +80,15 @@ import {
   spendRecoveryCode,
 } from './totp.ts'
 import { recordUnprovenEmail } from './unproven-emails.ts'
-import type { NewUser, UserChanges, UserListing } from './users.ts'
 import {
   createUser,
   findUserByEmail,
   listUsers,
+  type NewUser,
   setEmail,
   showUser,
+  type UserChanges,
+  type UserListing,
   updateUser,
   userEmails,
 } from './users.ts'
@@ -168,12 +175,6 @@ export interface SavedViews {
   delete(userId: string, view: Omit<SavedView, 'query'>): Promise<void>
 }
 
-export interface ManagementAnswers {
-  find(request: KeyedRequest): Promise<string | null>
-  store(request: KeyedRequest, answer: string): Promise<void>
-  purge(): Promise<void>
-}
-
 export interface PeopleRepositories {
   readonly users: Users
   readonly sessions: Sessions
@@ -183,7 +184,6 @@ export interface PeopleRepositories {
   readonly invitations: Invitations
   readonly managementTokens: ManagementTokens
   readonly savedViews: SavedViews
-  readonly managementAnswers: ManagementAnswers
 }
 
 export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRepositories {
@@ -261,10 +261,5 @@ export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRe
       revoke: revokeManagementToken,
     }),
     savedViews: onPool(main, { list: listSavedViews, save: saveView, delete: deleteSavedView }),
-    managementAnswers: {
-      ...onPool(main, { purge: purgeManagementAnswers }),
-      find: (request) => findManagementAnswer(main, material, request),
-      store: (request, answer) => storeManagementAnswer(main, material, request, answer),
-    },
   }
 }

@@ -1,38 +1,42 @@
 /** Answers kept for requests with an idempotency key, and responses that upstreams keep. */
+import type { KnownMasterKey } from '../accounts/master-key.ts'
+import { within } from '../errors.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
-import type { ClaimOutcome, IdempotencyClaim, StoredAnswer } from './idempotency.ts'
 import {
-  claimIdempotencyKey,
-  freeIdempotencyKey,
-  isIntentAnswered,
-  purgeIdempotencyRecords,
-  storeIdempotentAnswer,
+  type ClaimOutcome,
+  claimKey,
+  freeKey,
+  type IdempotencyClaim,
+  type IdempotencyScope,
+  isAnswered,
+  purgeRecords,
+  type StoredAnswer,
+  storeAnswer,
 } from './idempotency.ts'
-import type {
-  BegunConversationCall,
-  ConversationTokens,
-  ConversationToStore,
-  StoredConversation,
-} from './stored-conversations.ts'
 import {
   addToConversation,
+  type BegunConversationCall,
   beginConversationCall,
+  type ConversationTokens,
+  type ConversationToStore,
   findStoredConversation,
   forgetConversation,
   purgeConversationCalls,
+  type StoredConversation,
   storeConversation,
 } from './stored-conversations.ts'
-import type { ResponseToStore, StoredResponse } from './stored-responses.ts'
 import {
   findStoredResponse,
   forgetStoredResponse,
   purgeStoredResponses,
+  type ResponseToStore,
+  type StoredResponse,
   storeResponse,
 } from './stored-responses.ts'
 
 export interface IdempotencyRecords {
   claim(claim: IdempotencyClaim): Promise<ClaimOutcome>
-  isIntentAnswered(accountId: string, key: string): Promise<boolean>
+  isAnswered(scope: IdempotencyScope, key: string): Promise<boolean>
   store(claim: IdempotencyClaim, answer: StoredAnswer | null, originalRequestId?: string): Promise<void>
   free(claim: IdempotencyClaim): Promise<void>
   purge(): Promise<number>
@@ -63,7 +67,12 @@ export const openStoredResponses = ({ main }: Pools): StoredResponses => ({
   ...onPool(main, { forgetStoredResponse, forgetConversation, purgeStoredResponses, purgeConversationCalls }),
 })
 
-export const openIdempotencyRecords = ({ main }: Pools): IdempotencyRecords => ({
-  ...onPool(main, { claim: claimIdempotencyKey, isIntentAnswered }, READ_DEADLINE_MS),
-  ...onPool(main, { store: storeIdempotentAnswer, free: freeIdempotencyKey, purge: purgeIdempotencyRecords }),
+export const openIdempotencyRecords = (
+  { main }: Pools,
+  { material }: KnownMasterKey,
+): IdempotencyRecords => ({
+  ...onPool(main, { isAnswered }, READ_DEADLINE_MS),
+  ...onPool(main, { free: freeKey, purge: purgeRecords }),
+  claim: (claim) => within(READ_DEADLINE_MS, claimKey(main, material, claim)),
+  store: (...stored) => storeAnswer(main, material, ...stored),
 })

@@ -21,17 +21,19 @@ import {
   removeObjects,
   touchTasks,
 } from './lists.ts'
-import type { LostFinding, LostSubmit, LostSubmitQuery } from './lost-submits.ts'
 import {
   checkLostSubmit,
   claimLostSubmits,
   closeLostSubmit,
   countLostSubmits,
+  type LostFinding,
+  type LostSubmit,
+  type LostSubmitQuery,
   listLostSubmits,
   recordFinding,
   sumLostSubmits,
 } from './lost-submits.ts'
-import { createTask, hasIntent, moveTask } from './tasks.ts'
+import { createTask, moveTask } from './tasks.ts'
 import type {
   AllTasksQuery,
   CreateTaskOutcome,
@@ -48,7 +50,6 @@ export interface Tasks {
   applyTransition(move: TaskMove): Promise<MoveOutcome>
   removeFiles(pick: Pick<Task, 'id' | 'result'>, keys: readonly string[]): Promise<void>
   create(task: NewTask): Promise<CreateTaskOutcome>
-  hasIntent(accountId: string, key: string, now: number): Promise<boolean>
   read(ids: readonly string[]): Promise<Task[]>
   find(accountId: string, kind: TaskKind, id: string): Promise<Task | null>
   findByResponse(accountId: string, id: string): Promise<Task | null>
@@ -102,7 +103,6 @@ export const openTasks = ({ main }: Pools): Tasks => ({
     main,
     {
       create: createTask,
-      hasIntent,
       read: readTasks,
       find: findTask,
       findByResponse: findResponseTask,

@@ -12,7 +12,7 @@ type Instants = Pick<
 /** Instants are `bigint`. */
 export type TaskRow = SnakeCase<Omit<Task, keyof Instants>> & {
   readonly [Name in keyof SnakeCase<Instants>]: Extract<SnakeCase<Instants>[Name], null> | bigint
-} & { readonly intent_hash: Buffer | null }
+}
 
 const instant = (epochMs: bigint | null): number | null => (epochMs === null ? null : Number(epochMs))
 

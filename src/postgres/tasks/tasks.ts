@@ -17,7 +17,7 @@ import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 import { LOCKS } from '../locks.ts'
 import { recordEvent } from '../notifications/outbox.ts'
-import { RETENTION_SECONDS } from '../requests/idempotency.ts'
+import { bindSubject, findBinding, unbindSubject } from '../requests/idempotency.ts'
 import { endConversationCall } from '../requests/stored-conversations.ts'
 import { measureBackgroundResponse, noteBackgroundResponse } from '../requests/stored-responses.ts'
 import { inTransaction } from '../transaction.ts'
@@ -25,20 +25,18 @@ import { recordLost } from './lost-submits.ts'
 import { assignments, type TaskRow, taskOfRow } from './rows.ts'
 import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './types.ts'
 
-const MS_PER_SECOND = 1000
-
 /** Creates row and hold in one transaction. Another call with the same id changes nothing. */
 export const createTask = (sql: Sql, task: NewTask): Promise<CreateTaskOutcome> =>
   inTransaction(sql, (transaction) => createIn(transaction, task))
 
 async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcome> {
   const { isLimited } = await lockFor(sql, task)
-  const bound = await boundTo(sql, task)
-  if (bound !== null && bound.id !== task.id)
-    return bound.intent_hash!.equals(task.idempotency!.requestHash)
-      ? { outcome: 'existing', task: taskOfRow(bound) }
+  const { id: ref, accountId, hold: amount, idempotency } = task
+  const bound = idempotency && (await findBinding(sql, idempotency))
+  if (bound !== null && bound.subject !== ref)
+    return bound.requestHash.equals(idempotency!.requestHash)
+      ? { outcome: 'existing', task: await readTask(sql, bound.subject) }
       : { outcome: 'reused_key' }
-  const { id: ref, accountId, hold: amount } = task
   const refusal = isLimited ? await reserveTaskIn(sql, task) : null
   if (refusal !== null) return { outcome: 'over_limit', refusal }
   const { outcome, wallet } = await placeIn(sql, { ref, accountId, amount })
@@ -63,41 +61,17 @@ async function lockFor(sql: Queryable, { accountId, keyId }: NewTask): Promise<{
   return { isLimited: row.is_limited }
 }
 
-/** Returns the task that the intent has already created. One without effect, or forgotten by now, releases its key. */
-async function boundTo(sql: Queryable, { accountId, idempotency, submittedAt }: NewTask) {
-  if (idempotency === null) return null
-  const [row] = await sql<TaskRow[]>`
-    SELECT * FROM tasks WHERE account_id = ${accountId} AND intent_key = ${idempotency.key}`
-  if (row === undefined) return null
-  const isForgotten = Number(row.submitted_at) <= submittedAt - RETENTION_SECONDS * MS_PER_SECOND
-  const hasFailed = isFinal(row.state) && row.state !== 'succeeded'
-  if (!hasFailed && !isForgotten) return row
-  await sql`UPDATE tasks SET intent_key = NULL, intent_hash = NULL WHERE id = ${row.id}`
-  return null
-}
-
-/** Returns whether the intent has created a task that still binds it. */
-export async function hasIntent(sql: Sql, accountId: string, key: string, now: number): Promise<boolean> {
-  const [row] = await sql<[{ is_bound: boolean }]>`
-    SELECT EXISTS (
-      SELECT FROM tasks WHERE account_id = ${accountId} AND intent_key = ${key}
-        AND (ended_at IS NULL OR state = 'succeeded')
-        AND submitted_at > ${now - RETENTION_SECONDS * MS_PER_SECOND}) AS is_bound`
-  return row.is_bound
-}
-
 async function insert(sql: Queryable, task: NewTask): Promise<Task> {
+  if (task.idempotency !== null) await bindSubject(sql, task.idempotency, task.id)
   const [row] = await sql<[TaskRow]>`
     INSERT INTO tasks (
       id, kind, account_id, key_id, request_id, model, protocol, job, price, hold, is_early, is_awaited, channel_ids,
-      state, submitted_at, deadline_at, touched_at, intent_key, intent_hash,
-      callback_url, session_id)
+      state, submitted_at, deadline_at, touched_at, callback_url, session_id)
     VALUES (
       ${task.id}, ${task.kind}, ${task.accountId}, ${task.keyId}, ${task.requestId}, ${task.model},
       ${task.protocol}, ${jsonValue(sql, task.job)}, ${jsonValue(sql, task.price)}, ${task.hold},
       ${task.isEarly}, ${task.isAwaited}, ${task.channelIds as string[]}::text[], 'waiting', ${task.submittedAt},
-      ${task.deadlineAt}, ${task.submittedAt}, ${task.idempotency?.key ?? null},
-      ${task.idempotency?.requestHash ?? null}, ${task.callbackUrl ?? null}, ${task.sessionId})
+      ${task.deadlineAt}, ${task.submittedAt}, ${task.callbackUrl ?? null}, ${task.sessionId})
     RETURNING *`
   return taskOfRow(row)
 }
@@ -124,7 +98,10 @@ async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
   if (move.changes.upstreamId !== undefined) await noteResponse(sql, taskOfRow(row))
   if (move.settlement !== null) await recordEnd(sql, taskOfRow(row), move.settlement)
   if (move.isLost) await recordLost(sql, taskOfRow(row), move.at)
-  return { outcome: 'moved', task: taskOfRow(row), wallet: await settle(sql, move) }
+  const wallet = await settle(sql, move)
+  // After the wallet, as a new task locks both.
+  if (isFinal(move.to) && move.to !== 'succeeded') await unbindSubject(sql, move.id)
+  return { outcome: 'moved', task: taskOfRow(row), wallet }
 }
 
 /** Records the event of a task's end. A client that was answered that the upstream refused has no task. */

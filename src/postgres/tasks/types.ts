@@ -9,6 +9,7 @@ import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { MoneyEffect, TaskEvent, TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { Act } from '../accounts/audit-record.ts'
+import type { IdempotencyClaim } from '../requests/idempotency.ts'
 
 /** One try at the submit. */
 export interface TaskAttempt extends AttemptRow {
@@ -90,8 +91,8 @@ export interface NewTask
   > {
   /** The address to which the end of the task is posted; absent: none. */
   readonly callbackUrl?: string
-  /** The same submit intent makes one task, whatever is cut or tried again. Null: no intent was named. */
-  readonly idempotency: { readonly key: string; readonly requestHash: Buffer } | null
+  /** The same key makes one task, whatever is cut or tried again. Null: the request has none. */
+  readonly idempotency: IdempotencyClaim | null
 }
 
 export type CreateTaskOutcome =

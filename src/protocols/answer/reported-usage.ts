@@ -2,6 +2,8 @@
  * Usage of one answer, as its upstream reports it: once, or in several cumulative reports. A report is a lower bound:
  * no later one reduces it, a missing count is no zero, and output after it is estimated.
  */
+
+import { Buffer } from 'node:buffer'
 import { largerExtra, NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
 import type { Metered } from '../dialect.ts'
 import { faultIn } from '../usage/faults.ts'
@@ -169,5 +171,49 @@ export function meteredWhole(
     characters,
     charactersSinceUsage: reported.charactersBeyond(characters),
     isUsageWhole: reported.isWhole(characters),
+  }
+}
+
+/** The base of meters: its members are those of `AnswerStream`. */
+export class ReportedStream {
+  protected readonly reports = new ReportedUsage()
+  firstError: Buffer | null = null
+  laterError: Buffer | null = null
+  model = ''
+  // Last: the fields of a meter that each chunk touches follow it.
+  characters = 0
+
+  get usage(): TokenUsage | null {
+    return this.reports.usage
+  }
+
+  get suspect(): string {
+    return this.reports.suspect
+  }
+
+  get reported(): unknown {
+    return this.reports.reported
+  }
+
+  get serviceTier(): string {
+    return this.reports.serviceTier
+  }
+
+  get charactersSinceUsage(): number {
+    return this.reports.charactersBeyond(this.characters)
+  }
+
+  get isUsageWhole(): boolean {
+    return this.reports.isWhole(this.characters)
+  }
+
+  get isAnswer(): boolean {
+    return this.characters > 0 || this.reports.isOutputReported
+  }
+
+  /** Keeps the first error that comes before content, and the first that comes after it. */
+  protected err(payload: Buffer): void {
+    if (this.isAnswer) this.laterError ??= Buffer.from(payload)
+    else this.firstError ??= Buffer.from(payload)
   }
 }

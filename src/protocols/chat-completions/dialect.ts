@@ -2,7 +2,6 @@
  * The chat-completions dialect: reading a client's request, and the three changes a native upstream sees.
  * See docs/api-rules.md, "Chat completions" and "Protocols and translation".
  */
-
 import {
   type ChatCompletionsRequest,
   chatCompletionsRequest,
@@ -17,7 +16,7 @@ import {
   spliced,
   topLevelFields,
 } from '../../core/json/fields.ts'
-import type { ChatCall, EncodeOptions } from '../dialect.ts'
+import type { ChatCall, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
 import { readJsonBody } from '../request/client-json.ts'
 import { requestedTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
@@ -26,6 +25,7 @@ import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { thinkingOf } from '../request/thinking-tokens.ts'
 import { serverToolsOf } from '../request/tools.ts'
+import { AssembledCompletion } from './assembled.ts'
 import {
   type ChangedFields,
   type ChatSettings,
@@ -33,6 +33,8 @@ import {
   readFastPathRequest,
 } from './fast-path-request.ts'
 import { isLegacy } from './legacy-functions.ts'
+import { ChatCompletionsMeter } from './meter.ts'
+import { completionAsStream, WholeResponse } from './whole.ts'
 
 /** The client's body, byte for byte, and the places of its fields. Needed until an upstream has answered. */
 export interface RequestSource {
@@ -206,4 +208,27 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
     put('stream_options', streamOptions ? withUsageRequested(source.body, streamOptions) : ASK_USAGE)
   if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))
   return spliced(source.body, splices)
+}
+
+export const chatCompletions: Dialect = {
+  protocol: 'chat-completions',
+  read: ({ body }) => readChatCall(body),
+}
+
+export const chatCompletionsNative: ProtocolAdapter = {
+  from: 'chat-completions',
+  to: 'chat-completions',
+  streamContentType: null,
+  urlsToFetch: () => [],
+  encodeRequest: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
+  openStream: (call, provider) => {
+    const { wantsUsage, choices } = call as ChatCompletionsCall
+    return new ChatCompletionsMeter({ withholdUsage: !wantsUsage, provider, choices })
+  },
+  readWhole: (_call, body, provider) => {
+    const metered = new WholeResponse(body, provider)
+    return { body, metered, isAnswer: metered.isAnswer }
+  },
+  wholeAsStream: (call, body) => completionAsStream(body, (call as ChatCompletionsCall).wantsUsage),
+  assembleStream: () => new AssembledCompletion(),
 }

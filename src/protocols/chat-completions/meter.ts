@@ -4,16 +4,16 @@
  * content, the usage alone.
  */
 import { Buffer } from 'node:buffer'
+import { type FieldSpan, removal, spliced } from '../../core/json/fields.ts'
+import { FieldCursor } from '../answer/field-cursor.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
-import { ReportedStream } from '../answer/reported-stream.ts'
-import { addedChoices, type UsageReport } from '../answer/reported-usage.ts'
+import { addedChoices, ReportedStream, type UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
 import { readUsage } from '../usage/chat-completions.ts'
-import { type ChunkFacts, newChunkFacts, scanChunk } from './scan.ts'
-import { withoutUsage } from './usage-removal.ts'
+import { type ChunkFacts, newChunkFacts, saysSomething, scanChunk } from './scan.ts'
 import { usageAt } from './whole.ts'
 
 const DONE = '[DONE]'
@@ -266,4 +266,59 @@ export class ChatCompletionsMeter extends ReportedStream {
     this.#out = []
     return out.length === 1 ? out[0]! : Buffer.concat(out)
   }
+}
+
+const USAGE = Buffer.from('usage')
+/** Fields that every chunk has, and that mean nothing without choices. */
+const ENVELOPE = [
+  'id',
+  'object',
+  'created',
+  'model',
+  'choices',
+  'system_fingerprint',
+  'service_tier',
+  'obfuscation',
+].map((name) => Buffer.from(name))
+
+const cursor = new FieldCursor()
+
+/**
+ * Returns the event `bytes[start, end)`, which has usage and no choices, without its usage, the rest byte for byte;
+ * null where nothing else remains. A payload of several lines becomes one line.
+ */
+export function withoutUsage(bytes: Buffer, start: number, end: number): Buffer | null {
+  const event = Buffer.from(bytes.subarray(start, end))
+  const data = eventData(event, 0, event.length)
+  if (data === null || !saysMore(data)) return null
+  let rest = data
+  // A duplicate field is removed twice.
+  for (let usage = findUsage(rest); usage !== null; usage = findUsage(rest))
+    rest = spliced(rest, [removal(rest, usage)])
+  const at = payloadStart(data, event, 0, event.length)
+  if (at < 0) return inOneLine(event, rest)
+  return Buffer.concat([event.subarray(0, at), rest, event.subarray(at + data.length)])
+}
+
+function saysMore(data: Buffer): boolean {
+  cursor.enter(data, data.indexOf('{'))
+  while (cursor.next()) {
+    const isKnown = cursor.is(USAGE) || ENVELOPE.some((name) => cursor.is(name))
+    if (!isKnown && saysSomething(data, cursor.start)) return true
+  }
+  return false
+}
+
+function findUsage(data: Buffer): FieldSpan | null {
+  cursor.enter(data, data.indexOf('{'))
+  while (cursor.next())
+    if (cursor.is(USAGE)) return { nameStart: cursor.nameStart, start: cursor.start, end: cursor.end }
+  return null
+}
+
+function inOneLine(event: Buffer, data: Buffer): Buffer {
+  const lines = event.toString('latin1').split(/\r\n?|\n/)
+  const others = lines.filter((line) => line !== '' && !/^data(:|$)/.test(line))
+  const payload = data.toString('latin1').replaceAll('\n', ' ')
+  return Buffer.from([...others, `data: ${payload}`, '', ''].join('\n'), 'latin1')
 }

@@ -1,4 +1,6 @@
 /** One whole, unstreamed answer of the chat-completions protocol: its usage, and whether it is an answer at all. */
+
+import { Buffer } from 'node:buffer'
 import { FieldFinder, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
 import {
@@ -10,7 +12,7 @@ import {
 } from '../answer/content.ts'
 import { countsOf, isOutputReported, type UsageReport } from '../answer/reported-usage.ts'
 import type { Metered } from '../dialect.ts'
-import { textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
 import { readUsage } from '../usage/chat-completions.ts'
 import { faultIn } from '../usage/faults.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk } from './scan.ts'
@@ -168,4 +170,35 @@ export class WholeResponse implements Metered {
   get charactersSinceUsage(): number {
     return this.#report?.output == null ? this.characters : 0
   }
+}
+
+const DONE = 'data: [DONE]\n\n'
+
+/** Returns the message as one delta, in which calls of tools have their places. */
+function deltaOf(message: LooseObject): LooseObject {
+  const { tool_calls: calls, ...rest } = message
+  if (!Array.isArray(calls)) return rest
+  return { ...rest, tool_calls: calls.map((call, index) => ({ index, ...fieldsOf(call) })) }
+}
+
+/**
+ * Prints a whole chat completion as the chunks of a stream, for an upstream that did not stream.
+ * @param wantsUsage the client asked for the chunk with usage
+ */
+export function completionAsStream(body: Buffer, wantsUsage: boolean): Buffer {
+  const { choices, usage, ...head } = answerFields(body) ?? {}
+  const chunk = (more: LooseObject): string =>
+    `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...more })}\n\n`
+  const noUsage = wantsUsage ? { usage: null } : {}
+  const whole = listOf(choices).map(fieldsOf)
+  const said = whole.map(({ message, finish_reason: _, ...choice }) => ({
+    ...choice,
+    delta: deltaOf(fieldsOf(message)),
+    finish_reason: null,
+  }))
+  const finished = whole.map(({ index, finish_reason }) => ({ index, delta: {}, finish_reason }))
+  const ofUsage = wantsUsage && usage != null ? chunk({ choices: [], usage }) : ''
+  return Buffer.from(
+    chunk({ choices: said, ...noUsage }) + chunk({ choices: finished, ...noUsage }) + ofUsage + DONE,
+  )
 }

@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
-import { ReportedStream } from '../answer/reported-stream.ts'
+import { ReportedStream } from '../answer/reported-usage.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { parsedFields } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'

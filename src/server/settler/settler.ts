@@ -115,7 +115,6 @@ const purgeExpired = async (database: Database): Promise<void> => {
   await database.idempotency.purge()
   await database.storedResponses.purgeStoredResponses()
   await database.storedResponses.purgeConversationCalls()
-  await database.managementAnswers.purge()
   await database.sessions.purge()
   await database.attempts.purge()
 }

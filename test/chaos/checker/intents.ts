@@ -49,8 +49,8 @@ function checkTasks({ lines, tables }: Run): Problems {
     ({ kind, status, end, answerId }) => kind === 'image' && status === 200 && end === 'complete' && answerId,
   )
   const named = Map.groupBy(
-    tables.tasks.filter(({ intent_key }) => intent_key !== null),
-    ({ account_id, intent_key }) => `${account_id} ${intent_key}`,
+    tables.tasks.filter(({ intent, state }) => intent !== null && state === 'succeeded'),
+    ({ account_id, intent }) => `${account_id} ${intent}`,
   )
   const priceOf = (model: string) => lines.price.find((price) => price.model === model)?.image ?? 0
   return [

@@ -24,7 +24,8 @@ export interface Task {
   readonly request_id: string
   readonly model: string
   readonly state: string
-  readonly intent_key: string | null
+  /** The client's name for it, in the prompt. */
+  readonly intent: string | null
   readonly cost: number | null
   readonly ended_at: number | null
 }
@@ -65,7 +66,8 @@ export async function readTables(databaseUrl: string, clickhouseUrl: string): Pr
           coalesce(attempts_count, 0) AS attempts, submitted_at, created_at FROM usage_rows ORDER BY id`,
       logged: await readLogged(clickhouseUrl),
       tasks: await sql<Task[]>`
-        SELECT id, account_id, request_id, model, state, intent_key, cost, ended_at FROM tasks ORDER BY id`,
+        SELECT id, account_id, request_id, model, state, substring(job::text FROM 'image-\\d+') AS intent, cost, ended_at
+        FROM tasks ORDER BY id`,
       wallets: await sql<{ account_id: string; balance: number; held: number; used: number }[]>`
         SELECT account_id, balance, held, used FROM wallets`,
       ledger: await sql<{ account_id: string; balance: number; charged: number }[]>`

@@ -10,12 +10,12 @@ import { readText } from '../../support/source-files.ts'
 import { ask } from '../protocols/support.ts'
 import { errorOf } from '../support.ts'
 
-const blocks = [...readText('docs/providers.md').matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text)
-const models = blocks.find((text) => text.startsWith('models:'))!
-const examples = blocks.filter((text) => text !== models)
+const [models = '', channels = ''] = [...readText('docs/providers.md').matchAll(/```yaml\n(.*?)```/gs)].map(
+  ([, text = '']) => text,
+)
+const examples = channels.split(/^(?= {2}- )/m).slice(1)
 const CONFIG = `${models}  - { id: sonata-large, pricing: { unit: 1M_tokens, input: "1", output: "2" } }
-channels:
-${examples.join('').replace(/^(?=.)/gm, '  ')}`
+${channels}`
 
 t.test('all presets', async (t) => {
   await t.test('config check names each variable that is not set', async (t) => {

@@ -1,7 +1,7 @@
 /** Every answer is described by the reference: its status, its headers, its type and its body. */
 import t, { type Test } from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
-import { MANAGEMENT_PATH } from '../../../schemas/management/operation.ts'
+import { MANAGEMENT_PATH } from '../../../schemas/routes.ts'
 import { undescribed } from '../../support/described.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import type { LentService } from '../../support/service.ts'

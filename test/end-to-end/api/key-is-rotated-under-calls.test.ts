@@ -8,11 +8,9 @@ import { eventually, startService, until } from '../../support/service.ts'
 import { childrenOf, isRunning } from '../chaos/processes.ts'
 import { callConfig, errorOf, say } from '../support.ts'
 
-const TIMEOUT_MS = 240_000
 const CLIENTS = 6
 const config = callConfig({ fast: { simulate: 'tokens=1' } })
 
-t.setTimeout(TIMEOUT_MS)
 t.test('rotation under calls', async (t) => {
   const engines = await startEngines(t)
   const service = await startService(t, { engines, config, env: { TOLLGATE_WORKERS: '2' } })

@@ -9,7 +9,6 @@ import { type TestService, until } from '../../support/service.ts'
 import { gauge } from './gauge.ts'
 import type { SeenCall } from './load.ts'
 
-const BOOKED_BOUND_MS = 120_000
 const MAX_SHOWN = 10
 
 export interface Caller {
@@ -46,22 +45,18 @@ async function readRows(service: TestService, awaited: ReadonlySet<string>) {
   const log = connectToLog(clickhouseUrl)
   try {
     let missing: string[] = []
-    await until(
-      'all is booked and copied',
-      async () => {
-        const [mark] = await sql<[{ upto: bigint; last: bigint; found: string[] }]>`
+    await until('all is booked and copied', async () => {
+      const [mark] = await sql<[{ upto: bigint; last: bigint; found: string[] }]>`
           SELECT copied_upto AS upto, (SELECT coalesce(max(id), 0) FROM usage_rows) AS last,
             (SELECT coalesce(array_agg(request_id), '{}') FROM usage_rows) AS found FROM usage_copy`
-        const found = new Set(mark.found)
-        missing = [...awaited].filter((id) => !found.has(id))
-        return (
-          missing.length === 0 &&
-          mark.upto === mark.last &&
-          (await gauge(service, 'tollgate_journal_unbooked')) === 0
-        )
-      },
-      BOOKED_BOUND_MS,
-    ).catch((error: Error) => {
+      const found = new Set(mark.found)
+      missing = [...awaited].filter((id) => !found.has(id))
+      return (
+        missing.length === 0 &&
+        mark.upto === mark.last &&
+        (await gauge(service, 'tollgate_journal_unbooked')) === 0
+      )
+    }).catch((error: Error) => {
       throw new Error(`${error.message}; ${missing.length} without a row: ${missing.slice(0, MAX_SHOWN)}`)
     })
     const booked = await sql<StoredRow[]>`

@@ -2,11 +2,9 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../simulation/random.ts'
+import { BOUND_MS } from '../../support/eventually.ts'
 import type { TestService } from '../../support/service.ts'
 import { type PlannedCall, type PlanShape, plannedCall } from './plan.ts'
-
-/** Longer than any call is planned to last: a run has an end whatever happens. */
-const PATIENCE_MS = 15_000
 
 /** Where no head came, perhaps because nobody listens. */
 const NOBODY_THERE_PAUSE_MS = 200
@@ -64,7 +62,7 @@ function call(baseUrl: string, key: string, planned: PlannedCall, progress: Prog
     const leaving = setTimeout(() => {
       hasLeft = true
       sent.destroy()
-    }, planned.leavesAfterMs ?? PATIENCE_MS)
+    }, planned.leavesAfterMs ?? BOUND_MS)
     sent.on('response', (head) => {
       response = head
       progress.answered++

@@ -17,8 +17,6 @@ const configWith = (extra: string) =>
   testConfig({ fast: { simulate: 'tokens=2' }, slow: { simulate: 'tokens=2000,tps=1' } }, extra)
 const COPIED_CALLS = 5
 
-t.setTimeout(240_000)
-
 const engines = await startEngines(t)
 const lost = await startService(t, {
   engines,

@@ -16,7 +16,6 @@ const CONFIG = configOf({ kept: {} }, [
 ])
 const CALLS = 6
 
-t.setTimeout(240_000)
 t.test('the note of a response never holds up or fails its call', async (t) => {
   const service = await startService(t, { config: CONFIG, env: { TOLLGATE_WORKERS: '1' } })
   const sql = connectTo(t, service.engines.databaseUrl)

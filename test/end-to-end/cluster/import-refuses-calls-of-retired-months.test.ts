@@ -16,8 +16,6 @@ import { startEngines } from '../../support/engines.ts'
 const OLD_MS = 8 * 31 * 86_400_000
 const SILENT = { info() {}, warn() {}, error() {} }
 
-t.setTimeout(240_000)
-
 const engines = await startEngines(t, { only: ['postgres', 'nats'] })
 const { database, sql, url, masterKey } = await openFresh(t, engines)
 const account = await newAccount(database)

@@ -25,7 +25,6 @@ const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const SHAPE = { calls: 5_000, keys: 4, rampMs: 20, streamMs: [10, 200], atOnce: 16 } as const
 const ONLY_ON_DISK = 120
 
-t.setTimeout(240_000)
 const [seed = 0] = seeds()
 t.comment(seedNote(seed))
 

@@ -14,7 +14,6 @@ const BEFORE = 60
 const AFTER = 200
 const AWAY_MS = 3_000
 
-t.setTimeout(240_000)
 const [seed = 0] = seeds()
 t.comment(seedNote(seed))
 

@@ -17,7 +17,6 @@ const OTHERS = 6
 const BEGINNERS = 200
 const MANY_KEYS = 10_000
 
-t.setTimeout(240_000)
 const [seed = 0] = seeds()
 t.comment(seedNote(seed))
 

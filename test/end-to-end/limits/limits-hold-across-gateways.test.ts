@@ -10,7 +10,6 @@ import { startService, type TestService, until } from '../../support/service.ts'
 import { childrenOf, isRunning } from '../chaos/processes.ts'
 import { callConfig, say } from '../support.ts'
 
-const TIMEOUT_MS = 120_000
 /** What a process admitted by itself the others know within a second. */
 const REPORTED_MS = 1_500
 /** A process from which nothing is heard is replaced after that. */
@@ -20,7 +19,6 @@ const SETTLED_MS = 500
 const MESSAGES = say('hi')
 const config = callConfig({ fast: { simulate: 'tokens=1' }, slow: { simulate: 'tokens=5000,tps=20' } })
 
-t.setTimeout(TIMEOUT_MS)
 t.test('one account, several gateways', async (t) => {
   const engines = await startEngines(t)
   const options = { engines, config }

@@ -5,14 +5,12 @@ import { signIn } from '../../support/manage.ts'
 import { eventually, startService, until } from '../../support/service.ts'
 import { callConfig, errorOf, rowOf, say, traceOf } from '../support.ts'
 
-const TIMEOUT_MS = 240_000
 const MESSAGES = say('hi')
 const config = callConfig(
   { fast: { simulate: 'tokens=1' }, slow: { simulate: 'tokens=5000,tps=20' } },
   'server: { trusted_proxies: [127.0.0.1] }',
 )
 
-t.setTimeout(TIMEOUT_MS)
 t.test('limits of a key', async (t) => {
   const engines = await startEngines(t)
   const service = await startService(t, { engines, config, env: { TOLLGATE_WORKERS: '3' } })

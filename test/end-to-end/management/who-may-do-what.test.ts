@@ -1,5 +1,4 @@
 /** The management API by HTTP: sessions, tokens, origins, roles; and that a repeated request acts once. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Scope } from '../../../schemas/management/operation.ts'
 import {
@@ -16,7 +15,6 @@ import { callConfig, rowsOf, say, traceOf } from '../support.ts'
 const CONFIG = callConfig({ fast: { simulate: 'tokens=2' } })
 /** More than a gateway has connections to PostgreSQL. */
 const AT_ONCE = 12
-const ANSWER_MS = 20_000
 
 t.test('management', async (t) => {
   const service = await borrowService(t, CONFIG)
@@ -197,7 +195,7 @@ t.test('management', async (t) => {
       const sent = Array.from({ length: AT_ONCE }, (_, at) =>
         owner.send('POST', path, body(at), { 'idempotency-key': `${path}-${at}` }),
       )
-      const answers = await Promise.race([Promise.all(sent), sleep(ANSWER_MS, [], { ref: false })])
+      const answers = await Promise.all(sent)
       t.same(
         answers.filter(({ status }) => status < 300).length,
         AT_ONCE,

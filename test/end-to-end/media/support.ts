@@ -1,16 +1,13 @@
 /** What tests of the media endpoints share: the demonstration's models and prices, and the books of a task. */
 import { readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { sniffMediaType } from '../../../src/core/media/type.ts'
 import { verifyWallets } from '../../support/connections.ts'
-import { type LentService, type LogJson, until } from '../../support/service.ts'
+import { eventually, type LentService, type LogJson, until } from '../../support/service.ts'
 import { balanceOf } from '../support.ts'
 
 const DEMONSTRATION = new URL('../../../src/config/demonstration.yaml', import.meta.url)
-const POLL_MS = 200
-const TASK_BOUND_MS = 90_000
 
 /** Those between which a model has a choice: a service is lent to nobody whose choice another test may have narrowed. */
 const CHOSEN_CHANNEL = /- id: (?:simulated-chat|simulated-responses|example)$/gm
@@ -134,14 +131,11 @@ export function clientOf(
     get,
     post: (path, body, headers) => ask('POST', path, body, headers),
     async ended(path) {
-      const deadline = Date.now() + TASK_BOUND_MS
-      for (;;) {
+      return eventually(`${path} has ended`, async () => {
         const { status, body } = await get(path)
         if (status !== 200) throw new Error(`${path} answered ${status}: ${JSON.stringify(body)}`)
-        if (!OPEN.includes(body.status)) return body
-        if (Date.now() > deadline) throw new Error(`${path} has not ended: ${JSON.stringify(body)}`)
-        await sleep(POLL_MS)
-      }
+        return OPEN.includes(body.status) ? undefined : body
+      })
     },
   }
 }

@@ -172,8 +172,8 @@ t.test('a call with an Idempotency-Key', async (t) => {
     const undone = sql.begin(async (transaction) => {
       // The next claim of the key waits for the end of this one.
       await transaction`
-        INSERT INTO idempotency_records (account_id, key, state, request_hash, request_id, frees_at, expires_at)
-        VALUES (${accountId}, ${intent}, 'running', '', 'none', now(), now())`
+        INSERT INTO idempotency_records (scope, key, state, request_hash, request_id, frees_at, expires_at)
+        VALUES (${`account:${accountId}`}, ${intent}, 'running', '', 'none', now(), now())`
       left = call(abort.signal).catch(() => null)
       await until('the claim waits', async () => {
         const waiting = await transaction`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`

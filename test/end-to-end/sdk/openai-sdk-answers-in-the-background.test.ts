@@ -37,7 +37,6 @@ const searcher = (t: Test) =>
     sendJson(response, 200, { ...SEARCHED, status: method === 'POST' ? 'queued' : 'completed' })
   })
 
-t.setTimeout(240_000)
 t.test('in the background', async (t) => {
   const service = await borrowService(t, configWith(await searcher(t)))
   const books = await Books.open(service)

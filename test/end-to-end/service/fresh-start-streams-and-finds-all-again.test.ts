@@ -18,9 +18,7 @@ import { type ServeProcess, serveProcess } from './serve-process.ts'
 const run = promisify(execFile)
 const STAND_IN = fileURLToPath(new URL('./curl-stand-in.ts', import.meta.url))
 const USUAL_PORT = 8080
-const START_BOUND_MS = 120_000
 
-t.setTimeout(240_000)
 const cwd = await testDataDir(t)
 const dataDir = join(cwd, '.tollgate')
 
@@ -45,10 +43,8 @@ interface Banner {
 /** Starts it and waits for what it prints. */
 async function start(env: Readonly<Record<string, string>> = {}): Promise<Banner & { serve: ServeProcess }> {
   const serve = serveProcess(t, { cwd, env })
-  const text = await eventually(
-    'the banner',
-    () => (serve.stdout().includes('Stop with Ctrl-C') ? serve.stdout() : undefined),
-    START_BOUND_MS,
+  const text = await eventually('the banner', () =>
+    serve.stdout().includes('Stop with Ctrl-C') ? serve.stdout() : undefined,
   ).catch((error: Error) => {
     throw new Error(`${error.message}\n${serve.stdout()}${serve.stderr()}`)
   })

@@ -20,7 +20,6 @@ interface Partition {
   readonly from: string | null
 }
 
-t.setTimeout(240_000)
 t.test('retention', async (t) => {
   const engines = await startEngines(t)
   await migrate(engines.databaseUrl)

@@ -16,8 +16,6 @@ const CALLS = 30
 /** More than a start needs. */
 const MANY_TRANSACTIONS = 100
 
-t.setTimeout(240_000)
-
 const engines = await startEngines(t)
 const pooler = await startPgBouncer(t, engines.databaseUrl)
 const env = { DATABASE_URL: pooler.url, DATABASE_SESSION_URL: engines.databaseUrl }

@@ -8,7 +8,6 @@ import type { Teardown } from '../../support/engines.ts'
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const SERVE = [process.execPath, MAIN, 'serve']
 const OURS = /^(TOLLGATE_|DATABASE_URL$|NATS_URL$|CLICKHOUSE_URL$|S3_)/
-const END_BOUND_MS = 60_000
 
 export interface ServeOptions {
   readonly cwd: string
@@ -26,7 +25,7 @@ export interface ServeProcess {
   signal(signal: NodeJS.Signals): void
   /** To it and its terminal's group. */
   signalGroup(signal: NodeJS.Signals): void
-  /** Its exit code; null when a signal ended it. Rejects when it does not end. */
+  /** Its exit code; null when a signal ended it. */
   readonly ended: Promise<number | null>
 }
 
@@ -53,14 +52,7 @@ export function serveProcess(t: Teardown, { cwd, env = {}, command = SERVE }: Se
     }
   }
   t.teardown(() => signalGroup('SIGKILL'))
-  const ended = Promise.race([
-    once(child, 'close').then(([code]) => code as number | null),
-    new Promise<never>((_, reject) => {
-      const late = () => reject(new Error(`serve does not end:\n${output.stdout}${output.stderr}`))
-      setTimeout(late, END_BOUND_MS).unref()
-    }),
-  ])
-  ended.catch(() => {})
+  const ended = once(child, 'close').then(([code]) => code as number | null)
   const signal = (name: NodeJS.Signals) => void child.kill(name)
   return { pid, signal, stdout: () => output.stdout, stderr: () => output.stderr, signalGroup, ended }
 }

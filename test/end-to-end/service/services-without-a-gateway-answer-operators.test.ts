@@ -5,7 +5,6 @@ import { eventually, startService } from '../../support/service.ts'
 import { childrenOf } from '../chaos/processes.ts'
 import { isHealthy } from './container-health.ts'
 
-t.setTimeout(240_000)
 const service = await startService(t, {
   env: { TOLLGATE_ROLES: 'settler,tasks', TOLLGATE_ADMIN_PORT: '0' },
 })

@@ -11,7 +11,6 @@ import { Credentials } from '../../../src/credentials/credentials.ts'
 import { isAway } from '../../../src/postgres/errors.ts'
 import { newAccount, startDatabase } from '../../src/postgres/support.ts'
 
-const TIMEOUT_MS = 240_000
 const RUNS = 25
 const HOUR_MS = 3_600_000
 const LAST_MS = 30 * 24 * HOUR_MS
@@ -33,7 +32,6 @@ const step = fc.oneof(
   fc.record({ act: fc.constant('wait' as const), hours: fc.oneof(fc.nat(30), fc.nat(800)) }),
 )
 
-t.setTimeout(TIMEOUT_MS)
 t.test('validity', async (t) => {
   const { database, sql, openAnother } = await startDatabase(t)
   const accountId = await newAccount(database)

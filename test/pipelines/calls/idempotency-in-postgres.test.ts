@@ -2,6 +2,7 @@ import postgres from 'postgres'
 import t from 'tap'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
+import type { IdempotencyScope } from '../../../src/postgres/requests/idempotency.ts'
 import { startEngines } from '../../support/engines.ts'
 import { TEST_MASTER_KEY } from '../../support/service.ts'
 
@@ -11,8 +12,8 @@ t.test('a key belongs to one request at a time, and its answer to seven days', a
   const database = await openDatabase({ url: databaseUrl, masterKey: TEST_MASTER_KEY })
   const sql = postgres(databaseUrl, { max: 1 })
   t.teardown(() => Promise.all([database.close(), sql.end()]))
-  const claim = (requestId: string, key = 'k', accountId = 'acc_a') => ({
-    accountId,
+  const claim = (requestId: string, key = 'k', scope: IdempotencyScope = 'account:a') => ({
+    scope,
     key,
     requestId,
     requestHash: Buffer.from('hash of what is asked'),
@@ -26,7 +27,7 @@ t.test('a key belongs to one request at a time, and its answer to seven days', a
   t.equal(won.length, 1, 'one of twenty at once has it')
   t.equal(outcomes.filter(({ outcome }) => outcome === 'running').length, 19)
   t.match(
-    await database.idempotency.claim(claim('req_x', 'k', 'acc_b')),
+    await database.idempotency.claim(claim('req_x', 'k', 'account:b')),
     { outcome: 'claimed' },
     'by account',
   )

@@ -19,7 +19,7 @@ import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refu
 import type { Reply } from '../../../src/http/handler.ts'
 import type { Knowledge } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
-import { chatCompletions } from '../../../src/protocols/chat-completions/native.ts'
+import { chatCompletions } from '../../../src/protocols/chat-completions/dialect.ts'
 import { accountOf, apiKey, knownKey, walletView } from '../../support/known-key.ts'
 import { ScriptedUpstream } from './forward-support.ts'
 

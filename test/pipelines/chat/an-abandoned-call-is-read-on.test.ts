@@ -123,8 +123,8 @@ t.test('a whole call is read on as well', async (t) => {
 t.test('without a report, what is hidden is estimated by time and the measured rate', async (t) => {
   for (const stream of [true, false]) {
     const lateUsage = new LateUsage({ readOnMs: 60 })
-    const call = running({ lateUsage, request: { stream } })
     const begun = performance.now()
+    const call = running({ lateUsage, request: { stream } })
     call.attempt.head(200, stream ? {} : { 'content-type': 'application/json' })
     if (stream) call.attempt.data(word('hello'))
     call.abort()

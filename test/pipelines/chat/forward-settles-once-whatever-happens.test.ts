@@ -155,6 +155,7 @@ const withKey =
         idempotent<AdmittedCall>({
           records: {
             claim: async () => ({ outcome: 'claimed' }),
+            isAnswered: async () => false,
             store: async (_, answer) => void records.push(answer),
             free: async () => void records.push('freed'),
           },

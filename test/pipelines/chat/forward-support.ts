@@ -378,6 +378,7 @@ export class RunningCall {
       known: knownKey({ view: this.view, cap: cap ?? null }),
       protocol,
       pin: null,
+      sessionId: null,
       call: DIALECTS[protocol].read({ path, query, body }),
       requested: model,
       model,

@@ -343,7 +343,7 @@ t.test('capped calls are reserved first', async (t) => {
     const admitted = (estimate: bigint): AdmittedCall => {
       if (!known.view.admit(estimate, true) || !known.cap.admit(estimate, true))
         throw new Error('not admitted')
-      const request = { requestId: newId('req'), submittedAt: Date.now() }
+      const request = { requestId: newId('req'), submittedAt: Date.now(), header: () => '' }
       return { ...CALLED, request, known, estimate, isShared } as unknown as AdmittedCall
     }
     return { known, admitted }
@@ -514,7 +514,7 @@ t.test('capped calls are reserved first', async (t) => {
       budgets: [budget],
     }
     const call = (estimate: bigint) => {
-      const request = { requestId: newId('req'), submittedAt: Date.now() }
+      const request = { requestId: newId('req'), submittedAt: Date.now(), header: () => '' }
       return { ...CALLED, request, known, estimate, isShared: false } as unknown as AdmittedCall
     }
     const admitted = (estimate: bigint) => {

@@ -470,7 +470,7 @@ t.test('interim usage is a lower bound', async (t) => {
     const stream = open()
     stream.push(Buffer.from(print(chunks)))
     const admitted = {
-      request: {},
+      request: { header: () => '' },
       known: { account: {}, key: {} },
       model: { entry: modelEntry.parse({ id: 'm' }) },
       call: { promptBytes: PROMPT_BYTES, links },
@@ -1189,7 +1189,7 @@ t.test('upstream cost settles with the call', async (t) => {
     for (const only of [{}, costing('1', '1', STAND_IN)]) {
       const call = new RunningCall({ channelFields: { only } })
       answer(call, word('fine') + FINISH + usageChunk(1, 1) + DONE)
-      t.equal(call.settlement.upstream_cost, undefined)
+      t.equal(call.settlement.upstream_cost, null)
     }
     const unsent = new RunningCall({
       channelFields: ONLY,
@@ -1198,7 +1198,7 @@ t.test('upstream cost settles with the call', async (t) => {
         return { requestId: 'req_test' }
       },
     })
-    t.equal(unsent.settlement.upstream_cost, undefined)
+    t.equal(unsent.settlement.upstream_cost, null)
   })
 
   t.test('a client that leaves: the same usage as is charged', async (t) => {

@@ -1,6 +1,7 @@
 /** What becomes of a request for images: the job, its price, what is held, and how long it is waited for. */
 import t from 'tap'
 import type { AuthenticatedCall } from '../../../pipelines/calls/authenticate.ts'
+import type { IdempotencyDeps } from '../../../pipelines/calls/claim.ts'
 import { imageOrder } from '../../../pipelines/media/images/images.ts'
 import type { ImageParams } from '../../../pipelines/media/images/request.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
@@ -75,12 +76,9 @@ function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000
     ends: { add() {} },
     known: { key: { kind: 'console' }, view: { balance: parseCredits(balance) } },
   } as unknown as AuthenticatedCall
-  const database = {
-    tasks: { hasIntent: async () => false },
-    idempotency: { isIntentAnswered: async () => false },
-  }
+  const records = { isAnswered: async () => false } as unknown as IdempotencyDeps['records']
   return imageOrder(
-    { ...inbox, database },
+    { ...inbox, records },
     {
       ...caller,
       catalog,

@@ -5,7 +5,7 @@ import { openDatabase } from '../../../src/postgres/database.ts'
 import { deliverNotifications } from '../../../src/server/tasks/deliveries.ts'
 
 /** Its parent is gone: it must not outlive the test. */
-const MAX_LIFE_MS = 120_000
+const MAX_LIFE_MS = 900_000
 setTimeout(() => process.exit(3), MAX_LIFE_MS)
 
 const { databaseUrl, natsUrl, masterKey } = JSON.parse(readFileSync(process.argv[2]!, 'utf8'))

@@ -12,8 +12,6 @@ import { testDataDir } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
 import { clockToSetBack, hurried, startSettlement, type TestGateway } from './support.ts'
 
-/** Half a minute of the hurried clock. */
-const HURRIED_BOUND_MS = 3_000_000
 /** A few calls each. */
 const SEGMENT_BYTES = 4_000
 
@@ -89,7 +87,7 @@ t.test('batches that are confirmed while they wait to be looked up do not hold u
   await until('their files are gone', () => segmentsIn(directory).length === 1)
   isHeld = false
   await callOneByOne(gateway, account, 1)
-  t.equal(await gateway.publisher.drain(HURRIED_BOUND_MS), true)
+  t.equal(await gateway.publisher.drain(null), true)
   t.equal(await bench.usedOf(account), 61n)
 })
 
@@ -125,7 +123,7 @@ t.test('a file that cannot be read holds up its own batches alone, however many'
   t.ok(gateway.publisher.inFlight >= UNREADABLE)
   t.equal(gateway.publisher.oldestUnbookedAt(), null)
   isBroken = false
-  t.equal(await gateway.publisher.drain(HURRIED_BOUND_MS), true)
+  t.equal(await gateway.publisher.drain(null), true)
   t.equal(await bench.usedOf(account), BigInt(UNREADABLE + others + 5))
 })
 
@@ -141,7 +139,7 @@ t.test('where no answer waits for JetStream, no file is read back', async (t) =>
   }
   const gateway = await startGateway(t, { files: { files: unreadable }, nats, scheduler: hurried })
   for (let at = 0; at < 5; at++) await gateway.call(account, 1n)
-  t.equal(await gateway.publisher.drain(HURRIED_BOUND_MS), true)
+  t.equal(await gateway.publisher.drain(null), true)
   t.equal(await bench.usedOf(account), 5n)
 })
 
@@ -187,7 +185,7 @@ t.test('a batch whose file was damaged is confirmed when it is booked, not befor
   t.match(said[0], 'The journal is damaged')
   t.equal(gateway.publisher.inFlight, 1)
   bench.settler(t)
-  t.equal(await gateway.publisher.drain(HURRIED_BOUND_MS), true)
+  t.equal(await gateway.publisher.drain(null), true)
   t.equal(await bench.usedOf(account), 1n, 'JetStream had it')
 })
 
@@ -199,5 +197,5 @@ t.test('a clock that is set back does not put off a look-up', async (t) => {
   const gateway = await startGateway(t, { nats, isAwaited, scheduler })
   await callOneByOne(gateway, account, 1)
   setBack(365 * 24 * 3_600_000)
-  t.equal(await gateway.publisher.drain(HURRIED_BOUND_MS), true)
+  t.equal(await gateway.publisher.drain(null), true)
 })

@@ -13,6 +13,7 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
+import { requestHash } from '../../../src/core/json/canonical.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
@@ -247,12 +248,22 @@ function orderOf(
     method: 'POST',
     path: '/v1/videos/generations',
     query: '',
-    header: (header: string) => (header === 'idempotency-key' ? (key ?? '') : ''),
-    hasHeader: () => key !== undefined,
+    header: () => '',
+    hasHeader: () => false,
     body: Buffer.from(JSON.stringify({ name, prompt })),
     submittedAt: Date.now(),
     startedAt: performance.now(),
   }
+  const { requestId, method, path, query, body } = request
+  const idempotency =
+    key === undefined
+      ? null
+      : {
+          scope: `account:${account.id}` as const,
+          key,
+          requestId,
+          requestHash: requestHash(method, path, query, body),
+        }
   const known = { key: { id: keyId }, account, view, cap } as unknown as TaskOrder['caller']['known']
   return {
     caller: { request, known },
@@ -264,6 +275,7 @@ function orderOf(
     hold: holdOf(price, job),
     routes: protocols.flatMap((protocol) => catalog.routes(model, protocol)),
     until: isPicture ? 'ended' : 'accepted',
+    idempotency,
     ...more,
   }
 }

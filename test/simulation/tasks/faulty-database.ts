@@ -30,17 +30,7 @@ export function databaseOf(
       })
     })
   const calls = [
-    ...[
-      'create',
-      'hasIntent',
-      'applyTransition',
-      'read',
-      'find',
-      'list',
-      'listOpenJobs',
-      'deleteRecord',
-      'listAll',
-    ],
+    ...['create', 'applyTransition', 'read', 'find', 'list', 'listOpenJobs', 'deleteRecord', 'listAll'],
     ...['claimStale', 'findOverdue', 'touch', 'countOpen', 'recordObjects'],
     ...['findExpiredObjects', 'removeObjects', 'claim', 'recordFinding'],
   ] as (keyof SimulatedTasks)[]

@@ -44,13 +44,15 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
         case 1: {
           const key = random.chance(0.5) ? null : `key-${random.int(1, 3)}`
           const requestHash = Buffer.alloc(32, random.int(1, 2))
+          const scope = `account:${accountId}` as const
           const task = newVideo(accountId, {
             hold: BigInt(random.int(0, 40_000_000)),
             submittedAt: now,
             deadlineAt: now + random.int(1, 100) * 1_000,
-            idempotency: key === null ? null : { key, requestHash },
+            idempotency: key === null ? null : { scope, key, requestHash, requestId: 'req_1' },
           })
-          if (key !== null) await both('intent', (tasks) => tasks.hasIntent(accountId, key, now))
+          if (key !== null)
+            t.equal(memory.isAnswered(scope, key), await database.idempotency.isAnswered(scope, key))
           await both('create', (tasks) => tasks.create(task))
           const [stored] = await database.tasks.read([task.id])
           if (stored !== undefined) {

@@ -3,6 +3,7 @@
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { isFinal } from '../../../schemas/tasks/task.ts'
+import type { IdempotencyScope } from '../../../src/postgres/requests/idempotency.ts'
 import type { LostFinding, LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
 import type { LostSubmits, Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type {
@@ -13,8 +14,6 @@ import type {
   TaskListQuery,
   TaskMove,
 } from '../../../src/postgres/tasks/types.ts'
-
-const WEEK_MS = 7 * 24 * 3_600_000
 
 const isShown = ({ state, isEarly, deletedAt }: Task): boolean =>
   deletedAt === null && (state !== 'refused' || isEarly)
@@ -75,8 +74,8 @@ export class MemoryTasks implements SimulatedTasks {
 
   async create(task: NewTask): Promise<CreateTaskOutcome> {
     const { idempotency, accountId, hold } = task
-    const bound = idempotency === null ? null : this.#boundTo(task)
-    if (bound !== null && bound.task.id !== task.id)
+    const bound = idempotency === null ? undefined : this.#boundTo(idempotency)
+    if (bound !== undefined && bound.task.id !== task.id)
       return bound.intent!.requestHash.equals(idempotency!.requestHash)
         ? { outcome: 'existing', task: bound.task }
         : { outcome: 'reused_key' }
@@ -92,25 +91,14 @@ export class MemoryTasks implements SimulatedTasks {
     return { outcome: 'created', task: made, wallet: changed }
   }
 
-  async hasIntent(accountId: string, key: string, now: number): Promise<boolean> {
-    return [...this.#rows.values()].some(
-      ({ task, intent }) =>
-        task.accountId === accountId &&
-        intent?.key === key &&
-        task.submittedAt > now - WEEK_MS &&
-        (!isFinal(task.state) || task.state === 'succeeded'),
-    )
-  }
+  /** Of an account that makes nothing but tasks. */
+  isAnswered = (scope: IdempotencyScope, key: string): boolean => this.#boundTo({ scope, key }) !== undefined
 
-  #boundTo({ accountId, idempotency, submittedAt }: NewTask): Stored | null {
-    for (const stored of this.#rows.values()) {
-      const { task, intent } = stored
-      if (task.accountId !== accountId || intent?.key !== idempotency!.key) continue
-      const hasFailed = isFinal(task.state) && task.state !== 'succeeded'
-      if (!hasFailed && task.submittedAt > submittedAt - WEEK_MS) return stored
-      stored.intent = null
-    }
-    return null
+  #boundTo({ scope, key }: { readonly scope: IdempotencyScope; readonly key: string }): Stored | undefined {
+    return [...this.#rows.values()].find(
+      ({ task, intent }) =>
+        intent?.scope === scope && intent.key === key && (!isFinal(task.state) || task.state === 'succeeded'),
+    )
   }
 
   async applyTransition(move: TaskMove): Promise<MoveOutcome> {

@@ -248,8 +248,8 @@ function orderOf({ catalog, tasks, adapterOf, random }: World, key: string, subm
     method: 'POST',
     path: '/',
     query: '',
-    header: () => key,
-    hasHeader: () => true,
+    header: () => '',
+    hasHeader: () => false,
     body: Buffer.from(key),
     submittedAt,
     startedAt: 0,
@@ -270,6 +270,12 @@ function orderOf({ catalog, tasks, adapterOf, random }: World, key: string, subm
     price,
     hold: holdOf(price, job),
     routes: catalog.routes(model, catalog.channels[0]!.protocol),
+    idempotency: {
+      scope: `account:${ACCOUNT}`,
+      key,
+      requestId: request.requestId,
+      requestHash: Buffer.from(key),
+    },
     until: random.pick(['accepted', 'ended']),
     deadlineMs: random.pick([20_000, 60_000, 120_000]),
   }

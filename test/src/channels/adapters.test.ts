@@ -265,8 +265,11 @@ t.test('task page agrees with its adapter', async (t) => {
     readonly input: Record<string, unknown>
   }
 
+  /** A block may have several values, each from the start of a line. */
   const examplesUnder = (text: string): unknown[] =>
-    [...text.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = '']) => JSON.parse(json))
+    [...text.matchAll(/```json\n([\s\S]*?)```/g)].flatMap(([, json = '']) =>
+      json.split(/^(?=\{)/m).map((value) => JSON.parse(value)),
+    )
 
   const sectionOf = (heading: string): string => {
     const [, ...after] = page.split(`\n${heading}\n`)

@@ -5,10 +5,10 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { buildProgram, run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import type { Database } from '../../../src/postgres/database.ts'
+import { BOUND_MS } from '../../support/eventually.ts'
 import { plainNode } from '../../support/plain-node.ts'
 
 export const ENTRY = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
-const BOUND_MS = 60_000
 
 export interface Outcome {
   readonly code: number | null

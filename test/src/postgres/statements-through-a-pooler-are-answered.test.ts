@@ -4,7 +4,6 @@
  */
 import t from 'tap'
 import { connect } from '../../../src/postgres/connection.ts'
-import { within } from '../../../src/postgres/errors.ts'
 import { inTransaction } from '../../../src/postgres/transaction.ts'
 import { startEngines } from '../../support/engines.ts'
 import { startPgBouncer } from '../../support/pgbouncer.ts'
@@ -12,9 +11,6 @@ import { startPgBouncer } from '../../support/pgbouncer.ts'
 const CONNECTIONS = 4
 const AT_ONCE = 24
 const STATEMENTS = 60
-const ANSWER_BOUND_MS = 60_000
-
-t.setTimeout(180_000)
 
 const engines = await startEngines(t, { only: ['postgres'] })
 const pooler = await startPgBouncer(t, engines.databaseUrl)
@@ -48,6 +44,6 @@ await t.test('statements of every kind, many at once', async (t) => {
     for (let at = 0; at < STATEMENTS; at++) sum += await KINDS[(worker + at) % KINDS.length]!(at)
     return sum
   })
-  const sums = await within(ANSWER_BOUND_MS, Promise.all(answers))
+  const sums = await Promise.all(answers)
   t.same(new Set(sums), new Set([STATEMENTS]))
 })

@@ -11,7 +11,9 @@ process.once('message', () => {
   const timer = setInterval(() => {
     if (!isFirst && !existsSync(join(folder, 'go'))) return
     clearInterval(timer)
-    process.send?.({ type: 'ready' })
+    process.send?.({ type: 'ready' }, () => {
+      if (!isFirst) writeFileSync(join(folder, 'ready'), '')
+    })
   }, READY_POLL_MS)
 })
 process.on('message', ({ type }: { type: string }) => type === 'drain' && process.exit(0))

@@ -1,7 +1,6 @@
 /** Accounts of the installation, for operators. */
 import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
-import type { listAccounts } from '../../../../schemas/management/accounts/accounts.ts'
 import { useList } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -18,7 +17,7 @@ const route = getRouteApi('/signed-in/accounts')
 export function Accounts() {
   useLingui()
   const { search, open } = route.useSearch()
-  const list = useList<typeof listAccounts>('/accounts', { search })
+  const list = useList('listAccounts', { search })
   const change = useChangeSearch()
   const columns: Column<Account>[] = [
     {

@@ -4,16 +4,7 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type {
-  adjust,
-  listAccounts,
-  listLedger,
-  showAccount,
-  updateAccount,
-  viewAccount,
-} from '../../../../schemas/management/accounts/accounts.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { request } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { beginView } from '../../api/viewing.ts'
@@ -26,10 +17,10 @@ import { ErrorState, Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { Id, Money } from '../../ui/text.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
 
-export type Account = AnswerOf<typeof listAccounts>['data'][number]
+export type Account = AnswerOf<'listAccounts'>['data'][number]
 
 /** The accounts, and the ledger of each. */
-const CHANGED = ['/accounts']
+const CHANGED = ['/accounts'] as const
 
 const limitOf = (text: string): number | null => (text.trim() === '' ? null : Number(text))
 
@@ -39,7 +30,7 @@ function Limits({ account, mayChange }: { readonly account: Account; readonly ma
   const save = useMutation({
     meta: { done: t('Account changed'), changes: CHANGED },
     mutationFn: () =>
-      request<typeof updateAccount>('PATCH', '/accounts/{id}', {
+      request('updateAccount', {
         id: account.id,
         requests_per_minute: limitOf(rpm),
         concurrency: limitOf(concurrency),
@@ -70,13 +61,7 @@ function Adjustment({ account }: { readonly account: Account }) {
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
     meta: { done: t('Adjustment booked'), changes: CHANGED },
-    mutationFn: () =>
-      request<typeof adjust>(
-        'POST',
-        '/accounts/{id}/adjustments',
-        { id: account.id, amount, reason },
-        { idempotencyKey },
-      ),
+    mutationFn: () => request('adjust', { id: account.id, amount, reason }, { idempotencyKey }),
     onSuccess: () => {
       setAmount('')
       setReason('')
@@ -118,14 +103,13 @@ function Adjustment({ account }: { readonly account: Account }) {
 export function AccountDetail({ id }: { readonly id: string }) {
   useLingui()
   const mayChange = useSession().user.installation_role === 'operator'
-  const shown = useGet<typeof showAccount>('/accounts/{id}', { id })
-  const ledger = useList<typeof listLedger>('/accounts/{id}/ledger', { id, limit: 20 })
+  const shown = useGet('showAccount', { id })
+  const ledger = useList('listLedger', { id, limit: 20 })
   const meta = { done: t('Account changed'), changes: CHANGED }
-  const setEnabled = (enabled: boolean) =>
-    request<typeof updateAccount>('PATCH', '/accounts/{id}', { id, enabled })
+  const setEnabled = (enabled: boolean) => request('updateAccount', { id, enabled })
   const enable = useMutation({ meta, mutationFn: () => setEnabled(true) })
   const view = useMutation({
-    mutationFn: () => request<typeof viewAccount>('POST', '/accounts/{id}/view', { id }),
+    mutationFn: () => request('viewAccount', { id }),
     onSuccess: () => beginView(id),
   })
   if (!shown.isSuccess) return <QueryState query={shown} />

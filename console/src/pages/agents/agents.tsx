@@ -3,7 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { createAgent, listAgents } from '../../../../schemas/management/accounts/agents.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
@@ -30,12 +29,11 @@ export function Agents() {
   const { agent: open } = route.useSearch()
   const [isCreating, setCreating] = useState(false)
   const mayChange = role === 'owner' || role === 'admin'
-  const agents = useGet<typeof listAgents>('/agents', { account_id: accountId })
+  const agents = useGet('listAgents', { account_id: accountId })
   const change = useChangeSearch()
   const create = useMutation({
     meta: { done: t('Agent created'), changes: ['/agents'] },
-    mutationFn: (file: Agent['file']) =>
-      request<typeof createAgent>('POST', '/agents', { account_id: accountId, file }),
+    mutationFn: (file: Agent['file']) => request('createAgent', { account_id: accountId, file }),
     onSuccess: ({ id }) => {
       setCreating(false)
       change({ agent: id })

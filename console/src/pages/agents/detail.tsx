@@ -2,13 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
-import type {
-  deleteAgent,
-  discardDraft,
-  publishAgent,
-  saveDraft,
-  unpublishAgent,
-} from '../../../../schemas/management/accounts/agents.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -44,23 +37,22 @@ function Difference({ before, after }: { readonly before: AgentFile; readonly af
 export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) {
   useLingui()
   const { id, state, file, draft, warnings } = agent
-  const changes = ['/agents']
+  const changes = ['/agents'] as const
   const save = useMutation({
     meta: { done: t('Draft saved'), changes },
-    mutationFn: (edited: AgentFile) =>
-      request<typeof saveDraft>('PUT', '/agents/{id}/draft', { id, file: edited }),
+    mutationFn: (edited: AgentFile) => request('saveDraft', { id, file: edited }),
   })
   const discard = useMutation({
     meta: { done: t('Draft discarded'), changes },
-    mutationFn: () => request<typeof discardDraft>('DELETE', '/agents/{id}/draft', { id }),
+    mutationFn: () => request('discardDraft', { id }),
   })
   const publish = useMutation({
     meta: { done: t('Agent published'), changes },
-    mutationFn: () => request<typeof publishAgent>('POST', '/agents/{id}/publish', { id }),
+    mutationFn: () => request('publishAgent', { id }),
   })
   const unpublish = useMutation({
     meta: { done: t('Agent unpublished'), changes },
-    mutationFn: () => request<typeof unpublishAgent>('POST', '/agents/{id}/unpublish', { id }),
+    mutationFn: () => request('unpublishAgent', { id }),
   })
   const edited = draft ?? file
   return (
@@ -101,7 +93,7 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
             name={file.name}
             act={t('Delete')}
             meta={{ done: t('Agent deleted'), changes }}
-            onConfirm={() => request<typeof deleteAgent>('DELETE', '/agents/{id}', { id })}
+            onConfirm={() => request('deleteAgent', { id })}
           />
         </div>
       )}

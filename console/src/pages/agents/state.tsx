@@ -1,11 +1,10 @@
 /** An agent as the API has it, and its state in the language of the page. */
 import { useLingui } from '@lingui/react'
-import type { listAgents } from '../../../../schemas/management/accounts/agents.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'
 
-export type Agent = AnswerOf<typeof listAgents>['data'][number]
+export type Agent = AnswerOf<'listAgents'>['data'][number]
 
 export function AgentState({ agent }: { readonly agent: Agent }) {
   useLingui()

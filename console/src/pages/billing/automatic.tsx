@@ -2,15 +2,7 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import type {
-  listCards,
-  removeCard,
-  saveCard,
-  setAutomaticTopUp,
-  showAutomaticTopUp,
-} from '../../../../schemas/management/payments/automatic.ts'
-import { request } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -20,7 +12,7 @@ import { ErrorState, FormError, Panel, QueryState } from '../../ui/states.tsx'
 import { printTime } from '../../ui/text.tsx'
 import { AMOUNT } from './top-up.tsx'
 
-type Automatic = AnswerOf<typeof showAutomaticTopUp>
+type Automatic = AnswerOf<'showAutomaticTopUp'>
 
 const DEFAULTS = { threshold: '100', amount: '500', monthly_maximum: '5000' }
 
@@ -31,15 +23,14 @@ interface CardsProps {
 
 export function Cards({ accountId, mayChange }: CardsProps) {
   useLingui()
-  const cards = useGet<typeof listCards>('/cards', { account_id: accountId })
+  const cards = useGet('listCards', { account_id: accountId })
   const save = useMutation({
-    mutationFn: () => request<typeof saveCard>('POST', '/cards', { account_id: accountId }),
+    mutationFn: () => request('saveCard', { account_id: accountId }),
     onSuccess: ({ url }) => window.location.assign(url),
   })
   const remove = useMutation({
     meta: { done: t('Card removed'), changes: ['/cards', '/automatic-top-up'] },
-    mutationFn: (id: string) =>
-      request<typeof removeCard>('DELETE', '/cards/{id}', { id, account_id: accountId }),
+    mutationFn: (id: string) => request('removeCard', { id, account_id: accountId }),
   })
   return (
     <Panel title={t('Payment method')}>
@@ -84,7 +75,7 @@ interface AutomaticTopUpProps extends CardsProps {
 
 export function AutomaticTopUp({ accountId, minimum, mayChange }: AutomaticTopUpProps) {
   useLingui()
-  const shown = useGet<typeof showAutomaticTopUp>('/automatic-top-up', { account_id: accountId })
+  const shown = useGet('showAutomaticTopUp', { account_id: accountId })
   return (
     <Panel title={t('Automatic top-up')}>
       <QueryState query={shown} />
@@ -126,12 +117,7 @@ function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
   })
   const save = useMutation({
     meta: { done: t('Automatic top-up saved'), changes: ['/automatic-top-up'] },
-    mutationFn: () =>
-      request<typeof setAutomaticTopUp>('PUT', '/automatic-top-up', {
-        account_id: settings.account_id,
-        enabled,
-        ...fields,
-      }),
+    mutationFn: () => request('setAutomaticTopUp', { account_id: settings.account_id, enabled, ...fields }),
   })
   const hindrance = hindranceOf(settings)
   const field = (name: keyof typeof fields, label: string, hint: string) => (

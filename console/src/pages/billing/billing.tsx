@@ -1,8 +1,6 @@
 /** The wallet of an account and its ledger. */
 import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
-import type { listLedger, showAccount } from '../../../../schemas/management/accounts/accounts.ts'
-import type { showOffer } from '../../../../schemas/management/payments/payments.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
@@ -19,7 +17,7 @@ import { ReturnedPayment, TopUp } from './top-up.tsx'
 const route = getRouteApi('/signed-in/billing')
 
 function Wallet({ accountId }: { accountId: string }) {
-  const account = useGet<typeof showAccount>('/accounts/{id}', { id: accountId })
+  const account = useGet('showAccount', { id: accountId })
   if (!account.isSuccess) return <QueryState query={account} rows={2} />
   const { balance, held, used } = account.data.wallet
   return (
@@ -36,8 +34,8 @@ export function Billing() {
   const { account_id: accountId, role } = useAccount()
   const { payment, saved } = route.useSearch()
   const mayChange = role === 'owner' || role === 'billing'
-  const offer = useGet<typeof showOffer>('/payments/offer', { account_id: accountId })
-  const list = useList<typeof listLedger>('/accounts/{id}/ledger', { id: accountId })
+  const offer = useGet('showOffer', { account_id: accountId })
+  const list = useList('listLedger', { id: accountId })
   return (
     <>
       <PageHeader

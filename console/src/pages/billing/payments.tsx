@@ -1,8 +1,6 @@
 /** Payments of an account, with their receipts. */
 import { useLingui } from '@lingui/react'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import type { listPayments } from '../../../../schemas/management/payments/payments.ts'
-import { BASE } from '../../api/client.ts'
+import { type AnswerOf, linkTo } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { ListPanel } from '../../ui/list-panel.tsx'
@@ -11,7 +9,7 @@ import type { Column } from '../../ui/table.tsx'
 import { Id, Money, Time } from '../../ui/text.tsx'
 import { printMoney } from './top-up.tsx'
 
-type Payment = AnswerOf<typeof listPayments>['data'][number]
+type Payment = AnswerOf<'listPayments'>['data'][number]
 
 const TONES = {
   created: 'neutral',
@@ -36,7 +34,7 @@ function stateName(state: Payment['state']): string {
 
 export function Payments({ accountId }: { readonly accountId: string }) {
   useLingui()
-  const list = useList<typeof listPayments>('/payments', { account_id: accountId })
+  const list = useList('listPayments', { account_id: accountId })
   const columns: Column<Payment>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Payment'), cell: ({ id }) => <Id id={id} /> },
@@ -62,7 +60,7 @@ export function Payments({ accountId }: { readonly accountId: string }) {
           {receipts.map(({ number, kind }) => (
             <a
               key={number}
-              href={`${BASE}/receipts/${number}`}
+              href={linkTo('downloadReceipt', { number })}
               download
               className="text-accent hover:underline"
             >

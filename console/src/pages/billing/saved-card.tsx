@@ -1,8 +1,9 @@
 /** The return from the page of the payment provider that saved a card. */
+
 import { useLingui } from '@lingui/react'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import type { listCards } from '../../../../schemas/management/payments/automatic.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
 import { useGet } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -15,15 +16,16 @@ export function SavedCard({ accountId }: { readonly accountId: string }) {
   useLingui()
   const queries = useQueryClient()
   const changeSearch = useChangeSearch()
-  const cards = useGet<typeof listCards>(
-    '/cards',
+  const cards = useGet(
+    'listCards',
     { account_id: accountId },
     { refetchInterval: ({ state: { data } }) => (data?.data.length ? false : POLL_MS) },
   )
   const [newest] = cards.data?.data ?? []
   const last4 = newest?.last4
   useEffect(() => {
-    if (last4 !== undefined) void queries.invalidateQueries({ queryKey: ['/automatic-top-up'] })
+    if (last4 !== undefined)
+      void queries.invalidateQueries({ queryKey: ['/automatic-top-up' satisfies OperationPath] })
   }, [last4, queries])
   return (
     <div

@@ -1,14 +1,10 @@
 /** A top-up by card: choose an amount, pay at the provider's page, and wait here until it is booked. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import type {
-  showOffer,
-  showPayment,
-  startPayment,
-} from '../../../../schemas/management/payments/payments.ts'
-import { request } from '../../api/client.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -18,7 +14,7 @@ import { Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Money, printAmount } from '../../ui/text.tsx'
 
-type Offer = AnswerOf<typeof showOffer>
+type Offer = AnswerOf<'showOffer'>
 
 const POLL_MS = 1_000
 /** What is paid by card, in credits. */
@@ -35,12 +31,7 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
   const start = useMutation({
     mutationFn: () =>
-      request<typeof startPayment>(
-        'POST',
-        '/payments',
-        { account_id: accountId, credits, save_card: savesCard },
-        { idempotencyKey },
-      ),
+      request('startPayment', { account_id: accountId, credits, save_card: savesCard }, { idempotencyKey }),
     onSuccess: ({ url }) => {
       if (url !== null) window.location.assign(url)
     },
@@ -110,8 +101,8 @@ export function ReturnedPayment({ id }: { readonly id: string }) {
   useLingui()
   const queries = useQueryClient()
   const changeSearch = useChangeSearch()
-  const shown = useGet<typeof showPayment>(
-    '/payments/{id}',
+  const shown = useGet(
+    'showPayment',
     { id },
     {
       refetchInterval: ({ state: { data } }) =>
@@ -123,7 +114,9 @@ export function ReturnedPayment({ id }: { readonly id: string }) {
   const state = shown.data?.state
   useEffect(() => {
     if (state !== 'paid') return
-    void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/payments/{id}' })
+    void queries.invalidateQueries({
+      predicate: ({ queryKey }) => queryKey[0] !== ('/payments/{id}' satisfies OperationPath),
+    })
   }, [state, queries])
   if (shown.data === undefined) return null
   const { credits, failure_message: failure } = shown.data

@@ -1,11 +1,10 @@
 /** A budget as a bar: what of it is spent, and when it resets. */
 import { useLingui } from '@lingui/react'
-import type { listBudgets } from '../../../../schemas/management/accounts/budgets.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Money, Time } from '../../ui/text.tsx'
 
-export type Budget = AnswerOf<typeof listBudgets>['data'][number]
+export type Budget = AnswerOf<'listBudgets'>['data'][number]
 
 const NEAR_PERCENT = 80
 const ALL_PERCENT = 100

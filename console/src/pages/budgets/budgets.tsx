@@ -2,7 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { deleteBudget, listBudgets } from '../../../../schemas/management/accounts/budgets.ts'
 import { request } from '../../api/client.ts'
 import { wholeListQuery } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
@@ -16,7 +15,7 @@ import { BudgetDialog, type Subject } from './dialog.tsx'
 export const useBudgets = (
   accountId: string,
   of: { readonly scope: Budget['scope']; readonly key_id?: string },
-) => useQuery(wholeListQuery<typeof listBudgets>('/budgets', { account_id: accountId, ...of }))
+) => useQuery(wholeListQuery('listBudgets', { account_id: accountId, ...of }))
 
 interface BudgetListProps {
   readonly budgets: readonly Budget[]
@@ -49,9 +48,7 @@ export function BudgetList({ budgets, subject, mayChange }: BudgetListProps) {
                     name={budget.name}
                     act={t('Delete')}
                     meta={{ done: t('Budget deleted'), changes: ['/budgets'] }}
-                    onConfirm={() =>
-                      request<typeof deleteBudget>('DELETE', '/budgets/{id}', { id: budget.id })
-                    }
+                    onConfirm={() => request('deleteBudget', { id: budget.id })}
                   />
                 </span>
               )}

@@ -2,7 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { putBudget } from '../../../../schemas/management/accounts/budgets.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -35,7 +34,7 @@ export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
   )
   const save = useMutation({
     meta: { done: t('Budget set'), changes: ['/budgets'] },
-    mutationFn: () => request<typeof putBudget>('PUT', '/budgets', { ...subject, amount, period, timezone }),
+    mutationFn: () => request('putBudget', { ...subject, amount, period, timezone }),
     onSuccess: onClose,
   })
   return (

@@ -2,7 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import { useCallback, useEffect, useMemo, useRef } from 'react'
-import type { listCalls } from '../../../../schemas/management/calls/calls.ts'
 import { LOG_CSV_HEADER, logCsvRecord } from '../../../../src/core/call-log/csv.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
@@ -54,11 +53,7 @@ export function Calls() {
     account: _,
     ...filters
   }: CallFilters & { call?: string; live?: string; account?: string } = route.useSearch()
-  const list = useList<typeof listCalls>('/calls', {
-    account_id: accountId,
-    limit: PAGE_ROWS,
-    ...filters,
-  } as never)
+  const list = useList('listCalls', { account_id: accountId, limit: PAGE_ROWS, ...filters } as never)
   const { fetchNextPage } = list
   useWaiting(filters.ref !== undefined && list.isSuccess && list.rows.length === 0, list.refetch)
   const isTailed = live !== undefined && canTail(filters)
@@ -87,7 +82,7 @@ export function Calls() {
             </Button>
             <CsvExport
               name="calls"
-              path="/calls"
+              operation="listCalls"
               input={{ account_id: accountId, ...filters }}
               header={LOG_CSV_HEADER}
               recordOf={logCsvRecord}

@@ -1,15 +1,14 @@
 /** Charts of the calls that match the filters: how many, what they cost, how long they took. */
 import { useLingui } from '@lingui/react'
 import { useMemo } from 'react'
-import type { seriesOfCalls } from '../../../../schemas/management/calls/calls.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { CallsChart, CostChart, LatencyChart } from '../../ui/call-charts.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import type { CallFilters } from './filters.tsx'
 
-type CallSeries = AnswerOf<typeof seriesOfCalls>
+type CallSeries = AnswerOf<'seriesOfCalls'>
 const MAX_STEPS = 500
 
 /** Returns every step from the first call on: one without calls is zero, not absent. */
@@ -31,7 +30,7 @@ function steps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
 export function Charts({ accountId, filters }: { accountId: string; filters: CallFilters }) {
   useLingui()
   const { order: _, ...narrowing } = filters
-  const series = useGet<typeof seriesOfCalls>('/calls/series', { account_id: accountId, ...narrowing })
+  const series = useGet('seriesOfCalls', { account_id: accountId, ...narrowing })
   const shown = useMemo(() => (series.data === undefined ? [] : steps(series.data)), [series.data])
   const times = useMemo(() => shown.map(({ at }) => at), [shown])
   if (!series.isSuccess) return <QueryState query={series} rows={5} />

@@ -4,8 +4,7 @@ import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import type { DetailItem } from '../../../../schemas/call-log/detail.ts'
-import type { showCall } from '../../../../schemas/management/calls/calls.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
@@ -15,7 +14,7 @@ import { CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
 import { StatusBadge } from './log.tsx'
 
-type Call = AnswerOf<typeof showCall>
+type Call = AnswerOf<'showCall'>
 
 const Items = ({ title, items }: { title: string; items: readonly DetailItem[] }) =>
   items.length > 0 && (
@@ -211,7 +210,7 @@ function CallInFull({ call, detail, refund, operator }: Call) {
 /** Reads a call and shows it. */
 export function CallDetail({ accountId, id }: { accountId: string; id: string }) {
   useLingui()
-  const call = useGet<typeof showCall>('/calls/{id}', { id: Number(id), account_id: accountId })
+  const call = useGet('showCall', { id: Number(id), account_id: accountId })
   if (!call.isSuccess) return <QueryState query={call} rows={10} />
   return (
     <>

@@ -3,6 +3,7 @@
 import { useMemo, useState } from 'react'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import type { LiveCall } from '../../../../schemas/management/live.ts'
+import { linkTo } from '../../api/client.ts'
 import { useKeyNames } from '../../api/key-names.ts'
 import { type LiveState, useLive } from '../../api/live.ts'
 import type { CallFilters } from './filters.tsx'
@@ -33,18 +34,14 @@ export const canTail = ({ from, to, ref, unit_type, error_code, session_id, orde
 export function useTail({ accountId, filters, isOn, onGap }: TailProps): Tail {
   const [calls, setCalls] = useState<readonly LiveCall[]>([])
   const { key_id, model, status } = filters
-  const asked = Object.entries({ account_id: accountId, key_id, model, status })
-  const query = new URLSearchParams(
-    asked.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]])),
-  )
-  const path = `/calls/live?${query}`
-  const [watched, setWatched] = useState(path)
-  if (watched !== path) {
-    setWatched(path)
+  const url = linkTo('watchCalls', { account_id: accountId, key_id, model, status })
+  const [watched, setWatched] = useState(url)
+  if (watched !== url) {
+    setWatched(url)
     setCalls([])
   }
   const keys = useKeyNames()
-  const state = useLive(isOn ? path : null, ['call', 'gap'], (name, data) => {
+  const state = useLive(isOn ? url : null, ['call', 'gap'], (name, data) => {
     if (name === 'gap') onGap()
     else setCalls((before) => [data as LiveCall, ...before].slice(0, KEPT))
   })

@@ -1,9 +1,9 @@
 /** Whether the books agree: the last verify, its differences, journals that are not drained, and the jobs that check and rebuild. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { cancelJob, listJobs, startJob } from '../../../../schemas/management/jobs.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { request } from '../../api/client.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
@@ -16,10 +16,10 @@ import { Journals } from './journals.tsx'
 import { Partitions } from './partitions.tsx'
 import { RefusedEvents } from './refused-events.tsx'
 
-type Job = AnswerOf<typeof listJobs>['data'][number]
+type Job = AnswerOf<'listJobs'>['data'][number]
 type Difference = NonNullable<Job['verified']>['differences'][number]
 
-const PATH = '/jobs'
+const PATH: OperationPath = '/jobs'
 /** While a job is under way. */
 const POLL_MS = 1_000
 
@@ -45,7 +45,7 @@ function StateBadge({ job: { state, verified } }: { readonly job: Job }) {
 function Progress({ job }: { readonly job: Job }) {
   const queries = useQueryClient()
   const cancel = useMutation({
-    mutationFn: () => request<typeof cancelJob>('POST', '/jobs/{id}/cancel', { id: job.id }),
+    mutationFn: () => request('cancelJob', { id: job.id }),
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
   })
   return (
@@ -119,13 +119,13 @@ export function Integrity() {
   useLingui()
   const { user } = useSession()
   const queries = useQueryClient()
-  const jobs = useGet<typeof listJobs>(
-    PATH,
+  const jobs = useGet(
+    'listJobs',
     {},
     { refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false) },
   )
   const start = useMutation({
-    mutationFn: (job: { kind: Job['kind']; full?: boolean }) => request<typeof startJob>('POST', PATH, job),
+    mutationFn: (job: { kind: Job['kind']; full?: boolean }) => request('startJob', job),
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
   })
   const rows = jobs.data?.data ?? []

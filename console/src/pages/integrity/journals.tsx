@@ -1,10 +1,10 @@
 /** Journals of gateways that are not drained, and the end of those whose machine never comes back. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { abandonJournal, importJournal, listJournals } from '../../../../schemas/management/journals.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { request } from '../../api/client.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -15,9 +15,9 @@ import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 
-type Journal = AnswerOf<typeof listJournals>['data'][number]
+type Journal = AnswerOf<'listJournals'>['data'][number]
 
-const PATH = '/journals'
+const PATH: OperationPath = '/journals'
 const REFRESH_MS = 5_000
 const SILENT_TOO_LONG_MS = 5 * 60_000
 
@@ -28,7 +28,7 @@ function ImportDialog({ onClose }: { onClose(): void }) {
   const [directory, setDirectory] = useState('')
   const importing = useMutation({
     meta: { changes: [PATH] },
-    mutationFn: () => request<typeof importJournal>('POST', `${PATH}/import`, { directory }),
+    mutationFn: () => request('importJournal', { directory }),
   })
   const { data: done } = importing
   return (
@@ -74,14 +74,14 @@ const AbandonButton = ({ id, node }: Journal) => (
     name={id}
     act={t('Abandon')}
     meta={{ done: t('Journal abandoned'), changes: [PATH] }}
-    onConfirm={() => request<typeof abandonJournal>('POST', `${PATH}/{id}/abandon`, { id })}
+    onConfirm={() => request('abandonJournal', { id })}
   />
 )
 
 export function Journals({ mayAct }: { readonly mayAct: boolean }) {
   useLingui()
   const [isImporting, setImporting] = useState(false)
-  const list = useGet<typeof listJournals>(PATH, {}, { refetchInterval: REFRESH_MS })
+  const list = useGet('listJournals', {}, { refetchInterval: REFRESH_MS })
   const columns: Column<Journal>[] = [
     { name: t('Journal'), cell: ({ id }) => <code className="font-mono text-xs">{id}</code> },
     { name: t('Machine'), cell: ({ node, directory }) => <span title={directory}>{node}</span> },

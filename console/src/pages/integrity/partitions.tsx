@@ -1,21 +1,19 @@
 /** The months of the tables that grow for ever, and what retention has taken away. */
 import { useLingui } from '@lingui/react'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import type { listPartitions } from '../../../../schemas/management/partitions.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Badge, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 
-type Partition = AnswerOf<typeof listPartitions>['data'][number]
+type Partition = AnswerOf<'listPartitions'>['data'][number]
 
-const PATH = '/partitions'
 const MIB = 1024 * 1024
 
 export function Partitions() {
   useLingui()
-  const list = useGet<typeof listPartitions>(PATH, {})
+  const list = useGet('listPartitions', {})
   const states: Readonly<Record<Partition['state'], string>> = {
     attached: t('In use'),
     detached: t('Detached'),

@@ -1,13 +1,10 @@
 /** Payment events that contradict a payment: an operator deals with each at the provider, and closes it with a reason. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import type {
-  closeRefusedEvent,
-  listRefusedEvents,
-} from '../../../../schemas/management/payments/refused-events.ts'
-import { request } from '../../api/client.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -18,14 +15,14 @@ import { ListPanel } from '../../ui/list-panel.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 
-type RefusedEvent = AnswerOf<typeof listRefusedEvents>['data'][number]
+type RefusedEvent = AnswerOf<'listRefusedEvents'>['data'][number]
 
-const PATH = '/installation/refused-payment-events'
+const PATH: OperationPath = '/installation/refused-payment-events'
 
 /** Nothing where no event is open. */
 export function RefusedEvents({ mayAct }: { readonly mayAct: boolean }) {
   useLingui()
-  const list = useList<typeof listRefusedEvents>(PATH, { state: 'open' })
+  const list = useList('listRefusedEvents', { state: 'open' })
   const [closing, setClosing] = useState<RefusedEvent | null>(null)
   if (list.rows.length === 0 && list.error === null) return null
   const columns: Column<RefusedEvent>[] = [
@@ -61,7 +58,7 @@ function CloseDialog({ event: { id }, onClose }: { readonly event: RefusedEvent;
   const [reason, setReason] = useState('')
   const close = useMutation({
     meta: { done: t('Payment event closed') },
-    mutationFn: () => request<typeof closeRefusedEvent>('POST', `${PATH}/{id}/close`, { id, reason }),
+    mutationFn: () => request('closeRefusedEvent', { id, reason }),
     onSuccess: onClose,
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
   })

@@ -2,7 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { createKey } from '../../../../schemas/management/accounts/keys.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { instantOfField } from '../../time-zone.ts'
@@ -30,9 +29,8 @@ export function CreateDialog({ accountId, onClose, onCreated }: CreateDialogProp
   const creating = useMutation({
     meta: { changes: ['/keys'] },
     mutationFn: () =>
-      request<typeof createKey>(
-        'POST',
-        '/keys',
+      request(
+        'createKey',
         {
           account_id: accountId,
           name,

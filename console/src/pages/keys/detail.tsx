@@ -1,9 +1,10 @@
 /** One key: what it may do, and the change of it. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { showKey, updateKey } from '../../../../schemas/management/accounts/keys.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
@@ -34,8 +35,8 @@ interface KeyDrawerProps {
 
 export function KeyDrawer({ id, mayChange, onRotated, onClose }: KeyDrawerProps) {
   useLingui()
-  const key = useGet<typeof showKey>(
-    '/keys/{id}',
+  const key = useGet(
+    'showKey',
     { id: id! },
     {
       enabled: id !== undefined,
@@ -110,11 +111,11 @@ function EditKey({ item }: { readonly item: Key }) {
   const queries = useQueryClient()
   const save = useMutation({
     meta: { done: t('Key changed'), changes: ['/keys'] },
-    mutationFn: () => request<typeof updateKey>('PATCH', '/keys/{id}', { id, ...changesOf(shown, texts) }),
+    mutationFn: () => request('updateKey', { id, ...changesOf(shown, texts) }),
     onSuccess: (changed) => {
       setShown(keyTextsOf(changed))
       setTexts(keyTextsOf(changed))
-      queries.setQueryData(['/keys/{id}', { id }], changed)
+      queries.setQueryData(['/keys/{id}' satisfies OperationPath, { id }], changed)
     },
   })
   const field = (name: 'name' | 'models' | 'expires' | 'cap') => ({

@@ -3,12 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import type {
-  listKeys,
-  revealKey,
-  revokeKey,
-  updateKey,
-} from '../../../../schemas/management/accounts/keys.ts'
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
@@ -34,16 +28,15 @@ export function Keys() {
   useLingui()
   const { account_id: accountId, role } = useAccount()
   const navigate = useNavigate()
-  const list = useList<typeof listKeys>('/keys', { account_id: accountId })
+  const list = useList('listKeys', { account_id: accountId })
   const [shown, setShown] = useState<Created | null>(null)
   const reveal = useMutation({
-    mutationFn: ({ id }: Key) => request<typeof revealKey>('POST', '/keys/{id}/reveal', { id }),
+    mutationFn: ({ id }: Key) => request('revealKey', { id }),
     onSuccess: setShown,
   })
   const toggle = useMutation({
     meta: { done: t('Key changed'), changes: ['/keys'] },
-    mutationFn: ({ id, enabled }: Key) =>
-      request<typeof updateKey>('PATCH', '/keys/{id}', { id, enabled: !enabled }),
+    mutationFn: ({ id, enabled }: Key) => request('updateKey', { id, enabled: !enabled }),
   })
   const mayChange = role === 'owner' || role === 'admin'
   const lastUsed = useLastUsed()
@@ -92,7 +85,7 @@ export function Keys() {
               name={key.name}
               act={t('Revoke')}
               meta={{ done: t('Key revoked'), changes: ['/keys'] }}
-              onConfirm={() => request<typeof revokeKey>('POST', '/keys/{id}/revoke', { id: key.id })}
+              onConfirm={() => request('revokeKey', { id: key.id })}
             />
           </span>
         ),

@@ -2,7 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { endFormerSecret, rotateKey } from '../../../../schemas/management/accounts/key-rotation.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -42,16 +41,10 @@ export function Rotation({ item, onRotated }: RotationProps) {
   const { id, former_secret: former } = item
   const [grace, setGrace] = useState(DEFAULT_GRACE_SECONDS)
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
-  const changes = ['/keys']
+  const changes = ['/keys'] as const
   const rotate = useMutation({
     meta: { changes },
-    mutationFn: () =>
-      request<typeof rotateKey>(
-        'POST',
-        '/keys/{id}/rotate',
-        { id, grace_seconds: grace },
-        { idempotencyKey: attempt },
-      ),
+    mutationFn: () => request('rotateKey', { id, grace_seconds: grace }, { idempotencyKey: attempt }),
     onSuccess: (key) => {
       setAttempt(crypto.randomUUID())
       onRotated(key)
@@ -75,7 +68,7 @@ export function Rotation({ item, onRotated }: RotationProps) {
             name={item.name}
             act={t('End')}
             meta={{ done: t('The former secret has ended'), changes }}
-            onConfirm={() => request<typeof endFormerSecret>('POST', '/keys/{id}/end-former-secret', { id })}
+            onConfirm={() => request('endFormerSecret', { id })}
           />
         </div>
       )}

@@ -1,12 +1,11 @@
 /** A key of a list: whether it works, and how much of its cap is spent. */
-import type { createKey } from '../../../../schemas/management/accounts/keys.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'
 import { Money } from '../../ui/text.tsx'
 import type { Key } from './texts.ts'
 
-export type Created = AnswerOf<typeof createKey>
+export type Created = AnswerOf<'createKey'>
 
 const NEAR = 0.8
 

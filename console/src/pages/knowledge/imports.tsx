@@ -2,10 +2,8 @@
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import type { cancelImport, listImports } from '../../../../schemas/management/knowledge/imports.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { BASES, isOfBases } from '../../api/bases.ts'
-import { request } from '../../api/client.ts'
+import { isOfBases } from '../../api/bases.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -13,7 +11,7 @@ import { JobProgress } from '../../ui/job-progress.tsx'
 import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 
-type Import = AnswerOf<typeof listImports>['data'][number]
+type Import = AnswerOf<'listImports'>['data'][number]
 type Report = NonNullable<Import['report']>
 
 const POLL_MS = 1_000
@@ -40,8 +38,8 @@ const TONES = {
 export function Imports({ baseId, mayChange }: { readonly baseId: string; readonly mayChange: boolean }) {
   useLingui()
   const queries = useQueryClient()
-  const imports = useGet<typeof listImports>(
-    `${BASES}/{id}/imports`,
+  const imports = useGet(
+    'listImports',
     { id: baseId, limit: SHOWN_IMPORTS },
     { refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false) },
   )
@@ -51,11 +49,7 @@ export function Imports({ baseId, mayChange }: { readonly baseId: string; readon
     if (ended > 0) void queries.invalidateQueries({ predicate: isOfBases })
   }, [ended, queries])
   const cancel = useMutation({
-    mutationFn: (id: string) =>
-      request<typeof cancelImport>('POST', `${BASES}/{id}/imports/{import_id}/cancel`, {
-        id: baseId,
-        import_id: id,
-      }),
+    mutationFn: (id: string) => request('cancelImport', { id: baseId, import_id: id }),
     onSettled: () => imports.refetch(),
   })
   const rows = imports.data?.data ?? []

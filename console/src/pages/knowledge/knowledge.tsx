@@ -5,10 +5,8 @@ import { type UseQueryResult, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
-import type { createBase, listBases } from '../../../../schemas/management/knowledge/bases.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { BASES, useBases } from '../../api/bases.ts'
-import { BASE, request } from '../../api/client.ts'
+import { type AnswerOf, linkTo, request } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -47,7 +45,7 @@ export function Knowledge() {
 }
 
 interface BaseListProps {
-  readonly bases: UseQueryResult<AnswerOf<typeof listBases>>
+  readonly bases: UseQueryResult<AnswerOf<'listBases'>>
   readonly mayChange: boolean
 }
 
@@ -99,7 +97,7 @@ function BaseList({ bases, mayChange }: BaseListProps) {
           <EmptyState title={t('There is no knowledge base yet.')}>
             <CodeBlock
               label="curl"
-              code={`curl "${location.origin}${BASE}${BASES}/${DEFAULT_KB_ID}/imports?account_id=${accountId}" \\
+              code={`curl "${location.origin}${linkTo('startImport', { id: DEFAULT_KB_ID, account_id: accountId })}" \\
   -H "Authorization: Bearer $TOLLGATE_MANAGEMENT_TOKEN" -F file=@handbook.zip`}
             />
           </EmptyState>
@@ -121,7 +119,7 @@ function CreateDialog({ onClose }: { onClose(): void }) {
   const queries = useQueryClient()
   const change = useChangeSearch()
   const create = async (name: string) => {
-    const { id } = await request<typeof createBase>('POST', BASES, { account_id: accountId, name })
+    const { id } = await request('createBase', { account_id: accountId, name })
     await queries.invalidateQueries({ queryKey: [BASES] })
     onClose()
     change({ base: id })

@@ -3,7 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { deleteBase } from '../../../../schemas/management/knowledge/bases.ts'
 import { BASES } from '../../api/bases.ts'
 import { request } from '../../api/client.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -16,8 +15,7 @@ import { SearchForm } from '../search-form.tsx'
 import { Imports } from './imports.tsx'
 import { PageDrawer } from './page.tsx'
 import { FoundPages, PageList } from './pages.tsx'
-import type { Base } from './readers.tsx'
-import { Readers } from './readers.tsx'
+import { type Base, Readers } from './readers.tsx'
 import { UploadDialog } from './upload.tsx'
 
 const route = getRouteApi('/signed-in/knowledge')
@@ -72,7 +70,7 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
                 name={title}
                 act={t('Delete')}
                 meta={{ done: t('Knowledge base deleted') }}
-                onConfirm={() => request<typeof deleteBase>('DELETE', `${BASES}/{id}`, { id })}
+                onConfirm={() => request('deleteBase', { id })}
                 onDone={close}
               />
             </>

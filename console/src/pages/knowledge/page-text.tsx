@@ -2,11 +2,10 @@
 import { findAndReplace } from 'mdast-util-find-and-replace'
 import Markdown, { type Components } from 'react-markdown'
 import remarkGfm from 'remark-gfm'
-import type { showPage } from '../../../../schemas/management/knowledge/pages.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { PageLink } from './pages.tsx'
 
-type Target = AnswerOf<typeof showPage>['outgoing_links'][number]
+type Target = AnswerOf<'showPage'>['outgoing_links'][number]
 
 interface PageTextProps {
   readonly body: string

@@ -1,8 +1,6 @@
 /** One page of a knowledge base, rendered, with the pages that link to it. */
 import { useLingui } from '@lingui/react'
-import type { showPage } from '../../../../schemas/management/knowledge/pages.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { BASES } from '../../api/bases.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -24,8 +22,8 @@ export function PageDrawer({ baseId, pageId }: PageDrawerProps) {
   useLingui()
   const { account_id } = useAccount()
   const change = useChangeSearch()
-  const page = useGet<typeof showPage>(
-    `${BASES}/{id}/pages/{page_id}`,
+  const page = useGet(
+    'showPage',
     { id: baseId, account_id, page_id: pageId! },
     { enabled: pageId !== undefined },
   )
@@ -41,7 +39,7 @@ export function PageDrawer({ baseId, pageId }: PageDrawerProps) {
   )
 }
 
-function Page({ page }: { readonly page: AnswerOf<typeof showPage> }) {
+function Page({ page }: { readonly page: AnswerOf<'showPage'> }) {
   const { id, summary, tags, aliases, confidence, needs_review, source, body, backlinks } = page
   return (
     <>

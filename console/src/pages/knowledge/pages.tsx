@@ -1,8 +1,6 @@
 /** The pages of a knowledge base: all of them by path, or those that a search finds. */
 import { useLingui } from '@lingui/react'
-import type { listPages, searchPages } from '../../../../schemas/management/knowledge/pages.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { BASES } from '../../api/bases.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
@@ -13,7 +11,7 @@ import type { Column } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { Marked } from './marked.tsx'
 
-type Page = AnswerOf<typeof listPages>['data'][number]
+type Page = AnswerOf<'listPages'>['data'][number]
 
 export const PageLink = ({ id, title }: Pick<Page, 'id' | 'title'>) => (
   <OpenLink search={{ page: id }}>{title}</OpenLink>
@@ -30,7 +28,7 @@ export const Tags = ({ tags }: Pick<Page, 'tags'>) => (
 export function PageList({ baseId }: { readonly baseId: string }) {
   useLingui()
   const { account_id } = useAccount()
-  const pages = useList<typeof listPages>(`${BASES}/{id}/pages`, { id: baseId, account_id })
+  const pages = useList('listPages', { id: baseId, account_id })
   const columns: Column<Page>[] = [
     { name: t('Page'), cell: (page) => <PageLink {...page} /> },
     { name: t('Path'), cell: ({ path }) => <code className="font-mono text-xs">{path}</code> },
@@ -52,7 +50,7 @@ export function PageList({ baseId }: { readonly baseId: string }) {
 export function FoundPages({ baseId, query }: { readonly baseId: string; readonly query: string }) {
   useLingui()
   const { account_id } = useAccount()
-  const found = useGet<typeof searchPages>(`${BASES}/{id}/search`, { id: baseId, account_id, q: query })
+  const found = useGet('searchPages', { id: baseId, account_id, q: query })
   const count = found.data?.total_hits ?? 0
   return (
     <Panel

@@ -3,12 +3,8 @@
 import { useLingui } from '@lingui/react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { listAgents } from '../../../../schemas/management/accounts/agents.ts'
-import type { listMembers } from '../../../../schemas/management/accounts/organizations.ts'
-import type { grantBase, listBases, revokeBase } from '../../../../schemas/management/knowledge/bases.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { BASES } from '../../api/bases.ts'
-import { request } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet, wholeListQuery } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
@@ -18,7 +14,7 @@ import { Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 
-export type Base = AnswerOf<typeof listBases>['data'][number]
+export type Base = AnswerOf<'listBases'>['data'][number]
 
 const ANOTHER = 'another'
 
@@ -27,9 +23,9 @@ function useCandidates(): ReadonlyMap<string, string> {
   const { account_id: id, kind } = useAccount()
   const { accounts } = useSession()
   const enabled = kind === 'organization'
-  const agents = useGet<typeof listAgents>('/agents', { account_id: id }, { enabled })
+  const agents = useGet('listAgents', { account_id: id }, { enabled })
   const members = useQuery({
-    ...wholeListQuery<typeof listMembers>('/members', { account_id: id }),
+    ...wholeListQuery('listMembers', { account_id: id }),
     enabled,
   })
   return new Map([
@@ -59,14 +55,12 @@ export function Readers({ base, mayChange }: { readonly base: Base; readonly may
   }
   const grant = useMutation({
     meta: { done: t('Access granted'), changes: [BASES] },
-    mutationFn: (reader_id: string) =>
-      request<typeof grantBase>('POST', `${BASES}/{id}/readers`, { id: base.id, reader_id }),
+    mutationFn: (reader_id: string) => request('grantBase', { id: base.id, reader_id }),
     onSuccess,
   })
   const revoke = useMutation({
     meta: { done: t('Access revoked'), changes: [BASES] },
-    mutationFn: (reader_id: string) =>
-      request<typeof revokeBase>('DELETE', `${BASES}/{id}/readers/{reader_id}`, { id: base.id, reader_id }),
+    mutationFn: (reader_id: string) => request('revokeBase', { id: base.id, reader_id }),
     onSuccess,
   })
   const isOperator = user.installation_role === 'operator'

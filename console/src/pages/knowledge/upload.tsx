@@ -2,8 +2,8 @@
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
-import { MAX_UPLOAD_BYTES, type startImport } from '../../../../schemas/management/knowledge/imports.ts'
-import { BASES, isOfBases } from '../../api/bases.ts'
+import { MAX_UPLOAD_BYTES } from '../../../../schemas/management/knowledge/imports.ts'
+import { isOfBases } from '../../api/bases.ts'
 import { upload } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -59,8 +59,8 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
   const start = useMutation({
     meta: { done: t('Upload complete; the import has begun') },
     mutationFn: () =>
-      upload<typeof startImport>(
-        `${BASES}/{id}/imports`,
+      upload(
+        'startImport',
         { id: baseId, account_id, prune: String(isPruned) },
         files.map((file) => [pathOf(file), file]),
       ),

@@ -1,19 +1,10 @@
 /** Members of an organization, and the keys that they request. */
+
 import { useLingui } from '@lingui/react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import type {
-  listMembers,
-  putMember,
-  removeMember,
-} from '../../../../schemas/management/accounts/organizations.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import type {
-  inviteMember,
-  listMemberInvitations,
-  revokeMemberInvitation,
-} from '../../../../schemas/management/people/users.ts'
-import { request } from '../../api/client.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { viewedAccount } from '../../api/viewing.ts'
@@ -32,33 +23,25 @@ import { Invite } from '../users/invite.tsx'
 import { Requests } from './requests.tsx'
 import { memberRoles, rolesToGive } from './roles.ts'
 
-type Member = AnswerOf<typeof listMembers>['data'][number]
+type Member = AnswerOf<'listMembers'>['data'][number]
 type Role = Member['role']
 
-const INVITATIONS = '/organizations/{account_id}/invitations'
+const INVITATIONS: OperationPath = '/organizations/{account_id}/invitations'
 /** What the reader may do changes with their own role; a member who leaves takes requests along. */
-const CHANGED = ['/members', '/key-requests', 'session']
+const CHANGED = ['/members', '/key-requests', 'session'] as const
 
 const remove = (accountId: string, memberId: string) =>
-  request<typeof removeMember>('DELETE', '/members/{member_id}', {
-    account_id: accountId,
-    member_id: memberId,
-  })
+  request('removeMember', { account_id: accountId, member_id: memberId })
 
 /** The invitations to an organization. Only owners revoke those to roles that only they give. */
 function MemberInvitations({ accountId, isDecider, offered }: MemberInvitationsProps) {
-  const list = useList<typeof listMemberInvitations>(INVITATIONS, { account_id: accountId })
+  const list = useList('listMemberInvitations', { account_id: accountId })
   return (
     <Invitations
       list={list}
       roleOf={({ role }) => (role === null ? '–' : memberRoles()[role])}
       mayRevoke={({ role }) => isDecider && role !== null && role in offered}
-      onRevoke={(id) =>
-        request<typeof revokeMemberInvitation>('POST', `${INVITATIONS}/{id}/revoke`, {
-          id,
-          account_id: accountId,
-        })
-      }
+      onRevoke={(id) => request('revokeMemberInvitation', { id, account_id: accountId })}
     />
   )
 }
@@ -73,7 +56,7 @@ interface MemberInvitationsProps {
 function MemberList({ accountId, isDecider, offered }: MemberInvitationsProps) {
   useLingui()
   const { user: self } = useSession()
-  const list = useList<typeof listMembers>('/members', { account_id: accountId })
+  const list = useList('listMembers', { account_id: accountId })
   const budgets = useBudgets(accountId, { scope: 'member' })
   const columns: Column<Member>[] = [
     { name: t('Name'), cell: ({ name, email }) => <span title={email ?? ''}>{email ?? name}</span> },
@@ -105,7 +88,7 @@ function MemberList({ accountId, isDecider, offered }: MemberInvitationsProps) {
                 changes={CHANGED}
                 onRole={(role) => {
                   const input = { account_id: accountId, member_id: member.account_id, role }
-                  return request<typeof putMember>('PUT', '/members/{member_id}', input)
+                  return request('putMember', input)
                 }}
               />
             )}
@@ -184,9 +167,7 @@ export function Members() {
           roles={offered as Record<Role, string>}
           usual="member"
           changes={[INVITATIONS]}
-          onInvite={(email, as) =>
-            request<typeof inviteMember>('POST', INVITATIONS, { account_id: accountId, email, role: as })
-          }
+          onInvite={(email, as) => request('inviteMember', { account_id: accountId, email, role: as })}
           onClose={() => setInviting(false)}
         />
       )}

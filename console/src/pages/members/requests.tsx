@@ -2,14 +2,7 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type {
-  approveKey,
-  denyKey,
-  listKeyRequests,
-  requestKey,
-} from '../../../../schemas/management/accounts/organizations.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { request } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { instantOfField } from '../../time-zone.ts'
@@ -26,8 +19,8 @@ import { ExpiresField } from '../expires-field.tsx'
 import { LimitFields } from '../keys/limits.tsx'
 import { limitsOf, modelsOf, NO_LIMITS } from '../keys/texts.ts'
 
-type KeyRequest = AnswerOf<typeof listKeyRequests>['data'][number]
-type Issued = AnswerOf<typeof approveKey>
+type KeyRequest = AnswerOf<'listKeyRequests'>['data'][number]
+type Issued = AnswerOf<'approveKey'>
 
 const TONES = { pending: 'warn', approved: 'good', denied: 'bad', withdrawn: 'neutral' } as const
 
@@ -47,7 +40,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
   const approve = useMutation({
     meta: { done: t('Request approved'), changes: ['/key-requests'] },
     mutationFn: () =>
-      request<typeof approveKey>('POST', '/key-requests/{id}/approve', {
+      request('approveKey', {
         id: asked.id,
         account_id: accountId,
         spend_cap: cap,
@@ -92,12 +85,7 @@ function Ask({ accountId, onClose }: { accountId: string; onClose(): void }) {
   const [note, setNote] = useState('')
   const ask = useMutation({
     meta: { done: t('Request sent'), changes: ['/key-requests'] },
-    mutationFn: () =>
-      request<typeof requestKey>('POST', '/key-requests', {
-        account_id: accountId,
-        name,
-        ...(note !== '' && { note }),
-      }),
+    mutationFn: () => request('requestKey', { account_id: accountId, name, ...(note !== '' && { note }) }),
     onSuccess: onClose,
   })
   return (
@@ -120,11 +108,10 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
   useLingui()
   const [approving, setApproving] = useState<KeyRequest | null>(null)
   const [isAsking, setAsking] = useState(false)
-  const list = useList<typeof listKeyRequests>('/key-requests', { account_id: accountId })
+  const list = useList('listKeyRequests', { account_id: accountId })
   const deny = useMutation({
     meta: { done: t('Request denied'), changes: ['/key-requests'] },
-    mutationFn: ({ id }: KeyRequest) =>
-      request<typeof denyKey>('POST', '/key-requests/{id}/deny', { id, account_id: accountId }),
+    mutationFn: ({ id }: KeyRequest) => request('denyKey', { id, account_id: accountId }),
   })
   const columns: Column<KeyRequest>[] = [
     { name: t('Name'), cell: ({ name }) => <span className="font-medium">{name}</span> },

@@ -1,4 +1,5 @@
 /** The models that the service offers, with their prices and first calls for each SDK. */
+
 import { Tabs } from '@base-ui/react/tabs'
 import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'

@@ -1,5 +1,7 @@
 /** First calls of a model with each SDK, ready to paste. They read the key from the environment. */
+
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import { ROUTES } from '../../../../schemas/routes.ts'
 
 interface Snippet {
   readonly id: string
@@ -98,10 +100,10 @@ const WITH_SDKS: Readonly<
 
 /** Paths and first bodies of the endpoints that make media. */
 const MEDIA: Readonly<Record<string, readonly [path: string, body: object]>> = {
-  images_generations: ['/v1/images/generations', { prompt: 'A fox in the snow' }],
-  videos_generations: ['/v1/videos/generations', { prompt: 'A fox runs through the snow', duration: 5 }],
-  music_generations: ['/v1/music/generations', { prompt: 'A slow waltz for piano' }],
-  audio_speech: ['/v1/audio/speech', { input: HELLO, voice: 'alloy' }],
+  images_generations: [ROUTES.makeImages[1], { prompt: 'A fox in the snow' }],
+  videos_generations: [ROUTES.makeVideo[1], { prompt: 'A fox runs through the snow', duration: 5 }],
+  music_generations: [ROUTES.makeMusic[1], { prompt: 'A slow waltz for piano' }],
+  audio_speech: [ROUTES.makeSpeech[1], { input: HELLO, voice: 'alloy' }],
 }
 
 interface SnippetModel {
@@ -119,7 +121,7 @@ export function snippetsOf(model: SnippetModel, origin: string): readonly Snippe
   const body = { model: model.id, messages: [{ role: 'user', content: HELLO }] }
   const protocols = new Set<ChatProtocol>(['chat-completions', ...model.supported_protocols])
   return [
-    curl(origin, '/v1/chat/completions', body),
+    curl(origin, ROUTES.createChatCompletion[1], body),
     ...[...protocols].flatMap((protocol) => WITH_SDKS[protocol](origin, model.id)),
   ]
 }

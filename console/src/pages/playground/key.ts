@@ -1,5 +1,4 @@
 /** The key with which the playground calls: made when first needed, kept by the tab, ended after an hour. */
-import type { createKey } from '../../../../schemas/management/accounts/keys.ts'
 import { request } from '../../api/client.ts'
 
 const LIFETIME_MS = 60 * 60 * 1000
@@ -33,7 +32,7 @@ export async function playgroundKey(callee: Callee): Promise<string> {
   const kept = keptKey(callee)
   if (kept !== null && Date.now() < kept.until) return kept.key
   const ends = Date.now() + LIFETIME_MS
-  const { key } = await request<typeof createKey>('POST', '/keys', {
+  const { key } = await request('createKey', {
     account_id: accountId,
     name: 'Playground',
     expires_at: new Date(ends).toISOString(),

@@ -1,9 +1,10 @@
 /** Sends a call of the playground, and reads its answer as it comes. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { ROUTES } from '../../../../schemas/routes.ts'
 import { errorOf } from '../../api/client.ts'
 import type { Chunk } from './answer.ts'
 
-export const CHAT_PATH = '/v1/chat/completions'
+export const CHAT_PATH = ROUTES.createChatCompletion[1]
 
 interface Sent {
   /** The id of the request: the log has the call by it. */

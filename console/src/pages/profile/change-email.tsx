@@ -2,7 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { changeEmail } from '../../../../schemas/management/people/profile.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -15,7 +14,7 @@ export function ChangeEmail({ current }: { readonly current: string }) {
   useLingui()
   const [email, setEmail] = useState('')
   const ask = useMutation({
-    mutationFn: () => request<typeof changeEmail>('POST', '/me/email', { email }),
+    mutationFn: () => request('changeEmail', { email }),
   })
   return (
     <Section

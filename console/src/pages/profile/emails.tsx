@@ -1,22 +1,19 @@
 /** Of which events one is notified by email, account by account. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type {
-  showEmailChoices,
-  updateEmailChoices,
-} from '../../../../schemas/management/notifications/alerts.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type { EventType } from '../../../../schemas/notifications/event.ts'
-import { request } from '../../api/client.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { CheckField } from '../../ui/field.tsx'
 import { FormError, QueryState } from '../../ui/states.tsx'
 import { Section } from './section.tsx'
 
-const CHOICES_KEY = ['/me/email-choices', {}] as const
+const CHOICES_KEY = ['/me/email-choices' satisfies OperationPath, {}] as const
 
-type Choice = AnswerOf<typeof showEmailChoices>['accounts'][number]
+type Choice = AnswerOf<'showEmailChoices'>['accounts'][number]
 
 const eventNames = (): Readonly<Record<EventType, string>> => ({
   'task.succeeded': t('A task has succeeded'),
@@ -39,10 +36,7 @@ function AccountChoices({ choice }: { readonly choice: Choice }) {
   const queries = useQueryClient()
   const save = useMutation({
     mutationFn: (events: EventType[]) =>
-      request<typeof updateEmailChoices>('PUT', '/me/email-choices/{account_id}', {
-        account_id: choice.account_id,
-        events,
-      }),
+      request('updateEmailChoices', { account_id: choice.account_id, events }),
     onSuccess: (choices) => queries.setQueryData(CHOICES_KEY, choices),
   })
   const toggle = (event: EventType, isWanted: boolean) =>
@@ -68,7 +62,7 @@ function AccountChoices({ choice }: { readonly choice: Choice }) {
 
 export function Emails() {
   useLingui()
-  const choices = useGet<typeof showEmailChoices>('/me/email-choices', {})
+  const choices = useGet('showEmailChoices', {})
   return (
     <Section title={t('Emails')} note={t('Of what you are notified by email, for each of your accounts.')}>
       <QueryState query={choices} rows={3} />

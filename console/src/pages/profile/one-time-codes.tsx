@@ -2,12 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type {
-  confirmTotp,
-  enrolTotp,
-  removeTotp,
-  renewRecoveryCodes,
-} from '../../../../schemas/management/people/profile.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -37,7 +31,7 @@ function Enrolment({
   const [code, setCode] = useState('')
   const confirm = useMutation({
     meta: { changes: [SECURITY, '/me/sessions'] },
-    mutationFn: () => request<typeof confirmTotp>('POST', '/me/totp/confirm', { code }),
+    mutationFn: () => request('confirmTotp', { code }),
     onSuccess: ({ recovery_codes }) => onConfirmed(recovery_codes),
   })
   return (
@@ -83,15 +77,15 @@ const RecoveryCodes = ({ codes, onClose }: { readonly codes: readonly string[]; 
 export function OneTimeCodes({ security }: { readonly security: Security }) {
   useLingui()
   const [codes, setCodes] = useState<readonly string[] | null>(null)
-  const enrol = useMutation({ mutationFn: () => request<typeof enrolTotp>('POST', '/me/totp', {}) })
+  const enrol = useMutation({ mutationFn: () => request('enrolTotp', {}) })
   const renew = useMutation({
     meta: { changes: [SECURITY] },
-    mutationFn: () => request<typeof renewRecoveryCodes>('POST', '/me/totp/recovery-codes', {}),
+    mutationFn: () => request('renewRecoveryCodes', {}),
     onSuccess: ({ recovery_codes }) => setCodes(recovery_codes),
   })
   const remove = useMutation({
     meta: { done: t('One-time codes switched off'), changes: [SECURITY] },
-    mutationFn: () => request<typeof removeTotp>('DELETE', '/me/totp', {}),
+    mutationFn: () => request('removeTotp', {}),
   })
   const isOn = security.totp_confirmed_at !== null
   return (

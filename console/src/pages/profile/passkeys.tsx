@@ -1,7 +1,6 @@
 /** The passkeys of the user: added, renamed, removed. */
 import { useLingui } from '@lingui/react'
 import { useState } from 'react'
-import type { removePasskey, renamePasskey } from '../../../../schemas/management/people/profile.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -54,9 +53,7 @@ export function Passkeys({ security }: { readonly security: Security }) {
                     name={passkey.name}
                     act={t('Remove')}
                     meta={{ done: t('Passkey removed'), changes: [SECURITY] }}
-                    onConfirm={() =>
-                      request<typeof removePasskey>('DELETE', '/me/passkeys/{id}', { id: passkey.id })
-                    }
+                    onConfirm={() => request('removePasskey', { id: passkey.id })}
                   />
                 </span>
               ),
@@ -84,7 +81,7 @@ export function Passkeys({ security }: { readonly security: Security }) {
           title={t('Rename {name}', { name: renamed.name })}
           former={renamed.name}
           onName={async (name) => {
-            await request<typeof renamePasskey>('PATCH', '/me/passkeys/{id}', { id: renamed.id, name })
+            await request('renamePasskey', { id: renamed.id, name })
             setRenamed(null)
           }}
           onClose={() => setRenamed(null)}

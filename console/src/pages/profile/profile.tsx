@@ -2,11 +2,6 @@
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type {
-  setPassword,
-  showSecurity,
-  updateProfile,
-} from '../../../../schemas/management/people/profile.ts'
 import { request, setCsrfToken } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { sessionQuery, useSession } from '../../api/session.ts'
@@ -32,7 +27,7 @@ function Details() {
   const [locale, setLocale] = useState<Language>(user.locale)
   const save = useMutation({
     meta: { changes: ['session'] },
-    mutationFn: () => request<typeof updateProfile>('PATCH', '/me', { name, locale }),
+    mutationFn: () => request('updateProfile', { name, locale }),
     onSuccess: () => chooseLanguage(locale),
   })
   return (
@@ -74,7 +69,7 @@ function Password({ security }: { readonly security: Security }) {
   const [password, setNext] = useState('')
   const save = useMutation({
     meta: { changes: [SECURITY, '/me/sessions'] },
-    mutationFn: () => request<typeof setPassword>('PUT', '/me/password', { password }),
+    mutationFn: () => request('setPassword', { password }),
     onSuccess: (session) => {
       setCsrfToken(session.csrf_token)
       queries.setQueryData(sessionQuery.queryKey, session)
@@ -112,7 +107,7 @@ function Password({ security }: { readonly security: Security }) {
 export function Profile() {
   useLingui()
   const { user } = useSession()
-  const security = useGet<typeof showSecurity>(SECURITY, {})
+  const security = useGet('showSecurity', {})
   return (
     <>
       <PageHeader

@@ -1,8 +1,6 @@
 /** The OpenID Connect providers at which the user is known. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import type { beginIdentity, removeIdentity } from '../../../../schemas/management/people/profile.ts'
-import type { signInWays } from '../../../../schemas/management/people/sign-in.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
@@ -13,17 +11,17 @@ import { SECURITY, Section, type Security } from './section.tsx'
 
 export function ConnectedProviders({ security }: { readonly security: Security }) {
   useLingui()
-  const ways = useGet<typeof signInWays>('/sign-in', {})
+  const ways = useGet('signInWays', {})
   const connect = useMutation({
     mutationFn: async (id: string) => {
-      const { ticket, url } = await request<typeof beginIdentity>('POST', '/me/providers/{id}', { id })
+      const { ticket, url } = await request('beginIdentity', { id })
       rememberWay({ ticket, next: '/profile', isConnecting: true })
       location.assign(url)
     },
   })
   const disconnect = useMutation({
     meta: { done: t('Provider disconnected'), changes: [SECURITY] },
-    mutationFn: (id: string) => request<typeof removeIdentity>('DELETE', '/me/providers/{id}', { id }),
+    mutationFn: (id: string) => request('removeIdentity', { id }),
   })
   const connected = new Set(security.providers.map(({ id }) => id))
   const others = ways.data?.providers.filter(({ id }) => !connected.has(id)) ?? []

@@ -1,13 +1,14 @@
 /** The frame of the parts of the page, and the data that they share. */
+
 import type { ReactNode } from 'react'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import type { showSecurity } from '../../../../schemas/management/people/profile.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { Panel } from '../../ui/states.tsx'
 
-export type Security = AnswerOf<typeof showSecurity>
+export type Security = AnswerOf<'showSecurity'>
 
 /** Where it is read. */
-export const SECURITY = '/me/security'
+export const SECURITY: OperationPath = '/me/security'
 
 /** A part of the page: what it is about, and its controls. */
 export const Section = ({

@@ -1,11 +1,6 @@
 /** Where the user is signed in. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import type {
-  endOtherSessions,
-  endSession,
-  listSessions,
-} from '../../../../schemas/management/people/profile.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
@@ -24,15 +19,15 @@ function deviceOf(userAgent: string): string {
 
 export function Sessions() {
   useLingui()
-  const list = useGet<typeof listSessions>('/me/sessions', {})
-  const changes = ['/me/sessions']
+  const list = useGet('listSessions', {})
+  const changes = ['/me/sessions'] as const
   const end = useMutation({
     meta: { done: t('Session ended'), changes },
-    mutationFn: (id: string) => request<typeof endSession>('DELETE', '/me/sessions/{id}', { id }),
+    mutationFn: (id: string) => request('endSession', { id }),
   })
   const endOthers = useMutation({
     meta: { done: t('Other sessions ended'), changes },
-    mutationFn: () => request<typeof endOtherSessions>('DELETE', '/me/sessions', {}),
+    mutationFn: () => request('endOtherSessions', {}),
   })
   return (
     <Panel title={t('Sessions')}>

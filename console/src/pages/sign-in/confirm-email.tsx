@@ -3,7 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { confirmEmail } from '../../../../schemas/management/people/sign-in.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -16,7 +15,7 @@ export function ConfirmEmail() {
   useLingui()
   const [token] = useState(() => TOKEN.exec(location.hash)?.[1] ?? '')
   const confirm = useMutation({
-    mutationFn: () => request<typeof confirmEmail>('POST', '/email/confirm', { token }),
+    mutationFn: () => request('confirmEmail', { token }),
   })
   return (
     <Frame title={t('Confirm your email address')}>

@@ -3,7 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import type { beginOidcSignIn } from '../../../../schemas/management/people/sign-in.ts'
 import { request, setCsrfToken } from '../../api/client.ts'
 import { type Session, sessionQuery } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
@@ -57,7 +56,7 @@ export function Providers({ providers, next, invitation }: ProvidersProps) {
   const begin = useMutation({
     mutationFn: async (id: string) => {
       const input = { id, invitation }
-      const { ticket, url } = await request<typeof beginOidcSignIn>('POST', '/sign-in/oidc/{id}', input)
+      const { ticket, url } = await request('beginOidcSignIn', input)
       rememberWay({ ticket, next, isConnecting: false })
       location.assign(url)
     },

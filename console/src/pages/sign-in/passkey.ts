@@ -1,12 +1,12 @@
 /** Passkeys in the browser. */
+
 import {
   type PublicKeyCredentialCreationOptionsJSON,
   type PublicKeyCredentialRequestOptionsJSON,
   startAuthentication,
   startRegistration,
 } from '@simplewebauthn/browser'
-import type { addPasskey, beginPasskey } from '../../../../schemas/management/people/profile.ts'
-import { request } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 
 /** Browsers report the same for a cancel, a time-out and a device without a passkey. */
@@ -22,7 +22,7 @@ async function inPlainWords<T>(ceremony: Promise<T>): Promise<T> {
   }
 }
 
-type Ceremony = Awaited<ReturnType<typeof request<typeof beginPasskey>>>
+type Ceremony = AnswerOf<'beginPasskey'>
 
 /** Asks the person for a passkey of this host. Rejects when they cancel. */
 export async function provePasskey({ ticket, options }: Ceremony) {
@@ -33,8 +33,8 @@ export async function provePasskey({ ticket, options }: Ceremony) {
 
 /** Makes a passkey on the person's device and adds it to the user. Rejects when they cancel. */
 export async function makePasskey(name: string) {
-  const { ticket, options } = await request<typeof beginPasskey>('POST', '/me/passkeys/options', {})
+  const { ticket, options } = await request('beginPasskey', {})
   const asked = options as unknown as PublicKeyCredentialCreationOptionsJSON
   const response = await inPlainWords(startRegistration({ optionsJSON: asked }))
-  return request<typeof addPasskey>('POST', '/me/passkeys', { ticket, response: { ...response }, name })
+  return request('addPasskey', { ticket, response: { ...response }, name })
 }

@@ -3,8 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import type { addIdentity } from '../../../../schemas/management/people/profile.ts'
-import type { lookUpInvitation, signInByOidc } from '../../../../schemas/management/people/sign-in.ts'
 import { request, setCsrfToken } from '../../api/client.ts'
 import type { Session } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
@@ -18,7 +16,7 @@ const route = getRouteApi('/before-sign-in/sign-in/oidc/$id')
 async function waitsForAnswer({ user }: Session): Promise<boolean> {
   const token = openedInvitation()
   if (token === null) return false
-  const looked = request<typeof lookUpInvitation>('POST', '/invitations/look-up', { token })
+  const looked = request('lookUpInvitation', { token })
   return looked.then(
     ({ email }) => email === user.email.toLowerCase(),
     () => false,
@@ -40,11 +38,11 @@ export function ProviderReturn() {
       if (way === null) throw new Error(t('This tab did not begin the sign-in: begin again.'))
       const answer = { id, ticket: way.ticket, query }
       if (way.isConnecting) {
-        await request<typeof addIdentity>('POST', '/me/providers/{id}/return', answer)
+        await request('addIdentity', answer)
         await navigate({ to: way.next, replace: true })
         return
       }
-      const session = await request<typeof signInByOidc>('POST', '/sign-in/oidc/{id}/return', answer)
+      const session = await request('signInByOidc', answer)
       setCsrfToken(session.csrf_token)
       if (await waitsForAnswer(session)) return onSession(session, '/sign-up')
       forgetInvitation()

@@ -3,7 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { recover } from '../../../../schemas/management/people/sign-in.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -16,7 +15,7 @@ export function Recovery() {
   useLingui()
   const [email, setEmail] = useState('')
   const ask = useMutation({
-    mutationFn: () => request<typeof recover>('POST', '/sign-in/recovery', { email }),
+    mutationFn: () => request('recover', { email }),
   })
   return (
     <Frame title={t('Forgot your password?')} description={t('A link that signs you in is sent by email.')}>

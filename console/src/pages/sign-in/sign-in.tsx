@@ -3,14 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
-import type { signInByLink } from '../../../../schemas/management/people/sessions.ts'
-import type {
-  beginPasskeySignIn,
-  signInByPasskey,
-  signInByPassword,
-  signInByTotp,
-  signInWays,
-} from '../../../../schemas/management/people/sign-in.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import type { Session } from '../../api/session.ts'
@@ -33,7 +25,7 @@ function LinkSignIn({ link, onSession }: { readonly link: string; onSession: OnS
   useLingui()
   const isSent = useRef(false)
   const signIn = useMutation({
-    mutationFn: () => request<typeof signInByLink>('POST', '/sign-in/link', { token: link }),
+    mutationFn: () => request('signInByLink', { token: link }),
     onSuccess: (session) => onSession(session),
   })
   const { mutate } = signIn
@@ -58,7 +50,7 @@ function CodeForm({
   useLingui()
   const [code, setCode] = useState('')
   const signIn = useMutation({
-    mutationFn: () => request<typeof signInByTotp>('POST', '/sign-in/totp', { ticket, code }),
+    mutationFn: () => request('signInByTotp', { ticket, code }),
     onSuccess: (session) => onSession(session),
   })
   return (
@@ -90,7 +82,7 @@ function PasswordForm({ onSession, onTicket }: { onSession: OnSession; onTicket(
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
   const signIn = useMutation({
-    mutationFn: () => request<typeof signInByPassword>('POST', '/sign-in/password', { email, password }),
+    mutationFn: () => request('signInByPassword', { email, password }),
     onSuccess: async ({ session, ticket }) => {
       if (session !== null) await onSession(session)
       else if (ticket !== null) onTicket(ticket)
@@ -120,8 +112,8 @@ function PasskeyButton({ onSession }: { onSession: OnSession }) {
   useLingui()
   const signIn = useMutation({
     mutationFn: async () => {
-      const begun = await request<typeof beginPasskeySignIn>('POST', '/sign-in/passkey/options', {})
-      return request<typeof signInByPasskey>('POST', '/sign-in/passkey', await provePasskey(begun))
+      const begun = await request('beginPasskeySignIn', {})
+      return request('signInByPasskey', await provePasskey(begun))
     },
     onSuccess: (session) => onSession(session),
   })
@@ -148,7 +140,7 @@ export function SignIn() {
   const onSession = useOpened(next)
   const [link] = useState(openedLink)
   const [ticket, setTicket] = useState<string | null>(null)
-  const ways = useGet<typeof signInWays>('/sign-in', {})
+  const ways = useGet('signInWays', {})
   const title = t('Sign in to Tollgate')
   if (ticket !== null)
     return (

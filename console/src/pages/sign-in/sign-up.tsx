@@ -3,13 +3,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type {
-  acceptInvitation,
-  lookUpInvitation,
-  signInByPassword,
-  signInWays,
-  signUp,
-} from '../../../../schemas/management/people/sign-in.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { sessionQuery } from '../../api/session.ts'
@@ -39,11 +32,8 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
       const locale = i18n.locale === 'zh' ? 'zh' : 'en'
       const person = { name, password, locale } as const
       const way = invitation === undefined ? { email } : { invitation }
-      const made = await request<typeof signUp>('POST', '/sign-up', { ...person, ...way })
-      const { session } = await request<typeof signInByPassword>('POST', '/sign-in/password', {
-        email: made.email,
-        password,
-      })
+      const made = await request('signUp', { ...person, ...way })
+      const { session } = await request('signInByPassword', { email: made.email, password })
       return session
     },
     onSuccess: async (session) => {
@@ -77,7 +67,7 @@ function Accept({ invitation, userName }: { readonly invitation: string; readonl
   useLingui()
   const onSession = useOpened()
   const accept = useMutation({
-    mutationFn: () => request<typeof acceptInvitation>('POST', '/invitations/accept', { token: invitation }),
+    mutationFn: () => request('acceptInvitation', { token: invitation }),
     onSuccess: async (session) => {
       forgetInvitation()
       await onSession(session)
@@ -97,12 +87,11 @@ export function SignUp() {
   useLingui()
   const [invitation] = useState(openedInvitation)
   const session = useQuery(sessionQuery)
-  const ways = useGet<typeof signInWays>('/sign-in', {})
+  const ways = useGet('signInWays', {})
   const offer = useQuery({
     queryKey: ['invitation', invitation],
     enabled: invitation !== null,
-    queryFn: () =>
-      request<typeof lookUpInvitation>('POST', '/invitations/look-up', { token: invitation ?? '' }),
+    queryFn: () => request('lookUpInvitation', { token: invitation ?? '' }),
   })
   const title = offer.data?.account_name
     ? t('Join {name}', { name: offer.data.account_name })

@@ -3,15 +3,7 @@ import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type {
-  cancelTask,
-  endTask,
-  retryTask,
-  showAnyTask,
-  showTask,
-} from '../../../../schemas/management/calls/tasks.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { request } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -24,8 +16,8 @@ import { Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
 import { TaskState } from './state.tsx'
 
-type Task = AnswerOf<typeof showTask>
-type OperatorTask = AnswerOf<typeof showAnyTask>
+type Task = AnswerOf<'showTask'>
+type OperatorTask = AnswerOf<'showAnyTask'>
 type File = Task['files'][number]
 
 /** A file of our store is read from the gateway of this page: the policy of the page allows no other plain address. */
@@ -111,12 +103,7 @@ function EndDialog({ id, onClose, onDone }: EndProps) {
   const [reason, setReason] = useState('')
   const end = useMutation({
     meta: { done: t('Task ended') },
-    mutationFn: () =>
-      request<typeof endTask>('POST', '/installation/tasks/{id}/end', {
-        id,
-        as,
-        reason: reason.trim() === '' ? null : reason,
-      }),
+    mutationFn: () => request('endTask', { id, as, reason: reason.trim() === '' ? null : reason }),
     onSuccess: ({ provider }) => onDone(provider),
   })
   return (
@@ -159,18 +146,17 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
   useLingui()
   const queries = useQueryClient()
   const [isEnding, setEnding] = useState(false)
-  const path = isWhole ? '/installation/tasks/{id}' : '/tasks/{id}'
-  const task = useGet<typeof showTask | typeof showAnyTask>(path, { id })
+  const task = useGet(isWhole ? 'showAnyTask' : 'showTask', { id })
   const changed = () =>
     queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).includes('/tasks') })
   const cancel = useMutation({
     meta: { done: t('Task cancelled') },
-    mutationFn: () => request<typeof cancelTask>('POST', '/tasks/{id}/cancel', { id }),
+    mutationFn: () => request('cancelTask', { id }),
     onSettled: changed,
   })
   const retry = useMutation({
     meta: { done: t('The task is asked for again') },
-    mutationFn: () => request<typeof retryTask>('POST', '/installation/tasks/{id}/retry', { id }),
+    mutationFn: () => request('retryTask', { id }),
     onSettled: changed,
   })
   const [provider, setProvider] = useState<string | null>(null)

@@ -1,14 +1,10 @@
 /** Lost submits: what providers may have begun for customers who have an error. For operators. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type {
-  checkLostSubmit,
-  closeLostSubmit,
-  listLostSubmits,
-} from '../../../../schemas/management/calls/lost-submits.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { request } from '../../api/client.ts'
+import type { OperationPath } from '../../../../schemas/routes.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -20,19 +16,19 @@ import { Badge, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 
-type LostSubmit = AnswerOf<typeof listLostSubmits>['data'][number]
+type LostSubmit = AnswerOf<'listLostSubmits'>['data'][number]
 
-const PATH = '/installation/lost-submits'
+const PATH: OperationPath = '/installation/lost-submits'
 
 /** Nothing where none is open. */
 export function LostSubmits({ mayAct }: { readonly mayAct: boolean }) {
   useLingui()
   const queries = useQueryClient()
-  const list = useList<typeof listLostSubmits>(PATH, { state: 'open' })
+  const list = useList('listLostSubmits', { state: 'open' })
   const [closing, setClosing] = useState<LostSubmit | null>(null)
   const check = useMutation({
     meta: { done: t('The provider is asked') },
-    mutationFn: (id: string) => request<typeof checkLostSubmit>('POST', `${PATH}/{id}/check`, { id }),
+    mutationFn: (id: string) => request('checkLostSubmit', { id }),
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
   })
   if (list.rows.length === 0 && list.error === null) return null
@@ -92,11 +88,7 @@ function CloseDialog({ lost: { id }, onClose }: { readonly lost: LostSubmit; onC
   const close = useMutation({
     meta: { done: t('Lost submit closed') },
     mutationFn: () =>
-      request<typeof closeLostSubmit>('POST', `${PATH}/{id}/close`, {
-        id,
-        cost: cost.trim() === '' ? null : cost.trim(),
-        reason,
-      }),
+      request('closeLostSubmit', { id, cost: cost.trim() === '' ? null : cost.trim(), reason }),
     onSuccess: onClose,
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
   })

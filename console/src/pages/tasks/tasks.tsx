@@ -1,9 +1,10 @@
 /** Tasks: images, films, music, speech and other work that outlives its request. */
+
 import { useLingui } from '@lingui/react'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import type { listAllTasks, listTasks } from '../../../../schemas/management/calls/tasks.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { ROUTES } from '../../../../schemas/routes.ts'
 import { TASK_KINDS } from '../../../../schemas/tasks/kinds.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -22,11 +23,11 @@ import { stateNames, TaskState } from './state.tsx'
 
 const route = getRouteApi('/signed-in/tasks')
 
-type Task = AnswerOf<typeof listTasks>['data'][number]
+type Task = AnswerOf<'listTasks'>['data'][number]
 
 const OPEN = 'open'
 
-const firstTask = () => `curl ${location.origin}/v1/videos/generations \\
+const firstTask = () => `curl ${location.origin}${ROUTES.makeVideo[1]} \\
   -H "Authorization: Bearer $TOLLGATE_KEY" -H 'Content-Type: application/json' \\
   -d '{"model":"MODEL","prompt":"A fox in the snow","duration":6}'`
 
@@ -41,7 +42,7 @@ export function Tasks() {
     ...(state === OPEN ? { open: true } : { state }),
     account_id: isWhole ? undefined : accountId,
   }
-  const list = useList<typeof listAllTasks>(isWhole ? '/installation/tasks' : '/tasks', filters as never)
+  const list = useList(isWhole ? 'listAllTasks' : 'listTasks', filters as never)
   const columns: Column<Task>[] = [
     { name: t('Submitted'), cell: ({ created_at }) => <Time at={created_at} /> },
     {

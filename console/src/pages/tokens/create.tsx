@@ -2,9 +2,8 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { createInstallationToken, createToken } from '../../../../schemas/management/accounts/tokens.ts'
-import { type AnswerOf, SCOPES, type Scope } from '../../../../schemas/management/operation.ts'
-import { request } from '../../api/client.ts'
+import { SCOPES, type Scope } from '../../../../schemas/management/operation.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { instantOfField } from '../../time-zone.ts'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -12,10 +11,10 @@ import { CheckField, Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
 import { ExpiresField } from '../expires-field.tsx'
 
-export type CreatedToken = AnswerOf<typeof createToken>
+export type CreatedToken = AnswerOf<'createToken'>
 
 /** Where tokens are listed: those of an account, and those of the installation. */
-export const TOKENS = ['/tokens', '/installation/tokens']
+export const TOKENS = ['/tokens', '/installation/tokens'] as const
 
 const scopeTexts = (): Readonly<Record<Scope, string>> => ({
   read: t('read: everything but secrets'),
@@ -46,8 +45,8 @@ export function CreateTokenDialog({ accountId, onClose, onCreated }: CreateDialo
       const wanted = { name, scopes, expires_at: instantOfField(expires) }
       const once = { idempotencyKey }
       return accountId === null
-        ? request<typeof createInstallationToken>('POST', '/installation/tokens', wanted, once)
-        : request<typeof createToken>('POST', '/tokens', { ...wanted, account_id: accountId }, once)
+        ? request('createInstallationToken', wanted, once)
+        : request('createToken', { ...wanted, account_id: accountId }, once)
     },
     onSuccess: onCreated,
   })

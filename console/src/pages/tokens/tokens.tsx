@@ -2,14 +2,7 @@
 import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import type {
-  listInstallationTokens,
-  listTokens,
-  revokeInstallationToken,
-  revokeToken,
-} from '../../../../schemas/management/accounts/tokens.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { BASE, request } from '../../api/client.ts'
+import { type AnswerOf, linkTo, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -26,11 +19,11 @@ import { type CreatedToken, CreateTokenDialog, TOKENS } from './create.tsx'
 
 const route = getRouteApi('/signed-in/tokens')
 
-type Token = AnswerOf<typeof listTokens>['data'][number]
+type Token = AnswerOf<'listTokens'>['data'][number]
 
 /** Returns a first request with a token. @param accountId null: the installation */
 const firstRequest = (token: string, accountId: string | null) =>
-  `curl '${location.origin}${BASE}/${accountId === null ? 'accounts' : `keys?account_id=${accountId}`}' \\
+  `curl '${location.origin}${accountId === null ? linkTo('listAccounts', {}) : linkTo('listKeys', { account_id: accountId })}' \\
   -H "Authorization: Bearer ${token}"`
 
 const create = (accountId: string | null) =>
@@ -43,9 +36,7 @@ function TokenState({ token: { revoked_at, expires_at } }: { readonly token: Tok
 }
 
 const revoke = ({ id, account_id }: Token) =>
-  account_id === null
-    ? request<typeof revokeInstallationToken>('POST', '/installation/tokens/{id}/revoke', { id })
-    : request<typeof revokeToken>('POST', '/tokens/{id}/revoke', { id })
+  account_id === null ? request('revokeInstallationToken', { id }) : request('revokeToken', { id })
 
 const columnsOf = (mayChange: boolean): Column<Token>[] => [
   {
@@ -91,9 +82,8 @@ export function Tokens() {
   const { user } = useSession()
   const mayChange = isWhole ? user.installation_role === 'operator' : account.role === 'owner'
   const accountId = isWhole ? null : account.account_id
-  const path = accountId === null ? '/installation/tokens' : '/tokens'
   const input = accountId === null ? {} : { account_id: accountId }
-  const list = useList<typeof listTokens | typeof listInstallationTokens>(path, input as never)
+  const list = useList(accountId === null ? 'listInstallationTokens' : 'listTokens', input as never)
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<CreatedToken | null>(null)
   const title = isWhole ? t('Tokens of the installation') : t('Tokens of the account')

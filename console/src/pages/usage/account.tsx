@@ -1,7 +1,7 @@
 /** What an account used: by day and by model, key, member or state. */
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { type showUsage, USAGE_DIMENSIONS } from '../../../../schemas/management/calls/usage.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { USAGE_DIMENSIONS } from '../../../../schemas/management/calls/usage.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { useKeyNames } from '../../api/key-names.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
@@ -14,7 +14,7 @@ import { Report } from './report.tsx'
 
 const route = getRouteApi('/signed-in/usage')
 
-type Usage = AnswerOf<typeof showUsage>
+type Usage = AnswerOf<'showUsage'>
 type Group = Usage['groups'][number]
 type Dimension = (typeof USAGE_DIMENSIONS)[number]
 
@@ -46,11 +46,9 @@ export function AccountUsage() {
   // A member reads the usage of one key at a time.
   const key = keyId ?? (role === 'member' ? keys.data?.keys[0]?.id : undefined)
   const hasNoKey = role === 'member' && keys.isSuccess && key === undefined
-  const usage = useGet<typeof showUsage>(
-    '/usage',
-    { account_id: accountId, by, key_id: key, ...period } as never,
-    { enabled: role !== 'member' || key !== undefined },
-  )
+  const usage = useGet('showUsage', { account_id: accountId, by, key_id: key, ...period } as never, {
+    enabled: role !== 'member' || key !== undefined,
+  })
   const nameOf = ({ id, name }: Group) => {
     const label = name === '' ? t('None') : name
     if (by === 'member') return label

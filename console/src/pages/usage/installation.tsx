@@ -2,9 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import type { showInstallationUsage } from '../../../../schemas/management/calls/usage.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { get } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Stat } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -13,12 +11,11 @@ import { dimensionNames, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
 import { Report } from './report.tsx'
 
 const route = getRouteApi('/signed-in/usage')
-const PATH = '/installation/usage'
 const DIMENSIONS = ['account', 'model', 'key', 'channel'] as const
 const COLUMNS = [...SUM_COLUMNS, 'upstream_cost', 'margin', 'requests_with_cost'] as const
 type Dimension = (typeof DIMENSIONS)[number]
 
-type Usage = AnswerOf<typeof showInstallationUsage>
+type Usage = AnswerOf<'showInstallationUsage'>
 type Row = Usage['rows'][number]
 
 const isDimension = (text: string | undefined): text is Dimension => DIMENSIONS.includes(text as Dimension)
@@ -78,10 +75,10 @@ export function InstallationUsage() {
   const by = isDimension(given) ? given : 'account'
   const period = usePeriod()
   const usage = useQuery({
-    queryKey: [PATH, by, period],
+    queryKey: ['installation usage', by, period],
     queryFn: async ({ signal }) => {
       const read = (group: Dimension | 'day') =>
-        get<typeof showInstallationUsage>(PATH, { by: group, ...period } as never, signal)
+        request('showInstallationUsage', { by: group, ...period } as never, { signal })
       const [groups, days] = await Promise.all([read(by), read('day')])
       return joined(groups, days)
     },

@@ -1,8 +1,7 @@
 /** Sums of calls: totals beside the period before, charts by day, and a table of the groups. */
 import type { ReactNode } from 'react'
-import type { showUsage } from '../../../../schemas/management/calls/usage.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Chart, type Series } from '../../ui/chart.tsx'
 import { printCount, printShortAmount } from '../../ui/numbers.ts'
@@ -10,7 +9,7 @@ import { EmptyState, Panel, Stat } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, Money } from '../../ui/text.tsx'
 
-type AccountUsage = AnswerOf<typeof showUsage>
+type AccountUsage = AnswerOf<'showUsage'>
 type Group = AccountUsage['groups'][number]
 type Day = AccountUsage['by_day'][number]
 

@@ -1,8 +1,7 @@
 /** Invitations, to the installation or to an organization: listed, and revoked. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import type { listInvitations } from '../../../../schemas/management/people/users.ts'
+import type { AnswerOf } from '../../api/client.ts'
 import type { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -10,7 +9,7 @@ import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 
-type Invitation = AnswerOf<typeof listInvitations>['data'][number]
+type Invitation = AnswerOf<'listInvitations'>['data'][number]
 
 const isOver = ({ expires_at }: Invitation): boolean => Date.parse(expires_at) <= Date.now()
 
@@ -21,7 +20,7 @@ function stateOf(invitation: Invitation) {
 }
 
 interface InvitationsProps {
-  readonly list: ReturnType<typeof useList<typeof listInvitations>>
+  readonly list: ReturnType<typeof useList<'listInvitations'>>
   /** Returns the name of the role that an invitation gives. */
   roleOf(invitation: Invitation): string
   mayRevoke(invitation: Invitation): boolean

@@ -1,7 +1,9 @@
 /** The dialog that invites a person to a role, in the installation or in an organization. */
+
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { Changed } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
@@ -27,7 +29,7 @@ interface InviteProps<Role extends string> {
   /** The one that is chosen at first. */
   readonly usual: Role
   /** The path of the list of invitations. */
-  readonly changes: readonly string[]
+  readonly changes: readonly Changed[]
   /** Sends the invitation; `url` is null where it goes by email. */
   onInvite(email: string, role: Role): Promise<{ readonly url: string | null }>
   onClose(): void

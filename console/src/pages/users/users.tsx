@@ -3,18 +3,8 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { AnswerOf, InstallationRole } from '../../../../schemas/management/operation.ts'
-import type {
-  createInvitation,
-  createSignInLink,
-  disableUser,
-  enableUser,
-  listInvitations,
-  listUsers,
-  revokeInvitation,
-  setInstallationRole,
-} from '../../../../schemas/management/people/users.ts'
-import { request } from '../../api/client.ts'
+import type { InstallationRole } from '../../../../schemas/management/operation.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
@@ -31,7 +21,7 @@ import { Invitations } from './invitations.tsx'
 import { Invite } from './invite.tsx'
 import { installationRoles, NO_ROLE, roleOf } from './roles.ts'
 
-type User = AnswerOf<typeof listUsers>['data'][number]
+type User = AnswerOf<'listUsers'>['data'][number]
 
 const route = getRouteApi('/signed-in/users')
 
@@ -41,18 +31,18 @@ export function Users() {
   const { user: self } = useSession()
   const mayChange = self.installation_role === 'operator'
   const [isInviting, setInviting] = useState(false)
-  const list = useList<typeof listUsers>('/users', { search })
-  const invitations = useList<typeof listInvitations>('/invitations', {})
-  const changes = ['/users']
+  const list = useList('listUsers', { search })
+  const invitations = useList('listInvitations', {})
+  const changes = ['/users'] as const
   const link = useMutation({
-    mutationFn: ({ id }: User) => request<typeof createSignInLink>('POST', '/users/{id}/link', { id }),
+    mutationFn: ({ id }: User) => request('createSignInLink', { id }),
   })
   const enable = useMutation({
     meta: { done: t('User enabled'), changes },
-    mutationFn: ({ id }: User) => request<typeof enableUser>('POST', '/users/{id}/enable', { id }),
+    mutationFn: ({ id }: User) => request('enableUser', { id }),
   })
   const setRole = (id: string, role: InstallationRole | null) =>
-    request<typeof setInstallationRole>('PUT', '/users/{id}/role', { id, installation_role: role })
+    request('setInstallationRole', { id, installation_role: role })
   const columns: Column<User>[] = [
     {
       name: t('Email'),
@@ -98,7 +88,7 @@ export function Users() {
                 name={user.email}
                 act={t('Disable')}
                 meta={{ done: t('User disabled'), changes }}
-                onConfirm={() => request<typeof disableUser>('POST', '/users/{id}/disable', { id: user.id })}
+                onConfirm={() => request('disableUser', { id: user.id })}
               />
             ) : (
               <Button kind="quiet" onClick={() => enable.mutate(user)}>
@@ -136,7 +126,7 @@ export function Users() {
           list={invitations}
           roleOf={({ installation_role }) => installationRoles()[installation_role ?? NO_ROLE]}
           mayRevoke={() => mayChange}
-          onRevoke={(id) => request<typeof revokeInvitation>('POST', '/invitations/{id}/revoke', { id })}
+          onRevoke={(id) => request('revokeInvitation', { id })}
         />
       </div>
       {isInviting && (
@@ -146,12 +136,7 @@ export function Users() {
           roles={installationRoles()}
           usual={NO_ROLE}
           changes={['/invitations']}
-          onInvite={(email, role) =>
-            request<typeof createInvitation>('POST', '/invitations', {
-              email,
-              installation_role: roleOf(role),
-            })
-          }
+          onInvite={(email, role) => request('createInvitation', { email, installation_role: roleOf(role) })}
           onClose={() => setInviting(false)}
         />
       )}

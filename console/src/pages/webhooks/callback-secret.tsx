@@ -1,10 +1,6 @@
 /** The secret that signs the callbacks of an account's tasks. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type {
-  revealCallbackSecret,
-  rotateCallbackSecret,
-} from '../../../../schemas/management/notifications/webhooks.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -18,20 +14,13 @@ interface CallbackSecretProps {
 export function CallbackSecret({ accountId, onSecret }: CallbackSecretProps) {
   const onSuccess = ({ secret }: { readonly secret: string }) => onSecret(secret)
   const reveal = useMutation({
-    mutationFn: () =>
-      request<typeof revealCallbackSecret>('POST', '/callback-secret/reveal', { account_id: accountId }),
+    mutationFn: () => request('revealCallbackSecret', { account_id: accountId }),
     onSuccess,
   })
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
   const rotate = useMutation({
     meta: { done: t('Secret rotated: for 24 hours the former one signs as well') },
-    mutationFn: () =>
-      request<typeof rotateCallbackSecret>(
-        'POST',
-        '/callback-secret/rotate',
-        { account_id: accountId },
-        { idempotencyKey: attempt },
-      ),
+    mutationFn: () => request('rotateCallbackSecret', { account_id: accountId }, { idempotencyKey: attempt }),
     onSuccess: (rotated) => {
       setAttempt(crypto.randomUUID())
       onSuccess(rotated)

@@ -2,10 +2,7 @@
 
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import type { listDeliveries } from '../../../../schemas/management/notifications/deliveries.ts'
-import type { listWebhooks, replayFailed } from '../../../../schemas/management/notifications/webhooks.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { request } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -17,12 +14,12 @@ import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 
-export type Endpoint = AnswerOf<typeof listWebhooks>['data'][number]
+export type Endpoint = AnswerOf<'listWebhooks'>['data'][number]
 
-type Delivery = AnswerOf<typeof listDeliveries>['data'][number]
+type Delivery = AnswerOf<'listDeliveries'>['data'][number]
 
 /** Where endpoints and deliveries are read. */
-export const WEBHOOKS = ['/webhooks', '/webhook-deliveries']
+export const WEBHOOKS = ['/webhooks', '/webhook-deliveries'] as const
 const DAY_MS = 86_400_000
 
 const stateNames = () => ({ waiting: t('Waiting'), delivered: t('Delivered'), failed: t('Failed') })
@@ -44,14 +41,11 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }:
   useLingui()
   const change = useChangeSearch()
   const filters = { account_id: accountId, endpoint_id: endpoint, state }
-  const list = useList<typeof listDeliveries>('/webhook-deliveries', filters as never)
+  const list = useList('listDeliveries', filters as never)
   const replay = useMutation({
     meta: { done: t('Failed deliveries are sent again'), changes: WEBHOOKS },
     mutationFn: (id: string) =>
-      request<typeof replayFailed>('POST', '/webhooks/{id}/replay', {
-        id,
-        since: new Date(Date.now() - 30 * DAY_MS).toISOString(),
-      }),
+      request('replayFailed', { id, since: new Date(Date.now() - 30 * DAY_MS).toISOString() }),
   })
   const columns: Column<Delivery>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },

@@ -1,7 +1,6 @@
 /** One delivery in full: its body, and each attempt with headers and answer. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import type { replayDelivery, showDelivery } from '../../../../schemas/management/notifications/deliveries.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
@@ -23,10 +22,10 @@ const printHeaders = (headers: Readonly<Record<string, string>>): string =>
 
 export function DeliveryDetail({ id, mayChange }: DeliveryDetailProps) {
   useLingui()
-  const delivery = useGet<typeof showDelivery>('/webhook-deliveries/{id}', { id })
+  const delivery = useGet('showDelivery', { id })
   const replay = useMutation({
     meta: { done: t('The event is sent again'), changes: WEBHOOKS },
-    mutationFn: () => request<typeof replayDelivery>('POST', '/webhook-deliveries/{id}/replay', { id }),
+    mutationFn: () => request('replayDelivery', { id }),
   })
   if (!delivery.isSuccess) return <QueryState query={delivery} rows={8} />
   const { data } = delivery

@@ -3,7 +3,6 @@
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { createWebhook, updateWebhook } from '../../../../schemas/management/notifications/webhooks.ts'
 import { type EventType, eventsOf } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
@@ -36,11 +35,11 @@ export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: Endpoi
     mutationFn: async () => {
       if (endpoint !== null) {
         const changes = { id: endpoint.id, url, description, events }
-        await request<typeof updateWebhook>('PATCH', '/webhooks/{id}', changes)
+        await request('updateWebhook', changes)
         return null
       }
       const wanted = { account_id: accountId, url, description, events }
-      return (await request<typeof createWebhook>('POST', '/webhooks', wanted, { idempotencyKey })).secret
+      return (await request('createWebhook', wanted, { idempotencyKey })).secret
     },
     onSuccess: onSaved,
   })

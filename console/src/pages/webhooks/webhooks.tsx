@@ -4,13 +4,6 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import type {
-  deleteWebhook,
-  listWebhooks,
-  rotateWebhook,
-  testWebhook,
-  updateWebhook,
-} from '../../../../schemas/management/notifications/webhooks.ts'
 import { INSTALLATION } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
@@ -73,25 +66,20 @@ export function Webhooks() {
   const accountId = isWhole ? INSTALLATION : account.account_id
   const { user } = useSession()
   const mayChange = isWhole ? user.installation_role === 'operator' : account.role === 'owner'
-  const list = useList<typeof listWebhooks>('/webhooks', { account_id: accountId })
+  const list = useList('listWebhooks', { account_id: accountId })
   const [secret, setSecret] = useState<string | null>(null)
   const [callbackSecret, setCallbackSecret] = useState<string | null>(null)
   const [edited, setEdited] = useState<Endpoint | 'new' | null>(null)
   const test = useMutation({
     meta: { done: t('Test event sent'), changes: WEBHOOKS },
-    mutationFn: ({ id }: Endpoint) => request<typeof testWebhook>('POST', '/webhooks/{id}/test', { id }),
+    mutationFn: ({ id }: Endpoint) => request('testWebhook', { id }),
   })
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
   const rotate = useMutation({
     meta: { changes: WEBHOOKS },
     // Twice at once would end the secret that the receiver has.
     mutationFn: ({ id }: Endpoint) =>
-      request<typeof rotateWebhook>(
-        'POST',
-        '/webhooks/{id}/rotate',
-        { id },
-        { idempotencyKey: `${attempt}-${id}` },
-      ),
+      request('rotateWebhook', { id }, { idempotencyKey: `${attempt}-${id}` }),
     onSuccess: (rotated) => {
       setAttempt(crypto.randomUUID())
       setSecret(rotated.secret)
@@ -99,8 +87,7 @@ export function Webhooks() {
   })
   const toggle = useMutation({
     meta: { done: t('Endpoint changed'), changes: WEBHOOKS },
-    mutationFn: ({ id, enabled }: Endpoint) =>
-      request<typeof updateWebhook>('PATCH', '/webhooks/{id}', { id, enabled: !enabled }),
+    mutationFn: ({ id, enabled }: Endpoint) => request('updateWebhook', { id, enabled: !enabled }),
   })
   const columns: Column<Endpoint>[] = [
     {
@@ -144,7 +131,7 @@ export function Webhooks() {
               name={new URL(endpoint.url).host}
               act={t('Delete')}
               meta={{ done: t('Endpoint deleted'), changes: WEBHOOKS }}
-              onConfirm={() => request<typeof deleteWebhook>('DELETE', '/webhooks/{id}', { id: endpoint.id })}
+              onConfirm={() => request('deleteWebhook', { id: endpoint.id })}
             />
           </span>
         ),

@@ -1,7 +1,6 @@
 /** Clients that want one thing each, and ask for it again under the same Idempotency-Key until they are answered. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../../simulation/random.ts'
-import type { TestService } from '../../../support/service.ts'
+import { eventually, type TestService } from '../../../support/service.ts'
 
 /** What is made, and by which kind of upstream. */
 export const MAKERS = {
@@ -35,7 +34,7 @@ export interface Intent {
   /** Its Idempotency-Key, and what its upstream calls the task. */
   readonly name: string
   readonly maker: Maker
-  /** Directives of docs/simulator.md. */
+  /** Directives of simulator/README.md. */
   readonly simulate: string
 }
 
@@ -45,8 +44,6 @@ export interface Answered {
   readonly body: Record<string, unknown>
 }
 
-const PATIENCE_MS = 90_000
-const AGAIN_AFTER_MS = 150
 /** A client with this answer asks again. */
 const NOT_NOW = new Set([502, 503, 504])
 const IN_FLIGHT = 'idempotency_in_flight'
@@ -73,13 +70,10 @@ export async function asked(service: TestService, key: string, intent: Intent): 
 
 /** Until there is an answer that asking again would not change. */
 export async function insisted(service: TestService, key: string, intent: Intent): Promise<Answered> {
-  const until = Date.now() + PATIENCE_MS
-  for (;;) {
+  return eventually(`${intent.name} has its answer`, async () => {
     const answered = await asked(service, key, intent)
-    if (answered !== null && isLast(answered)) return answered
-    if (Date.now() > until) throw new Error(`${intent.name} got no answer: ${JSON.stringify(answered)}`)
-    await sleep(AGAIN_AFTER_MS)
-  }
+    return answered !== null && isLast(answered) ? answered : undefined
+  })
 }
 
 const isLast = ({ status, body }: Answered): boolean =>

@@ -16,7 +16,7 @@ const BY_FUNCTION: Readonly<Record<string, string>> = {
   key_storage: 'accounts/master-key.ts',
   ledger_entries: 'billing/wallets.ts',
   lost_submits: 'tasks/lost-submits.ts',
-  master_keys: 'accounts/master-key.ts',
+  master_keys: 'accounts/rotate-master-key.ts',
   payment_events: 'payments/refused-events.ts',
   recovery_codes: 'people/totp.ts',
   tasks: 'operation/retry-task.ts',
@@ -41,7 +41,6 @@ const EXEMPT: Readonly<Record<string, readonly string[]>> = {
   'signing in, which changes no right': [
     ...['sessions', 'sign_in_attempts', 'sign_in_tickets', 'unproven_emails'],
   ],
-  'remembers the answer of an act': ['management_requests'],
   'is what one user keeps for their own pages': ['saved_views'],
   'the service writes it while it runs': ['channel_breakers', 'events'],
   'the audit, which is a job, writes it': ['verified', 'verified_grants', 'verified_wallets'],

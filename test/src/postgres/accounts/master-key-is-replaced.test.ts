@@ -35,12 +35,19 @@ t.test('the new master key opens what the former one sealed, and finds what it h
   const before = await seal()
   const user = await database.users.create({ email: 'ada@example.com', name: 'Ada', credit: 0n })
   await database.signIn.enrolTotp(user.id, 'JBSWY3DPEHPK3PXP')
-  const request = { caller: 'user:a', idempotencyKey: 'once', requestHash: Buffer.alloc(32, 1) }
-  await database.managementAnswers.store(request, '{"a":1}')
-  const unreadable = { ...request, idempotencyKey: 'of a former master key' }
-  await database.managementAnswers.store(unreadable, '{}')
-  await sql`
-    UPDATE management_requests SET sealed_answer = '\\x00' WHERE idempotency_key = ${unreadable.idempotencyKey}`
+  const claim = {
+    ...({ scope: 'actor:user:a', key: 'once' } as const),
+    ...{ requestHash: Buffer.alloc(32, 1), requestId: 'req_1' },
+  }
+  const unreadable = { ...claim, key: 'of a former master key' }
+  const answer = { status: 201, headers: [], body: Buffer.from('{"a":1}') }
+  for (const each of [claim, unreadable]) {
+    t.match(await database.idempotency.claim(each), { outcome: 'claimed' })
+    await database.idempotency.store(each, answer)
+  }
+  const [kept] = await sql`SELECT body FROM idempotency_records WHERE key = ${claim.key}`
+  t.notOk(kept!.body.includes(answer.body), 'the answer of an act is sealed')
+  await sql`UPDATE idempotency_records SET body = '\\x00' WHERE key = ${unreadable.key}`
   const changes: string[] = []
   const listening = await sql.listen('tollgate_changes', (change) => changes.push(change))
 
@@ -55,10 +62,11 @@ t.test('the new master key opens what the former one sealed, and finds what it h
   for (const { key, raw } of [sealed, hashed])
     t.match(await next.keys.findCredential(next.keys.lookupHash(raw)), { key: { id: key.id } })
   t.equal(await next.signIn.findTotpSecret(user.id, { isConfirmed: false }), 'JBSWY3DPEHPK3PXP')
-  t.equal(await next.managementAnswers.find(request), '{"a":1}', 'a repeated request gets its answer')
-  t.equal(await next.managementAnswers.find(unreadable), null)
+  const repeated = { outcome: 'stored', status: 201, body: answer.body }
+  t.match(await next.idempotency.claim(claim), repeated, 'a repeated request gets its answer')
+  t.match(await next.idempotency.claim(unreadable), { outcome: 'claimed' })
   await t.rejects(database.signIn.enrolTotp(user.id, 'JBSWY3DPEHPK3PXP'), { code: 'wrong_master_key' })
-  await t.rejects(database.managementAnswers.store(request, '{}'), { code: 'wrong_master_key' })
+  await t.rejects(database.idempotency.store(claim, answer), { code: 'wrong_master_key' })
   t.same(next.masterKey.fileLinkKey, database.masterKey.fileLinkKey, 'links that were handed out open')
   t.same(next.masterKey.logCursorKey, database.masterKey.logCursorKey)
 

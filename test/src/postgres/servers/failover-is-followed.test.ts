@@ -10,8 +10,6 @@ import { losesCommits } from '../../../../src/postgres/servers/replication.ts'
 import { eventually, until } from '../../../support/eventually.ts'
 import { type ServerName, startPostgresPair } from '../../../support/standby.ts'
 
-t.setTimeout(180_000)
-
 const pair = await startPostgresPair(t)
 const open = (query = '') => {
   const sql = connect(`${pair.bothUrl}${query}`, { max: 2, name: 'test' })

@@ -9,8 +9,6 @@ import { startPostgresPair } from '../../../support/standby.ts'
 
 const ACTS = 30
 
-t.setTimeout(180_000)
-
 const pair = await startPostgresPair(t, { isSynchronous: false })
 await migrate(pair.url('one'))
 const options = { masterKey: Buffer.alloc(32, 7), name: 'test' }

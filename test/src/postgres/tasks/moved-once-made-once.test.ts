@@ -24,6 +24,13 @@ async function moved(
   return current
 }
 
+const intentOf = (accountId: string, key: string) => ({
+  scope: `account:${accountId}` as const,
+  key,
+  requestId: 'req_first',
+  requestHash: Buffer.alloc(32, 1),
+})
+
 const walletOf = async (accountId: string) => (await database.wallets.read([accountId]))[0]!
 
 t.test('a task and its hold come to be together, or neither does', async (t) => {
@@ -111,7 +118,7 @@ t.test('twenty that refund, expire and settle at once: one does, and nothing els
 
 t.test('one intent makes one task, however many ask at once; another of its key is an error', async (t) => {
   const accountId = await newAccount(database)
-  const idempotency = { key: 'retry-1', requestHash: Buffer.alloc(32, 1) }
+  const idempotency = intentOf(accountId, 'retry-1')
   const outcomes = await Promise.all(
     Array.from({ length: 10 }, () => database.tasks.create(newVideo(accountId, { idempotency }))),
   )
@@ -121,11 +128,39 @@ t.test('one intent makes one task, however many ask at once; another of its key 
   const other = { ...idempotency, requestHash: Buffer.alloc(32, 2) }
   t.same(await database.tasks.create(newVideo(accountId, { idempotency: other })), { outcome: 'reused_key' })
   t.match(await walletOf(accountId), { held: 500n })
-  t.equal(
-    (await database.tasks.create(newVideo(await newAccount(database), { idempotency }))).outcome,
-    'created',
-  )
+  const elsewhere = await newAccount(database)
+  const same = { ...idempotency, scope: `account:${elsewhere}` as const }
+  t.equal((await database.tasks.create(newVideo(elsewhere, { idempotency: same }))).outcome, 'created')
 })
+
+t.test(
+  'a task that was made keeps its key though its request was freed; another request cannot have it',
+  async (t) => {
+    const accountId = await newAccount(database)
+    const idempotency = intentOf(accountId, 'cut')
+    const { idempotency: records } = database
+    t.match(await records.claim(idempotency), { outcome: 'claimed' })
+    t.notOk(await records.isAnswered(idempotency.scope, 'cut'))
+    const task = await made(accountId, { idempotency })
+    await records.free(idempotency)
+    t.ok(await records.isAnswered(idempotency.scope, 'cut'))
+    const other = { ...idempotency, requestHash: Buffer.alloc(32, 2), requestId: 'req_other' }
+    t.match(await records.claim(other), { requestHash: idempotency.requestHash })
+    const again = { ...idempotency, requestId: 'req_again' }
+    t.match(await records.claim(again), { outcome: 'claimed' })
+    t.match(await database.tasks.create(newVideo(accountId, { idempotency: again })), {
+      outcome: 'existing',
+      task: { id: task.id },
+    })
+    await database.tasks.applyTransition(move(task, 'cancelled'))
+    t.match(await database.tasks.create(newVideo(accountId, { id: task.id, idempotency })), {
+      outcome: 'created',
+    })
+    t.notOk(await records.isAnswered(idempotency.scope, 'cut'), 'an ended task does not have it again')
+    await records.free(again)
+    t.match(await records.claim(other), { outcome: 'claimed' })
+  },
+)
 
 const FAILED: readonly TaskState[] = ['failed', 'expired', 'cancelled', 'refused']
 
@@ -137,7 +172,7 @@ t.test('a task that came to nothing gives its key up; one that succeeded keeps i
     cancelled: 'cancelled',
     refused: 'refused',
   } as const
-  const idempotency = { key: 'again', requestHash: Buffer.alloc(32, 1) }
+  const idempotency = intentOf(accountId, 'again')
   for (const state of FAILED) {
     const task = await made(accountId, { idempotency })
     const claimed = state === 'cancelled' ? task : await moved(task, ['claimed'])
@@ -152,8 +187,13 @@ t.test('a task that came to nothing gives its key up; one that succeeded keeps i
     outcome: 'existing',
     task: { id: storing.id, state: 'succeeded' },
   })
-  const later = Date.now() + 7 * 24 * 3_600_000 + 1_000
-  const outcome = await database.tasks.create(newVideo(accountId, { idempotency, submittedAt: later }))
+  const [kept] = await sql`
+    SELECT extract(epoch FROM expires_at - now()) BETWEEN 6.9 * 86400 AND 7 * 86400 AS is_for_a_week
+    FROM idempotency_records WHERE scope = ${idempotency.scope}`
+  t.same(kept, { is_for_a_week: true })
+  await sql`UPDATE idempotency_records SET expires_at = now() WHERE scope = ${idempotency.scope}`
+  t.notOk(await database.idempotency.isAnswered(idempotency.scope, idempotency.key))
+  const outcome = await database.tasks.create(newVideo(accountId, { idempotency }))
   t.equal(outcome.outcome, 'created')
   t.ok((await database.audits.verifyWallets()).ok)
 })

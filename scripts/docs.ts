@@ -1,0 +1,362 @@
+/**
+ * Writes the tables of `docs` that must agree with the code: `npm run docs`. A line such as `<!-- table: settings -->` stands
+ * above each. Rows, their order and most cells come from the code. A cell that is prose is kept from the page, found by the
+ * first cell of its row; in a new row it is empty, and `test/docs/tables.test.ts` asks for it.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { z } from 'zod'
+import { CUSTOMER_COLUMNS, columnOf } from '../schemas/call-log/columns.ts'
+import { LOG_CSV_MAX_ROWS, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../schemas/call-log/row.ts'
+import { LOG_SUMMARY_CACHE_SECONDS, LOG_SUMMARY_MAX_DAYS } from '../schemas/call-log/summary.ts'
+import { COLLECTION_LIMITS } from '../schemas/collection-limits.ts'
+import { capabilities, channelEntry, modelEntry, pricing } from '../schemas/config/catalog.ts'
+import { channelAuth } from '../schemas/config/channel-auth.ts'
+import { configFile } from '../schemas/config/file.ts'
+import { environment } from '../schemas/config/settings.ts'
+import { AUTH_MESSAGES, FAILURES, upstreamStatusName } from '../schemas/failure.ts'
+import {
+  BATCH_MAX_PAGES,
+  MCP_SEARCH_DEFAULT_LIMIT,
+  READ_PAGE_BODY_MAX_CHARS,
+  READ_PAGES_BODY_MAX_CHARS,
+  REST_BATCH_BODY_MAX_CHARS,
+  SEARCH_DEFAULT_LIMIT,
+  SEARCH_MAX_LIMIT,
+  SOURCE_LINK_TTL_SECS,
+} from '../schemas/knowledge/wiki.ts'
+import { AVATAR_LIST_MAX, AVATAR_NAME_MAX_CHARS } from '../schemas/media/avatars.ts'
+import {
+  CARD_DESCRIPTION_MAX_CHARS,
+  CARD_NAME_MAX_CHARS,
+  PICTURES_MAX,
+  TITLE_MAX_CHARS,
+} from '../schemas/media/clips.ts'
+import { CALLER_LINK_MAX_CHARS } from '../schemas/media/fields.ts'
+import { IMAGES_MAX, REFERENCE_IMAGES_MAX } from '../schemas/media/images.ts'
+import { LYRICS_MAX_CHARS, MUSIC_PROMPT_MAX_CHARS } from '../schemas/media/music.ts'
+import { SPEECH_INPUT_MAX_CHARS, SPEED_MAX, SPEED_MIN } from '../schemas/media/speech.ts'
+import { TRANSCRIPT_URL_MAX_CHARS } from '../schemas/media/transcripts.ts'
+import { PORTRAITS_MAX } from '../schemas/media/videos.ts'
+import { printCredits } from '../schemas/money.ts'
+import { EMAILED_EVENTS, EVENT_TYPES, TEST_EVENT } from '../schemas/notifications/event.ts'
+import { TASK_KINDS } from '../schemas/tasks/kinds.ts'
+import { outwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../schemas/tasks/list.ts'
+import { TASK_RULES } from '../schemas/tasks/task.ts'
+import { MEDIA_PROTOCOLS, mediaAdapterOf, worksOf } from '../src/channels/media/registry.ts'
+import { PRESETS } from '../src/channels/providers/presets.ts'
+import { protocolsOf } from '../src/channels/providers/provider.ts'
+import { withProfile } from '../src/config/profile.ts'
+import { createMetrics } from '../src/telemetry/metrics.ts'
+import { commandTree } from '../test/src/cli/support.ts'
+import { CHAT_PROVIDERS } from '../test/support/chat-providers.ts'
+import { filesUnder, ROOT, readText } from '../test/support/source-files.ts'
+
+/** Null: prose, which the page has. */
+type Cell = string | null
+
+interface Table {
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly Cell[])[]
+  /** Its prose may be empty. */
+  readonly mayBeEmpty?: true
+}
+
+const code = (text: string | number): string => `\`${text}\``
+const list = (words: readonly string[]): string => words.map(code).join(', ')
+const count = (value: number): string => value.toLocaleString('en-US')
+
+/** Wrappers that say nothing about the form of a value. */
+function unwrap(schema: z.ZodType): z.ZodType {
+  const { type, innerType, in: input } = schema.def as { type: string; innerType?: z.ZodType; in?: z.ZodType }
+  if (['optional', 'prefault', 'nullable', 'default'].includes(type)) return unwrap(innerType!)
+  return type === 'pipe' ? unwrap(input!) : schema
+}
+
+function printDefault(value: unknown): string {
+  if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return 'none'
+  if (typeof value === 'bigint') return code(`"${printCredits(value)}"`)
+  if (Array.isArray(value)) return list(value)
+  return typeof value === 'object' ? 'none' : code(String(value))
+}
+
+/** The default of a field; null where the page says what an absent or empty one means. */
+function defaultCell(schema: z.ZodType): Cell {
+  const parsed = schema.safeParse(undefined)
+  if (!parsed.success) return 'required'
+  return parsed.data === undefined || parsed.data === null || parsed.data === ''
+    ? null
+    : printDefault(parsed.data)
+}
+
+/** Fields with rows of their own below them are groups; `single` names those that have one row all the same. */
+function fieldRows(
+  shape: Readonly<Record<string, z.ZodType>>,
+  single: readonly string[],
+  path = '',
+): Cell[][] {
+  return Object.entries(shape).flatMap(([name, schema]): Cell[][] => {
+    const inner = unwrap(schema)
+    return inner instanceof z.ZodObject && !single.includes(name)
+      ? fieldRows(inner.shape, single, `${path}${name}.`)
+      : [[code(path + name), null, defaultCell(schema)]]
+  })
+}
+
+const FIELDS = ['field', 'meaning', 'default']
+
+/** The leaves of a value by their paths. */
+function leaves(value: unknown, path = ''): (readonly [string, unknown])[] {
+  if (Array.isArray(value)) return value.flatMap((item) => leaves(item, `${path}[]`))
+  if (typeof value !== 'object' || value === null) return [[path, value]]
+  return Object.entries(value).flatMap(([name, item]) => leaves(item, path === '' ? name : `${path}.${name}`))
+}
+
+/** What `profile: public` sets, with what holds without it. */
+function publicProfile(): Cell[][] {
+  const given = { profile: 'public', models: [{ capabilities: { reasoning: true } }] }
+  const paths = new Set(leaves(given).map(([path]) => path))
+  const defaults = new Map(leaves(configFile.parse({})))
+  return leaves(withProfile(given))
+    .filter(([path]) => !paths.has(path))
+    .map(([path, value]) => [
+      code(path),
+      printDefault(defaults.get(path.replace('models[].', ''))),
+      printDefault(value),
+      null,
+    ])
+}
+
+/** The commands by their first word. */
+function commandGroups(): Cell[][] {
+  const groups = Map.groupBy(commandTree(), ({ words }) => words[0]!)
+  return [...groups].map(([name, commands]) => {
+    const below = commands.flatMap(({ words }) => (words.length === 1 ? [] : [words.slice(1).join(' ')]))
+    return [code(name), list(below.sort()) || '–', null]
+  })
+}
+
+async function metricNames(): Promise<Cell[][]> {
+  const metrics = createMetrics('0', { hasStreams: true })
+  const text = await metrics.text()
+  return [...text.matchAll(/^# TYPE (tollgate_\w+) (\w+)$/gm)].map(([, name = '', kind = '']) => [
+    code(name),
+    kind,
+    null,
+    null,
+  ])
+}
+
+const MINUTE_MS = 60_000
+
+function duration(ms: number): string {
+  if (ms % MINUTE_MS !== 0 || ms < 10 * MINUTE_MS) return `${ms / 1000} s`
+  return ms % (60 * MINUTE_MS) === 0 ? `${ms / MINUTE_MS / 60} h` : `${ms / MINUTE_MS} min`
+}
+
+const isSupported = (part: unknown): string => (part === undefined ? 'no' : 'yes')
+
+const BOUNDS: Readonly<Record<string, string>> = {
+  'link of a client': `${count(CALLER_LINK_MAX_CHARS)} characters`,
+  'images: `n`': `1 to ${IMAGES_MAX}`,
+  'images: `image`': `${REFERENCE_IMAGES_MAX} links or data URIs`,
+  'music: `prompt`, `lyrics`': `${count(MUSIC_PROMPT_MAX_CHARS)} and ${count(LYRICS_MAX_CHARS)} characters`,
+  'speech: `input`': `${count(SPEECH_INPUT_MAX_CHARS)} characters`,
+  'speech: `speed`': `${SPEED_MIN} to ${SPEED_MAX}`,
+  'transcripts: `url`': `${count(TRANSCRIPT_URL_MAX_CHARS)} characters`,
+  'avatars: `name`': `1 to ${AVATAR_NAME_MAX_CHARS} characters`,
+  'avatars in a list': `the newest ${AVATAR_LIST_MAX}`,
+  '`dh-motion`: portraits': `1 to ${PORTRAITS_MAX}`,
+  'clips: `title`': `cut off after ${TITLE_MAX_CHARS} characters`,
+  'clips: `name_card`': `\`name\` ${CARD_NAME_MAX_CHARS}, \`description\` ${CARD_DESCRIPTION_MAX_CHARS} characters`,
+  'clips: `pip_config`': `${PICTURES_MAX} pictures`,
+  'tasks in a list: `limit`': `1 to ${TASK_LIST_MAX}, default ${TASK_LIST_DEFAULT}`,
+  'call log: `limit`': `1 to ${LOG_LIMIT_MAX_ROWS}, default ${LOG_LIMIT_DEFAULT_ROWS}`,
+  'call log as CSV': `${count(LOG_CSV_MAX_ROWS)} rows`,
+  'call log summary': `${LOG_SUMMARY_MAX_DAYS} days; may be ${LOG_SUMMARY_CACHE_SECONDS} seconds old`,
+  'knowledge: `limit` of a search': `${SEARCH_MAX_LIMIT}, default ${SEARCH_DEFAULT_LIMIT}; by MCP ${MCP_SEARCH_DEFAULT_LIMIT}`,
+  'knowledge: pages in one request': `${BATCH_MAX_PAGES}, bodies cut after ${count(REST_BATCH_BODY_MAX_CHARS)} characters; by MCP after ${count(READ_PAGES_BODY_MAX_CHARS)}`,
+  'knowledge: `read_page` by MCP': `${count(READ_PAGE_BODY_MAX_CHARS)} characters`,
+  'knowledge: link to a source': `${count(SOURCE_LINK_TTL_SECS)} seconds`,
+}
+
+/** A table of the latest report of the bench, by its heading. */
+function benchTable(heading: string): Table {
+  const [, section = ''] = readText('bench/results/latest.md').split(`\n## ${heading}\n\n`)
+  const [head = [], , ...rows] = section.split('\n\n')[0]!.split('\n').map(cellsIn)
+  return { head, rows, mayBeEmpty: true }
+}
+
+const UPSTREAM_STATUSES = [400, 401, 403, 404, 422, 429]
+/** Stands for every other status. */
+const OTHER_STATUS = 418
+
+const cellsIn = (row: string): string[] =>
+  row
+    .slice(1, -1)
+    .split(/(?<!\\)\|/)
+    .map((cell) => cell.trim())
+
+const TABLES: Readonly<Record<string, Table>> = {
+  'bench-aims': benchTable('Aims: Tollgate with everything on'),
+  'bench-settled': benchTable('CPU of all processes and engines together, µs per settled call'),
+  bounds: { head: ['field', 'bound'], rows: Object.entries(BOUNDS) },
+  'call-columns': {
+    head: ['field', 'kind', 'rule'],
+    rows: CUSTOMER_COLUMNS.map((name) => [code(name), columnOf(name).kind, null]),
+    mayBeEmpty: true,
+  },
+  tasks: {
+    head: ['kind', 'id', 'statuses that clients see', 'ends within', 'one submit', 'all submits'],
+    rows: TASK_KINDS.map((kind) => {
+      const { idPrefix, deadlineMs, submitTimeoutMs, ladderTimeoutMs } = TASK_RULES[kind]
+      const times = [deadlineMs, submitTimeoutMs, ladderTimeoutMs].map(duration)
+      return [kind, code(`${idPrefix}_`), outwardStatuses(kind).join(', '), ...times]
+    }),
+  },
+  failures: {
+    head: ['HTTP', 'code', 'type', 'messages type', 'generate-content status', 'when'],
+    rows: Object.entries(FAILURES).map(([name, { status, type, messagesType, generateStatus }]) => [
+      String(status),
+      ...[name, type, messagesType, generateStatus].map(code),
+      null,
+    ]),
+  },
+  'upstream-statuses': {
+    head: ['upstream status', 'code', 'type'],
+    rows: [...UPSTREAM_STATUSES, OTHER_STATUS].map((status) => {
+      const { code: name, type } = upstreamStatusName(status)
+      return [status === OTHER_STATUS ? 'any other' : String(status), code(name), code(type)]
+    }),
+  },
+  'messages-of-401': { head: ['reason', 'message'], rows: Object.entries(AUTH_MESSAGES) },
+  settings: {
+    head: ['variable', 'meaning', 'default'],
+    rows: Object.entries(environment.shape).map(([name, schema]) => [code(name), null, defaultCell(schema)]),
+  },
+  commands: { head: ['command', 'words behind it', 'does'], rows: commandGroups() },
+  configuration: {
+    head: FIELDS,
+    rows: fieldRows(configFile.omit({ models: true, channels: true }).shape, ['payments']),
+  },
+  models: {
+    head: FIELDS,
+    rows: fieldRows(modelEntry.shape, ['capabilities', 'pricing']).map((row) =>
+      row[0] === '`capabilities`' ? [row[0], list(Object.keys(capabilities.shape)), 'all `false`'] : row,
+    ),
+  },
+  pricing: { head: FIELDS, rows: fieldRows(pricing.shape, ['with_audio']) },
+  channels: { head: FIELDS, rows: fieldRows(channelEntry.shape, []) },
+  'media-adapters': {
+    head: ['`protocol`', 'makes', '`base_url` ends in'],
+    rows: MEDIA_PROTOCOLS.map((name) => [code(name), worksOf(name).join(', '), null]),
+  },
+  metrics: {
+    head: ['metric', 'type', 'labels', 'meaning'],
+    rows: await metricNames(),
+    mayBeEmpty: true,
+  },
+  providers: {
+    head: ['provider', 'name', 'protocols', 'note'],
+    rows: Object.entries(PRESETS).map(([name, preset]) => [
+      code(name),
+      preset.title,
+      list(protocolsOf(preset)),
+      null,
+    ]),
+    mayBeEmpty: true,
+  },
+  access: {
+    head: ['`type`', 'fields, with their defaults', 'what a request carries'],
+    rows: channelAuth.options.map(({ shape: { type, ...fields } }) => [
+      code(type.value),
+      Object.entries(fields)
+        .map(([name, schema]) => {
+          const cell = defaultCell(schema as z.ZodType)
+          return cell === 'required' ? code(name) : `${code(name)} (${cell ?? 'optional'})`
+        })
+        .join(', '),
+      null,
+    ]),
+  },
+  jobs: {
+    head: [
+      'protocol',
+      'found after a lost answer',
+      'cancelled while queued',
+      'length of a video that is charged',
+    ],
+    rows: [...new Set(Object.values(PRESETS).flatMap(protocolsOf))].flatMap((protocol): Cell[][] => {
+      const { follow = null } = mediaAdapterOf(protocol) ?? {}
+      return follow === null
+        ? []
+        : [[code(protocol), isSupported(follow.find), isSupported(follow.cancel), null]]
+    }),
+  },
+  usage: {
+    head: ['provider', 'what it reports in its own way'],
+    rows: CHAT_PROVIDERS.map((name) => [code(name), null]),
+  },
+  'public-profile': {
+    head: ['setting', 'without a profile', '`profile: public`', 'what a client sees'],
+    rows: publicProfile(),
+  },
+  collections: {
+    head: ['limit', 'at most', 'counted'],
+    rows: Object.entries(COLLECTION_LIMITS).map(([name, most]) => [code(name), count(most), null]),
+    mayBeEmpty: true,
+  },
+  events: {
+    head: ['type', 'email', 'when', '`data`'],
+    rows: [...EVENT_TYPES, TEST_EVENT].map((type) => [
+      code(type),
+      EMAILED_EVENTS.some((emailed) => emailed === type) ? 'yes' : 'no',
+      null,
+      null,
+    ]),
+  },
+}
+
+export const PAGES = filesUnder('docs').filter((path) => path.endsWith('.md'))
+
+const MARKED = /^<!-- table: ([\w-]+) -->\n((?:\|.*\n)*)/gm
+
+function renderTable(name: string, written: string): string {
+  const table = TABLES[name]
+  if (table === undefined) throw new Error(`There is no table "${name}" in scripts/docs.ts.`)
+  const { head, rows } = table
+  // A failure is found by its code, since several have one status.
+  const key = head[0] === 'HTTP' ? 1 : 0
+  const [columns = [], , ...lines] = written.trimEnd().split('\n').map(cellsIn)
+  const prose = new Map(lines.map((cells) => [cells[key], cells]))
+  const full = rows.map((row) => {
+    const kept = prose.get(row[key] ?? '')
+    return row.map((cell, index) => cell ?? kept?.[columns.indexOf(head[index]!)] ?? '')
+  })
+  return [head, ...full]
+    .map((cells) => `| ${cells.join(' | ')} |\n`)
+    .toSpliced(1, 0, `|${head.map(() => '---').join('|')}|\n`)
+    .join('')
+}
+
+/** Returns the page with its tables as the code has them. */
+export const renderPage = (text: string): string =>
+  text.replace(
+    MARKED,
+    (_, name: string, written: string) => `<!-- table: ${name} -->\n${renderTable(name, written)}`,
+  )
+
+/** Returns the rows of the page's tables whose prose is not written yet. */
+export const emptyRows = (text: string): string[] =>
+  [...text.matchAll(MARKED)]
+    .filter(([, name = '']) => !TABLES[name]?.mayBeEmpty)
+    .flatMap(([, , written = '']) => written.trimEnd().split('\n').slice(2))
+    .filter((row) => cellsIn(row).includes(''))
+
+/** Returns the names of tables that no page has. */
+export const absentTables = (texts: readonly string[]): string[] =>
+  Object.keys(TABLES).filter((name) => !texts.some((text) => text.includes(`<!-- table: ${name} -->`)))
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+  for (const page of PAGES) writeFileSync(join(ROOT, page), renderPage(readText(page)))
