@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import type { Settlement } from '../../../../schemas/call-log/columns.ts'
+import { SETTLED_COLUMNS, type Settlement } from '../../../../schemas/call-log/columns.ts'
 import { ONE_CREDIT, parseCredits } from '../../../../schemas/money.ts'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import { MAX_BATCH_SETTLEMENTS } from '../../../../src/postgres/billing/booking.ts'
@@ -280,6 +281,8 @@ t.test('call booked once', async (t) => {
       // Fits a column, but not together with what was used before.
       { cost: '9223372036854775807' },
       { cost: '-1' },
+      { cost: 'much' },
+      { input_tokens: 1.5 },
       { attempts_count: 2 ** 40 },
       { request_id: `req_${randomBytes(5000).toString('hex')}` },
     ]) {
@@ -292,11 +295,45 @@ t.test('call booked once', async (t) => {
       const [current] = await database.wallets.read([account])
       t.same(wallets, [current], 'the totals are those after the last part')
     }
-    t.equal((await database.wallets.read([account]))[0]?.used, 250n)
+    t.equal((await database.wallets.read([account]))[0]?.used, 350n)
     const { differences } = await database.audits.verifyWallets()
     t.same(new Set(differences.map(({ kind }) => kind)), new Set(['settlement_unbooked']))
     await sql`DELETE FROM settlements_refused`
     t.match(await database.audits.verifyWallets(), { ok: true })
+  })
+
+  t.test('a batch of an earlier version lacks the last columns: they have their defaults', async (t) => {
+    const account = await newAccount(database)
+    const quoted = (value: unknown) =>
+      value === null || (Array.isArray(value) && value.length === 0)
+        ? ''
+        : `"${String(value).replace(/["\\]/g, '\\$&')}"`
+    const bookKnowing = async (known: number, calls: readonly Settlement[]) => {
+      const names = SETTLED_COLUMNS.slice(0, known)
+      const composites = calls.map((call) => `(${names.map((name) => quoted(call[name])).join()})`)
+      const [row] = await sql`SELECT booked, refused FROM book_settlements(${composites}, ${known})`
+      return { ...row }
+    }
+    const hard = { error_message: '), "', cost: '10' }
+    const call = (more: Partial<Settlement> = {}) =>
+      settlement(account, { ...hard, session_id: 'run 7', call_count: 3, detail: '{}', ...more })
+    for (const [last, kept] of [
+      ['detail', { call_count: 3, detail: '{}', session_id: null }],
+      ['attempts', { call_count: 1, detail: null, session_id: null }],
+    ] as const) {
+      const known = SETTLED_COLUMNS.indexOf(last) + 1
+      t.ok(known < SETTLED_COLUMNS.length)
+      const [good, stray] = [call(), call({ account_id: newId('acc') })]
+      // Nothing is booked then: that process halves its batch, as this version does.
+      await t.rejects(bookKnowing(known, [good, call({ cost: 'much' })]), /invalid input syntax/)
+      const booked = { booked: [good.request_id], refused: [stray.request_id] }
+      t.same(await bookKnowing(known, [good, stray]), booked)
+      const [row] = await sql`
+        SELECT cost, error_message, call_count, detail, session_id FROM usage_rows
+        WHERE request_id = ${good.request_id}`
+      t.same({ ...row }, { ...hard, cost: 10n, ...kept })
+    }
+    t.equal((await database.wallets.read([account]))[0]?.used, 20n)
   })
 
   t.test('every field of a call is kept as it was, whatever characters it has', async (t) => {
@@ -317,6 +354,7 @@ t.test('call booked once', async (t) => {
         channel_id: null,
         attempts_count: null,
         call_count: 7,
+        session_id: 'a "run", \\ of (two) parts',
         upstream_cost: '123456789012345678',
         input_tokens: Number.MAX_SAFE_INTEGER,
         attempts: [{ ...attempt, error_message: hostile }],

@@ -1,11 +1,13 @@
 -- Payments by card. Amounts of money count the smallest unit of their currency, amounts of credits 1e-8 credit.
 
--- Accounts as the payment provider knows them.
+-- Accounts as the payment provider knows them. An account may have several: one that was deleted there, or made with other
+-- keys, is replaced. The newest is the current one; payments that an earlier one began are still booked.
 CREATE TABLE payment_customers (
-  account_id text PRIMARY KEY REFERENCES accounts,
-  id         text NOT NULL UNIQUE,
+  account_id text NOT NULL REFERENCES accounts,
+  id         text PRIMARY KEY,
   created_at timestamptz NOT NULL DEFAULT now()
 );
+CREATE INDEX payment_customers_account ON payment_customers (account_id, created_at DESC);
 
 -- Cards that customers saved. The newest that is not removed pays automatic top-ups.
 CREATE TABLE payment_methods (
@@ -37,8 +39,6 @@ CREATE TABLE payments (
   failure_code    text,
   failure_message text,
   created_by      text NOT NULL,
-  -- Of the request that started it.
-  idempotency_key text,
   created_at      timestamptz NOT NULL DEFAULT now(),
   paid_at         timestamptz,
   -- Of the process that asks the provider; another one takes over after it.
@@ -51,7 +51,6 @@ CREATE INDEX payments_open ON payments (created_at) WHERE state IN ('created', '
 -- One attempt of an account at a time, over all processes.
 CREATE UNIQUE INDEX payments_one_automatic ON payments (account_id)
   WHERE kind = 'automatic' AND state IN ('created', 'open', 'confirming');
-CREATE UNIQUE INDEX payments_once ON payments (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 -- Refunds and disputes, under the provider's ids.
 CREATE TABLE payment_reversals (
@@ -74,7 +73,13 @@ CREATE TABLE payment_events (
   -- Why it was not booked: it contradicts our own row. The audit names it.
   refusal     text,
   created_at  timestamptz NOT NULL,
-  received_at timestamptz NOT NULL DEFAULT now()
+  received_at timestamptz NOT NULL DEFAULT now(),
+  -- A refused one that an operator has dealt with: it is no difference of the books any longer.
+  closed_at    timestamptz,
+  closed_by    text,
+  close_reason text,
+  CONSTRAINT payment_events_closed CHECK (
+    num_nonnulls(closed_at, closed_by, close_reason) IN (0, 3) AND (closed_at IS NULL OR refusal IS NOT NULL))
 );
 CREATE INDEX payment_events_payment ON payment_events (payment_id, created_at) WHERE payment_id IS NOT NULL;
 CREATE INDEX payment_events_refused ON payment_events (received_at) WHERE refusal IS NOT NULL;
@@ -86,7 +91,7 @@ CREATE TABLE automatic_topups (
   amount          bigint NOT NULL CHECK (amount > 0),
   monthly_maximum bigint NOT NULL CHECK (monthly_maximum >= amount),
   failures        integer NOT NULL DEFAULT 0,
-  off_reason      text CHECK (off_reason IN ('failures', 'method_removed')),
+  off_reason      text CHECK (off_reason IN ('failures', 'method_removed', 'refund', 'chargeback')),
   waits_until     timestamptz,
   waits_for       text CHECK (waits_for IN ('retry', 'month')),
   CHECK (NOT enabled OR off_reason IS NULL)
@@ -121,20 +126,3 @@ CREATE TABLE payment_reconciliation (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   until    timestamptz NOT NULL
 );
-
--- `reversal`: credits of a payment that was refunded or disputed, and those that a won dispute gives back. NOT VALID:
--- the entries of before satisfy it, because the former condition was stricter.
-ALTER TABLE ledger_entries DROP CONSTRAINT ledger_kind_and_sign;
-ALTER TABLE ledger_entries ADD CONSTRAINT ledger_kind_and_sign CHECK (
-  CASE kind
-    WHEN 'charge' THEN amount < 0 AND ref IS NOT NULL
-    WHEN 'hold' THEN amount <= 0 AND ref IS NOT NULL
-    WHEN 'release' THEN amount >= 0 AND ref IS NOT NULL
-    WHEN 'refund' THEN amount >= 0 AND ref IS NOT NULL
-    WHEN 'topup' THEN amount > 0
-    WHEN 'trial' THEN amount > 0
-    WHEN 'adjustment' THEN amount <> 0 AND note IS NOT NULL AND actor IS NOT NULL
-    WHEN 'reversal' THEN amount <> 0 AND reference IS NOT NULL AND actor IS NOT NULL
-    ELSE false
-  END
-) NOT VALID;
