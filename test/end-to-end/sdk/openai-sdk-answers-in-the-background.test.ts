@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { eventually, until } from '../../support/eventually.ts'
 import { sendJson, serveHttp } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
+import { finishUpstream } from '../media/support.ts'
 import { Books, configOf, simulated } from '../protocols/support.ts'
 import { balanceOf, errorOf, post, traceOf, UPSTREAM_KEY, upstreamCalls } from '../support.ts'
 import { asking } from './support.ts'
@@ -68,9 +69,10 @@ t.test('in the background', async (t) => {
   })
 
   await t.test('an answer is polled to its end, and charged once', async (t) => {
-    const { begun, requestId } = await begin('tokens=9,delay=1500')
+    const { begun, requestId } = await begin('tokens=9,delay=600000')
     t.match(begun, { object: 'response', background: true, status: /^(queued|in_progress)$/ })
     t.not(await heldNow(), '0', 'its estimate is held')
+    await finishUpstream(service, begun.id)
     const response = await ended(begun.id)
     t.match(response, { status: 'completed', usage: { output_tokens: 9 } })
     t.ok(response.output_text)

@@ -312,10 +312,9 @@ t.test('a thousand open tasks are polled in turn', async (t) => {
   // A thousand open tasks are each polled in time. See docs/failure-modes.md, "Money", row 23.
   const TASKS = 1_000
   const LOOKS = 4
-  /** What an upstream takes to answer: one after the other, a round would take a minute and a half. */
-  const ANSWER_MS = 100
+  /** The upstream answers none before it is asked about so many at a time: one after the other, none would be answered. */
+  const AT_ONCE = 50
   const WORKERS = 2
-  const SERIAL_ROUND_MS = (TASKS * ANSWER_MS) / WORKERS
 
   const tasks = await startTasks(t)
   const { database, engines } = tasks
@@ -345,19 +344,18 @@ t.test('a thousand open tasks are polled in turn', async (t) => {
     return ids
   }
 
-  t.test('each is polled as often as the others, most of them when they are due', async (t) => {
+  t.test('each is polled as often as the others, many at a time', async (t) => {
     const { account } = await tasks.newAccount()
     const ids = await acceptedTasks(account.id)
     const looks = new Map<string, number>(ids.map((id) => [`up-${id}`, 0]))
-    const lateness: number[] = []
+    const enough = Promise.withResolvers<void>()
     let writes = 0
-    let [asking, mostAsking] = [0, 0]
+    let asking = 0
     const calls = {
       send: async ({ url }: { url: string }) => {
         const id = url.split('/').at(-1)!
-        mostAsking = Math.max(mostAsking, ++asking)
-        await sleep(ANSWER_MS)
-        asking -= 1
+        if (++asking === AT_ONCE) enough.resolve()
+        await enough.promise
         looks.set(id, looks.get(id)! + 1)
         return { status: 200, header: () => null, body: Buffer.from('{"state":"queued"}') }
       },
@@ -377,7 +375,6 @@ t.test('a thousand open tasks are polled in turn', async (t) => {
       tasks.worker(t, {
         calls: { ...calls, headersOf: async () => [] },
         database: counting,
-        onLateness: (lateMs) => void lateness.push(lateMs),
         hurry: 1,
       }),
     )
@@ -390,12 +387,6 @@ t.test('a thousand open tasks are polled in turn', async (t) => {
     const most = Math.max(...looks.values())
     t.ok(most <= LOOKS + 3, `all were polled ${LOOKS} times, none more than ${most}`)
     t.equal(writes, 0, 'a look that changes nothing writes nothing')
-    const median = lateness.toSorted((a, b) => a - b)[Math.floor(lateness.length / 2)]!
-    t.ok(mostAsking >= TASKS / 20, `${mostAsking} at a time`)
-    t.ok(
-      median < SERIAL_ROUND_MS / 10,
-      `late by ${median} ms, of ${SERIAL_ROUND_MS} that a round would take in turn`,
-    )
   })
 })
 

@@ -47,21 +47,16 @@ t.test('a submit without an answer makes no task', async (t) => {
   // operators a record of it. Task workers ask the provider about it, cancel it where they can, and note its cost.
   // See docs/failure-modes.md, "Money", row 19; docs/operating.md, "Lost submits".
   const MODEL = 'made'
+  const MINUTE_MS = 60_000
   const tasks = await startTasks(t)
   const { database, storage } = tasks
   const client = new UpstreamClient()
   t.teardown(() => client.close())
-  const HURRIED_MS = 300
-  const sent = mediaCalls(client, storage, authorizerOf)
-  /** A submit has 60 seconds and more. */
-  const calls = {
-    ...sent,
-    send: (...[request, options]: Parameters<typeof sent.send>) =>
-      sent.send(request, {
-        ...options,
-        timeoutMs: request.method === 'POST' ? HURRIED_MS : options.timeoutMs,
-      }),
-  }
+  const calls = mediaCalls(client, storage, authorizerOf)
+  /** The clock of the client, which is ahead once a submit was met with silence: that has a minute and more. */
+  let aheadMs = 0
+  const elapsed = performance.now.bind(performance)
+  t.intercept(performance, 'now', { value: () => elapsed() + aheadMs })
 
   /** What the provider does with a submit, and what its customer then gets. */
   const FATES: Readonly<
@@ -83,7 +78,9 @@ t.test('a submit without an answer makes no task', async (t) => {
       row: 'error',
     },
     silence: {
-      answer: () => undefined,
+      answer: () => {
+        aheadMs += 60 * MINUTE_MS
+      },
       error: { status: 504, code: 'upstream_timeout' },
       row: 'interrupted',
     },
@@ -257,7 +254,6 @@ t.test('a submit without an answer makes no task', async (t) => {
     return { id, account, follow, lost: () => lostOf(id) }
   }
 
-  const MINUTE_MS = 60_000
   const DONE = { video_url: 'https://studio.test/1.mp4', duration_sec: 4 }
 
   t.test('what the provider has and can cancel is cancelled, at no cost', async (t) => {
