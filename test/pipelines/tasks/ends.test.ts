@@ -1,5 +1,6 @@
 /** Tasks from their order to their end, and what lists and the log say of them. */
 import { generateKeyPairSync } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'
 import type { Caller } from '../../../pipelines/calls/authenticate.ts'
