@@ -4,7 +4,6 @@ import t, { type Test } from 'tap'
 import { eventually, until } from '../../support/eventually.ts'
 import { sendJson, serveHttp } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { finishUpstream } from '../media/support.ts'
 import { Books, configOf, simulated } from '../protocols/support.ts'
 import { balanceOf, errorOf, post, traceOf, UPSTREAM_KEY, upstreamCalls } from '../support.ts'
 import { asking } from './support.ts'
@@ -72,7 +71,12 @@ t.test('in the background', async (t) => {
     const { begun, requestId } = await begin('tokens=9,delay=600000')
     t.match(begun, { object: 'response', background: true, status: /^(queued|in_progress)$/ })
     t.not(await heldNow(), '0', 'its estimate is held')
-    await finishUpstream(service, begun.id)
+    const jobs = `${service.engines.simulatorUrl}/simulator/tasks`
+    const job = await eventually('its provider has it', async () => {
+      const [first] = (await (await fetch(`${jobs}?model=sim-kept`)).json()) as { id: string }[]
+      return first
+    })
+    await fetch(`${jobs}/${job.id}/end`, { method: 'POST' })
     const response = await ended(begun.id)
     t.match(response, { status: 'completed', usage: { output_tokens: 9 } })
     t.ok(response.output_text)
