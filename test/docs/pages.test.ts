@@ -19,7 +19,12 @@ import { filesUnder, ROOT, readText } from '../support/source-files.ts'
 t.test('pages are true', async (t) => {
   // What the pages name is there: files, commands of npm, dependencies, fields of the examples. `citations-resolve.test.ts`
   // checks links to headings of other pages.
-  const PAGES = ['README.md', 'CHANGELOG.md', ...filesUnder('docs').filter((path) => path.endsWith('.md'))]
+  const PAGES = [
+    'README.md',
+    'CHANGELOG.md',
+    'simulator/README.md',
+    ...filesUnder('docs').filter((path) => path.endsWith('.md')),
+  ]
   const TESTS = filesUnder('test')
   const { scripts, dependencies, optionalDependencies, devDependencies } = JSON.parse(
     readText('package.json'),

@@ -292,7 +292,7 @@ t.test('directives', async (t) => {
 
   t.test('the reference has every directive and every fault', async (t) => {
     const { readFile } = await import('node:fs/promises')
-    const reference = await readFile(new URL('../../docs/simulator.md', import.meta.url), 'utf8')
+    const reference = await readFile(new URL('../../simulator/README.md', import.meta.url), 'utf8')
     for (const name of [...DIRECTIVE_NAMES, ...FAULT_NAMES]) t.match(reference, `| \`${name}`, name)
   })
 })

@@ -25,7 +25,7 @@ export const TEST_MASTER_KEY = Buffer.alloc(32, 7)
 
 /** One model of a test's catalog: what the simulated provider is to do, and what it costs per 1M tokens. */
 export interface TestModel {
-  /** Directives of docs/simulator.md, such as `fault=reset:120,tps=50`. */
+  /** Directives of simulator/README.md, such as `fault=reset:120,tps=50`. */
   readonly simulate?: string
   readonly input?: string
   readonly output?: string

@@ -92,6 +92,7 @@ export class CopyBench {
         model: MODELS[index % MODELS.length]!,
         status: STATUSES[(this.booked + index) % STATUSES.length]!,
         cost: '100',
+        session_id: index % 3 === 0 ? null : `run ${index}`,
         ...more,
       }),
     )
@@ -121,8 +122,11 @@ export class CopyBench {
 
   /** The log has the rows of PostgreSQL, each once; the rollup and the ledger say the same. */
   async assertOnce(t: Test): Promise<void> {
-    const truth = await this.sql`SELECT id::text, request_id FROM usage_rows ORDER BY usage_rows.id`
-    const rows = await this.#logged('SELECT toString(id) AS id, request_id FROM calls ORDER BY calls.id')
+    const truth = await this.sql`
+      SELECT id::text, request_id, coalesce(session_id, '') AS session_id FROM usage_rows ORDER BY usage_rows.id`
+    const rows = await this.#logged(
+      'SELECT toString(id) AS id, request_id, session_id FROM calls ORDER BY calls.id',
+    )
     t.strictSame(rows, [...truth], 'the log has the rows of PostgreSQL')
     t.strictSame(
       await loggedByDay(this.client),

@@ -34,7 +34,7 @@ export interface Intent {
   /** Its Idempotency-Key, and what its upstream calls the task. */
   readonly name: string
   readonly maker: Maker
-  /** Directives of docs/simulator.md. */
+  /** Directives of simulator/README.md. */
   readonly simulate: string
 }
 
