@@ -40,9 +40,9 @@ t.test('answers are as the reference says', async (t) => {
     const answers: readonly (readonly [string, Observable<Reply>, z.ZodType])[] = [
       ['models', models(deps)({ key: { allowedModels: null }, account }), modelList],
       ['no models', models(deps)({ key: { allowedModels: [] }, account }), modelList],
-      ['one model', model(deps)(caller, '/v1/models/demo-chat'), listedModel],
+      ['one model', model(deps)(caller, 'demo-chat'), listedModel],
       ['content models', contentModels(deps)(caller, 'pageSize=2'), contentModelList],
-      ['one content model', contentModel(deps)(caller, '/v1beta/models/demo-chat'), contentModelSchema],
+      ['one content model', contentModel(deps)(caller, 'demo-chat'), contentModelSchema],
       ['catalog', publicModels(deps)(), publicCatalog],
       ['balance', balance({ view, cap: null }), keyBalance],
       ['capped', balance({ view, cap: view }), keyBalance],
