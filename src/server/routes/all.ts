@@ -7,14 +7,19 @@ import {
   creditGrants,
   type GrantDeps,
 } from '../../../pipelines/accounts/billing.ts'
+import type { ModelsDeps } from '../../../pipelines/accounts/model-lists.ts'
 import { listPublicModels } from '../../../pipelines/accounts/models.ts'
 import { type UsageDeps, usage } from '../../../pipelines/accounts/usage.ts'
-import { type LogsDeps, listLogs, showLog, sumLogs } from '../../../pipelines/call-log/logs.ts'
-import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
+import type { LogDetailDeps } from '../../../pipelines/call-log/detail.ts'
+import { listLogs, showLog, sumLogs } from '../../../pipelines/call-log/logs.ts'
+import type { LogPageDeps } from '../../../pipelines/call-log/page.ts'
+import type { LogSummaryDeps } from '../../../pipelines/call-log/summary.ts'
+import { chat } from '../../../pipelines/chat/chat.ts'
 import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
-import { type EmbeddingsDeps, embeddings } from '../../../pipelines/chat/embeddings.ts'
+import { embeddings } from '../../../pipelines/chat/embeddings.ts'
 import { CONSOLE_PATH, type Console, consolePage, isAtHost } from '../../../pipelines/console.ts'
-import { type FilesDeps, files } from '../../../pipelines/media/files/files.ts'
+import type { McpDeps } from '../../../pipelines/knowledge/mcp.ts'
+import { files, type LinkedFiles } from '../../../pipelines/media/files/files.ts'
 import { referenceDocument, referencePage, referenceScript, toPage } from '../../../pipelines/openapi.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
 import { paymentWebhook, WEBHOOK_PATH, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
@@ -23,32 +28,31 @@ import type { Handler } from '../../http/handler.ts'
 import type { Route, RouteTable } from '../../http/route.ts'
 import { REFERENCE_SCRIPT_PATH } from '../../openapi/page.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
-import { type AudioRouteDeps, audioRoutes } from './audio.ts'
-import { type ImageRouteDeps, imageRoutes } from './images.ts'
+import type { CallGroups } from '../gateway/call-groups.ts'
+import { audioRoutes } from './audio.ts'
+import { imageRoutes } from './images.ts'
 import { type ManagementRouteDeps, managementRoutes } from './management.ts'
-import { type ModelRouteDeps, modelRoutes } from './models.ts'
+import { modelRoutes } from './models.ts'
 import { REFERENCE } from './reference.ts'
-import { responseRoutes, type StoredRouteDeps } from './responses.ts'
+import { responseRoutes } from './responses.ts'
 import { pathRouter, type RoutedPath, routed } from './routed.ts'
-import { type VideoRouteDeps, videoRoutes } from './videos.ts'
-import { type WikiRouteDeps, wikiRoutes } from './wiki.ts'
+import { videoRoutes } from './videos.ts'
+import { wikiRoutes } from './wiki.ts'
 
-export type RouteDeps = ChatDeps &
-  StoredRouteDeps &
-  EmbeddingsDeps &
-  LogsDeps &
+export type RouteDeps = LogPageDeps &
+  LogDetailDeps &
+  LogSummaryDeps &
   UsageDeps &
-  ModelRouteDeps &
+  ModelsDeps &
   BillingUsageDeps &
   GrantDeps &
-  FilesDeps &
-  ImageRouteDeps &
-  VideoRouteDeps &
-  AudioRouteDeps &
-  WikiRouteDeps &
+  LinkedFiles &
+  McpDeps &
   ManagementRouteDeps &
   WebhookDeps &
   OperatorViewDeps & {
+    /** What calls of clients take. */
+    readonly groups: CallGroups
     /** Null: none is served. */
     readonly console: Console | null
   }
@@ -67,19 +71,21 @@ interface Routes extends RouteTable {
 }
 
 export function routes(deps: RouteDeps): Routes {
-  const log = routed('/v1/logs/{id}', { GET: showLog(deps) })
+  const { groups } = deps
+  const { access } = groups
+  const log = routed('/v1/logs/{id}', { GET: showLog(access, deps) })
   // The key has slashes.
   const file = routed(`${FILES_PATH}{key}`, { GET: files(deps) }, UNCOUNTED)
   const pages =
     deps.console &&
     routed(CONSOLE_PATH, { GET: consolePage(deps.console) }, { ...UNCOUNTED, isSameOrigin: true })
-  const ofModels = modelRoutes(deps)
+  const ofModels = modelRoutes(groups, deps)
   const families = [
-    ...responseRoutes(deps),
-    ...imageRoutes(deps),
-    ...videoRoutes(deps),
-    ...audioRoutes(deps),
-    ...wikiRoutes(deps),
+    ...responseRoutes(groups),
+    ...imageRoutes(groups),
+    ...videoRoutes(groups),
+    ...audioRoutes(groups),
+    ...wikiRoutes(access, deps),
     ...managementRoutes(deps),
   ]
   const familyAt = pathRouter(families)
@@ -91,19 +97,19 @@ export function routes(deps: RouteDeps): Routes {
   const first: Handler = (request) =>
     toPage(deps.console && isAtHost(deps.console, request) ? CONSOLE_PATH : '/docs')
   const exact = [
-    routed('/v1/chat/completions', { POST: chat(deps, DIALECTS['chat-completions']) }),
-    routed('/v1/messages', { POST: chat(deps, DIALECTS.messages) }),
-    routed('/v1/messages/count_tokens', { POST: countTokens(deps, 'messages') }),
-    routed('/v1/responses', { POST: chat(deps, DIALECTS.responses) }),
-    routed('/v1/embeddings', { POST: embeddings(deps) }),
+    routed('/v1/chat/completions', { POST: chat(groups, DIALECTS['chat-completions']) }),
+    routed('/v1/messages', { POST: chat(groups, DIALECTS.messages) }),
+    routed('/v1/messages/count_tokens', { POST: countTokens(groups, 'messages') }),
+    routed('/v1/responses', { POST: chat(groups, DIALECTS.responses) }),
+    routed('/v1/embeddings', { POST: embeddings(access) }),
     routed('/api/v1/models/public', { GET: listPublicModels(deps) }, OPEN),
-    routed('/v1/key/balance', { GET: balance(deps) }),
-    routed('/v1/dashboard/billing/subscription', { GET: billingSubscription(deps) }),
-    routed('/v1/dashboard/billing/usage', { GET: billingUsage(deps) }),
-    routed('/v1/dashboard/billing/credit_grants', { GET: creditGrants(deps) }),
-    routed('/api/v1/usage', { GET: usage(deps) }),
-    routed('/v1/logs', { GET: listLogs(deps) }),
-    routed('/v1/logs/summary', { GET: sumLogs(deps) }),
+    routed('/v1/key/balance', { GET: balance(access) }),
+    routed('/v1/dashboard/billing/subscription', { GET: billingSubscription(access, deps) }),
+    routed('/v1/dashboard/billing/usage', { GET: billingUsage(access, deps) }),
+    routed('/v1/dashboard/billing/credit_grants', { GET: creditGrants(access, deps) }),
+    routed('/api/v1/usage', { GET: usage(access, deps) }),
+    routed('/v1/logs', { GET: listLogs(access, deps) }),
+    routed('/v1/logs/summary', { GET: sumLogs(access, deps) }),
     routed(WEBHOOK_PATH, { POST: paymentWebhook(deps) }, WEBHOOK),
     ...referenceRoutes(OPEN),
     routed('/', { GET: first }, OPEN),

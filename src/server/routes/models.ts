@@ -1,18 +1,18 @@
 /** Routes of models: the lists, and the generate-content methods of the model in the path. */
+
+import type { ModelsDeps } from '../../../pipelines/accounts/model-lists.ts'
 import {
-  type ListModelsDeps,
   listContentModels,
   listModels,
   showContentModel,
   showModel,
 } from '../../../pipelines/accounts/models.ts'
-import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
-import { type CountTokensDeps, countTokens } from '../../../pipelines/chat/count-tokens.ts'
+import { chat } from '../../../pipelines/chat/chat.ts'
+import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
 import type { RouteMethods } from '../../http/route.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
+import type { CallGroups } from '../gateway/call-groups.ts'
 import type { RoutedPath } from './routed.ts'
-
-export type ModelRouteDeps = ChatDeps & CountTokensDeps & ListModelsDeps
 
 interface ModelRoutes {
   readonly routed: readonly RoutedPath[]
@@ -28,13 +28,13 @@ const CONTENT_MODEL = /^\/v1beta\/models\/.+$/
 const OTHER_METHOD = /(?::|%3[Aa])[a-z]+[A-Z][A-Za-z]*$/
 const MODEL = /^\/v1\/models\/.+$/
 
-export function modelRoutes(deps: ModelRouteDeps): ModelRoutes {
-  const list = { GET: { handler: listModels(deps) } }
-  const one = { GET: { handler: showModel(deps) } }
-  const listContent = { GET: { handler: listContentModels(deps) } }
-  const oneContent = { GET: { handler: showContentModel(deps) } }
-  const generate = { POST: { handler: chat(deps, DIALECTS['generate-content']) } }
-  const count = { POST: { handler: countTokens(deps, 'generate-content') } }
+export function modelRoutes(groups: CallGroups, models: ModelsDeps): ModelRoutes {
+  const list = { GET: { handler: listModels(groups.access, models) } }
+  const one = { GET: { handler: showModel(groups.access, models) } }
+  const listContent = { GET: { handler: listContentModels(groups.access, models) } }
+  const oneContent = { GET: { handler: showContentModel(groups.access, models) } }
+  const generate = { POST: { handler: chat(groups, DIALECTS['generate-content']) } }
+  const count = { POST: { handler: countTokens(groups, 'generate-content') } }
   return {
     routed: [
       { path: '/v1/models', methods: list },

@@ -2,7 +2,6 @@
 import {
   addConversationItems,
   beginConversation,
-  type ConversationDeps,
   changeConversation,
   deleteConversation,
   deleteConversationItem,
@@ -14,17 +13,15 @@ import {
   cancelResponse,
   deleteResponse,
   listResponseInput,
-  type StoredResponsesDeps,
   showResponse,
 } from '../../../pipelines/chat/stored/responses.ts'
+import type { CallGroups } from '../gateway/call-groups.ts'
 import { type RoutedPath, routed } from './routed.ts'
-
-export type StoredRouteDeps = StoredResponsesDeps & ConversationDeps
 
 /** Endpoints of the public interface that are not served; without them here their names were ids. */
 const UNSERVED = ['/v1/responses/input_tokens', '/v1/responses/compact']
 
-export const responseRoutes = (deps: StoredRouteDeps): readonly RoutedPath[] => [
+export const responseRoutes = (deps: CallGroups): readonly RoutedPath[] => [
   ...UNSERVED.map((path) => routed(path, {})),
   routed('/v1/responses/{id}', { GET: showResponse(deps), DELETE: deleteResponse(deps) }),
   routed('/v1/responses/{id}/input_items', { GET: listResponseInput(deps) }),

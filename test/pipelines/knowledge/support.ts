@@ -1,5 +1,7 @@
 /** The knowledge endpoints on a real database and a real object store, without the rest of the service. */
+
 import type { Test } from 'tap'
+import type { CallAccess } from '../../../pipelines/calls/authenticate.ts'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
 import { files } from '../../../pipelines/media/files/files.ts'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
@@ -58,9 +60,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
     isAway,
     onFault() {},
   })
-  const routed = wikiRoutes({
-    credentials,
-    onSecretUsed: () => undefined,
+  const routed = wikiRoutes({ credentials, onSecretUsed: () => undefined } as unknown as CallAccess, {
     wiki: database.knowledge,
     files: store,
     openMcp: openMcp('1.2.3'),

@@ -43,6 +43,22 @@ import { bytesOf, sendJson, serveHttp } from '../../support/http-server.ts'
 import { apiKey, knownKey, walletView } from '../../support/known-key.ts'
 import { type Asked, FIVE_MINUTES_MS, HOUR_MS, type Opened, open, serve } from '../auth/support.ts'
 
+/** The groups that calls take, with nothing in them but what they read where routes are made. */
+function emptyGroups(access: object = {}): RouteDeps['groups'] {
+  const idempotency = {}
+  const orders = { access, idempotency }
+  const groups: unknown = {
+    access,
+    idempotency,
+    orders,
+    background: {},
+    mediaTasks: {},
+    images: {},
+    made: {},
+  }
+  return groups as RouteDeps['groups']
+}
+
 t.test('agent keys open one endpoint', async (t) => {
   // An agent key may call only POST /v1/chat/completions; everything else is rejected.
   const RAW = generateApiKey()
@@ -54,7 +70,7 @@ t.test('agent keys open one endpoint', async (t) => {
   /** The service's whole table, with nothing behind it but one known key. */
   function table(known: object) {
     const refused: Settlement[] = []
-    const deps: unknown = {
+    const access = {
       credentials: { peek: () => known },
       catalog: () => ({
         resolve: () => null,
@@ -62,7 +78,7 @@ t.test('agent keys open one endpoint', async (t) => {
       }),
       onRefused: (settlement: Settlement) => void refused.push(settlement),
     }
-    return { routes: routes(deps as RouteDeps), refused }
+    return { routes: routes({ groups: emptyGroups(access) } as RouteDeps), refused }
   }
 
   const requestOf = (method: string, path: string): GatewayRequest => ({
@@ -224,7 +240,7 @@ t.test('refused keys are counted', async (t) => {
 
 t.test('unknown paths name the nearest', async (t) => {
   // A 404 of a path that is nearly one names it; any other says where the endpoints are listed.
-  const table = routes({} as RouteDeps)
+  const table = routes({ groups: emptyGroups() } as RouteDeps)
 
   function messageAt(path: string): string {
     const found = findRoute(table, { method: 'POST', path })
@@ -264,7 +280,7 @@ t.test('unknown paths name the nearest', async (t) => {
 
 t.test('ids are not names of the interface', async (t) => {
   // What the public interface calls at `/v1/responses/…` and this one does not serve is no endpoint, and no id either.
-  const table = routes({} as RouteDeps)
+  const table = routes({ groups: emptyGroups() } as RouteDeps)
 
   t.test('input_tokens and compact', async (t) => {
     for (const name of ['input_tokens', 'compact'])
