@@ -1,11 +1,34 @@
 import t from 'tap'
-import { BOOKED_COLUMNS, COPIED_COLUMNS, columnOf } from '../../../schemas/call-log/columns.ts'
+import {
+  BOOKED_COLUMNS,
+  COPIED_COLUMNS,
+  columnOf,
+  SETTLED_COLUMNS,
+} from '../../../schemas/call-log/columns.ts'
 import { connect } from '../../../src/clickhouse/connection.ts'
 import { migrate as migrateCallLog } from '../../../src/clickhouse/migrate.ts'
 import { STORED_PAGE_EXPRESSION } from '../../../src/clickhouse/pages/call-row.ts'
+import { DEFAULTS } from '../../../src/core/call-log/settlement.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import { connectTo } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
+import { readText } from '../../support/source-files.ts'
+
+/** The columns that the first release books, in their order. This list never changes. */
+const FIRST_COLUMNS = [
+  'created_at submitted_at account_id key_id model protocol stream status error_code error_message',
+  'input_tokens output_tokens cached_tokens cache_write_tokens reasoning_tokens server_tool_calls unit_count unit_type',
+  'cost estimate upstream_cost usage_source latency_ms ttfb_ms channel_id request_id task_id',
+  'result_urls result_expires_at attempts_count attempts call_count detail session_id',
+].flatMap((line) => line.split(' '))
+/** Where settlements of calls and tasks get their values. */
+const SETTLING = [
+  'pipelines/calls/refusals.ts',
+  'pipelines/chat/forward/call-record.ts',
+  'pipelines/chat/precharge.ts',
+  'pipelines/tasks/end/settlement.ts',
+  'src/core/call-log/settlement.ts',
+]
 
 const engines = await startEngines(t, { only: ['postgres', 'clickhouse'] })
 
@@ -44,4 +67,20 @@ t.test('the call log has the columns that are declared, with their types', async
   t.same(typesOf(failed), { ...kept, page_row: 'String' }, 'failed calls lack what only the detail shows')
   const plain = (expression: string) => expression.replaceAll(/\s/g, '')
   t.equal(plain(failed.find(({ name }) => name === 'page_row')!.made), plain(STORED_PAGE_EXPRESSION))
+})
+
+t.test('a column that was added is behind those of the first release, and has a default', async (t) => {
+  t.same(SETTLED_COLUMNS.slice(0, FIRST_COLUMNS.length), FIRST_COLUMNS, 'the booking of an earlier version')
+  t.same(
+    SETTLED_COLUMNS.slice(FIRST_COLUMNS.length).filter((name) => !(name in DEFAULTS)),
+    [],
+  )
+})
+
+t.test('every column of a settlement gets a value where a call or a task ends', async (t) => {
+  const settling = SETTLING.map(readText).join('\n')
+  t.same(
+    SETTLED_COLUMNS.filter((name) => !new RegExp(`\\b${name}\\b`).test(settling)),
+    [],
+  )
 })
