@@ -12,6 +12,4 @@ export const LOCKS = {
   masterKey: 7_811_004,
   /** Held by the transaction that makes or retires a partition; written out in `make_next_partition`. */
   partitions: 7_811_005,
-  /** Held by the session that makes indexes by time of partitions that are older than the index. */
-  timeIndexes: 7_811_006,
 } as const

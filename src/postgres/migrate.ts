@@ -20,7 +20,7 @@ import { SETTLED_LISTS } from './billing/booking.ts'
 import { Refusal } from './billing/refusal.ts'
 import { onConnection, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
-import { hasPartitions, makePartitions, makeTimeIndexes, untilLocked } from './partitions/make.ts'
+import { hasPartitions, makePartitions, untilLocked } from './partitions/make.ts'
 import { inTransaction } from './transaction.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
@@ -84,11 +84,7 @@ export const migrate = (
     await sql`SELECT set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`
     await sql`SELECT pg_advisory_lock(${LOCKS.migrations})`
     const applied = [...(await applyMissing(sql, migrations)), ...(await applyChanged(sql, functions))]
-    const isPartitioned = await hasPartitions(sql)
-    if (isPartitioned) await makePartitions(sql)
-    // An index that is made beside bookings waits for every other statement: for those that wait for this lock too.
-    await sql`SELECT pg_advisory_unlock(${LOCKS.migrations})`
-    if (isPartitioned) await makeTimeIndexes(sql)
+    if (await hasPartitions(sql)) await makePartitions(sql)
     return applied
   })
 

@@ -8,7 +8,7 @@ import { readMigrations } from '../migrate.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { MARKS_TABLE } from './marks.ts'
 import { FRESH_NAMES, LIVE_NAMES, type LogNames, tablesOf, viewsOf } from './names.ts'
-import { createViewOfCosts, createViews } from './views.ts'
+import { createViews } from './views.ts'
 
 /** Rows that one statement takes over: a second's work, far below the limits of a statement. */
 const KEPT_ROWS = 100_000
@@ -105,7 +105,6 @@ export async function createRebuildTables(client: ClickHouseClient): Promise<Reb
   await drop()
   for (const { fresh, live } of PAIRS) await client.command({ query: `CREATE TABLE ${fresh} AS ${live}` })
   await createViews(client, FRESH_NAMES)
-  await createViewOfCosts(client, FRESH_NAMES)
   return {
     insertCalls: (range: CallRange) => insertCalls(client, range, FRESH_NAMES.calls),
     keepCallsBefore: (epochMs: number, rowsAtATime = KEPT_ROWS) =>

@@ -20,11 +20,7 @@ const sumsByDay = (calls: string, columns: string, { sums = '', where = '' } = {
  * Returns the query of the failed calls: the columns that both tables have. What only the detail of a call shows is in one
  * of them.
  */
-export async function queryOfFailed(
-  client: ClickHouseClient,
-  calls: string,
-  failed: string,
-): Promise<string> {
+async function queryOfFailed(client: ClickHouseClient, calls: string, failed: string): Promise<string> {
   const columns = await readRows<{ name: string }>(client, {
     query: `SELECT name FROM system.columns
       WHERE database = currentDatabase() AND table IN {tables:Array(String)} AND default_kind != 'MATERIALIZED'
@@ -37,21 +33,17 @@ export async function queryOfFailed(
 const createView = (client: ClickHouseClient, table: string, query: string) =>
   client.command({ query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${viewOf(table)} TO ${table} AS ${query}` })
 
-/** Creates the views of charges and failures; an existing one stays unchanged. */
+/** Creates the views; an existing one stays unchanged. */
 export async function createViews(
   client: ClickHouseClient,
-  { calls, byDay, byModel, failed }: LogNames,
+  { calls, byDay, byModel, failed, costs }: LogNames,
 ): Promise<void> {
   await createView(client, byDay, sumsByDay(calls, 'model, key_id, status'))
   await createView(client, byModel, sumsByDay(calls, 'model, status'))
   await createView(client, failed, await queryOfFailed(client, calls, failed))
-}
-
-/** Creates the view of upstream costs; an existing one stays unchanged. */
-export async function createViewOfCosts(client: ClickHouseClient, { calls, costs }: LogNames): Promise<void> {
-  const query = sumsByDay(calls, 'model, key_id, channel_id', {
+  const costsByDay = sumsByDay(calls, 'model, key_id, channel_id', {
     sums: `, sum(assumeNotNull(${calls}.upstream_cost)) AS upstream_cost`,
     where: `WHERE ${calls}.upstream_cost IS NOT NULL`,
   })
-  await createView(client, costs, query)
+  await createView(client, costs, costsByDay)
 }

@@ -29,10 +29,6 @@ BEGIN
   END IF;
 END
 $$;
--- Partitions that are older than the function: of a new database that of the past.
-SELECT guard_partition(p.table_name, p.name) FROM partitions AS p
-WHERE p.state = 'attached' AND NOT EXISTS (
-  SELECT FROM pg_trigger WHERE tgrelid = to_regclass(p.name) AND tgname = p.table_name || '_stay');
 
 -- Makes a table with the columns, indexes and triggers of a partition. `%1$s` is its name.
 CREATE OR REPLACE FUNCTION make_partition_table(parent text, partition text) RETURNS void LANGUAGE plpgsql AS $$
@@ -75,7 +71,7 @@ END
 $$;
 
 -- Makes the next partition that is missing: of a table the default partition, which takes rows of months that have none,
--- and then each month to `ahead` months from now. Returns its name; null when none is missing. Rows of the month that
+-- the past, which takes all rows of the time before the first month, and then each month to `ahead` months from now. Returns its name; null when none is missing. Rows of the month that
 -- are in the default partition move to the new one. A lock that does not come at once is an error: try again.
 CREATE OR REPLACE FUNCTION make_next_partition(ahead integer DEFAULT 3) RETURNS text LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'
@@ -91,6 +87,17 @@ BEGIN
   IF FOUND THEN
     PERFORM make_partition_table(missing.name, missing.partition);
     EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I DEFAULT', missing.name, missing.partition);
+    RETURN missing.partition;
+  END IF;
+  SELECT t.name, t.name || '_past' AS partition, this.month AS ends_at, partition_bound(t.name, this.month) AS to_bound
+  INTO missing
+  FROM partitioned_tables() AS t CROSS JOIN (SELECT date_trunc('month', now(), 'UTC') AS month) AS this
+  WHERE NOT EXISTS (SELECT FROM partitions AS p WHERE p.table_name = t.name) LIMIT 1;
+  IF FOUND THEN
+    PERFORM make_partition_table(missing.name, missing.partition);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (MINVALUE) TO (%s)',
+      missing.name, missing.partition, missing.to_bound);
+    INSERT INTO partitions (name, table_name, ends_at) VALUES (missing.partition, missing.name, missing.ends_at);
     RETURN missing.partition;
   END IF;
   SELECT t.name, t.key, t.name || to_char(months.at AT TIME ZONE 'UTC', '_YYYY_MM') AS partition,

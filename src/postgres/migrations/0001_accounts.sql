@@ -13,27 +13,53 @@ CREATE TABLE accounts (
 );
 
 CREATE TABLE api_keys (
-  id             text PRIMARY KEY,
-  account_id     text NOT NULL REFERENCES accounts,
-  name           text NOT NULL,
-  kind           text NOT NULL CHECK (kind IN ('console', 'employee', 'agent', 'compute')),
+  id                  text PRIMARY KEY,
+  account_id          text NOT NULL REFERENCES accounts,
+  name                text NOT NULL,
+  kind                text NOT NULL CHECK (kind IN ('console', 'employee', 'agent', 'compute')),
   -- The first 20 characters: what any output may show.
-  prefix         text NOT NULL CHECK (length(prefix) = 20),
+  prefix              text NOT NULL CHECK (length(prefix) = 20),
   -- HMAC-SHA256 of the raw key.
-  key_hash       bytea NOT NULL UNIQUE CHECK (length(key_hash) = 32),
+  key_hash            bytea NOT NULL UNIQUE CHECK (length(key_hash) = 32),
   -- The raw key under AES-256-GCM; null for a key kept only as a hash.
-  sealed_key     bytea,
+  sealed_key          bytea,
   -- null: every model; empty: none.
-  allowed_models text[],
-  expires_at     timestamptz,
-  enabled        boolean NOT NULL DEFAULT true,
-  revoked_at     timestamptz,
-  agent_id       text,
-  account_logs   boolean NOT NULL DEFAULT false,
-  created_at     timestamptz NOT NULL DEFAULT now()
+  allowed_models      text[],
+  expires_at          timestamptz,
+  enabled             boolean NOT NULL DEFAULT true,
+  revoked_at          timestamptz,
+  agent_id            text,
+  -- Tries the draft of its agent.
+  opens_draft         boolean NOT NULL DEFAULT false,
+  account_logs        boolean NOT NULL DEFAULT false,
+  -- Limits of this key, which hold besides those of its account.
+  requests_per_minute integer CHECK (requests_per_minute > 0),
+  concurrency         integer CHECK (concurrency > 0),
+  -- Addresses and networks in CIDR notation; null: from anywhere.
+  allowed_addresses   text[] CHECK (cardinality(allowed_addresses) > 0),
+  created_at          timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX api_keys_account ON api_keys (account_id, id);
 CREATE INDEX api_keys_agent ON api_keys (agent_id) WHERE agent_id IS NOT NULL;
+CREATE INDEX api_keys_expiring ON api_keys (expires_at) WHERE expires_at IS NOT NULL AND revoked_at IS NULL;
+
+-- Secrets that keys had before they were rotated. Of one key at most one still works.
+CREATE TABLE former_secrets (
+  -- HMAC-SHA256 of the secret.
+  key_hash          bytea PRIMARY KEY CHECK (length(key_hash) = 32),
+  key_id            text NOT NULL REFERENCES api_keys,
+  prefix            text NOT NULL CHECK (length(prefix) = 20),
+  replaced_at       timestamptz NOT NULL DEFAULT now(),
+  -- How long it works after the first use of a later secret.
+  grace_seconds     integer NOT NULL CHECK (grace_seconds BETWEEN 0 AND 604800),
+  -- First use of a later secret. Null: none was used yet.
+  successor_used_at timestamptz,
+  -- Use of this secret after it was replaced, to the minute.
+  last_used_at      timestamptz,
+  ends_at           timestamptz NOT NULL
+);
+CREATE INDEX former_secrets_key ON former_secrets (key_id, ends_at);
+CREATE INDEX former_secrets_ends ON former_secrets (ends_at);
 
 -- The master keys that this database was used with.
 CREATE TABLE master_keys (
@@ -55,7 +81,7 @@ INSERT INTO key_storage (hash_only) VALUES (false);
 CREATE TABLE members (
   organization_id text NOT NULL REFERENCES accounts,
   account_id      text NOT NULL REFERENCES accounts,
-  role            text NOT NULL CHECK (role IN ('admin', 'member')),
+  role            text NOT NULL CHECK (role IN ('owner', 'admin', 'billing', 'member')),
   created_at      timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (organization_id, account_id),
   CHECK (organization_id <> account_id)
@@ -87,10 +113,18 @@ CREATE TABLE agents (
 );
 CREATE INDEX agents_account ON agents (account_id, id);
 
+-- An edit of an agent that is not published yet.
+CREATE TABLE agent_drafts (
+  agent_id   text PRIMARY KEY REFERENCES agents (id) ON DELETE CASCADE,
+  file       jsonb NOT NULL,
+  updated_at timestamptz NOT NULL DEFAULT now()
+);
+
 -- Who did what, when, and what it changed. Triggers write it, so that a change by any program leaves an entry in the
--- same transaction.
+-- same transaction. Partitioned by month.
+CREATE SEQUENCE audit_entry_ids;
 CREATE TABLE audit_entries (
-  id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id         bigint NOT NULL DEFAULT nextval('audit_entry_ids'),
   at         timestamptz NOT NULL DEFAULT clock_timestamp(),
   actor      text NOT NULL,
   action     text NOT NULL,
@@ -98,7 +132,5 @@ CREATE TABLE audit_entries (
   subject_id text NOT NULL,
   before     jsonb,
   after      jsonb
-);
-CREATE INDEX audit_entries_account ON audit_entries (account_id, id);
-CREATE INDEX audit_entries_subject ON audit_entries (subject_id, id);
-CREATE INDEX audit_entries_at ON audit_entries (at);
+) PARTITION BY RANGE (at);
+ALTER SEQUENCE audit_entry_ids OWNED BY audit_entries.id;

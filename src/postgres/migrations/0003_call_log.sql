@@ -1,10 +1,10 @@
 -- Ended calls, and how far they are copied into the call log.
 
--- One row for each ended call. Instants are epoch milliseconds, as the settlement has them. The id rises in the order
+-- One row for each ended call, partitioned by month. Instants are epoch milliseconds, as the settlement has them. The id rises in the order
 -- of commit, because a booking inserts under the lock that book_settlements takes; so a reader that has seen an id has
 -- seen all below it.
 CREATE TABLE usage_rows (
-  id                 bigint PRIMARY KEY,
+  id                 bigint NOT NULL,
   submitted_at       bigint NOT NULL,
   created_at         bigint NOT NULL,
   booked_at          bigint NOT NULL,
@@ -20,7 +20,7 @@ CREATE TABLE usage_rows (
   estimate           bigint NOT NULL,
   attempts_count     integer,
   stream             boolean NOT NULL,
-  request_id         text NOT NULL UNIQUE,
+  request_id         text NOT NULL,
   account_id         text NOT NULL,
   key_id             text NOT NULL,
   model              text NOT NULL,
@@ -40,20 +40,21 @@ CREATE TABLE usage_rows (
   result_urls        text[],
   result_expires_at  bigint,
   -- How many calls a row stands for: refused calls of one key, model and reason share a row where there are too many.
-  call_count         integer NOT NULL DEFAULT 1
-);
-CREATE UNIQUE INDEX usage_rows_task ON usage_rows (task_id) WHERE task_id IS NOT NULL;
-CREATE SEQUENCE usage_row_ids OWNED BY usage_rows.id;
+  call_count         integer NOT NULL DEFAULT 1,
+  -- What the operator pays for a call, by the cost of its channel; null where that is not known. No answer to a customer
+  -- has it.
+  upstream_cost      bigint CHECK (upstream_cost >= 0),
+  -- The session that the client names for a conversation or the run of an agent.
+  session_id         text
+) PARTITION BY RANGE (submitted_at);
+CREATE SEQUENCE usage_row_ids INCREMENT BY 32 OWNED BY usage_rows.id;
 
 -- Ids of usage rows are shown to customers. They follow the clock, in microseconds, so that two of them tell how much
--- time is between two calls, and not how many calls of others. They rise in the order of commit, because a booking
--- inserts under the lock that book_settlements takes; rows of one batch stand a random distance apart. An id stays below
--- 2^53 until the year 2255. Ids of rows that are older than this function are lower. The function is here and not in a
--- file of functions, because it is the default of a column.
+-- time is between two calls, and not how many calls of others. A booking moves the sequence up to the clock once; each of
+-- its rows then takes a step of 32, and a random distance within it. An id stays below 2^53 until the year 2255. The
+-- function is here and not in a file of functions, because it is the default of a column.
 CREATE FUNCTION next_usage_row_id() RETURNS bigint LANGUAGE sql VOLATILE AS $$
-  SELECT setval('usage_row_ids', greatest(
-    nextval('usage_row_ids') + floor(random() * 64)::bigint,
-    (extract(epoch FROM clock_timestamp()) * 1000000)::bigint))
+  SELECT nextval('usage_row_ids') + floor(random() * 32)::bigint
 $$;
 ALTER TABLE usage_rows ALTER COLUMN id SET DEFAULT next_usage_row_id();
 
@@ -72,3 +73,23 @@ CREATE TABLE usage_copy (
   claimed_upto bigint CHECK (claimed_upto > copied_upto)
 );
 INSERT INTO usage_copy DEFAULT VALUES;
+
+-- Journals of gateways, so that one whose machine never comes back is seen, and what its calls have reserved is found.
+
+CREATE TABLE journals (
+  -- Stays with the directory.
+  id            text PRIMARY KEY,
+  -- The machine, and where the journal is on its disk.
+  node          text NOT NULL,
+  directory     text NOT NULL,
+  -- The last heartbeat, and what the journal held then. Amounts count 1e-8 credit.
+  seen_at       timestamptz NOT NULL DEFAULT now(),
+  open_calls    integer NOT NULL DEFAULT 0,
+  open_estimate bigint NOT NULL DEFAULT 0,
+  unbooked_calls integer NOT NULL DEFAULT 0,
+  unbooked_cost bigint NOT NULL DEFAULT 0,
+  -- Nothing in it is to be booked any more.
+  outcome       text CHECK (outcome IN ('drained', 'imported', 'abandoned')),
+  closed_at     timestamptz,
+  CHECK ((outcome IS NULL) = (closed_at IS NULL))
+);

@@ -1,9 +1,9 @@
 -- Work that outlives its request. Instants are epoch milliseconds, amounts count 1e-8 credit. Each transition names the
--- version of the task that was read.
+-- version of the task that was read. Partitioned by month.
 CREATE TABLE tasks (
-  id             text PRIMARY KEY,
+  id             text NOT NULL,
   kind           text NOT NULL,
-  account_id     text NOT NULL REFERENCES accounts,
+  account_id     text NOT NULL,
   key_id         text NOT NULL,
   request_id     text NOT NULL,
   model          text NOT NULL,
@@ -32,22 +32,14 @@ CREATE TABLE tasks (
   deadline_at    bigint NOT NULL,
   deleted_at     bigint,
   touched_at     bigint NOT NULL,
-  -- The Idempotency-Key that it was made under; null again once another task may be made under it.
-  intent_key     text,
-  intent_hash    bytea,
   -- Whether the request that made the task waits for its end. Such a task is no job that outlives its request.
   is_awaited     boolean NOT NULL DEFAULT false,
+  -- What its own events are delivered to, besides the endpoints of its account.
+  callback_url   text,
+  -- The session of the request that made it.
+  session_id     text,
   CHECK ((state IN ('succeeded', 'failed', 'expired', 'cancelled', 'refused')) = (ended_at IS NOT NULL))
-);
-CREATE UNIQUE INDEX tasks_intent ON tasks (account_id, intent_key) WHERE intent_key IS NOT NULL;
-CREATE INDEX tasks_request ON tasks (request_id);
--- Ids rise with time: a list reads from the newest on.
-CREATE INDEX tasks_list ON tasks (account_id, kind, id);
-CREATE INDEX tasks_open_by_account ON tasks (account_id, id) WHERE ended_at IS NULL;
-CREATE INDEX tasks_open_by_touch ON tasks (touched_at) WHERE ended_at IS NULL;
-CREATE INDEX tasks_open_by_deadline ON tasks (deadline_at) WHERE ended_at IS NULL AND state <> 'storing';
--- Operators list the tasks of all accounts, the newest first.
-CREATE INDEX tasks_by_submit ON tasks (submitted_at, id);
+) PARTITION BY RANGE (submitted_at);
 
 -- Files of the object store that do not last for ever.
 CREATE TABLE stored_objects (
@@ -55,3 +47,35 @@ CREATE TABLE stored_objects (
   expires_at bigint NOT NULL
 );
 CREATE INDEX stored_objects_expiry ON stored_objects (expires_at);
+
+-- Submits of which nobody knows what became: their customers have an error and the money, and what the provider may have
+-- begun is the operator's. Names the facts of its task, which retention may take away before. Instants are epoch
+-- milliseconds, amounts count 1e-8 credit.
+CREATE TABLE lost_submits (
+  task_id        text PRIMARY KEY,
+  account_id     text NOT NULL,
+  request_id     text NOT NULL,
+  kind           text NOT NULL,
+  model          text NOT NULL,
+  channel_id     text,
+  lost_at        bigint NOT NULL,
+  -- What the customer was answered.
+  reason         text NOT NULL,
+  state          text NOT NULL DEFAULT 'open',
+  upstream_id    text,
+  upstream_state text,
+  checks         integer NOT NULL DEFAULT 0,
+  checked_at     bigint,
+  -- Null: its provider is not asked any more, or cannot be.
+  next_check_at  bigint,
+  -- What the operator pays for it; null where that is not known.
+  cost           bigint CHECK (cost >= 0),
+  closed_at      bigint,
+  -- The operator who closed it, and why; null where the provider's answer did.
+  closed_by      text,
+  close_reason   text,
+  CHECK ((state IN ('open', 'found')) = (closed_at IS NULL))
+);
+CREATE INDEX lost_submits_due ON lost_submits (next_check_at) WHERE closed_at IS NULL;
+CREATE INDEX lost_submits_list ON lost_submits (lost_at, task_id);
+CREATE INDEX lost_submits_open ON lost_submits (lost_at, task_id) WHERE closed_at IS NULL;

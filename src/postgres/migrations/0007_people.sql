@@ -37,7 +37,9 @@ CREATE TABLE sign_in_links (
   created_by text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
-  used_at    timestamptz
+  used_at    timestamptz,
+  -- In a mail, which only the owner of the mailbox can open.
+  is_mailed  boolean NOT NULL DEFAULT false
 );
 CREATE INDEX sign_in_links_user ON sign_in_links (user_id);
 
@@ -145,17 +147,17 @@ CREATE TABLE management_tokens (
 );
 CREATE INDEX management_tokens_account ON management_tokens (account_id, id);
 
--- Answers to requests that had an Idempotency-Key, for a day. Sealed: an answer may hold a key.
-CREATE TABLE management_requests (
-  caller          text NOT NULL,
-  idempotency_key text NOT NULL,
-  -- SHA-256 of the operation and its input.
-  request_hash    bytea NOT NULL,
-  sealed_answer   bytea NOT NULL,
-  created_at      timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (caller, idempotency_key)
+-- Users of an open sign-up who have not shown that their email is theirs.
+CREATE TABLE unproven_emails (
+  user_id text PRIMARY KEY REFERENCES users
 );
-CREATE INDEX management_requests_created ON management_requests (created_at);
 
-ALTER TABLE members DROP CONSTRAINT members_role_check;
-ALTER TABLE members ADD CONSTRAINT members_role_check CHECK (role IN ('owner', 'admin', 'billing', 'member'));
+-- Filters of a page of the console under a name that their user gave them.
+CREATE TABLE saved_views (
+  user_id    text NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  page       text NOT NULL,
+  name       text NOT NULL,
+  query      text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (user_id, page, name)
+);

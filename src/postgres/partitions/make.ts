@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable, Sql } from '../connection.ts'
 import { isLockTimeout } from '../errors.ts'
-import { LOCKS } from '../locks.ts'
 
 /** Time after which a lock that does not come is an error. */
 const LOCK_WAIT_MS = 60_000
@@ -16,32 +15,6 @@ export async function untilLocked<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (!isLockTimeout(error) || Date.now() > giveUpAt) throw error
       await sleep(PAUSE_MS)
-    }
-  }
-}
-
-/**
- * Makes the index by time of partitions of the ledger that are older than the index, and that an audit of what was written
- * since may read. Entries are booked meanwhile. One that another transaction keeps waiting is left to the next start; a
- * role that does not own the tables leaves all of them.
- */
-export async function makeTimeIndexes(sql: Sql): Promise<void> {
-  const [{ isMine }] = await sql<
-    [{ isMine: boolean }]
-  >`SELECT pg_try_advisory_lock(${LOCKS.timeIndexes}) AS "isMine"`
-  if (!isMine) return
-  const partitions = await sql<{ name: string; index: string }[]>`
-    SELECT p.name, p.name || '_time' AS index FROM partitions AS p JOIN pg_class AS c ON c.oid = to_regclass(p.name)
-    LEFT JOIN pg_index AS x ON x.indexrelid = to_regclass(p.name || '_time')
-    WHERE p.table_name = 'ledger_entries' AND p.state = 'attached' AND p.ends_at > now() - interval '62 days'
-      AND x.indisvalid IS NOT TRUE AND pg_has_role(c.relowner, 'USAGE')`
-  for (const { name, index } of partitions) {
-    try {
-      // What a former attempt has left.
-      await sql`DROP INDEX CONCURRENTLY IF EXISTS ${sql(index)}`
-      await sql`CREATE INDEX CONCURRENTLY ${sql(index)} ON ${sql(name)} USING brin (created_at) WITH (autosummarize)`
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error
     }
   }
 }

@@ -4,177 +4,86 @@ import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
 import { RefusalLog } from '../../../pipelines/calls/refusals.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
-import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attempt-request.ts'
 import { ResponseNotes } from '../../../pipelines/chat/forward/response-notes.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import { overviews } from '../../../pipelines/management/live/live.ts'
 import { channelLists } from '../../../pipelines/media/channel-lists.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { openCallLog } from '../../clickhouse/call-log.ts'
 import { editableConfiguration } from '../../config/edit.ts'
-import { isLoopback } from '../../config/settings.ts'
 import { readConsole } from '../../console/files.ts'
-import { operatorAccess } from '../../core/keys/operator-access.ts'
 import { AnswerMemory } from '../../core/limits/answer-memory.ts'
-import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
 import { OutputRates } from '../../core/routing/output-rates.ts'
 import { RetryBudget } from '../../core/routing/retry-budget.ts'
-import { UsageOptionRefusals } from '../../core/routing/usage-option-refusals.ts'
-import { Credentials } from '../../credentials/credentials.ts'
 import { receiverChecker } from '../../fetch/receiver.ts'
 import { GatewayServer } from '../../http/server.ts'
 import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
 import { lazyProvider } from '../../payments/provider.ts'
 import { printReceipt } from '../../payments/receipt.ts'
-import { openDatabase } from '../../postgres/database.ts'
 import { isAway } from '../../postgres/errors.ts'
-import { storeOf } from '../../storage/open-store.ts'
 import { CallTrace } from '../../telemetry/call-trace.ts'
-import { createLog, type LogOutput } from '../../telemetry/log.ts'
-import { createMetrics, observationOf } from '../../telemetry/metrics.ts'
-import { startTracing } from '../../telemetry/tracing.ts'
-import { UpstreamClient } from '../../upstream/client.ts'
+import { observationOf } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
-import { openAuthorizers } from '../channels/authorizers.ts'
-import { watchChannelHolds } from '../channels/holds.ts'
-import { upstreamCalls } from '../channels/upstream-calls.ts'
-import { configEnvironment, openConfiguration } from '../configuration.ts'
+import { configEnvironment } from '../configuration.ts'
 import { journalDeps } from '../journal-deps.ts'
-import { type Boot, secretsOfBoot } from '../messages.ts'
+import type { Boot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
-import { processReports } from '../process-reports.ts'
-import { reportProcess, showChannels } from '../report-process.ts'
 import { adminRoutes, routes } from '../routes/all.ts'
 import { taskAdapterOf } from '../tasks/adapters.ts'
-import { countEndedTask, countTransitions } from '../tasks/count-transitions.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { watchCertificate } from './certificate-watch.ts'
-import { watchChanges } from './change-watch.ts'
 import { linkChecker } from './check-links.ts'
 import { clientLimits } from './client-limits.ts'
 import { countSettled } from './count-settled.ts'
-import { watchEngines } from './engine-watch.ts'
+import { type Engines, openEngines, openTools, type Tools } from './engines.ts'
 import { failedAuthentications } from './failed-authentications.ts'
 import { fileFetcher } from './fetch-files.ts'
 import { observeJournal, openGatewayJournal } from './journal.ts'
-import { openGatewayLimiter } from './limiter.ts'
 import { longRequests } from './long-requests.ts'
 import { pageOrigins } from './page-origins.ts'
-import { settledCalls } from './settled-calls.ts'
-import { openGatewayTasks } from './tasks.ts'
+import { createOperatorView, GatewayStatus } from './status.ts'
+import { openUpstreams, type Upstreams } from './upstreams.ts'
 
-const MAX_CONNECTIONS = 4
 /** Time for the journal to be booked after a drain has settled the remaining streams as interrupted. */
 const FLUSH_BOUND_MS = 10_000
+/** Each step of an end waits no longer. */
+const CLOSE_BOUND_MS = 2_000
 /** Drain time of a process that is replaced after an uncaught exception. */
 const BROKEN_DRAIN_MS = 30_000
-/** A bucket bills each request. */
-const BUCKET_PING_INTERVAL_MS = 10_000
-const MS_PER_SECOND = 1000
 const BYTES_PER_MIB = 1024 * 1024
 
 /** Serves calls until the parent asks for a drain. `openJournal` decides where settlements go. */
 export async function runGateway(boot: Boot, openJournal = openGatewayJournal): Promise<void> {
-  const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
-  log.hide(secretsOfBoot(boot))
-  const metrics = createMetrics(VERSION, { hasStreams: true })
-  const tracer = await startTracing(process.env, VERSION, (problem) =>
-    log.warn({ problem }, 'Failed to export traces'),
-  )
-  const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
-  const opened = await openDatabase({
-    url: boot.databaseUrl,
-    poolUrl: boot.databasePoolUrl,
-    readUrl: boot.databaseReadUrl,
-    masterKey: Buffer.from(boot.masterKey, 'base64'),
-    maxConnections: MAX_CONNECTIONS,
-    name: `tollgate gateway ${boot.index}`,
-  })
-  const database = { ...opened, tasks: countTransitions(opened.tasks, countEndedTask(metrics, log)) }
-  if (database.masterKey.replacedAt !== null)
-    log.warn(
-      { replaced_at: database.masterKey.replacedAt },
-      'This master key was replaced: calls are served, and no key can be created or revealed. Restart with the new TOLLGATE_MASTER_KEY',
-    )
-  const callLog = openCallLog(boot.clickhouseUrl, boot.clickhouseCluster)
-  const files = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
-  const limiter = openGatewayLimiter(boot, log)
-  const journal = await openJournal({
-    boot,
-    database,
-    isStoredFirst: () => configuration.current().config.settlement.durability === 'cluster',
-    log,
-  })
-  const failed = (message: string) => (error: unknown) => log.error({ err: error }, message)
-  const credentials = new Credentials({
-    database,
-    graceMs: () => configuration.current().config.database.grace_seconds * MS_PER_SECOND,
-    recoveredCost: journal.recoveredCost,
-    isAway,
-    onFault: failed('Failed to read wallet totals; balances here follow notifications alone'),
-  })
-  journal.start(credentials)
-  const changes = watchChanges(database.changes, credentials, log)
-  const engines = watchEngines(
-    [
-      {
-        title: 'PostgreSQL',
-        name: 'postgres',
-        ping: () => database.ping(),
-        onPinged: (isUp) => (isUp ? credentials.onDatabaseFound() : credentials.onDatabaseLost()),
-      },
-      { title: 'NATS', name: 'nats', ping: () => journal.pingNats() },
-      { title: 'ClickHouse', name: 'clickhouse', ping: () => callLog.ping() },
-      {
-        title: 'the object store',
-        name: 'files',
-        ping: () => files.ping(),
-        ...(files.servesLinks && { intervalMs: BUCKET_PING_INTERVAL_MS }),
-      },
-    ],
-    metrics,
-    log,
-  )
+  const tools = await openTools(boot)
+  const engines = await openEngines(boot, tools, openJournal)
+  const upstreams = await openUpstreams(boot, tools, engines)
+  const status = new GatewayStatus(engines)
   const parent = new ParentLink()
-  const health = new ChannelHealth()
-  const stopHolds = await watchChannelHolds({ database, configuration, health, log })
-  const usageOptionRefusals = new UsageOptionRefusals(({ channel, upstreamModel }) =>
-    log.warn(
-      { channel: channel.id, upstream_model: upstreamModel },
-      'Upstream refuses stream_options: for ten minutes its streams are called without it, and billed by estimate where it reports no usage',
-    ),
-  )
-  const upstream = new UpstreamClient({
-    onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
-  })
-  const authorizerOf = openAuthorizers(log)
-  const callUpstream = upstreamCalls(upstream, authorizerOf)
-  const keyed = <C extends UpstreamCallRequest>(call: C): C => ({
-    ...call,
-    channel: health.keys.pick(call.channel),
-  })
-  const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, authorizerOf, log })
-  const channels = { health, catalog: configuration.current }
-  showChannels(metrics, channels)
-  reportProcess({ process: `gateway ${boot.index}`, nats: tasks.nats, metrics, channels })
-  const published = {
-    settledCalls: settledCalls(tasks.nats),
-    processReports: () => processReports(tasks.nats),
+  const parts = {
+    ...{ boot, status, parent, tools, engines, upstreams },
+    calls: openCalls(boot, tools, engines),
   }
-  const lateUsage = new LateUsage()
-  const responseNotes = new ResponseNotes({ responses: database.storedResponses, log, pause: after })
-  let isDraining = false
-  const draining = Promise.withResolvers<void>()
-  let embeddedDown: string[] = []
-  const callRefusal = () => (isDraining ? 'Draining' : (journal.unreadiness() ?? credentials.unreadiness()))
-  const unreadiness = () => {
-    const asked = engines.down()
-    const down = asked.length > 0 ? asked : embeddedDown
-    return !isDraining && down.length > 0 ? `no answer from ${down.join(', ')}` : callRefusal()
-  }
+  observeGateway(parts)
+  await new Gateway({ ...parts, ...createServers(parts) }).serve()
+}
+
+type Calls = ReturnType<typeof openCalls>
+
+interface Parts {
+  readonly boot: Boot
+  readonly status: GatewayStatus
+  readonly parent: ParentLink
+  readonly tools: Tools
+  readonly engines: Engines
+  readonly upstreams: Upstreams
+  readonly calls: Calls
+}
+
+/** Opens what calls of all kinds share: notes that are written later, limits by address, and errors. */
+function openCalls(boot: Boot, { log, metrics, configuration }: Tools, { database, journal }: Engines) {
   const refusals = new RefusalLog({
     write: (settlement) => journal.journal.settle(null, settlement),
     areShared: () => configuration.current().config.logs.share_refusals,
@@ -188,32 +97,60 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     count: metrics.clientRefused,
     log,
   })
-  metrics.observe('tollgate_buffered_body_bytes', () => clients.bufferedBytes)
-  const maxTextBytes = () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB
   const refusedKey = failedAuthentications({ count: metrics.unauthenticated, log })
-  const renderError = (path: string, requestId: string, client: () => string = () => '') =>
-    errorReply(path, requestId, {
-      onUnforeseen: (error, request_id) =>
-        log.error({ err: error, request_id }, 'Call failed with an unexpected error'),
-      onUnauthenticated: (message) => refusedKey(message, client),
-      onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'Call failed'),
-    })
-  const operatorView = {
-    unreadiness,
-    callRefusal,
-    metricsText: () => parent.metricsText(),
-    operatorAccess: () => {
-      const { metrics, profile } = configuration.current().config
-      return operatorAccess({
-        token: metrics.token,
-        hasAdminListener: boot.admin !== null,
-        isLoopback: isLoopback(boot.host),
-        isPublicProfile: profile === 'public',
-      })
+  return {
+    refusals,
+    clients,
+    lateUsage: new LateUsage(),
+    responseNotes: new ResponseNotes({ responses: database.storedResponses, log, pause: after }),
+    onRefused: (settlement: Settlement) => {
+      refusals.record(settlement)
+      // A refused call's model is the client's own text: only a name of the catalog becomes a label.
+      const model = configuration.current().resolve(settlement.model)?.id ?? ''
+      metrics.call(observationOf(settlement, model))
     },
+    long: longRequests(log),
+    checkReceiver: receiverChecker(() => configuration.current().config.webhooks.private_addresses),
+    maxTextBytes: () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB,
+    renderError: (path: string, requestId: string, client: () => string = () => '') =>
+      errorReply(path, requestId, {
+        onUnforeseen: (error, request_id) =>
+          log.error({ err: error, request_id }, 'Call failed with an unexpected error'),
+        onUnauthenticated: (message) => refusedKey(message, client),
+        onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'Call failed'),
+      }),
   }
-  const checkReceiver = receiverChecker(() => configuration.current().config.webhooks.private_addresses)
-  const long = longRequests(log)
+}
+
+function observeGateway({ tools, engines, status, calls }: Parts): void {
+  const { metrics, configuration } = tools
+  const { credentials, journal } = engines
+  observeJournal(metrics, journal)
+  metrics.observe('tollgate_buffered_body_bytes', () => calls.clients.bufferedBytes)
+  metrics.observe('tollgate_draining', () => Number(status.isDraining))
+  metrics.observe('tollgate_reserved_credits', () => Number(credentials.inFlight) / Number(ONE_CREDIT))
+  metrics.observe('tollgate_configuration_refused', () => Number(configuration.isRefused()))
+}
+
+/** Makes the servers of clients and of operators. */
+function createServers(parts: Parts) {
+  const { maxTextBytes, clients, renderError } = parts.calls
+  const operatorView = createOperatorView(parts)
+  const adminServer =
+    parts.boot.admin === null
+      ? null
+      : new GatewayServer({ routes: adminRoutes(operatorView), maxTextBytes, clients, renderError })
+  return { server: createServer(parts, operatorView), adminServer }
+}
+
+function createServer(parts: Parts, operatorView: ReturnType<typeof createOperatorView>): GatewayServer {
+  const { boot, status, tools, engines, upstreams, calls } = parts
+  const { log, metrics, tracer, configuration } = tools
+  const { database, callLog, files, limiter, journal, credentials } = engines
+  const { health, usageOptionRefusals, callUpstream, keyed, published, tasks } = upstreams
+  const { onRefused, clients, lateUsage, responseNotes, long, checkReceiver, maxTextBytes, renderError } =
+    calls
+  const failed = (message: string) => (error: unknown) => log.error({ err: error }, message)
   const server = new GatewayServer({
     routes: routes({
       credentials,
@@ -237,7 +174,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       overviews: overviews(published),
       configurationFile: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),
       isConfigurationRefused: configuration.isRefused,
-      draining: from(draining.promise),
+      draining: from(status.draining),
       retries: () => configuration.current().config.retries,
       retryBudget: new RetryBudget(),
       health,
@@ -260,12 +197,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       onSettled: countSettled(metrics, log),
       onInFlight: (change) => metrics.inFlight(change),
       startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
-      onRefused: (settlement) => {
-        refusals.record(settlement)
-        // A refused call's model is the client's own text: only a name of the catalog becomes a label.
-        const model = configuration.current().resolve(settlement.model)?.id ?? ''
-        metrics.call(observationOf(settlement, model))
-      },
+      onRefused,
       callLog,
       cursorKey: database.masterKey.logCursorKey,
       files,
@@ -309,90 +241,98 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     renderError,
     tls: boot.tls,
   })
-  const adminServer =
-    boot.admin === null
-      ? null
-      : new GatewayServer({ routes: adminRoutes(operatorView), maxTextBytes, clients, renderError })
-  observeJournal(metrics, journal)
-  metrics.observe('tollgate_draining', () => Number(isDraining))
-  metrics.observe('tollgate_reserved_credits', () => Number(credentials.inFlight) / Number(ONE_CREDIT))
-  metrics.observe('tollgate_configuration_refused', () => Number(configuration.isRefused()))
-  metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())
+  return server
+}
 
-  const cut = Promise.withResolvers<void>()
+type GatewayParts = Parts & ReturnType<typeof createServers>
+
+class Gateway {
+  readonly #parts: GatewayParts
+  readonly #cut = Promise.withResolvers<void>()
+
+  constructor(parts: GatewayParts) {
+    this.#parts = parts
+  }
+
+  /** Listens, and tells the parent that it takes calls. */
+  async serve(): Promise<void> {
+    const { boot, parent, status, tools, engines, server, adminServer } = this.#parts
+    parent.listen({
+      onDrain: (deadlineMs) => void this.drain(deadlineMs),
+      onSnapshot: () => tools.metrics.snapshot(),
+      onEngines: (states) => status.setEmbedded(states),
+      onOrphaned: () => this.#endOrphaned(),
+    })
+    drainOnUncaughtException(tools.log, () => void this.drain(BROKEN_DRAIN_MS, 1))
+    await Promise.all([engines.journal.caughtUp(), engines.limiter.joined()])
+    await server.listen(boot.host, boot.port)
+    if (boot.tls !== null) watchCertificate(boot.tls, server, tools.log)
+    if (boot.admin !== null) await adminServer?.listen(boot.admin.host, boot.admin.port)
+    parent.send({ type: 'ready' })
+  }
+
   /**
    * Gives open streams until the deadline; then cuts them, settles them as interrupted, and books. Called again, the
    * earlier deadline applies.
    */
-  const drain = async (deadlineMs: number, exitCode = 0) => {
-    void after(deadlineMs).then(cut.resolve)
-    if (isDraining) return
-    isDraining = true
-    draining.resolve()
+  async drain(deadlineMs: number, exitCode = 0): Promise<void> {
+    const { status, server, tools } = this.#parts
+    void after(deadlineMs).then(this.#cut.resolve)
+    if (status.isDraining) return
+    status.drain()
     server.drain()
-    log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'Draining')
-    await Promise.race([server.idle(), cut.promise])
-    await end(exitCode)
-  }
-  const end = async (exitCode: number) => {
-    lateUsage.close()
-    server.close()
-    refusals.flush()
-    adminServer?.close()
-    long.close()
-    await Promise.race([Promise.all([journal.close(), responseNotes.close()]), after(FLUSH_BOUND_MS)])
-    upstream.close()
-    configuration.close()
-    engines.close()
-    await Promise.race([
-      Promise.allSettled([
-        limiter.close(),
-        tasks.close(),
-        changes.close(),
-        stopHolds(),
-        callLog.close(),
-        tracer?.close(),
-      ]),
-      after(2000),
-    ])
-    await Promise.race([database.close(), after(2000)])
-    await Promise.race([parent.sendLastSnapshot(metrics.snapshot()), after(2000)])
-    log.info({}, 'Gateway ended')
-    log.flush()
+    tools.log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'Draining')
+    await Promise.race([server.idle(), this.#cut.promise])
+    await this.#close()
     process.exit(exitCode)
   }
-  parent.listen({
-    onDrain: (deadlineMs) => void drain(deadlineMs),
-    onSnapshot: () => metrics.snapshot(),
-    onEngines: (states) => {
-      embeddedDown = Object.keys(states).filter((name) => states[name] !== 'ready')
-    },
-    onOrphaned: () =>
-      orphaned(log, server, () => {
-        lateUsage.close()
-        refusals.flush()
-        return journal.closeAtOnce()
-      }),
-  })
-  drainOnUncaughtException(log, () => void drain(BROKEN_DRAIN_MS, 1))
-  await Promise.all([journal.caughtUp(), limiter.joined()])
-  await server.listen(boot.host, boot.port)
-  if (boot.tls !== null) watchCertificate(boot.tls, server, log)
-  if (boot.admin !== null) await adminServer?.listen(boot.admin.host, boot.admin.port)
-  parent.send({ type: 'ready' })
-}
 
-/**
- * Ends the process after its supervisor was killed: cuts streams and settles them into the journal; the next start
- * books them.
- */
-function orphaned(log: LogOutput, server: GatewayServer, closeJournal: () => Promise<void>): void {
-  log.error({}, 'Supervisor is gone; ending')
-  server.close()
-  void Promise.race([closeJournal(), after(1000)]).finally(() => {
-    log.flush()
-    process.exit(1)
-  })
+  async #close(): Promise<void> {
+    const { parent, tools, engines, upstreams, calls, server, adminServer } = this.#parts
+    calls.lateUsage.close()
+    server.close()
+    calls.refusals.flush()
+    adminServer?.close()
+    calls.long.close()
+    await Promise.race([
+      Promise.all([engines.journal.close(), calls.responseNotes.close()]),
+      after(FLUSH_BOUND_MS),
+    ])
+    upstreams.upstream.close()
+    tools.configuration.close()
+    engines.engineWatch.close()
+    await Promise.race([
+      Promise.allSettled([
+        engines.limiter.close(),
+        upstreams.tasks.close(),
+        engines.changes.close(),
+        upstreams.stopHolds(),
+        engines.callLog.close(),
+        tools.tracer?.close(),
+      ]),
+      after(CLOSE_BOUND_MS),
+    ])
+    await Promise.race([engines.database.close(), after(CLOSE_BOUND_MS)])
+    await Promise.race([parent.sendLastSnapshot(tools.metrics.snapshot()), after(CLOSE_BOUND_MS)])
+    tools.log.info({}, 'Gateway ended')
+    tools.log.flush()
+  }
+
+  /**
+   * Ends the process after its supervisor was killed: cuts streams and settles them into the journal; the next start
+   * books them.
+   */
+  #endOrphaned(): void {
+    const { tools, engines, calls, server } = this.#parts
+    tools.log.error({}, 'Supervisor is gone; ending')
+    server.close()
+    calls.lateUsage.close()
+    calls.refusals.flush()
+    void Promise.race([engines.journal.closeAtOnce(), after(1000)]).finally(() => {
+      tools.log.flush()
+      process.exit(1)
+    })
+  }
 }
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())

@@ -3,6 +3,7 @@ import t from 'tap'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import type { IdempotencyScope } from '../../../src/postgres/requests/idempotency.ts'
+import { newAccount } from '../../src/postgres/support.ts'
 import { startEngines } from '../../support/engines.ts'
 import { TEST_MASTER_KEY } from '../../support/service.ts'
 
@@ -72,4 +73,38 @@ t.test('a key belongs to one request at a time, and its answer to seven days', a
   await sql`UPDATE idempotency_records SET expires_at = now()`
   t.equal(await database.idempotency.purge(), 4)
   t.equal(await database.idempotency.purge(), 0)
+  await t.test(
+    'an act keeps its answer with what it does: who repeats it meanwhile waits for its end',
+    async (t) => {
+      const repeat = () =>
+        database.inNameOf('user:a', async ({ idempotency }) => {
+          const { outcome } = await idempotency.claim(claim('req_act', 'act', 'actor:user:a'))
+          if (outcome === 'claimed') await idempotency.store(claim('req_act', 'act', 'actor:user:a'), answer)
+          return outcome
+        })
+      const undone = database.inNameOf('user:a', async ({ idempotency }) => {
+        await idempotency.claim(claim('req_undone', 'act', 'actor:user:a'))
+        throw new Error('undone')
+      })
+      await t.rejects(undone, { message: 'undone' })
+      t.same((await Promise.all([repeat(), repeat(), repeat()])).sort(), ['claimed', 'stored', 'stored'])
+    },
+  )
+
+  await t.test('a payment keeps its key for ever', async (t) => {
+    const accountId = await newAccount(database)
+    const idempotency = claim('req_pay', 'pay', 'payments:user:a')
+    const pay = () =>
+      database.payments.create({
+        ...{ accountId, kind: 'checkout', credits: 1n, amount: 1n, currency: 'usd' },
+        idempotency,
+      })
+    const { id } = await pay()
+    await database.idempotency.purge()
+    t.equal((await pay()).id, id)
+    t.match(
+      await sql`SELECT subject, expires_at = 'infinity' AS stays FROM idempotency_records WHERE key = 'pay'`,
+      [{ subject: id, stays: true }],
+    )
+  })
 })

@@ -77,9 +77,9 @@ t.test('a file of functions is applied again when it has changed, whole or not a
 
 t.test('no file is edited that databases have applied', (t) => {
   const applied = createHash('sha256')
-  for (const { name, checksum } of migrations.slice(0, 6)) applied.update(`${name} ${checksum}\n`)
+  for (const { name, checksum } of migrations.slice(0, 10)) applied.update(`${name} ${checksum}\n`)
   // Where a file of these was edited, take the edit back and add a migration.
-  t.equal(applied.digest('hex'), 'e4e14a0c38e232eda157ddb2c9d18c06febed3f359e724b7b71e4fa4cab26045')
+  t.equal(applied.digest('hex'), 'b02d18908a51d24563cd9d7314941128f72c78119b3720da852ef0eafa3715b2')
   t.end()
 })
 

@@ -1,0 +1,54 @@
+/** The ways from a gateway process to its upstreams: calls of chat, channels and their health, tasks. */
+import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attempt-request.ts'
+import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
+import { UsageOptionRefusals } from '../../core/routing/usage-option-refusals.ts'
+import { UpstreamClient } from '../../upstream/client.ts'
+import { openAuthorizers } from '../channels/authorizers.ts'
+import { watchChannelHolds } from '../channels/holds.ts'
+import { upstreamCalls } from '../channels/upstream-calls.ts'
+import type { Boot } from '../messages.ts'
+import { processReports } from '../process-reports.ts'
+import { reportProcess, showChannels } from '../report-process.ts'
+import type { Engines, Tools } from './engines.ts'
+import { settledCalls } from './settled-calls.ts'
+import { openGatewayTasks } from './tasks.ts'
+
+export type Upstreams = Awaited<ReturnType<typeof openUpstreams>>
+
+export async function openUpstreams(boot: Boot, { log, metrics, configuration }: Tools, engines: Engines) {
+  const { database, credentials, files } = engines
+  const health = new ChannelHealth()
+  const stopHolds = await watchChannelHolds({ database, configuration, health, log })
+  const usageOptionRefusals = new UsageOptionRefusals(({ channel, upstreamModel }) =>
+    log.warn(
+      { channel: channel.id, upstream_model: upstreamModel },
+      'Upstream refuses stream_options: for ten minutes its streams are called without it, and billed by estimate where it reports no usage',
+    ),
+  )
+  metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())
+  const upstream = new UpstreamClient({
+    onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
+  })
+  const authorizerOf = openAuthorizers(log)
+  const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, authorizerOf, log })
+  const channels = { health, catalog: configuration.current }
+  showChannels(metrics, channels)
+  reportProcess({ process: `gateway ${boot.index}`, nats: tasks.nats, metrics, channels })
+  return {
+    health,
+    stopHolds,
+    usageOptionRefusals,
+    upstream,
+    callUpstream: upstreamCalls(upstream, authorizerOf),
+    /** Returns the call with one of its channel's keys. */
+    keyed: <C extends UpstreamCallRequest>(call: C): C => ({
+      ...call,
+      channel: health.keys.pick(call.channel),
+    }),
+    tasks,
+    published: {
+      settledCalls: settledCalls(tasks.nats),
+      processReports: () => processReports(tasks.nats),
+    },
+  }
+}
