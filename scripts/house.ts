@@ -43,7 +43,7 @@ const filesWith = (files: readonly { path: string; text: string }[], pattern: Re
 
 /** Returns the files of the commit that added the column `session_id`; earlier, those that name the last column. */
 function filesOfColumn(): string[] {
-  const log = ['log', '--format=%H', '--extended-regexp', '--grep=^Add the column session_id']
+  const log = ['log', '--format=%H', '--extended-regexp', '--grep=^Add the session of a call to its row']
   const [commit] = execFileSync('git', log, { cwd: ROOT, encoding: 'utf8' }).split('\n')
   if (!commit) return filesWith([...code, ...migrations], /\b(upstream_cost|upstreamCost)\b/)
   return execFileSync('git', ['show', '--name-only', '--format=', commit, '--', ...PRODUCT], {
@@ -275,7 +275,7 @@ const MEASURES: readonly Measure[] = [
     measure: 'files that a new column of the call log touches',
     aim: 'at most 8',
     found: filesOfColumn(),
-    how: 'product files of the commit "Add the column session_id ..."; until it is there, files that name upstream_cost',
+    how: 'product files of the commit "Add the session of a call to its row", which added session_id',
   },
   {
     measure: 'files on the way of one streamed chat call',

@@ -218,7 +218,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'axe-core': ['test'],
   'oidc-provider': ['test'],
   'kubernetes-models': ['test'],
-  zod: ['schemas', 'src', 'pipelines', 'simulator', 'test'],
+  zod: ['schemas', 'src', 'pipelines', 'simulator', 'scripts', 'test'],
   rxjs: ['pipelines', 'src/http', 'src/upstream', 'src/server', 'src/main.ts', 'test'],
   'uWebSockets.js': ['src/http', 'bench'],
   postgres: ['src/postgres', 'test'],

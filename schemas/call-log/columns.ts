@@ -1,7 +1,7 @@
 /**
  * The columns of a call. Everything that lists them is made of this table: settlements and the lines of the journal, the
  * booking in PostgreSQL, the copy to ClickHouse, the rows that customers and operators read, the CSV and the reference.
- * The order is that of rows and CSV, and of what processes of an earlier version send: a new column comes last. `columns-are-those-of-the-tables.test.ts` compares both databases with it.
+ * The order is that of rows and CSV, and of what processes of an earlier version send: a new column comes last. `reading.test.ts` compares both databases with it.
  */
 import { z } from 'zod'
 import { attemptRow, callStatus, unitType } from './row.ts'

@@ -12,7 +12,8 @@ import { mouse } from '../support/hands.ts'
 import { AGENT, button, heading, link, newOrganization, row, signIn, withEachHand } from './support.ts'
 
 t.test('top-up by card', async (t) => {
-  const shop = await openShop(t)
+  // Without workers of tasks nobody compares payments with the provider: they stay pending until their webhook comes.
+  const shop = await openShop(t, { TOLLGATE_ROLES: 'gateway,settler' })
   const { service, control } = shop
   await withEachHand(t, 'top-up', async (t, { hand, page, look }) => {
     const dora = await signIn(service, page, { name: 'Dora', credit: '600' })
@@ -64,8 +65,9 @@ t.test('top-up by card', async (t) => {
 
     await hand.press(page.getByLabel('Charge the saved card when the balance is low'))
     await hand.write(page.getByLabel('When the balance is below'), '200')
-    await hand.press(button(page, 'Save automatic top-up'))
-    await page.getByText('Automatic top-up saved').waitFor()
+    // The notice goes by itself: it is waited for from before it comes.
+    const notice = page.getByText('Automatic top-up saved')
+    await Promise.all([notice.waitFor(), hand.press(button(page, 'Save automatic top-up'))])
     await look('billing-cards')
     await page.reload()
     t.ok(await page.getByLabel('Charge the saved card when the balance is low').isChecked())

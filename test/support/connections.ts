@@ -1,4 +1,6 @@
 /** Connections of a test beside those of the service under it; they end with the test. */
+import { randomBytes } from 'node:crypto'
+import { createClient } from '@clickhouse/client'
 import { openCallLog } from '../../src/clickhouse/call-log.ts'
 import { connect, type Sql } from '../../src/postgres/connection.ts'
 import type { Teardown } from './engines.ts'
@@ -15,6 +17,20 @@ export function callLogAt(t: Teardown, url: string): ReturnType<typeof openCallL
   const callLog = openCallLog(url)
   t.teardown(() => callLog.close())
   return callLog
+}
+
+/** A new empty database beside the others in the same ClickHouse; answers its URL. */
+export async function freshClickHouse(clickhouseUrl: string): Promise<string> {
+  const url = new URL(clickhouseUrl)
+  const name = `test_${randomBytes(6).toString('hex')}`
+  const client = createClient({ url })
+  try {
+    await client.command({ query: `CREATE DATABASE ${name}` })
+  } finally {
+    await client.close()
+  }
+  url.pathname = `/${name}`
+  return url.href
 }
 
 /** Waits until every row is in the call log. */

@@ -2,22 +2,42 @@
  * Real gateway processes of two services on the same engines, killed and stopped.
  * See docs/failure-modes.md, "Money", row 26 and "Streams", row 42.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
+import { connect } from '@nats-io/transport-node'
+import t, { type Test } from 'tap'
+import { LIMITS_SUBJECT, type LimitReport } from '../../../schemas/accounts/limits.ts'
 import { Random } from '../../simulation/random.ts'
 import { startEngines } from '../../support/engines.ts'
-import { startService, type TestService, until } from '../../support/service.ts'
+import { eventually, startService, type TestService, until } from '../../support/service.ts'
 import { childrenOf, isRunning } from '../chaos/processes.ts'
 import { callConfig, say } from '../support.ts'
 
-/** What a process admitted by itself the others know within a second. */
-const REPORTED_MS = 1_500
-/** A process from which nothing is heard is replaced after that. */
-const SILENCE_MS = 3_000
-/** Letters that a stopped process has not read yet are read. */
-const SETTLED_MS = 500
 const MESSAGES = say('hi')
 const config = callConfig({ fast: { simulate: 'tokens=1' }, slow: { simulate: 'tokens=5000,tps=20' } })
+
+/** Hears what the gateway processes tell each other every second: what they admitted, and whom they follow. */
+async function hearReports(t: Test, url: string) {
+  const { host, username: user, password: pass } = new URL(url)
+  const connection = await connect({ servers: host, user, pass })
+  t.teardown(() => connection.close())
+  const reports: LimitReport[] = []
+  connection.subscribe(`${LIMITS_SUBJECT}.all`, {
+    callback: (_, { data }) => void reports.push(JSON.parse(Buffer.from(data).toString())),
+  })
+  /** Returns the leader once so many processes have reported from now on, and follow one that is not the former. */
+  return (processes: number, former: string | null = null): Promise<string> => {
+    const heard = reports.length
+    return eventually(`${processes} processes have reported`, () => {
+      // The first report of each may have been on its way.
+      const repeated = reports.slice(heard).filter(({ from }, at, all) => {
+        return all.slice(0, at).some((earlier) => earlier.from === from)
+      })
+      const leaders = new Map(repeated.map(({ from, leader }) => [from, leader]))
+      const [leader = null, ...others] = new Set(leaders.values())
+      const isSo = leaders.size === processes && others.length === 0 && leader !== former
+      return (isSo && leader) || undefined
+    })
+  }
+}
 
 t.test('one account, several gateways', async (t) => {
   const engines = await startEngines(t)
@@ -26,6 +46,7 @@ t.test('one account, several gateways', async (t) => {
   const leading = await startService(t, { ...options, env: { TOLLGATE_WORKERS: '2' } })
   const other = await startService(t, options)
   const both = [leading, other]
+  const reported = await hearReports(t, engines.natsUrl)
 
   const newKey = async (limits: { requestsPerMinute?: number; concurrency?: number }) => {
     const made = await leading.newKey('100000000')
@@ -115,7 +136,7 @@ t.test('one account, several gateways', async (t) => {
     t.equal(await callMany(both, 6, perMinute), 6)
     const slots = await newKey({ concurrency: 4 })
     t.equal((await openStreams([leading], 3, slots)).count, 3)
-    await sleep(REPORTED_MS)
+    await reported(3)
     const gateways = childrenOf(leading.pid(), 'gateway')
     t.equal(gateways.length, 2)
     for (const pid of gateways) process.kill(pid, 'SIGKILL')
@@ -136,18 +157,18 @@ t.test('one account, several gateways', async (t) => {
   await t.test('a leader that is stopped is replaced, and gives way when it goes on', async (t) => {
     const perMinute = await newKey({ requestsPerMinute: 10 })
     t.equal(await callMany(both, 4, perMinute), 4)
-    await sleep(REPORTED_MS)
+    const leader = await reported(3)
     const [stopped = 0] = childrenOf(other.pid(), 'gateway')
     process.kill(stopped, 'SIGSTOP')
     try {
       // Requests that wait for its answer are served within a second all the same.
       t.equal(await callMany([leading], 4, perMinute), 4)
-      await sleep(SILENCE_MS)
+      await reported(2, leader)
       t.equal(await callMany([leading], 1, perMinute), 1)
     } finally {
       process.kill(stopped, 'SIGCONT')
     }
-    await sleep(SETTLED_MS)
+    await reported(3)
     t.equal(await callMany(both, 20, perMinute), 1)
   })
 })

@@ -9,6 +9,7 @@ import {
   checkWallet,
   codeOf,
   demonstration,
+  finishUpstream,
   INVALID,
   linkTo,
   type MediaClient,
@@ -45,9 +46,9 @@ t.test('avatars and clips', async (t) => {
 
   await t.test('an avatar is registered, gets ready, speaks and is deleted', async (t) => {
     const client = await newClient(service, '1000')
-    const request = { name: 'Ada', source_url: linkTo('ada.png', 'delay=2500,queue=100') }
+    const request = { name: 'Ada', source_url: linkTo('ada.png', 'delay=600000,queue=100') }
     const registered = await client.post(AVATARS, request)
-    const sample = linkTo('ada.mp3', 'delay=2500,queue=100')
+    const sample = linkTo('ada.mp3', 'delay=600000,queue=100')
     const voice = made(await client.post(VOICES, { name: 'Ada', audio_url: sample, async: true }))
     const id = made(registered)
     t.match(id, new RegExp(`^ava_${ULID}$`))
@@ -79,6 +80,7 @@ t.test('avatars and clips', async (t) => {
       error: 'The work failed: simulated.',
     })
     await checkEntries(t, service, client, failed, { held: '220.11', charged: null })
+    for (const one of [id, voice]) await finishUpstream(service, one)
     t.strictSame(await client.ended(`${AVATARS}/${id}`), { ...pending, status: 'ready' })
     t.match((await client.get(AVATARS)).body, {
       object: 'list',
@@ -237,7 +239,10 @@ t.test('avatars and clips', async (t) => {
 
   await t.test('a recognition that is polled; one that fails costs nothing', async (t) => {
     const client = await newClient(service, '100')
-    const submitted = await client.post(SUBTITLES, { video_url: linkTo('a.mp4', 'delay=1500'), async: true })
+    const submitted = await client.post(SUBTITLES, {
+      video_url: linkTo('a.mp4', 'delay=600000'),
+      async: true,
+    })
     t.equal(submitted.status, 202)
     const id = made(submitted)
     t.strictSame(submitted.body, {
@@ -277,6 +282,7 @@ t.test('avatars and clips', async (t) => {
       messageOf(await client.post(VIDEOS, { model: 'clip-compose', video_url, asr_id: failed })),
       /failed/,
     )
+    await finishUpstream(service, id)
     const done = await client.ended(`${SUBTITLES}/${id}`)
     t.match(done, { id, status: 'succeeded', segments: { length: 4 }, sentences: { length: 4 }, error: null })
     t.same(codeOf(await client.post(SUBTITLES, { video_url: 'nothing' })), INVALID)

@@ -20,6 +20,7 @@ import {
   checkEntries,
   checkWallet,
   codeOf,
+  finishUpstream,
   INVALID,
   KEY_REUSED,
   type MediaClient,
@@ -211,7 +212,7 @@ t.test('images', async (t) => {
   await t.test('are made behind a task', async (t) => {
     const submitted = await make({
       model: 'queued-image',
-      prompt: 'Later [simulate: delay=400]',
+      prompt: 'Later [simulate: delay=600000]',
       n: 2,
       async: true,
     })
@@ -220,6 +221,7 @@ t.test('images', async (t) => {
     const head = { id, object: 'image.task', model: 'queued-image', created_at }
     t.strictSame(submitted.body, { ...head, status: 'queued' })
     t.strictSame((await client.get(`${GENERATIONS}/${id}`)).body, { ...head, status: 'queued' })
+    await finishUpstream(service, id)
     const done = await client.ended(`${GENERATIONS}/${id}`)
     const data = linksIn(done).map((url) => ({ url }))
     const { expires_at } = done as { expires_at: number }

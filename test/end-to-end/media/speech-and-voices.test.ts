@@ -14,6 +14,7 @@ import {
   checkWallet,
   codeOf,
   demonstration,
+  finishUpstream,
   INVALID,
   KEY_REUSED,
   linkTo,
@@ -144,7 +145,7 @@ t.test('speech and voices', async (t) => {
 
   await t.test('a long one is polled, listed, and refunded where it fails', async (t) => {
     const client = await newClient(service, '100')
-    const input = 'Once upon a time [simulate: delay=500,queue=100,seconds=2.28]'
+    const input = 'Once upon a time [simulate: delay=600000,queue=100,seconds=2.28]'
     const characters = [...input].length
     const submitted = await client.post(SPEECH, { model: MODEL, input, async: true })
     t.equal(submitted.status, 200)
@@ -157,6 +158,7 @@ t.test('speech and voices', async (t) => {
     ])
     const failing = 'It ends badly [simulate: delay=100,outcome=fail]'
     const bad = await client.post(SPEECH, { model: MODEL, input: failing, async: true })
+    await finishUpstream(service, id)
     const ended = await client.ended(`${SPEECH}/${id}`)
     t.same(ended, {
       id,
@@ -184,7 +186,7 @@ t.test('speech and voices', async (t) => {
 
   await t.test('a call that is cut off is said and charged all the same', async (t) => {
     const client = await newClient(service, '100')
-    const input = 'Nobody listens [simulate: delay=900]'
+    const input = 'Nobody listens [simulate: delay=600000]'
     const cut = new AbortController()
     const call = post(service, client.key, SPEECH, { model: MODEL, input }, {}, cut.signal)
     const listed = async () => ((await client.get(SPEECH)).body.data as { id: string }[])[0]
@@ -192,6 +194,7 @@ t.test('speech and voices', async (t) => {
     cut.abort()
     await t.rejects(call)
     t.same((await client.get(`/v1/logs?include=in_flight`)).body.in_flight, [], 'no job of its own')
+    await finishUpstream(service, id)
     t.match(await client.ended(`${SPEECH}/${id}`), { status: 'succeeded', audio_url: /^http/ })
     const charged = priceOf([...input].length)
     await checkEntries(t, service, client, id, { held: charged, charged })
@@ -251,7 +254,7 @@ t.test('speech and voices', async (t) => {
     const client = await newClient(service, '200')
     const pending = await client.post(VOICES, {
       name: 'Mei',
-      audio_url: linkTo('ada.mp3', 'delay=700,queue=100'),
+      audio_url: linkTo('ada.mp3', 'delay=600000,queue=100'),
       async: true,
     })
     const id = pending.body.id as string
@@ -273,6 +276,7 @@ t.test('speech and voices', async (t) => {
       'the newest first',
     )
     t.match((listed.body.presets as object[])[0], { id: 'sim-voice-ada', name: 'Ada', models: [MODEL] })
+    await finishUpstream(service, id)
     t.match(await client.ended(`${VOICES}/${id}`), { status: 'ready' })
     const bad = (listed.body.voices as { id: string }[])[0]!.id
     t.match((await client.get(`${VOICES}/${bad}`)).body, { status: 'failed', error: /\w/ })

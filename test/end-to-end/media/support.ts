@@ -140,6 +140,15 @@ export function clientOf(
   }
 }
 
+/** Ends the job of a task at the simulated provider, where it would go on for minutes. */
+export async function finishUpstream({ engines, database }: LentService, taskId: string): Promise<void> {
+  const upstreamId = await eventually('its provider has it', async () => {
+    const [task] = await database.tasks.read([taskId])
+    return task?.upstreamId ?? undefined
+  })
+  await fetch(`${engines.simulatorUrl}/simulator/tasks/${upstreamId}/end`, { method: 'POST' })
+}
+
 /** Kind and amount of the ledger entries that name this task, the oldest first. */
 export async function entriesOf(
   service: LentService,

@@ -13,6 +13,7 @@ import {
   checkWallet,
   codeOf,
   demonstration,
+  finishUpstream,
   INVALID,
   KEY_REUSED,
   linkTo,
@@ -227,12 +228,12 @@ t.test('videos', async (t) => {
 
   await t.test('a queued task is cancelled, at both kinds of upstream; no other is', async (t) => {
     const client = await newClient(service, '100')
-    const slow = '[simulate: queue=20000,delay=30000]'
+    const slow = '[simulate: queue=600000,delay=900000]'
     const [film, byHand, ark, running, done] = await Promise.all([
       make(client, { model: 'demo-video-film', prompt: slow, duration: 2 }),
       make(client, { model: 'demo-video-film', prompt: slow, duration: 2 }),
       make(client, { model: 'demo-video', prompt: slow, duration: 2 }),
-      make(client, { model: 'demo-video', prompt: '[simulate: queue=0,delay=2500]', duration: 2 }),
+      make(client, { model: 'demo-video', prompt: '[simulate: queue=0,delay=600000]', duration: 2 }),
       make(client, { model: 'demo-video-film', prompt: `[simulate: ${QUICK}]`, duration: 2 }),
     ])
     t.match((await client.get('/v1/key/balance')).body, { held: '48' })
@@ -261,6 +262,7 @@ t.test('videos', async (t) => {
     await checkEntries(t, service, client, byHand, { held: '10', charged: null })
     t.match(await ended(client, done), { status: 'succeeded' })
     t.same(codeOf(await client.ask('DELETE', `${VIDEOS}/${done}`)), NOT_CANCELLABLE, 'it is made')
+    await finishUpstream(service, running)
     t.match(await ended(client, running), { status: 'succeeded' }, 'what could not be cancelled goes on')
     const stranger = await newClient(service, '1')
     for (const id of [done, `vid_${'0'.repeat(26)}`]) {

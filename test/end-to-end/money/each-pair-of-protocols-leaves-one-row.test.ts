@@ -16,7 +16,7 @@ const ENDS = {
   'cut off': 'tokens=60,fault=cut:700',
   'without its mark': 'tokens=6,fault=no_done',
   'refused by the upstream': 'fault=status:400',
-  'left by the client': 'tokens=400,tps=100',
+  'left by the client': 'tokens=400,tps=25',
 } as const
 type End = keyof typeof ENDS
 

@@ -19,6 +19,7 @@ import {
 const MODELS = {
   plain: 'sim-plain@tokens=20',
   slow: 'sim-slow@tokens=200,tps=200',
+  stuck: 'sim-stuck@tokens=200,fault=hang:900',
   once_busy: 'sim-once-busy@fault=status:503,times=1',
   once_cut: 'sim-once-cut@tokens=50,fault=truncate:900,times=1',
 }
@@ -130,15 +131,15 @@ t.test('a call with an Idempotency-Key', async (t) => {
         ask(service, key, client, `${client}.${kind}`, options)
 
       const slow = { stream: true, headers: { 'idempotency-key': freshKey() } }
-      const running = await call('slow', slow)
-      await checkRefused(t, await call('slow', slow), client, ERRORS.inFlight)
-      const whole = await bytesOf(running)
+      const whole = await bytesOf(await call('slow', slow))
       t.ok((await bytesOf(await call('slow', slow))).equals(whole), 'replayed once it is complete')
 
       const left = { stream: true, headers: { 'idempotency-key': freshKey() } }
-      await leave(await call('slow', left))
+      const running = await call('stuck', left)
+      await checkRefused(t, await call('stuck', left), client, ERRORS.inFlight)
+      await leave(running)
       await until('the key is free again', async () => {
-        const again = await call('slow', left)
+        const again = await call('stuck', left)
         await leave(again)
         return again.status === 200
       })

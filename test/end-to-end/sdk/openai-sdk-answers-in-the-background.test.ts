@@ -68,9 +68,15 @@ t.test('in the background', async (t) => {
   })
 
   await t.test('an answer is polled to its end, and charged once', async (t) => {
-    const { begun, requestId } = await begin('tokens=9,delay=1500')
+    const { begun, requestId } = await begin('tokens=9,delay=600000')
     t.match(begun, { object: 'response', background: true, status: /^(queued|in_progress)$/ })
     t.not(await heldNow(), '0', 'its estimate is held')
+    const jobs = `${service.engines.simulatorUrl}/simulator/tasks`
+    const job = await eventually('its provider has it', async () => {
+      const [first] = (await (await fetch(`${jobs}?model=sim-kept`)).json()) as { id: string }[]
+      return first
+    })
+    await fetch(`${jobs}/${job.id}/end`, { method: 'POST' })
     const response = await ended(begun.id)
     t.match(response, { status: 'completed', usage: { output_tokens: 9 } })
     t.ok(response.output_text)

@@ -1,5 +1,4 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
-
 import type { Observable, Subscription } from 'rxjs'
 import { unwrapped } from '../../../pipelines/calls/errors.ts'
 import { type Answered, CallEnds } from '../../../pipelines/calls/pipeline.ts'

@@ -6,7 +6,7 @@ import { searchPages } from '../../../../src/postgres/knowledge/search.ts'
 import type { ReadableBase } from '../../../../src/postgres/knowledge/types.ts'
 import { inTransaction } from '../../../../src/postgres/transaction.ts'
 import { connectTo } from '../../../support/connections.ts'
-import { startEngines } from '../../../support/engines.ts'
+import { migratedDatabase, type Teardown, type TestEngines } from '../../../support/engines.ts'
 
 export interface Written {
   readonly title: string
@@ -16,15 +16,9 @@ export interface Written {
   readonly text?: string
 }
 
-interface Teardown {
-  teardown(handler: () => unknown): void
-}
-
-/** A pool on an empty database of this program's schema. */
-export async function startDatabase(t: Teardown): Promise<Sql> {
-  const { databaseUrl } = await startEngines(t, { only: ['postgres'] })
-  const sql = connectTo(t, databaseUrl, 4)
-  return sql
+/** A pool on a new database beside the others. */
+export async function openPages(t: Teardown, engines: TestEngines): Promise<Sql> {
+  return connectTo(t, await migratedDatabase(engines.databaseUrl), 4)
 }
 
 export async function addBase(sql: Sql): Promise<string> {
