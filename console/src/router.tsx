@@ -103,6 +103,7 @@ const calls = createRoute({
     'unit_type',
     'error_code',
     'ref',
+    'session_id',
     'order',
     'call',
     'live',

@@ -7,7 +7,7 @@ import { printCredits } from '../../schemas/money.ts'
 import type { BudgetView } from '../../src/core/pricing/budget.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Handler } from '../../src/http/handler.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { type AuthenticatedCall, authenticate, type KeyAccess } from '../calls/authenticate.ts'
 import type { Stage } from '../calls/pipeline.ts'
 import { answerJson, calls } from '../calls/pipeline.ts'
 
@@ -53,8 +53,8 @@ const ofBudgets = (budgets: readonly BudgetView[], instant: number) => ({
   }),
 })
 
-export const balance = (deps: AuthenticateDeps): Handler =>
-  calls(authenticate(deps)).then(answerWithBalance()).toHandler()
+export const balance = (access: KeyAccess): Handler =>
+  calls(authenticate(access)).then(answerWithBalance()).toHandler()
 
 /** Answers with the wallet, with the cap of a capped key, and with the budgets that cover it. */
 export const answerWithBalance = (): Stage<AuthenticatedCall, never> =>

@@ -16,11 +16,11 @@ import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { visibleUsage } from '../call-log/search.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { type AuthenticatedCall, authenticate, type CallAccess } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Asked, answerJson, calls, type Found, find, readParams } from '../calls/pipeline.ts'
 import { readQuery, refusedParameter } from '../calls/query.ts'
-import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
+import { rateLimit } from '../calls/rate-limit.ts'
 
 /** These clients read this as «without end»: the last second that a date can have in four digits. */
 const NEVER_SECONDS = Date.UTC(9999, 11, 31, 23, 59, 59) / 1000
@@ -92,22 +92,24 @@ export interface BillingUsageDeps {
   readonly now?: () => number
 }
 
-interface ReaderDeps extends AuthenticateDeps, RateDeps {}
-
 /** Reading is free, so no wallet is checked. */
-export const billingSubscription = (deps: GrantDeps & ReaderDeps): Handler =>
-  calls(authenticate(deps))
-    .then(rateLimit(deps))
+export const billingSubscription = (access: CallAccess, deps: GrantDeps): Handler =>
+  calls(authenticate(access))
+    .then(rateLimit(access))
     .then(findSpent(deps))
     .then(answerWithSubscription())
     .toHandler()
 
-export const creditGrants = (deps: GrantDeps & ReaderDeps): Handler =>
-  calls(authenticate(deps)).then(rateLimit(deps)).then(findSpent(deps)).then(answerWithGrants()).toHandler()
+export const creditGrants = (access: CallAccess, deps: GrantDeps): Handler =>
+  calls(authenticate(access))
+    .then(rateLimit(access))
+    .then(findSpent(deps))
+    .then(answerWithGrants())
+    .toHandler()
 
-export const billingUsage = (deps: BillingUsageDeps & ReaderDeps): Handler =>
-  calls(authenticate(deps))
-    .then(rateLimit(deps))
+export const billingUsage = (access: CallAccess, deps: BillingUsageDeps): Handler =>
+  calls(authenticate(access))
+    .then(rateLimit(access))
     .then(readDays(deps))
     .then(findCosts(deps))
     .then(answerWithCosts())

@@ -10,7 +10,7 @@ import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { visibleUsage } from '../call-log/search.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { type AuthenticatedCall, authenticate, type KeyAccess } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Asked, answerJson, calls, type Found, find, readParams } from '../calls/pipeline.ts'
 import { readQuery, windowOf, windowShape } from '../calls/query.ts'
@@ -26,8 +26,8 @@ type WindowCall = AuthenticatedCall & Asked<LogWindow>
 type TotalsCall = Call & Asked<LogWindow> & Found<CallSums>
 
 /** Reading is free, so no wallet is checked. */
-export const usage = (deps: UsageDeps & AuthenticateDeps): Handler =>
-  calls(authenticate(deps)).then(readWindow(deps)).then(findUsage(deps)).then(answerWithUsage()).toHandler()
+export const usage = (access: KeyAccess, deps: UsageDeps): Handler =>
+  calls(authenticate(access)).then(readWindow(deps)).then(findUsage(deps)).then(answerWithUsage()).toHandler()
 
 /** Adds the window of time. @throws Failure `invalid_request` */
 export const readWindow = ({ now = Date.now }: UsageDeps): Stage<AuthenticatedCall, WindowCall> =>

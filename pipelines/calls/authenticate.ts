@@ -4,12 +4,16 @@
  */
 import { from, map } from 'rxjs'
 import type { RotatedSecret } from '../../schemas/accounts/key.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
 import type { AddressList } from '../../src/core/keys/address-list.ts'
 import { plainAddress } from '../../src/core/keys/address-prefix.ts'
 import { isWellFormedKey, requestKey } from '../../src/core/keys/presented.ts'
-import type { Credentials, KnownKey } from '../../src/credentials/credentials.ts'
-import type { RequestHead } from '../../src/http/handler.ts'
+import type { Decision, SubjectLimits } from '../../src/core/limits/limiter-state.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
+import type { KnownKey } from '../../src/credentials/credentials.ts'
+import type { GatewayRequest, RequestHead } from '../../src/http/handler.ts'
+import type { Permit } from '../../src/limits/limited-request.ts'
 import { type Call, RefusedCall, type Stage } from './pipeline.ts'
 
 export interface AuthenticatedCall extends Call {
@@ -17,7 +21,10 @@ export interface AuthenticatedCall extends Call {
 }
 
 /** The caller and its request. */
-export type Caller = Pick<AuthenticatedCall, 'request' | 'known'>
+export interface Caller {
+  readonly request: GatewayRequest
+  readonly known: KnownKey
+}
 
 export const isAuthenticated = (call: Call): call is AuthenticatedCall => 'known' in call
 
@@ -50,10 +57,30 @@ function assertAddress(authenticated: AuthenticatedCall, allowed: AddressList): 
   )
 }
 
-export interface AuthenticateDeps {
-  readonly credentials: Pick<Credentials, 'peek' | 'load'>
+/** The keys that this process knows, and those that it has to look up. */
+interface KnownKeys {
+  /** Returns the key where it is in memory. */
+  peek(rawKey: string): KnownKey | undefined
+  load(rawKey: string): Promise<KnownKey | null>
+}
+
+export interface KeyAccess {
+  readonly credentials: KnownKeys
   /** Called with the secret of each call whose key is being rotated. Must not throw. */
   readonly onSecretUsed: (secret: RotatedSecret) => void
+}
+
+/** What the stages that every call passes take: who calls, how often it may, and where its refusal is recorded. */
+export interface CallAccess extends KeyAccess {
+  readonly limiter: CallLimiter
+  readonly catalog: () => Catalog
+  /** Writes the row of a refused call, and counts it. Must not throw. */
+  readonly onRefused: (settlement: Settlement) => void
+}
+
+interface CallLimiter {
+  /** Counts a request against limits, and calls `onDecisions` with what each says. The permit gives its slots back. */
+  take(limits: readonly SubjectLimits[], onDecisions: (decisions: readonly Decision[]) => void): Permit
 }
 
 /** Differences of an endpoint from the defaults. */
@@ -68,7 +95,7 @@ interface AuthenticateOptions {
  * @throws Failure `invalid_api_key`, `permission_denied`
  */
 export function authenticate(
-  { credentials, onSecretUsed }: AuthenticateDeps,
+  { credentials, onSecretUsed }: KeyAccess,
   { findKey = anywhere, isOpenToAgents = false }: AuthenticateOptions = {},
 ): Stage<Call, AuthenticatedCall> {
   const checked = (known: KnownKey | null, now: number): KnownKey => {

@@ -10,18 +10,15 @@ import { type Credits, printCredits } from '../../schemas/money.ts'
 import type { BudgetView } from '../../src/core/pricing/budget.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
 import type { AuthenticatedCall, Caller } from './authenticate.ts'
-import type { IdempotencyDeps } from './claim.ts'
-import { isRepeated } from './idempotency.ts'
+import { type AnsweredKeys, isRepeated } from './idempotency.ts'
 import type { Stage } from './pipeline.ts'
-
-type Refused = Pick<KnownKey, 'key' | 'view'>
 
 /**
  * Returns the refusal of a call. It names what `GET /v1/key/balance` shows, which agent keys do not open.
  * @param amount what the call may cost; null: nothing is left for any call
  * @param why the part that most of the amount is for, as `explainEstimate` has it
  */
-export function insufficientBalance({ key, view }: Refused, amount: Credits | null, why = ''): Failure {
+export function insufficientBalance({ key, view }: KnownKey, amount: Credits | null, why = ''): Failure {
   const refusal = 'The account balance is insufficient for this call'
   if (key.kind === 'agent') return new Failure('quota_exceeded', `${refusal}. Please top up and try again.`)
   const balance = `${printCredits(view.balance)} credits`
@@ -58,14 +55,12 @@ export function assertFunds(
   assertLimitsLeave(known, hold, request.submittedAt)
 }
 
-export type IntentDeps = Pick<IdempotencyDeps, 'records'>
-
 /**
  * Returns the call where `assert` throws nothing, or where the Idempotency-Key of the call has an answer or a task already:
  * the charge or the hold of that may be what leaves too little.
  */
 export function covered<C extends Caller>(
-  deps: IntentDeps,
+  records: AnsweredKeys,
   call: C,
   assert: (call: C) => void,
 ): C | Promise<C> {
@@ -74,7 +69,7 @@ export function covered<C extends Caller>(
     return call
   } catch (refusal) {
     // While PostgreSQL is away the call is refused.
-    return isRepeated(deps, call).then(
+    return isRepeated(records, call).then(
       (repeated) => {
         if (!repeated) throw refusal
         return call
@@ -88,21 +83,24 @@ export function covered<C extends Caller>(
 
 /** Refuses a call that `assert` refuses, unless it repeats one that has an answer or a task. */
 export const requireCovered =
-  <C extends AuthenticatedCall>(deps: IntentDeps, assert: (call: C) => void): Stage<C, C> =>
+  <C extends AuthenticatedCall>(records: AnsweredKeys, assert: (call: C) => void): Stage<C, C> =>
   (call: C) => {
-    const checked = covered(deps, call, assert)
+    const checked = covered(records, call, assert)
     return checked instanceof Promise ? from(checked) : checked
   }
 
 /** Refuses a call whose wallet, spend cap or budget is empty. @throws Failure `quota_exceeded` */
-export const requireBalance = <C extends AuthenticatedCall>(deps: IntentDeps): Stage<C, C> =>
-  requireCovered(deps, (call: C) => assertBalance(call))
+export const requireBalance = <C extends AuthenticatedCall>(records: AnsweredKeys): Stage<C, C> =>
+  requireCovered(records, (call: C) => assertBalance(call))
 
 /**
  * The limits of a key besides its wallet, as this process sees them: its spend cap, and the budgets that cover the key,
  * its member and its account. See docs/api-rules.md, "Budgets".
  */
-type Limited = Pick<KnownKey, 'cap' | 'budgets'>
+interface Limited {
+  readonly cap: KnownKey['cap']
+  readonly budgets: KnownKey['budgets']
+}
 
 export const isLimited = ({ cap, budgets }: Limited): boolean => cap !== null || budgets.length > 0
 

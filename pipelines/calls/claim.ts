@@ -5,9 +5,10 @@ import { type AnswerMemory, HeldAnswer, MAX_KEPT_ANSWER_BYTES } from '../../src/
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import type { IdempotencyRecords } from '../../src/postgres/requests/repository.ts'
-import type { BodyDeps } from '../../src/protocols/body-work.ts'
+import type { LongBodyWork } from '../../src/protocols/body-work.ts'
 
-export interface IdempotencyDeps extends BodyDeps {
+/** Where the answers of requests with an Idempotency-Key are kept. */
+export interface Idempotency extends LongBodyWork {
   readonly records: Omit<IdempotencyRecords, 'purge'>
   readonly answerMemory: AnswerMemory
   /** Called when a record could not be stored or freed: it expires after ten minutes. */
@@ -28,14 +29,14 @@ interface ClaimOptions {
 
 /** The claim of an Idempotency-Key: the answer is stored under it, or the key is freed; the first of these wins. */
 export class Claim {
-  readonly #deps: IdempotencyDeps
+  readonly #deps: Idempotency
   readonly record: IdempotencyClaim
   readonly #gathered: GatheredAnswer
   #isCharged = false
   /** Resolves once the record is written; null before its end. */
   #ended: Promise<void> | null = null
 
-  constructor(deps: IdempotencyDeps, record: IdempotencyClaim, { accountId, isReplayable }: ClaimOptions) {
+  constructor(deps: Idempotency, record: IdempotencyClaim, { accountId, isReplayable }: ClaimOptions) {
     this.#deps = deps
     this.record = record
     const held = new HeldAnswer(deps.answerMemory, accountId)

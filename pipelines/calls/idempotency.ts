@@ -8,25 +8,30 @@ import { Failure } from '../../schemas/failure.ts'
 import { meaningHash } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import { FREE_BYTES, HeldAnswer } from '../../src/core/limits/answer-memory.ts'
-import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
+import type { GatewayRequest, HeaderList, HeaderLookup, Reply } from '../../src/http/handler.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import { workOnBody } from '../../src/protocols/body-work.ts'
 import type { AuthenticatedCall, Caller } from './authenticate.ts'
-import { Claim, type IdempotencyDeps } from './claim.ts'
+import { Claim, type Idempotency } from './claim.ts'
 import { Answered, type Stage } from './pipeline.ts'
 import { pacedReply, piecesOf } from './replies.ts'
 
 const KEY = /^[\x21-\x7e]{1,200}$/
 
 /** A request and its Idempotency-Key. */
-export type KeyedRequest = Pick<IdempotencyClaim, 'key' | 'requestId'>
+export interface KeyedRequest {
+  readonly key: string
+  readonly requestId: string
+}
+
+interface KeyHeader {
+  readonly header: HeaderLookup
+  readonly hasHeader: GatewayRequest['hasHeader']
+  readonly requestId: string
+}
 
 /** Reads the Idempotency-Key; null without the header. @throws Failure `invalid_idempotency_key` */
-export function readIdempotencyKey({
-  header,
-  hasHeader,
-  requestId,
-}: Pick<GatewayRequest, 'header' | 'hasHeader' | 'requestId'>): KeyedRequest | null {
+export function readIdempotencyKey({ header, hasHeader, requestId }: KeyHeader): KeyedRequest | null {
   if (!hasHeader('idempotency-key')) return null
   const key = header('idempotency-key')
   if (KEY.test(key)) return { key, requestId }
@@ -42,7 +47,7 @@ export function readIdempotencyKey({
  *   `idempotency_response_not_cached`, `service_unavailable`
  */
 export const idempotent =
-  <C extends AuthenticatedCall>(deps: IdempotencyDeps): Stage<C, C> =>
+  <C extends AuthenticatedCall>(deps: Idempotency): Stage<C, C> =>
   (call: C) => {
     const { request, known, meaning, isReplayable = true } = call
     const keyed = readIdempotencyKey(request)
@@ -74,11 +79,13 @@ export const idempotent =
     return hash instanceof Promise ? from(hash).pipe(concatMap(claim)) : claim(hash)
   }
 
+export interface AnsweredKeys {
+  /** Returns whether there is an answer under the key, or a task. */
+  isAnswered(scope: string, key: string): Promise<boolean>
+}
+
 /** Returns whether an earlier request with the key of the call has an answer or a task. */
-export async function isRepeated(
-  { records }: Pick<IdempotencyDeps, 'records'>,
-  { request, known }: Caller,
-): Promise<boolean> {
+export async function isRepeated(records: AnsweredKeys, { request, known }: Caller): Promise<boolean> {
   const keyed = readIdempotencyKey(request)
   return keyed !== null && records.isAnswered(`account:${known.account.id}`, keyed.key)
 }
@@ -105,7 +112,7 @@ const storedReply = (stored: WholeReply): Observable<Reply> =>
 
 /** Emits the stored answer; null for a key that is claimed. A claim for a client that has left is freed. */
 function claimed(
-  { records, onRecordLost }: IdempotencyDeps,
+  { records, onRecordLost }: Idempotency,
   record: IdempotencyClaim,
 ): Observable<WholeReply | null> {
   return new Observable((subscriber) => {

@@ -11,8 +11,7 @@ import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
 import type { HeaderList } from '../../src/http/handler.ts'
 import { admits } from '../../src/limits/limited-request.ts'
-import type { Limiter } from '../../src/limits/limits.ts'
-import type { AuthenticatedCall } from './authenticate.ts'
+import type { AuthenticatedCall, CallAccess } from './authenticate.ts'
 import { RefusedCall, type Stage } from './pipeline.ts'
 
 /** Requests of one key to the call log. */
@@ -20,11 +19,6 @@ const LOG_REQUESTS_PER_MINUTE = 60
 /** The end of a running request is unknown: a short fixed wait. */
 const CONCURRENCY_RETRY_SECONDS = 1
 const MS_PER_SECOND = 1000
-
-export interface RateDeps {
-  readonly limiter: Pick<Limiter, 'take'>
-  readonly catalog: () => Catalog
-}
 
 /** Limits that a call counts against, and what they are called in a refusal. */
 interface Scope extends SubjectLimits {
@@ -146,7 +140,7 @@ function refusalOf<C extends AuthenticatedCall>(
 
 /** Emits the call once it is admitted. Its slots are given back when the call is over. */
 const limited = <C extends AuthenticatedCall>(
-  { limiter }: RateDeps,
+  { limiter }: CallAccess,
   call: C,
   scopes: readonly Scope[],
   { wording, assert }: { readonly wording: Wording; readonly assert?: Assertion<C> | undefined },
@@ -170,10 +164,10 @@ const limited = <C extends AuthenticatedCall>(
  * @throws Failure `rate_limit_exceeded`, or what `assert` throws
  */
 export const rateLimit =
-  <C extends AuthenticatedCall>(deps: RateDeps, assert?: Assertion<C>): Stage<C, C> =>
+  <C extends AuthenticatedCall>(access: CallAccess, assert?: Assertion<C>): Stage<C, C> =>
   (call: C) => {
-    const scopes = scopesOf(call.known, deps.catalog())
-    return scopes === null ? call : limited(deps, call, scopes, { wording: CALLS, assert })
+    const scopes = scopesOf(call.known, access.catalog())
+    return scopes === null ? call : limited(access, call, scopes, { wording: CALLS, assert })
   }
 
 const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurrency: null }
@@ -183,8 +177,8 @@ const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurr
  * @throws Failure `logs_rate_limited`
  */
 export const limitLogReads =
-  <C extends AuthenticatedCall>(deps: RateDeps): Stage<C, C> =>
+  <C extends AuthenticatedCall>(access: CallAccess): Stage<C, C> =>
   (call: C) =>
-    limited(deps, call, [{ subject: call.known.key.id, limits: LOG_LIMITS, name: 'API key' }], {
+    limited(access, call, [{ subject: call.known.key.id, limits: LOG_LIMITS, name: 'API key' }], {
       wording: LOG_READS,
     })

@@ -6,18 +6,11 @@ import { redact } from '../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../src/core/call-log/settlement.ts'
 import { withSharedIds } from '../../src/core/call-log/shared-ids.ts'
 import { cutText } from '../../src/core/json/cut.ts'
-import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { readSessionId } from '../../src/core/routing/session.ts'
 import { stillHolds } from '../../src/core/still-holds.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/request/refused-model.ts'
-import { type AuthenticatedCall, type Caller, isAuthenticated } from './authenticate.ts'
+import { type AuthenticatedCall, type CallAccess, type Caller, isAuthenticated } from './authenticate.ts'
 import type { OnRefused } from './pipeline.ts'
-
-export interface RefusalDeps {
-  readonly catalog: () => Catalog
-  /** Writes the row of a refused call, and counts it. Must not throw. */
-  readonly onRefused: (settlement: Settlement) => void
-}
 
 /** Fields of a refused call's row, besides the caller and the reason. */
 export interface RefusedRow {
@@ -36,7 +29,7 @@ export interface RefusedRow {
  */
 export const recordRefusals =
   (
-    { catalog, onRefused }: RefusalDeps,
+    { catalog, onRefused }: CallAccess,
     rowOf: (call: AuthenticatedCall, failure: Failure) => RefusedRow,
     headersOf: OnRefused = () => [],
   ): OnRefused =>

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { concatMap, from, of as just, map, type Observable } from 'rxjs'
 import type { Agent } from '../../schemas/accounts/agent.ts'
 import { Failure } from '../../schemas/failure.ts'
-import { QUERY_MAX_CHARS } from '../../schemas/knowledge/wiki.ts'
+import { QUERY_MAX_CHARS, type WikiPage } from '../../schemas/knowledge/wiki.ts'
 import { numberPiece, textPiece } from '../../src/core/call-log/detail-text.ts'
 import { type Catalog, isModelAllowed, resolveAllowlist } from '../../src/core/routing/catalog.ts'
 import { aroundHits, markedWords } from '../../src/core/search/around-hits.ts'
@@ -18,18 +18,13 @@ import {
   PROMPT_PAGE_MAX_CHARS,
   type PromptPage,
 } from '../../src/core/search/knowledge-text.ts'
-import type { Knowledge } from '../../src/postgres/knowledge/repository.ts'
-import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
-import { type AgentBody, type BodyDeps, workOnBody } from '../../src/protocols/body-work.ts'
+import type { ReadableBase, SearchPage, WikiReader } from '../../src/postgres/knowledge/types.ts'
+import { type AgentBody, type LongBodyWork, workOnBody } from '../../src/protocols/body-work.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
-import type { AuthenticatedCall, Caller } from '../calls/authenticate.ts'
+import type { AuthenticatedCall, CallAccess, Caller } from '../calls/authenticate.ts'
 import { fromAbortable, type Stage } from '../calls/pipeline.ts'
 import { type AppliedAgent, asCalledByAgent, type FoundAgent } from './read-call.ts'
 import type { PricedCall } from './select-model.ts'
-
-export interface AgentDeps extends KnowledgeDeps {
-  readonly catalog: () => Catalog
-}
 
 const denied = (why: string): Failure => new Failure('permission_denied', why)
 
@@ -54,12 +49,12 @@ function requireAgent(catalog: Catalog, { known: { agent, account, key } }: Call
  * @throws Failure `permission_denied`
  */
 export const findAgent =
-  <C extends AuthenticatedCall>(deps: AgentDeps): Stage<C, C & FoundAgent> =>
+  <C extends AuthenticatedCall>({ catalog }: CallAccess, wiki: AgentKnowledge): Stage<C, C & FoundAgent> =>
   (call: C) => {
     if (call.known.key.kind !== 'agent') return call
-    const agent = requireAgent(deps.catalog(), call)
+    const agent = requireAgent(catalog(), call)
     if (agent.file.knowledge.length === 0) return { ...call, agent: { agent, bases: [] } }
-    return findBases(deps, agent).pipe(map((bases) => ({ ...call, agent: { agent, bases } })))
+    return findBases(wiki, agent).pipe(map((bases) => ({ ...call, agent: { agent, bases } })))
   }
 
 /** 128 bits: a page that was written beforehand cannot hold the mark of its fence. */
@@ -70,7 +65,7 @@ const MARK_BYTES = 16
  * @throws Failure `invalid_request`, as the Promise does
  */
 export function writeAgentBody(
-  deps: BodyDeps,
+  bodies: LongBodyWork,
   { id, accountId, file }: Agent,
   given: Buffer,
   pages: readonly PromptPage[] = [],
@@ -78,13 +73,13 @@ export function writeAgentBody(
   const knowledge = knowledgeText(pages, randomBytes(MARK_BYTES).toString('hex'))
   const detail =
     textPiece('agent', id) + (knowledge === null ? '' : numberPiece('knowledge_pages', pages.length))
-  const built = workOnBody(deps, accountId, 'agent', { file, knowledge }, given)
+  const built = workOnBody(bodies, accountId, 'agent', { file, knowledge }, given)
   return built instanceof Promise ? built.then((body) => ({ ...body, detail })) : { ...built, detail }
 }
 
 /** Replaces the body of a call with an agent key. @throws Failure `invalid_request` that names the wrong field */
 export const applyAgent =
-  <C extends AuthenticatedCall & FoundAgent>(deps: BodyDeps): Stage<C, C & AppliedAgent> =>
+  <C extends AuthenticatedCall & FoundAgent>(bodies: LongBodyWork): Stage<C, C & AppliedAgent> =>
   (call: C) => {
     if (call.agent === undefined) return call as C & { agent?: never }
     const { agent } = call.agent
@@ -96,7 +91,7 @@ export const applyAgent =
       // Another agent would have answered otherwise; text that the gateway adds is no part of the intent.
       intent: { path: `${path} ${agent.id}`, body: given },
     })
-    const built = writeAgentBody(deps, agent, given)
+    const built = writeAgentBody(bodies, agent, given)
     return built instanceof Promise ? from(built).pipe(map(add)) : add(built)
   }
 
@@ -112,8 +107,16 @@ export const requireVision =
 
 const RETRY_AFTER_SECONDS = 5
 
-export interface KnowledgeDeps {
-  readonly wiki: Pick<Knowledge, 'readableBases' | 'searchPages' | 'readPages'>
+interface SearchRange {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** The knowledge bases, as a call with the key of an agent reads them. */
+export interface AgentKnowledge {
+  readableBases(reader: WikiReader): Promise<ReadableBase[]>
+  searchPages(bases: readonly ReadableBase[], query: string, range: SearchRange): Promise<SearchPage>
+  readPages(bases: readonly ReadableBase[], ids: readonly string[]): Promise<WikiPage[]>
 }
 
 function throwUnavailable(error: Error): never {
@@ -139,14 +142,14 @@ function chooseBases({ file }: Agent, readable: readonly ReadableBase[]): Readab
 }
 
 /** Reads the bases that the agent is attached to. */
-export function findBases({ wiki }: KnowledgeDeps, agent: Agent): Observable<readonly ReadableBase[]> {
+export function findBases(wiki: AgentKnowledge, agent: Agent): Observable<readonly ReadableBase[]> {
   const reader = { accountId: agent.accountId, agentId: agent.id }
   return askKnowledge(() => wiki.readableBases(reader)).pipe(map((readable) => chooseBases(agent, readable)))
 }
 
 /** Emits the pages that answer the question, the best first. */
 function findPages(
-  { wiki }: KnowledgeDeps,
+  wiki: AgentKnowledge,
   bases: readonly ReadableBase[],
   question: string,
 ): Observable<readonly PromptPage[]> {
@@ -169,18 +172,22 @@ function findPages(
 
 /** Gives an agent the pages of its knowledge bases that answer its client's question. @throws Failure `service_unavailable` */
 export const searchKnowledge =
-  <C extends PricedCall & AppliedAgent>(deps: KnowledgeDeps & BodyDeps, dialect: Dialect): Stage<C, C> =>
+  <C extends PricedCall & AppliedAgent>(
+    wiki: AgentKnowledge,
+    bodies: LongBodyWork,
+    dialect: Dialect,
+  ): Stage<C, C> =>
   (call: C) => {
     const { agent: part, request } = call
     if (part === undefined || part.bases.length === 0) return call
     const inform = async (pages: readonly PromptPage[]): Promise<C> => {
-      const { body, detail } = await writeAgentBody(deps, part.agent, part.given, pages)
+      const { body, detail } = await writeAgentBody(bodies, part.agent, part.given, pages)
       const { path, query } = request
       const input = { reader: dialect.protocol, path, query }
-      const read = await workOnBody(deps, call.known.account.id, 'read', input, body)
+      const read = await workOnBody(bodies, call.known.account.id, 'read', input, body)
       return { ...call, request: { ...request, body }, call: asCalledByAgent(read, call, detail) }
     }
-    return findPages(deps, part.bases, part.question).pipe(
+    return findPages(wiki, part.bases, part.question).pipe(
       concatMap((pages) => (pages.length === 0 ? just(call) : inform(pages))),
     )
   }

@@ -3,80 +3,73 @@ import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
-import type { BodyDeps } from '../../src/protocols/body-work.ts'
+import type { LongBodyWork } from '../../src/protocols/body-work.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { type AuthenticatedCall, authenticate, type CallAccess } from '../calls/authenticate.ts'
 import { assertBalance, requireBalance } from '../calls/balance.ts'
-import type { IdempotencyDeps } from '../calls/claim.ts'
+import type { Idempotency } from '../calls/claim.ts'
 import { idempotent } from '../calls/idempotency.ts'
 import { calls } from '../calls/pipeline.ts'
-import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
-import { type RefusalDeps, type RefusedRow, recordRefusals } from '../calls/refusals.ts'
-import { type AgentDeps, applyAgent, findAgent, requireVision, searchKnowledge } from './agent.ts'
-import type { ForwardDeps } from './forward/deps.ts'
+import { rateLimit } from '../calls/rate-limit.ts'
+import { type RefusedRow, recordRefusals } from '../calls/refusals.ts'
+import { type AgentKnowledge, applyAgent, findAgent, requireVision, searchKnowledge } from './agent.ts'
+import type { Forwarding } from './forward/deps.ts'
 import { forward } from './forward/forward.ts'
 import { plannedTranslation } from './forward/translation-headers.ts'
-import { estimateOf, precharge, type ReserveDeps, reserve } from './precharge.ts'
+import { type CallReservations, estimateOf, precharge, reserve } from './precharge.ts'
 import { readCall } from './read-call.ts'
 import {
   checkLinks,
-  type LinkDeps,
+  type LinkChecker,
   type PricedCall,
   requireServerTools,
   selectModel,
 } from './select-model.ts'
-import { type BackgroundDeps, runInBackground } from './stored/run-in-background.ts'
-import {
-  type ConversationCallDeps,
-  countInConversation,
-  followState,
-  type StateDeps,
-} from './stored/state.ts'
+import { type BackgroundCalls, runInBackground } from './stored/run-in-background.ts'
+import { countInConversation, followState, type StoredState } from './stored/state.ts'
 
-export interface ChatDeps
-  extends AuthenticateDeps,
-    RateDeps,
-    AgentDeps,
-    IdempotencyDeps,
-    LinkDeps,
-    StateDeps,
-    ConversationCallDeps,
-    BackgroundDeps,
-    BodyDeps,
-    ReserveDeps,
-    ForwardDeps,
-    RefusalDeps {}
+export interface ChatDeps {
+  readonly access: CallAccess
+  readonly bodies: LongBodyWork
+  readonly knowledge: AgentKnowledge
+  readonly stored: StoredState
+  readonly idempotency: Idempotency
+  readonly links: LinkChecker
+  readonly background: BackgroundCalls
+  readonly reservations: CallReservations
+  readonly forwarding: Forwarding
+}
 
 export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
-  calls(authenticate(deps, { isOpenToAgents: dialect.protocol === 'chat-completions' }))
-    .then(rateLimit(deps, assertBalance))
-    .then(requireBalance(deps))
-    .then(findAgent(deps))
-    .then(applyAgent(deps))
-    .then(readCall(deps, dialect))
-    .then(selectModel(deps))
-    .then(followState(deps))
+  calls(authenticate(deps.access, { isOpenToAgents: dialect.protocol === 'chat-completions' }))
+    .then(rateLimit(deps.access, assertBalance))
+    .then(requireBalance(deps.idempotency.records))
+    .then(findAgent(deps.access, deps.knowledge))
+    .then(applyAgent(deps.bodies))
+    .then(readCall(deps.bodies, dialect))
+    .then(selectModel(deps.access.catalog))
+    .then(followState(deps.stored))
     .then(requireServerTools())
     .then(requireVision())
-    .then(idempotent(deps))
-    .then(checkLinks(deps))
-    .then(searchKnowledge(deps, dialect))
-    .then(countInConversation(deps))
-    .then(runInBackground(deps))
-    .then(precharge(deps))
-    .then(reserve(deps))
-    .then(forward(deps))
+    .then(idempotent(deps.idempotency))
+    .then(checkLinks(deps.links))
+    .then(searchKnowledge(deps.knowledge, deps.bodies, dialect))
+    .then(countInConversation(deps.stored))
+    .then(runInBackground(deps.background))
+    .then(precharge(deps.access.catalog))
+    .then(reserve(deps.reservations))
+    .then(forward(deps.forwarding))
     .onRefused(
       recordRefusals(
-        deps,
-        (call, failure) => refusedRow(deps, dialect.protocol, call, failure),
+        deps.access,
+        (call, failure) => refusedRow(deps.access, dialect.protocol, call, failure),
         ({ call }) => plannedTranslation(dialect.protocol, call as Partial<PricedCall>),
       ),
     )
 
 /** Returns the row of a refused call, from the facts known by then. */
 function refusedRow(
-  { catalog }: Pick<ChatDeps, 'catalog'>,
+  { catalog }: CallAccess,
   protocol: ChatProtocol,
   refused: AuthenticatedCall & Partial<PricedCall>,
   failure: Failure,

@@ -9,21 +9,20 @@ import type { CountingAdapter, CountingProtocol } from '../../src/channels/chann
 import { countingAdapterOf } from '../../src/channels/chat/registry.ts'
 import { withoutKeys } from '../../src/core/call-log/key-mask.ts'
 import { mask } from '../../src/core/call-log/redact.ts'
-import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../src/core/routing/order.ts'
 import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { Handler, Reply } from '../../src/http/handler.ts'
 import { answerFields } from '../../src/protocols/answer/content.ts'
-import type { BodyDeps } from '../../src/protocols/body-work.ts'
+import type { LongBodyWork } from '../../src/protocols/body-work.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import { countBody, generateContentCount } from '../../src/protocols/generate-content/count.ts'
 import { messagesDialect, messagesNative } from '../../src/protocols/messages/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { UpstreamFailure } from '../../src/upstream/client.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
-import { type AuthenticateDeps, authenticate } from '../calls/authenticate.ts'
+import { authenticate, type CallAccess } from '../calls/authenticate.ts'
 import { Answered, calls, type Stage } from '../calls/pipeline.ts'
-import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
+import { rateLimit } from '../calls/rate-limit.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -34,13 +33,15 @@ import {
 } from '../calls/upstream-error.ts'
 import type { UpstreamCallRequest } from './forward/attempt-request.ts'
 import { readCall } from './read-call.ts'
-import { checkLinks, type LinkDeps, type PricedCall, selectModel } from './select-model.ts'
+import { checkLinks, type LinkChecker, type PricedCall, selectModel } from './select-model.ts'
 
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536
 
-export interface CountTokensDeps extends AuthenticateDeps, RateDeps, BodyDeps, LinkDeps {
-  readonly catalog: () => Catalog
+export interface TokenCounting {
+  readonly access: CallAccess
+  readonly bodies: LongBodyWork
+  readonly links: LinkChecker
   readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
 }
 
@@ -109,7 +110,7 @@ function requestFor(protocol: CountingProtocol, { call, model, routes, request }
  * a new one.
  */
 function asked(
-  open: CountTokensDeps['openCountTokens'],
+  open: TokenCounting['openCountTokens'],
   countRequest: CountRequest,
 ): Observable<UpstreamEvent> {
   return open(countRequest).pipe(
@@ -125,7 +126,7 @@ function asked(
  * refusal in the protocol's shape, masked for the client. An answer without the count is a failure.
  */
 function answer(
-  { channel }: Pick<CountRequest, 'channel'>,
+  { channel }: CountRequest,
   events: Observable<UpstreamEvent>,
   fields: { readonly own: string; readonly upstream: string },
   mask: (text: string) => string,
@@ -166,7 +167,7 @@ function answer(
 
 /** Answers with the count of the one channel in use. */
 const count =
-  (deps: CountTokensDeps, protocol: CountingProtocol): Stage<PricedCall, never> =>
+  (deps: TokenCounting, protocol: CountingProtocol): Stage<PricedCall, never> =>
   (call) => {
     const request = requestFor(protocol, call)
     const { names, secrets } = upstreamTexts([request], call.model.id)
@@ -176,11 +177,11 @@ const count =
     return new Answered(call, answer(request, events, fields, masked))
   }
 
-export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): Handler =>
-  calls(authenticate(deps))
-    .then(rateLimit(deps))
-    .then(readCall(deps, COUNTINGS[protocol].dialect, COUNTINGS[protocol].reader))
-    .then(selectModel(deps))
-    .then(checkLinks(deps))
+export const countTokens = (deps: TokenCounting, protocol: CountingProtocol): Handler =>
+  calls(authenticate(deps.access))
+    .then(rateLimit(deps.access))
+    .then(readCall(deps.bodies, COUNTINGS[protocol].dialect, COUNTINGS[protocol].reader))
+    .then(selectModel(deps.access.catalog))
+    .then(checkLinks(deps.links))
     .then(count(deps, protocol))
     .toHandler()

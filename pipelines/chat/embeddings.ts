@@ -2,12 +2,10 @@
 import { Failure } from '../../schemas/failure.ts'
 import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { type AuthenticatedCall, authenticate, type CallAccess } from '../calls/authenticate.ts'
 import { calls, type Stage } from '../calls/pipeline.ts'
-import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
-import { type RefusalDeps, recordRefusals } from '../calls/refusals.ts'
-
-export interface EmbeddingsDeps extends AuthenticateDeps, RateDeps, RefusalDeps {}
+import { rateLimit } from '../calls/rate-limit.ts'
+import { recordRefusals } from '../calls/refusals.ts'
 
 const HTTP_NOT_FOUND = 404
 
@@ -15,12 +13,12 @@ const refuse = (): Stage<AuthenticatedCall, never> => () => {
   throw new Failure('model_not_found', 'There is no model for embeddings.', { status: HTTP_NOT_FOUND })
 }
 
-export const embeddings = (deps: EmbeddingsDeps): Handler =>
-  calls(authenticate(deps))
-    .then(rateLimit(deps))
+export const embeddings = (access: CallAccess): Handler =>
+  calls(authenticate(access))
+    .then(rateLimit(access))
     .then(refuse())
     .onRefused(
-      recordRefusals(deps, ({ request: { path } }) => ({
+      recordRefusals(access, ({ request: { path } }) => ({
         protocol: 'chat-completions',
         model: undefined,
         stream: false,

@@ -17,7 +17,7 @@ import {
   estimateCharge,
   largestPart,
 } from '../../src/core/pricing/estimate.ts'
-import type { Catalog } from '../../src/core/routing/catalog.ts'
+import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import { readSession, toSessionId } from '../../src/core/routing/session.ts'
 import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import {
@@ -28,7 +28,7 @@ import {
   isLimited,
 } from '../calls/balance.ts'
 import type { Stage } from '../calls/pipeline.ts'
-import type { PricedCall } from './select-model.ts'
+import type { PricedCall, ServedModel } from './select-model.ts'
 import type { CountedCall } from './stored/state.ts'
 
 export interface AdmittedCall extends CountedCall {
@@ -44,7 +44,12 @@ export interface AdmittedCall extends CountedCall {
   readonly sessionId: string | null
 }
 
-type Estimated = Pick<PricedCall, 'request' | 'model' | 'fallbacks'> & { readonly call: EstimatedCall }
+interface Estimated {
+  readonly request: PricedCall['request']
+  readonly model: Model
+  readonly fallbacks: readonly ServedModel[]
+  readonly call: EstimatedCall
+}
 
 /** Returns the estimate by the dearest model that may serve the call. */
 export function estimateOf({ call, request, model, fallbacks }: Estimated, mode: Estimate): Credits {
@@ -101,16 +106,12 @@ export const costNote = (priced: PricedCall, estimate: Credits, mode: Estimate):
     ? ''
     : ` (up to ${printCredits(estimate)} credits${explainEstimate(priced, mode)})`
 
-interface PrechargeDeps {
-  readonly catalog: () => Catalog
-}
-
 /** Reserves the estimate in this process. @throws Failure `quota_exceeded`, and nothing is reserved */
 export const precharge =
-  <C extends PricedCall>(deps: PrechargeDeps): Stage<C, C & AdmittedCall> =>
+  <C extends PricedCall>(catalog: () => Catalog): Stage<C, C & AdmittedCall> =>
   (call: C) => {
     const { known } = call
-    const { wallet, estimate: mode } = deps.catalog().config
+    const { wallet, estimate: mode } = catalog().config
     const estimate = estimateOf(call, mode)
     const session = readSession(call.request.header)
     if (!known.view.admit(estimate, wallet.reserve_in_flight))
@@ -128,7 +129,8 @@ export const precharge =
     return { ...call, estimate, estimateMode: mode, isShared, pin, sessionId: toSessionId(session) }
   }
 
-export interface ReservationDeps {
+/** Changes reservations that were made. */
+export interface ReservationChanges {
   readonly caps: Reservations
   /** Whether an error says that PostgreSQL does not answer. */
   readonly isAway: (error: unknown) => boolean
@@ -136,7 +138,8 @@ export interface ReservationDeps {
   readonly onReservationFault: (error: unknown) => void
 }
 
-export interface ReserveDeps extends ReservationDeps {
+/** Makes reservations, over all processes. */
+export interface CallReservations extends ReservationChanges {
   /** Each reservation names its journal, so that `journal abandon` finds the calls of a lost machine. */
   readonly journalId: string
   /** Called for each call that the reservations of all processes refuse. Must not throw. */
@@ -148,7 +151,7 @@ const RETRY_AFTER_MS = [50, 250]
 
 /** Takes a failed write: it is corrected when the row is booked, or when the reservation expires. */
 const reportFault =
-  ({ isAway, onReservationFault }: ReservationDeps) =>
+  ({ isAway, onReservationFault }: ReservationChanges) =>
   (error: unknown): void => {
     if (!isAway(error)) onReservationFault(error)
   }
@@ -171,7 +174,7 @@ export const toAdmission = (admitted: AdmittedCall): Admission => ({
 type ReservedIn = Parameters<Reservations['reserveWallet']>[0]['reservedIn']
 
 async function reserveInWallet(
-  { caps }: ReserveDeps,
+  { caps }: CallReservations,
   { known, request, estimate }: AdmittedCall,
   reservedIn: ReservedIn,
 ): Promise<boolean> {
@@ -189,7 +192,7 @@ async function reserveInWallet(
 }
 
 /** @throws Failure `quota_exceeded`; any other error as PostgreSQL has it */
-async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Promise<void> {
+async function reserveOverProcesses(deps: CallReservations, call: AdmittedCall): Promise<void> {
   const { known, request, estimate, isShared } = call
   const reservedIn = { journalId: deps.journalId, admission: toAdmission(call) }
   if (isShared && !(await reserveInWallet(deps, call, reservedIn))) {
@@ -211,7 +214,7 @@ async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Prom
 }
 
 /** Reserves, then emits the call. Until then a refusal, or a client that leaves, gives back what was admitted here. */
-const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Observable<C> =>
+const reserved = <C extends AdmittedCall>(deps: CallReservations, admitted: C): Observable<C> =>
   new Observable((subscriber) => {
     const { request, known, estimate } = admitted
     let isHandedOver = false
@@ -248,13 +251,13 @@ const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Obser
  * @throws Failure `quota_exceeded`; any other error that is no absence of PostgreSQL
  */
 export const reserve =
-  <C extends AdmittedCall>(deps: ReserveDeps): Stage<C, C> =>
+  <C extends AdmittedCall>(deps: CallReservations): Stage<C, C> =>
   (call: C) =>
     !isLimited(call.known) && !call.isShared ? call : reserved(deps, call)
 
 /** Ends the reservations of an admitted call, in this process and over all of them. */
 export function endReservation(
-  deps: ReservationDeps,
+  deps: ReservationChanges,
   { request, known, estimate, isShared }: AdmittedCall,
   cost: Credits,
 ): void {

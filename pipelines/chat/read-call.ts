@@ -6,7 +6,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { CLIENT_HEADERS } from '../../src/channels/chat/messages.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
-import { type BodyDeps, workOnBody } from '../../src/protocols/body-work.ts'
+import { type LongBodyWork, workOnBody } from '../../src/protocols/body-work.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
@@ -61,7 +61,7 @@ function assertHeaders({ header }: GatewayRequest): void {
  */
 export const readCall =
   <C extends AuthenticatedCall & AppliedAgent>(
-    deps: BodyDeps,
+    bodies: LongBodyWork,
     dialect: Dialect,
     reader: ReaderName = dialect.protocol,
   ): Stage<C, C & ReadCall> =>
@@ -73,6 +73,6 @@ export const readCall =
       call: asCalledByAgent(read, call),
     })
     const { path, query, body } = call.request
-    const read = workOnBody(deps, call.known.account.id, 'read', { reader, path, query }, body)
+    const read = workOnBody(bodies, call.known.account.id, 'read', { reader, path, query }, body)
     return read instanceof Promise ? from(read).pipe(map(add)) : add(read)
   }

@@ -49,18 +49,14 @@ function requireTierPrice(call: ReadCall, model: Model): void {
   )
 }
 
-interface SelectDeps {
-  readonly catalog: () => Catalog
-}
-
 /**
  * Adds the model and the routes to it.
  * @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available`, `invalid_request`
  */
 export const selectModel =
-  <C extends ReadCall>(deps: SelectDeps): Stage<C, C & PricedCall> =>
+  <C extends ReadCall>(current: () => Catalog): Stage<C, C & PricedCall> =>
   (call: C) => {
-    const catalog = deps.catalog()
+    const catalog = current()
     const model = selectCallable(catalog, call.call.model)
     if (!mayCall(catalog, call.known, model)) throw notAllowed(model)
     requireTierPrice(call, model)
@@ -125,7 +121,7 @@ export const requireServerTools =
 const fittingRoutes = (routes: readonly Route[], tools: readonly ServerTool[]): readonly Route[] =>
   routes.filter((route) => tools.every((tool) => supports(route, tool)))
 
-export interface LinkDeps {
+export interface LinkChecker {
   /** Rejects with a `Failure` `invalid_request` that names the link which may not be forwarded. */
   readonly checkLinks: (urls: readonly string[]) => Promise<void>
 }
@@ -137,7 +133,7 @@ export interface LinkDeps {
  * @throws Failure `invalid_request`
  */
 export const checkLinks =
-  <C extends PricedCall>(deps: LinkDeps): Stage<C, C> =>
+  <C extends PricedCall>(deps: LinkChecker): Stage<C, C> =>
   (call: C) => {
     const { urls } = call.call.links
     if (urls.length === 0) return call

@@ -2,12 +2,12 @@
 import { Failure } from '../../schemas/failure.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 import type { McpAnswer, McpServer } from '../../src/mcp/server.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
+import { type AuthenticatedCall, authenticate, type KeyAccess } from '../calls/authenticate.ts'
 import { answerOnce, type Call, calls, type Found, find, type Stage } from '../calls/pipeline.ts'
 import { wikiTools } from './mcp-tools.ts'
 import { readerOf, type WikiDeps } from './reading.ts'
 
-export interface McpDeps extends WikiDeps, AuthenticateDeps {
+export interface McpDeps extends WikiDeps {
   readonly openMcp: () => Promise<McpServer>
   /** Of web pages that may call. */
   readonly allowedOrigins: () => readonly string[]
@@ -32,8 +32,8 @@ const replyOf = ({ found: { status, contentType, body } }: Call & Found<McpAnswe
 })
 
 /** Answers the request. Reading is free, so no wallet is checked; and no limit counts it. */
-export const mcp = (deps: McpDeps): Handler =>
-  calls(authenticate(deps))
+export const mcp = (access: KeyAccess, deps: McpDeps): Handler =>
+  calls(authenticate(access))
     .then(checkOrigin(deps))
     .then(askServer(deps))
     .then(answerOnce(replyOf))

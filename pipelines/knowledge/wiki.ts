@@ -12,12 +12,7 @@ import {
 } from '../../schemas/knowledge/wiki.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
-import {
-  type AuthenticateDeps,
-  type AuthenticatedCall,
-  authenticate,
-  type Caller,
-} from '../calls/authenticate.ts'
+import { type AuthenticatedCall, authenticate, type Caller, type KeyAccess } from '../calls/authenticate.ts'
 import type { Call } from '../calls/pipeline.ts'
 import { answerJson, calls, type Found, find } from '../calls/pipeline.ts'
 import { readQuery } from '../calls/query.ts'
@@ -33,8 +28,6 @@ import {
   type WikiDeps,
 } from './reading.ts'
 
-export interface ReadWikiDeps extends WikiDeps, AuthenticateDeps {}
-
 /**
  * Returns the same failure for a missing page and for one that the key may not read, so that clients cannot
  * distinguish them.
@@ -42,8 +35,8 @@ export interface ReadWikiDeps extends WikiDeps, AuthenticateDeps {}
 const notFound = (): Failure => new Failure('not_found', 'There is no such knowledge base or page.')
 
 /** Returns the stages of every endpoint here: free, and counted by no limit. */
-const reading = (deps: ReadWikiDeps, work: (caller: Caller) => Promise<object>): Handler =>
-  calls(authenticate(deps))
+const reading = (access: KeyAccess, work: (caller: Caller) => Promise<object>): Handler =>
+  calls(authenticate(access))
     .then(find<AuthenticatedCall, object>(work))
     .then(answerJson(({ found }: Call & Found<object>) => found))
     .toHandler()
@@ -78,16 +71,16 @@ const list = (found: readonly object[], limit = Number.POSITIVE_INFINITY) => ({
   has_more: found.length > limit,
 })
 
-export const searchWiki = (deps: ReadWikiDeps): Handler =>
-  reading(deps, async (caller) => {
+export const searchWiki = (access: KeyAccess, deps: WikiDeps): Handler =>
+  reading(access, async (caller) => {
     const query = readQuery(searchQuery, caller.request.query)
     const { q, kb_id, limit = SEARCH_DEFAULT_LIMIT, offset = 0 } = query
     const base = await baseOf(deps, caller, kb_id)
     return printSearch(q, offset, await read(deps.wiki.searchPages([base], q, { limit, offset })))
   })
 
-export const listBases = (deps: ReadWikiDeps): Handler =>
-  reading(deps, async ({ known }) => {
+export const listBases = (access: KeyAccess, deps: WikiDeps): Handler =>
+  reading(access, async ({ known }) => {
     const bases = await read(deps.wiki.readableBases(readerOf(known)))
     return list(bases.map(({ kbId, name, pages }) => ({ kb_id: kbId, name, page_count: pages })))
   })
@@ -95,14 +88,14 @@ export const listBases = (deps: ReadWikiDeps): Handler =>
 /** One more than are listed, to know whether there are more. */
 const FETCHED_ENTRIES = REST_LIST_MAX_ENTRIES + 1
 
-export const listTags = (deps: ReadWikiDeps): Handler =>
-  reading(deps, async (caller) => {
+export const listTags = (access: KeyAccess, deps: WikiDeps): Handler =>
+  reading(access, async (caller) => {
     const base = await requestedBase(deps, caller)
     return list(await read(deps.wiki.listTags([base], FETCHED_ENTRIES)), REST_LIST_MAX_ENTRIES)
   })
 
-export const listByTag = (deps: ReadWikiDeps): Handler =>
-  reading(deps, async (caller) => {
+export const listByTag = (access: KeyAccess, deps: WikiDeps): Handler =>
+  reading(access, async (caller) => {
     const base = await requestedBase(deps, caller)
     return list(
       await readByTag(deps, [base], caller.request.params.tag, FETCHED_ENTRIES),
@@ -110,24 +103,24 @@ export const listByTag = (deps: ReadWikiDeps): Handler =>
     )
   })
 
-export const readPages = (deps: ReadWikiDeps): Handler =>
-  reading(deps, async (caller) => {
+export const readPages = (access: KeyAccess, deps: WikiDeps): Handler =>
+  reading(access, async (caller) => {
     const { ids, kb_id } = readQuery(pagesQuery, caller.request.query)
     const base = await baseOf(deps, caller, kb_id)
     const pages = await read(deps.wiki.readPages([base], ids.filter(isPageId)))
     return list(pages.map((page) => cutPage(page, REST_BATCH_BODY_MAX_CHARS)))
   })
 
-export const readPage = (deps: ReadWikiDeps): Handler =>
-  reading(deps, (caller) => requestedPage(deps, caller))
+export const readPage = (access: KeyAccess, deps: WikiDeps): Handler =>
+  reading(access, (caller) => requestedPage(deps, caller))
 
-export const listBacklinks = (deps: ReadWikiDeps): Handler =>
-  reading(deps, async (caller) => {
+export const listBacklinks = (access: KeyAccess, deps: WikiDeps): Handler =>
+  reading(access, async (caller) => {
     const { base, id } = await requestedPageId(deps, caller)
     const found = await read(deps.wiki.backlinks([base], id, FETCHED_ENTRIES))
     if (found === null) throw notFound()
     return list(found, REST_LIST_MAX_ENTRIES)
   })
 
-export const showSource = (deps: ReadWikiDeps): Handler =>
-  reading(deps, async (caller) => linkToSource(deps, await requestedPage(deps, caller)))
+export const showSource = (access: KeyAccess, deps: WikiDeps): Handler =>
+  reading(access, async (caller) => linkToSource(deps, await requestedPage(deps, caller)))

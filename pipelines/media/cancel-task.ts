@@ -6,18 +6,25 @@ import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { upstreamPriceOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
 import type { Caller } from '../calls/authenticate.ts'
-import { type CancelUpstreamDeps, cancelUpstream, notCancellable } from '../tasks/end/cancel-upstream.ts'
-import { type TransitionDeps, transitionedTask } from '../tasks/engine.ts'
-import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
+import type { PipelineLog } from '../settlement/retrying.ts'
+import { cancelUpstream, notCancellable } from '../tasks/end/cancel-upstream.ts'
+import { type TaskTransitions, type TaskUpstreams, transitionedTask } from '../tasks/engine.ts'
+import type { TaskNotices } from '../tasks/worker/messages.ts'
+import { findTask, type TaskFinder, unavailable } from './task-records.ts'
 
 /** Other processes may change the task meanwhile: how often the transition is retried. */
 const TRANSITION_TRIES = 4
 
-export interface CancelDeps
-  extends TaskRecordsDeps,
-    CancelUpstreamDeps,
-    Pick<TransitionDeps, 'database' | 'messages' | 'log'> {
+/** What cancels a task, at its upstream and here. */
+export interface TaskCanceller extends TaskUpstreams {
+  readonly database: { readonly tasks: TaskTransitions }
+  readonly messages: TaskNotices
+  readonly log: PipelineLog
   readonly now?: () => number
+}
+
+export interface CancelledTasks extends TaskCanceller {
+  readonly tasks: TaskFinder
 }
 
 /**
@@ -25,17 +32,17 @@ export interface CancelDeps
  * @throws Failure `not_found`, `task_not_cancellable`, `upstream_*`, `service_unavailable`
  */
 export const cancelTask = async (
-  deps: CancelDeps,
+  deps: CancelledTasks,
   caller: Caller,
   kind: TaskKind,
   id: string,
-): Promise<Task> => cancelFoundTask(deps, await findTask(deps, caller, kind, id))
+): Promise<Task> => cancelFoundTask(deps, await findTask(deps.tasks, caller, kind, id))
 
 /**
  * Cancels a task and returns it.
  * @throws Failure `task_not_cancellable`, `upstream_*`, `service_unavailable`
  */
-export async function cancelFoundTask(deps: Omit<CancelDeps, 'tasks'>, found: Task): Promise<Task> {
+export async function cancelFoundTask(deps: TaskCanceller, found: Task): Promise<Task> {
   let task = found
   /** What the upstream says of the task that it has cancelled; null until it has. */
   let calledOff: TaskChanges | null = null
@@ -54,7 +61,7 @@ export async function cancelFoundTask(deps: Omit<CancelDeps, 'tasks'>, found: Ta
 const isWithUpstream = ({ state }: Task): boolean => state === 'queued' || state === 'running'
 
 const cancelled = (
-  { database, messages, log, now = Date.now, catalog }: Omit<CancelDeps, 'tasks'>,
+  { database, messages, log, now = Date.now, catalog }: TaskCanceller,
   task: Task,
   changes: TaskChanges,
 ): Promise<Task> => {

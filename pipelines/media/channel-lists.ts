@@ -23,21 +23,27 @@ const MAX_LIST_BYTES = 8 * 1024 * 1024
 /** Clients name the categories of templates: the cache needs a bound. */
 const MAX_CACHED_LISTS = 1_000
 
-export interface ChannelLists {
+export interface PresetLists {
   /** Empty where the channel has none of the kind. @throws Failure `upstream_*` */
   presets(channel: ChannelEntry, kind: PresetKind): Promise<readonly Preset[]>
+}
+
+export interface TemplateLists {
   /** Of one category, or all. @throws Failure `upstream_*` */
   clipTemplates(channel: ChannelEntry, categoryId: string | null): Promise<readonly ClipTemplate[]>
+}
+
+export interface ChannelLists extends PresetLists, TemplateLists {
   /** @throws Failure `upstream_*` */
   clipCategories(channel: ChannelEntry): Promise<readonly ClipCategory[]>
 }
 
-interface ChannelListDeps {
+interface ListedUpstreams {
   readonly calls: MediaCalls
   readonly now?: () => number
 }
 
-export function channelLists(deps: ChannelListDeps): ChannelLists {
+export function channelLists(deps: ListedUpstreams): ChannelLists {
   const presets = cachedLists<Preset>(deps)
   const templates = cachedLists<ClipTemplate>(deps)
   const categories = cachedLists<ClipCategory>(deps)
@@ -74,7 +80,7 @@ interface CachedList<Item> {
   asking: Promise<readonly Item[]> | null
 }
 
-function cachedLists<Item>({ calls, now = Date.now }: ChannelListDeps): FetchList<Item> {
+function cachedLists<Item>({ calls, now = Date.now }: ListedUpstreams): FetchList<Item> {
   const lists = new Map<string, CachedList<Item>>()
   const keptAs = (key: string): CachedList<Item> => {
     const kept = lists.get(key) ?? { items: null, freshUntil: 0, asking: null }

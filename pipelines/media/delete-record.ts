@@ -2,12 +2,12 @@
 import { Failure } from '../../schemas/failure.ts'
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/media/adapter.ts'
-import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { Caller } from '../calls/authenticate.ts'
-import { findTask, type TaskRecordsDeps, taskNotFound, unavailable } from './task-records.ts'
+import { findTask, type TaskFinder, taskNotFound, unavailable } from './task-records.ts'
 
-export interface DeleteRecordDeps {
-  readonly tasks: TaskRecordsDeps['tasks'] & Pick<Tasks, 'deleteRecord'>
+export interface DeletableRecords extends TaskFinder {
+  /** Returns false where there is none. */
+  deleteRecord(accountId: string, kind: PresetKind, id: string, now: number): Promise<boolean>
 }
 
 const pendingRecord = (kind: PresetKind): Failure =>
@@ -18,14 +18,14 @@ const pendingRecord = (kind: PresetKind): Failure =>
 
 /** @throws Failure `invalid_request` while it is pending; `not_found`, `service_unavailable` */
 export async function deleteRecord(
-  deps: DeleteRecordDeps,
+  records: DeletableRecords,
   caller: Caller,
   kind: PresetKind,
 ): Promise<{ id: string; deleted: true }> {
-  const task = await findTask(deps, caller, kind, caller.request.params.id)
+  const task = await findTask(records, caller, kind, caller.request.params.id)
   const { id, accountId, state } = task
   if (!isFinal(state)) throw pendingRecord(kind)
-  const isDeleted = await deps.tasks.deleteRecord(accountId, kind, id, Date.now()).catch(unavailable)
+  const isDeleted = await records.deleteRecord(accountId, kind, id, Date.now()).catch(unavailable)
   if (!isDeleted) throw taskNotFound(kind)
   return { id, deleted: true }
 }

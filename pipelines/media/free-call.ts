@@ -1,26 +1,19 @@
 /** A free request about what was made or is kept: the stages of its pipeline, in the order in which they happen. */
 import type { Handler, Reply } from '../../src/http/handler.ts'
-import {
-  type AuthenticateDeps,
-  type AuthenticatedCall,
-  authenticate,
-  type Caller,
-} from '../calls/authenticate.ts'
+import { type AuthenticatedCall, authenticate, type CallAccess, type Caller } from '../calls/authenticate.ts'
 import type { Call } from '../calls/pipeline.ts'
 import { answerOnce, calls, type Found, find } from '../calls/pipeline.ts'
-import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
+import { rateLimit } from '../calls/rate-limit.ts'
 import { jsonReply } from '../calls/replies.ts'
 
-export interface FreeCallDeps extends AuthenticateDeps, RateDeps {}
-
 /** Answers with what `work` returns, whatever the wallet holds. */
-export const freeReply = (deps: FreeCallDeps, work: (caller: Caller) => Promise<Reply>): Handler =>
-  calls(authenticate(deps))
-    .then(rateLimit(deps))
+export const freeReply = (access: CallAccess, work: (caller: Caller) => Promise<Reply>): Handler =>
+  calls(authenticate(access))
+    .then(rateLimit(access))
     .then(find<AuthenticatedCall, Reply>(work))
     .then(answerOnce(({ found }: Call & Found<Reply>) => found))
     .toHandler()
 
 /** Answers with what `work` returns, as JSON, whatever the wallet holds. */
-export const freeCall = (deps: FreeCallDeps, work: (caller: Caller) => Promise<object>): Handler =>
-  freeReply(deps, async (caller) => jsonReply(await work(caller)))
+export const freeCall = (access: CallAccess, work: (caller: Caller) => Promise<object>): Handler =>
+  freeReply(access, async (caller) => jsonReply(await work(caller)))

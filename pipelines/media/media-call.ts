@@ -8,30 +8,27 @@ import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 import type { RenderError } from '../../src/http/reply-form.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
-import {
-  assertBalance,
-  assertFunds,
-  type IntentDeps,
-  requireBalance,
-  requireCovered,
-} from '../calls/balance.ts'
-import type { IdempotencyDeps } from '../calls/claim.ts'
+import { type AuthenticatedCall, authenticate, type CallAccess } from '../calls/authenticate.ts'
+import { assertBalance, assertFunds, requireBalance, requireCovered } from '../calls/balance.ts'
+import type { Idempotency } from '../calls/claim.ts'
 import { idempotent } from '../calls/idempotency.ts'
 import { Answered, calls, type Stage } from '../calls/pipeline.ts'
-import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
-import { type RefusalDeps, recordRefusals } from '../calls/refusals.ts'
+import { rateLimit } from '../calls/rate-limit.ts'
+import { recordRefusals } from '../calls/refusals.ts'
 import type { TaskOrder } from '../tasks/order/order.ts'
-import type { Upload, Uploads } from './inputs/uploads.ts'
+import type { Upload } from './inputs/uploads.ts'
 import { KEEP_ALIVE_EVERY_MS, withKeepAlive } from './kept-alive.ts'
 import { selectMediaModel } from './select-media.ts'
 
 const MS_PER_SECOND = 1000
 
-export interface MediaCallDeps extends AuthenticateDeps, IdempotencyDeps, RateDeps, IntentDeps, RefusalDeps {
+/** What every request that makes media passes: the key, its idempotency, and the task that does the work. */
+export interface MediaOrders {
+  readonly access: CallAccess
+  readonly idempotency: Idempotency
   readonly createTask: (order: TaskOrder) => Promise<Task>
   readonly awaitTask: (order: TaskOrder, task: Task) => Observable<Task>
-  readonly uploads: Pick<Uploads, 'begin'>
+  readonly uploads: { begin(accountId: string): Upload }
   /** Checks where the end of an account's task is to be posted. @throws Failure `invalid_request` */
   readonly checkCallback: (known: AuthenticatedCall['known'], url: string) => Promise<void>
   /** What the client gets for an error. */
@@ -102,22 +99,22 @@ export interface MediaEndpoint<Params> {
 }
 
 export const mediaCall = <Params extends MediaParams>(
-  deps: MediaCallDeps,
+  orders: MediaOrders,
   endpoint: MediaEndpoint<Params>,
 ): Handler =>
-  calls(authenticate(deps))
-    .then(rateLimit(deps, assertBalance))
-    .then(beginUpload(deps))
-    .then(requireBalance(deps))
-    .then(readRequest(deps, endpoint))
+  calls(authenticate(orders.access))
+    .then(rateLimit(orders.access, assertBalance))
+    .then(beginUpload(orders))
+    .then(requireBalance(orders.idempotency.records))
+    .then(readRequest(orders, endpoint))
     .then(selectModel(endpoint))
-    .then(idempotent(deps))
-    .then(orderTask(deps, endpoint))
-    .then(requireFunds(deps))
-    .then(createTask(deps))
-    .then(answerWithTask(deps, endpoint))
+    .then(idempotent(orders.idempotency))
+    .then(orderTask(orders, endpoint))
+    .then(requireFunds(orders))
+    .then(createTask(orders))
+    .then(answerWithTask(orders, endpoint))
     .onRefused(
-      recordRefusals(deps, (refused: AuthenticatedCall & Partial<MediaCall<Params>>) => ({
+      recordRefusals(orders.access, (refused: AuthenticatedCall & Partial<MediaCall<Params>>) => ({
         protocol: endpoint.protocol,
         model: refused.model?.id ?? nameOf(endpoint, refused.params),
         stream: false,
@@ -133,7 +130,7 @@ function nameOf<Params>({ modelOf }: MediaEndpoint<Params>, params: Params | und
 
 /** Adds the upload of the files that the request brings. What no task takes over is removed when the call is over. */
 const beginUpload =
-  <C extends AuthenticatedCall>({ uploads }: MediaCallDeps): Stage<C, C & UploadingCall> =>
+  <C extends AuthenticatedCall>({ uploads }: MediaOrders): Stage<C, C & UploadingCall> =>
   (call: C) => {
     const upload = uploads.begin(call.known.account.id)
     call.ends.add(() => void upload.end())
@@ -143,7 +140,7 @@ const beginUpload =
 /** Adds what the client asks for. @throws Failure that says which field is wrong */
 const readRequest =
   <C extends UploadingCall, Params extends object>(
-    { catalog, renderError }: MediaCallDeps,
+    { access: { catalog }, renderError }: MediaOrders,
     { read, meaning, isReplayable, isKeptAlive, permittedBy }: MediaEndpoint<Params>,
   ): Stage<C, C & ReadMediaCall<Params>> =>
   (call: C) => {
@@ -182,7 +179,7 @@ const selectModel =
 /** Adds what is to be done, by which channels and at what price. @throws Failure as the endpoint does */
 const orderTask =
   <C extends MediaCall<Params>, Params extends MediaParams>(
-    { checkCallback }: MediaCallDeps,
+    { checkCallback }: MediaOrders,
     { kind, protocol, order }: MediaEndpoint<Params>,
   ): Stage<C, C & OrderedCall<Params>> =>
   (call: C) => {
@@ -198,14 +195,14 @@ const orderTask =
   }
 
 /** Refuses a call whose hold is not covered. @throws Failure `quota_exceeded` */
-const requireFunds = <C extends OrderedCall<Params>, Params>(deps: MediaCallDeps): Stage<C, C> =>
-  requireCovered(deps, (call: C) => assertFunds(call, call.order.hold, call.catalog.config))
+const requireFunds = <C extends OrderedCall<Params>, Params>({ idempotency }: MediaOrders): Stage<C, C> =>
+  requireCovered(idempotency.records, (call: C) => assertFunds(call, call.order.hold, call.catalog.config))
 
 /** Adds the task. From here on it leaves the call's row in the log. @throws Failure as `createWithFiles` does */
 const createTask =
-  <C extends OrderedCall<Params>, Params>(deps: MediaCallDeps): Stage<C, C & TaskCall<Params>> =>
+  <C extends OrderedCall<Params>, Params>(orders: MediaOrders): Stage<C, C & TaskCall<Params>> =>
   (call: C) =>
-    from(createWithFiles(deps, call.order, call.upload)).pipe(
+    from(createWithFiles(orders.createTask, call.order, call.upload)).pipe(
       map((task) => {
         const isOriginal = task.requestId === call.request.requestId
         return { ...call, task, originalRequestId: isOriginal ? undefined : task.requestId }
@@ -217,7 +214,7 @@ const createTask =
  * @throws Failure as `createTask` of the task engine does
  */
 export async function createWithFiles(
-  { createTask }: Pick<MediaCallDeps, 'createTask'>,
+  createTask: MediaOrders['createTask'],
   order: TaskOrder,
   upload: Upload,
 ): Promise<Task> {
@@ -236,7 +233,7 @@ export async function createWithFiles(
 /** Answers once the task is as the endpoint waits for it. */
 const answerWithTask =
   <C extends TaskCall<Params>, Params>(
-    { awaitTask }: MediaCallDeps,
+    { awaitTask }: MediaOrders,
     { reply }: MediaEndpoint<Params>,
   ): Stage<C, never> =>
   (call: C) => {

@@ -9,11 +9,13 @@ import type { PresetKind } from '../../src/channels/media/adapter.ts'
 import type { Route } from '../../src/core/routing/catalog.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
 import type { Caller } from '../calls/authenticate.ts'
-import type { ChannelLists } from './channel-lists.ts'
-import { type TaskRecordsDeps, unavailable } from './task-records.ts'
+import type { PresetLists } from './channel-lists.ts'
+import { type TaskFinder, unavailable } from './task-records.ts'
 
-export interface MediaResourceDeps extends Pick<TaskRecordsDeps, 'tasks'> {
-  readonly lists: Pick<ChannelLists, 'presets'>
+/** Where voices and avatars are found: those that were made, and those that channels have for everybody. */
+export interface MediaResources {
+  readonly tasks: TaskFinder
+  readonly lists: PresetLists
 }
 
 interface MediaResource {
@@ -31,7 +33,7 @@ interface MediaResource {
  *   the channel that has it is not to be had; `upstream_*`, `service_unavailable`
  */
 export async function resolveMediaResource(
-  deps: MediaResourceDeps,
+  deps: MediaResources,
   { known }: Caller,
   kind: PresetKind,
   { field, id, routes }: { readonly field: string; readonly id: string; readonly routes: readonly Route[] },
@@ -47,7 +49,7 @@ export async function resolveMediaResource(
 }
 
 async function preset(
-  { lists }: MediaResourceDeps,
+  { lists }: MediaResources,
   kind: PresetKind,
   field: string,
   id: string,

@@ -2,13 +2,16 @@
 import { Failure } from '../../schemas/failure.ts'
 import { ALL_STATUSES, taskListQuery } from '../../schemas/tasks/list.ts'
 import { TASK_RULES, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/tasks/task.ts'
-import type { Tasks } from '../../src/postgres/tasks/repository.ts'
-import type { Task } from '../../src/postgres/tasks/types.ts'
+import type { Task, TaskListQuery } from '../../src/postgres/tasks/types.ts'
 import type { Caller } from '../calls/authenticate.ts'
 import { readQuery } from '../calls/query.ts'
 
-export interface TaskRecordsDeps {
-  readonly tasks: Pick<Tasks, 'find' | 'list'>
+export interface TaskFinder {
+  find(accountId: string, kind: TaskKind, id: string): Promise<Task | null>
+}
+
+export interface TaskRecords extends TaskFinder {
+  list(query: TaskListQuery): Promise<{ tasks: Task[]; hasMore: boolean }>
 }
 
 const MS_PER_SECOND = 1000
@@ -21,14 +24,14 @@ export const taskNotFound = (kind: TaskKind): Failure =>
 
 /** @throws Failure `not_found`, `service_unavailable` */
 export async function findTask(
-  { tasks }: TaskRecordsDeps,
+  records: TaskFinder,
   { known }: Caller,
   kind: TaskKind,
   id: string,
 ): Promise<Task> {
   // PostgreSQL keeps no such text.
   const isId = !id.includes('\0')
-  const task = isId ? await tasks.find(known.account.id, kind, id).catch(unavailable) : null
+  const task = isId ? await records.find(known.account.id, kind, id).catch(unavailable) : null
   if (task === null) throw taskNotFound(kind)
   return task
 }
@@ -47,14 +50,14 @@ interface TaskPage {
 
 /** @throws Failure `invalid_request`, `service_unavailable` */
 export async function listTasks(
-  { tasks }: TaskRecordsDeps,
+  records: TaskRecords,
   { known, request }: Caller,
   kind: TaskKind,
 ): Promise<{ tasks: readonly Task[]; page: TaskPage }> {
   const { cursor, limit, status } = readQuery(taskListQuery(kind), request.query)
   const states = statesOf(kind, status)
   const before = cursor === '' ? null : cursor
-  const found = await tasks
+  const found = await records
     .list({ accountId: known.account.id, kind, states, before, limit })
     .catch(unavailable)
   const next_cursor = found.hasMore ? (found.tasks.at(-1)?.id ?? null) : null

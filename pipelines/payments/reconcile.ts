@@ -37,7 +37,7 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
   const last = await database.payments.readReconciled()
   const due = new Date(last === null ? startedAt.getTime() - KEPT_MS : last.getTime() - OVERLAP_MS)
   const from = since ?? due
-  const events = await provider.eventsSince(from)
+  const events = await provider.listEvents(from)
   const counts = { found: 0, refused: 0, failed: 0 }
   const count = async (item: object, work: () => Promise<TakenNotice | null>): Promise<boolean> => {
     try {

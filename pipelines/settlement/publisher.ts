@@ -17,6 +17,7 @@ import {
   race,
   type SchedulerLike,
   Subject,
+  Subscription,
   startWith,
   takeUntil,
   timer,
@@ -76,194 +77,225 @@ interface PublisherDependencies {
   readonly scheduler?: SchedulerLike
 }
 
-export interface SettlementPublisher {
+/** Publishes the settlements of a gateway: each batch of the journal until it is booked, then confirms it. */
+export class SettlementPublisher {
+  readonly #deps: PublisherDependencies
+  readonly #scheduler: SchedulerLike
+  readonly #mark: StoredMark
+  readonly #outage: OutageLog
+  /** In the order of the journal. */
+  readonly #inFlight = new Map<string, Published>()
+  readonly #confirmed$ = new Subject<string>()
+  readonly #unbooked$ = new Subject<Published>()
+  /** Something was written, or there is room again. */
+  readonly #changed$ = new Subject<void>()
+  readonly #running: Subscription
+  /** When JetStream refused a batch first since it last took one; null while it takes them. */
+  #refusedSince: number | null = null
+  /** When NATS came back last. */
+  #missedAt = Number.NEGATIVE_INFINITY
+
+  constructor(deps: PublisherDependencies) {
+    const { journal, log, scheduler = asyncScheduler } = deps
+    this.#deps = deps
+    this.#scheduler = scheduler
+    this.#mark = new StoredMark(scheduler)
+    this.#outage = new OutageLog(log, 'Publishing settlements')
+    journal.onSettled(() => this.#changed$.next())
+    this.#running = new Subscription(this.#listen())
+    this.#running.add(this.#publish())
+    this.#running.add(this.#lookUp())
+  }
+
   /** Calls `done` once JetStream has every settlement that the journal has taken until now. */
-  whenStored(done: OnStored): void
+  whenStored(done: OnStored): void {
+    this.#mark.when(this.#deps.journal.settledTo, done)
+  }
+
   /** Returns how long an answer has been waiting for JetStream, milliseconds. */
-  awaitedMs(): number
+  awaitedMs(): number {
+    return this.#mark.waitedMs()
+  }
+
   /** Batches published and not known to be booked. */
-  readonly inFlight: number
+  get inFlight(): number {
+    return this.#inFlight.size
+  }
+
   /**
    * Returns when the oldest call ended whose settlement is published and not known to be booked, epoch milliseconds.
    * Returns null as well while its file cannot be read.
    */
-  oldestUnbookedAt(): number | null
+  oldestUnbookedAt(): number | null {
+    // Batches are taken in order, and a map keeps it; one that is not taken yet is younger.
+    const [oldest] = this.#inFlight.values()
+    try {
+      return oldest === undefined ? null : firstEndIn(oldest.batch.payload())
+    } catch {
+      return null
+    }
+  }
+
   /** Ends true once nothing is unbooked, or false when the bound comes first; null is no bound. */
-  drain(boundMs: number | null): Promise<boolean>
-  stop(): void
-}
+  drain(boundMs: number | null): Promise<boolean> {
+    const isIdle = () => this.#deps.journal.depth().settlementsUnbooked === 0
+    const idle$ = this.#changed$.pipe(
+      startWith(undefined),
+      filter(isIdle),
+      map(() => true),
+    )
+    if (boundMs === null) return firstValueFrom(idle$)
+    return firstValueFrom(race(idle$, timer(boundMs, this.#scheduler).pipe(map(isIdle))))
+  }
 
-/** Returns the instant since when something holds, which holds now. The clock may have been set back. */
-const earlier = (since: number | null, now: number): number => (since === null ? now : Math.min(since, now))
+  stop(): void {
+    this.#running.unsubscribe()
+    this.#inFlight.clear()
+  }
 
-/** Publishes the settlements of a gateway: each batch of the journal until it is booked, then confirms it. */
-export function settlementPublisher(deps: PublisherDependencies): SettlementPublisher {
-  const { journal, nats, database, log, isAwaited = () => false, scheduler = asyncScheduler } = deps
-  const mark = new StoredMark(scheduler)
-  const subject = `${SETTLEMENT_SUBJECT}.${journal.id}`
-  const publishing = new OutageLog(log, 'Publishing settlements')
-  /** In the order of the journal. */
-  const inFlight = new Map<string, Published>()
-  const confirmed$ = new Subject<string>()
-  /** When JetStream refused a batch first since it last took one; null while it takes them. */
-  let refusedSince: number | null = null
-  /** When NATS came back last. */
-  let missedAt = Number.NEGATIVE_INFINITY
-  /** Something was written, or there is room again. */
-  const changed$ = new Subject<void>()
-  journal.onSettled(() => changed$.next())
+  #publish(): Subscription {
+    const taken$ = this.#changed$.pipe(
+      startWith(undefined),
+      exhaustMap(() => timer(this.#lingerMs(), this.#scheduler)),
+      mergeMap(() => this.#takeBatches()),
+    )
+    return merge(taken$, this.#unbooked$)
+      .pipe(mergeMap((published) => this.#store(published)))
+      .subscribe()
+  }
 
-  // After a change of the setting some may still wait.
-  const hasWaitingAnswers = () => isAwaited() || mark.isAwaited
+  /** Listens to the notifications of commits. Returns a function that stops it. */
+  #listen(): () => void {
+    const { nats, log, onNotificationsMissed } = this.#deps
+    const onCommit = (payload: Uint8Array) => {
+      try {
+        const { batches, wallets } = decodeCommitNotification(payload)
+        const own = batches.map((id) => this.#inFlight.get(id)?.batch).filter((batch) => batch !== undefined)
+        this.#confirm(own, wallets)
+      } catch (error) {
+        log.error({ error }, 'Dropped malformed commit notification')
+      }
+    }
+    return nats.listen(BOOKED_SUBJECT, onCommit, () => {
+      this.#missedAt = this.#scheduler.now()
+      onNotificationsMissed?.()
+    })
+  }
+
+  #lookUp(): Subscription {
+    const { database, log } = this.#deps
+    return lookUpLate({
+      inFlight: this.#inFlight,
+      missedAt: () => this.#missedAt,
+      database,
+      onBooked: (batch, wallets) => this.#confirm([batch], wallets),
+      onUnbooked: (published) => this.#unbooked$.next(published),
+      log,
+      scheduler: this.#scheduler,
+    }).subscribe()
+  }
 
   /** Applies all consequences of a notification in one step. */
-  const confirm = (batches: readonly JournalBatch[], wallets: readonly WalletTotals[]) => {
+  #confirm(batches: readonly JournalBatch[], wallets: readonly WalletTotals[]): void {
     const costs = new Map<string, Credits>()
     for (const batch of batches) {
       // A message that was delivered twice can be named twice.
-      if (!inFlight.delete(batch.id)) continue
-      mark.stored(batch)
-      journal.confirm(batch)
+      if (!this.#inFlight.delete(batch.id)) continue
+      this.#mark.stored(batch)
+      this.#deps.journal.confirm(batch)
       for (const [id, cost] of batch.costs) costs.set(id, (costs.get(id) ?? 0n) + cost)
     }
-    deps.onBooked({ costs, wallets })
-    for (const { id } of batches) confirmed$.next(id)
-    if (batches.length > 0) changed$.next()
+    this.#deps.onBooked({ costs, wallets })
+    for (const { id } of batches) this.#confirmed$.next(id)
+    if (batches.length > 0) this.#changed$.next()
   }
-
-  /** Sends the batch to a settler, and not again before its time is over. */
-  const sendDirectly = (published: Published, payload: Uint8Array, now: number) => {
-    const { batch, sentAt } = published
-    const wasSent = sentAt !== null && sentAt <= now && sentAt > now - DIRECT_AFTER_MS
-    // The memory of a batch that has been booked may be in use again.
-    if (wasSent || !inFlight.has(batch.id)) return
-    published.sentAt = now
-    nats.sendDirectly(batch.id, payload)
-  }
-
-  /** Sends the batch directly where JetStream has taken none for some time, or has refused this one for as long. */
-  const refused = (published: Published, payload: Uint8Array) => {
-    const now = scheduler.now()
-    refusedSince = earlier(refusedSince, now)
-    published.refusedSince = earlier(published.refusedSince, now)
-    const isDue = Math.min(refusedSince, published.refusedSince) <= now - DIRECT_AFTER_MS
-    if (isDue) sendDirectly(published, payload, now)
-  }
-
-  /** Stores the batch in JetStream, and frees its memory where there may be many: it is rarely needed again. */
-  const stored = (published: Published) => {
-    const { batch } = published
-    return new Observable<void>((subscriber) => {
-      const payload = batch.payload()
-      nats.publish(subject, batch.id, payload, (error) => {
-        if (error !== null) {
-          refused(published, payload)
-          return subscriber.error(error)
-        }
-        published.storedAt = scheduler.now()
-        published.refusedSince = refusedSince = null
-        // The stream may have no consumer that delivers it.
-        if (published.isOverdue) sendDirectly(published, payload, published.storedAt)
-        if (hasWaitingAnswers()) journal.release(batch)
-        mark.stored(batch)
-        if (journal.untaken > 0) changed$.next()
-        subscriber.next()
-        subscriber.complete()
-      })
-    }).pipe(retrying(publishing, scheduler), takeUntil(confirmed$.pipe(filter((id) => id === batch.id))))
-  }
-
-  const hasRoom = () =>
-    inFlight.size < (hasWaitingAnswers() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES) &&
-    mark.unstored < UNSTORED_MAX_BATCHES
 
   /** Takes as many batches as there is room for. */
-  const taken = (): Published[] => {
+  #takeBatches(): Published[] {
     const batches: Published[] = []
     try {
-      while (hasRoom()) {
-        const batch = journal.take()
+      while (this.#hasRoom()) {
+        const batch = this.#deps.journal.take()
         if (batch === null) break
         const published: Published = {
           ...{ batch, storedAt: null, refusedSince: null, sentAt: null },
           ...{ isOverdue: false, isUnreadable: false },
         }
-        inFlight.set(batch.id, published)
-        mark.taken(batch)
+        this.#inFlight.set(batch.id, published)
+        this.#mark.taken(batch)
         batches.push(published)
       }
     } catch (error) {
-      log.error({ error }, 'Failed to read the journal back; retrying')
-      scheduler.schedule(() => changed$.next(), READ_JOURNAL_RETRY_MS)
+      this.#deps.log.error({ error }, 'Failed to read the journal back; retrying')
+      this.#scheduler.schedule(() => this.#changed$.next(), READ_JOURNAL_RETRY_MS)
     }
     return batches
   }
 
-  const lingerMs = () =>
-    hasWaitingAnswers()
-      ? Math.min(PUBLISH_LINGER_MS, Math.max(AWAITED_LINGER_MS, inFlight.size / AWAITED_BATCHES_PER_MS))
-      : PUBLISH_LINGER_MS
-
-  const hear = (payload: Uint8Array) => {
-    try {
-      const { batches, wallets } = decodeCommitNotification(payload)
-      const own = batches.map((id) => inFlight.get(id)?.batch).filter((batch) => batch !== undefined)
-      confirm(own, wallets)
-    } catch (error) {
-      log.error({ error }, 'Dropped malformed commit notification')
-    }
+  #hasRoom(): boolean {
+    const maxBatches = this.#hasWaitingAnswers() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES
+    return this.#inFlight.size < maxBatches && this.#mark.unstored < UNSTORED_MAX_BATCHES
   }
-  const stopListening = nats.listen(BOOKED_SUBJECT, hear, () => {
-    missedAt = scheduler.now()
-    deps.onNotificationsMissed?.()
-  })
-  const unbooked$ = new Subject<Published>()
-  const taken$ = changed$.pipe(
-    startWith(undefined),
-    exhaustMap(() => timer(lingerMs(), scheduler)),
-    mergeMap(taken),
-  )
-  const running = merge(taken$, unbooked$).pipe(mergeMap(stored)).subscribe()
-  const lookingUp = lookUpLate({
-    inFlight,
-    missedAt: () => missedAt,
-    database,
-    onBooked: (batch, wallets) => confirm([batch], wallets),
-    onUnbooked: (published) => unbooked$.next(published),
-    log,
-    scheduler,
-  }).subscribe()
 
-  const isIdle = () => journal.depth().settlementsUnbooked === 0
-  return {
-    whenStored: (done) => mark.when(journal.settledTo, done),
-    awaitedMs: () => mark.waitedMs(),
-    get inFlight() {
-      return inFlight.size
-    },
-    oldestUnbookedAt() {
-      // Batches are taken in order, and a map keeps it; one that is not taken yet is younger.
-      const [oldest] = inFlight.values()
-      try {
-        return oldest === undefined ? null : firstEndIn(oldest.batch.payload())
-      } catch {
-        return null
-      }
-    },
-    drain(boundMs) {
-      const idle$ = changed$.pipe(
-        startWith(undefined),
-        filter(isIdle),
-        map(() => true),
-      )
-      if (boundMs === null) return firstValueFrom(idle$)
-      return firstValueFrom(race(idle$, timer(boundMs, scheduler).pipe(map(isIdle))))
-    },
-    stop() {
-      stopListening()
-      running.unsubscribe()
-      lookingUp.unsubscribe()
-      inFlight.clear()
-    },
+  #lingerMs(): number {
+    if (!this.#hasWaitingAnswers()) return PUBLISH_LINGER_MS
+    return Math.min(
+      PUBLISH_LINGER_MS,
+      Math.max(AWAITED_LINGER_MS, this.#inFlight.size / AWAITED_BATCHES_PER_MS),
+    )
+  }
+
+  /** After a change of the setting some may still wait. */
+  #hasWaitingAnswers(): boolean {
+    return this.#deps.isAwaited?.() === true || this.#mark.isAwaited
+  }
+
+  /** Stores the batch in JetStream, and frees its memory where there may be many: it is rarely needed again. */
+  #store(published: Published): Observable<void> {
+    const { batch } = published
+    const { journal, nats } = this.#deps
+    return new Observable<void>((subscriber) => {
+      const payload = batch.payload()
+      nats.publish(`${SETTLEMENT_SUBJECT}.${journal.id}`, batch.id, payload, (error) => {
+        if (error !== null) {
+          this.#onRefused(published, payload)
+          return subscriber.error(error)
+        }
+        published.storedAt = this.#scheduler.now()
+        published.refusedSince = this.#refusedSince = null
+        // The stream may have no consumer that delivers it.
+        if (published.isOverdue) this.#sendDirectly(published, payload, published.storedAt)
+        if (this.#hasWaitingAnswers()) journal.release(batch)
+        this.#mark.stored(batch)
+        if (journal.untaken > 0) this.#changed$.next()
+        subscriber.next()
+        subscriber.complete()
+      })
+    }).pipe(
+      retrying(this.#outage, this.#scheduler),
+      takeUntil(this.#confirmed$.pipe(filter((id) => id === batch.id))),
+    )
+  }
+
+  /** Sends the batch directly where JetStream has taken none for some time, or has refused this one for as long. */
+  #onRefused(published: Published, payload: Uint8Array): void {
+    const now = this.#scheduler.now()
+    this.#refusedSince = earlier(this.#refusedSince, now)
+    published.refusedSince = earlier(published.refusedSince, now)
+    const isDue = Math.min(this.#refusedSince, published.refusedSince) <= now - DIRECT_AFTER_MS
+    if (isDue) this.#sendDirectly(published, payload, now)
+  }
+
+  /** Sends the batch to a settler, and not again before its time is over. */
+  #sendDirectly(published: Published, payload: Uint8Array, now: number): void {
+    const { batch, sentAt } = published
+    const wasSent = sentAt !== null && sentAt <= now && sentAt > now - DIRECT_AFTER_MS
+    // The memory of a batch that has been booked may be in use again.
+    if (wasSent || !this.#inFlight.has(batch.id)) return
+    published.sentAt = now
+    this.#deps.nats.sendDirectly(batch.id, payload)
   }
 }
+
+/** Returns the instant since when something holds, which holds now. The clock may have been set back. */
+const earlier = (since: number | null, now: number): number => (since === null ? now : Math.min(since, now))

@@ -14,6 +14,7 @@ import {
   race,
   type SchedulerLike,
   Subject,
+  type Subscription,
   takeUntil,
   tap,
   timer,
@@ -49,48 +50,127 @@ export interface SettlerDependencies {
   readonly scheduler?: SchedulerLike
 }
 
-interface Settler {
-  /** Messages received and not yet booked. */
-  readonly waiting: number
-  /** Reason why booking fails; null while it succeeds. */
-  readonly trouble: string | null
-  /** Takes no more messages, books those it has within the bound and returns the rest to the next settler. */
-  stop(boundMs: number): Promise<void>
-}
-
 /** Books messages in PostgreSQL, many to a transaction, and acknowledges them after the commit. */
-export function settler(deps: SettlerDependencies): Settler {
-  const { nats, database, log, scheduler = asyncScheduler } = deps
-  const booking = new OutageLog(log, 'Booking settlements')
-  /** Received and not acknowledged; `waiting` is the part that is not being booked. */
-  const held = new Set<Delivery>()
-  const waiting: Incoming[] = []
-  const stopped$ = new Subject<void>()
+export class Settler {
+  readonly #deps: SettlerDependencies
+  readonly #scheduler: SchedulerLike
+  readonly #outage: OutageLog
+  /** Received and not acknowledged; `#waiting` is the part that is not being booked. */
+  readonly #held = new Set<Delivery>()
+  readonly #waiting: Incoming[] = []
+  readonly #stopped$ = new Subject<void>()
+  readonly #ended$ = new Subject<void>()
+  readonly #running: Subscription
+
+  constructor(deps: SettlerDependencies) {
+    const { log, scheduler = asyncScheduler } = deps
+    this.#deps = deps
+    this.#scheduler = scheduler
+    this.#outage = new OutageLog(log, 'Booking settlements')
+    const keeping = interval(KEEP_INTERVAL_MS, scheduler).subscribe(() => {
+      for (const delivery of this.#held) delivery.keep()
+    })
+    this.#running = this.#settle()
+    this.#running.add(keeping)
+  }
+
+  /** Messages received and not yet booked. */
+  get waiting(): number {
+    return this.#held.size
+  }
+
+  /** Reason why booking fails; null while it succeeds. */
+  get trouble(): string | null {
+    return this.#outage.reason
+  }
+
+  /** Takes no more messages, books those it has within the bound and returns the rest to the next settler. */
+  async stop(boundMs: number): Promise<void> {
+    const end = firstValueFrom(race(this.#ended$, timer(boundMs, this.#scheduler)))
+    this.#stopped$.next()
+    await end
+    this.#running.unsubscribe()
+    this.#giveBack()
+  }
+
+  #settle(): Subscription {
+    const onFault = (error: unknown) => {
+      this.#deps.log.error({ error }, FAULT)
+      this.#giveBack()
+    }
+    return this.#receive()
+      .pipe(
+        takeUntil(this.#stopped$),
+        tap((delivery) => this.#hold(delivery)),
+        exhaustMap(() =>
+          timer(BOOK_LINGER_MS, this.#scheduler).pipe(
+            expand<number | WalletTotals[], Observable<WalletTotals[]>>(() =>
+              this.#waiting.length > 0 ? this.#bookNext() : EMPTY,
+            ),
+          ),
+        ),
+        resubscribeOnFault(onFault, this.#scheduler),
+      )
+      .subscribe({ complete: () => this.#ended$.next() })
+  }
+
+  #receive(): Observable<Delivery> {
+    const { nats } = this.#deps
+    return new Observable<Delivery>((subscriber) => {
+      const stops = [
+        nats.consume((delivery) => subscriber.next(delivery)),
+        nats.receiveDirectly((delivery) => {
+          if (this.#isWanted(delivery)) subscriber.next(delivery)
+        }),
+      ]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    })
+  }
 
   /** Returns whether to take a batch that was sent directly: it is sent again until it is booked, so it may be held. */
-  const isWanted = ({ messageId }: Delivery): boolean =>
-    held.size < DIRECT_MAX_BATCHES && ![...held].some((other) => other.messageId === messageId)
+  #isWanted({ messageId }: Delivery): boolean {
+    return (
+      this.#held.size < DIRECT_MAX_BATCHES && ![...this.#held].some((other) => other.messageId === messageId)
+    )
+  }
 
-  const receive = (delivery: Delivery) => {
-    held.add(delivery)
-    waiting.push({ delivery, ...decodeSettlements(delivery.messageId, delivery.data) })
+  #hold(delivery: Delivery): void {
+    this.#held.add(delivery)
+    this.#waiting.push({ delivery, ...decodeSettlements(delivery.messageId, delivery.data) })
+  }
+
+  #giveBack(): void {
+    for (const delivery of this.#held) delivery.release()
+    this.#held.clear()
+    this.#waiting.length = 0
+  }
+
+  #bookNext(): Observable<WalletTotals[]> {
+    const incoming = this.#takeMessages()
+    return defer(() => this.#book(incoming)).pipe(
+      retrying(this.#outage, this.#scheduler),
+      tap((wallets) => this.#finish(incoming, wallets)),
+    )
   }
 
   /** Returns the messages of one transaction: whole messages, at least one. */
-  const joined = (): Incoming[] => {
+  #takeMessages(): Incoming[] {
     let [messages, settlements] = [0, 0]
-    for (const message of waiting) {
+    for (const message of this.#waiting) {
       settlements += message.settlements.length
       if (messages > 0 && settlements > BOOK_MAX_SETTLEMENTS) break
       messages += 1
     }
-    return waiting.splice(0, messages)
+    return this.#waiting.splice(0, messages)
   }
 
-  const book = async (incoming: readonly Incoming[]): Promise<WalletTotals[]> => {
+  async #book(incoming: readonly Incoming[]): Promise<WalletTotals[]> {
+    const { database, log, onMalformed, onRefused } = this.#deps
     for (const { malformed } of incoming)
       while (malformed[0] !== undefined) {
-        await deps.onMalformed(malformed[0])
+        await onMalformed(malformed[0])
         malformed.shift()
       }
     const settlements = incoming.flatMap((message) => message.settlements)
@@ -105,7 +185,7 @@ export function settler(deps: SettlerDependencies): Settler {
           { request_ids: answer.refused },
           'PostgreSQL refused settlements; stored them as refused, not charged',
         )
-        deps.onRefused?.(answer.refused)
+        onRefused?.(answer.refused)
       }
     }
     // Booked by an earlier delivery whose notification may be lost: without its totals a gateway would drop the
@@ -122,77 +202,15 @@ export function settler(deps: SettlerDependencies): Settler {
    * Publishes the notification, then acknowledges, after the commit. The notification is first because it is lost when
    * this process ends, while the message is delivered again.
    */
-  const finish = (incoming: readonly Incoming[], wallets: readonly WalletTotals[]) => {
+  #finish(incoming: readonly Incoming[], wallets: readonly WalletTotals[]): void {
+    const { nats, onBookedRows } = this.#deps
     const batches = incoming.map(({ delivery }) => delivery.messageId).filter((id) => id !== null)
     nats.announce(BOOKED_SUBJECT, encodeCommitNotification({ batches, wallets }))
     for (const { delivery } of incoming) {
-      held.delete(delivery)
+      this.#held.delete(delivery)
       delivery.acknowledge()
     }
-    deps.onBookedRows()
-  }
-
-  const bookedNext = () => {
-    const incoming = joined()
-    return defer(() => book(incoming)).pipe(
-      retrying(booking, scheduler),
-      tap((wallets) => finish(incoming, wallets)),
-    )
-  }
-
-  const keeping = interval(KEEP_INTERVAL_MS, scheduler).subscribe(() => {
-    for (const delivery of held) delivery.keep()
-  })
-  const giveBack = () => {
-    for (const delivery of held) delivery.release()
-    held.clear()
-    waiting.length = 0
-  }
-  const faulted = (error: unknown) => {
-    log.error({ error }, FAULT)
-    giveBack()
-  }
-  const ended$ = new Subject<void>()
-  const running = new Observable<Delivery>((subscriber) => {
-    const stops = [
-      nats.consume((delivery) => subscriber.next(delivery)),
-      nats.receiveDirectly((delivery) => {
-        if (isWanted(delivery)) subscriber.next(delivery)
-      }),
-    ]
-    return () => {
-      for (const stop of stops) stop()
-    }
-  })
-    .pipe(
-      takeUntil(stopped$),
-      tap(receive),
-      exhaustMap(() =>
-        timer(BOOK_LINGER_MS, scheduler).pipe(
-          expand<number | WalletTotals[], Observable<WalletTotals[]>>(() =>
-            waiting.length > 0 ? bookedNext() : EMPTY,
-          ),
-        ),
-      ),
-      resubscribeOnFault(faulted, scheduler),
-    )
-    .subscribe({ complete: () => ended$.next() })
-
-  return {
-    get waiting() {
-      return held.size
-    },
-    get trouble() {
-      return booking.reason
-    },
-    async stop(boundMs) {
-      const end = firstValueFrom(race(ended$, timer(boundMs, scheduler)))
-      stopped$.next()
-      await end
-      running.unsubscribe()
-      keeping.unsubscribe()
-      giveBack()
-    },
+    onBookedRows()
   }
 }
 

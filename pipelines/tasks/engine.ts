@@ -1,32 +1,50 @@
 /** What works on tasks: the parts it needs, and the one way in which a task is moved. */
+import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { isFinal, type TaskEvent } from '../../schemas/tasks/task.ts'
 import type { MediaPoll, PollState, TaskAdapter } from '../../src/channels/media/adapter.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
-import type { Catalog, Route } from '../../src/core/routing/catalog.ts'
+import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../src/core/routing/channel-access.ts'
 import type { ChannelHealth } from '../../src/core/routing/circuit-breaker.ts'
 import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
-import type { Tasks } from '../../src/postgres/tasks/repository.ts'
-import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
+import type { MoveOutcome, Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import type { AdapterOf, MediaCalls, TaskStorage } from './ports.ts'
 import { planTransition, type TransitionContext } from './transition.ts'
-import type { TaskMessages } from './worker/messages.ts'
+import type { TaskNotices } from './worker/messages.ts'
 
-export interface EngineDeps {
-  readonly database: { readonly tasks: Pick<Tasks, 'applyTransition' | 'recordObjects'> }
-  readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
-  readonly storage: TaskStorage
+export interface TaskTransitions {
+  applyTransition(move: TaskMove): Promise<MoveOutcome>
+}
+
+interface EngineTasks extends TaskTransitions {
+  /** Notes which objects are to be removed, and when. */
+  recordObjects(objects: readonly { readonly key: string; readonly expiresAt: number }[]): Promise<void>
+}
+
+/** The upstreams that have tasks. */
+export interface TaskUpstreams {
   readonly calls: MediaCalls
   readonly adapterOf: AdapterOf
   readonly catalog: () => Catalog
+}
+
+/** What moves tasks. */
+export interface TaskMover {
+  readonly database: { readonly tasks: TaskTransitions }
+  readonly messages: TaskNotices
+  readonly log: PipelineLog
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+export interface TaskEngine extends TaskUpstreams, TaskMover {
+  readonly database: { readonly tasks: EngineTasks }
+  readonly storage: TaskStorage
   readonly health: ChannelHealth
   readonly metrics: TaskEvents
   /** Called once a task with a state that no adapter maps. */
   readonly onUnmappedState: (task: Task, upstreamState: string) => void
-  readonly log: PipelineLog
-  /** Epoch milliseconds. */
-  readonly now: () => number
   readonly pause: (ms: number) => Promise<void>
   /** In [0, 1): which of equal channels is tried. */
   readonly random: () => number
@@ -50,13 +68,9 @@ interface TransitionResult {
   readonly isApplied: boolean
 }
 
-export interface TransitionDeps extends Pick<EngineDeps, 'messages' | 'log' | 'now'> {
-  readonly database: { readonly tasks: Pick<Tasks, 'applyTransition'> }
-}
-
 /** Moves a task by an event. An event that its state does not allow changes nothing and is logged. */
 export async function transition(
-  { database, messages, log, now }: TransitionDeps,
+  { database, messages, log, now }: TaskMover,
   task: Task,
   event: TaskEvent,
   changes: TaskChanges = {},
@@ -90,7 +104,7 @@ export const transitionedTask = async (...args: Parameters<typeof transition>): 
  * Moves a task whose upstream is done. The client that waits has its error once its time is over, and a timeout is free:
  * what comes later ends the task as its deadline does.
  */
-export function producedTask(deps: TransitionDeps, task: Task, changes: TaskChanges): Promise<Task> {
+export function producedTask(deps: TaskMover, task: Task, changes: TaskChanges): Promise<Task> {
   if (!task.isAwaited || deps.now() < task.deadlineAt)
     return transitionedTask(deps, task, 'produced', changes)
   const { result: _, ...facts } = changes
@@ -102,9 +116,9 @@ export function producedTask(deps: TransitionDeps, task: Task, changes: TaskChan
  * the row says who has it. `task` is the current row.
  */
 export async function discard(
-  deps: TransitionDeps & Pick<EngineDeps, 'metrics'>,
+  deps: TaskMover & { readonly metrics: TaskEvents },
   task: Task,
-  { upstreamId, upstreamState }: Pick<TaskChanges, 'upstreamId' | 'upstreamState'>,
+  { upstreamId, upstreamState }: TaskChanges,
 ): Promise<Task> {
   deps.metrics.discarded()
   deps.log.warn(
@@ -120,22 +134,25 @@ export async function discard(
 /** Whether the task came to its end without what the upstream says now. */
 export const hasEndedWithout = ({ state }: Task): boolean => isFinal(state) && state !== 'succeeded'
 
+/** A channel, and the name that it has for the model. */
+interface UpstreamRoute {
+  readonly channel: ChannelEntry
+  readonly upstreamModel: string
+}
+
 /** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
-export function masked(text: string, route: Pick<Route, 'channel' | 'upstreamModel'>, model: string): string {
+export function masked(text: string, route: UpstreamRoute, model: string): string {
   const { names, secrets } = upstreamTexts([route], model)
   return redact(text, names, secrets)
 }
 
 export interface TaskChannel {
-  readonly route: Pick<Route, 'channel' | 'upstreamModel'>
+  readonly route: UpstreamRoute
   readonly adapter: TaskAdapter
 }
 
 /** The channel that has the task; null when it is in the configuration no more, or is switched off. */
-export function taskChannel(
-  { catalog, adapterOf }: Pick<EngineDeps, 'catalog' | 'adapterOf'>,
-  task: Task,
-): TaskChannel | null {
+export function taskChannel({ catalog, adapterOf }: TaskUpstreams, task: Task): TaskChannel | null {
   const channel = catalog().channels.find((entry) => entry.id === task.channelId && hasAccess(entry))
   const adapter = channel === undefined ? null : adapterOf(channel.protocol)
   if (channel === undefined || adapter === null) return null

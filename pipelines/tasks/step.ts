@@ -1,6 +1,6 @@
 /** A step on the way of a task: it takes the task in one state, and does what is next in that state. */
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import type { EngineDeps } from './engine.ts'
+import type { TaskEngine } from './engine.ts'
 
 export interface StepResult {
   /** Its current row. */
@@ -11,7 +11,7 @@ export interface StepResult {
   readonly delayMs: number | null
 }
 
-export type Step = (deps: EngineDeps, task: Task) => Promise<StepResult>
+export type Step = (deps: TaskEngine, task: Task) => Promise<StepResult>
 
 export const stepResult = (task: Task, more: Partial<StepResult> = {}): StepResult => ({
   task,

@@ -12,7 +12,7 @@ import {
 } from '../../schemas/tasks/task.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { endAtDeadline, isOver } from './end/deadline.ts'
-import type { EngineDeps } from './engine.ts'
+import type { TaskEngine } from './engine.ts'
 import { pollUpstream } from './poll/poll-upstream.ts'
 import type { Step, StepResult } from './step.ts'
 import { storeResults } from './store/store-results.ts'
@@ -32,7 +32,7 @@ const STEPS: Readonly<Record<Exclude<TaskState, FinalState>, Step>> = {
 export type Next = { readonly delayMs: number; readonly hasFailed: boolean } | null
 
 /** Takes the task along its way until it has ended or has to wait. `failures` polls in a row have failed before. */
-export async function drive(deps: EngineDeps, loaded: Task, failures: number): Promise<Next> {
+export async function drive(deps: TaskEngine, loaded: Task, failures: number): Promise<Next> {
   let task = loaded
   while (!isFinal(task.state)) {
     if (isOver(deps, task)) {
@@ -51,7 +51,7 @@ export async function drive(deps: EngineDeps, loaded: Task, failures: number): P
 const waitsForUpstream = ({ state }: Task): boolean =>
   state === 'queued' || state === 'running' || state === 'submitting'
 
-function delayOf({ now }: EngineDeps, { task, delayMs, hasFailed }: StepResult, failures: number): number {
+function delayOf({ now }: TaskEngine, { task, delayMs, hasFailed }: StepResult, failures: number): number {
   const rules = TASK_RULES[task.kind]
   const age = now() - (task.acceptedAt ?? task.submittedAt)
   const wanted = delayMs ?? pollDelayMs(rules, age, hasFailed ? failures + 1 : 0)

@@ -9,7 +9,7 @@ import { Readable } from 'node:stream'
 import { type Subscription, take } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/keys/ids.ts'
-import { decoded, decodedWhole } from './body-coding.ts'
+import { type Coding, decoded, decodedWhole } from './body-coding.ts'
 import { type ClientLimits, type ClientSource, HeldBytes } from './client-limits.ts'
 import { formContent, isFormType } from './form-reader.ts'
 import type { FormContent, GatewayRequest, Reply } from './handler.ts'
@@ -18,6 +18,7 @@ import type { RenderError } from './reply-form.ts'
 import { ReplyWriter } from './reply-writer.ts'
 import { hasKnownKey, isWithoutKey, peerOf, readAdmission, readCoding, run } from './request-checks.ts'
 import {
+  type CopiedHead,
   MAX_BODY_BYTES,
   pauseAfterTurn,
   readBody,
@@ -183,53 +184,15 @@ export class GatewayServer {
   }
 
   #handle(response: HttpResponse, uwsRequest: HttpRequest, target: Target | null): void {
-    const head = readHead(uwsRequest, target ?? targetOf(uwsRequest))
-    const submittedAt = Date.now()
-    const startedAt = performance.now()
-    const requestId = newId('req', submittedAt)
-    let subscription: Subscription | null = null
-    let upload: Upload | null = null
-    let isWhole = false
-    let isPaused = false
-    const unpause = () => {
-      if (!isPaused) return
-      isPaused = false
-      response.resume()
-    }
-    const client: ClientSource = {
-      peer: () => peerOf(response),
-      forwardedFor: head.header('x-forwarded-for'),
-    }
-    const held = new HeldBytes(this.#clients, client)
-    const address = () => this.#clients.addressOf(client)
+    const arrival = new Arrival(response, readHead(uwsRequest, target ?? targetOf(uwsRequest)), this.#clients)
+    const { head, client } = arrival
     const found = target === null ? this.#options.router.find(head) : target.found
     const { route = null, params = NO_PARAMS } = 'route' in found ? found : {}
-    const writer = new ReplyWriter({
-      response,
-      commonHeaders: route?.isSameOrigin === true ? SAME_ORIGIN_HEADERS : COMMON_HEADERS,
-      requestId,
-      isHead: head.method === 'HEAD',
-      closesConnection: head.isChunked,
-      isBodyWhole: () => isWhole || upload?.isWhole === true,
-      isCrowded: () => this.#beganInTurn > CROWDED_TURN_REQUESTS,
-      renderError: this.#renderError(head.path, requestId, client, address),
-      onClosed: () => {
-        held.close()
-        this.#ended(writer, upload)
-      },
-      // The rest of the body is discarded: a client reads its answer when it has sent all.
-      onFirstByte: () => {
-        held.release()
-        upload?.destroy()
-        unpause()
-      },
-    })
+    arrival.params = params
+    const writer = this.#openWriter(arrival, route)
+    arrival.writer = writer
     this.#inFlight++
-    response.onAborted(() => {
-      writer.aborted()
-      upload?.destroy(new Error('the client is gone'))
-      subscription?.unsubscribe()
-    })
+    response.onAborted(() => arrival.abort())
     if (head.fault !== null) return writer.cut(head.fault)
     if (isWithoutKey(found) || head.conflict !== null) this.#clients.unauthenticated(client)
     if (route === null)
@@ -240,29 +203,37 @@ export class GatewayServer {
     if (head.conflict !== null) return refuse(repeatedHeader(head.conflict))
     if (this.#refusesToBegin(route, writer)) return
     const isLimited = route.addressLimit !== 'never' && this.#clients.isBlocked(client)
-    if (isLimited && !hasKnownKey(route, head, submittedAt))
+    if (isLimited && !hasKnownKey(route, head, arrival.submittedAt))
       return refuse(this.#clients.refuseBlocked(client))
-    const begin = (body: Buffer, form: FormContent | null) => this.#inTurn(writer, () => beginNow(body, form))
-    const beginNow = (body: Buffer, form: FormContent | null) => {
-      const { method, path, query, header, hasHeader } = head
-      const request: GatewayRequest = {
-        requestId,
-        method,
-        path,
-        params,
-        query,
-        header,
-        hasHeader,
-        body,
-        form,
-        address,
-        submittedAt,
-        startedAt,
-      }
-      const replies = run(route.handler, request)
-      subscription = (method === 'HEAD' ? replies.pipe(take(1)) : replies).subscribe(writer)
-      if (writer.isClosed) subscription.unsubscribe()
-    }
+    this.#readBody(arrival, route, refuse)
+  }
+
+  #openWriter(arrival: Arrival, route: Route | null): ReplyWriter {
+    const { response, head, requestId, client, held } = arrival
+    return new ReplyWriter({
+      response,
+      commonHeaders: route?.isSameOrigin === true ? SAME_ORIGIN_HEADERS : COMMON_HEADERS,
+      requestId,
+      isHead: head.method === 'HEAD',
+      closesConnection: head.isChunked,
+      isBodyWhole: () => arrival.isWhole || arrival.upload?.isWhole === true,
+      isCrowded: () => this.#beganInTurn > CROWDED_TURN_REQUESTS,
+      renderError: this.#renderError(head.path, requestId, client, arrival.address),
+      onClosed: () => {
+        held.close()
+        this.#end(arrival)
+      },
+      // The rest of the body is discarded: a client reads its answer when it has sent all.
+      onFirstByte: () => {
+        held.release()
+        arrival.upload?.destroy()
+        arrival.unpause()
+      },
+    })
+  }
+
+  #readBody(arrival: Arrival, route: Route, refuse: (error: unknown) => void): void {
+    const { head, submittedAt } = arrival
     const isForm = route.maxFormBytes !== undefined && isFormType(head.header('content-type'))
     const limit = isForm ? route.maxFormBytes : (route.maxBodyBytes ?? MAX_BODY_BYTES)
     // The server itself refuses a value that is no number.
@@ -270,60 +241,80 @@ export class GatewayServer {
     if (announcedBytes > limit) return refuse(tooLarge(limit))
     const coding = readCoding(head, refuse)
     if (coding === undefined) return
-    if (isForm) {
-      upload = new Upload(response, { limitBytes: limit, isClosed: () => writer.isClosed })
-      this.#uploads.add(upload)
-      const limits = { limitBytes: limit, encodedBytes: announcedBytes }
-      const form = coding === null ? upload : Readable.from(decoded(upload, coding, limits))
-      const contentType = head.header('content-type')
-      return begin(NO_BODY, formContent(form, { contentType, limitBytes: limit, held }))
-    }
+    const body = { route, limit, announcedBytes, coding }
+    if (isForm) return this.#beginForm(arrival, body)
     const isLong = head.isChunked || announcedBytes > UNCHECKED_MAX_BYTES
     const admission = isLong ? readAdmission(route, head, submittedAt, refuse) : null
     if (admission === undefined) return
-    const onError = (error: unknown) => writer.error(error)
-    this.#reading.add(writer)
-    if (admission !== null) {
-      let isDecided = false
-      pauseAfterTurn(response, () => {
-        isPaused = !isDecided && this.#reading.has(writer)
-        return isPaused
-      })
-      const onAdmitted = () => {
-        isDecided = true
-        if (!writer.isClosed) unpause()
-      }
-      // Where the whole body has arrived, its handler has begun and answers the client.
-      const onRefused = (error: unknown) => {
-        isDecided = true
-        if (this.#reading.delete(writer)) writer.error(error)
-      }
-      admission.then(onAdmitted, onRefused)
+    this.#reading.add(arrival.writer)
+    if (admission !== null) this.#pauseUntilAdmitted(arrival, admission)
+    this.#readWhole(arrival, body)
+  }
+
+  /** Begins at once: the pipeline reads the form while it comes in. */
+  #beginForm(arrival: Arrival, { route, limit, announcedBytes, coding }: ArrivingBody): void {
+    const { response, head, writer, held } = arrival
+    const upload = new Upload(response, { limitBytes: limit, isClosed: () => writer.isClosed })
+    arrival.upload = upload
+    this.#uploads.add(upload)
+    const limits = { limitBytes: limit, encodedBytes: announcedBytes }
+    const form = coding === null ? upload : Readable.from(decoded(upload, coding, limits))
+    const contentType = head.header('content-type')
+    this.#begin(arrival, route, NO_BODY, formContent(form, { contentType, limitBytes: limit, held }))
+  }
+
+  #pauseUntilAdmitted(arrival: Arrival, admission: Promise<unknown>): void {
+    const { response, writer } = arrival
+    let isDecided = false
+    pauseAfterTurn(response, () => {
+      arrival.isPaused = !isDecided && this.#reading.has(writer)
+      return arrival.isPaused
+    })
+    const onAdmitted = () => {
+      isDecided = true
+      if (!writer.isClosed) arrival.unpause()
     }
+    // Where the whole body has arrived, its handler has begun and answers the client.
+    const onRefused = (error: unknown) => {
+      isDecided = true
+      if (this.#reading.delete(writer)) writer.error(error)
+    }
+    admission.then(onAdmitted, onRefused)
+  }
+
+  #readWhole(arrival: Arrival, { route, limit, announcedBytes, coding }: ArrivingBody): void {
+    const { response, head, writer, held } = arrival
     const maxText = this.#options.maxTextBytes()
     const mayBeTooMuchText = coding === null && (head.isChunked || announcedBytes > maxText)
     const text = mayBeTooMuchText ? new TextLimit(maxText) : null
     const beginJson = (body: Buffer) => {
-      if (body.length <= maxText) return begin(body, null)
+      if (body.length <= maxText) return this.#begin(arrival, route, body, null)
       const isWanted = () => !writer.isClosed
       const measured = text ?? new TextLimit(maxText)
       measured.whole(body, isWanted, (refusal) =>
-        refusal === null ? begin(body, null) : writer.error(refusal),
+        refusal === null ? this.#begin(arrival, route, body, null) : writer.error(refusal),
       )
     }
     const isWanted = () => this.#reading.has(writer)
-    const limits = { limitBytes: limit, announcedBytes, text, held, isWanted, isPaused: () => isPaused }
-    readBody(response, limits, (body) => {
+    const isPaused = () => arrival.isPaused
+    readBody(response, { limitBytes: limit, announcedBytes, text, held, isWanted, isPaused }, (body) => {
       this.#reading.delete(writer)
-      isWhole = !(body instanceof Failure)
-      unpause()
+      arrival.isWhole = !(body instanceof Failure)
+      arrival.unpause()
       if (body instanceof Failure) writer.error(body)
       else if (coding === null) beginJson(body)
       else
-        decodedWhole(body, coding, limit, held).then((whole) => {
-          if (!writer.isClosed) beginJson(whole)
-        }, onError)
+        decodedWhole(body, coding, limit, held).then(
+          (whole) => {
+            if (!writer.isClosed) beginJson(whole)
+          },
+          (error: unknown) => writer.error(error),
+        )
     })
+  }
+
+  #begin(arrival: Arrival, route: Route, body: Buffer, form: FormContent | null): void {
+    this.#inTurn(arrival.writer, () => arrival.run(route, body, form))
   }
 
   /**
@@ -354,11 +345,79 @@ export class GatewayServer {
     return true
   }
 
-  #ended(writer: ReplyWriter, upload: Upload | null): void {
+  #end({ writer, upload }: Arrival): void {
     this.#reading.delete(writer)
     if (upload !== null) this.#uploads.delete(upload)
     this.#inFlight--
     if (this.#inFlight === 0) this.#onIdle?.()
+  }
+}
+
+interface ArrivingBody {
+  readonly route: Route
+  readonly limit: number
+  readonly announcedBytes: number
+  readonly coding: Coding | null
+}
+
+/** A request, from its head until its answer is over. */
+class Arrival {
+  readonly response: HttpResponse
+  readonly head: CopiedHead
+  readonly submittedAt = Date.now()
+  readonly startedAt = performance.now()
+  readonly requestId = newId('req', this.submittedAt)
+  readonly client: ClientSource
+  readonly held: HeldBytes
+  readonly address: () => string
+  writer!: ReplyWriter
+  params = NO_PARAMS
+  upload: Upload | null = null
+  isWhole = false
+  isPaused = false
+  #subscription: Subscription | null = null
+
+  constructor(response: HttpResponse, head: CopiedHead, clients: ClientLimits) {
+    this.response = response
+    this.head = head
+    this.client = { peer: () => peerOf(response), forwardedFor: head.header('x-forwarded-for') }
+    this.held = new HeldBytes(clients, this.client)
+    this.address = () => clients.addressOf(this.client)
+  }
+
+  unpause(): void {
+    if (!this.isPaused) return
+    this.isPaused = false
+    this.response.resume()
+  }
+
+  abort(): void {
+    this.writer.aborted()
+    this.upload?.destroy(new Error('the client is gone'))
+    this.#subscription?.unsubscribe()
+  }
+
+  /** Subscribes to the replies of the handler, once. */
+  run(route: Route, body: Buffer, form: FormContent | null): void {
+    const { requestId, params, address, submittedAt, startedAt, writer } = this
+    const { method, path, query, header, hasHeader } = this.head
+    const request: GatewayRequest = {
+      requestId,
+      method,
+      path,
+      params,
+      query,
+      header,
+      hasHeader,
+      body,
+      form,
+      address,
+      submittedAt,
+      startedAt,
+    }
+    const replies = run(route.handler, request)
+    this.#subscription = (method === 'HEAD' ? replies.pipe(take(1)) : replies).subscribe(writer)
+    if (writer.isClosed) this.#subscription.unsubscribe()
   }
 }
 

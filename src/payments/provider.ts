@@ -46,19 +46,17 @@ export interface Decline {
   readonly intentId: string | null
 }
 
-export type Provider = ReturnType<typeof providerOn>
-
 /** Returns the provider. The library is loaded by those who have one. */
 export async function openProvider(settings: PaymentSettings): Promise<Provider> {
   const { default: Client } = await import('stripe')
   const { secretKey, webhookSecrets, apiUrl } = settings
   const stripe = new Client(secretKey, {
-    ...(apiUrl !== null && addressOf(apiUrl)),
+    ...(apiUrl !== null && parseApiUrl(apiUrl)),
     timeout: TIMEOUT_MS,
     maxNetworkRetries: MAX_RETRIES,
     telemetry: false,
   })
-  return providerOn(stripe, webhookSecrets)
+  return new Provider(stripe, webhookSecrets)
 }
 
 /** Returns a function that opens the provider once; null where there is none. */
@@ -71,7 +69,7 @@ export function lazyProvider(settings: PaymentSettings | null): (() => Promise<P
   }
 }
 
-function addressOf(apiUrl: string) {
+function parseApiUrl(apiUrl: string) {
   const { protocol, hostname, port } = new URL(apiUrl)
   return {
     protocol: protocol === 'https:' ? ('https' as const) : ('http' as const),
@@ -80,7 +78,7 @@ function addressOf(apiUrl: string) {
   }
 }
 
-/** The provider is away, overloaded, or still busy with the same request: another try may succeed. */
+/** Returns whether another try may succeed: the provider is down, overloaded, or still busy with the same request. */
 function isTransient(error: unknown): boolean {
   const { type, statusCode, code } = error as { type?: string; statusCode?: number; code?: string }
   return (
@@ -93,7 +91,7 @@ function isTransient(error: unknown): boolean {
 }
 
 /** Turns an error of the library into a failure. Its text may name parts of the key: it stays in the log. */
-function failureOf(error: unknown): unknown {
+function toFailure(error: unknown): unknown {
   const { type, message } = error as { type?: string; message?: string }
   if (type?.startsWith('Stripe') !== true) return error
   const internal = `the payment provider: ${type}: ${message}`
@@ -112,11 +110,11 @@ function failureOf(error: unknown): unknown {
   })
 }
 
-const asked = async <T>(work: Promise<T>): Promise<T> => {
+const ask = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work
   } catch (error) {
-    throw failureOf(error)
+    throw toFailure(error)
   }
 }
 
@@ -126,233 +124,242 @@ const orMissing = async <T>(work: Promise<T>): Promise<T | null> => {
     return await work
   } catch (error) {
     if ((error as { code?: string }).code === 'resource_missing') return null
-    throw failureOf(error)
+    throw toFailure(error)
   }
 }
 
 const afterDate = (since: Date) => ({ created: { gte: Math.floor(since.getTime() / MS_PER_SECOND) } })
 
-function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
-  const lineOf = (payment: Payment): Stripe.Checkout.SessionCreateParams.LineItem => ({
-    quantity: 1,
-    price_data: {
-      currency: payment.currency,
-      unit_amount: Number(payment.amount),
-      product_data: { name: 'Credits' },
-    },
-  })
-  const metadataOf = ({ id, accountId }: Payment) => ({ [PAYMENT_KEY]: id, [ACCOUNT_KEY]: accountId })
-  return {
-    /**
-     * Reads an event that the provider sent.
-     * @throws Failure `invalid_request` where no secret signed it, or it was signed long ago
-     */
-    readEvent(body: Buffer, signature: string): ProviderEvent {
-      for (const secret of webhookSecrets)
-        try {
-          return providerEvent(stripe.webhooks.constructEvent(body, signature, secret))
-        } catch (error) {
-          if ((error as { type?: string }).type !== 'StripeSignatureVerificationError') throw error
-        }
-      throw new Failure('invalid_request', 'Stripe-Signature: is missing, too old, or by another secret.')
-    },
+const toLine = (payment: Payment): Stripe.Checkout.SessionCreateParams.LineItem => ({
+  quantity: 1,
+  price_data: {
+    currency: payment.currency,
+    unit_amount: Number(payment.amount),
+    product_data: { name: 'Credits' },
+  },
+})
 
-    /** Returns whether the provider has the customer. One that was deleted there is known to it, and cannot pay. */
-    async hasCustomer(id: string): Promise<boolean> {
-      const customer = await orMissing(stripe.customers.retrieve(id))
-      return customer !== null && customer.deleted !== true
-    },
+const toMetadata = ({ id, accountId }: Payment) => ({ [PAYMENT_KEY]: id, [ACCOUNT_KEY]: accountId })
 
-    /**
-     * Creates the account at the provider, once in place of each former customer. Returns the provider's id.
-     * @param former null: the account had none
-     */
-    async createCustomer(accountId: string, name: string, former: string | null = null): Promise<string> {
-      const wanted = { name, metadata: { [ACCOUNT_KEY]: accountId } }
-      const options = { idempotencyKey: `customer-${accountId}${former === null ? '' : `-${former}`}` }
-      return (await asked(stripe.customers.create(wanted, options))).id
-    },
+export class Provider {
+  readonly #stripe: Stripe
+  readonly #webhookSecrets: readonly string[]
 
-    /** Opens the hosted page of a payment; the same one, when it is asked for again. */
-    async openCheckout(
-      payment: Payment,
-      customerId: string,
-      { savesMethod, attempt = 'checkout', ...pages }: Pages & { savesMethod: boolean; attempt?: string },
-    ): Promise<PaymentNotice> {
-      const metadata = metadataOf(payment)
-      const session = await asked(
-        stripe.checkout.sessions.create(
-          {
-            mode: 'payment',
-            customer: customerId,
-            client_reference_id: payment.id,
-            line_items: [lineOf(payment)],
-            metadata,
-            payment_intent_data: {
-              metadata,
-              ...(savesMethod && { setup_future_usage: 'off_session' as const }),
-            },
-            success_url: pages.successUrl,
-            cancel_url: pages.cancelUrl,
-          },
-          { idempotencyKey: `${attempt}-${payment.id}` },
-        ),
-      )
-      return sessionNotice(session)!
-    },
+  constructor(stripe: Stripe, webhookSecrets: readonly string[]) {
+    this.#stripe = stripe
+    this.#webhookSecrets = webhookSecrets
+  }
 
-    /** Opens the hosted page that saves a card. Returns its address. */
-    async openSetup(customerId: string, currency: string, pages: Pages): Promise<string> {
-      const session = await asked(
-        stripe.checkout.sessions.create({
-          mode: 'setup',
-          currency,
+  /**
+   * Reads an event that the provider sent.
+   * @throws Failure `invalid_request` where no secret signed it, or it was signed long ago
+   */
+  readEvent(body: Buffer, signature: string): ProviderEvent {
+    for (const secret of this.#webhookSecrets)
+      try {
+        return toEvent(this.#stripe.webhooks.constructEvent(body, signature, secret))
+      } catch (error) {
+        if ((error as { type?: string }).type !== 'StripeSignatureVerificationError') throw error
+      }
+    throw new Failure('invalid_request', 'Stripe-Signature: is missing, too old, or by another secret.')
+  }
+
+  /** Returns whether the provider has the customer. One that was deleted there is known to it, and cannot pay. */
+  async hasCustomer(id: string): Promise<boolean> {
+    const customer = await orMissing(this.#stripe.customers.retrieve(id))
+    return customer !== null && customer.deleted !== true
+  }
+
+  /**
+   * Creates the account at the provider, once in place of each former customer. Returns the provider's id.
+   * @param former null: the account had none
+   */
+  async createCustomer(accountId: string, name: string, former: string | null = null): Promise<string> {
+    const wanted = { name, metadata: { [ACCOUNT_KEY]: accountId } }
+    const options = { idempotencyKey: `customer-${accountId}${former === null ? '' : `-${former}`}` }
+    return (await ask(this.#stripe.customers.create(wanted, options))).id
+  }
+
+  /** Opens the hosted page of a payment; the same one, when it is asked for again. */
+  async openCheckout(
+    payment: Payment,
+    customerId: string,
+    { savesMethod, attempt = 'checkout', ...pages }: Pages & { savesMethod: boolean; attempt?: string },
+  ): Promise<PaymentNotice> {
+    const metadata = toMetadata(payment)
+    const session = await ask(
+      this.#stripe.checkout.sessions.create(
+        {
+          mode: 'payment',
           customer: customerId,
+          client_reference_id: payment.id,
+          line_items: [toLine(payment)],
+          metadata,
+          payment_intent_data: {
+            metadata,
+            ...(savesMethod && { setup_future_usage: 'off_session' as const }),
+          },
           success_url: pages.successUrl,
           cancel_url: pages.cancelUrl,
-        }),
+        },
+        { idempotencyKey: `${attempt}-${payment.id}` },
+      ),
+    )
+    return sessionNotice(session)!
+  }
+
+  /** Opens the hosted page that saves a card. Returns its address. */
+  async openSetup(customerId: string, currency: string, pages: Pages): Promise<string> {
+    const session = await ask(
+      this.#stripe.checkout.sessions.create({
+        mode: 'setup',
+        currency,
+        customer: customerId,
+        success_url: pages.successUrl,
+        cancel_url: pages.cancelUrl,
+      }),
+    )
+    return session.url!
+  }
+
+  /**
+   * Charges a saved card while its customer is away; once for each payment.
+   * @throws Failure where whether it was charged is not known: ask again
+   */
+  async charge({ payment, customerId, methodId }: ChargedCard): Promise<PaymentNotice | Decline> {
+    try {
+      const intent = await this.#stripe.paymentIntents.create(
+        {
+          amount: Number(payment.amount),
+          currency: payment.currency,
+          customer: customerId,
+          payment_method: methodId,
+          off_session: true,
+          confirm: true,
+          metadata: toMetadata(payment),
+        },
+        { idempotencyKey: `charge-${payment.id}` },
       )
-      return session.url!
-    },
-
-    /**
-     * Charges a saved card while its customer is away; once for each payment.
-     * @throws Failure where whether it was charged is not known: ask again
-     */
-    async charge({ payment, customerId, methodId }: ChargedCard): Promise<PaymentNotice | Decline> {
-      try {
-        const intent = await stripe.paymentIntents.create(
-          {
-            amount: Number(payment.amount),
-            currency: payment.currency,
-            customer: customerId,
-            payment_method: methodId,
-            off_session: true,
-            confirm: true,
-            metadata: metadataOf(payment),
-          },
-          { idempotencyKey: `charge-${payment.id}` },
-        )
-        return intentNotice(intent)!
-      } catch (error) {
-        if (isTransient(error)) throw failureOf(error)
-        const { type, code, decline_code, message, payment_intent } = error as Stripe.errors.StripeError
-        if (type !== 'StripeCardError' && type !== 'StripeInvalidRequestError') throw failureOf(error)
-        return {
-          code:
-            code === 'authentication_required'
-              ? 'confirmation_required'
-              : (decline_code ?? code ?? 'declined'),
-          message: message ?? '',
-          intentId: payment_intent?.id ?? null,
-        }
+      return intentNotice(intent)!
+    } catch (error) {
+      if (isTransient(error)) throw toFailure(error)
+      const { type, code, decline_code, message, payment_intent } = error as Stripe.errors.StripeError
+      if (type !== 'StripeCardError' && type !== 'StripeInvalidRequestError') throw toFailure(error)
+      return {
+        code:
+          code === 'authentication_required' ? 'confirmation_required' : (decline_code ?? code ?? 'declined'),
+        message: message ?? '',
+        intentId: payment_intent?.id ?? null,
       }
-    },
+    }
+  }
 
-    /** Makes sure that an intent takes no money any more. */
-    async cancelIntent(id: string): Promise<void> {
-      try {
-        await stripe.paymentIntents.cancel(id)
-      } catch (error) {
-        if ((error as { code?: string }).code !== 'payment_intent_unexpected_state') throw failureOf(error)
+  /** Makes sure that an intent takes no money any more. */
+  async cancelIntent(id: string): Promise<void> {
+    try {
+      await this.#stripe.paymentIntents.cancel(id)
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'payment_intent_unexpected_state') throw toFailure(error)
+    }
+  }
+
+  /** Removes a saved card. Removing one that the provider does not have changes nothing. */
+  async removeMethod(id: string): Promise<void> {
+    const method = await orMissing(this.#stripe.paymentMethods.retrieve(id))
+    if (method !== null && method.customer !== null) await ask(this.#stripe.paymentMethods.detach(id))
+  }
+
+  /** Refunds a part of a payment, or all that is left of it; once for each key. */
+  async refund(
+    intentId: string,
+    amount: bigint | null,
+    { paymentId, key }: { readonly paymentId: string; readonly key: string },
+  ): Promise<ReversalNotice> {
+    const metadata = { [PAYMENT_KEY]: paymentId }
+    const wanted = {
+      payment_intent: intentId,
+      metadata,
+      ...(amount !== null && { amount: Number(amount) }),
+    }
+    return refundNotice(await ask(this.#stripe.refunds.create(wanted, { idempotencyKey: key })))!
+  }
+
+  /** Reads the state of an intent; null for one that is not ours. */
+  async readIntent(id: string): Promise<PaymentNotice | null> {
+    return intentNotice(await ask(this.#stripe.paymentIntents.retrieve(id)))
+  }
+
+  /** Reads the state of a payment; null for one that the provider does not know. */
+  async readPayment({ kind, sessionId, intentId }: Payment): Promise<PaymentNotice | null> {
+    if (sessionId !== null) {
+      const session = await orMissing(this.#stripe.checkout.sessions.retrieve(sessionId))
+      return session && sessionNotice(session)
+    }
+    const intent = intentId === null ? null : await orMissing(this.#stripe.paymentIntents.retrieve(intentId))
+    return intent && (kind === 'automatic' ? chargeNotice(intent) : intentNotice(intent))
+  }
+
+  /** Finds the charge of a saved card among those of its customer; null where it was never made. */
+  async findCharge({ payment, customerId }: ChargedCard): Promise<PaymentNotice | null> {
+    const range = { ...afterDate(payment.createdAt), customer: customerId, limit: PAGE_ENTRIES }
+    const find = async () => {
+      for await (const intent of this.#stripe.paymentIntents.list(range))
+        if (intentNotice(intent)?.paymentId === payment.id) return chargeNotice(intent)
+      return null
+    }
+    return orMissing(find())
+  }
+
+  /** Reads the events that the provider has made since an instant, the oldest first. */
+  async listEvents(since: Date): Promise<ProviderEvent[]> {
+    const events: ProviderEvent[] = []
+    const wanted = { ...afterDate(since), types: [...EVENT_TYPES], limit: PAGE_ENTRIES }
+    const read = async () => {
+      for await (const event of this.#stripe.events.list(wanted)) events.push(toEvent(event))
+    }
+    await ask(read())
+    return events.reverse()
+  }
+
+  /** Reads our paid payments of the provider's books since an instant. */
+  async listPaid(since: Date): Promise<ProviderPayment[]> {
+    const range = { ...afterDate(since), limit: PAGE_ENTRIES }
+    const disputes: ReversalNotice[] = []
+    const paid: ProviderPayment[] = []
+    const read = async () => {
+      for await (const dispute of this.#stripe.disputes.list(range)) {
+        const notice = disputeNotice(dispute)
+        if (notice?.event === 'took') disputes.push(notice)
       }
-    },
-
-    /** Removes a saved card. Removing one that the provider does not have changes nothing. */
-    async removeMethod(id: string): Promise<void> {
-      const method = await orMissing(stripe.paymentMethods.retrieve(id))
-      if (method !== null && method.customer !== null) await asked(stripe.paymentMethods.detach(id))
-    },
-
-    /** Refunds a part of a payment, or all that is left of it; once for each key. */
-    async refund(
-      intentId: string,
-      amount: bigint | null,
-      { paymentId, key }: { readonly paymentId: string; readonly key: string },
-    ): Promise<ReversalNotice> {
-      const metadata = { [PAYMENT_KEY]: paymentId }
-      const wanted = {
-        payment_intent: intentId,
-        metadata,
-        ...(amount !== null && { amount: Number(amount) }),
+      for await (const intent of this.#stripe.paymentIntents.list({
+        ...range,
+        expand: ['data.latest_charge'],
+      })) {
+        const notice = intentNotice(intent)
+        if (notice?.event !== 'paid') continue
+        const charge = intent.latest_charge as Stripe.Charge
+        paid.push({
+          paymentId: notice.paymentId,
+          intentId: intent.id,
+          amount: notice.amount,
+          currency: notice.currency,
+          refunded: BigInt(charge.amount_refunded),
+          disputed: sumDisputes(notice, disputes),
+        })
       }
-      return refundNotice(await asked(stripe.refunds.create(wanted, { idempotencyKey: key })))!
-    },
-
-    /** Reads the state of an intent; null for one that is not ours. */
-    async readIntent(id: string): Promise<PaymentNotice | null> {
-      return intentNotice(await asked(stripe.paymentIntents.retrieve(id)))
-    },
-
-    /** Reads the state of a payment; null for one that the provider does not know. */
-    async readPayment({ kind, sessionId, intentId }: Payment): Promise<PaymentNotice | null> {
-      if (sessionId !== null) {
-        const session = await orMissing(stripe.checkout.sessions.retrieve(sessionId))
-        return session && sessionNotice(session)
-      }
-      const intent = intentId === null ? null : await orMissing(stripe.paymentIntents.retrieve(intentId))
-      return intent && (kind === 'automatic' ? chargeNotice(intent) : intentNotice(intent))
-    },
-
-    /** Finds the charge of a saved card among those of its customer; null where it was never made. */
-    async findCharge({ payment, customerId }: ChargedCard): Promise<PaymentNotice | null> {
-      const range = { ...afterDate(payment.createdAt), customer: customerId, limit: PAGE_ENTRIES }
-      const finding = async () => {
-        for await (const intent of stripe.paymentIntents.list(range))
-          if (intentNotice(intent)?.paymentId === payment.id) return chargeNotice(intent)
-        return null
-      }
-      return orMissing(finding())
-    },
-
-    /** Reads the events that the provider has made since an instant, the oldest first. */
-    async eventsSince(since: Date): Promise<ProviderEvent[]> {
-      const events: ProviderEvent[] = []
-      const wanted = { ...afterDate(since), types: [...EVENT_TYPES], limit: PAGE_ENTRIES }
-      const reading = async () => {
-        for await (const event of stripe.events.list(wanted)) events.push(providerEvent(event))
-      }
-      await asked(reading())
-      return events.reverse()
-    },
-
-    /** Reads our paid payments of the provider's books since an instant. */
-    async paidSince(since: Date): Promise<ProviderPayment[]> {
-      const range = { ...afterDate(since), limit: PAGE_ENTRIES }
-      const disputes: ReversalNotice[] = []
-      const paid: ProviderPayment[] = []
-      const reading = async () => {
-        for await (const dispute of stripe.disputes.list(range)) {
-          const notice = disputeNotice(dispute)
-          if (notice?.event === 'took') disputes.push(notice)
-        }
-        for await (const intent of stripe.paymentIntents.list({ ...range, expand: ['data.latest_charge'] })) {
-          const notice = intentNotice(intent)
-          if (notice?.event !== 'paid') continue
-          const charge = intent.latest_charge as Stripe.Charge
-          paid.push({
-            paymentId: notice.paymentId,
-            intentId: intent.id,
-            amount: notice.amount,
-            currency: notice.currency,
-            refunded: BigInt(charge.amount_refunded),
-            disputed: disputedOf(notice, disputes),
-          })
-        }
-      }
-      await asked(reading())
-      return paid
-    },
+    }
+    await ask(read())
+    return paid
   }
 }
 
 /** Returns what disputes took of a payment: of each at most its amount, in its currency, as it is booked here. */
-const disputedOf = ({ intentId, amount, currency }: PaymentNotice, disputes: readonly ReversalNotice[]) =>
+const sumDisputes = ({ intentId, amount, currency }: PaymentNotice, disputes: readonly ReversalNotice[]) =>
   disputes
     .filter((dispute) => dispute.intentId === intentId && dispute.currency === currency)
     .reduce((sum, dispute) => sum + (dispute.amount < amount ? dispute.amount : amount), 0n)
 
-const providerEvent = (event: Stripe.Event): ProviderEvent => ({
+const toEvent = (event: Stripe.Event): ProviderEvent => ({
   id: event.id,
   type: event.type,
   createdAt: new Date(event.created * MS_PER_SECOND),

@@ -80,13 +80,13 @@ export type WorkOnLongBody = <Name extends BodyWorkName>(
   body: Buffer,
 ) => Promise<BodyResults[Name]>
 
-export interface BodyDeps {
+export interface LongBodyWork {
   readonly workOnLongBody: WorkOnLongBody
 }
 
 /** Works on the body of an account's request: at once on a short one, off the event loop on a long one. @throws Failure */
 export const workOnBody = <Name extends BodyWorkName>(
-  { workOnLongBody }: BodyDeps,
+  { workOnLongBody }: LongBodyWork,
   accountId: string,
   name: Name,
   input: BodyInputs[Name],

@@ -30,24 +30,39 @@ export interface PutOptions {
   readonly signal?: AbortSignal
 }
 
-/** Keys are `<folder>/<name>`: letters, digits, `-`, `_`, `.` and `/`, at most 200 characters, no `..`. */
-export interface ObjectStore {
-  /** Its links lead to the bucket, which sends the files; else to the gateway, which does. */
-  readonly servesLinks: boolean
+export interface FileLinks {
+  /** Returns a link that is valid until the instant (epoch milliseconds), at most seven days ahead. */
+  link(key: string, expiresAt: number): Promise<string>
+}
+
+export interface LastingLinks {
+  /** Returns a link that is valid as long as the object exists. */
+  permanentLink(key: string): string
+}
+
+export interface FileReader {
+  /** Returns the object; null without one. */
+  get(key: string, range?: ByteRange): Promise<ObjectBody | null>
+}
+
+export interface FileWriter {
   /**
    * Stores the object whole or not at all.
    * @throws ObjectTooLarge
    */
   put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject>
-  /** Returns the object; null without one. */
-  get(key: string, range?: ByteRange): Promise<ObjectBody | null>
-  head(key: string): Promise<StoredObject | null>
+}
+
+export interface FileRemover {
   /** Deletes objects. A missing one counts as deleted. */
   delete(keys: readonly string[]): Promise<void>
-  /** Returns a link that is valid until the instant (epoch milliseconds), at most seven days ahead. */
-  link(key: string, expiresAt: number): Promise<string>
-  /** Returns a link that is valid as long as the object exists. */
-  permanentLink(key: string): string
+}
+
+/** Keys are `<folder>/<name>`: letters, digits, `-`, `_`, `.` and `/`, at most 200 characters, no `..`. */
+export interface ObjectStore extends FileLinks, LastingLinks, FileReader, FileWriter, FileRemover {
+  /** Its links lead to the bucket, which sends the files; else to the gateway, which does. */
+  readonly servesLinks: boolean
+  head(key: string): Promise<StoredObject | null>
   /** Throws when the store does not answer. */
   ping(): Promise<void>
 }

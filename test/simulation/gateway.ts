@@ -1,6 +1,6 @@
 /** A gateway process: the real journal, publisher, credentials and wallet views, under calls that are only numbers. */
 
-import { type SettlementPublisher, settlementPublisher } from '../../pipelines/settlement/publisher.ts'
+import { SettlementPublisher } from '../../pipelines/settlement/publisher.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
@@ -200,7 +200,7 @@ export class Gateway {
       now: () => time.now,
     })
     this.#credentials = credentials
-    this.#publisher = settlementPublisher({
+    this.#publisher = new SettlementPublisher({
       journal,
       nats: faults.mutation === 'confirmed when stored' ? confirmedWhenStored(nats) : nats,
       database,

@@ -1,5 +1,5 @@
 /** One run: gateways and settlers under calls and faults, then quiet until all is booked, then the invariants. */
-import { settler } from '../../pipelines/settlement/settler.ts'
+import { Settler } from '../../pipelines/settlement/settler.ts'
 import { Books } from './books.ts'
 import { Faults, type Mutation } from './faults.ts'
 import { Gateway, type World } from './gateway.ts'
@@ -85,7 +85,7 @@ class SettlerLife {
       if (!faults.areOver) faults.deaths += 1
       if (!this.#isOver) time.after(random.int(0, RESTART_MAX_MS), () => this.#start())
     }
-    settler({
+    new Settler({
       nats: queue.natsOf(process),
       database: books.databaseOf(process),
       onBookedRows: () => undefined,

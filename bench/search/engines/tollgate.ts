@@ -1,6 +1,6 @@
 /** Tollgate's search: `searchPages` over the tables that an import fills. */
 import type { Sql } from '../../../src/postgres/connection.ts'
-import { openIndexer } from '../../../src/postgres/knowledge/index.ts'
+import { PageIndexer } from '../../../src/postgres/knowledge/index.ts'
 import { searchPages } from '../../../src/postgres/knowledge/search.ts'
 import type { SearchPage } from '../../../src/postgres/knowledge/types.ts'
 import { inTransaction, type Transaction } from '../../../src/postgres/transaction.ts'
@@ -30,7 +30,7 @@ export function tollgate(sql: Sql, searching: Sql): TollgateSubject {
     ask,
     build: async (pages) => {
       await inTransaction(sql, async (transaction) => {
-        const indexer = openIndexer(transaction, BASE_ID)
+        const indexer = new PageIndexer(transaction, BASE_ID)
         for (let from = 0; from < pages.length; from += BATCH_PAGES) {
           const batch = pages.slice(from, from + BATCH_PAGES)
           const rows = await insertPages(transaction, batch)

@@ -78,7 +78,7 @@ export class LateUsage {
   }
 }
 
-interface LeavingDeps {
+interface LeftCalls {
   readonly config: () => Pick<ConfigFile, 'after_client_leaves'>
   readonly lateUsage: LateUsage
 }
@@ -88,7 +88,7 @@ interface LeavingDeps {
  * @param isSent any of the request has been sent
  */
 export function readOn(
-  { config, lateUsage }: LeavingDeps,
+  { config, lateUsage }: LeftCalls,
   call: LeftCall,
   record: CallRecord,
   answer: Answer | null,

@@ -7,19 +7,19 @@ import type { GatewayRequest } from '../../../src/http/handler.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import type { CallRecord, Ending } from './call-record.ts'
-import type { ForwardDeps } from './deps.ts'
+import type { Forwarding } from './deps.ts'
 import type { RouteChoice } from './route-choice.ts'
 
 export class AttemptNotes {
-  readonly #health: ForwardDeps['health']
+  readonly #health: Forwarding['health']
   readonly #record: CallRecord
   readonly #choice: RouteChoice
   readonly #trace: CallTrace | null
   readonly #path: string
 
   constructor(
-    { health, startTrace }: Pick<ForwardDeps, 'health' | 'startTrace'>,
-    { header, path }: Pick<GatewayRequest, 'header' | 'path'>,
+    { health, startTrace }: Forwarding,
+    { header, path }: GatewayRequest,
     record: CallRecord,
     choice: RouteChoice,
   ) {

@@ -8,10 +8,10 @@ import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderLookup } from '../../../src/http/handler.ts'
 import {
-  type BodyDeps,
   type BodyInputs,
   type BodyResults,
   type BodyWorkName,
+  type LongBodyWork,
   workOnBody,
 } from '../../../src/protocols/body-work.ts'
 import type {
@@ -96,12 +96,12 @@ export interface WaitingCall {
 
 /** Writes the client's request for the channel of an attempt, with the files that it names. A long body takes a while. */
 export class AttemptBody {
-  readonly #deps: BodyDeps & { readonly fetchFiles: FetchFiles }
+  readonly #deps: LongBodyWork & { readonly fetchFiles: FetchFiles }
   readonly #call: WaitingCall
   /** Files that one attempt has fetched serve the next. */
   #files: CallFiles | null = null
 
-  constructor(deps: BodyDeps & { readonly fetchFiles: FetchFiles }, call: WaitingCall) {
+  constructor(deps: LongBodyWork & { readonly fetchFiles: FetchFiles }, call: WaitingCall) {
     this.#deps = deps
     this.#call = call
   }

@@ -8,10 +8,10 @@ import type { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import type { ResponseToStore } from '../../../src/postgres/requests/stored-responses.ts'
-import type { BodyDeps } from '../../../src/protocols/body-work.ts'
+import type { LongBodyWork } from '../../../src/protocols/body-work.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
-import type { ReservationDeps } from '../precharge.ts'
+import type { ReservationChanges } from '../precharge.ts'
 import type { LateUsage } from './after-answer.ts'
 import type { FetchFiles, UpstreamCallRequest } from './attempt-request.ts'
 import type { SilenceWatch } from './stream-answer.ts'
@@ -19,7 +19,7 @@ import type { SilenceWatch } from './stream-answer.ts'
 /** Sends a call. The handler's methods are called later, with its answer or its failure. Aborting it closes the upstream connection. */
 type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
 
-export interface ForwardDeps extends ReservationDeps, BodyDeps {
+export interface Forwarding extends ReservationChanges, LongBodyWork {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
   readonly callUpstream: CallUpstream
   readonly fetchFiles: FetchFiles

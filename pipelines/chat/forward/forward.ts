@@ -6,12 +6,12 @@ import { Observable } from 'rxjs'
 import type { Reply } from '../../../src/http/handler.ts'
 import { Answered, type Stage } from '../../calls/pipeline.ts'
 import type { AdmittedCall } from '../precharge.ts'
-import type { ForwardDeps } from './deps.ts'
+import type { Forwarding } from './deps.ts'
 import { ForwardedCall } from './forwarded-call.ts'
 
 /** Answers the call: forwards it, meters the answer as it passes, and settles once. Unsubscribing aborts it. */
 export const forward =
-  (deps: ForwardDeps): Stage<AdmittedCall, never> =>
+  (deps: Forwarding): Stage<AdmittedCall, never> =>
   (call) => {
     call.inConversation?.handOver()
     const replies = new Observable<Reply>((subscriber) => {

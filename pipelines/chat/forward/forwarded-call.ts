@@ -42,7 +42,7 @@ import { chooseAnswer, maskKeys } from './answers.ts'
 import { AttemptNotes } from './attempt-notes.ts'
 import { AttemptBody, attemptRequest, encodeOptions, type WaitingCall } from './attempt-request.ts'
 import { CallRecord, type Ending, FAULT, toEnding, toRefusedEnding, UNJOURNALED } from './call-record.ts'
-import type { ForwardDeps } from './deps.ts'
+import type { Forwarding } from './deps.ts'
 import { noteStored, noteUnfinished, runAfter } from './response-notes.ts'
 import { RouteChoice } from './route-choice.ts'
 import { type Answer, type AnswerReceiver, readKeepAliveMs } from './stream-answer.ts'
@@ -54,7 +54,7 @@ export class ForwardedCall
   #answer: Answer | null = null
   /** Sink to which the client's bytes go directly; null when they go as events. */
   #client: DataSink | null = null
-  readonly #deps: ForwardDeps
+  readonly #deps: Forwarding
   #admitted: AdmittedCall
   readonly #subscriber: Subscriber<Reply>
   readonly #choice: RouteChoice
@@ -77,7 +77,7 @@ export class ForwardedCall
   #finished: FinishedStream | null = null
   #stored: Promise<void> | null = null
 
-  constructor(deps: ForwardDeps, admitted: AdmittedCall, subscriber: Subscriber<Reply>) {
+  constructor(deps: Forwarding, admitted: AdmittedCall, subscriber: Subscriber<Reply>) {
     this.#deps = deps
     this.#admitted = admitted
     this.#subscriber = subscriber

@@ -11,7 +11,7 @@ import type { Metered } from '../../../src/protocols/dialect.ts'
 import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 import type { AdmittedCall } from '../precharge.ts'
 import type { CallRecord } from './call-record.ts'
-import type { ForwardDeps } from './deps.ts'
+import type { Forwarding } from './deps.ts'
 import type { Answer } from './stream-answer.ts'
 
 /** The end of an answer waits so long: a call that goes on at once, in any process, finds the note. */
@@ -20,7 +20,7 @@ const RETRY_MS = 1_000
 /** Beyond this the oldest note is dropped. */
 const MAX_PENDING = 10_000
 
-interface ResponseNotesDeps {
+interface NotedResponses {
   readonly responses: {
     storeResponse(response: ResponseToStore): Promise<void>
     findStoredResponse(accountId: string, id: string): Promise<StoredResponse | null>
@@ -38,13 +38,13 @@ const keyOfNote = ({ accountId, id, conversation }: ResponseToStore): string =>
 
 /** One instance a process. */
 export class ResponseNotes {
-  readonly #deps: ResponseNotesDeps
+  readonly #deps: NotedResponses
   readonly #trouble: OutageLog
   /** Not yet in PostgreSQL, oldest first. */
   readonly #pending = new Map<string, ResponseToStore>()
   #isRetrying = false
 
-  constructor(deps: ResponseNotesDeps) {
+  constructor(deps: NotedResponses) {
     this.#deps = deps
     this.#trouble = new OutageLog(deps.log, 'Noting responses')
   }
@@ -116,14 +116,12 @@ export class ResponseNotes {
   }
 }
 
-type NotesDeps = Pick<ForwardDeps, 'storeResponse'>
-
 /**
  * Notes which channel keeps a response, before the end of the answer leaves: the next call may go on with it.
  * Returns null where the upstream keeps nothing: no promise is made. The promise never rejects.
  */
 export function noteStored(
-  { storeResponse }: NotesDeps,
+  { storeResponse }: Forwarding,
   { call, known, request, model }: AdmittedCall,
   { channel }: Route,
   answer: Answer,
@@ -159,9 +157,9 @@ const reportedTokens = ({ usage, isUsageWhole }: Metered): number | null =>
  * Notes the end of a call that did not succeed in its conversation: what its upstream may have kept of it counts in full.
  */
 export function noteUnfinished(
-  { storeResponse }: NotesDeps,
+  { storeResponse }: Forwarding,
   { call, known, request }: AdmittedCall,
-  { ending, attempt, metered }: Pick<CallRecord, 'ending' | 'attempt' | 'metered'>,
+  { ending, attempt, metered }: CallRecord,
 ): void {
   const id = call.state?.conversation ?? null
   if (id === null || ending.kind === 'success') return

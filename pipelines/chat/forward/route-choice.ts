@@ -13,9 +13,7 @@ import type { ChatCall } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import type { AdmittedCall } from '../precharge.ts'
 import type { ServedModel } from '../select-model.ts'
-import type { ForwardDeps } from './deps.ts'
-
-type Deps = Pick<ForwardDeps, 'health' | 'retries' | 'retryBudget' | 'random' | 'usageOptionRefusals'>
+import type { Forwarding } from './deps.ts'
 
 const channelOf = ({ channel }: Route): string => channel.id
 
@@ -25,7 +23,7 @@ const MEASURING_SHARE = 0.05
 const MAX_KEY_RETRIES = 5
 
 export class RouteChoice {
-  readonly #deps: Deps
+  readonly #deps: Forwarding
   /** The call that the routes are for; without its body once no other attempt follows. */
   admitted: AdmittedCall
   readonly #random: () => number
@@ -46,7 +44,7 @@ export class RouteChoice {
   /** Retries taken from the budget that all calls share. */
   #retries = 0
 
-  constructor(deps: Deps, admitted: AdmittedCall) {
+  constructor(deps: Forwarding, admitted: AdmittedCall) {
     this.#deps = deps
     this.admitted = admitted
     this.served = { model: admitted.model, routes: admitted.routes }
@@ -178,7 +176,7 @@ export class RouteChoice {
 }
 
 /** Returns false for an upstream that reports usage without being asked, or has refused the option. */
-const knowsUsageOption = (route: Route, refusals: Pick<UsageOptionRefusals, 'has'>): boolean =>
+const knowsUsageOption = (route: Route, refusals: UsageOptionRefusals): boolean =>
   !route.channel.quirks.includes('no-usage-option') && !refusals.has(route)
 
 const OPTION = 'stream_options'

@@ -4,13 +4,18 @@
  */
 
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
-import type { Route } from '../../../src/core/routing/catalog.ts'
+import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
-import type { PricedCall } from '../select-model.ts'
 
 /** Returns the header that names the model which serves in place of the requested one; none on most calls. */
-const servedModelHeaders = ({ requested, model }: Pick<PricedCall, 'requested' | 'model'>): HeaderList =>
+/** The model that the client names, and the one that serves. */
+interface ServedCall {
+  readonly requested: Model
+  readonly model: Model
+}
+
+const servedModelHeaders = ({ requested, model }: ServedCall): HeaderList =>
   model === requested ? NO_HEADERS : [['x-served-model', model.id.replace(NOT_PRINTABLE, '?')]]
 
 type LeftOut = Pick<EncodedRequest, 'dropped' | 'changed'>
@@ -64,8 +69,8 @@ export function plannedTranslation(
 }
 
 /** Returns the headers of an answer: its own, and those that name its model and its translation. */
-export const answerHeaders = (
-  own: HeaderList,
-  call: Pick<PricedCall, 'requested' | 'model'>,
-  translation: HeaderList,
-): HeaderList => [...own, ...servedModelHeaders(call), ...translation]
+export const answerHeaders = (own: HeaderList, call: ServedCall, translation: HeaderList): HeaderList => [
+  ...own,
+  ...servedModelHeaders(call),
+  ...translation,
+]

@@ -11,7 +11,6 @@ import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 import type { Caller } from '../../calls/authenticate.ts'
 import { masked, refusedByUpstream } from '../../calls/upstream-error.ts'
-import type { FreeCallDeps } from '../../media/free-call.ts'
 import type { MediaCalls } from '../../tasks/ports.ts'
 import { throwUnanswered } from '../../tasks/ports.ts'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../forward/stream-answer.ts'
@@ -22,7 +21,8 @@ const FORWARDED_PARAMETERS = ['include', 'include[]', 'limit', 'order', 'after',
 
 export const accountOf = ({ known }: Caller): string => known.account.id
 
-export interface AskDeps extends FreeCallDeps {
+/** The channels that keep what clients store. */
+export interface KeepingChannels {
   readonly catalog: () => Catalog
   readonly calls: MediaCalls
 }
@@ -52,7 +52,7 @@ export function channelOf(catalog: Catalog, channelId: string | null): ChannelEn
 
 /** Returns the upstream's answer. @throws its refusal, masked for the client; Failure `upstream_*` */
 export async function askChannel(
-  { calls }: Pick<AskDeps, 'calls'>,
+  { calls }: KeepingChannels,
   channel: ChannelEntry,
   question: StoredQuestion,
 ): Promise<MediaAnswer> {

@@ -26,29 +26,35 @@ import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { withoutForeignFields } from '../../../src/protocols/request/foreign-fields.ts'
 import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.ts'
 import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
-import type { Caller } from '../../calls/authenticate.ts'
+import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 import { freeReply } from '../../media/free-call.ts'
-import type { LinkDeps } from '../select-model.ts'
+import type { LinkChecker } from '../select-model.ts'
 import {
-  type AskDeps,
   accountOf,
   askChannel,
   channelOf,
   deleted,
   forwardedQuery,
+  type KeepingChannels,
   readId,
   replyOf,
 } from './ask-channel.ts'
-import { found, type StateDeps, storedConversation } from './state.ts'
+import { type ConversationFinder, found, storedConversation } from './state.ts'
 
 const PROTOCOL = 'responses'
 
-export interface ConversationDeps extends AskDeps, LinkDeps, Pick<StateDeps, 'findStoredConversation'> {
-  readonly conversations: Pick<
-    StoredResponses,
-    'storeConversation' | 'addToConversation' | 'forgetConversation'
-  >
+export interface ConversationRecords extends ConversationFinder {
+  readonly storeConversation: StoredResponses['storeConversation']
+  readonly addToConversation: StoredResponses['addToConversation']
+  readonly forgetConversation: StoredResponses['forgetConversation']
+}
+
+export interface KeptConversations {
+  readonly access: CallAccess
+  readonly channels: KeepingChannels
+  readonly links: LinkChecker
+  readonly conversations: ConversationRecords
 }
 
 /** @throws Failure `invalid_request` */
@@ -60,12 +66,12 @@ const readBody = <Body>(schema: ZodType<Body>, body: Buffer): Body =>
  * with the conversation. @throws Failure `invalid_request` for a link
  */
 async function tokensOf(
-  { checkLinks, catalog }: ConversationDeps,
+  { links: checker, access: { catalog } }: KeptConversations,
   body: Buffer,
   items: unknown,
 ): Promise<number> {
   const links = linkedPartsIn(items)
-  if (links.urls.length > 0) await checkLinks(links.urls)
+  if (links.urls.length > 0) await checker.checkLinks(links.urls)
   const span = topLevelFields(body).fields.get('items')
   const bytes = span === undefined ? 0 : span.end - span.start
   return (
@@ -105,7 +111,7 @@ function withoutModel(body: Buffer): Buffer {
 
 /** Notes where a conversation is. What cannot be noted cannot be used: it is removed again. */
 async function note(
-  deps: ConversationDeps,
+  deps: KeptConversations,
   caller: Caller,
   channel: ChannelEntry,
   id: string,
@@ -115,7 +121,9 @@ async function note(
   await deps.conversations
     .storeConversation(noted)
     .catch(async (error: Error & { readonly code?: string }) => {
-      await askChannel(deps, channel, { method: 'DELETE', kind: 'conversations', id }).catch(() => {})
+      await askChannel(deps.channels, channel, { method: 'DELETE', kind: 'conversations', id }).catch(
+        () => {},
+      )
       if (error.code === 'limit_reached') throw new Failure('conflict', error.message)
       throw new Failure(
         'service_unavailable',
@@ -127,15 +135,20 @@ async function note(
 
 const idIn = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)
 
-export const beginConversation = (deps: ConversationDeps): Handler =>
-  freeReply(deps, async (caller) => {
-    const catalog = deps.catalog()
+export const beginConversation = (deps: KeptConversations): Handler =>
+  freeReply(deps.access, async (caller) => {
+    const catalog = deps.access.catalog()
     const given = caller.request.body.length === 0 ? Buffer.from('{}') : caller.request.body
     const { model: name, items } = readBody(newConversation, given)
     const channel = channelForNew(modelsFor(catalog, caller, name), catalog)
     const tokens = await tokensOf(deps, given, items)
     const body = withoutModel(given)
-    const answer = await askChannel(deps, channel, { method: 'POST', kind: 'conversations', id: '', body })
+    const answer = await askChannel(deps.channels, channel, {
+      method: 'POST',
+      kind: 'conversations',
+      id: '',
+      body,
+    })
     const id = idIn(answer)
     if (id === '')
       throw new Failure('upstream_error', 'The upstream answered with something that is no conversation.')
@@ -143,41 +156,40 @@ export const beginConversation = (deps: ConversationDeps): Handler =>
     return replyOf(answer)
   })
 
+/** What is asked below the path of a conversation. */
+type QuestionBelow = Omit<StoredQuestion, 'kind' | 'id' | 'query'>
+
 /** Asks the channel of a conversation for what is below its path. @throws Failure `not_found` */
-async function askAbout(
-  deps: ConversationDeps,
-  caller: Caller,
-  question: Pick<StoredQuestion, 'method' | 'below' | 'body'>,
-): Promise<Reply> {
+async function askAbout(deps: KeptConversations, caller: Caller, question: QuestionBelow): Promise<Reply> {
   const id = readId(caller, 'id')
-  const { channelId } = await storedConversation(deps, accountOf(caller), id)
-  const channel = channelOf(deps.catalog(), channelId)
+  const { channelId } = await storedConversation(deps.conversations, accountOf(caller), id)
+  const channel = channelOf(deps.access.catalog(), channelId)
   const query = forwardedQuery(caller.request.query)
-  return replyOf(await askChannel(deps, channel, { kind: 'conversations', id, query, ...question }))
+  return replyOf(await askChannel(deps.channels, channel, { kind: 'conversations', id, query, ...question }))
 }
 
-export const showConversation = (deps: ConversationDeps): Handler =>
-  freeReply(deps, (caller) => askAbout(deps, caller, { method: 'GET' }))
+export const showConversation = (deps: KeptConversations): Handler =>
+  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'GET' }))
 
-export const changeConversation = (deps: ConversationDeps): Handler =>
-  freeReply(deps, (caller) => {
+export const changeConversation = (deps: KeptConversations): Handler =>
+  freeReply(deps.access, (caller) => {
     readJsonBody(changedConversation, caller.request.body)
     return askAbout(deps, caller, { method: 'POST', body: caller.request.body })
   })
 
-export const deleteConversation = (deps: ConversationDeps): Handler =>
-  freeReply(deps, (caller) =>
+export const deleteConversation = (deps: KeptConversations): Handler =>
+  freeReply(deps.access, (caller) =>
     deleted(
       () => askAbout(deps, caller, { method: 'DELETE' }),
       () => deps.conversations.forgetConversation(accountOf(caller), readId(caller, 'id')),
     ),
   )
 
-export const listConversationItems = (deps: ConversationDeps): Handler =>
-  freeReply(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
+export const listConversationItems = (deps: KeptConversations): Handler =>
+  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
 
-export const addConversationItems = (deps: ConversationDeps): Handler =>
-  freeReply(deps, async (caller) => {
+export const addConversationItems = (deps: KeptConversations): Handler =>
+  freeReply(deps.access, async (caller) => {
     const { body } = caller.request
     const { items } = readBody(newItems, body)
     const tokens = await tokensOf(deps, body, items)
@@ -197,8 +209,8 @@ const isRefusal = (error: unknown): boolean =>
 
 const belowItem = (caller: Caller): string => `/items/${pathPart(readId(caller, 'item_id'))}`
 
-export const showConversationItem = (deps: ConversationDeps): Handler =>
-  freeReply(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: belowItem(caller) }))
+export const showConversationItem = (deps: KeptConversations): Handler =>
+  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'GET', below: belowItem(caller) }))
 
-export const deleteConversationItem = (deps: ConversationDeps): Handler =>
-  freeReply(deps, (caller) => askAbout(deps, caller, { method: 'DELETE', below: belowItem(caller) }))
+export const deleteConversationItem = (deps: KeptConversations): Handler =>
+  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'DELETE', below: belowItem(caller) }))

@@ -5,33 +5,42 @@
 import { Failure } from '../../../schemas/failure.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
-import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import type { Caller } from '../../calls/authenticate.ts'
+import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
-import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
+import { cancelFoundTask, type TaskCanceller } from '../../media/cancel-task.ts'
 import { freeReply } from '../../media/free-call.ts'
 import { epochSeconds } from '../../media/task-records.ts'
 import { notCancellable } from '../../tasks/end/cancel-upstream.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import {
-  type AskDeps,
   accountOf,
   askChannel,
   channelOf,
   deleted,
   forwardedQuery,
+  type KeepingChannels,
   readId,
   replyOf,
 } from './ask-channel.ts'
-import { found, type StateDeps, storedResponse } from './state.ts'
+import { found, type ResponseFinder, storedResponse } from './state.ts'
 
-export interface StoredResponsesDeps
-  extends AskDeps,
-    Pick<StateDeps, 'findStoredResponse'>,
-    Pick<CancelDeps, 'database' | 'messages' | 'adapterOf' | 'log'> {
+interface ResponseTasks {
+  findByResponse(accountId: string, id: string): Promise<Task | null>
+  read(ids: readonly string[]): Promise<Task[]>
+  deleteRecord(accountId: string, kind: 'response', id: string, now: number): Promise<boolean>
+}
+
+export interface ResponseRecords extends ResponseFinder {
   readonly forgetStoredResponse: (accountId: string, id: string) => Promise<void>
-  readonly tasks: Pick<Tasks, 'findByResponse' | 'read' | 'deleteRecord'>
+}
+
+export interface KeptResponses {
+  readonly access: CallAccess
+  readonly channels: KeepingChannels
+  readonly stored: ResponseRecords
+  readonly tasks: ResponseTasks
+  readonly canceller: TaskCanceller
   /** Polls the upstream of a task once, and ends the task where the upstream says so. */
   readonly driveTask: (task: Task) => Promise<unknown>
 }
@@ -39,19 +48,19 @@ export interface StoredResponsesDeps
 /** Whether the upstream may be asked about the task; else the task itself is all there is. */
 const isWithUpstream = (task: Task): task is Task & { upstreamId: string } => task.upstreamId !== null
 
-const responseTask = ({ tasks }: StoredResponsesDeps, caller: Caller): Promise<Task | null> =>
+const responseTask = ({ tasks }: KeptResponses, caller: Caller): Promise<Task | null> =>
   found(tasks.findByResponse(accountOf(caller), readId(caller, 'id')))
 
 /** Asks the channel that keeps a response for what is below its path. */
 async function askAbout(
-  deps: StoredResponsesDeps,
+  deps: KeptResponses,
   caller: Caller,
   method: 'GET' | 'DELETE' | 'POST',
   below = '',
 ): Promise<Reply> {
   const id = readId(caller, 'id')
-  const { channelId, upstreamId } = await storedResponse(deps, accountOf(caller), id)
-  const channel = channelOf(deps.catalog(), channelId)
+  const { channelId, upstreamId } = await storedResponse(deps.stored, accountOf(caller), id)
+  const channel = channelOf(deps.channels.catalog(), channelId)
   const question = {
     method,
     kind: 'responses',
@@ -59,28 +68,24 @@ async function askAbout(
     below,
     query: forwardedQuery(caller.request.query),
   } as const
-  return replyOf(await askChannel(deps, channel, question))
+  return replyOf(await askChannel(deps.channels, channel, question))
 }
 
-export const showResponse = (deps: StoredResponsesDeps): Handler =>
-  freeReply(deps, async (caller) => {
+export const showResponse = (deps: KeptResponses): Handler =>
+  freeReply(deps.access, async (caller) => {
     const task = await responseTask(deps, caller)
     return task === null
       ? askAbout(deps, caller, 'GET')
-      : showTask(deps, task, forwardedQuery(caller.request.query))
+      : showTask(deps.channels, task, forwardedQuery(caller.request.query))
   })
 
 /** Shows a response in its upstream's words; in ours while the upstream does not have it, or does not say. */
-export async function showTask(
-  deps: Pick<StoredResponsesDeps, 'catalog' | 'calls'>,
-  task: Task,
-  query = '',
-): Promise<Reply> {
+export async function showTask(channels: KeepingChannels, task: Task, query = ''): Promise<Reply> {
   if (!isWithUpstream(task)) return jsonReply(printResponseTask(task))
   try {
-    const channel = channelOf(deps.catalog(), task.channelId)
+    const channel = channelOf(channels.catalog(), task.channelId)
     return replyOf(
-      await askChannel(deps, channel, { method: 'GET', kind: 'responses', id: task.upstreamId, query }),
+      await askChannel(channels, channel, { method: 'GET', kind: 'responses', id: task.upstreamId, query }),
     )
   } catch (error) {
     if (isFinal(task.state)) throw error
@@ -88,8 +93,8 @@ export async function showTask(
   }
 }
 
-export const listResponseInput = (deps: StoredResponsesDeps): Handler =>
-  freeReply(deps, async (caller) => {
+export const listResponseInput = (deps: KeptResponses): Handler =>
+  freeReply(deps.access, async (caller) => {
     const task = await responseTask(deps, caller)
     if (task !== null && !isWithUpstream(task))
       throw new Failure(
@@ -103,8 +108,8 @@ export const listResponseInput = (deps: StoredResponsesDeps): Handler =>
  * Cancels a response that is made in the background, and charges what the upstream reports of it. Any other is the
  * upstream's to refuse.
  */
-export const cancelResponse = (deps: StoredResponsesDeps): Handler =>
-  freeReply(deps, async (caller) => {
+export const cancelResponse = (deps: KeptResponses): Handler =>
+  freeReply(deps.access, async (caller) => {
     const task = await responseTask(deps, caller)
     if (task === null) return askAbout(deps, caller, 'POST', '/cancel')
     if (isWithUpstream(task)) {
@@ -113,29 +118,29 @@ export const cancelResponse = (deps: StoredResponsesDeps): Handler =>
       return reply
     }
     if (isFinal(task.state)) throw notCancellable()
-    return jsonReply(printResponseTask(await cancelFoundTask(deps, task)))
+    return jsonReply(printResponseTask(await cancelFoundTask(deps.canceller, task)))
   })
 
 /** The worker polls it in any case: what fails here comes a little later. */
-const driven = ({ driveTask, log }: StoredResponsesDeps, task: Task): Promise<unknown> =>
+const driven = ({ driveTask, canceller: { log } }: KeptResponses, task: Task): Promise<unknown> =>
   driveTask(task).catch((error: unknown) =>
     log.info({ task: task.id, error }, 'Failed to poll a response at once; the task worker does'),
   )
 
-export const deleteResponse = (deps: StoredResponsesDeps): Handler =>
-  freeReply(deps, async (caller) => {
+export const deleteResponse = (deps: KeptResponses): Handler =>
+  freeReply(deps.access, async (caller) => {
     const task = await responseTask(deps, caller)
     return task === null ? deleteStored(deps, caller) : deleteTask(deps, caller, task)
   })
 
-const deleteStored = (deps: StoredResponsesDeps, caller: Caller): Promise<Reply> =>
+const deleteStored = (deps: KeptResponses, caller: Caller): Promise<Reply> =>
   deleted(
     () => askAbout(deps, caller, 'DELETE'),
-    () => deps.forgetStoredResponse(accountOf(caller), readId(caller, 'id')),
+    () => deps.stored.forgetStoredResponse(accountOf(caller), readId(caller, 'id')),
   )
 
 /** Deletes a response once its task has ended: what is gone at its upstream can be charged no more. */
-async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task): Promise<Reply> {
+async function deleteTask(deps: KeptResponses, caller: Caller, task: Task): Promise<Reply> {
   if (!isFinal(task.state) && isWithUpstream(task)) await driven(deps, task)
   const [current = task] = await found(deps.tasks.read([task.id]))
   if (!isFinal(current.state))
@@ -150,7 +155,7 @@ async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task)
         : jsonReply({ id: task.id, object: 'response', deleted: true }),
     async () => {
       await found(deps.tasks.deleteRecord(accountOf(caller), 'response', task.id, Date.now()))
-      await deps.forgetStoredResponse(accountOf(caller), task.id)
+      await deps.stored.forgetStoredResponse(accountOf(caller), task.id)
     },
   )
 }

@@ -8,41 +8,36 @@ import type { JobOf } from '../../../schemas/media/job.ts'
 import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/job.ts'
 import { laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
-import type { Catalog } from '../../../src/core/routing/catalog.ts'
-import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
-import { assertFunds, covered, type IntentDeps } from '../../calls/balance.ts'
+import { assertFunds, covered } from '../../calls/balance.ts'
 import { Answered, type Stage } from '../../calls/pipeline.ts'
+import type { InputStore } from '../../media/inputs/store-input.ts'
 import type { Upload } from '../../media/inputs/uploads.ts'
-import { createWithFiles, type MediaCallDeps } from '../../media/media-call.ts'
+import { createWithFiles, type MediaOrders } from '../../media/media-call.ts'
 import type { TaskOrder } from '../../tasks/order/order.ts'
 import { estimateOf, explainEstimate } from '../precharge.ts'
 import type { PricedCall } from '../select-model.ts'
-import type { AskDeps } from './ask-channel.ts'
+import type { KeepingChannels } from './ask-channel.ts'
 import { showTask } from './responses.ts'
 import type { CountedCall } from './state.ts'
 
 const JSON_TYPE = 'application/json'
 
-export interface BackgroundDeps
-  extends AskDeps,
-    IntentDeps,
-    Pick<MediaCallDeps, 'createTask' | 'awaitTask' | 'uploads' | 'checkCallback'> {
-  readonly catalog: () => Catalog
-  readonly files: Pick<ObjectStore, 'put'>
-  readonly objects: Pick<Tasks, 'recordObjects'>
+export interface BackgroundCalls {
+  readonly orders: MediaOrders
+  readonly inputs: InputStore
+  readonly channels: KeepingChannels
 }
 
 /** @throws Failure as `createTask` of the task engine does */
 export const runInBackground =
-  <C extends CountedCall>(deps: BackgroundDeps): Stage<C, C> =>
+  <C extends CountedCall>({ orders, inputs, channels }: BackgroundCalls): Stage<C, C> =>
   (call: C) => {
     if (call.call.state?.isBackground !== true) return call
-    return from(ordered(deps, call)).pipe(
+    return from(ordered(orders, inputs, call)).pipe(
       map(({ order, task }) => {
-        const replies = deps.awaitTask(order, task).pipe(concatMap((taken) => showTask(deps, taken)))
+        const replies = orders.awaitTask(order, task).pipe(concatMap((taken) => showTask(channels, taken)))
         const isOriginal = task.requestId === call.request.requestId
         if (isOriginal) call.inConversation?.handOver()
         return new Answered(isOriginal ? call : { ...call, originalRequestId: task.requestId }, replies)
@@ -51,23 +46,27 @@ export const runInBackground =
   }
 
 /** Creates the task, which takes over the request. From here on the task leaves the call's row in the log. */
-async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order: TaskOrder; task: Task }> {
+async function ordered(
+  orders: MediaOrders,
+  inputs: InputStore,
+  call: PricedCall,
+): Promise<{ order: TaskOrder; task: Task }> {
   const { known } = call
   const callbackUrl = call.call.state?.callbackUrl
-  if (callbackUrl !== undefined) await deps.checkCallback(known, callbackUrl)
-  const { config } = deps.catalog()
+  if (callbackUrl !== undefined) await orders.checkCallback(known, callbackUrl)
+  const { config } = orders.access.catalog()
   const hold = estimateOf(call, config.estimate)
   const explain = () => explainEstimate(call, config.estimate)
-  await covered(deps, call, () => assertFunds(call, hold, config, explain))
-  const upload = deps.uploads.begin(known.account.id)
+  await covered(orders.idempotency.records, call, () => assertFunds(call, hold, config, explain))
+  const upload = orders.uploads.begin(known.account.id)
   call.ends.add(() => void upload.end())
-  const order = orderOf(call, hold, await storeBody(deps, call, upload))
-  return { order, task: await createWithFiles(deps, order, upload) }
+  const order = orderOf(call, hold, await storeBody(inputs, call, upload))
+  return { order, task: await createWithFiles(orders.createTask, order, upload) }
 }
 
 /** Puts the request into the object store, as the upstream gets it but for the name of the model. */
 async function storeBody(
-  { files, objects }: BackgroundDeps,
+  { files, objects }: InputStore,
   { call, model, request }: PricedCall,
   upload: Upload,
 ): Promise<StoredFileRef> {

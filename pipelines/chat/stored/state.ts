@@ -16,9 +16,12 @@ import type { CallState } from '../../../src/protocols/dialect.ts'
 import { fromAbortable, type Stage } from '../../calls/pipeline.ts'
 import type { PricedCall } from '../select-model.ts'
 
-export interface StateDeps {
+export interface ResponseFinder {
   /** Returns null for a response that the account does not have. */
   readonly findStoredResponse: (accountId: string, id: string) => Promise<StoredResponse | null>
+}
+
+export interface ConversationFinder {
   /** Returns null for a conversation that the account does not have. */
   readonly findStoredConversation: (accountId: string, id: string) => Promise<StoredConversation | null>
 }
@@ -44,7 +47,7 @@ export const found = <Found>(finding: Promise<Found>): Promise<Found> =>
 
 /** Finds a response of the account. @throws Failure `not_found`, `service_unavailable` */
 export async function storedResponse(
-  { findStoredResponse }: Pick<StateDeps, 'findStoredResponse'>,
+  { findStoredResponse }: ResponseFinder,
   accountId: string,
   id: string,
 ): Promise<StoredResponse> {
@@ -55,7 +58,7 @@ export async function storedResponse(
 
 /** Finds a conversation of the account. @throws Failure `not_found`, `service_unavailable` */
 export async function storedConversation(
-  { findStoredConversation }: Pick<StateDeps, 'findStoredConversation'>,
+  { findStoredConversation }: ConversationFinder,
   accountId: string,
   id: string,
 ): Promise<StoredConversation> {
@@ -148,7 +151,7 @@ function checkTogether(
 
 /** @throws Failure `invalid_request`, `not_found`, `service_unavailable` */
 export const followState =
-  <C extends PricedCall>(deps: StateDeps): Stage<C, C> =>
+  <C extends PricedCall>(stored: StoredState): Stage<C, C> =>
   (call: C) => {
     const { state } = call.call
     if (state === undefined) return call
@@ -158,7 +161,7 @@ export const followState =
     const able = isBackground ? narrowed(call, BACKGROUND) : call
     if (previous !== null) {
       const keeping = narrowed(able, PREVIOUS)
-      return fromAbortable(() => storedResponse(deps, accountId, previous)).pipe(
+      return fromAbortable(() => storedResponse(stored, accountId, previous)).pipe(
         map((response) => {
           const { upstreamId, tokens } = response
           const next = withKept(continued(keeping, PREVIOUS, response), tokens)
@@ -169,13 +172,14 @@ export const followState =
     }
     if (conversation === null) return able
     const keeping = narrowed(able, CONVERSATION)
-    return fromAbortable(() => storedConversation(deps, accountId, conversation)).pipe(
+    return fromAbortable(() => storedConversation(stored, accountId, conversation)).pipe(
       map((kept) => continued(keeping, CONVERSATION, kept)),
     )
   }
 
-export interface ConversationCallDeps {
-  readonly conversations: Pick<StoredResponses, 'beginConversationCall'>
+/** What is stored of responses and conversations, as a call goes on with it. */
+export interface StoredState extends ResponseFinder, ConversationFinder {
+  readonly beginConversationCall: StoredResponses['beginConversationCall']
   /** Notes the end of the call in its conversation. Never rejects. */
   readonly storeResponse: StoredResponses['storeResponse']
 }
@@ -209,14 +213,14 @@ export interface CountedCall extends PricedCall {
  * @throws Failure `not_found`, `service_unavailable`
  */
 export const countInConversation =
-  <C extends PricedCall>(deps: ConversationCallDeps): Stage<C, C & CountedCall> =>
+  <C extends PricedCall>(stored: StoredState): Stage<C, C & CountedCall> =>
   (call: C) => {
     const id = call.call.state?.conversation ?? null
-    return id === null ? call : fromAbortable(() => begun(deps, call, id))
+    return id === null ? call : fromAbortable(() => begun(stored, call, id))
   }
 
 async function begun<C extends PricedCall>(
-  { conversations, storeResponse }: ConversationCallDeps,
+  { beginConversationCall, storeResponse }: StoredState,
   call: C,
   id: string,
 ): Promise<C & CountedCall> {
@@ -224,7 +228,7 @@ async function begun<C extends PricedCall>(
   const accountId = known.account.id
   const { requestId } = request
   const inConversation = new ConversationCall()
-  const beginning = conversations.beginConversationCall({
+  const beginning = beginConversationCall({
     ...{ accountId, id, requestId },
     tokens: storedTokens(model.entry, call.call),
     hours: call.call.state?.isBackground === true ? BACKGROUND_HOURS : LIVE_HOURS,

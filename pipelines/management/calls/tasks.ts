@@ -10,12 +10,13 @@ import {
   showTask,
 } from '../../../schemas/management/calls/tasks.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
-import type { AllTasksQuery, Task } from '../../../src/postgres/tasks/types.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { AllTasksQuery, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
+import type { FileLinks } from '../../../src/storage/store.ts'
 import { readRefund } from '../../call-log/refund.ts'
-import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
+import { cancelFoundTask } from '../../media/cancel-task.ts'
+import type { PipelineLog } from '../../settlement/retrying.ts'
 import { endTask as endByOperator, NotEndable } from '../../tasks/end/end-task.ts'
+import type { TaskTransitions, TaskUpstreams } from '../../tasks/engine.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import type { TaskMessages } from '../../tasks/worker/messages.ts'
 import { type Context, implementWith } from '../act.ts'
@@ -54,15 +55,16 @@ async function queryOf(
   return { kind: kind ?? null, states, isOpen: open, before, limit: input.limit + 1 }
 }
 
-export interface TaskDeps extends Omit<CancelDeps, 'tasks' | 'database' | 'now'> {
+export interface TaskDeps extends TaskUpstreams {
   /** Rejects with the reason why the provider has not cancelled the task. */
   readonly cancelUpstream: (task: Task) => Promise<unknown>
-  readonly messages: Pick<TaskMessages, 'publish' | 'announce' | 'announceWallets'>
-  readonly files: Pick<ObjectStore, 'link'>
+  readonly messages: TaskMessages
+  readonly files: FileLinks
+  readonly log: PipelineLog
 }
 
 /** Returns fresh links to the files of a task, as far as they are still kept. */
-async function filesOf(files: TaskDeps['files'], { kind, result }: Task, now: number) {
+async function filesOf(files: FileLinks, { kind, result }: Task, now: number) {
   const { linkMs } = KEEPING[kind]
   const kept = (result?.files ?? []).filter((file) => isThere(file, now))
   const links = kept.map(async ({ role, key, upstream_url, kept_until }) => {
@@ -73,17 +75,14 @@ async function filesOf(files: TaskDeps['files'], { kind, result }: Task, now: nu
   return Promise.all(links)
 }
 
-const detailOf = async ({ database, files, now }: Context & Pick<TaskDeps, 'files'>, task: Task) => ({
+const detailOf = async ({ database, files, now }: Context & { readonly files: FileLinks }, task: Task) => ({
   ...taskShape(task),
   files: await filesOf(files, task, now),
   refund: await readRefund({ database }, task.accountId, task.id),
 })
 
 /** Moves the task in the name of the caller; the audit record has its cancellation. */
-const transitionsOf = (
-  { write }: Context,
-  { state }: Task,
-): { readonly tasks: Pick<Tasks, 'applyTransition'> } => ({
+const transitionsOf = ({ write }: Context, { state }: Task): { readonly tasks: TaskTransitions } => ({
   tasks: {
     applyTransition: (move) => {
       const act = { action: 'task.cancelled', before: { state }, after: { state: move.to } }
@@ -128,8 +127,7 @@ export const taskActs = [
     await taskOf(database, id, () => true)
     const tasks = {
       read: database.tasks.read,
-      applyTransition: (move: Parameters<Tasks['applyTransition']>[0]) =>
-        write((writing) => writing.tasks.applyTransition(move)),
+      applyTransition: (move: TaskMove) => write((writing) => writing.tasks.applyTransition(move)),
     }
     const deps = { database: { tasks }, messages, cancelUpstream, now: () => now }
     const { task, provider } = await endByOperator(deps, id, { event: as, reason }).catch(conflict)

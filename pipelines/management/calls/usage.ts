@@ -112,6 +112,8 @@ export const usageActs = [
     }
   }),
   act(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
+    // Operators may name any account.
+    await context.database.accounts.show(accountId)
     const keyId = await visibleKey(context, accountId, key_id)
     const window = reportWindow(input, context.now)
     const found = await context.callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })
@@ -119,6 +121,7 @@ export const usageActs = [
       ...windowShape(window),
       data: found.slice(0, limit).map((session) => ({
         session_id: session.sessionId,
+        models: [...session.models],
         ...sumsShape(session),
         first_call_at: instantOf(session.firstAt),
         last_call_at: instantOf(session.lastAt),

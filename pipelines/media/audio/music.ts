@@ -12,13 +12,14 @@ import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { FileLinks } from '../../../src/storage/store.ts'
+import type { CallAccess } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
-import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { type MediaOrders, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
-import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
+import { type MediaTasks, taskEndpoints } from '../task-endpoints.ts'
 
 /** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
 const MUSIC_LINK_MS = 7 * 24 * 60 * 60 * 1000
@@ -48,8 +49,8 @@ export const printSubmittedMusic = ({ id, model, submittedAt }: Task): z.infer<t
   created_at: new Date(submittedAt).toISOString(),
 })
 
-export const makeMusic = (deps: MediaCallDeps): Handler =>
-  mediaCall<MusicRequest>(deps, {
+export const makeMusic = (orders: MediaOrders): Handler =>
+  mediaCall<MusicRequest>(orders, {
     kind: 'music',
     protocol: 'music',
     read: ({ body }) => readJsonBody(musicRequest, body),
@@ -58,18 +59,17 @@ export const makeMusic = (deps: MediaCallDeps): Handler =>
     reply: (task) => jsonReply(printSubmittedMusic(task)),
   })
 
-type Links = Pick<ObjectStore, 'link'>
 type Track = MusicTask['tracks'][number]
 
 /** The upstream's own link where the file could not be copied. */
-async function linkOf(files: Links, file: ResultFile, now: number): Promise<string | null> {
+async function linkOf(files: FileLinks, file: ResultFile, now: number): Promise<string | null> {
   const { key, upstream_url, kept_until } = file
   if (!isThere(file, now)) return null
   if (key === null) return upstream_url
   return files.link(key, Math.min(now + MUSIC_LINK_MS, kept_until ?? Number.POSITIVE_INFINITY))
 }
 
-async function printTracks(files: Links, { result }: Task, now: number): Promise<Track[]> {
+async function printTracks(files: FileLinks, { result }: Task, now: number): Promise<Track[]> {
   if (result === null) return []
   const linkTo = async (role: ResultFile['role'], index: number) => {
     const file = result.files.find((each) => each.role === role && each.track === index)
@@ -86,7 +86,7 @@ async function printTracks(files: Links, { result }: Task, now: number): Promise
 }
 
 /** `now` is in epoch milliseconds. */
-export async function printMusic(files: Links, task: Task, now: number): Promise<MusicTask> {
+export async function printMusic(files: FileLinks, task: Task, now: number): Promise<MusicTask> {
   const { id, kind, model, state, upstreamState, submittedAt, endedAt } = task
   const { code, message } = endingOf(task)
   return {
@@ -102,7 +102,5 @@ export async function printMusic(files: Links, task: Task, now: number): Promise
   }
 }
 
-export type MusicTaskDeps = TaskEndpointDeps & { readonly files: Links }
-
-export const musicTasks = (deps: MusicTaskDeps) =>
-  taskEndpoints(deps, 'music', (task) => printMusic(deps.files, task, Date.now()))
+export const musicTasks = (access: CallAccess, tasks: MediaTasks, files: FileLinks) =>
+  taskEndpoints(access, tasks, 'music', (task) => printMusic(files, task, Date.now()))

@@ -18,25 +18,22 @@ import { printSeconds } from '../../../src/core/media/pricing.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { invalidField, readJsonBody } from '../../../src/protocols/request/client-json.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { FileReader, LastingLinks } from '../../../src/storage/store.ts'
+import type { CallAccess } from '../../calls/authenticate.ts'
 import { jsonReply, pacedReply } from '../../calls/replies.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { failureOf, filesRemoved } from '../failed-task.ts'
 import { unreadable } from '../files/unreadable.ts'
-import { type MediaCall, type MediaCallDeps, mediaCall, type OrderParts } from '../media-call.ts'
+import { type MediaCall, type MediaOrders, mediaCall, type OrderParts } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
 import { assertEndpoint, mediaRoutes } from '../select-media.ts'
-import { type MediaResourceDeps, resolveMediaResource } from '../select-voice-or-avatar.ts'
-import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
+import { type MediaResources, resolveMediaResource } from '../select-voice-or-avatar.ts'
+import { type MediaTasks, taskEndpoints } from '../task-endpoints.ts'
 
 const DEFAULT_SPEED = 1
 
-type Links = Pick<ObjectStore, 'permanentLink'>
-
-export interface MakeSpeechDeps extends MediaCallDeps, MediaResourceDeps {
-  readonly files: Links & Pick<ObjectStore, 'get'>
-}
+interface SpeechFiles extends FileReader, LastingLinks {}
 
 interface SpeechParams extends SpeechRequest {
   /** The client wants the sound itself, not a link to it. */
@@ -56,19 +53,19 @@ function readSpeech({ body, header }: GatewayRequest): SpeechParams {
 }
 
 /** A voice selects the channels that have it; without one, any channel uses its default voice. */
-async function voiceFor(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>) {
+async function voiceFor(resources: MediaResources, call: MediaCall<SpeechRequest>) {
   const { catalog, params, model } = call
   const routes = mediaRoutes(catalog, model, 'speech')
   if (params.voice == null) return { voice: null, isOwn: false, routes }
   const asked = { field: 'voice', id: params.voice, routes }
-  const { upstreamId, ...rest } = await resolveMediaResource(deps, call, 'voice', asked)
+  const { upstreamId, ...rest } = await resolveMediaResource(resources, call, 'voice', asked)
   return { voice: upstreamId, ...rest }
 }
 
-async function order(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>): Promise<OrderParts> {
+async function order(resources: MediaResources, call: MediaCall<SpeechRequest>): Promise<OrderParts> {
   const { params, model } = call
   assertEndpoint(model, ['audio_speech'])
-  const { voice, isOwn, routes } = await voiceFor(deps, call)
+  const { voice, isOwn, routes } = await voiceFor(resources, call)
   // It applies to cloned voices only.
   const speed = isOwn ? (params.speed ?? DEFAULT_SPEED) : DEFAULT_SPEED
   const job = { work: 'speech', input: params.input, voice, speed } as const
@@ -82,14 +79,14 @@ function charactersOf({ id, job }: Task): number {
 }
 
 /** The upstream's own link where the sound could not be copied. */
-function soundOf(files: Links, { result }: Task): string | null {
+function soundOf(files: LastingLinks, { result }: Task): string | null {
   const sound = result?.files.find(({ role }) => role === 'audio')
   if (sound === undefined || !isThere(sound, Date.now())) return null
   return sound.key === null ? sound.upstream_url : files.permanentLink(sound.key)
 }
 
 /** @throws Failure for a task that came to nothing */
-export function printSpeech(files: Links, task: Task): z.infer<typeof speech> {
+export function printSpeech(files: LastingLinks, task: Task): z.infer<typeof speech> {
   const audio_url = soundOf(files, task)
   if (task.state !== 'succeeded') throw failureOf(task)
   if (audio_url === null) throw filesRemoved('speech')
@@ -110,7 +107,7 @@ export const printSubmittedSpeech = (task: Task): z.infer<typeof speechSubmitted
   created_at: new Date(task.submittedAt).toISOString(),
 })
 
-export function printSpeechTask(files: Links, task: Task): SpeechTask {
+export function printSpeechTask(files: LastingLinks, task: Task): SpeechTask {
   const { id, kind, state, model, submittedAt, result } = task
   const { code, message } = endingOf(task)
   const audio_url = state === 'succeeded' ? soundOf(files, task) : null
@@ -128,7 +125,7 @@ export function printSpeechTask(files: Links, task: Task): SpeechTask {
 }
 
 /** The bytes of the sound; JSON with the upstream's own link where it could not be copied. */
-function soundReply({ files }: MakeSpeechDeps, task: Task): Reply | Observable<Reply> {
+function soundReply(files: SpeechFiles, task: Task): Reply | Observable<Reply> {
   const printed = printSpeech(files, task)
   const key = task.result?.files.find(({ role }) => role === 'audio')?.key ?? null
   if (key === null) return jsonReply(printed)
@@ -141,21 +138,19 @@ function soundReply({ files }: MakeSpeechDeps, task: Task): Reply | Observable<R
 }
 
 /** Once the task exists it is carried out and charged, whether or not the client stays. */
-export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
-  mediaCall<SpeechParams>(deps, {
+export const makeSpeech = (orders: MediaOrders, resources: MediaResources, files: SpeechFiles): Handler =>
+  mediaCall<SpeechParams>(orders, {
     kind: 'speech',
     protocol: 'speech',
     read: readSpeech,
     modelOf: ({ model }) => model,
     meaning: ({ asSound: _, ...fields }) => fields,
-    order: (call) => order(deps, call),
+    order: (call) => order(resources, call),
     reply(task, { params }) {
       if (params.async === true) return jsonReply(printSubmittedSpeech(task))
-      return params.asSound ? soundReply(deps, task) : jsonReply(printSpeech(deps.files, task))
+      return params.asSound ? soundReply(files, task) : jsonReply(printSpeech(files, task))
     },
   })
 
-export type SpeechTaskDeps = TaskEndpointDeps & { readonly files: Links }
-
-export const speechTasks = (deps: SpeechTaskDeps) =>
-  taskEndpoints(deps, 'speech', (task) => printSpeechTask(deps.files, task))
+export const speechTasks = (access: CallAccess, tasks: MediaTasks, files: LastingLinks) =>
+  taskEndpoints(access, tasks, 'speech', (task) => printSpeechTask(files, task))

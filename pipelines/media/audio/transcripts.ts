@@ -9,31 +9,23 @@ import {
 import type { Handler } from '../../../src/http/handler.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { FileLinks } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { failureOf } from '../failed-task.ts'
-import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { type MediaOrders, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
 
 const COVER_LINK_MS = 24 * 60 * 60 * 1000
 
-export interface TranscriptDeps extends MediaCallDeps {
-  readonly files: Pick<ObjectStore, 'link'>
-}
-
-async function coverOf(files: TranscriptDeps['files'], { result }: Task, now: number): Promise<string> {
+async function coverOf(files: FileLinks, { result }: Task, now: number): Promise<string> {
   const cover = result?.files.find(({ role }) => role === 'cover')
   if (cover === undefined || !isThere(cover, now)) return ''
   return cover.key === null ? (cover.upstream_url ?? '') : files.link(cover.key, now + COVER_LINK_MS)
 }
 
 /** `now` is in epoch milliseconds. @throws Failure for a task that came to nothing */
-export async function printTranscript(
-  files: TranscriptDeps['files'],
-  task: Task,
-  now: number,
-): Promise<Transcript> {
+export async function printTranscript(files: FileLinks, task: Task, now: number): Promise<Transcript> {
   const found = task.result?.transcript ?? null
   if (task.state !== 'succeeded' || found === null) throw failureOf(task)
   return {
@@ -49,8 +41,8 @@ export async function printTranscript(
 
 const linkIn = ({ url, input }: TranscriptRequest): string => (isGiven(url) ? url : (input ?? '')).trim()
 
-export const extractTranscript = (deps: TranscriptDeps): Handler =>
-  mediaCall<TranscriptRequest>(deps, {
+export const extractTranscript = (orders: MediaOrders, files: FileLinks): Handler =>
+  mediaCall<TranscriptRequest>(orders, {
     kind: 'transcript',
     protocol: 'transcripts',
     read: ({ body }) => readJsonBody(transcriptRequest, body),
@@ -58,5 +50,5 @@ export const extractTranscript = (deps: TranscriptDeps): Handler =>
     meaning: (params) => ({ ...params, url: linkIn(params), input: null }),
     order: (call) =>
       orderOf(call, 'transcripts_extract', { work: 'transcript', url: linkIn(call.params) }, 'ended'),
-    reply: async (task) => jsonReply(await printTranscript(deps.files, task, Date.now())),
+    reply: async (task) => jsonReply(await printTranscript(files, task, Date.now())),
   })

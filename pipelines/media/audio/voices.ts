@@ -15,18 +15,18 @@ import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
-import type { Caller } from '../../calls/authenticate.ts'
+import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { type ChannelLists, mergedLists } from '../channel-lists.ts'
-import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
+import { mergedLists, type PresetLists } from '../channel-lists.ts'
+import { type DeletableRecords, deleteRecord } from '../delete-record.ts'
 import { failureOf } from '../failed-task.ts'
-import { type FreeCallDeps, freeCall } from '../free-call.ts'
-import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { freeCall } from '../free-call.ts'
+import { type MediaOrders, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
 import { channelsFor } from '../select-media.ts'
 import { showTask } from '../task-endpoints.ts'
-import { type TaskRecordsDeps, unavailable } from '../task-records.ts'
+import { type TaskFinder, type TaskRecords, unavailable } from '../task-records.ts'
 
 export function printVoice(task: Task): VoiceRecord {
   const { id, kind, state, model, job, submittedAt } = task
@@ -48,8 +48,8 @@ function printMade(task: Task, isAsync: boolean): VoiceRecord {
   return printVoice(task)
 }
 
-export const cloneVoice = (deps: MediaCallDeps): Handler =>
-  mediaCall<VoiceRequest>(deps, {
+export const cloneVoice = (orders: MediaOrders): Handler =>
+  mediaCall<VoiceRequest>(orders, {
     kind: 'voice',
     protocol: 'voices',
     read: ({ body }) => readJsonBody(voiceRequest, body),
@@ -62,15 +62,16 @@ export const cloneVoice = (deps: MediaCallDeps): Handler =>
     reply: (task, { params }) => jsonReply(printMade(task, params.async === true)),
   })
 
-export const showVoice = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
-  showTask(deps, 'voice', printVoice)
+export const showVoice = (access: CallAccess, records: TaskFinder): Handler =>
+  showTask(access, records, 'voice', printVoice)
 
-export const deleteVoice = (deps: FreeCallDeps & DeleteRecordDeps): Handler =>
-  freeCall(deps, (caller) => deleteRecord(deps, caller, 'voice'))
+export const deleteVoice = (access: CallAccess, records: DeletableRecords): Handler =>
+  freeCall(access, (caller) => deleteRecord(records, caller, 'voice'))
 
-export interface ListVoicesDeps extends TaskRecordsDeps {
+interface Voices {
+  readonly tasks: TaskRecords
   readonly catalog: () => Catalog
-  readonly lists: Pick<ChannelLists, 'presets'>
+  readonly lists: PresetLists
 }
 
 /** Models that take a voice, each with the channels that have some. */
@@ -86,7 +87,7 @@ function speakers(catalog: Catalog): { id: string; channels: readonly ChannelEnt
 type PresetVoice = z.infer<typeof voiceList>['presets'][number]
 
 /** Each once, with all models that take it. Where nobody says what there is, nothing is listed. */
-async function presetVoices({ catalog, lists }: ListVoicesDeps): Promise<PresetVoice[]> {
+async function presetVoices({ catalog, lists }: Voices): Promise<PresetVoice[]> {
   const listed = await Promise.all(
     speakers(catalog()).map(async ({ id: model, channels }) => {
       const ask = (channel: ChannelEntry) => lists.presets(channel, 'voice')
@@ -100,9 +101,12 @@ async function presetVoices({ catalog, lists }: ListVoicesDeps): Promise<PresetV
   return [...voices.values()]
 }
 
-export const listVoices = (deps: FreeCallDeps & ListVoicesDeps): Handler =>
-  freeCall(deps, async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
+export const listVoices = (access: CallAccess, voices: Voices): Handler =>
+  freeCall(access, async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
     const query = { accountId: known.account.id, kind: 'voice', states: null, limit: VOICE_LIST_MAX } as const
-    const [own, presets] = await Promise.all([deps.tasks.list(query).catch(unavailable), presetVoices(deps)])
+    const [own, presets] = await Promise.all([
+      voices.tasks.list(query).catch(unavailable),
+      presetVoices(voices),
+    ])
     return { voices: own.tasks.map(printVoice), presets }
   })

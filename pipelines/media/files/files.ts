@@ -9,14 +9,20 @@ import { Failure } from '../../../schemas/failure.ts'
 import { type ByteSpan, readRange } from '../../../src/core/media/byte-range.ts'
 import { checkLink, isObjectKey } from '../../../src/core/media/file-link.ts'
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../../src/http/handler.ts'
-import type { ObjectStore, StoredObject } from '../../../src/storage/store.ts'
+import type { FileLinks, FileReader, StoredObject } from '../../../src/storage/store.ts'
 import type { Call, Stage } from '../../calls/pipeline.ts'
 import { type Asked, answer, calls, type Found, find, readParams } from '../../calls/pipeline.ts'
 import { pacedReply } from '../../calls/replies.ts'
 import { unreadable } from './unreadable.ts'
 
-export interface FilesDeps {
-  readonly files: Pick<ObjectStore, 'get' | 'head' | 'link' | 'servesLinks'>
+interface LinkedStore extends FileReader, FileLinks {
+  /** Its links lead to the bucket, which sends the files. */
+  readonly servesLinks: boolean
+  head(key: string): Promise<StoredObject | null>
+}
+
+export interface LinkedFiles {
+  readonly files: LinkedStore
   /** Signs the links: see `linkKey`. */
   readonly fileLinkKey: Uint8Array
   /** Epoch milliseconds. */
@@ -90,7 +96,7 @@ const isKnown = ({ header }: GatewayRequest, tag: string): boolean =>
     .some((known) => ['*', tag, `W/${tag}`].includes(known.trim()))
 
 function send(
-  store: FilesDeps['files'],
+  store: LinkedStore,
   request: GatewayRequest,
   key: string,
   found: StoredObject,
@@ -112,7 +118,7 @@ function send(
   })
 }
 
-async function leadTo(store: FilesDeps['files'], key: string, now: number): Promise<Reply> {
+async function leadTo(store: LinkedStore, key: string, now: number): Promise<Reply> {
   const location = await store.link(key, now + REDIRECT_MS)
   return empty(302, [
     ['location', location],
@@ -130,18 +136,18 @@ type LinkCall = Call & Asked<FileLink>
 type FileCall = LinkCall & Found<StoredObject>
 
 /** The link is the permission: no key is asked for. */
-export const files = (deps: FilesDeps): Handler =>
+export const files = (deps: LinkedFiles): Handler =>
   calls(checkLinkOf(deps)).then(findFile(deps)).then(answerWithFile(deps)).toHandler()
 
 /** Adds the key that the link opens. @throws Failure `permission_denied` */
-const checkLinkOf = ({ fileLinkKey, now = Date.now }: FilesDeps): Stage<Call, LinkCall> =>
+const checkLinkOf = ({ fileLinkKey, now = Date.now }: LinkedFiles): Stage<Call, LinkCall> =>
   readParams(({ request }) => {
     const at = now()
     return { key: admittedKey(request, fileLinkKey, at), at }
   })
 
 /** Adds what the store has under the key. @throws Failure `not_found` */
-const findFile = ({ files: store }: FilesDeps): Stage<LinkCall, FileCall> =>
+const findFile = ({ files: store }: LinkedFiles): Stage<LinkCall, FileCall> =>
   find(async ({ params: { key } }) => {
     const found = await store.head(key).catch(unreadable)
     if (found === null) throw gone()
@@ -149,7 +155,7 @@ const findFile = ({ files: store }: FilesDeps): Stage<LinkCall, FileCall> =>
   })
 
 /** Answers with the file, or with the way to it. */
-const answerWithFile = ({ files: store }: FilesDeps): Stage<FileCall, never> =>
+const answerWithFile = ({ files: store }: LinkedFiles): Stage<FileCall, never> =>
   answer(({ request, params: { key, at }, found }) =>
     store.servesLinks ? from(leadTo(store, key, at)) : send(store, request, key, found, at),
   )

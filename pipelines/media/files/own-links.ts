@@ -5,19 +5,19 @@
 
 import type { StoredFileRef } from '../../../schemas/media/job.ts'
 import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { StoredObject } from '../../../src/storage/store.ts'
 import type { AcceptedFiles } from '../inputs/store-input.ts'
 import { unreadable } from './unreadable.ts'
 
-export interface OwnLinkDeps {
-  readonly files: Pick<ObjectStore, 'head'>
+export interface OwnLinks {
+  readonly files: { head(key: string): Promise<StoredObject | null> }
   /** Signs the links: see `linkKey`. */
   readonly fileLinkKey: Uint8Array
 }
 
 /** Null for any other link, and for an expired one. A link is enough to read its file. */
 export async function ownFile(
-  { files, fileLinkKey }: OwnLinkDeps,
+  { files, fileLinkKey }: OwnLinks,
   link: string,
   accepted: AcceptedFiles,
 ): Promise<StoredFileRef | null> {

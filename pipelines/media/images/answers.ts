@@ -5,7 +5,7 @@ import type { imageAnswer, imageSubmitted, imageTask } from '../../../schemas/me
 import type { ResultFile } from '../../../schemas/media/job.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { FileLinks, FileReader } from '../../../src/storage/store.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import { filesRemoved } from '../failed-task.ts'
@@ -14,7 +14,7 @@ import { epochSeconds } from '../task-records.ts'
 
 type ImageAnswer = z.infer<typeof imageAnswer>
 type ImageTask = z.infer<typeof imageTask>
-type ImageFiles = Pick<ObjectStore, 'link' | 'get'>
+export interface ImageFiles extends FileLinks, FileReader {}
 
 const BYTES_PER_MIB = 1024 * 1024
 /** Of all files of one answer together, before they become base64. */

@@ -5,34 +5,34 @@ import type { Model } from '../../../src/core/routing/catalog.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import { invalidField } from '../../../src/protocols/request/client-json.ts'
 import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
-import { covered, type IntentDeps, insufficientBalance } from '../../calls/balance.ts'
+import type { CallAccess } from '../../calls/authenticate.ts'
+import { covered, insufficientBalance } from '../../calls/balance.ts'
+import type { AnsweredKeys } from '../../calls/idempotency.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { failureOf } from '../failed-task.ts'
-import { type OwnLinkDeps, ownFile } from '../files/own-links.ts'
-import { ACCEPTED_IMAGES, type InputStoreDeps, storeDataUri } from '../inputs/store-input.ts'
+import { type OwnLinks, ownFile } from '../files/own-links.ts'
+import { ACCEPTED_IMAGES, type InputStore, storeDataUri } from '../inputs/store-input.ts'
 import {
   type MediaCall,
-  type MediaCallDeps,
   type MediaEndpoint,
+  type MediaOrders,
   mediaCall,
   type OrderParts,
 } from '../media-call.ts'
 import { chosenVariant, pricedJob } from '../priced-job.ts'
 import { assertEndpoint, isServed, mediaRoutes } from '../select-media.ts'
-import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
-import { printImages, printImageTask, printSubmittedImages } from './answers.ts'
+import { type MediaTasks, taskEndpoints } from '../task-endpoints.ts'
+import { type ImageFiles, printImages, printImageTask, printSubmittedImages } from './answers.ts'
 import { type ImageInput, type ImageParams, imageMeaning, readEdit, readGeneration } from './request.ts'
 
 /** All attempts of a request that waits for its images. See docs/api-rules.md, "Timeouts". */
 const WAIT_MAX_MS = 280_000
 const ENDPOINT_TYPES = ['images_generations'] as const
 
-interface ImageStore {
-  readonly files: Pick<ObjectStore, 'link' | 'get'>
+/** Where images come from and go. */
+export interface ImageStore extends InputStore, OwnLinks {
+  readonly files: InputStore['files'] & OwnLinks['files'] & ImageFiles
 }
-
-export type MakeImagesDeps = MediaCallDeps & InputStoreDeps & OwnLinkDeps & ImageStore
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 
@@ -54,12 +54,14 @@ function wished({ entry }: Model, { prompt, size, extra }: ImageParams) {
   return { wish: { ...wish, extra: { ...wish.extra } }, variant }
 }
 
-type PlacingDeps = InputStoreDeps & OwnLinkDeps
+interface Placing extends InputStore, OwnLinks {
+  readonly files: InputStore['files'] & OwnLinks['files']
+}
 
 /** Links stay links, but for those of ours; inline files of the request go into the store. */
 async function placed(
-  deps: PlacingDeps,
-  { request, upload }: Pick<MediaCall<ImageParams>, 'request' | 'upload'>,
+  deps: Placing,
+  { request, upload }: MediaCall<ImageParams>,
   given: readonly ImageInput[],
 ): Promise<FileRef[]> {
   const { requestId } = request
@@ -78,7 +80,8 @@ async function placed(
 
 /** @throws Failure */
 export async function imageOrder(
-  deps: PlacingDeps & IntentDeps,
+  idempotency: AnsweredKeys,
+  store: Placing,
   call: MediaCall<ImageParams>,
 ): Promise<OrderParts> {
   const { known, catalog, params, model } = call
@@ -91,10 +94,10 @@ export async function imageOrder(
   const job: ImageJob = { work, n, ...wish, images: [], mask: null }
   // What they cost is known before they are anywhere.
   const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
-  await covered(deps, call, () => {
+  await covered(idempotency, call, () => {
     if (counted.hold > known.view.balance) throw insufficientBalance(known, counted.hold)
   })
-  const files = await placed(deps, call, given)
+  const files = await placed(store, call, given)
   return {
     ...counted,
     job: { ...job, images: files.slice(0, images.length), mask: files[images.length] ?? null },
@@ -105,8 +108,12 @@ export async function imageOrder(
   }
 }
 
-const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<ImageParams>['read']): Handler =>
-  mediaCall<ImageParams>(deps, {
+const imageCall = (
+  orders: MediaOrders,
+  store: ImageStore,
+  read: MediaEndpoint<ImageParams>['read'],
+): Handler =>
+  mediaCall<ImageParams>(orders, {
     kind: 'image',
     protocol: 'images',
     read,
@@ -115,20 +122,19 @@ const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<ImageParams>['read'
     isKeptAlive: ({ isAsync }) => !isAsync,
     // Files in the answer are too large to keep, and which of them are does not hang on what they show.
     isReplayable: ({ isAsync, isInline }) => isAsync || !isInline,
-    order: (call) => imageOrder(deps, call),
+    order: (call) => imageOrder(orders.idempotency.records, store, call),
     async reply(task, { params: { isAsync, isInline } }) {
       if (isAsync) return jsonReply(printSubmittedImages(task))
       if (task.state !== 'succeeded') throw failureOf(task)
-      return jsonReply(await printImages(deps.files, task, isInline))
+      return jsonReply(await printImages(store.files, task, isInline))
     },
   })
 
-export const makeImages = (deps: MakeImagesDeps): Handler => imageCall(deps, readGeneration)
+export const makeImages = (orders: MediaOrders, store: ImageStore): Handler =>
+  imageCall(orders, store, readGeneration)
 
-export const editImages = (deps: MakeImagesDeps): Handler =>
-  imageCall(deps, (request, reading) => readEdit(request, deps, reading))
+export const editImages = (orders: MediaOrders, store: ImageStore): Handler =>
+  imageCall(orders, store, (request, reading) => readEdit(request, store, reading))
 
-export type ImageTaskDeps = TaskEndpointDeps & ImageStore
-
-export const imageTasks = (deps: ImageTaskDeps) =>
-  taskEndpoints(deps, 'image', (task) => printImageTask(deps.files, task))
+export const imageTasks = (access: CallAccess, tasks: MediaTasks, files: ImageFiles) =>
+  taskEndpoints(access, tasks, 'image', (task) => printImageTask(files, task))

@@ -15,7 +15,7 @@ import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { invalidField, readClientJson, readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
 import { type ReadForm, readForm } from '../inputs/read-form.ts'
-import { ACCEPTED_IMAGES, type InputStoreDeps } from '../inputs/store-input.ts'
+import { ACCEPTED_IMAGES, type InputStore } from '../inputs/store-input.ts'
 import type { Reading } from '../media-call.ts'
 
 /** A link, a data URI, or a file that was taken in with its form. */
@@ -82,7 +82,7 @@ export function readGeneration({ body }: Pick<GatewayRequest, 'body'>): ImagePar
 /** @throws Failure `invalid_request`, `request_too_large` */
 export async function readEdit(
   request: GatewayRequest,
-  inbox: InputStoreDeps,
+  inbox: InputStore,
   { upload, checkModel }: Reading,
 ): Promise<ImageParams> {
   const form = await readForm(request, inbox, {

@@ -5,7 +5,7 @@
 import { Failure } from '../../../schemas/failure.ts'
 import { peekStream } from '../../../src/core/media/peeked.ts'
 import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
-import { type AcceptedFiles, type InputStoreDeps, type StoredInput, storeInput } from './store-input.ts'
+import { type AcceptedFiles, type InputStore, type StoredInput, storeInput } from './store-input.ts'
 import type { Upload } from './uploads.ts'
 
 /** The largest body of a form. See docs/api-rules.md, "Every endpoint". */
@@ -38,7 +38,7 @@ interface FormInput extends StoredInput {
  */
 export async function readForm(
   request: GatewayRequest,
-  deps: InputStoreDeps,
+  deps: InputStore,
   rules: FormRules,
 ): Promise<ReadForm | null> {
   const { form, requestId } = request

@@ -9,18 +9,21 @@ import { Failure } from '../../../schemas/failure.ts'
 import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/job.ts'
 import { peekStream } from '../../../src/core/media/peeked.ts'
 import { extensionOf, SNIFF_BYTES, sniffMediaType } from '../../../src/core/media/type.ts'
-import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import { isDataUri, readDataUri } from '../../../src/protocols/translate/data-uri.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { FileWriter } from '../../../src/storage/store.ts'
 import type { Upload } from './uploads.ts'
 
 const MAX_NAME_CHARS = 100
 const BYTES_PER_MIB = 1024 * 1024
 
-export interface InputStoreDeps {
-  readonly files: Pick<ObjectStore, 'put'>
-  /** Remembers what has to be removed, and when. */
-  readonly objects: Pick<Tasks, 'recordObjects'>
+export interface InputRecords {
+  /** Notes which objects are to be removed, and when. */
+  recordObjects(objects: readonly { readonly key: string; readonly expiresAt: number }[]): Promise<void>
+}
+
+export interface InputStore {
+  readonly files: FileWriter
+  readonly objects: InputRecords
   /** Epoch milliseconds. */
   readonly now?: () => number
 }
@@ -68,7 +71,7 @@ function nameOf({ name, number }: Incoming, extension: string): string {
 
 /** @throws Failure for what is not accepted, or is too large: nothing of it stays */
 export async function storeInput(
-  { files, objects, now = Date.now }: InputStoreDeps,
+  { files, objects, now = Date.now }: InputStore,
   incoming: Incoming,
   accepted: AcceptedFiles,
 ): Promise<StoredInput> {
@@ -122,7 +125,7 @@ const tooLarge = (field: string, maxBytes: number): Failure =>
 
 /** Stores a file that the request carries inline, as base64. @throws Failure as `storeInput` does */
 export async function storeDataUri(
-  deps: InputStoreDeps,
+  deps: InputStore,
   { uri, ...place }: Pick<Incoming, 'upload' | 'requestId' | 'number' | 'field'> & { readonly uri: string },
   accepted: AcceptedFiles,
 ): Promise<StoredFileRef> {

@@ -3,7 +3,7 @@
  * what no task takes over is deleted, and an account may have only so much on the way.
  */
 import { Failure } from '../../../schemas/failure.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { FileRemover } from '../../../src/storage/store.ts'
 
 /** Of one account, in each gateway process. */
 const MAX_UPLOADING_BYTES = 256 * 1024 * 1024
@@ -18,7 +18,7 @@ const tooMuch = (maxBytes: number): Failure =>
   )
 
 interface UploadsOptions {
-  readonly files: Pick<ObjectStore, 'delete'>
+  readonly files: FileRemover
   readonly maxBytes?: number
 }
 
@@ -49,7 +49,7 @@ export class Uploads {
   }
 }
 
-interface UploadDeps {
+interface UploadQuota {
   readonly change: (bytes: number) => void
   /** Never rejects: what cannot be removed now goes in a day, by its record. */
   readonly remove: (keys: readonly string[]) => Promise<unknown>
@@ -57,13 +57,13 @@ interface UploadDeps {
 
 /** The files of one request. */
 export class Upload {
-  readonly #deps: UploadDeps
+  readonly #deps: UploadQuota
   readonly #keys: string[] = []
   #bytes = 0
   #isHandedOver = false
   #isDiscarded = false
 
-  constructor(deps: UploadDeps) {
+  constructor(deps: UploadQuota) {
     this.#deps = deps
   }
 

@@ -8,20 +8,20 @@ import {
   avatarRequest,
 } from '../../../schemas/media/avatars.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
-import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import type { CallAccess } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { type ChannelLists, mergedLists } from '../channel-lists.ts'
-import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
-import { type FreeCallDeps, freeCall } from '../free-call.ts'
-import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { mergedLists, type PresetLists } from '../channel-lists.ts'
+import { type DeletableRecords, deleteRecord } from '../delete-record.ts'
+import { freeCall } from '../free-call.ts'
+import { type MediaOrders, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
 import { mediaRoutes } from '../select-media.ts'
 import { showTask } from '../task-endpoints.ts'
-import { type TaskRecordsDeps, unavailable } from '../task-records.ts'
+import { type TaskFinder, type TaskRecords, unavailable } from '../task-records.ts'
 
 export function printAvatar(task: Task): AvatarRecord {
   const { id, kind, state, job, submittedAt } = task
@@ -36,8 +36,8 @@ export function printAvatar(task: Task): AvatarRecord {
   }
 }
 
-export const registerAvatar = (deps: MediaCallDeps): Handler =>
-  mediaCall<AvatarRequest>(deps, {
+export const registerAvatar = (orders: MediaOrders): Handler =>
+  mediaCall<AvatarRequest>(orders, {
     kind: 'avatar',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(avatarRequest, body),
@@ -51,36 +51,31 @@ export const registerAvatar = (deps: MediaCallDeps): Handler =>
     reply: (task) => jsonReply({ ...printAvatar(task), status: 'pending', error: null }),
   })
 
-export const showAvatar = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
-  showTask(deps, 'avatar', printAvatar)
+export const showAvatar = (access: CallAccess, records: TaskFinder): Handler =>
+  showTask(access, records, 'avatar', printAvatar)
 
-export const listAvatars = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
-  freeCall(deps, async ({ known }) => {
+export const listAvatars = (access: CallAccess, records: TaskRecords): Handler =>
+  freeCall(access, async ({ known }) => {
     const accountId = known.account.id
-    const found = await deps.tasks
+    const found = await records
       .list({ accountId, kind: 'avatar', states: null, limit: AVATAR_LIST_MAX })
       .catch(unavailable)
     const avatars = found.tasks.map(printAvatar)
     return { object: 'list', avatars, data: avatars, has_more: found.hasMore }
   })
 
-export const deleteAvatar = (deps: FreeCallDeps & DeleteRecordDeps): Handler =>
-  freeCall(deps, (caller) => deleteRecord(deps, caller, 'avatar'))
-
-export interface AvatarPresetsDeps {
-  readonly catalog: () => Catalog
-  readonly lists: Pick<ChannelLists, 'presets'>
-}
+export const deleteAvatar = (access: CallAccess, records: DeletableRecords): Handler =>
+  freeCall(access, (caller) => deleteRecord(records, caller, 'avatar'))
 
 /** What the channels have that make videos of avatars. */
-export const listAvatarPresets = (deps: FreeCallDeps & AvatarPresetsDeps): Handler =>
-  freeCall(deps, async () => {
-    const current = deps.catalog()
+export const listAvatarPresets = (access: CallAccess, lists: PresetLists): Handler =>
+  freeCall(access, async () => {
+    const current = access.catalog()
     const model = current.resolve(AVATAR_VIDEO_MODEL)
     const routes = model === null ? [] : mediaRoutes(current, model, 'avatar_video')
     const avatars = await mergedLists(
       routes.map(({ channel }) => channel),
-      (channel) => deps.lists.presets(channel, 'avatar'),
+      (channel) => lists.presets(channel, 'avatar'),
       ({ id }) => id,
     )
     return { avatars: avatars.map(({ id, name }) => ({ id, name })) }

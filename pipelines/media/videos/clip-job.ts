@@ -9,14 +9,15 @@ import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'
 import type { Caller } from '../../calls/authenticate.ts'
-import type { ChannelLists } from '../channel-lists.ts'
-import { type TaskRecordsDeps, unavailable } from '../task-records.ts'
+import type { TemplateLists } from '../channel-lists.ts'
+import { type TaskFinder, unavailable } from '../task-records.ts'
 
 /** How long upstreams keep a recognition: docs/upstream-task.md, `subtitle`. */
 export const RECOGNITION_KEPT_MS = 24 * 60 * 60 * 1000
 
-export interface ClipJobDeps extends Pick<TaskRecordsDeps, 'tasks'> {
-  readonly lists: Pick<ChannelLists, 'clipTemplates'>
+export interface ClipSources {
+  readonly tasks: TaskFinder
+  readonly lists: TemplateLists
   readonly now?: () => number
 }
 
@@ -28,7 +29,7 @@ interface ClipParams {
 
 /** @throws Failure `invalid_request` that names the field; `upstream_*`, `service_unavailable` */
 export async function clipComposeJob(
-  deps: ClipJobDeps,
+  deps: ClipSources,
   { caller, body, routes: all }: ClipParams,
 ): Promise<{ job: JobOf<'clip_compose'>; routes: readonly Route[] }> {
   const asked = readClientJson(clipComposeRequest, body)
@@ -92,7 +93,7 @@ interface Recognition {
 }
 
 /** A client names it by the id of its task. */
-async function recognitionOf({ tasks, now = Date.now }: ClipJobDeps, { known }: Caller, id: string) {
+async function recognitionOf({ tasks, now = Date.now }: ClipSources, { known }: Caller, id: string) {
   const task = await tasks.find(known.account.id, 'subtitle', id).catch(unavailable)
   if (task === null) throw rerun('there is no such recognition')
   if (!isFinal(task.state)) throw invalidField('asr_id', 'the recognition has not finished')
@@ -124,7 +125,7 @@ function linesOf(
 }
 
 async function assertListed(
-  { lists }: ClipJobDeps,
+  { lists }: ClipSources,
   { channel }: Route,
   styleId: string | null,
 ): Promise<void> {

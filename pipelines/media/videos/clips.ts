@@ -16,17 +16,17 @@ import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
-import type { Caller } from '../../calls/authenticate.ts'
+import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { readQuery } from '../../calls/query.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { type ChannelLists, mergedLists } from '../channel-lists.ts'
 import { failureOf } from '../failed-task.ts'
-import { type FreeCallDeps, freeCall } from '../free-call.ts'
-import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { freeCall } from '../free-call.ts'
+import { type MediaOrders, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
 import { mediaRoutes, selectMediaModel } from '../select-media.ts'
-import { findTask, type TaskRecordsDeps } from '../task-records.ts'
+import { findTask, type TaskFinder } from '../task-records.ts'
 
 /** How long a client waits for a recognition. See docs/api-rules.md, "Timeouts". */
 const SUBTITLE_WAIT_MS = 240_000
@@ -73,8 +73,8 @@ function subtitleReply(task: Task, isAsync: boolean): Reply {
   return jsonReply(printSubtitles(task))
 }
 
-export const recogniseSubtitles = (deps: MediaCallDeps): Handler =>
-  mediaCall<ClipSubtitleRequest>(deps, {
+export const recogniseSubtitles = (orders: MediaOrders): Handler =>
+  mediaCall<ClipSubtitleRequest>(orders, {
     kind: 'subtitle',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(clipSubtitleRequest, body),
@@ -89,21 +89,16 @@ export const recogniseSubtitles = (deps: MediaCallDeps): Handler =>
     reply: (task, { params }) => subtitleReply(task, params.async === true),
   })
 
-export interface ClipDeps extends FreeCallDeps, TaskRecordsDeps {
-  readonly catalog: () => Catalog
-  readonly lists: Pick<ChannelLists, 'clipTemplates' | 'clipCategories'>
-}
-
 /** @throws Failure `model_not_allowed`, `model_not_found` */
-const permitted = (deps: ClipDeps, body: (caller: Caller) => Promise<object>): Handler =>
-  freeCall(deps, async (caller) => {
-    selectMediaModel(deps.catalog(), caller.known, CLIP_COMPOSE_MODEL)
+const permitted = (access: CallAccess, body: (caller: Caller) => Promise<object>): Handler =>
+  freeCall(access, async (caller) => {
+    selectMediaModel(access.catalog(), caller.known, CLIP_COMPOSE_MODEL)
     return body(caller)
   })
 
-export const showSubtitles = (deps: ClipDeps): Handler =>
-  permitted(deps, async (caller) =>
-    printSubtitleTask(await findTask(deps, caller, 'subtitle', caller.request.params.id)),
+export const showSubtitles = (access: CallAccess, records: TaskFinder): Handler =>
+  permitted(access, async (caller) =>
+    printSubtitleTask(await findTask(records, caller, 'subtitle', caller.request.params.id)),
   )
 
 /** Those that compose clips. @throws Failure `no_channel_available` */
@@ -112,22 +107,22 @@ function composers(catalog: Catalog): readonly ChannelEntry[] {
   return model === null ? [] : mediaRoutes(catalog, model, 'clip_compose').map(({ channel }) => channel)
 }
 
-export const listClipTemplates = (deps: ClipDeps): Handler =>
-  permitted(deps, async ({ request }) => {
+export const listClipTemplates = (access: CallAccess, lists: ChannelLists): Handler =>
+  permitted(access, async ({ request }) => {
     const { cate_id: category = null } = readQuery(clipTemplateQuery, request.query)
     const list = await mergedLists(
-      composers(deps.catalog()),
-      (channel) => deps.lists.clipTemplates(channel, category),
+      composers(access.catalog()),
+      (channel) => lists.clipTemplates(channel, category),
       ({ style_id }) => style_id,
     )
     return { list, sid: '', api_version: CLIP_API_VERSION }
   })
 
-export const listClipCategories = (deps: ClipDeps): Handler =>
-  permitted(deps, async () => {
+export const listClipCategories = (access: CallAccess, lists: ChannelLists): Handler =>
+  permitted(access, async () => {
     const list = await mergedLists(
-      composers(deps.catalog()),
-      (channel) => deps.lists.clipCategories(channel),
+      composers(access.catalog()),
+      (channel) => lists.clipCategories(channel),
       ({ cate_id }) => cate_id,
     )
     return { list: list.toSorted((a, b) => a.sort - b.sort), api_version: CLIP_API_VERSION }

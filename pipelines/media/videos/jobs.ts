@@ -18,11 +18,14 @@ import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'
 import { anyOf, placeOf } from '../../../src/protocols/request/contract-place.ts'
 import type { Caller } from '../../calls/authenticate.ts'
+import type { ChannelLists } from '../channel-lists.ts'
 import { chosenVariant } from '../priced-job.ts'
-import { type MediaResourceDeps, resolveMediaResource } from '../select-voice-or-avatar.ts'
-import { type ClipJobDeps, clipComposeJob, linked } from './clip-job.ts'
+import { type MediaResources, resolveMediaResource } from '../select-voice-or-avatar.ts'
+import { type ClipSources, clipComposeJob, linked } from './clip-job.ts'
 
-export type VideoJobDeps = MediaResourceDeps & ClipJobDeps
+export interface VideoSources extends MediaResources, ClipSources {
+  readonly lists: ChannelLists
+}
 
 /** What the client requested, and the channels that can make it. */
 export interface VideoParams {
@@ -39,7 +42,7 @@ interface MadeJob {
   readonly variant?: string | null
 }
 
-type MakeJob = (deps: VideoJobDeps, asked: VideoParams) => MadeJob | Promise<MadeJob>
+type MakeJob = (deps: VideoSources, asked: VideoParams) => MadeJob | Promise<MadeJob>
 
 const linkedIf = (url: string | null | undefined): FileRef | null => (url == null ? null : linked(url))
 

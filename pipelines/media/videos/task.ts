@@ -4,7 +4,7 @@ import type { ResultFile } from '../../../schemas/media/job.ts'
 import type { videoSubmitted, videoTask } from '../../../schemas/media/videos.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { FileLinks } from '../../../src/storage/store.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { epochSeconds } from '../task-records.ts'
@@ -22,10 +22,8 @@ export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<t
   created_at: epochSeconds(submittedAt),
 })
 
-type Links = Pick<ObjectStore, 'link'>
-
 /** Where the video can be had: with a fresh signature, or the upstream's own link where it could not be copied. */
-async function linkOf(files: Links, file: ResultFile, now: number) {
+async function linkOf(files: FileLinks, file: ResultFile, now: number) {
   const { key, upstream_url, kept_until } = file
   if (!isThere(file, now)) return {}
   if (key === null) return upstream_url === null ? {} : { video_url: upstream_url, expires_at: null }
@@ -34,7 +32,7 @@ async function linkOf(files: Links, file: ResultFile, now: number) {
 }
 
 /** `now` is in epoch milliseconds. */
-export async function printVideo(files: Links, task: Task, now: number): Promise<VideoTask> {
+export async function printVideo(files: FileLinks, task: Task, now: number): Promise<VideoTask> {
   const { id, kind, state, model, submittedAt, result } = task
   const { code, message } = endingOf(task)
   const printed = {

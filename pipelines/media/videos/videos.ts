@@ -4,21 +4,25 @@ import { VIDEO_WORKS } from '../../../schemas/media/videos.ts'
 import type { Model } from '../../../src/core/routing/catalog.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
-import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { FileLinks } from '../../../src/storage/store.ts'
+import type { CallAccess } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
-import { type MediaCallDeps, mediaCall } from '../media-call.ts'
+import { type MediaOrders, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
 import { assertEndpoint, mediaRoutes } from '../select-media.ts'
-import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
-import { VIDEO_BODY, VIDEO_JOBS, type VideoJobDeps, type VideoWork } from './jobs.ts'
+import { type MediaTasks, taskEndpoints } from '../task-endpoints.ts'
+import { VIDEO_BODY, VIDEO_JOBS, type VideoSources, type VideoWork } from './jobs.ts'
 import { printSubmittedVideo, printVideo } from './task.ts'
 
 const ENDPOINT_TYPES = ['videos_generations', 'contents_generations_tasks', 'clip_compose'] as const
 
-export type MakeVideoDeps = MediaCallDeps & VideoJobDeps
+interface NamedModel {
+  readonly id: string
+  readonly entry: Model['entry']
+}
 
 /** What is made depends on the model, by any name that it has. */
-export function workOf({ id, entry }: Pick<Model, 'id' | 'entry'>): VideoWork {
+export function workOf({ id, entry }: NamedModel): VideoWork {
   const known = [id, ...entry.aliases].find((name) => Object.hasOwn(VIDEO_WORKS, name))
   return known === undefined ? 'video' : VIDEO_WORKS[known]!
 }
@@ -39,8 +43,8 @@ function meaningOf({ content, ...fields }: VideoParams): object {
   return { ...fields, content: parts }
 }
 
-export const makeVideo = (deps: MakeVideoDeps): Handler =>
-  mediaCall<VideoParams>(deps, {
+export const makeVideo = (orders: MediaOrders, sources: VideoSources): Handler =>
+  mediaCall<VideoParams>(orders, {
     kind: 'video',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(modelNamed, body, VIDEO_BODY),
@@ -56,13 +60,11 @@ export const makeVideo = (deps: MakeVideoDeps): Handler =>
         entry: model.entry,
         routes: mediaRoutes(catalog, model, work),
       }
-      const { job, routes, variant } = await VIDEO_JOBS[work](deps, asked)
+      const { job, routes, variant } = await VIDEO_JOBS[work](sources, asked)
       return { ...pricedJob(model, job, variant), routes, until: 'accepted' }
     },
     reply: (task) => jsonReply(printSubmittedVideo(task)),
   })
 
-export type VideoTaskDeps = TaskEndpointDeps & { readonly files: Pick<ObjectStore, 'link'> }
-
-export const videoTasks = (deps: VideoTaskDeps) =>
-  taskEndpoints(deps, 'video', (task) => printVideo(deps.files, task, Date.now()))
+export const videoTasks = (access: CallAccess, tasks: MediaTasks, files: FileLinks) =>
+  taskEndpoints(access, tasks, 'video', (task) => printVideo(files, task, Date.now()))

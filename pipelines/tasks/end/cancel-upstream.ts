@@ -1,15 +1,12 @@
 /** Cancels a task at the provider that has it. See docs/api-rules.md, "Tasks". */
 import { Failure } from '../../../schemas/failure.ts'
-import type { MediaPoll, PollOutcome } from '../../../src/channels/media/adapter.ts'
+import type { MediaPoll, MediaRequest, PollOutcome } from '../../../src/channels/media/adapter.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
-import { type EngineDeps, endOf, pollOf, type TaskChannel, taskChannel } from '../engine.ts'
-import type { MediaCalls } from '../ports.ts'
+import { endOf, pollOf, type TaskChannel, type TaskUpstreams, taskChannel } from '../engine.ts'
 import { throwUnanswered } from '../ports.ts'
 
 const CALL_TIMEOUT_MS = 15_000
 const MAX_ANSWER_BYTES = 1024 * 1024
-
-export type CancelUpstreamDeps = Pick<EngineDeps, 'calls' | 'adapterOf' | 'catalog'>
 
 export const notCancellable = (): Failure =>
   new Failure(
@@ -22,7 +19,7 @@ export const notCancellable = (): Failure =>
  * with what was used.
  * @throws Failure `task_not_cancellable` unless the upstream has cancelled it, `upstream_*` where it does not answer
  */
-export async function cancelUpstream(deps: CancelUpstreamDeps, task: Task): Promise<TaskChanges> {
+export async function cancelUpstream(deps: TaskUpstreams, task: Task): Promise<TaskChanges> {
   const followed = taskChannel(deps, task)
   const { upstreamId } = task
   if (followed === null || upstreamId === null) throw notCancellable()
@@ -48,7 +45,7 @@ export async function cancelUpstream(deps: CancelUpstreamDeps, task: Task): Prom
 }
 
 async function stateAt(
-  deps: CancelUpstreamDeps,
+  deps: TaskUpstreams,
   { route, adapter }: TaskChannel,
   poll: MediaPoll,
 ): Promise<Exclude<PollOutcome, { type: 'error' }> | null> {
@@ -62,5 +59,5 @@ async function stateAt(
 }
 
 /** @throws Failure `upstream_*` where no answer comes */
-const sendOnce = ({ calls }: Pick<CancelUpstreamDeps, 'calls'>, params: Parameters<MediaCalls['send']>[0]) =>
+const sendOnce = ({ calls }: TaskUpstreams, params: MediaRequest) =>
   calls.send(params, { timeoutMs: CALL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES }).catch(throwUnanswered)

@@ -1,19 +1,19 @@
 /** The end of a task whose time is over. */
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { type EngineDeps, transitionedTask } from '../engine.ts'
+import { type TaskEngine, type TaskMover, transitionedTask } from '../engine.ts'
 import { lostBy } from '../submit/refusal.ts'
 
 /** The client that waits for a task has its error so long after the deadline: beyond what the way there and back takes. */
 export const WAIT_GRACE_MS = 10_000
 
 /** Results that are there are stored, however late it is; but for a client that waits, which has its error by then. */
-export function isOver({ now }: Pick<EngineDeps, 'now'>, { state, deadlineAt, isAwaited }: Task): boolean {
+export function isOver({ now }: TaskMover, { state, deadlineAt, isAwaited }: Task): boolean {
   if (state !== 'storing') return now() >= deadlineAt
   return isAwaited && now() >= deadlineAt + WAIT_GRACE_MS
 }
 
 /** Ends the task, and returns its current row. For a client that has no id yet there is none after a lost submit. */
-export const endAtDeadline = (deps: EngineDeps, task: Task): Promise<Task> =>
+export const endAtDeadline = (deps: TaskEngine, task: Task): Promise<Task> =>
   task.state === 'submitting' && !task.isEarly
     ? transitionedTask(deps, task, 'lost', lostBy('upstream_timeout'))
     : transitionedTask(deps, task, 'deadline')

@@ -3,16 +3,22 @@
  * makes all the same is discarded.
  */
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
-import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import type { TransitionDeps } from '../engine.ts'
+import type { TaskTransitions } from '../engine.ts'
 import { planTransition } from '../transition.ts'
+import type { TaskNotices } from '../worker/messages.ts'
 
 /** Others move the task meanwhile: so often it is read again. */
 const MOVE_TRIES = 5
 
-interface EndTaskDeps extends Pick<TransitionDeps, 'messages' | 'now'> {
-  readonly database: { readonly tasks: Pick<Tasks, 'read' | 'applyTransition'> }
+interface OpenTasks extends TaskTransitions {
+  read(ids: readonly string[]): Promise<Task[]>
+}
+
+interface TaskEnder {
+  readonly database: { readonly tasks: OpenTasks }
+  readonly messages: TaskNotices
+  readonly now: () => number
   /** Rejects with the reason why the provider has not cancelled the task. */
   readonly cancelUpstream: (task: Task) => Promise<unknown>
 }
@@ -37,7 +43,7 @@ export class NotEndable extends Error {
 
 /** Ends the task with a full refund. @throws NotEndable */
 export async function endTask(
-  deps: EndTaskDeps,
+  deps: TaskEnder,
   id: string,
   { event, reason }: OperatorEnd,
 ): Promise<EndedTask> {
@@ -65,7 +71,7 @@ export async function endTask(
 }
 
 /** Asks once the task has ended here: a provider that does not answer cannot keep a customer's money. */
-async function providerOf({ cancelUpstream }: EndTaskDeps, task: Task): Promise<string> {
+async function providerOf({ cancelUpstream }: TaskEnder, task: Task): Promise<string> {
   if (task.state === 'waiting') return 'never had it'
   if (task.upstreamId === null) return 'was not asked: it has given the task no id'
   return cancelUpstream(task).then(

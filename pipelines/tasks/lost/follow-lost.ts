@@ -9,11 +9,11 @@ import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { SubmitOutcome } from '../../../src/channels/media/adapter.ts'
 import { costOf, upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import type { LostFinding, LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
-import type { LostSubmits, Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { PipelineLog } from '../../settlement/retrying.ts'
 import { cancelUpstream } from '../end/cancel-upstream.ts'
 import { chargeOfTask } from '../end/charge.ts'
-import { type EngineDeps, type TaskChannel, taskChannel } from '../engine.ts'
+import { type TaskChannel, type TaskUpstreams, taskChannel } from '../engine.ts'
 import { askUpstream } from '../poll/poll-upstream.ts'
 
 const AT_ONCE = 16
@@ -26,15 +26,22 @@ const GIVE_UP_AFTER_MS = 24 * 60 * 60 * 1000
 const FIND_TIMEOUT_MS = 15_000
 const FIND_MAX_ANSWER_BYTES = 1024 * 1024
 
-interface FollowLostDeps extends Pick<EngineDeps, 'calls' | 'adapterOf' | 'catalog' | 'log' | 'now'> {
+interface LostRecords {
+  claim(now: number, until: number, limit: number): Promise<LostSubmit[]>
+  recordFinding(taskId: string, finding: LostFinding, now: number): Promise<boolean>
+}
+
+interface LostSubmitFollower extends TaskUpstreams {
   readonly database: {
-    readonly lostSubmits: Pick<LostSubmits, 'claim' | 'recordFinding'>
-    readonly tasks: Pick<Tasks, 'read'>
+    readonly lostSubmits: LostRecords
+    readonly tasks: { read(ids: readonly string[]): Promise<Task[]> }
   }
+  readonly log: PipelineLog
+  readonly now: () => number
 }
 
 /** Asks about the records that are due. */
-export async function followLostSubmits(deps: FollowLostDeps): Promise<void> {
+export async function followLostSubmits(deps: LostSubmitFollower): Promise<void> {
   const { database, now } = deps
   for (;;) {
     const due = await database.lostSubmits.claim(now(), now() + CLAIM_MS, AT_ONCE)
@@ -45,7 +52,7 @@ export async function followLostSubmits(deps: FollowLostDeps): Promise<void> {
   }
 }
 
-async function followOne(deps: FollowLostDeps, lost: LostSubmit, task: Task | undefined): Promise<void> {
+async function followOne(deps: LostSubmitFollower, lost: LostSubmit, task: Task | undefined): Promise<void> {
   const { database, log, now } = deps
   // Retention has taken its task away: nobody knows the job.
   const finding = task === undefined ? unasked(lost) : await findingOf(deps, lost, task)
@@ -56,7 +63,10 @@ async function followOne(deps: FollowLostDeps, lost: LostSubmit, task: Task | un
   )
 }
 
-type Known = Pick<LostFinding, 'upstreamId' | 'upstreamState'>
+interface Known {
+  readonly upstreamId: LostFinding['upstreamId']
+  readonly upstreamState: LostFinding['upstreamState']
+}
 
 /** Only an operator can say more. */
 const unasked = ({ upstreamId, upstreamState }: Known): LostFinding => ({
@@ -75,13 +85,13 @@ const ended = (end: LostSubmitEnd, cost: Credits | null, known: Known): LostFind
 })
 
 /** Asks again after a while, until no work of the kind can still be under way. */
-function later({ now }: FollowLostDeps, { kind, lostAt, checks }: LostSubmit, known: Known): LostFinding {
+function later({ now }: LostSubmitFollower, { kind, lostAt, checks }: LostSubmit, known: Known): LostFinding {
   const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(checks, 10))
   const isHopeless = now() + delayMs >= lostAt + TASK_RULES[kind].deadlineMs + GIVE_UP_AFTER_MS
   return { ...unasked(known), nextCheckAt: isHopeless ? null : now() + delayMs }
 }
 
-async function findingOf(deps: FollowLostDeps, lost: LostSubmit, task: Task): Promise<LostFinding> {
+async function findingOf(deps: LostSubmitFollower, lost: LostSubmit, task: Task): Promise<LostFinding> {
   const followed = taskChannel(deps, task)
   // The channel may come back.
   if (followed === null) return later(deps, lost, lost)
@@ -104,7 +114,7 @@ async function findingOf(deps: FollowLostDeps, lost: LostSubmit, task: Task): Pr
 
 /** Looks a submit up by our reference. Null: its provider has no such question. */
 async function find(
-  { calls }: FollowLostDeps,
+  { calls }: LostSubmitFollower,
   task: Task,
   { route, adapter }: TaskChannel,
 ): Promise<SubmitOutcome | null> {
@@ -120,7 +130,7 @@ async function find(
 
 /** Cancels what the provider has, else asks how far it is. */
 async function followWork(
-  deps: FollowLostDeps,
+  deps: LostSubmitFollower,
   lost: LostSubmit,
   task: Task,
   followed: TaskChannel,
@@ -131,7 +141,7 @@ async function followWork(
     const { upstreamState = lost.upstreamState, result = null } = cancelled
     return ended('cancelled', costOfWork(deps, task, result), { upstreamId, upstreamState })
   }
-  const state = await askUpstream(deps, task, followed, upstreamId)
+  const state = await askUpstream(deps.calls, task, followed, upstreamId)
   if (state.type === 'error') return later(deps, lost, { upstreamId, upstreamState: lost.upstreamState })
   const known = { upstreamId, upstreamState: state.upstreamState }
   switch (state.type) {
@@ -149,7 +159,7 @@ async function followWork(
 }
 
 /** Returns what the operator pays; null where the configuration has no cost. */
-function costOfWork({ catalog }: FollowLostDeps, task: Task, result: TaskResult | null): Credits | null {
+function costOfWork({ catalog }: LostSubmitFollower, task: Task, result: TaskResult | null): Credits | null {
   if (result === null) return 0n
   const price = upstreamPriceOf(catalog().config, task)
   return price && (chargeOfTask({ ...task, result, state: 'succeeded' }, price, costOf)?.cost ?? 0n)

@@ -17,11 +17,11 @@ import { Failure } from '../../../schemas/failure.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { readSessionId } from '../../../src/core/routing/session.ts'
-import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { CreateTaskOutcome, NewTask, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { failureOf, insufficientBalance } from '../../calls/balance.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
 import { WAIT_GRACE_MS } from '../end/deadline.ts'
+import type { TaskTransitions } from '../engine.ts'
 import type { AdapterOf } from '../ports.ts'
 import { lostBy, refusalOf } from '../submit/refusal.ts'
 import { planTransition, refusedUnsent } from '../transition.ts'
@@ -35,8 +35,13 @@ const FORGET_TRIES = 60
 /** A worker moves the task meanwhile: so often it is read again. */
 const MOVE_TRIES = 5
 
-export interface SubmitTaskDeps {
-  readonly database: { readonly tasks: Pick<Tasks, 'create' | 'applyTransition' | 'read'> }
+interface OrderedTasks extends TaskTransitions {
+  create(task: NewTask): Promise<CreateTaskOutcome>
+  read(ids: readonly string[]): Promise<Task[]>
+}
+
+export interface TaskOrders {
+  readonly database: { readonly tasks: OrderedTasks }
   readonly messages: TaskMessages
   readonly watch: TaskWatch
   readonly adapterOf: AdapterOf
@@ -54,7 +59,7 @@ export interface SubmitTaskDeps {
  * it made before. Rejects with Failure `quota_exceeded`, `idempotency_key_reuse`, `service_unavailable`.
  */
 export const createTask =
-  (deps: SubmitTaskDeps) =>
+  (deps: TaskOrders) =>
   async (order: TaskOrder): Promise<Task> => {
     const { database, adapterOf, isTransient, onWallet, messages, now = Date.now } = deps
     const task = newTask(order, adapterOf, now())
@@ -81,15 +86,15 @@ export const createTask =
  *   where the upstream refused the submit
  */
 export const awaitTask =
-  (deps: SubmitTaskDeps) =>
-  (order: Pick<TaskOrder, 'until'>, task: Task): Observable<Task> =>
+  (deps: TaskOrders) =>
+  (order: TaskOrder, task: Task): Observable<Task> =>
     task.isEarly ? of(task) : reached(deps, order.until === 'ended', task)
 
 /**
  * Ends a task that may exist though its client got an error: it must not be carried out. A transaction that is only late
  * may still create it. So the task is created here, after which that transaction changes nothing, and ended.
  */
-async function undoCreation(deps: SubmitTaskDeps, wanted: NewTask): Promise<void> {
+async function undoCreation(deps: TaskOrders, wanted: NewTask): Promise<void> {
   const { database, messages, onWallet, now = Date.now, log, scheduler = asyncScheduler } = deps
   for (let tries = FORGET_TRIES; tries > 0; tries--) {
     await firstValueFrom(timer(FORGET_RETRY_MS, scheduler))
@@ -157,7 +162,7 @@ function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
   }
 }
 
-function reached(deps: SubmitTaskDeps, isEnd: boolean, task: Task): Observable<Task> {
+function reached(deps: TaskOrders, isEnd: boolean, task: Task): Observable<Task> {
   const { now = Date.now, watch } = deps
   const boundAt = isEnd ? task.deadlineAt : task.submittedAt + TASK_RULES[task.kind].ladderTimeoutMs
   const boundMs = Math.max(0, boundAt - now()) + WAIT_GRACE_MS
@@ -180,7 +185,7 @@ function endOfWait(task: Task, isEnd: boolean, now: number): TaskMove | null {
 }
 
 /** Ends a task whose client has waited long enough, whatever a worker is about to do. */
-async function abandoned(deps: SubmitTaskDeps, seen: Task, isEnd: boolean): Promise<Task> {
+async function abandoned(deps: TaskOrders, seen: Task, isEnd: boolean): Promise<Task> {
   const { now = Date.now } = deps
   let task = seen
   for (let tries = 0; tries < MOVE_TRIES; tries++) {

@@ -4,7 +4,6 @@
  */
 import { asyncScheduler, interval, Observable, type SchedulerLike, timer } from 'rxjs'
 import type { TaskState } from '../../../schemas/tasks/task.ts'
-import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 import type { TaskMessages } from '../worker/messages.ts'
@@ -29,9 +28,9 @@ export interface TaskWatch {
   close(): void
 }
 
-interface TaskWatchDeps {
-  readonly database: { readonly tasks: Pick<Tasks, 'read'> }
-  readonly messages: Pick<TaskMessages, 'listen'>
+interface WatchedTasks {
+  readonly database: { readonly tasks: { read(ids: readonly string[]): Promise<Task[]> } }
+  readonly messages: { readonly listen: TaskMessages['listen'] }
   readonly log: PipelineLog
   readonly scheduler?: SchedulerLike
 }
@@ -42,7 +41,7 @@ interface Waiter {
   readonly emit: (watched: Watched) => void
 }
 
-export function watchTasks(deps: TaskWatchDeps): TaskWatch {
+export function watchTasks(deps: WatchedTasks): TaskWatch {
   const { database, messages, log, scheduler = asyncScheduler } = deps
   const reading = new OutageLog(log, 'Reading tasks')
   const waiters = new Map<string, Set<Waiter>>()

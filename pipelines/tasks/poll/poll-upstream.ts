@@ -2,21 +2,21 @@
  * Polls an upstream once for the state of a task. A poll that fails changes nothing; the deadline does.
  * See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
-import type { PollOutcome, PollState } from '../../../src/channels/media/adapter.ts'
+import type { MediaRequest, PollOutcome, PollState } from '../../../src/channels/media/adapter.ts'
 import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED } from '../../calls/upstream-error.ts'
 import {
-  type EngineDeps,
   endOf,
   masked,
   pollOf,
   producedTask,
   type TaskChannel,
+  type TaskEngine,
   taskChannel,
   transitionedTask,
 } from '../engine.ts'
-import { MAX_ANSWER_BYTES } from '../ports.ts'
+import { MAX_ANSWER_BYTES, type MediaCalls } from '../ports.ts'
 import { type Step, type StepResult, stepResult } from '../step.ts'
 import { deliverInline } from '../store/inline-results.ts'
 
@@ -29,14 +29,14 @@ export const pollUpstream: Step = async (deps, task) => {
   const followed = taskChannel(deps, task)
   const follow = followed?.adapter.follow ?? null
   if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
-  const outcome = await askUpstream(deps, task, followed, task.upstreamId)
+  const outcome = await askUpstream(deps.calls, task, followed, task.upstreamId)
   deps.metrics.polled(outcome.type)
   return polled(deps, task, followed, outcome)
 }
 
 /** Returns how far the upstream is with what it has under its id. Never rejects. */
 export async function askUpstream(
-  deps: Pick<EngineDeps, 'calls'>,
+  calls: MediaCalls,
   task: Task,
   followed: TaskChannel,
   upstreamId: string,
@@ -45,33 +45,29 @@ export async function askUpstream(
   if (follow === null) return { type: 'error', reason: 'It answers with the result itself.' }
   const asking = pollOf(followed, task, upstreamId)
   try {
-    const answer = await send(deps, follow.poll(followed.route.channel, asking))
-    return await stateIn(deps, followed, follow.readPoll(answer, asking))
+    const answer = await send(calls, follow.poll(followed.route.channel, asking))
+    return await stateIn(calls, followed, follow.readPoll(answer, asking))
   } catch (error) {
     return { type: 'error', reason: (error as Error).message }
   }
 }
 
 /** Returns what a poll says; requests the result of a finished task where the upstream keeps it elsewhere. */
-async function stateIn(
-  deps: Pick<EngineDeps, 'calls'>,
-  { route }: TaskChannel,
-  outcome: PollOutcome,
-): Promise<PollState> {
+async function stateIn(calls: MediaCalls, { route }: TaskChannel, outcome: PollOutcome): Promise<PollState> {
   if (outcome.type !== 'finished') return outcome
   const { request, read } = outcome.result
-  return read(await send(deps, request(route.channel)))
+  return read(await send(calls, request(route.channel)))
 }
 
-const send = ({ calls }: Pick<EngineDeps, 'calls'>, request: Parameters<EngineDeps['calls']['send']>[0]) =>
+const send = (calls: MediaCalls, request: MediaRequest) =>
   calls.send(request, { timeoutMs: POLL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES })
 
-function failed({ log }: EngineDeps, task: Task, reason: string): StepResult {
+function failed({ log }: TaskEngine, task: Task, reason: string): StepResult {
   log.info({ task: task.id, channel: task.channelId, reason }, 'Failed to poll a task; retrying')
   return unknown(task)
 }
 
-function gone({ log }: EngineDeps, task: Task): StepResult {
+function gone({ log }: TaskEngine, task: Task): StepResult {
   log.warn(
     { task: task.id, channel: task.channelId },
     'Channel of a task is not configured; the task ends at its deadline unless the channel returns',
@@ -83,7 +79,7 @@ function gone({ log }: EngineDeps, task: Task): StepResult {
 const UNAUTHORIZED = 'unauthorized'
 
 async function polled(
-  deps: EngineDeps,
+  deps: TaskEngine,
   task: Task,
   { route }: TaskChannel,
   outcome: PollState,
@@ -121,13 +117,13 @@ async function polled(
   }
 }
 
-const costing = ({ catalog }: EngineDeps, task: Task) => ({
+const costing = ({ catalog }: TaskEngine, task: Task) => ({
   upstreamPrice: upstreamPriceOf(catalog().config, task),
 })
 
 /** What the store does not take now it may take with the next look: the upstream still has it. */
 async function produced(
-  deps: EngineDeps,
+  deps: TaskEngine,
   task: Task,
   outcome: Parameters<typeof deliverInline>[2],
   changes: TaskChanges,

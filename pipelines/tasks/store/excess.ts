@@ -1,10 +1,10 @@
 /** A channel that delivered something else than was ordered. */
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import type { EngineDeps } from '../engine.ts'
+import type { TaskEngine } from '../engine.ts'
 
 /** Records what was beyond an order as a failure of its channel. */
 export function reportExcess(
-  { log, health, metrics }: EngineDeps,
+  { log, health, metrics }: TaskEngine,
   task: Task,
   beyond: readonly string[],
 ): void {

@@ -4,7 +4,7 @@ import type { Produced } from '../../../src/channels/media/adapter.ts'
 import { clampToOrder } from '../../../src/core/media/order.ts'
 import { isOfRole, sniffMediaType } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import type { EngineDeps } from '../engine.ts'
+import type { TaskEngine } from '../engine.ts'
 import { reportExcess } from './excess.ts'
 import { keyOf } from './result-files.ts'
 import { expiresAt } from './store-results.ts'
@@ -14,7 +14,7 @@ const RETRY_PAUSE_MS = 500
 
 /** The result with the places of its files; null when the store does not take them. */
 export async function deliverInline(
-  deps: EngineDeps,
+  deps: TaskEngine,
   task: Task,
   produced: Pick<Produced, 'result' | 'inline'>,
 ): Promise<TaskResult | null> {
@@ -44,7 +44,7 @@ export async function deliverInline(
 
 /** Null when the store does not take it. */
 async function putFile(
-  deps: EngineDeps,
+  deps: TaskEngine,
   task: Task,
   key: string,
   bytes: Buffer,

@@ -9,7 +9,7 @@ import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import { isOfRole } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ResultLinks } from '../end/settlement.ts'
-import { type EngineDeps, taskChannel, transitionedTask } from '../engine.ts'
+import { type TaskEngine, taskChannel, transitionedTask } from '../engine.ts'
 import { OtherKindOfFile } from '../ports.ts'
 import { type Step, stepResult } from '../step.ts'
 import { reportExcess } from './excess.ts'
@@ -55,7 +55,7 @@ const isOther = ({ role, media_type }: ResultFile): boolean =>
   media_type !== null && !isOfRole(role, media_type)
 
 /** Returns the file with its place in the store, or with the type by which it is none of what was ordered. */
-async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: number): Promise<ResultFile> {
+async function stored(deps: TaskEngine, task: Task, result: TaskResult, index: number): Promise<ResultFile> {
   const file = result.files[index]!
   if (file.key !== null || file.upstream_url === null) return file
   const key = keyOf(task, result.files, index, file.media_type)
@@ -73,8 +73,8 @@ async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: n
  * behind. Returns that instant; null where the file stays for ever.
  */
 export async function expiresAt(
-  { database, catalog, now }: Pick<EngineDeps, 'database' | 'catalog' | 'now'>,
-  { kind }: Pick<Task, 'kind'>,
+  { database, catalog, now }: TaskEngine,
+  { kind }: Task,
   key: string,
 ): Promise<number | null> {
   const ms = retentionMs(kind, catalog().config.storage.retention_days)
@@ -85,7 +85,7 @@ export async function expiresAt(
 }
 
 async function copied(
-  deps: EngineDeps,
+  deps: TaskEngine,
   task: Task,
   { role, upstream_url: url }: ResultFile & { readonly upstream_url: string },
   key: string,
@@ -121,8 +121,8 @@ async function copied(
 
 /** Where its files can be had from now on, and until when. */
 async function linksOf(
-  { storage, now }: Pick<EngineDeps, 'storage' | 'now'>,
-  { kind }: Pick<Task, 'kind'>,
+  { storage, now }: TaskEngine,
+  { kind }: Task,
   files: readonly ResultFile[],
 ): Promise<ResultLinks> {
   const { linkMs } = KEEPING[kind]

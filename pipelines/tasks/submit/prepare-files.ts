@@ -5,7 +5,7 @@ import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/jo
 import type { TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import { extensionOf } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import type { EngineDeps } from '../engine.ts'
+import type { TaskEngine } from '../engine.ts'
 import { StoreFailure } from '../ports.ts'
 import { referenceProblem } from './check-reference.ts'
 import { filesOf, withFiles } from './job-files.ts'
@@ -27,7 +27,7 @@ export interface PreparedJob {
 
 /** @throws UnusableFile in words for the client; StoreFailure */
 export async function prepareFiles(
-  deps: EngineDeps,
+  deps: TaskEngine,
   task: Task,
   adapter: TaskAdapter,
   { private_links }: Pick<ChannelEntry, 'private_links'>,
@@ -50,7 +50,7 @@ export async function prepareFiles(
 }
 
 /** What an upstream is to fetch itself. */
-async function checkLinks({ storage, log }: EngineDeps, task: Task, job: MediaJob): Promise<void> {
+async function checkLinks({ storage, log }: TaskEngine, task: Task, job: MediaJob): Promise<void> {
   const links = filesOf(job).flatMap((file) => (file.from === 'url' ? [file.url] : []))
   try {
     await storage.checkLinks(links)
@@ -67,7 +67,7 @@ interface LinkedFile {
   readonly maxBytes: number
 }
 
-async function uploadedFile(deps: EngineDeps, task: Task, linked: LinkedFile): Promise<StoredFileRef> {
+async function uploadedFile(deps: TaskEngine, task: Task, linked: LinkedFile): Promise<StoredFileRef> {
   const file = await fetched(deps, task, linked)
   const problem = task.job.work === 'voice' ? await referenceProblem(deps.storage, file) : null
   if (problem !== null) throw new UnusableFile(problem)
@@ -75,7 +75,7 @@ async function uploadedFile(deps: EngineDeps, task: Task, linked: LinkedFile): P
 }
 
 async function fetched(
-  { storage, database, now, log }: EngineDeps,
+  { storage, database, now, log }: TaskEngine,
   task: Task,
   { url, index, maxBytes }: LinkedFile,
 ): Promise<StoredFileRef> {
@@ -107,7 +107,7 @@ function decodeURIComponentSafely(text: string): string {
 }
 
 /** Data URIs by the key of the store. */
-async function inlined({ storage }: EngineDeps, job: MediaJob): Promise<Map<string, string>> {
+async function inlined({ storage }: TaskEngine, job: MediaJob): Promise<Map<string, string>> {
   const texts = new Map<string, string>()
   let left = INLINE_MAX_BYTES
   for (const file of filesOf(job)) {

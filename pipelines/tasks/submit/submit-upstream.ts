@@ -14,11 +14,11 @@ import type { Task, TaskAttempt, TaskChanges } from '../../../src/postgres/tasks
 import { ACCESS_REFUSED, isAboutAccess, isHidden } from '../../calls/upstream-error.ts'
 import {
   discard,
-  type EngineDeps,
   hasEndedWithout,
   masked,
   producedTask,
   type SubmitEnd,
+  type TaskEngine,
   transition,
   transitionedTask,
 } from '../engine.ts'
@@ -79,7 +79,7 @@ const refusing = ({ code, message, status }: Failure) => ({
 /** Submits the task: it then waits for an upstream, has its results, is refused, or was taken by another process. */
 export const submitUpstream: Step = async (deps, task) => stepResult(await submitted(deps, task))
 
-async function submitted(deps: EngineDeps, task: Task): Promise<Task> {
+async function submitted(deps: TaskEngine, task: Task): Promise<Task> {
   const rules = TASK_RULES[task.kind]
   const untilAt = Math.min(task.submittedAt + rules.ladderTimeoutMs, task.deadlineAt)
   // Its client has its error by now.
@@ -89,19 +89,19 @@ async function submitted(deps: EngineDeps, task: Task): Promise<Task> {
 }
 
 /** Returns how long the work of a channel takes that answers with its result; 0 for others. */
-const workMsOf = ({ adapterOf }: EngineDeps, { protocol }: Route['channel']): number =>
+const workMsOf = ({ adapterOf }: TaskEngine, { protocol }: Route['channel']): number =>
   adapterOf(protocol)?.workTimeoutMs ?? 0
 
 /** The attempts at one submit. */
 class SubmitLadder {
-  readonly #deps: EngineDeps
+  readonly #deps: TaskEngine
   readonly #untilAt: number
   readonly #routes: readonly Route[]
   readonly #tried: Route[] = []
   readonly #attempts: TaskAttempt[] = []
   #task: Task
 
-  constructor(deps: EngineDeps, task: Task, untilAt: number) {
+  constructor(deps: TaskEngine, task: Task, untilAt: number) {
     this.#deps = deps
     this.#task = task
     this.#routes = routesOf(deps, task)
@@ -346,7 +346,7 @@ function refusedBy(
 }
 
 /** Of the channels that it may go to those that are there and do this work. */
-function routesOf({ catalog, adapterOf }: EngineDeps, { model: name, job, channelIds }: Task): Route[] {
+function routesOf({ catalog, adapterOf }: TaskEngine, { model: name, job, channelIds }: Task): Route[] {
   const current = catalog()
   const model = current.resolve(name)
   if (model === null) return []

@@ -1,21 +1,26 @@
 /** Works on tasks behind the sweep that found them: one that takes minutes must not keep the sweep from the others. */
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
-import type { TaskWork } from './work.ts'
+import type { Next } from '../task.ts'
 
-interface DrivesDeps {
-  readonly work: Pick<TaskWork, 'once'>
+export interface TaskDriver {
+  /** Works on the task once. */
+  once(task: Task): Promise<Next>
+}
+
+interface DriveWork {
+  readonly work: TaskDriver
   readonly log: PipelineLog
 }
 
 export class Drives {
-  readonly #deps: DrivesDeps
+  readonly #deps: DriveWork
   readonly #maxAtOnce: number
   readonly #ids = new Set<string>()
   readonly #left: Task[] = []
   #drivers = 0
 
-  constructor(deps: DrivesDeps, maxAtOnce: number) {
+  constructor(deps: DriveWork, maxAtOnce: number) {
     this.#deps = deps
     this.#maxAtOnce = maxAtOnce
   }

@@ -9,21 +9,33 @@ import {
   taskMessage,
   taskNotification,
 } from '../../../schemas/events/event.ts'
+import type { TaskState } from '../../../schemas/tasks/task.ts'
 import type { Nats } from '../../../src/nats/nats.ts'
-import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { encodeCommitNotification, textOf } from '../../settlement/messages.ts'
 import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 
 /** Which task, and in which chain of messages about it. */
-export type TaskRef = Pick<Task, 'id' | 'chain'>
-type TaskNote = Pick<Task, 'id' | 'version' | 'state'>
+export interface TaskRef {
+  readonly id: string
+  readonly chain: number
+}
 
-export interface TaskMessages {
-  /** Tried again for a while; lost when NATS stays away: the sweep finds the task then. */
-  publish(task: TaskRef): void
+interface TaskNote {
+  readonly id: string
+  readonly version: number
+  readonly state: TaskState
+}
+
+/** Tells all processes what has changed. */
+export interface TaskNotices {
   announce(tasks: readonly TaskNote[]): void
   /** Totals after a commit, for the views of all gateway processes. */
   announceWallets(wallets: readonly WalletTotals[]): void
+}
+
+export interface TaskMessages extends TaskNotices {
+  /** Tried again for a while; lost when NATS stays away: the sweep finds the task then. */
+  publish(task: TaskRef): void
   /** Subscribes to notifications of all processes; calls `missed` when some may be lost. Returns the unsubscribe. */
   listen(heard: (tasks: readonly TaskNote[]) => void, missed: () => void): () => void
 }

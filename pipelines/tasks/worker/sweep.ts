@@ -3,10 +3,10 @@
  * whose time is up are removed. While NATS is away it works on tasks itself. See docs/architecture.md, "A task".
  */
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
-import type { EngineDeps } from '../engine.ts'
-import { Drives } from './drives.ts'
+import type { PipelineLog } from '../../settlement/retrying.ts'
+import type { TaskStorage } from '../ports.ts'
+import { Drives, type TaskDriver } from './drives.ts'
 import type { TaskMessages } from './messages.ts'
-import type { TaskWork } from './work.ts'
 
 /** A process that works on a task touches it every minute. */
 const STALE_AFTER_MS = 180_000
@@ -23,27 +23,37 @@ const OVERDUE_MAX_TASKS = 500
 const OFFLINE_AT_ONCE = 64
 const EXPIRED_MAX_OBJECTS = 500
 
-interface SweepDeps extends Pick<EngineDeps, 'log' | 'now' | 'storage'> {
-  readonly database: {
-    readonly tasks: Pick<
-      Tasks,
-      'read' | 'claimStale' | 'findOverdue' | 'findExpiredObjects' | 'removeObjects'
-    >
-  }
-  readonly messages: Pick<TaskMessages, 'publish'>
-  readonly work: Pick<TaskWork, 'once' | 'touch'>
+interface SweptTasks {
+  readonly read: Tasks['read']
+  readonly claimStale: Tasks['claimStale']
+  readonly findOverdue: Tasks['findOverdue']
+  readonly findExpiredObjects: Tasks['findExpiredObjects']
+  readonly removeObjects: Tasks['removeObjects']
+}
+
+interface SweepWork extends TaskDriver {
+  touch(): Promise<void>
+}
+
+interface Sweeping {
+  readonly database: { readonly tasks: SweptTasks }
+  readonly messages: { readonly publish: TaskMessages['publish'] }
+  readonly storage: TaskStorage
+  readonly work: SweepWork
+  readonly log: PipelineLog
+  readonly now: () => number
   /** Messages travel. */
   readonly isOnline: () => boolean
 }
 
 export class TaskSweep {
-  readonly #deps: SweepDeps
+  readonly #deps: Sweeping
   readonly #overdue: Drives
   readonly #offline: Drives
   /** Driven without messages: once messages travel again each needs one. */
   readonly #driven = new Map<string, number>()
 
-  constructor(deps: SweepDeps) {
+  constructor(deps: Sweeping) {
     this.#deps = deps
     this.#overdue = new Drives(deps, OFFLINE_AT_ONCE)
     this.#offline = new Drives(deps, OFFLINE_AT_ONCE)

@@ -8,7 +8,7 @@ import type { Delivery } from '../../../src/nats/nats.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { BatchWorker, FAULT_DELAY_MS, type Held } from '../../settlement/batch-worker.ts'
-import type { EngineDeps } from '../engine.ts'
+import type { TaskEngine } from '../engine.ts'
 import { drive, type Next } from '../task.ts'
 import { decodeTaskMessage, type TaskRef } from './messages.ts'
 
@@ -22,16 +22,14 @@ const TOUCH_AGE_MS = 60_000
 /** More are forgotten: it only means that a delay begins at its least again. */
 const TRACKED_MAX_TASKS = 200_000
 
-export interface WorkDeps extends EngineDeps {
-  readonly database: {
-    readonly tasks: EngineDeps['database']['tasks'] & Pick<Tasks, 'read' | 'touch'>
-  }
+export interface WorkerEngine extends TaskEngine {
+  readonly database: { readonly tasks: Tasks }
   /** How late a look was, milliseconds. */
   readonly onLateness: (lateMs: number) => void
 }
 
 export class TaskWork {
-  readonly #deps: WorkDeps
+  readonly #deps: WorkerEngine
   readonly #queue: BatchWorker<TaskRef, Task>
   /** Being worked on, with how each stood when that began. */
   readonly #running = new Map<string, Task['state']>()
@@ -39,7 +37,7 @@ export class TaskWork {
   readonly #dueAt = new Map<string, number>()
   readonly #untouched = new Set<string>()
 
-  constructor(deps: WorkDeps) {
+  constructor(deps: WorkerEngine) {
     this.#deps = deps
     this.#queue = new BatchWorker(deps, {
       subject: 'task',

@@ -82,6 +82,9 @@ export const sumSessions = operation('sumSessions', {
         .array(
           z.object({
             session_id: z.string(),
+            models: z
+              .array(z.string())
+              .describe('Of its calls that were not refused, in the order of their names.'),
             ...sums,
             first_call_at: instantText.describe('End of the first call in the window.'),
             last_call_at: instantText.describe('End of the last.'),
@@ -93,6 +96,14 @@ export const sumSessions = operation('sumSessions', {
   },
   scope: 'read',
   allows: ['owner', 'admin', 'billing', 'member'],
+  commands: [
+    {
+      words: 'logs sessions',
+      args: 'account_id',
+      values: { limit: SESSIONS_MAX_ROWS },
+      example: '--from 2026-10-01 --to 2026-10-31',
+    },
+  ],
 })
 
 /** The margin of the calls with a known upstream cost. For operators alone. */

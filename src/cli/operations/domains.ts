@@ -11,6 +11,7 @@ import { callLogActs } from '../../../pipelines/management/calls/call-log.ts'
 import { installationUsageActs } from '../../../pipelines/management/calls/installation-usage.ts'
 import { lostSubmitActs } from '../../../pipelines/management/calls/lost-submits.ts'
 import { taskActs } from '../../../pipelines/management/calls/tasks.ts'
+import { usageActs } from '../../../pipelines/management/calls/usage.ts'
 import { channelActs } from '../../../pipelines/management/channels/channels.ts'
 import { journalActs } from '../../../pipelines/management/jobs/journals.ts'
 import { partitionActs } from '../../../pipelines/management/jobs/partitions.ts'
@@ -96,7 +97,7 @@ const DOMAINS: readonly Domain[] = [
   { acts: journalActs, open: ({ wiring }, work) => wiring.withJournals(work) },
   { acts: channelActs, open: ({ wiring }, work) => wiring.withChannels(work) },
   {
-    acts: [...installationUsageActs, ...callLogActs],
+    acts: [...installationUsageActs, ...usageActs, ...callLogActs],
     open: ({ wiring }, work) => wiring.withCallLog(({ database, callLog }) => work(database, { callLog })),
   },
 ]

@@ -7,12 +7,18 @@ import { type AccountWindow, type CallSums, type SumsRow, sumsOf } from './summe
 
 export interface SessionUsage extends CallSums {
   readonly sessionId: string
+  readonly models: readonly string[]
   /** The ends of its first and its last call in the window, epoch milliseconds. */
   readonly firstAt: number
   readonly lastAt: number
 }
 
-type Row = SumsRow & { readonly session: string; readonly first_ms: string; readonly last_ms: string }
+interface Row extends SumsRow {
+  readonly session: string
+  readonly models: readonly string[]
+  readonly first_ms: string
+  readonly last_ms: string
+}
 
 /** Returns the sessions that cost most, the dearest first. Calls without a session do not count. */
 export async function usageBySession(
@@ -22,7 +28,8 @@ export async function usageBySession(
 ): Promise<SessionUsage[]> {
   const rows = await readRows<Row>(client, {
     query: `
-      SELECT session_id AS session, sum(call_count) AS calls, toString(toInt128(sum(cost) * 100000000)) AS cost_units,
+      SELECT session_id AS session, arraySort(groupUniqArrayIf(model, status != 'rejected')) AS models,
+        sum(call_count) AS calls, toString(toInt128(sum(cost) * 100000000)) AS cost_units,
         sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached,
         toUnixTimestamp64Milli(min(created_at)) AS first_ms, toUnixTimestamp64Milli(max(created_at)) AS last_ms
       FROM ${LIVE_NAMES.calls}
@@ -40,6 +47,7 @@ export async function usageBySession(
   })
   return rows.map((row) => ({
     sessionId: row.session,
+    models: row.models,
     firstAt: Number(row.first_ms),
     lastAt: Number(row.last_ms),
     ...sumsOf(row),

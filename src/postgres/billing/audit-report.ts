@@ -106,7 +106,7 @@ export interface AuditReport {
 /** The payment provider for audits. Throws Failure `service_unavailable` while it is away. */
 export interface AuditedPayments {
   /** Returns our paid payments in its books, begun since an instant. */
-  paidSince(since: Date): Promise<readonly ProviderPayment[]>
+  listPaid(since: Date): Promise<readonly ProviderPayment[]>
 }
 
 /** The call log for audits. Each throws Failure `service_unavailable` while it is away. */

@@ -7,7 +7,7 @@ import { lockCollection } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
 import { baseNotFound, createDefaultBase } from './bases.ts'
-import { openIndexer, type PageIndexer } from './index.ts'
+import { PageIndexer } from './index.ts'
 import { settleSources } from './sources.ts'
 import {
   clearStaged,
@@ -62,7 +62,7 @@ async function importFolder(
   const known = await pageHashes(transaction, baseId)
   refuseConflict(known, present, staged)
 
-  const index = openIndexer(transaction, baseId)
+  const index = new PageIndexer(transaction, baseId)
   const named = new Set<string>()
   const dropped = new Set<string>()
   let [added, changed] = [0, 0]

@@ -16,7 +16,7 @@ const COMPARED_DAYS = 90
 export async function comparePayments(sql: Queryable, provider: AuditedPayments): Promise<Difference[]> {
   const [{ since, now }] = await sql<[{ since: Date; now: Date }]>`
     SELECT now() - make_interval(days => ${COMPARED_DAYS}) AS since, now() AS now`
-  const theirs = await provider.paidSince(since)
+  const theirs = await provider.listPaid(since)
   // Theirs first: a payment that is booked meanwhile is one that they have.
   const ours = await sql<PaymentRow[]>`
     ${selectPayments(sql)} WHERE p.created_at >= ${since} OR p.id = ANY (${theirs.map(({ paymentId }) => paymentId)}::text[])`

@@ -3,7 +3,7 @@
  * all ended together. They come back as base64.
  */
 import { from, lastValueFrom, mergeMap } from 'rxjs'
-import type { ForwardDeps } from '../../../pipelines/chat/forward/deps.ts'
+import type { Forwarding } from '../../../pipelines/chat/forward/deps.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { DEFAULT_MAX_FILE_BYTES, type FetchedStream, guardedStream } from '../../fetch/guarded-fetch.ts'
 import type { FetchedFile } from '../../protocols/dialect.ts'
@@ -32,8 +32,8 @@ const tooLarge = (maxBytes: number): Failure =>
     `The files that the request names by URL are larger than ${maxBytes / BYTES_PER_MIB} MiB together. Send fewer or smaller ones.`,
   )
 
-/** Returns a fetcher of a request's files. It throws `Failure` as described at `ForwardDeps.fetchFiles`. */
-export function fileFetcher(options: FileFetchOptions = {}): ForwardDeps['fetchFiles'] {
+/** Returns a fetcher of a request's files. It throws `Failure` as described at `Forwarding.fetchFiles`. */
+export function fileFetcher(options: FileFetchOptions = {}): Forwarding['fetchFiles'] {
   const { isAllowed, maxTotalBytes = MAX_TOTAL_BYTES } = options
   return async (urls, deadlineMs, signal) => {
     const wanted = new Set(urls)

@@ -1,46 +1,37 @@
 /** One gateway process: everything a call needs, wired together. */
 import { from } from 'rxjs'
-import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
 import { RefusalLog } from '../../../pipelines/calls/refusals.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import { ResponseNotes } from '../../../pipelines/chat/forward/response-notes.ts'
-import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import { overviews } from '../../../pipelines/management/live/live.ts'
-import { channelLists } from '../../../pipelines/media/channel-lists.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { editableConfiguration } from '../../config/edit.ts'
 import { readConsole } from '../../console/files.ts'
-import { AnswerMemory } from '../../core/limits/answer-memory.ts'
-import { OutputRates } from '../../core/routing/output-rates.ts'
-import { RetryBudget } from '../../core/routing/retry-budget.ts'
 import { receiverChecker } from '../../fetch/receiver.ts'
 import { GatewayServer } from '../../http/server.ts'
 import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
 import { lazyProvider } from '../../payments/provider.ts'
 import { printReceipt } from '../../payments/receipt.ts'
-import { isAway } from '../../postgres/errors.ts'
-import { CallTrace } from '../../telemetry/call-trace.ts'
 import { observationOf } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
 import { configEnvironment } from '../configuration.ts'
 import { journalDeps } from '../journal-deps.ts'
 import type { Boot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
-import { openAdminRouter, openRouter, type RouteDeps } from '../routes/all.ts'
+import { openAdminRouter, openRouter } from '../routes/all.ts'
+import type { ManagementRouteDeps } from '../routes/management.ts'
 import { taskAdapterOf } from '../tasks/adapters.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
+import { callGroups } from './call-groups.ts'
 import { watchCertificate } from './certificate-watch.ts'
-import { linkChecker } from './check-links.ts'
 import { clientLimits } from './client-limits.ts'
-import { countSettled } from './count-settled.ts'
 import { type Engines, openEngines, openTools, type Tools } from './engines.ts'
 import { failedAuthentications } from './failed-authentications.ts'
-import { fileFetcher } from './fetch-files.ts'
 import { observeJournal, openGatewayJournal } from './journal.ts'
 import { longRequests } from './long-requests.ts'
 import { pageOrigins } from './page-origins.ts'
@@ -83,7 +74,11 @@ interface Parts {
 }
 
 /** Opens what calls of all kinds share: notes that are written later, limits by address, and errors. */
-function openCalls(boot: Boot, { log, metrics, configuration }: Tools, { database, journal }: Engines) {
+function openCalls(
+  boot: Boot,
+  { log, metrics, configuration }: Tools,
+  { database, files, journal }: Engines,
+) {
   const refusals = new RefusalLog({
     write: (settlement) => journal.journal.settle(null, settlement),
     areShared: () => configuration.current().config.logs.share_refusals,
@@ -103,12 +98,13 @@ function openCalls(boot: Boot, { log, metrics, configuration }: Tools, { databas
     clients,
     lateUsage: new LateUsage(),
     responseNotes: new ResponseNotes({ responses: database.storedResponses, log, pause: after }),
-    onRefused: (settlement: Settlement) => {
+    onRefused(settlement: Settlement) {
       refusals.record(settlement)
       // A refused call's model is the client's own text: only a name of the catalog becomes a label.
       const model = configuration.current().resolve(settlement.model)?.id ?? ''
       metrics.call(observationOf(settlement, model))
     },
+    uploads: new Uploads({ files }),
     long: longRequests(log),
     checkReceiver: receiverChecker(() => configuration.current().config.webhooks.private_addresses),
     maxTextBytes: () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB,
@@ -144,110 +140,65 @@ function createServers(parts: Parts) {
 }
 
 function createServer(parts: Parts, operatorView: ReturnType<typeof createOperatorView>): GatewayServer {
-  const { boot, status, tools, engines, upstreams, calls } = parts
-  const { log, metrics, tracer, configuration } = tools
-  const { database, callLog, files, limiter, journal, credentials } = engines
-  const { health, usageOptionRefusals, callUpstream, keyed, published, tasks } = upstreams
-  const { onRefused, clients, lateUsage, responseNotes, long, checkReceiver, maxTextBytes, renderError } =
-    calls
-  const failed = (message: string) => (error: unknown) => log.error({ err: error }, message)
-  const deps: RouteDeps['calls'] & RouteDeps['tasks'] & RouteDeps['management'] & RouteDeps['webhook'] = {
-    credentials,
-    keys: database.keys,
-    onSecretUsed: secretUses({ database, log }),
+  const { boot, tools, engines, calls } = parts
+  const { database, callLog, files } = engines
+  const { clients, maxTextBytes, renderError } = calls
+  const management = managementDeps(parts)
+  const router = openRouter({
+    groups: callGroups(parts),
+    models: { catalog: tools.configuration.current, installedAt: database.installedAt },
+    spending: { callLog, keys: database.keys },
+    log: { callLog, database, tasks: database.tasks, cursorKey: database.masterKey.logCursorKey },
+    wiki: {
+      wiki: database.knowledge,
+      files,
+      openMcp: openMcp(VERSION),
+      allowedOrigins: pageOrigins(boot.publicUrl, () => tools.configuration.current().config),
+    },
+    files: { files, fileLinkKey: database.masterKey.fileLinkKey },
+    management,
+    webhook: management,
+    probes: operatorView,
+    console: boot.console && { host: boot.console.host, files: readConsole() },
+  })
+  return new GatewayServer({ router, maxTextBytes, clients, renderError, tls: boot.tls })
+}
+
+function managementDeps({ boot, status, tools, engines, upstreams, calls }: Parts): ManagementRouteDeps {
+  const { log, configuration } = tools
+  const { database, callLog, files, limiter } = engines
+  const { callUpstream, keyed, published, tasks } = upstreams
+  const config = () => configuration.current().config
+  return {
+    database,
     catalog: configuration.current,
-    installedAt: database.installedAt,
+    config,
     limiter,
-    journal: journal.journal,
-    journalId: journal.journal.id,
-    records: database.idempotency,
-    answerMemory: new AnswerMemory(),
-    onRecordLost: (error) =>
-      log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
-    callUpstream,
-    workOnLongBody: long.work,
-    openCountTokens: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler, call.adapter)),
     openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
     ...published,
     overviews: overviews(published),
     configurationFile: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),
     isConfigurationRefused: configuration.isRefused,
     draining: from(status.draining),
-    retries: () => configuration.current().config.retries,
-    retryBudget: new RetryBudget(),
-    health,
-    fetchFiles: fileFetcher(),
-    checkLinks: linkChecker({ store: files }),
-    checkReceiver,
-    checkCallback: async ({ account, key }, url) => {
-      await checkReceiver(url)
-      await database.webhooks.makeCallbacks({ accountId: account.id, keyId: key.id })
-    },
+    checkReceiver: calls.checkReceiver,
     hasMail: boot.mail !== null,
-    ...responseNotes,
-    findStoredConversation: database.storedResponses.findStoredConversation,
-    conversations: database.storedResponses,
-    driveTask: tasks.driver({ health, metrics: metrics.tasks, catalog: configuration.current }),
-    usageOptionRefusals,
-    silence: new SilenceWatch(),
-    outputRates: new OutputRates(),
-    lateUsage,
-    onSettled: countSettled(metrics, log),
-    onInFlight: (change) => metrics.inFlight(change),
-    startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
-    onRefused,
     callLog,
     cursorKey: database.masterKey.logCursorKey,
     files,
-    fileLinkKey: database.masterKey.fileLinkKey,
-    caps: database.reservations,
-    isAway,
-    onReservationRefused: metrics.reservationRefused,
-    onReservationFault: failed('Failed to change a reservation; it ends with its booking or expires'),
-    tasks: database.tasks,
-    database,
-    objects: database.tasks,
-    config: () => configuration.current().config,
     identity: openIdentity(),
     publicUrl: boot.publicUrl,
     openProvider: lazyProvider(boot.payments),
-    journals: journalDeps(tasks.nats, log, () => [
-      boot.dataDir,
-      ...configuration.current().config.journals.import_roots,
-    ]),
+    journals: journalDeps(tasks.nats, log, () => [boot.dataDir, ...config().journals.import_roots]),
     hasSimulatedCards: boot.hasSimulatedCards,
     printReceipt,
     isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),
-    uploads: new Uploads({ files }),
-    wiki: database.knowledge,
-    openMcp: openMcp(VERSION),
-    allowedOrigins: pageOrigins(boot.publicUrl, () => configuration.current().config),
-    createTask: tasks.createTask,
-    awaitTask: tasks.awaitTask,
-    renderError,
+    uploads: calls.uploads,
     calls: tasks.calls,
     cancelUpstream: tasks.canceller(configuration.current),
     messages: tasks.messages,
     adapterOf: taskAdapterOf,
-    lists: channelLists({ calls: tasks.calls }),
     log,
   }
-  const router = openRouter({
-    calls: deps,
-    tasks: deps,
-    management: deps,
-    webhook: deps,
-    probes: operatorView,
-    console: boot.console && { host: boot.console.host, files: readConsole() },
-  })
-  const server = new GatewayServer({
-    router,
-    maxTextBytes,
-    clients,
-    renderError,
-    tls: boot.tls,
-  })
-  return server
 }
 
 type GatewayParts = Parts & ReturnType<typeof createServers>

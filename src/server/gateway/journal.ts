@@ -1,11 +1,7 @@
 /** A gateway's books: its journal, its publisher, and the journals of processes that have ended. */
 
 import { join } from 'node:path'
-import {
-  type CommittedWallets,
-  type SettlementPublisher,
-  settlementPublisher,
-} from '../../../pipelines/settlement/publisher.ts'
+import { type CommittedWallets, SettlementPublisher } from '../../../pipelines/settlement/publisher.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import { type Journal, type JournalDepth, openJournal } from '../../journal/journal.ts'
@@ -99,16 +95,17 @@ export async function openGatewayJournal({
       const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.booked(costs, wallets)
       // Notifications sent while NATS was away are lost: the totals are read instead.
       const onNotificationsMissed = () => void credentials.refreshWallets(credentials.walletIds)
-      publishers = all.map((j) =>
-        settlementPublisher({
-          journal: j,
-          nats,
-          database,
-          onBooked,
-          onNotificationsMissed,
-          isAwaited: isStoredFirst,
-          log,
-        }),
+      publishers = all.map(
+        (j) =>
+          new SettlementPublisher({
+            journal: j,
+            nats,
+            database,
+            onBooked,
+            onNotificationsMissed,
+            isAwaited: isStoredFirst,
+            log,
+          }),
       )
     },
     async caughtUp() {

@@ -1,8 +1,8 @@
 /** A gateway's end of the task engine: orders become tasks, and their ends are waited for. The work is done elsewhere. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { cancelUpstream } from '../../../pipelines/tasks/end/cancel-upstream.ts'
-import type { EngineDeps } from '../../../pipelines/tasks/engine.ts'
-import { awaitTask, createTask, type SubmitTaskDeps } from '../../../pipelines/tasks/order/create-task.ts'
+import type { TaskEngine } from '../../../pipelines/tasks/engine.ts'
+import { awaitTask, createTask, type TaskOrders } from '../../../pipelines/tasks/order/create-task.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import { drive } from '../../../pipelines/tasks/task.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
@@ -20,6 +20,12 @@ import { mediaCalls } from '../channels/media-calls.ts'
 import type { Boot } from '../messages.ts'
 import { taskAdapterOf } from '../tasks/adapters.ts'
 import { taskStorage } from '../tasks/storage.ts'
+
+interface DriverParts {
+  readonly health: TaskEngine['health']
+  readonly metrics: TaskEngine['metrics']
+  readonly catalog: TaskEngine['catalog']
+}
 
 interface GatewayTasksOptions {
   readonly boot: Boot
@@ -43,7 +49,7 @@ export function openGatewayTasks(options: GatewayTasksOptions) {
   const messages = taskMessages(nats, log)
   const watch = watchTasks({ database, messages, log })
   const storage = taskStorage({ store: options.store })
-  const submit: SubmitTaskDeps = {
+  const submit: TaskOrders = {
     database,
     messages,
     watch,
@@ -70,10 +76,9 @@ export function openGatewayTasks(options: GatewayTasksOptions) {
     createTask: createTask(submit),
     awaitTask: awaitTask(submit),
     /** Returns what polls the upstream of a task once, and ends the task where the upstream says so. */
-    driver: (deps: Pick<EngineDeps, 'health' | 'metrics' | 'catalog'>) => (task: Task) =>
-      drive({ ...engine, ...deps }, task, 0),
+    driver: (deps: DriverParts) => (task: Task) => drive({ ...engine, ...deps }, task, 0),
     /** Returns what cancels a task at the upstream that has it. */
-    canceller: (catalog: EngineDeps['catalog']) => (task: Task) =>
+    canceller: (catalog: TaskEngine['catalog']) => (task: Task) =>
       cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog }, task),
     /** Calls that an endpoint makes to upstreams of media, such as a cancel. */
     calls,

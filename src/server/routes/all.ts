@@ -1,6 +1,7 @@
 /** Which handler answers which route. */
 
 import type { Console } from '../../../pipelines/console.ts'
+import type { LinkedFiles } from '../../../pipelines/media/files/files.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
 import { paymentWebhook, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
 import { ROUTES, type RouteName, UNSERVED_PATHS } from '../../../schemas/routes.ts'
@@ -9,11 +10,10 @@ import { type CallRouteDeps, callRoutes } from './calls.ts'
 import { consoleRoutes, referenceRoutes } from './console.ts'
 import { type ManagementRouteDeps, managementRoutes } from './management.ts'
 import { type Answer, type Family, PROBE } from './options.ts'
-import { type TaskRouteDeps, taskRoutes } from './tasks.ts'
+import { taskRoutes } from './tasks.ts'
 
-export interface RouteDeps {
-  readonly calls: CallRouteDeps
-  readonly tasks: TaskRouteDeps
+export interface RouteDeps extends CallRouteDeps {
+  readonly files: LinkedFiles
   readonly management: ManagementRouteDeps
   readonly webhook: WebhookDeps
   readonly probes: OperatorViewDeps
@@ -26,8 +26,8 @@ const WEBHOOK = { maxBodyBytes: 512 * 1024, isSameOrigin: true } as const
 
 export function openRouter(deps: RouteDeps): Router {
   const answers: Readonly<Record<RouteName, Answer>> = {
-    ...callRoutes(deps.calls),
-    ...taskRoutes(deps.tasks),
+    ...callRoutes(deps),
+    ...taskRoutes(deps.groups, deps.files),
     ...consoleRoutes(deps.console),
     ...probeRoutes(deps.probes),
     takePaymentEvent: { handler: paymentWebhook(deps.webhook), ...WEBHOOK },

@@ -7,8 +7,8 @@ import {
   creditGrants,
   type GrantDeps,
 } from '../../../pipelines/accounts/billing.ts'
+import type { ModelsDeps } from '../../../pipelines/accounts/model-lists.ts'
 import {
-  type ListModelsDeps,
   listContentModels,
   listModels,
   listPublicModels,
@@ -16,14 +16,16 @@ import {
   showModel,
 } from '../../../pipelines/accounts/models.ts'
 import { type UsageDeps, usage } from '../../../pipelines/accounts/usage.ts'
-import { type LogsDeps, listLogs, showLog, sumLogs } from '../../../pipelines/call-log/logs.ts'
-import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
-import { type CountTokensDeps, countTokens } from '../../../pipelines/chat/count-tokens.ts'
-import { type EmbeddingsDeps, embeddings } from '../../../pipelines/chat/embeddings.ts'
+import type { LogDetailDeps } from '../../../pipelines/call-log/detail.ts'
+import { listLogs, showLog, sumLogs } from '../../../pipelines/call-log/logs.ts'
+import type { LogPageDeps } from '../../../pipelines/call-log/page.ts'
+import type { LogSummaryDeps } from '../../../pipelines/call-log/summary.ts'
+import { chat } from '../../../pipelines/chat/chat.ts'
+import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
+import { embeddings } from '../../../pipelines/chat/embeddings.ts'
 import {
   addConversationItems,
   beginConversation,
-  type ConversationDeps,
   changeConversation,
   deleteConversation,
   deleteConversationItem,
@@ -35,7 +37,6 @@ import {
   cancelResponse,
   deleteResponse,
   listResponseInput,
-  type StoredResponsesDeps,
   showResponse,
 } from '../../../pipelines/chat/stored/responses.ts'
 import { MCP_MAX_BODY_BYTES, type McpDeps, mcp } from '../../../pipelines/knowledge/mcp.ts'
@@ -44,74 +45,71 @@ import {
   listBases,
   listByTag,
   listTags,
-  type ReadWikiDeps,
   readPage,
   readPages,
   searchWiki,
   showSource,
 } from '../../../pipelines/knowledge/wiki.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
+import type { CallGroups } from '../gateway/call-groups.ts'
 import { type Family, OPEN } from './options.ts'
 
-export type CallRouteDeps = ChatDeps &
-  CountTokensDeps &
-  EmbeddingsDeps &
-  StoredResponsesDeps &
-  ConversationDeps &
-  McpDeps &
-  ReadWikiDeps &
-  ListModelsDeps &
-  UsageDeps &
-  BillingUsageDeps &
-  GrantDeps &
-  LogsDeps
+/** What the handlers read besides what all calls take. */
+export interface CallRouteDeps {
+  readonly groups: CallGroups
+  readonly models: ModelsDeps
+  readonly spending: UsageDeps & BillingUsageDeps & GrantDeps
+  readonly log: LogPageDeps & LogDetailDeps & LogSummaryDeps
+  readonly wiki: McpDeps
+}
 
-export function callRoutes(deps: CallRouteDeps) {
-  const generateContent = chat(deps, DIALECTS['generate-content'])
+export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDeps) {
+  const { access } = groups
+  const generateContent = chat(groups, DIALECTS['generate-content'])
   return {
-    createChatCompletion: chat(deps, DIALECTS['chat-completions']),
-    createMessage: chat(deps, DIALECTS.messages),
-    countMessageTokens: countTokens(deps, 'messages'),
+    createChatCompletion: chat(groups, DIALECTS['chat-completions']),
+    createMessage: chat(groups, DIALECTS.messages),
+    countMessageTokens: countTokens(groups, 'messages'),
     generateContent,
     streamGenerateContent: generateContent,
-    countContentTokens: countTokens(deps, 'generate-content'),
-    createResponse: chat(deps, DIALECTS.responses),
-    showResponse: showResponse(deps),
-    deleteResponse: deleteResponse(deps),
-    cancelResponse: cancelResponse(deps),
-    listResponseInput: listResponseInput(deps),
-    beginConversation: beginConversation(deps),
-    showConversation: showConversation(deps),
-    changeConversation: changeConversation(deps),
-    deleteConversation: deleteConversation(deps),
-    listConversationItems: listConversationItems(deps),
-    addConversationItems: addConversationItems(deps),
-    showConversationItem: showConversationItem(deps),
-    deleteConversationItem: deleteConversationItem(deps),
-    createEmbedding: embeddings(deps),
+    countContentTokens: countTokens(groups, 'generate-content'),
+    createResponse: chat(groups, DIALECTS.responses),
+    showResponse: showResponse(groups),
+    deleteResponse: deleteResponse(groups),
+    cancelResponse: cancelResponse(groups),
+    listResponseInput: listResponseInput(groups),
+    beginConversation: beginConversation(groups),
+    showConversation: showConversation(groups),
+    changeConversation: changeConversation(groups),
+    deleteConversation: deleteConversation(groups),
+    listConversationItems: listConversationItems(groups),
+    addConversationItems: addConversationItems(groups),
+    showConversationItem: showConversationItem(groups),
+    deleteConversationItem: deleteConversationItem(groups),
+    createEmbedding: embeddings(access),
 
-    searchWiki: searchWiki(deps),
-    listWikiBases: listBases(deps),
-    listWikiTags: listTags(deps),
-    listWikiPagesByTag: listByTag(deps),
-    readWikiPages: readPages(deps),
-    readWikiPage: readPage(deps),
-    listWikiBacklinks: listBacklinks(deps),
-    showWikiSource: showSource(deps),
-    callMcp: { handler: mcp(deps), maxBodyBytes: MCP_MAX_BODY_BYTES },
+    searchWiki: searchWiki(access, wiki),
+    listWikiBases: listBases(access, wiki),
+    listWikiTags: listTags(access, wiki),
+    listWikiPagesByTag: listByTag(access, wiki),
+    readWikiPages: readPages(access, wiki),
+    readWikiPage: readPage(access, wiki),
+    listWikiBacklinks: listBacklinks(access, wiki),
+    showWikiSource: showSource(access, wiki),
+    callMcp: { handler: mcp(access, wiki), maxBodyBytes: MCP_MAX_BODY_BYTES },
 
-    listModels: listModels(deps),
-    showModel: showModel(deps),
-    listContentModels: listContentModels(deps),
-    showContentModel: showContentModel(deps),
-    listPublicModels: { handler: listPublicModels(deps), ...OPEN },
-    showBalance: balance(deps),
-    sumUsage: usage(deps),
-    showBillingSubscription: billingSubscription(deps),
-    sumBillingUsage: billingUsage(deps),
-    listCreditGrants: creditGrants(deps),
-    listLogs: listLogs(deps),
-    sumLogs: sumLogs(deps),
-    showLog: showLog(deps),
+    listModels: listModels(access, models),
+    showModel: showModel(access, models),
+    listContentModels: listContentModels(access, models),
+    showContentModel: showContentModel(access, models),
+    listPublicModels: { handler: listPublicModels(models), ...OPEN },
+    showBalance: balance(access),
+    sumUsage: usage(access, spending),
+    showBillingSubscription: billingSubscription(access, spending),
+    sumBillingUsage: billingUsage(access, spending),
+    listCreditGrants: creditGrants(access, spending),
+    listLogs: listLogs(access, log),
+    sumLogs: sumLogs(access, log),
+    showLog: showLog(access, log),
   } satisfies Family
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
 import { integrityJobs } from '../../../pipelines/jobs/integrity.ts'
 import { runJobs } from '../../../pipelines/jobs/run-jobs.ts'
-import { settler } from '../../../pipelines/settlement/settler.ts'
+import { Settler } from '../../../pipelines/settlement/settler.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
 import { openNats } from '../../nats/nats.ts'
 import { lazyProvider } from '../../payments/provider.ts'
@@ -56,7 +56,7 @@ export async function runSettler(boot: Boot): Promise<void> {
           )
         : log.info({ failures: event.failures }, 'Copy to the call log works again'),
   })
-  const booking = settler({
+  const booking = new Settler({
     nats,
     database,
     onBookedRows: () => copier.wake(),

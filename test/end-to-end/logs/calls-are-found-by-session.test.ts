@@ -1,8 +1,9 @@
 /** The session that a client names: in the rows of its calls and tasks, whatever becomes of them, and summed up. */
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
+import { answerOf, tollgate } from '../../src/cli/support.ts'
 import { signIn } from '../../support/manage.ts'
-import { type LogJson, startService, until } from '../../support/service.ts'
+import { commandEnv, type LogJson, startService, until } from '../../support/service.ts'
 import { childrenOf } from '../chaos/processes.ts'
 import { demonstration } from '../media/support.ts'
 import { post, readUntil, say, traceOf } from '../support.ts'
@@ -46,10 +47,18 @@ t.test('calls of a session', async (t) => {
     t.match(sums.body, {
       has_more: false,
       data: [
-        { session_id: 'run 7', requests: 2 },
-        { session_id: 'run 8', requests: 1 },
+        { session_id: 'run 7', models: ['demo-chat'], requests: 2 },
+        { session_id: 'run 8', models: ['demo-chat'], requests: 1 },
       ],
     })
+    const sessions = ['logs', 'sessions', accountId, '--period', '7d']
+    t.same(await answerOf(sessions, commandEnv(service)), sums.body.data, 'the command shows the same')
+    const { stdout } = await tollgate(sessions, commandEnv(service))
+    t.match(stdout, /^session_id +models .*\nrun 7 +demo-chat +2 .*\nrun 8 +demo-chat +1 /)
+    const none = ['logs', 'sessions', 'acc_none']
+    t.match(await tollgate(none, commandEnv(service)), { code: 1, stderr: /There is no account acc_none/ })
+    const foreign = await operator.send('GET', '/usage/sessions?account_id=acc_none')
+    t.match(foreign, { status: 404 })
     const first = await operator.send('GET', `/usage/sessions?account_id=${accountId}&limit=1`)
     t.match(first.body, { has_more: true, data: [{ session_id: 'run 7' }] })
   })

@@ -85,7 +85,7 @@ export class OnePageWiki {
   hold: Promise<void> = Promise.resolve()
   isAway = false
 
-  readonly edge: ChatDeps['wiki'] = {
+  readonly edge: ChatDeps['knowledge'] = {
     readableBases: async (reader) => {
       this.asked.push(reader)
       if (this.isAway) throw new Error('connection refused')
@@ -137,10 +137,7 @@ export class Call {
       view: this.view,
       agent,
     })
-    const deps: Partial<ChatDeps> = {
-      credentials: { peek: () => known } as unknown as ChatDeps['credentials'],
-      catalog: () => catalog,
-      wiki: wiki.edge,
+    const forwarding: Partial<ChatDeps['forwarding']> = {
       journal: {
         admit: ({ request_id }, written) => {
           written(null)
@@ -151,7 +148,6 @@ export class Call {
           written?.()
         },
       },
-      onRefused: (settlement) => void this.settlements.push(settlement),
       onSettled: () => {},
       onInFlight: () => {},
       retries: () => 0,
@@ -170,6 +166,19 @@ export class Call {
         this.attempts.push(attempt)
         return attempt
       },
+    }
+    const access: Partial<ChatDeps['access']> = {
+      credentials: { peek: () => known, load: async () => known },
+      catalog: () => catalog,
+      onRefused: (settlement) => void this.settlements.push(settlement),
+    }
+    const deps: unknown = {
+      access,
+      forwarding,
+      knowledge: wiki.edge,
+      bodies: {},
+      idempotency: {},
+      background: {},
     }
     const sent: Readonly<Record<string, string>> = { authorization: `Bearer ${RAW}`, ...headers }
     const request = {

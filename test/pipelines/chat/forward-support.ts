@@ -4,7 +4,7 @@ import { unwrapped } from '../../../pipelines/calls/errors.ts'
 import { type Answered, CallEnds } from '../../../pipelines/calls/pipeline.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attempt-request.ts'
-import type { ForwardDeps } from '../../../pipelines/chat/forward/deps.ts'
+import type { Forwarding } from '../../../pipelines/chat/forward/deps.ts'
 import { forward } from '../../../pipelines/chat/forward/forward.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
@@ -215,13 +215,13 @@ export interface ForwardOptions {
   readonly standIns?: readonly string[]
   readonly request?: Readonly<Record<string, unknown>>
   /** In place of a journal that always writes. */
-  readonly admit?: ForwardDeps['journal']['admit']
+  readonly admit?: Forwarding['journal']['admit']
   /** Takes the callback for a written settlement; called at once where this is left out. */
   readonly onSettle?: (written: (error?: Error) => void) => void
   /** In place of forwarding alone. */
-  readonly answer?: (deps: ForwardDeps, admitted: AdmittedCall) => Observable<Reply>
-  readonly callUpstream?: ForwardDeps['callUpstream']
-  readonly fetchFiles?: ForwardDeps['fetchFiles']
+  readonly answer?: (deps: Forwarding, admitted: AdmittedCall) => Observable<Reply>
+  readonly callUpstream?: Forwarding['callUpstream']
+  readonly fetchFiles?: Forwarding['fetchFiles']
   readonly usageOptionRefusals?: UsageOptionRefusals
   /** In place of one that looks every second. */
   readonly silence?: SilenceWatch
@@ -262,7 +262,7 @@ export class RunningCall {
     const catalog = catalogOf(channels, retries, options.upstream ?? 'chat-completions', options)
     const client = options.client ?? clientCall('chat-completions', 'hi', true, request)
     this.health = options.health ?? new ChannelHealth()
-    const deps: ForwardDeps = {
+    const deps: Forwarding = {
       workOnLongBody: workHere,
       journal: {
         admit: options.admit ?? this.#write,
@@ -344,12 +344,12 @@ export class RunningCall {
     this.#subscription?.unsubscribe()
   }
 
-  readonly #write: ForwardDeps['journal']['admit'] = ({ request_id }, written) => {
+  readonly #write: Forwarding['journal']['admit'] = ({ request_id }, written) => {
     written(null)
     return { requestId: request_id }
   }
 
-  readonly #call: ForwardDeps['callUpstream'] = (request, handler) => {
+  readonly #call: Forwarding['callUpstream'] = (request, handler) => {
     const attempt = new ScriptedUpstream(request, handler)
     this.attempts.push(attempt)
     return attempt

@@ -8,15 +8,16 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { firstValueFrom, from, lastValueFrom, Observable, of, switchMap, throwError } from 'rxjs'
 import t, { type Test } from 'tap'
+import type { CallAccess } from '../../../pipelines/calls/authenticate.ts'
 import { admitWithinLimits, assertBalance } from '../../../pipelines/calls/balance.ts'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
 import type { Answered } from '../../../pipelines/calls/pipeline.ts'
 import { jsonReply } from '../../../pipelines/calls/replies.ts'
-import { type EmbeddingsDeps, embeddings } from '../../../pipelines/chat/embeddings.ts'
+import { embeddings } from '../../../pipelines/chat/embeddings.ts'
 import {
   type AdmittedCall,
+  type CallReservations,
   endReservation,
-  type ReserveDeps,
   reserve,
 } from '../../../pipelines/chat/precharge.ts'
 import {
@@ -28,7 +29,7 @@ import {
 import { MAX_FORM_BYTES, type ReadForm, readForm } from '../../../pipelines/media/inputs/read-form.ts'
 import {
   ACCEPTED_IMAGES,
-  type InputStoreDeps,
+  type InputStore,
   storeDataUri,
 } from '../../../pipelines/media/inputs/store-input.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
@@ -370,7 +371,7 @@ t.test('capped calls are reserved first', async (t) => {
     faults.splice(0)
   })
 
-  function reserved(deps: ReserveDeps, call: AdmittedCall): Observable<AdmittedCall | Answered> {
+  function reserved(deps: CallReservations, call: AdmittedCall): Observable<AdmittedCall | Answered> {
     const next = reserve<AdmittedCall>(deps)(call)
     return next instanceof Observable ? next : of(next)
   }
@@ -588,7 +589,7 @@ t.test('embeddings have no model', async (t) => {
         },
       },
       onRefused: (settlement: Settlement) => refused.push(settlement),
-    } as unknown as EmbeddingsDeps
+    } as unknown as CallAccess
     const request = {
       requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
       path: '/v1/embeddings',
@@ -763,7 +764,7 @@ t.test('forms are stored while they come', async (t) => {
     const { store: inFolder, folder } = await folderStore(t)
     const store = change(inFolder)
     const recorded: Served['recorded'] = []
-    const deps: InputStoreDeps = {
+    const deps: InputStore = {
       files: store,
       objects: { recordObjects: async (objects) => void recorded.push(...objects) },
       now: () => 1000,
@@ -1076,7 +1077,7 @@ t.test('forms are stored while they come', async (t) => {
   t.test('a data URI is taken in as a file is', async (t) => {
     const { store } = await folderStore(t)
     const recorded: string[] = []
-    const deps: InputStoreDeps = {
+    const deps: InputStore = {
       files: store,
       objects: { recordObjects: async (objects) => void recorded.push(...objects.map(({ key }) => key)) },
     }
@@ -1237,7 +1238,7 @@ t.test('server tools need model and channel', async (t) => {
     const call = { ...chatWith(protocol, { stream: true, ...more }), model }
     const caller = { key: { allowedModels: null }, account: { allowedModels: null } }
     const read = { protocol, call, known: caller } as unknown as PricedCall
-    const selected = selectModel({ catalog: () => catalog })(read) as PricedCall
+    const selected = selectModel(() => catalog)(read) as PricedCall
     const { routes } = requireServerTools()(selected) as PricedCall
     return routes.map((route) => route.channel.id)
   }

@@ -1,4 +1,5 @@
 /** The knowledge endpoints on a real database and a real object store, without the rest of the service. */
+
 import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
@@ -11,11 +12,11 @@ import type { NewKey } from '../../../src/postgres/accounts/keys.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { isAway } from '../../../src/postgres/errors.ts'
 import type { PageDraft } from '../../../src/postgres/knowledge/types.ts'
-import { openRouter, type RouteDeps } from '../../../src/server/routes/all.ts'
 import { clientLimits, HOST } from '../../src/http/support.ts'
 import { draft, importAll } from '../../src/postgres/knowledge/wiki-support.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
 import { folderStore, MASTER_KEY, PUBLIC_URL } from '../../src/storage/support.ts'
+import { emptyRouter } from '../../support/empty-routes.ts'
 
 export const WIKI = '/api/v1/ext/wiki'
 
@@ -56,22 +57,21 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
     isAway,
     onFault() {},
   })
-  const calls = {
-    credentials,
-    onSecretUsed: () => undefined,
-    wiki: database.knowledge,
-    files: store,
-    openMcp: openMcp('1.2.3'),
-    allowedOrigins: () => ['https://app.example.com'],
-    now,
-  }
-  const tasks = { files: store, fileLinkKey: linkKey(MASTER_KEY) }
-  const none = {}
-  const deps: unknown = { calls, tasks, management: none, webhook: none, probes: none, console: null }
+  const access = { credentials, onSecretUsed: () => undefined }
+  const router = emptyRouter(access, {
+    wiki: {
+      wiki: database.knowledge,
+      files: store,
+      openMcp: openMcp('1.2.3'),
+      allowedOrigins: () => ['https://app.example.com'],
+      now,
+    },
+    files: { files: store, fileLinkKey: linkKey(MASTER_KEY) },
+  })
   const server = new GatewayServer({
     clients: clientLimits(),
     maxTextBytes: () => MAX_BODY_BYTES,
-    router: openRouter(deps as RouteDeps),
+    router,
     renderError: (path, requestId) =>
       errorReply(path, requestId, {
         onUnforeseen: (error) => unforeseen.push(error),

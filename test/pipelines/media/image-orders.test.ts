@@ -1,7 +1,7 @@
 /** What becomes of a request for images: the job, its price, what is held, and how long it is waited for. */
 import t from 'tap'
 import type { AuthenticatedCall } from '../../../pipelines/calls/authenticate.ts'
-import type { IdempotencyDeps } from '../../../pipelines/calls/claim.ts'
+import type { Idempotency } from '../../../pipelines/calls/claim.ts'
 import { imageOrder } from '../../../pipelines/media/images/images.ts'
 import type { ImageParams } from '../../../pipelines/media/images/request.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
@@ -76,17 +76,14 @@ function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000
     ends: { add() {} },
     known: { key: { kind: 'console' }, view: { balance: parseCredits(balance) } },
   } as unknown as AuthenticatedCall
-  const records = { isAnswered: async () => false } as unknown as IdempotencyDeps['records']
-  return imageOrder(
-    { ...inbox, records },
-    {
-      ...caller,
-      catalog,
-      upload: uploads.begin('acc_a'),
-      params: { ...request, images: [], mask: null, extra: {}, ...more },
-      model: catalog.resolve(model)!,
-    },
-  )
+  const records = { isAnswered: async () => false } as unknown as Idempotency['records']
+  return imageOrder(records, inbox, {
+    ...caller,
+    catalog,
+    upload: uploads.begin('acc_a'),
+    params: { ...request, images: [], mask: null, extra: {}, ...more },
+    model: catalog.resolve(model)!,
+  })
 }
 const held = async (...asked: Parameters<typeof ordered>) => printCredits((await ordered(...asked)).hold)
 

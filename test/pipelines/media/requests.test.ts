@@ -6,34 +6,35 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { EMPTY, lastValueFrom, NEVER, type Observable, of, throwError } from 'rxjs'
 import t, { type Test } from 'tap'
 import type { ZodType } from 'zod'
-import { type CancelDeps, cancelFoundTask, cancelTask } from '../../../pipelines/media/cancel-task.ts'
+import { type CancelledTasks, cancelFoundTask, cancelTask } from '../../../pipelines/media/cancel-task.ts'
 import { channelLists, mergedLists } from '../../../pipelines/media/channel-lists.ts'
-import { editImages, type MakeImagesDeps } from '../../../pipelines/media/images/images.ts'
+import { editImages, type ImageStore } from '../../../pipelines/media/images/images.ts'
 import {
   type ImageParams,
   imageMeaning,
   readEdit,
   readGeneration,
 } from '../../../pipelines/media/images/request.ts'
-import type { InputStoreDeps } from '../../../pipelines/media/inputs/store-input.ts'
+import type { InputStore } from '../../../pipelines/media/inputs/store-input.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
+import type { MediaOrders } from '../../../pipelines/media/media-call.ts'
 import { chosenVariant, pricedJob } from '../../../pipelines/media/priced-job.ts'
 import { selectMediaModel } from '../../../pipelines/media/select-media.ts'
 import { resolveMediaResource } from '../../../pipelines/media/select-voice-or-avatar.ts'
 import {
-  type ClipJobDeps,
+  type ClipSources,
   clipComposeJob,
   RECOGNITION_KEPT_MS,
 } from '../../../pipelines/media/videos/clip-job.ts'
 import {
   VIDEO_BODY,
   VIDEO_JOBS,
-  type VideoJobDeps,
   type VideoParams,
+  type VideoSources,
 } from '../../../pipelines/media/videos/jobs.ts'
 import { workOf } from '../../../pipelines/media/videos/videos.ts'
 import { endTask } from '../../../pipelines/tasks/end/end-task.ts'
-import { discard, type EngineDeps, transitionedTask } from '../../../pipelines/tasks/engine.ts'
+import { discard, type TaskEngine, transitionedTask } from '../../../pipelines/tasks/engine.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { type ChannelEntry, modelEntry } from '../../../schemas/config/catalog.ts'
@@ -183,7 +184,7 @@ t.test('image requests are read', async (t) => {
   })
 
   const { store } = await folderStore(t)
-  const inbox: InputStoreDeps = { files: store, objects: { recordObjects: async () => {} } }
+  const inbox: InputStore = { files: store, objects: { recordObjects: async () => {} } }
   const uploads = new Uploads({ files: store })
   const reading = () => ({ upload: uploads.begin('acc_a'), checkModel: () => undefined })
 
@@ -531,10 +532,18 @@ t.test('refused uploads do not stay', async (t) => {
     let stores = 0
     const known = knownKey({ view: walletView('10') })
     const uploads = new Uploads({ files: store, ...(maxBytes !== undefined && { maxBytes }) })
-    const deps = {
-      credentials: { peek: () => known },
-      catalog: () => catalog,
+    const orders = {
+      access: {
+        credentials: { peek: () => known },
+        catalog: () => catalog,
+        onRefused: (settlement: Settlement) => refused.push(settlement),
+      },
+      idempotency: {},
       uploads,
+      createTask: (order: TaskOrder) => lastValueFrom(submit(order)),
+      awaitTask: (_: TaskOrder, task: Task) => of(task),
+    } as unknown as MediaOrders
+    const images = {
       files: {
         put: (...put: Parameters<typeof store.put>) => {
           stores++
@@ -542,12 +551,9 @@ t.test('refused uploads do not stay', async (t) => {
         },
       },
       objects: { recordObjects: async () => undefined },
-      onRefused: (settlement: Settlement) => refused.push(settlement),
-      createTask: (order: TaskOrder) => lastValueFrom(submit(order)),
-      awaitTask: (_: TaskOrder, task: Task) => of(task),
-    } as unknown as MakeImagesDeps
+    } as unknown as ImageStore
     let number = 0
-    const send = (parts: readonly Part[]) => editImages(deps)(requestOf(parts, `req_${number++}`))
+    const send = (parts: readonly Part[]) => editImages(orders, images)(requestOf(parts, `req_${number++}`))
     return {
       refused,
       send,
@@ -698,7 +704,7 @@ t.test('sound of a video decides its price', async (t) => {
     // Runway makes a video of a video in the default length alone.
     const videos = { ...entry.videos, default_duration: 1 }
     const params = { caller, body, entry: { ...entry, videos }, routes }
-    const { job, variant, routes: able } = await VIDEO_JOBS.video({} as VideoJobDeps, params)
+    const { job, variant, routes: able } = await VIDEO_JOBS.video({} as VideoSources, params)
     const { hold, price } = pricedJob(
       { id: 'film', entry: params.entry, price: null, strategy: 'priority' },
       job,
@@ -795,7 +801,7 @@ t.test('video requests become jobs', async (t) => {
     typeof clipComposeJob
   >[1]['caller']
   /** For jobs that ask nobody. */
-  const nobody = {} as VideoJobDeps
+  const nobody = {} as VideoSources
   const entryOf = (more: object = {}) =>
     modelEntry.parse({ id: 'film', endpoint_type: 'videos_generations', ...more })
   const entry = entryOf({ pricing: { unit: 'second', per_unit: '1' } })
@@ -890,10 +896,10 @@ t.test('video requests become jobs', async (t) => {
       ...more,
     })
 
-  function clipDeps(task: Task | null, now = 2000): ClipJobDeps {
+  function clipDeps(task: Task | null, now = 2000): ClipSources {
     const template = { style_id: 'bold', name: '', cover_url: '', demo_url: '', cate_name: '', scene: '' }
     return {
-      tasks: { find: async () => task, list: async () => ({ tasks: [], hasMore: false }) },
+      tasks: { find: async () => task },
       lists: { clipTemplates: async ({ id }) => (id === 'studio' ? [template] : []) },
       now: () => now,
     }
@@ -951,7 +957,7 @@ t.test('video requests become jobs', async (t) => {
 
   t.test('a recognition is used for a day, where it is still known', async (t) => {
     await t.resolves(compose(clip, clipDeps(recognition(), 999 + RECOGNITION_KEPT_MS)))
-    const refusals: readonly (readonly [ClipJobDeps, RegExp])[] = [
+    const refusals: readonly (readonly [ClipSources, RegExp])[] = [
       [
         clipDeps(recognition(), 1000 + RECOGNITION_KEPT_MS),
         /'asr_id'.*expired: recognise the subtitles again/,
@@ -1301,7 +1307,7 @@ t.test('tasks are cancelled', async (t) => {
     log: { info() {}, warn: (fields: object) => void warnings.push(fields), error() {} },
     now: Date.now,
     metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded: () => void discarded++ },
-  } satisfies CancelDeps & Partial<EngineDeps>
+  } satisfies CancelledTasks & Partial<TaskEngine>
   const adapter = taskAdapterOf('task')!
   const channelOf = (id: string) => catalog.channels.find((entry) => entry.id === id)!
   const studio = channelOf('studio')
@@ -1356,7 +1362,7 @@ t.test('tasks are cancelled', async (t) => {
     return adapter.follow!.readPoll(await ask(adapter.follow!.poll(studio, poll)), poll).type
   }
 
-  const cancel = (account: TestAccount, task: Task, more: Partial<CancelDeps> = {}) =>
+  const cancel = (account: TestAccount, task: Task, more: Partial<CancelledTasks> = {}) =>
     cancelTask({ ...deps, ...more }, account.caller, 'video', task.id)
 
   const QUEUED = 'queue=60000,delay=60000'
@@ -1427,7 +1433,7 @@ t.test('tasks are cancelled', async (t) => {
       const account = await newAccount()
       const task = await queued(account, QUEUED)
       // The upstream has called it off, and before that is written another process has moved the task.
-      const racing: CancelDeps['calls'] = {
+      const racing: CancelledTasks['calls'] = {
         ...calls,
         async send(request, options) {
           const answer = await calls.send(request, options)
@@ -1446,7 +1452,7 @@ t.test('tasks are cancelled', async (t) => {
     const stays = async (
       task: Task,
       refusal: { code: string; status?: number },
-      changed: Partial<CancelDeps> = {},
+      changed: Partial<CancelledTasks> = {},
     ) => {
       await t.rejects(cancel(account, task, changed), refusal)
       const [after] = await database.tasks.read([task.id])
@@ -1513,7 +1519,7 @@ t.test('tasks are cancelled', async (t) => {
     const account = await newAccount()
     const task = await responding(account, 'queue=0')
     let polls = 0
-    const silentLater: CancelDeps['calls'] = {
+    const silentLater: CancelledTasks['calls'] = {
       ...calls,
       async send(request, options) {
         const answer = await calls.send(request, options)

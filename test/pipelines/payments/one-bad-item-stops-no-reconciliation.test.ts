@@ -4,7 +4,7 @@ import { reconcile } from '../../../pipelines/payments/reconcile.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Payment } from '../../../schemas/payments/payment.ts'
 import type { PaymentNotice, ProviderEvent } from '../../../schemas/payments/provider.ts'
-import { openProvider, type Provider } from '../../../src/payments/provider.ts'
+import { openProvider } from '../../../src/payments/provider.ts'
 import { newPayment, paymentNotice, providerEvent } from '../../src/postgres/payments/support.ts'
 import { newAccount, openMigrated } from '../../src/postgres/support.ts'
 import { startEngines } from '../../support/engines.ts'
@@ -13,11 +13,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const engines = await startEngines(t, { only: ['postgres', 'simulator'] })
 const { database, sql } = await openMigrated(t, engines.databaseUrl)
-const real = await openProvider({
-  secretKey: 'sk_test_reconcile',
-  webhookSecrets: [],
-  apiUrl: engines.simulatorUrl,
-})
+const settings = { secretKey: 'sk_test_reconcile', webhookSecrets: [], apiUrl: engines.simulatorUrl }
 
 let logged: object[] = []
 const log = { info() {}, warn() {}, error: (details: object) => void logged.push(details) }
@@ -30,8 +26,11 @@ interface Books {
   readonly readPayment?: (payment: Payment) => Promise<PaymentNotice | null>
 }
 
-const reconciled = ({ events = [], readPayment = real.readPayment }: Books = {}, since?: Date) => {
-  const provider = { ...real, eventsSince: async () => [...events], readPayment } as unknown as Provider
+const reconciled = async ({ events = [], readPayment }: Books = {}, since?: Date) => {
+  const provider = Object.assign(await openProvider(settings), {
+    listEvents: async () => [...events],
+    ...(readPayment && { readPayment }),
+  })
   return reconcile({ database, provider, log }, since)
 }
 

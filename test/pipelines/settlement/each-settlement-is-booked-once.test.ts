@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
-import { settlementPublisher } from '../../../pipelines/settlement/publisher.ts'
+import { SettlementPublisher } from '../../../pipelines/settlement/publisher.ts'
 import { BOOKED_SUBJECT, SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { openJournal } from '../../../src/journal/journal.ts'
@@ -244,7 +244,7 @@ t.test('a dead gateway leaves its settlements to its successor, and open calls c
   const directory = await testDataDir(t)
   // Nothing gets out of this one before it dies.
   const journal = await openJournal({ directory: `${directory}/journal`, log: silent })
-  const first = settlementPublisher({
+  const first = new SettlementPublisher({
     journal,
     nats: NO_NATS,
     database,

@@ -4,13 +4,9 @@ import { join } from 'node:path'
 import { asyncScheduler, type SchedulerAction, type SchedulerLike, type Subscription } from 'rxjs'
 import type { Test } from 'tap'
 import type { Malformed } from '../../../pipelines/settlement/messages.ts'
-import {
-  type CommittedWallets,
-  type SettlementPublisher,
-  settlementPublisher,
-} from '../../../pipelines/settlement/publisher.ts'
+import { type CommittedWallets, SettlementPublisher } from '../../../pipelines/settlement/publisher.ts'
 import type { PipelineLog } from '../../../pipelines/settlement/retrying.ts'
-import { type SettlerDependencies, settler } from '../../../pipelines/settlement/settler.ts'
+import { Settler, type SettlerDependencies } from '../../../pipelines/settlement/settler.ts'
 import type { Admission } from '../../../schemas/call-log/columns.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { type Journal, type JournalOptions, openJournal } from '../../../src/journal/journal.ts'
@@ -89,7 +85,7 @@ export async function startSettlement(t: Test) {
     /** A settler, and the lines that were none. */
     settler(t: Test, more: Partial<SettlerDependencies> = {}) {
       const malformed: Malformed[] = []
-      const running = settler({
+      const running = new Settler({
         nats: connect(t),
         database,
         onBookedRows: () => undefined,
@@ -136,7 +132,7 @@ async function startGateway(
 ): Promise<TestGateway> {
   const journal = await openJournal(options)
   const notifications: CommittedWallets[] = []
-  const publisher = settlementPublisher({
+  const publisher = new SettlementPublisher({
     journal,
     nats,
     database,

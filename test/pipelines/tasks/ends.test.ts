@@ -764,7 +764,7 @@ t.test('lists by cursor and ends by operators', async (t) => {
     const account = await newAccount()
     const made: string[] = []
     for (let i = 0; i < 5; i++) made.unshift((await newTask(account)).id)
-    const page = (query: string) => listTasks({ tasks: database.tasks }, callerOf(account, query), 'video')
+    const page = (query: string) => listTasks(database.tasks, callerOf(account, query), 'video')
     const walked: string[] = []
     for (let cursor: string | null = ''; cursor !== null; ) {
       const found = await page(`limit=2&cursor=${cursor}`)

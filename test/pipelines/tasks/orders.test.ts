@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { VirtualTimeScheduler } from 'rxjs'
 import t, { type Test } from 'tap'
-import type { EngineDeps } from '../../../pipelines/tasks/engine.ts'
+import type { TaskEngine } from '../../../pipelines/tasks/engine.ts'
 import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
@@ -672,7 +672,7 @@ t.test('files of a job are brought to the upstream', async (t) => {
     },
     now: () => 0,
     log: silent,
-  } as unknown as EngineDeps
+  } as unknown as TaskEngine
 
   const adapter = (more: Partial<MediaAdapter>): MediaAdapter => ({ ...pictureAdapter, ...more })
 
@@ -698,7 +698,7 @@ t.test('files of a job are brought to the upstream', async (t) => {
 
   t.test('files that are taken in share one limit', async (t) => {
     const limits: number[] = []
-    const copy: EngineDeps['storage']['copy'] = async (_url, _key, { maxBytes }) => {
+    const copy: TaskEngine['storage']['copy'] = async (_url, _key, { maxBytes }) => {
       limits.push(maxBytes)
       return { bytes: 1024, mediaType: 'image/webp', width: null, height: null }
     }

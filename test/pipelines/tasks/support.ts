@@ -3,12 +3,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { firstValueFrom } from 'rxjs'
 import type { Test } from 'tap'
-import { awaitTask, createTask, type SubmitTaskDeps } from '../../../pipelines/tasks/order/create-task.ts'
+import { awaitTask, createTask, type TaskOrders } from '../../../pipelines/tasks/order/create-task.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
-import { TaskWork, type WorkDeps } from '../../../pipelines/tasks/worker/work.ts'
+import { TaskWork, type WorkerEngine } from '../../../pipelines/tasks/worker/work.ts'
 import type { Account, WalletTotals } from '../../../schemas/accounts/account.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
@@ -72,13 +72,13 @@ export function catalogFor(url: string, without: readonly string[] = []): Catalo
 }
 
 /** `hurry`: so many times sooner than they should do messages come back; 10 where it is left out. */
-export type WorkerChanges = Partial<WorkDeps> & { readonly hurry?: number }
+export type WorkerChanges = Partial<WorkerEngine> & { readonly hurry?: number }
 
 export interface TestTasks {
   readonly engines: TestEngines
   readonly database: Database
   readonly upstream: TestUpstream
-  readonly storage: WorkDeps['storage']
+  readonly storage: WorkerEngine['storage']
   /** A process that works on tasks until it or the test ends. */
   worker(t: Test, more?: WorkerChanges): TestWorker
   order(
@@ -87,7 +87,7 @@ export interface TestTasks {
     prompt: string,
     more?: Partial<TaskOrder> & { key?: string },
   ): TaskOrder
-  submit(order: TaskOrder, changes?: Partial<SubmitTaskDeps>): Promise<Task>
+  submit(order: TaskOrder, changes?: Partial<TaskOrders>): Promise<Task>
   /** With a cap: its key is an employee's. */
   newAccount(credits?: bigint, spendCap?: bigint): Promise<TestAccount>
   walletOf(account: TestAccount): Promise<WalletTotals>
@@ -136,7 +136,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
     const unmapped: string[] = []
     let isKilled = false
     const ownMessages = taskMessages(own, silent)
-    const deps: WorkDeps = {
+    const deps: WorkerEngine = {
       database,
       messages: ownMessages,
       storage,

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
+import { SETTLED_COLUMNS } from '../../../schemas/call-log/columns.ts'
 import { type CallWithDetail, logDetail } from '../../../schemas/call-log/detail.ts'
 import { channelEntry, pricing } from '../../../schemas/config/catalog.ts'
 import { type MediaJob, mediaJob, type TaskResult, taskResult } from '../../../schemas/media/job.ts'
@@ -10,12 +11,49 @@ import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
 import { KeyMask, keyMask, maskedKeys, withoutKeys } from '../../../src/core/call-log/key-mask.ts'
 import { REDACTED_MAX_CHARS, redact } from '../../../src/core/call-log/redact.ts'
+import { DEFAULTS } from '../../../src/core/call-log/settlement.ts'
 import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 import { chargeTerms, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { extraOf, NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import { noteToken } from '../../../src/core/routing/channel-access.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
+import { readText } from '../../support/source-files.ts'
 import { loggedCall } from './logged-call.ts'
+
+t.test('the columns of a settlement', async (t) => {
+  /** Those that the first release books, in their order. This list never changes. */
+  const FIRST = [
+    'created_at submitted_at account_id key_id model protocol stream status error_code error_message',
+    'input_tokens output_tokens cached_tokens cache_write_tokens reasoning_tokens server_tool_calls',
+    'unit_count unit_type cost estimate upstream_cost usage_source latency_ms ttfb_ms channel_id request_id',
+    'task_id result_urls result_expires_at attempts_count attempts call_count detail session_id',
+  ].flatMap((line) => line.split(' '))
+  /** Where a call or a task gets them when it ends. */
+  const SETTLING = [
+    'pipelines/calls/refusals.ts',
+    'pipelines/chat/forward/call-record.ts',
+    'pipelines/chat/precharge.ts',
+    'pipelines/tasks/end/settlement.ts',
+    'src/core/call-log/settlement.ts',
+  ]
+
+  t.test('a later one is behind those of the first release, and has a default', async (t) => {
+    t.same(SETTLED_COLUMNS.slice(0, FIRST.length), FIRST, 'the booking pads what an earlier version sends')
+    const later = SETTLED_COLUMNS.slice(FIRST.length)
+    t.same(
+      later.filter((name) => !(name in DEFAULTS)),
+      [],
+    )
+  })
+
+  t.test('each gets a value somewhere', async (t) => {
+    const settling = SETTLING.map(readText).join('\n')
+    t.same(
+      SETTLED_COLUMNS.filter((name) => !new RegExp(`\\b${name}\\b`).test(settling)),
+      [],
+    )
+  })
+})
 
 t.test('log detail', async (t) => {
   // What the detail of a call shows, and what it never shows.

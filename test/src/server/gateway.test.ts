@@ -34,25 +34,14 @@ import { countSettled } from '../../../src/server/gateway/count-settled.ts'
 import { failedAuthentications, LOG_INTERVAL_MS } from '../../../src/server/gateway/failed-authentications.ts'
 import { fileFetcher, MAX_FILES } from '../../../src/server/gateway/fetch-files.ts'
 import { pageOrigins } from '../../../src/server/gateway/page-origins.ts'
-import { openRouter, type RouteDeps } from '../../../src/server/routes/all.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { UpstreamClient, type UpstreamFailure } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
+import { emptyRouter } from '../../support/empty-routes.ts'
 import { until } from '../../support/eventually.ts'
 import { bytesOf, sendJson, serveHttp } from '../../support/http-server.ts'
 import { apiKey, knownKey, walletView } from '../../support/known-key.ts'
 import { type Asked, FIVE_MINUTES_MS, HOUR_MS, type Opened, open, serve } from '../auth/support.ts'
-
-/** The service's whole table, with these behind every family. */
-const routerOf = (deps: unknown): Router =>
-  openRouter({
-    calls: deps,
-    tasks: deps,
-    management: deps,
-    webhook: deps,
-    probes: deps,
-    console: null,
-  } as RouteDeps)
 
 t.test('agent keys open one endpoint', async (t) => {
   // An agent key may call only POST /v1/chat/completions; everything else is rejected.
@@ -65,7 +54,7 @@ t.test('agent keys open one endpoint', async (t) => {
   /** The service's whole table, with nothing behind it but one known key. */
   function table(known: object) {
     const refused: Settlement[] = []
-    const deps: unknown = {
+    const access = {
       credentials: { peek: () => known },
       catalog: () => ({
         resolve: () => null,
@@ -73,7 +62,7 @@ t.test('agent keys open one endpoint', async (t) => {
       }),
       onRefused: (settlement: Settlement) => void refused.push(settlement),
     }
-    return { router: routerOf(deps), refused }
+    return { router: emptyRouter(access), refused }
   }
 
   const requestOf = (method: string, path: string): GatewayRequest => ({
@@ -232,7 +221,7 @@ t.test('refused keys are counted', async (t) => {
 
 t.test('unknown paths name the nearest', async (t) => {
   // A 404 of a path that is nearly one names it; any other says where the endpoints are listed.
-  const table = routerOf({})
+  const table = emptyRouter()
 
   function messageAt(path: string): string {
     const found = table.find({ method: 'POST', path })
@@ -272,7 +261,7 @@ t.test('unknown paths name the nearest', async (t) => {
 
 t.test('ids are not names of the interface', async (t) => {
   // What the public interface calls at `/v1/responses/…` and this one does not serve is no endpoint, and no id either.
-  const table = routerOf({})
+  const table = emptyRouter()
 
   t.test('input_tokens and compact', async (t) => {
     for (const name of ['input_tokens', 'compact'])

@@ -15,7 +15,7 @@ import { CsvExport } from '../csv-export.tsx'
 import { SavedViews } from '../saved-views.tsx'
 import { Charts } from './charts.tsx'
 import { CallDetail } from './detail.tsx'
-import { type CallFilters, Filters } from './filters.tsx'
+import { Filters } from './filters.tsx'
 import { Log } from './log.tsx'
 import { canTail, useTail } from './tail.ts'
 
@@ -47,12 +47,7 @@ function useWaiting(isWanted: boolean, refetch: () => unknown): void {
 export function Calls() {
   useLingui()
   const { account_id: accountId } = useAccount()
-  const {
-    call,
-    live,
-    account: _,
-    ...filters
-  }: CallFilters & { call?: string; live?: string; account?: string } = route.useSearch()
+  const { call, live, account: _, ...filters } = route.useSearch()
   const list = useList('listCalls', { account_id: accountId, limit: PAGE_ROWS, ...filters } as never)
   const { fetchNextPage } = list
   useWaiting(filters.ref !== undefined && list.isSuccess && list.rows.length === 0, list.refetch)

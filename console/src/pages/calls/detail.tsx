@@ -163,7 +163,7 @@ function CallInFull({ call, detail, refund, operator }: Call) {
                   period: 'all',
                   session_id: call.session_id ?? undefined,
                 })}
-                className="break-all text-accent underline"
+                className="text-accent underline"
               >
                 {call.session_id}
               </Link>

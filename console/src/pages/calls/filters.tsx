@@ -1,7 +1,7 @@
 /** The filters of the call log. All of them are in the URL. */
 
 import { useLingui } from '@lingui/react'
-import { useNavigate } from '@tanstack/react-router'
+import { type RegisteredRouter, type RouteById, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { useKeyNames } from '../../api/key-names.ts'
@@ -12,18 +12,10 @@ import { Button } from '../../ui/button.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { KeyField } from '../key-field.tsx'
-import { type Period, PeriodFields } from '../period.tsx'
+import { PeriodFields } from '../period.tsx'
 
-export interface CallFilters extends Period {
-  readonly model?: string
-  readonly status?: string
-  readonly key_id?: string
-  readonly unit_type?: string
-  readonly error_code?: string
-  readonly ref?: string
-  readonly session_id?: string
-  readonly order?: string
-}
+type Search = RouteById<RegisteredRouter['routeTree'], '/signed-in/calls'>['types']['fullSearchSchema']
+export type CallFilters = Readonly<Omit<Search, 'account' | 'call' | 'live'>>
 
 const UNIT_TYPES = [
   'chat',
@@ -63,7 +55,7 @@ function TypedFilters({ filters, onApply }: { filters: CallFilters; onApply(filt
     <Form onSubmit={apply} className="contents">
       <Field label={t('Request or task id')} value={ref} placeholder="req_…" onText={setRef} />
       <Field label={t('Model')} value={model} placeholder="demo-chat" onText={setModel} />
-      <Field label={t('Session')} value={session} onText={setSession} />
+      <Field label={t('Session')} value={session} placeholder="run 7" onText={setSession} />
       <Field label={t('Error code')} value={errorCode} placeholder="upstream_error" onText={setErrorCode} />
       <div className="flex items-end">
         <Button type="submit" kind="primary">

@@ -60,10 +60,13 @@ export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
   const [first] = shown
   const before = first?.start ?? 0
   const after = virtual.getTotalSize() - (shown.at(-1)?.end ?? 0)
+  // Most accounts never name a session.
+  const hasSession = rows.some(({ session_id }) => session_id !== null)
   const columns = [
     { name: t('Time'), width: 'w-44' },
     { name: t('State'), width: 'w-32' },
     { name: t('Model'), width: '' },
+    ...(hasSession ? [{ name: t('Session'), width: 'w-32' }] : []),
     { name: t('Key'), width: 'w-36' },
     { name: t('Used'), width: 'w-36 text-right' },
     { name: t('Duration'), width: 'w-28 text-right' },
@@ -72,7 +75,7 @@ export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
   return (
     <section ref={box} aria-label={t('Calls')} className="isolate max-h-[70vh] overflow-auto rounded-lg">
       <table
-        className="w-full min-w-[62rem] table-fixed text-left"
+        className={`w-full table-fixed text-left ${hasSession ? 'min-w-[68rem]' : 'min-w-[62rem]'}`}
         aria-rowcount={hasMore ? -1 : rows.length}
       >
         <thead className="sticky top-0 z-1 border-line border-b bg-surface text-quiet text-sm">
@@ -85,11 +88,11 @@ export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
           </tr>
         </thead>
         <tbody>
-          <Space px={before} />
+          <Space px={before} columns={columns.length} />
           {shown.map(({ index }) => (
-            <Row models={models} key={rows[index]!.request_id} row={rows[index]!} />
+            <Row models={models} key={rows[index]!.request_id} row={rows[index]!} hasSession={hasSession} />
           ))}
-          <Space px={after} />
+          <Space px={after} columns={columns.length} />
         </tbody>
       </table>
     </section>
@@ -97,14 +100,21 @@ export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
 }
 
 /** The place of rows that are not in view. */
-const Space = ({ px }: { px: number }) =>
+const Space = ({ px, columns }: { px: number; columns: number }) =>
   px > 0 && (
     <tr>
-      <td colSpan={7} style={{ height: px }} />
+      <td colSpan={columns} style={{ height: px }} />
     </tr>
   )
 
-const Row = ({ row, models }: { row: LogRow; models: readonly PublicModel[] }) => (
+interface RowProps {
+  readonly row: LogRow
+  readonly models: readonly PublicModel[]
+  /** Whether the log has the column of sessions. */
+  readonly hasSession: boolean
+}
+
+const Row = ({ row, models, hasSession }: RowProps) => (
   <tr className="relative h-10 border-line border-b whitespace-nowrap hover:bg-raised">
     <td className="px-3">
       <Link
@@ -126,6 +136,11 @@ const Row = ({ row, models }: { row: LogRow; models: readonly PublicModel[] }) =
       {row.model}
       {row.error_code && <span className="ml-2 text-bad text-xs">{row.error_code}</span>}
     </td>
+    {hasSession && (
+      <td className="truncate px-3 text-quiet" title={row.session_id ?? undefined}>
+        {row.session_id}
+      </td>
+    )}
     <td className="truncate px-3 text-quiet" title={row.key_prefix}>
       {row.key_name}
     </td>

@@ -1,4 +1,4 @@
-/** What an account used: by day and by model, key, member or state. */
+/** What an account used: by day and by model, key, member or state, or by session. */
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { USAGE_DIMENSIONS } from '../../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../api/client.ts'
@@ -9,14 +9,16 @@ import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import { KeyField } from '../key-field.tsx'
-import { dimensionNames, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
+import { type AccountReportProps, dimensionNames, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
 import { Report } from './report.tsx'
+import { Sessions } from './sessions.tsx'
 
 const route = getRouteApi('/signed-in/usage')
 
 type Usage = AnswerOf<'showUsage'>
 type Group = Usage['groups'][number]
 type Dimension = (typeof USAGE_DIMENSIONS)[number]
+const ACCOUNT_DIMENSIONS = [...USAGE_DIMENSIONS, 'session'] as const
 
 const isDimension = (text: string | undefined): text is Dimension =>
   USAGE_DIMENSIONS.includes(text as Dimension)
@@ -36,53 +38,58 @@ function linesOf({ by_day, groups }: Usage, by: Dimension) {
   ]
 }
 
-export function AccountUsage() {
-  const { account_id: accountId, kind, role } = useAccount()
-  const { by: given, key_id: keyId } = route.useSearch()
-  const by = isDimension(given) ? given : 'model'
-  const period = usePeriod()
-  const change = useChangeSearch()
-  const keys = useKeyNames()
-  // A member reads the usage of one key at a time.
-  const key = keyId ?? (role === 'member' ? keys.data?.keys[0]?.id : undefined)
-  const hasNoKey = role === 'member' && keys.isSuccess && key === undefined
-  const usage = useGet('showUsage', { account_id: accountId, by, key_id: key, ...period } as never, {
-    enabled: role !== 'member' || key !== undefined,
-  })
+function Groups({ by, input, isReady, frame }: AccountReportProps & { by: Dimension }) {
+  const usage = useGet('showUsage', { by, ...input } as never, { enabled: isReady })
+  const { account_id: account, key_id, ...period } = input
   const nameOf = ({ id, name }: Group) => {
     const label = name === '' ? t('None') : name
     if (by === 'member') return label
-    const filter = by === 'key' ? { key_id: id } : { [by]: id, key_id: key }
+    const filter = by === 'key' ? { key_id: id } : { [by]: id, key_id }
     return (
-      <Link
-        to="/calls"
-        search={{ account: accountId, ...period, ...filter }}
-        className="text-accent hover:underline"
-      >
+      <Link to="/calls" search={{ account, ...period, ...filter }} className="text-accent hover:underline">
         {label}
       </Link>
     )
   }
-  const keyField = role !== 'billing' && (
-    <KeyField
-      names={keys.data}
-      value={key}
-      hasAll={role !== 'member'}
-      onChange={(text) => change({ key_id: text })}
-    />
+  return (
+    <UsageFrame by={by} {...frame} query={usage} linesOf={(data) => linesOf(data, by)}>
+      {(data) => <Report usage={data} title={dimensionNames()[by]} nameOf={nameOf} />}
+    </UsageFrame>
   )
+}
+
+export function AccountUsage() {
+  const { account_id, kind, role } = useAccount()
+  const { by, key_id: keyId } = route.useSearch()
+  const period = usePeriod()
+  const change = useChangeSearch()
+  const keys = useKeyNames()
+  // A member reads the usage of one key at a time.
+  const key_id = keyId ?? (role === 'member' ? keys.data?.keys[0]?.id : undefined)
+  const isReady = role !== 'member' || key_id !== undefined
+  const report = {
+    input: { account_id, key_id, ...period },
+    isReady,
+    frame: {
+      dimensions: ACCOUNT_DIMENSIONS.filter((name) => name !== 'member' || kind === 'organization'),
+      fields: role !== 'billing' && (
+        <KeyField
+          names={keys.data}
+          value={key_id}
+          hasAll={role !== 'member'}
+          onChange={(text) => change({ key_id: text })}
+        />
+      ),
+    },
+  }
   return (
     <>
-      <UsageFrame
-        by={by}
-        dimensions={USAGE_DIMENSIONS.filter((name) => name !== 'member' || kind === 'organization')}
-        query={usage}
-        fields={keyField}
-        linesOf={(data) => linesOf(data, by)}
-      >
-        {(data) => <Report usage={data} title={dimensionNames()[by]} nameOf={nameOf} />}
-      </UsageFrame>
-      {hasNoKey && <EmptyState title={t('You have no key yet.')} />}
+      {by === 'session' ? (
+        <Sessions {...report} />
+      ) : (
+        <Groups by={isDimension(by) ? by : 'model'} {...report} />
+      )}
+      {keys.isSuccess && !isReady && <EmptyState title={t('You have no key yet.')} />}
     </>
   )
 }

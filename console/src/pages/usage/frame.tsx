@@ -15,18 +15,27 @@ import { ScopeField } from '../scope-field.tsx'
 
 const route = getRouteApi('/signed-in/usage')
 
-type Dimension = 'account' | 'model' | 'key' | 'member' | 'status' | 'channel'
+type Dimension = 'account' | 'model' | 'key' | 'member' | 'session' | 'status' | 'channel'
 
 export const dimensionNames = (): Readonly<Record<Dimension, string>> => ({
   account: t('Account'),
   model: t('Model'),
   key: t('Key'),
   member: t('Member'),
+  session: t('Session'),
   status: t('State'),
   channel: t('Channel'),
 })
 
 export const SUM_COLUMNS = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
+
+/** A report of an account: the input of its operation, and its frame. */
+export interface AccountReportProps {
+  readonly input: Period & { readonly account_id: string; readonly key_id: string | undefined }
+  /** Whether the key is known that a member's report needs. */
+  readonly isReady: boolean
+  readonly frame: FrameFields<Dimension>
+}
 
 /** Returns the period in the URL. */
 export function usePeriod(): Period {
@@ -36,12 +45,15 @@ export function usePeriod(): Period {
 
 type Line = readonly (string | number | null)[]
 
-interface UsageFrameProps<Data, D extends Dimension> {
-  readonly by: D
+interface FrameFields<D extends Dimension> {
   readonly dimensions: readonly D[]
-  readonly query: UseQueryResult<Data>
   /** Further filters. */
   readonly fields?: ReactNode
+}
+
+interface UsageFrameProps<Data, D extends Dimension> extends FrameFields<D> {
+  readonly by: D
+  readonly query: UseQueryResult<Data>
   /** Returns the header and the records of the file; the header alone: there is nothing to save. */
   linesOf(data: Data): readonly Line[]
   readonly children: (data: Data) => ReactNode

@@ -1,7 +1,7 @@
 /** A base filled with pages and their index, without an import: what a search is asked of. */
 import { randomUUID } from 'node:crypto'
 import type { Sql } from '../../../../src/postgres/connection.ts'
-import { openIndexer, type PageIndexer } from '../../../../src/postgres/knowledge/index.ts'
+import { PageIndexer } from '../../../../src/postgres/knowledge/index.ts'
 import { searchPages } from '../../../../src/postgres/knowledge/search.ts'
 import type { ReadableBase } from '../../../../src/postgres/knowledge/types.ts'
 import { inTransaction } from '../../../../src/postgres/transaction.ts'
@@ -34,7 +34,7 @@ export const indexing = <T>(
   work: (indexer: PageIndexer) => Promise<T>,
 ): Promise<T> =>
   inTransaction(sql, async (transaction) => {
-    const indexer = openIndexer(transaction, baseId)
+    const indexer = new PageIndexer(transaction, baseId)
     const done = await work(indexer)
     await indexer.finish()
     return done

@@ -141,8 +141,8 @@ t.test('a refused payment is a difference until all of its money was given back'
   const { id: paymentId, amount, currency } = payment
   const first = { paymentId, intentId: `pi_${paymentId}`, amount, currency, refunded: 0n, disputed: 0n }
   const differences = async (back: { refunded: bigint; disputed: bigint }) => {
-    const paidSince = async () => [first, { ...first, intentId: 'pi_refused', ...back }]
-    const { differences } = await database.audits.verifyWallets(undefined, { payments: { paidSince } })
+    const listPaid = async () => [first, { ...first, intentId: 'pi_refused', ...back }]
+    const { differences } = await database.audits.verifyWallets(undefined, { payments: { listPaid } })
     return differences.filter(({ account_id }) => account_id === accountId)
   }
   t.match(await differences({ refunded: 499n, disputed: 0n }), [

@@ -1,0 +1,79 @@
+/** What each session of an account cost: one conversation, or one run of an agent. */
+import { Link } from '@tanstack/react-router'
+import type { AnswerOf } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
+import { t } from '../../i18n.ts'
+import { EmptyState, Panel } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { CodeBlock, Money, Time } from '../../ui/text.tsx'
+import { type AccountReportProps, SUM_COLUMNS, UsageFrame } from './frame.tsx'
+
+type Usage = AnswerOf<'sumSessions'>
+type Session = Usage['data'][number]
+
+const linesOf = ({ data }: Usage) => [
+  ['session_id', 'models', ...SUM_COLUMNS, 'first_call_at', 'last_call_at'],
+  ...data.map((session) => [
+    session.session_id,
+    session.models.join(' '),
+    ...SUM_COLUMNS.map((column) => session[column]),
+    session.first_call_at,
+    session.last_call_at,
+  ]),
+]
+
+const firstSession = () => `curl ${location.origin}/v1/chat/completions \\
+  -H "Authorization: Bearer $TOLLGATE_KEY" -H 'Content-Type: application/json' \\
+  -H 'X-Session-Id: run 7' \\
+  -d '{"model":"MODEL","messages":[{"role":"user","content":"Hello!"}]}'`
+
+export function Sessions({ input, isReady, frame }: AccountReportProps) {
+  const usage = useGet('sumSessions', input as never, { enabled: isReady })
+  const { account_id: account, ...narrowing } = input
+  const count = (value: number) => value.toLocaleString('en')
+  const columns: Column<Session>[] = [
+    {
+      name: t('Session'),
+      cell: ({ session_id }) => (
+        <Link
+          to="/calls"
+          search={{ account, ...narrowing, session_id }}
+          title={session_id}
+          className="block max-w-40 truncate md:max-w-64 text-accent hover:underline"
+        >
+          {session_id}
+        </Link>
+      ),
+    },
+    { name: t('Model'), isText: true, cell: ({ models }) => models.join(', ') || '–' },
+    { name: t('Calls'), isNumber: true, cell: ({ requests }) => count(requests) },
+    { name: t('Input tokens'), isNumber: true, cell: ({ input_tokens }) => count(input_tokens) },
+    { name: t('Cached'), isNumber: true, cell: ({ cached_tokens }) => count(cached_tokens) },
+    { name: t('Output tokens'), isNumber: true, cell: ({ output_tokens }) => count(output_tokens) },
+    { name: t('Cost'), isNumber: true, cell: ({ cost }) => <Money amount={cost} /> },
+    { name: t('First call'), cell: ({ first_call_at }) => <Time at={first_call_at} /> },
+    { name: t('Last call'), cell: ({ last_call_at }) => <Time at={last_call_at} /> },
+  ]
+  return (
+    <UsageFrame by="session" {...frame} query={usage} linesOf={linesOf}>
+      {({ data, has_more }) => (
+        <>
+          <Panel title={t('Sessions')}>
+            {data.length === 0 ? (
+              <EmptyState title={t('No call in this period names a session.')}>
+                <CodeBlock label="curl" code={firstSession()} />
+              </EmptyState>
+            ) : (
+              <Table caption={t('Sessions')} columns={columns} rows={data} keyOf={(row) => row.session_id} />
+            )}
+          </Panel>
+          {has_more && (
+            <p className="mt-3 text-quiet">
+              {t('The {count} sessions that cost most are shown.', { count: count(data.length) })}
+            </p>
+          )}
+        </>
+      )}
+    </UsageFrame>
+  )
+}
