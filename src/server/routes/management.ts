@@ -7,6 +7,7 @@ import { keyRotationActs } from '../../../pipelines/management/accounts/key-rota
 import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
 import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
 import { tokenActs } from '../../../pipelines/management/accounts/tokens.ts'
+import type { Act } from '../../../pipelines/management/act.ts'
 import { type CallLogDeps, callLogActs } from '../../../pipelines/management/calls/call-log.ts'
 import { type CallDeps, callActs } from '../../../pipelines/management/calls/calls.ts'
 import {
@@ -22,7 +23,7 @@ import {
   type ConfigurationDeps,
   configurationActs,
 } from '../../../pipelines/management/configuration/configuration.ts'
-import { endpoint, streamEndpoint } from '../../../pipelines/management/endpoint.ts'
+import { endpoint, streamEndpoint, type Visit } from '../../../pipelines/management/endpoint.ts'
 import type { EndpointDeps } from '../../../pipelines/management/identify.ts'
 import { jobActs } from '../../../pipelines/management/jobs/jobs.ts'
 import { type JournalDeps, journalActs } from '../../../pipelines/management/jobs/journals.ts'
@@ -50,7 +51,6 @@ import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
 import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
 import { userActs } from '../../../pipelines/management/people/users.ts'
 import { MAX_UPLOAD_BYTES } from '../../../schemas/management/knowledge/imports.ts'
-import type { Operation } from '../../../schemas/management/operation.ts'
 import { MANAGEMENT_PATH } from '../../../schemas/routes.ts'
 import type { RoutedPath } from '../../http/router.ts'
 
@@ -78,7 +78,7 @@ export type ManagementRouteDeps = EndpointDeps &
   Omit<PeopleDeps, 'visit'>
 
 export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
-  const acts: readonly { readonly operation: Operation }[] = [
+  const acts: readonly Act<ManagementRouteDeps & { visit: Visit }>[] = [
     ...sessionActs,
     ...signInActs,
     ...passkeyActs,
@@ -120,8 +120,8 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...partitionActs,
   ]
   const handlers = [
-    ...acts.map((act) => ({ operation: act.operation, handler: endpoint(deps, act as never) })),
-    ...liveStreams.map((act) => ({ operation: act.operation, handler: streamEndpoint(deps, act as never) })),
+    ...acts.map((act) => ({ operation: act.operation, handler: endpoint(deps, act) })),
+    ...liveStreams.map((act) => ({ operation: act.operation, handler: streamEndpoint(deps, act) })),
   ]
   return handlers.map(({ operation, handler }) => [
     operation.method,
