@@ -12,7 +12,7 @@ import {
 } from '../../../pipelines/call-log/summary.ts'
 import type { Credential } from '../../../schemas/accounts/key.ts'
 import type { Flow, GatewayRequest, HeaderList, Reply } from '../../../src/http/handler.ts'
-import { NO_PARAMS } from '../../../src/http/router.ts'
+import { gatewayRequest } from '../../support/gateway-request.ts'
 import { accountOf, apiKey } from '../../support/known-key.ts'
 import { replyTo } from '../../support/reply-to.ts'
 
@@ -26,19 +26,8 @@ export const reader = (accountId: string, keyId: string, more: Partial<Credentia
 /** Where a test is about calls that have ended, and there is no PostgreSQL. */
 export const NO_OPEN_JOBS: InFlightDeps['tasks'] = { listOpenJobs: async () => [] }
 
-export const request = (query: string, more: Partial<GatewayRequest> = {}): GatewayRequest => ({
-  requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  method: 'GET',
-  path: '/v1/logs',
-  params: NO_PARAMS,
-  query,
-  header: () => '',
-  hasHeader: () => false,
-  body: Buffer.alloc(0),
-  submittedAt: 0,
-  startedAt: 0,
-  ...more,
-})
+export const request = (query: string, more: Partial<GatewayRequest> = {}): GatewayRequest =>
+  gatewayRequest({ query, ...more })
 
 export interface Received {
   readonly status: number

@@ -20,7 +20,6 @@ import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { HeaderList, Reply } from '../../../src/http/handler.ts'
-import { NO_PARAMS } from '../../../src/http/router.ts'
 import { DIALECTS } from '../../../src/protocols/registry.ts'
 import {
   type UpstreamCall,
@@ -29,6 +28,7 @@ import {
   type UpstreamHandler,
 } from '../../../src/upstream/client.ts'
 import { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
+import { gatewayRequest } from '../../support/gateway-request.ts'
 import { knownKey, walletView } from '../../support/known-key.ts'
 import { workHere } from '../../support/work-here.ts'
 
@@ -364,18 +364,15 @@ export class RunningCall {
     const model = catalog.resolve(MODEL)!
     return {
       ends: new CallEnds(),
-      request: {
+      request: gatewayRequest({
         requestId: 'req_test',
         method: 'POST',
         path,
-        params: NO_PARAMS,
         query,
-        header: () => '',
-        hasHeader: () => false,
         body,
         submittedAt: Date.now(),
         startedAt: performance.now() - ageMs,
-      },
+      }),
       known: knownKey({ view: this.view, cap: cap ?? null }),
       protocol,
       pin: null,
