@@ -4,21 +4,18 @@
  */
 
 import { Buffer } from 'node:buffer'
-import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
-import { type Subscription, take } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { newId } from '../core/keys/ids.ts'
+import { Arrival } from './arrival.ts'
 import { type Coding, decoded, decodedWhole } from './body-coding.ts'
-import { type ClientLimits, type ClientSource, HeldBytes } from './client-limits.ts'
+import type { ClientLimits, ClientSource } from './client-limits.ts'
 import { formContent, isFormType } from './form-reader.ts'
-import type { FormContent, GatewayRequest, Reply } from './handler.ts'
+import type { FormContent, Reply } from './handler.ts'
 import { repeatedHeader, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
 import type { RenderError } from './reply-form.ts'
 import { ReplyWriter } from './reply-writer.ts'
-import { hasKnownKey, isWithoutKey, peerOf, readAdmission, readCoding, run } from './request-checks.ts'
+import { hasKnownKey, isWithoutKey, peerOf, readAdmission, readCoding } from './request-checks.ts'
 import {
-  type CopiedHead,
   MAX_BODY_BYTES,
   pauseAfterTurn,
   readBody,
@@ -358,67 +355,6 @@ interface ArrivingBody {
   readonly limit: number
   readonly announcedBytes: number
   readonly coding: Coding | null
-}
-
-/** A request, from its head until its answer is over. */
-class Arrival {
-  readonly response: HttpResponse
-  readonly head: CopiedHead
-  readonly submittedAt = Date.now()
-  readonly startedAt = performance.now()
-  readonly requestId = newId('req', this.submittedAt)
-  readonly client: ClientSource
-  readonly held: HeldBytes
-  readonly address: () => string
-  writer!: ReplyWriter
-  params = NO_PARAMS
-  upload: Upload | null = null
-  isWhole = false
-  isPaused = false
-  #subscription: Subscription | null = null
-
-  constructor(response: HttpResponse, head: CopiedHead, clients: ClientLimits) {
-    this.response = response
-    this.head = head
-    this.client = { peer: () => peerOf(response), forwardedFor: head.header('x-forwarded-for') }
-    this.held = new HeldBytes(clients, this.client)
-    this.address = () => clients.addressOf(this.client)
-  }
-
-  unpause(): void {
-    if (!this.isPaused) return
-    this.isPaused = false
-    this.response.resume()
-  }
-
-  abort(): void {
-    this.writer.aborted()
-    this.upload?.destroy(new Error('the client is gone'))
-    this.#subscription?.unsubscribe()
-  }
-
-  /** Subscribes to the replies of the handler, once. */
-  run(route: Route, body: Buffer, form: FormContent | null): void {
-    const { requestId, params, address, submittedAt, startedAt, writer } = this
-    const { method, path, query, header, hasHeader } = this.head
-    const request: GatewayRequest = {
-      requestId,
-      method,
-      path,
-      params,
-      query,
-      header,
-      hasHeader,
-      body,
-      form,
-      address,
-      submittedAt,
-      startedAt,
-    }
-    const replies = run(route.handler, request)
-    this.#subscription = (method === 'HEAD' ? replies.pipe(take(1)) : replies).subscribe(writer)
-    if (writer.isClosed) this.#subscription.unsubscribe()
-  }
 }
 
 const NO_BODY = Buffer.alloc(0)
