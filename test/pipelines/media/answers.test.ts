@@ -691,19 +691,10 @@ t.test('files open by link alone', async (t) => {
 
   async function served(t: Test, store: ObjectStore, now?: () => number) {
     const answer = files({ files: store, fileLinkKey, ...(now ? { now } : {}) })
-    const paths = [
-      'videos/film.mp4',
-      'videos/gone.mp4',
-      'videos/other.mp4',
-      'inputs/page',
-      'images/none.png',
-      SOURCE,
-      'a',
-    ]
-    const routes = paths.flatMap((key) =>
-      ['GET', 'HEAD'].map((method) => [`${method} /files/${key}`, answer] as const),
-    )
-    const { port, unforeseen } = await serve(t, Object.fromEntries(routes))
+    const { port, unforeseen } = await serve(t, {
+      'GET /files/{key*}': answer,
+      'HEAD /files/{key*}': answer,
+    })
     const local = (link: string) => link.replace(PUBLIC_URL, `http://${HOST}:${port}`)
     const get = async (link: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Got> => {
       const response = await fetch(local(link), { headers, method, redirect: 'manual' })
