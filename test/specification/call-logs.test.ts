@@ -1,5 +1,6 @@
 /** "Call logs": the list and its parameters. */
 import t from 'tap'
+import { until } from '../support/eventually.ts'
 import { section, statement, statements } from './statement.ts'
 import { type Client, simulate, type World } from './world.ts'
 
@@ -23,6 +24,9 @@ async function logged(world: World) {
   const refused = await client.call('chat-completions', 'unheard-of')
   const image = await client.post('/v1/images/generations', { model: 'demo-image', prompt: 'a kite' })
   await client.rows(5)
+  // Failed calls are in a table of their own, which a copy fills a moment later.
+  const failures = async () => traces(await client.get('/v1/logs?status=error,rejected'))
+  await until('the failed calls are in the log', async () => (await failures()).length === 2)
   return { client, first, second, failed, refused, image }
 }
 
