@@ -90,7 +90,7 @@ function defaultCell(schema: z.ZodType): Cell {
     : printDefault(parsed.data)
 }
 
-/** Fields with rows of their own below them are groups; `single` names those that have one row all the same. */
+/** A field whose parts have rows is a group and has no row; `single` names the groups that get one row. */
 function fieldRows(
   shape: Readonly<Record<string, z.ZodType>>,
   single: readonly string[],

@@ -155,7 +155,7 @@ class Provider {
       const answer = opened.answer({ ...directives, fault: fault ?? undefined })
       this.#play(incoming, dialect, { answer, directives, fault })
     } catch (error) {
-      const failure = failureOf(error)
+      const failure = toFailure(error)
       const { reason, workedMs } = failure
       const answer = { ...dialect.failure(failure), workedMs, faulted: reason === 'simulated' }
       this.#play(incoming, dialect, { answer, directives: {}, fault: null })
@@ -192,7 +192,7 @@ function targetOf(url: string): Target {
 async function formOf({ headers }: IncomingMessage, body: Buffer | null): Promise<() => Form> {
   const type = headers['content-type'] ?? ''
   const form =
-    type.startsWith('multipart/') && body !== null ? await readForm(body, type).catch(failureOf) : null
+    type.startsWith('multipart/') && body !== null ? await readForm(body, type).catch(toFailure) : null
   return () => {
     if (form instanceof Form) return form
     throw form ?? new SimulatedFailure(400, 'invalid_request', `Not multipart/form-data: '${type}'.`)
@@ -213,7 +213,7 @@ function readEarly(header: string | null): Directives {
   }
 }
 
-function failureOf(error: unknown): SimulatedFailure {
+function toFailure(error: unknown): SimulatedFailure {
   if (error instanceof SimulatedFailure) return error
   if (error instanceof DirectiveError) {
     return new SimulatedFailure(400, 'invalid_request', error.message, { param: 'simulate' })

@@ -101,7 +101,7 @@ export const requireVision =
   (call: C) => {
     if (!call.agent?.hasImages) return call
     if (!call.model.entry.capabilities.vision)
-      throw new Failure('model_no_vision', 'The model of this agent cannot see images: send text alone.')
+      throw new Failure('model_no_vision', 'The model of this agent cannot read images. Send only text.')
     return { ...call, fallbacks: call.fallbacks.filter(({ model }) => model.entry.capabilities.vision) }
   }
 

@@ -16,7 +16,7 @@ import { type AgentKnowledge, applyAgent, findAgent, requireVision, searchKnowle
 import type { Forwarding } from './forward/deps.ts'
 import { forward } from './forward/forward.ts'
 import { plannedTranslation } from './forward/translation-headers.ts'
-import { type CallReservations, estimateOf, precharge, reserve } from './precharge.ts'
+import { type CallReservations, estimateCall, precharge, reserve } from './precharge.ts'
 import { readCall } from './read-call.ts'
 import {
   checkLinks,
@@ -76,7 +76,7 @@ function refusedRow(
 ): RefusedRow {
   const { call, model, known } = refused
   const isOverBalance = failure.code === 'quota_exceeded' && isPriced(refused)
-  const estimate = isOverBalance ? estimateOf(refused, catalog().config.estimate) : undefined
+  const estimate = isOverBalance ? estimateCall(refused, catalog().config.estimate) : undefined
   return {
     protocol,
     model: call?.model ?? known.agent?.file.model,

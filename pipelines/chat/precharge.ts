@@ -52,7 +52,7 @@ interface Estimated {
 }
 
 /** Returns the estimate by the dearest model that may serve the call. */
-export function estimateOf({ call, request, model, fallbacks }: Estimated, mode: Estimate): Credits {
+export function estimateCall({ call, request, model, fallbacks }: Estimated, mode: Estimate): Credits {
   const options = { mode, now: request.submittedAt }
   let most = estimateCharge(model.price!, model.entry, call, options)
   for (const { model: other } of fallbacks) {
@@ -96,7 +96,7 @@ function partName(part: EstimatePart, { call, protocol, model }: PricedCall): st
 
 /** Returns the part that most of the estimate is for, as a refusal names it: `, 12.8 of them for …`. */
 export function explainEstimate(priced: PricedCall, mode: Estimate): string {
-  const { part, amount } = largestPart(priced.call, (call) => estimateOf({ ...priced, call }, mode))
+  const { part, amount } = largestPart(priced.call, (call) => estimateCall({ ...priced, call }, mode))
   return amount === 0n ? '' : `, ${printCredits(amount)} of them for ${partName(part, priced)}`
 }
 
@@ -112,7 +112,7 @@ export const precharge =
   (call: C) => {
     const { known } = call
     const { wallet, estimate: mode } = catalog().config
-    const estimate = estimateOf(call, mode)
+    const estimate = estimateCall(call, mode)
     const session = readSession(call.request.header)
     if (!known.view.admit(estimate, wallet.reserve_in_flight))
       throw insufficientBalance(known, estimate, explainEstimate(call, mode))

@@ -61,7 +61,7 @@ export const selectModel =
     if (!mayCall(catalog, call.known, model)) throw notAllowed(model)
     requireTierPrice(call, model)
     const routes = model.price === null ? [] : catalog.routes(model, call.protocol)
-    const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : fallbacksOf(catalog, call, model)
+    const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : listFallbacks(catalog, call, model)
     if (routes.length > 0) return { ...call, requested: model, model, routes, fallbacks }
     const [first, ...others] = fallbacks
     if (first === undefined)
@@ -70,7 +70,7 @@ export const selectModel =
   }
 
 /** Returns the fallbacks that the key may call and that have channels. */
-const fallbacksOf = (catalog: Catalog, call: ReadCall, model: Model): readonly ServedModel[] =>
+const listFallbacks = (catalog: Catalog, call: ReadCall, model: Model): readonly ServedModel[] =>
   catalog
     .fallbacks(model)
     .filter((other) => other.entry.callable && other.price !== null && mayCall(catalog, call.known, other))

@@ -48,7 +48,7 @@ function bodyInput({ body, header }: GatewayRequest): Record<string, unknown> {
 }
 
 /** Returns parameters of the path, and those of the query or the fields of the body. */
-function inputOf({ method, isUpload }: Operation, request: GatewayRequest): object {
+function readInput({ method, isUpload }: Operation, request: GatewayRequest): object {
   const isInQuery = method === 'GET' || method === 'DELETE' || isUpload
   const query = new Map(new URLSearchParams(request.query))
   const [misplaced] = query.keys()
@@ -98,7 +98,7 @@ const answer =
       form: request.form ?? null,
       setToken: (next) => void cookies.push(sessionCookie(deps, request, next)),
     }
-    const running = runAct(act, inputOf(act.operation, request), {
+    const running = runAct(act, readInput(act.operation, request), {
       database: deps.database,
       deps: { ...deps, visit },
       caller,

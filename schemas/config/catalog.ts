@@ -270,7 +270,7 @@ const apiKey = z
 /** `src/config/load.ts` has the values of `provider`, `protocol` and `quirks`, which the providers bring. */
 export const channelEntry = z.strictObject({
   id: name,
-  /** Decides preset and peculiarities. Default: those of the protocol alone. */
+  /** Selects the preset and quirks of a provider. Default: only what the protocol says. */
   provider: z.string().optional(),
   protocol: z.string(),
   /** Without a slash at its end. */

@@ -29,7 +29,7 @@ export function findInJournals(
 ): JournalTrace | null {
   for (const name of files.list(root).sort()) {
     const directory = join(root, name)
-    const lines = linesOf(files, directory, requestId)
+    const lines = findLines(files, directory, requestId)
     if (lines.admission !== null || lines.settlement !== null)
       return { directory, isLive: isOwned(directory), ...lines }
   }
@@ -38,7 +38,7 @@ export function findInJournals(
 
 type Lines = Pick<JournalTrace, 'admission' | 'settlement'>
 
-function linesOf(files: JournalFiles, directory: string, requestId: string): Lines {
+function findLines(files: JournalFiles, directory: string, requestId: string): Lines {
   let found: Lines = { admission: null, settlement: null }
   // As both kinds of lines begin.
   const mark = Buffer.from(`{"request_id":${JSON.stringify(requestId)},`)

@@ -144,7 +144,7 @@ const ESTIMATED: readonly Estimated[] = [
 ]
 
 /** In credits: 1 a prompt token, 2 an output token. */
-function estimateOf({ prompt, output }: Estimated): bigint {
+function estimateCall({ prompt, output }: Estimated): bigint {
   const bytes = prompt.reduce<number>((sum, part) => sum + Buffer.byteLength(JSON.stringify(part)), 0)
   return parseCredits(String(Math.ceil(bytes / 4) + 2 * output))
 }
@@ -173,7 +173,7 @@ await section(t, 'Balance and billing: the pre-charge', [
     ({ protocol, what }) => `The estimate counts ${what} (${protocol})`,
     async (t, world, estimated) => {
       const { protocol, model = `plain-${protocol}`, more } = estimated
-      const estimate = estimateOf(estimated)
+      const estimate = estimateCall(estimated)
       const enough = await world.client(printCredits(estimate))
       const passed = await enough.call(protocol, model, { more })
       t.equal(passed.status, 200, `${printCredits(estimate)} is enough: ${passed.text.slice(0, 300)}`)

@@ -14,7 +14,7 @@ type Options<Data> = Omit<UseQueryOptions<Data>, 'queryKey' | 'queryFn'>
 /** What the keys of changed queries begin with. */
 export type Changed = OperationPath | 'session' | 'catalog'
 
-const pathOf = (name: ReadName) => OPERATION_ROUTES[name][1]
+const findPath = (name: ReadName) => OPERATION_ROUTES[name][1]
 
 /** Reads a record. Its key is the path, then the input. */
 export const useGet = <Name extends ReadName>(
@@ -24,7 +24,7 @@ export const useGet = <Name extends ReadName>(
 ) =>
   useQuery({
     ...options,
-    queryKey: [pathOf(name), input],
+    queryKey: [findPath(name), input],
     queryFn: ({ signal }) => request(name, input, { signal }),
   })
 
@@ -52,7 +52,7 @@ export const wholeListQuery = <Name extends ReadName>(
   input: Omit<InputOf<Name>, 'cursor' | 'limit'>,
 ) =>
   queryOptions({
-    queryKey: [pathOf(name), 'whole', input],
+    queryKey: [findPath(name), 'whole', input],
     queryFn: async ({ signal }) => {
       const entries: Entry<Name>[] = []
       for await (const page of pagesOf(name, input, signal)) entries.push(...page)
@@ -64,7 +64,7 @@ export const wholeListQuery = <Name extends ReadName>(
 /** Reads a list from its beginning; `fetchNextPage` of the result adds to `rows`. */
 export function useList<Name extends ReadName>(name: Name, input: Omit<InputOf<Name>, 'cursor'>) {
   const query = useInfiniteQuery({
-    queryKey: [pathOf(name), input],
+    queryKey: [findPath(name), input],
     queryFn: ({ pageParam, signal }) => {
       const asked = { ...input, ...(pageParam !== '' && { cursor: pageParam }) }
       return request(name, asked as InputOf<Name>, { signal }) as Promise<Page>

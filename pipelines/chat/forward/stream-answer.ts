@@ -203,7 +203,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#state = FLOWING
     this.#hasSent = true
     if (isFirst) this.#call.firstByte(this.#meter.firstError !== null)
-    // A byte order mark is one at the beginning alone.
+    // Only at the beginning is it a byte order mark.
     const isMarked = isFirst && this.#hasFilled && out.indexOf(BYTE_ORDER_MARK) === 0
     this.#send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
   }

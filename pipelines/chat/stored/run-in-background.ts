@@ -16,7 +16,7 @@ import type { InputStore } from '../../media/inputs/store-input.ts'
 import type { Upload } from '../../media/inputs/uploads.ts'
 import { createWithFiles, type MediaOrders } from '../../media/media-call.ts'
 import type { TaskOrder } from '../../tasks/order/order.ts'
-import { estimateOf, explainEstimate } from '../precharge.ts'
+import { estimateCall, explainEstimate } from '../precharge.ts'
 import type { PricedCall } from '../select-model.ts'
 import type { KeepingChannels } from './ask-channel.ts'
 import { showTask } from './responses.ts'
@@ -55,7 +55,7 @@ async function ordered(
   const callbackUrl = call.call.state?.callbackUrl
   if (callbackUrl !== undefined) await orders.checkCallback(known, callbackUrl)
   const { config } = orders.access.catalog()
-  const hold = estimateOf(call, config.estimate)
+  const hold = estimateCall(call, config.estimate)
   const explain = () => explainEstimate(call, config.estimate)
   await covered(orders.idempotency.records, call, () => assertFunds(call, hold, config, explain))
   const upload = orders.uploads.begin(known.account.id)

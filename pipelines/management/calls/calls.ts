@@ -108,11 +108,11 @@ export const callActs = [
     const refund = await readRefund(context, accountId, call.task_id ?? call.request_id)
     // The schema of the answer takes of the call what a row of the log has, and no more.
     const shown = { call: withAttempts(call), detail: detailView(call), refund }
-    return context.caller.installation === null ? shown : { ...shown, operator: costsOf(call) }
+    return context.caller.installation === null ? shown : { ...shown, operator: toCosts(call) }
   }),
 ]
 
-const costsOf = ({ channel_id, cost, upstream_cost, detail }: CallWithDetail) => ({
+const toCosts = ({ channel_id, cost, upstream_cost, detail }: CallWithDetail) => ({
   channel_id,
   upstream_cost,
   margin: upstream_cost === null ? null : printCredits(parseCredits(cost) - parseCredits(upstream_cost)),

@@ -64,7 +64,7 @@ export interface TaskDeps extends TaskUpstreams {
 }
 
 /** Returns fresh links to the files of a task, as far as they are still kept. */
-async function filesOf(files: FileLinks, { kind, result }: Task, now: number) {
+async function listFiles(files: FileLinks, { kind, result }: Task, now: number) {
   const { linkMs } = KEEPING[kind]
   const kept = (result?.files ?? []).filter((file) => isThere(file, now))
   const links = kept.map(async ({ role, key, upstream_url, kept_until }) => {
@@ -75,14 +75,14 @@ async function filesOf(files: FileLinks, { kind, result }: Task, now: number) {
   return Promise.all(links)
 }
 
-const detailOf = async ({ database, files, now }: Context & { readonly files: FileLinks }, task: Task) => ({
+const readDetail = async ({ database, files, now }: Context & { readonly files: FileLinks }, task: Task) => ({
   ...taskShape(task),
-  files: await filesOf(files, task, now),
+  files: await listFiles(files, task, now),
   refund: await readRefund({ database }, task.accountId, task.id),
 })
 
 /** Moves the task in the name of the caller; the audit record has its cancellation. */
-const transitionsOf = ({ write }: Context, { state }: Task): { readonly tasks: TaskTransitions } => ({
+const listTransitions = ({ write }: Context, { state }: Task): { readonly tasks: TaskTransitions } => ({
   tasks: {
     applyTransition: (move) => {
       const act = { action: 'task.cancelled', before: { state }, after: { state: move.to } }
@@ -109,19 +109,21 @@ export const taskActs = [
     return page(tasks.map(taskShape), input)
   }),
   act(showTask, accountOfTask, async (context, { id }) =>
-    detailOf(context, await taskOf(context.database, id, isShown)),
+    readDetail(context, await taskOf(context.database, id, isShown)),
   ),
   act(cancelTask, accountOfTask, async (context, { id }) => {
     const task = await taskOf(context.database, id, isShown)
     const now = () => context.now
-    return taskShape(await cancelFoundTask({ ...context, database: transitionsOf(context, task), now }, task))
+    return taskShape(
+      await cancelFoundTask({ ...context, database: listTransitions(context, task), now }, task),
+    )
   }),
   act(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
     const query = await queryOf(database, input)
     return page((await database.tasks.listAll({ ...query, accountId })).map(taskShape), input)
   }),
   act(showAnyTask, async (context, { id }) =>
-    detailOf(context, await taskOf(context.database, id, () => true)),
+    readDetail(context, await taskOf(context.database, id, () => true)),
   ),
   act(endTask, async ({ database, write, messages, cancelUpstream, now }, { id, as, reason }) => {
     await taskOf(database, id, () => true)

@@ -39,7 +39,7 @@ export async function clipComposeJob(
   if (route === undefined) throw rerun('it cannot be used any more')
   if (!isSameVideo(asked.video_url, recognition.job))
     throw invalidField('video_url', 'it is not the video that asr_id was recognised in')
-  const sentences = linesOf(asked, recognition.segments)
+  const sentences = readLines(asked, recognition.segments)
   await assertListed(deps, route, asked.video_style_id ?? null)
   const { name_card: card, pip_config: pictures } = asked
   return {
@@ -110,7 +110,7 @@ function recognisedBy({ state, result, channelId, job }: Task): Recognition | nu
 }
 
 /** The recognised lines with the client's words. */
-function linesOf(
+function readLines(
   { sentences }: ClipComposeRequest,
   segments: readonly SubtitleLine[],
 ): SubtitleLine[] | null {

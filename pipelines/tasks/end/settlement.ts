@@ -90,7 +90,7 @@ function attemptPieces({ attempts, submittedAt }: Task): string {
 }
 
 /** The request and its result, its attempts, and the cost. */
-function detailOf(task: Task, charge: TaskCharge | null): string | null {
+function buildDetail(task: Task, charge: TaskCharge | null): string | null {
   const { job, result, state, price } = task
   if (job.work === 'response') return responseDetail(task, job, charge)
   const isWithSound = 'sound' in price && price.sound
@@ -183,7 +183,7 @@ export function taskSettlement(
     channel_id: task.channelId,
     attempts_count: isAsync ? null : task.attempts.length,
     attempts: task.attempts.length > 1 || hasFailed ? attemptRows(task) : [],
-    detail: detailOf(task, charge),
+    detail: buildDetail(task, charge),
     task_id: task.id,
     result_urls: [...links.urls],
     result_expires_at: links.expiresAt,

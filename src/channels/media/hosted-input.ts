@@ -32,7 +32,7 @@ function placed([name, value]: Value, { input_names }: ChannelEntry, { names }: 
   return { [target.slice(0, -2)]: Array.isArray(value) ? value : [value] }
 }
 
-const inputOf = (values: readonly Value[], channel: ChannelEntry, host: Host): Input =>
+const buildInput = (values: readonly Value[], channel: ChannelEntry, host: Host): Input =>
   Object.assign({}, ...values.map((value) => placed(value, channel, host)))
 
 /** Returns one file under the name for one, several under the name for several. */
@@ -65,7 +65,7 @@ function imageInput(
     ...furtherIn(job.extra),
     prompt: job.prompt,
     ...sizeOf(job.size, channel, host),
-    ...inputOf(values, channel, host),
+    ...buildInput(values, channel, host),
   }
 }
 
@@ -90,7 +90,7 @@ function videoInput(
     ['camera_fixed', job.camera_fixed],
     ['watermark', job.watermark],
   ]
-  return { ...definedFields({ prompt, seed: job.seed }), ...inputOf(values, channel, host) }
+  return { ...definedFields({ prompt, seed: job.seed }), ...buildInput(values, channel, host) }
 }
 
 /** Returns true where a channel leaves the field for sound out. */

@@ -27,7 +27,7 @@ export interface UsageRules {
 
 /** Peculiarities of the tools that the upstream runs, in the responses protocol. */
 export interface ToolRules {
-  /** Returns the type of the call that an item is; null for an item without a type of its own. */
+  /** Returns the type of the call that an item is; null for an item whose type says nothing about the call. */
   callType(item: { readonly type: string; readonly name: string }): string | null
   /** Returns the counts of calls in a usage report; null for a report without them. */
   reportedCalls(usage: Fields): Fields | null

@@ -47,7 +47,7 @@ const LINES: Readonly<Record<string, number>> = {
 const ASPECT = 16 / 9
 const LINES_NAME = /^(\d{3,4})p$/
 
-const linesOf = (name: string): number | null => {
+const parseLines = (name: string): number | null => {
   const word = name.toLowerCase()
   const known = Object.hasOwn(LINES, word) ? LINES[word] : undefined
   return known ?? (LINES_NAME.test(word) ? Number.parseInt(word, 10) : null)
@@ -68,13 +68,13 @@ function resolutionOf(
   names: readonly string[],
   asked: string | null,
 ): string | null {
-  if (width === null || height === null || names.some((name) => linesOf(name) === null)) return null
+  if (width === null || height === null || names.some((name) => parseLines(name) === null)) return null
   const lines = Math.sqrt((width * height) / ASPECT)
-  const wanted = asked === null ? null : linesOf(asked)
+  const wanted = asked === null ? null : parseLines(asked)
   if (wanted !== null && (isNear(wanted, lines) || isNear(wanted, Math.min(width, height)))) return asked
-  const largest = Math.max(...names.map((name) => linesOf(name)!))
+  const largest = Math.max(...names.map((name) => parseLines(name)!))
   const larger = Object.keys(LINES).filter((name) => LINES[name]! > largest)
-  const distance = (name: string) => Math.abs(Math.log(lines / linesOf(name)!))
+  const distance = (name: string) => Math.abs(Math.log(lines / parseLines(name)!))
   return [...names, ...larger].reduce((best, name) => (distance(name) < distance(best) ? name : best))
 }
 

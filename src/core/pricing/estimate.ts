@@ -199,12 +199,12 @@ const withoutBytes = (call: EstimatedCall, bytes: number): EstimatedCall => ({
 /** Returns the part without which a call would be estimated lowest, and by how much lower. */
 export function largestPart(
   call: EstimatedCall,
-  estimateOf: (call: EstimatedCall) => Credits,
+  estimateCall: (call: EstimatedCall) => Credits,
 ): { readonly part: EstimatePart; readonly amount: Credits } {
-  const whole = estimateOf(call)
+  const whole = estimateCall(call)
   let largest: { readonly part: EstimatePart; readonly amount: Credits } = { part: 'prompt', amount: 0n }
   for (const [part, without] of Object.entries(WITHOUT) as [EstimatePart, (typeof WITHOUT)[EstimatePart]][]) {
-    const amount = whole - estimateOf(without(call))
+    const amount = whole - estimateCall(without(call))
     if (amount > largest.amount) largest = { part, amount }
   }
   return largest

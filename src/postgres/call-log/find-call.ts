@@ -68,7 +68,7 @@ async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
   const accountId = call?.account_id ?? task?.accountId ?? hold?.accountId ?? entries[0]?.accountId
   return {
     call,
-    detail: call === null ? null : await detailOf(sql, call.id),
+    detail: call === null ? null : await readDetail(sql, call.id),
     copy: call === null ? null : await copyStateOf(sql, BigInt(call.id)),
     account: accountId === undefined ? null : await accountOf(sql, accountId),
     entries,
@@ -85,7 +85,7 @@ async function taskOf(sql: Queryable, ref: string): Promise<Task | null> {
   return row === undefined ? null : taskOfRow(row)
 }
 
-async function detailOf(sql: Queryable, id: number): Promise<string | null> {
+async function readDetail(sql: Queryable, id: number): Promise<string | null> {
   const [row] = await sql<{ detail: string | null }[]>`SELECT detail FROM usage_rows WHERE id = ${id}`
   return row?.detail ?? null
 }

@@ -120,7 +120,7 @@ function sendWhole(
         },
         onError(failure) {
           signal?.removeEventListener('abort', abort)
-          reject(failureOf(failure))
+          reject(toMediaFailure(failure))
         },
       },
     )
@@ -134,7 +134,7 @@ function bytesOf(body: MediaRequest['body']): Buffer | null {
   return body?.type === 'json' ? Buffer.from(JSON.stringify(body.value)) : null
 }
 
-const failureOf = ({ message, sent, kind }: UpstreamFailure): MediaCallFailure =>
+const toMediaFailure = ({ message, sent, kind }: UpstreamFailure): MediaCallFailure =>
   new MediaCallFailure(message, { isSent: sent, isTimeout: TIMEOUTS.has(kind) })
 
 async function sendParts(

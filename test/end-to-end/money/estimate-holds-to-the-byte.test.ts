@@ -110,7 +110,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-const estimateOf = ({ messages, outputTokens }: Case): Credits =>
+const estimateCall = ({ messages, outputTokens }: Case): Credits =>
   BigInt(Math.ceil(Buffer.byteLength(messages) / 4)) * parseCredits(INPUT_PER_TOKEN) +
   BigInt(outputTokens) * parseCredits(OUTPUT_PER_TOKEN)
 
@@ -128,7 +128,7 @@ async function statusWith(service: LentService, credit: Credits, test: Case): Pr
 t.test('a balance of exactly the estimate is admitted, 1e-8 credit less is not', async (t) => {
   const service = await borrowService(t, callConfig(MODELS))
   for (const test of CASES) {
-    const estimate = estimateOf(test)
+    const estimate = estimateCall(test)
     t.equal(
       await statusWith(service, estimate, test),
       200,

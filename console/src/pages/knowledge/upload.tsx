@@ -19,7 +19,7 @@ interface UploadProps {
 }
 
 /** Returns the path of a file below the chosen folder; of a file that was chosen alone its name. */
-const pathOf = ({ webkitRelativePath, name }: File): string =>
+const readPath = ({ webkitRelativePath, name }: File): string =>
   webkitRelativePath === '' ? name : webkitRelativePath.split('/').slice(1).join('/')
 
 const MIB = 1024 * 1024
@@ -62,7 +62,7 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
       upload(
         'startImport',
         { id: baseId, account_id, prune: String(isPruned) },
-        files.map((file) => [pathOf(file), file]),
+        files.map((file) => [readPath(file), file]),
       ),
     onSuccess: async ({ knowledge_base_id: id }) => {
       // A base that the upload made must be known before it is opened.

@@ -24,7 +24,7 @@ const isDimension = (text: string | undefined): text is Dimension =>
   USAGE_DIMENSIONS.includes(text as Dimension)
 
 /** Returns a record for each day and group. */
-function linesOf({ by_day, groups }: Usage, by: Dimension) {
+function toLines({ by_day, groups }: Usage, by: Dimension) {
   const names = new Map(groups.map(({ id, name }) => [id, name]))
   const days = by_day.toSorted((a, b) => a.date.localeCompare(b.date))
   return [
@@ -52,7 +52,7 @@ function Groups({ by, input, isReady, frame }: AccountReportProps & { by: Dimens
     )
   }
   return (
-    <UsageFrame by={by} {...frame} query={usage} linesOf={(data) => linesOf(data, by)}>
+    <UsageFrame by={by} {...frame} query={usage} toLines={(data) => toLines(data, by)}>
       {(data) => <Report usage={data} title={dimensionNames()[by]} nameOf={nameOf} />}
     </UsageFrame>
   )

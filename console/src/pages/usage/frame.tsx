@@ -55,7 +55,7 @@ interface UsageFrameProps<Data, D extends Dimension> extends FrameFields<D> {
   readonly by: D
   readonly query: UseQueryResult<Data>
   /** Returns the header and the records of the file; the header alone: there is nothing to save. */
-  linesOf(data: Data): readonly Line[]
+  toLines(data: Data): readonly Line[]
   readonly children: (data: Data) => ReactNode
 }
 
@@ -64,14 +64,14 @@ export function UsageFrame<Data, D extends Dimension>({
   dimensions,
   query,
   fields,
-  linesOf,
+  toLines,
   children,
 }: UsageFrameProps<Data, D>) {
   const { by: given, key_id, scope } = route.useSearch()
   const period = usePeriod()
   const change = useChangeSearch()
   const { data } = query
-  const lines = data === undefined ? [] : linesOf(data)
+  const lines = data === undefined ? [] : toLines(data)
   const save = () => saveCsv(`usage-by-${by}`, [lines.map(csvRecord).join('')])
   return (
     <>

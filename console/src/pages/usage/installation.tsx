@@ -33,7 +33,7 @@ type Joined = ReturnType<typeof joined>
 type Group = Joined['groups'][number]
 
 /** Returns a record for each group. */
-const linesOf = ({ groups }: Joined, by: Dimension) => [
+const toLines = ({ groups }: Joined, by: Dimension) => [
   [by, 'name', ...(by === 'key' ? ['account'] : []), ...COLUMNS],
   ...groups.map((group) => [
     group.id,
@@ -98,7 +98,7 @@ export function InstallationUsage() {
     )
   }
   return (
-    <UsageFrame by={by} dimensions={DIMENSIONS} query={usage} linesOf={(data) => linesOf(data, by)}>
+    <UsageFrame by={by} dimensions={DIMENSIONS} query={usage} toLines={(data) => toLines(data, by)}>
       {(data) => (
         <>
           <Report

@@ -11,7 +11,7 @@ import { type AccountReportProps, SUM_COLUMNS, UsageFrame } from './frame.tsx'
 type Usage = AnswerOf<'sumSessions'>
 type Session = Usage['data'][number]
 
-const linesOf = ({ data }: Usage) => [
+const toLines = ({ data }: Usage) => [
   ['session_id', 'models', ...SUM_COLUMNS, 'first_call_at', 'last_call_at'],
   ...data.map((session) => [
     session.session_id,
@@ -55,7 +55,7 @@ export function Sessions({ input, isReady, frame }: AccountReportProps) {
     { name: t('Last call'), cell: ({ last_call_at }) => <Time at={last_call_at} /> },
   ]
   return (
-    <UsageFrame by="session" {...frame} query={usage} linesOf={linesOf}>
+    <UsageFrame by="session" {...frame} query={usage} toLines={toLines}>
       {({ data, has_more }) => (
         <>
           <Panel title={t('Sessions')}>

@@ -10,16 +10,16 @@ const OLDER_BASE = /\/openai$/
 
 const isOlder = ({ base_url }: Pick<ChannelEntry, 'base_url'>): boolean => OLDER_BASE.test(base_url)
 
-const pathOf = (protocol: ChatProtocol, { upstreamModel }: ChannelCall): string =>
+const buildPath = (protocol: ChatProtocol, { upstreamModel }: ChannelCall): string =>
   protocol === 'responses'
     ? '/responses'
     : `/deployments/${encodeURIComponent(upstreamModel)}/chat/completions`
 
 /** Returns the adapter of the older form. */
 const olderAdapter = (protocol: ChatProtocol): ChannelAdapter => ({
-  variant: (call) => pathOf(protocol, call),
+  variant: (call) => buildPath(protocol, call),
   request: (channel, call) => {
-    const path = `${pathOf(protocol, call)}?api-version=${channel.api_version}`
+    const path = `${buildPath(protocol, call)}?api-version=${channel.api_version}`
     return requestTo(channel, channel.base_url, path, 'api-key')
   },
 })

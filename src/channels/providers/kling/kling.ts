@@ -51,7 +51,7 @@ const LARGE_IMAGE_PIXELS = 1536
 const MODES: Readonly<Record<string, string>> = { '720p': 'std', '1080p': 'pro' }
 
 /** Returns the path: frames make another kind of job than words alone. */
-function pathOf(job: MediaJob): string {
+function choosePath(job: MediaJob): string {
   if (job.work !== 'video') return IMAGES
   const { firstFrame, lastFrame } = videoParts(job)
   return firstFrame === null && lastFrame === null ? '/videos/text2video' : '/videos/image2video'
@@ -189,16 +189,16 @@ const media: MediaAdapter = {
     const body = job.work === 'video' ? videoBody(job, urlOf) : imageBody(job, urlOf)
     return jsonRequest(
       channel,
-      pathOf(job),
+      choosePath(job),
       definedFields({ model_name: upstreamModel, ...body, external_task_id: reference }),
     )
   },
   readSubmit,
   follow: {
-    poll: (channel, { upstreamId, job }) => getRequest(channel, `${pathOf(job)}/${pathPart(upstreamId)}`),
+    poll: (channel, { upstreamId, job }) => getRequest(channel, `${choosePath(job)}/${pathPart(upstreamId)}`),
     readPoll: (answer, { job }) => readPoll(answer, job),
     find: {
-      request: (channel, reference, job) => getRequest(channel, `${pathOf(job)}/${pathPart(reference)}`),
+      request: (channel, reference, job) => getRequest(channel, `${choosePath(job)}/${pathPart(reference)}`),
       read: readFound,
     },
   },

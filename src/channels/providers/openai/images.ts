@@ -16,7 +16,7 @@ type ImageJob = JobOf<'image' | 'image_edit'>
 const isEdit = (job: ImageJob): boolean =>
   job.work === 'image_edit' || job.images.length > 0 || job.mask !== null
 
-const filesOf = (job: ImageJob): readonly FileRef[] =>
+const listFiles = (job: ImageJob): readonly FileRef[] =>
   job.mask === null ? job.images : [...job.images, job.mask]
 
 /**
@@ -47,7 +47,7 @@ export const openaiImages: MediaAdapter = {
   baseUrl: { end: '/v1', appended: '/images/generations' },
   works: ['image', 'image_edit'],
   inlines: false,
-  takesIn: (job) => (job.work === 'image' || job.work === 'image_edit' ? filesOf(job).filter(isLink) : []),
+  takesIn: (job) => (job.work === 'image' || job.work === 'image_edit' ? listFiles(job).filter(isLink) : []),
   submit(channel, { job, upstreamModel }) {
     if (job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
     return isEdit(job)

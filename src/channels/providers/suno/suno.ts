@@ -112,7 +112,7 @@ const songsOf = (response: unknown): readonly Song[] => {
 const audioOf = ({ audioUrl, sourceAudioUrl }: Song) => sourceOf(audioUrl) ?? sourceOf(sourceAudioUrl)
 
 /** Returns the files of a song. `track` is its number among the songs of the answer. */
-const filesOf = (made: Song, track: number): Delivered[] => [
+const listFiles = (made: Song, track: number): Delivered[] => [
   ...deliveredOf('audio', audioOf(made), { track, seconds: made.duration }),
   ...deliveredOf('cover', sourceOf(made.imageUrl) ?? sourceOf(made.sourceImageUrl), { track }),
 ]
@@ -129,7 +129,7 @@ const factsOf = (made: Song, track: number, job: MusicJob): TrackFacts => ({
 function songsMade(songs: readonly Song[], job: MusicJob): Produced | null {
   const made = songs.filter((each) => audioOf(each) !== null)
   const tracks = made.map((each, track) => factsOf(each, track, job))
-  return made.length === 0 ? null : produced(made.flatMap(filesOf), { tracks })
+  return made.length === 0 ? null : produced(made.flatMap(listFiles), { tracks })
 }
 
 function readPoll(answer: MediaAnswer, job: MusicJob): PollOutcome {
