@@ -127,7 +127,7 @@ const budgetReached = ({ id, amount, period, scope }: Budget, resetsAt: number |
   )
 
 /** Returns what the client gets for a refused reservation. */
-export const failureOf = (refusal: SpendRefusal, cost?: string): Failure =>
+export const toSpendFailure = (refusal: SpendRefusal, cost?: string): Failure =>
   refusal.by === 'spend_cap' ? spendCapReached(cost) : budgetReached(refusal.budget, refusal.resetsAt, cost)
 
 const reached = (view: BudgetView, at: number, cost?: string): Failure =>

@@ -23,9 +23,9 @@ import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import {
   admitWithinLimits,
   endWithinLimits,
-  failureOf,
   insufficientBalance,
   isLimited,
+  toSpendFailure,
 } from '../calls/balance.ts'
 import type { Stage } from '../calls/pipeline.ts'
 import type { PricedCall, ServedModel } from './select-model.ts'
@@ -210,7 +210,7 @@ async function reserveOverProcesses(deps: CallReservations, call: AdmittedCall):
   })
   if (refusal === null) return
   deps.onReservationRefused(refusal.by)
-  throw failureOf(refusal, costNote(call, estimate, call.estimateMode))
+  throw toSpendFailure(refusal, costNote(call, estimate, call.estimateMode))
 }
 
 /** Reserves, then emits the call. Until then a refusal, or a client that leaves, gives back what was admitted here. */

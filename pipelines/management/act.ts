@@ -101,7 +101,7 @@ const FAILURE_OF: Readonly<Partial<Record<RefusalCode, FailureCode>>> = {
 }
 
 /** Turns a refusal of the database into a failure with a status. */
-export function failureOf(error: unknown): unknown {
+export function toFailure(error: unknown): unknown {
   // By name: pipelines import no adapter.
   if (!(error instanceof Error) || error.name !== 'Refusal') return error
   const { code, message } = error as Error & { code: RefusalCode }
@@ -199,6 +199,6 @@ export async function runAct<Deps, O extends Operation>(
       return answer
     })
   } catch (error) {
-    throw failureOf(error)
+    throw toFailure(error)
   }
 }

@@ -6,7 +6,7 @@ import { endingOf } from '../tasks/end/settlement.ts'
 import { failureOfAwaited } from '../tasks/order/awaited-failure.ts'
 
 /** Of a task that has failed, expired or been cancelled. */
-export const failureOf = (task: Task): Failure | UpstreamRefusal => failureOfAwaited(task, endingOf(task))
+export const toTaskFailure = (task: Task): Failure | UpstreamRefusal => failureOfAwaited(task, endingOf(task))
 
 /** Of an intent that was carried out, and never answered because its client was cut off: its files are there no more. */
 export const filesRemoved = (what: 'images' | 'speech'): Failure =>

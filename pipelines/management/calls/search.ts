@@ -6,7 +6,7 @@ import { showCall } from '../../../schemas/management/calls/calls.ts'
 import { search } from '../../../schemas/management/calls/search.ts'
 import { showTask } from '../../../schemas/management/calls/tasks.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
-import { type Context, failureOf, implement } from '../act.ts'
+import { type Context, implement, toFailure } from '../act.ts'
 import { assertMayActIn } from '../caller.ts'
 import { page } from '../page.ts'
 import { visibleKey } from './calls.ts'
@@ -27,7 +27,7 @@ async function ifSeen(find: () => Promise<Found[]>): Promise<Found[]> {
   try {
     return await find()
   } catch (error) {
-    const failure = failureOf(error)
+    const failure = toFailure(error)
     if (failure instanceof Failure && ['not_found', 'permission_denied'].includes(failure.code)) return []
     throw error
   }

@@ -10,7 +10,7 @@ import { admits } from '../../../src/limits/limited-request.ts'
 import type { Limiter } from '../../../src/limits/limits.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { Answered, type Stage } from '../../calls/pipeline.ts'
-import { type Act, accountOfInput, admit, failureOf } from '../act.ts'
+import { type Act, accountOfInput, admit, toFailure } from '../act.ts'
 import type { Caller } from '../caller.ts'
 import type { CallerCall } from '../identify.ts'
 import { eventStream, type LiveEvent } from './events.ts'
@@ -122,7 +122,7 @@ export const answerWithStream =
           act.open({ ...deps, caller, now: request.submittedAt }, input as never, isContinued)
         return { open, accountId: await act.accountOf(database, input as never) }
       } catch (error) {
-        throw failureOf(error)
+        throw toFailure(error)
       }
     }
     return from(opening()).pipe(

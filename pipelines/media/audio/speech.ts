@@ -23,7 +23,7 @@ import type { CallAccess } from '../../calls/authenticate.ts'
 import { jsonReply, pacedReply } from '../../calls/replies.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
-import { failureOf, filesRemoved } from '../failed-task.ts'
+import { filesRemoved, toTaskFailure } from '../failed-task.ts'
 import { unreadable } from '../files/unreadable.ts'
 import { type MediaCall, type MediaOrders, mediaCall, type OrderParts } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
@@ -88,7 +88,7 @@ function soundOf(files: LastingLinks, { result }: Task): string | null {
 /** @throws Failure for a task that came to nothing */
 export function printSpeech(files: LastingLinks, task: Task): z.infer<typeof speech> {
   const audio_url = soundOf(files, task)
-  if (task.state !== 'succeeded') throw failureOf(task)
+  if (task.state !== 'succeeded') throw toTaskFailure(task)
   if (audio_url === null) throw filesRemoved('speech')
   return {
     model: task.model,

@@ -12,7 +12,7 @@ import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { FileLinks } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
-import { failureOf } from '../failed-task.ts'
+import { toTaskFailure } from '../failed-task.ts'
 import { type MediaOrders, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
 
@@ -27,7 +27,7 @@ async function coverOf(files: FileLinks, { result }: Task, now: number): Promise
 /** `now` is in epoch milliseconds. @throws Failure for a task that came to nothing */
 export async function printTranscript(files: FileLinks, task: Task, now: number): Promise<Transcript> {
   const found = task.result?.transcript ?? null
-  if (task.state !== 'succeeded' || found === null) throw failureOf(task)
+  if (task.state !== 'succeeded' || found === null) throw toTaskFailure(task)
   return {
     model: task.model,
     content: found.content,

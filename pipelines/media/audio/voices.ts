@@ -20,7 +20,7 @@ import { jsonReply } from '../../calls/replies.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { mergedLists, type PresetLists } from '../channel-lists.ts'
 import { type DeletableRecords, deleteRecord } from '../delete-record.ts'
-import { failureOf } from '../failed-task.ts'
+import { toTaskFailure } from '../failed-task.ts'
 import { freeCall } from '../free-call.ts'
 import { type MediaOrders, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
@@ -44,7 +44,7 @@ export function printVoice(task: Task): VoiceRecord {
 function printMade(task: Task, isAsync: boolean): VoiceRecord {
   // As the answer to a submit, whatever has become of it meanwhile.
   if (isAsync) return { ...printVoice(task), status: 'pending', error: null }
-  if (task.state !== 'succeeded') throw failureOf(task)
+  if (task.state !== 'succeeded') throw toTaskFailure(task)
   return printVoice(task)
 }
 

@@ -9,7 +9,7 @@ import type { CallAccess } from '../../calls/authenticate.ts'
 import { covered, insufficientBalance } from '../../calls/balance.ts'
 import type { AnsweredKeys } from '../../calls/idempotency.ts'
 import { jsonReply } from '../../calls/replies.ts'
-import { failureOf } from '../failed-task.ts'
+import { toTaskFailure } from '../failed-task.ts'
 import { type OwnLinks, ownFile } from '../files/own-links.ts'
 import { ACCEPTED_IMAGES, type InputStore, storeDataUri } from '../inputs/store-input.ts'
 import {
@@ -125,7 +125,7 @@ const imageCall = (
     order: (call) => imageOrder(orders.idempotency.records, store, call),
     async reply(task, { params: { isAsync, isInline } }) {
       if (isAsync) return jsonReply(printSubmittedImages(task))
-      if (task.state !== 'succeeded') throw failureOf(task)
+      if (task.state !== 'succeeded') throw toTaskFailure(task)
       return jsonReply(await printImages(store.files, task, isInline))
     },
   })

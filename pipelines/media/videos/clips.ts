@@ -21,7 +21,7 @@ import { readQuery } from '../../calls/query.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { type ChannelLists, mergedLists } from '../channel-lists.ts'
-import { failureOf } from '../failed-task.ts'
+import { toTaskFailure } from '../failed-task.ts'
 import { freeCall } from '../free-call.ts'
 import { type MediaOrders, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
@@ -69,7 +69,7 @@ const printSubmitted = ({ id, model }: Task) => ({
 
 function subtitleReply(task: Task, isAsync: boolean): Reply {
   if (isAsync) return { ...jsonReply(printSubmitted(task)), status: HTTP_ACCEPTED }
-  if (task.state !== 'succeeded') throw failureOf(task)
+  if (task.state !== 'succeeded') throw toTaskFailure(task)
   return jsonReply(printSubtitles(task))
 }
 

@@ -18,7 +18,7 @@ import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { readSessionId } from '../../../src/core/routing/session.ts'
 import type { CreateTaskOutcome, NewTask, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
-import { failureOf, insufficientBalance } from '../../calls/balance.ts'
+import { insufficientBalance, toSpendFailure } from '../../calls/balance.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
 import { WAIT_GRACE_MS } from '../end/deadline.ts'
 import type { TaskTransitions } from '../engine.ts'
@@ -119,7 +119,7 @@ function taskOf(outcome: CreateTaskOutcome, { caller, hold }: TaskOrder): Task {
     case 'insufficient':
       throw insufficientBalance(caller.known, hold)
     case 'over_limit':
-      throw failureOf(outcome.refusal)
+      throw toSpendFailure(outcome.refusal)
     case 'reused_key':
       throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')
     default:

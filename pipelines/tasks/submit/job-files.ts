@@ -2,13 +2,13 @@
 import { type FileRef, fileRef, type MediaJob, mediaJob } from '../../../schemas/media/job.ts'
 
 /** All that are in it, each once. */
-export function filesOf(value: unknown): FileRef[] {
+export function listFiles(value: unknown): FileRef[] {
   if (typeof value !== 'object' || value === null) return []
   const file = fileRef.safeParse(value)
-  return file.success ? [value as FileRef] : Object.values(value).flatMap(filesOf)
+  return file.success ? [value as FileRef] : Object.values(value).flatMap(listFiles)
 }
 
-/** `replaced` is by the very objects that `filesOf` gave. */
+/** `replaced` is by the very objects that `listFiles` gave. */
 export function withFiles(job: MediaJob, replaced: ReadonlyMap<FileRef, FileRef>): MediaJob {
   if (replaced.size === 0) return job
   const copy = (value: unknown): unknown => {

@@ -8,7 +8,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { TaskEngine } from '../engine.ts'
 import { StoreFailure } from '../ports.ts'
 import { referenceProblem } from './check-reference.ts'
-import { filesOf, withFiles } from './job-files.ts'
+import { listFiles, withFiles } from './job-files.ts'
 
 /** Of all files that are fetched for one job: as large as the largest upload. */
 const TAKE_IN_MAX_BYTES = 100 * 1024 * 1024
@@ -51,7 +51,7 @@ export async function prepareFiles(
 
 /** What an upstream is to fetch itself. */
 async function checkLinks({ storage, log }: TaskEngine, task: Task, job: MediaJob): Promise<void> {
-  const links = filesOf(job).flatMap((file) => (file.from === 'url' ? [file.url] : []))
+  const links = listFiles(job).flatMap((file) => (file.from === 'url' ? [file.url] : []))
   try {
     await storage.checkLinks(links)
   } catch (error) {
@@ -110,7 +110,7 @@ function decodeURIComponentSafely(text: string): string {
 async function inlined({ storage }: TaskEngine, job: MediaJob): Promise<Map<string, string>> {
   const texts = new Map<string, string>()
   let left = INLINE_MAX_BYTES
-  for (const file of filesOf(job)) {
+  for (const file of listFiles(job)) {
     if (file.from !== 'store' || texts.has(file.key)) continue
     left -= file.bytes
     if (left < 0) throw new UnusableFile('The files of the request are too large together.')

@@ -10,7 +10,7 @@ import { musicJob, printMusic, printSubmittedMusic } from '../../../pipelines/me
 import { printSpeech, printSpeechTask, printSubmittedSpeech } from '../../../pipelines/media/audio/speech.ts'
 import { printTranscript } from '../../../pipelines/media/audio/transcripts.ts'
 import { printVoice } from '../../../pipelines/media/audio/voices.ts'
-import { failureOf } from '../../../pipelines/media/failed-task.ts'
+import { toTaskFailure } from '../../../pipelines/media/failed-task.ts'
 import { files } from '../../../pipelines/media/files/files.ts'
 import { printImages, printImageTask, printSubmittedImages } from '../../../pipelines/media/images/answers.ts'
 import { withKeepAlive } from '../../../pipelines/media/kept-alive.ts'
@@ -314,7 +314,7 @@ t.test('audio is printed', async (t) => {
 
   t.test('why there is no transcript', async (t) => {
     const failure = (errorCode: string | null, more: Partial<Task> = {}) => {
-      const { status, code } = failureOf(words({ errorCode, errorMessage: 'because', ...more }))
+      const { status, code } = toTaskFailure(words({ errorCode, errorMessage: 'because', ...more }))
       return [status, code]
     }
     t.same(failure('invalid_link'), [400, 'invalid_request'])
@@ -553,7 +553,7 @@ t.test('videos avatars and clips are printed', async (t) => {
   })
 
   t.test('a client that waited for a failed task gets the error in the status', async (t) => {
-    const failure = (more: object) => failureOf(taskOf({ state: 'failed', endedAt: NOW, ...more }))
+    const failure = (more: object) => toTaskFailure(taskOf({ state: 'failed', endedAt: NOW, ...more }))
     const deadlineAt = NOW
     t.match(failure({ deadlineAt }), { status: 504, code: 'upstream_timeout' })
     t.match(failure({ state: 'expired' }), { status: 504, code: 'upstream_timeout' })

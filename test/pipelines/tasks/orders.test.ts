@@ -10,7 +10,7 @@ import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import { StoreFailure } from '../../../pipelines/tasks/ports.ts'
 import { keyOf } from '../../../pipelines/tasks/store/result-files.ts'
 import { referenceProblem } from '../../../pipelines/tasks/submit/check-reference.ts'
-import { filesOf, withFiles } from '../../../pipelines/tasks/submit/job-files.ts'
+import { listFiles, withFiles } from '../../../pipelines/tasks/submit/job-files.ts'
 import { prepareFiles, UnusableFile } from '../../../pipelines/tasks/submit/prepare-files.ts'
 import { planTransition } from '../../../pipelines/tasks/transition.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
@@ -680,15 +680,15 @@ t.test('files of a job are brought to the upstream', async (t) => {
     const { job, urlOf } = await prepareFiles(deps, TASK, adapter({ inlines: true }), PUBLIC)
     t.same(job, JOB)
     t.same(
-      filesOf(job).map((file) => urlOf(file)),
+      listFiles(job).map((file) => urlOf(file)),
       ['https://files.test/folder/my%20cat.png?x=1', 'data:image/png;base64,YWJj', 'https://files.test/'],
     )
   })
 
   t.test('links that an upstream does not take are taken in first, and their places recorded', async (t) => {
-    const takesIn = (job: Task['job']) => filesOf(job).filter(({ from }) => from === 'url')
+    const takesIn = (job: Task['job']) => listFiles(job).filter(({ from }) => from === 'url')
     const { job } = await prepareFiles(deps, TASK, adapter({ takesIn }), PUBLIC)
-    t.same(filesOf(job), [
+    t.same(listFiles(job), [
       { from: 'store', key: 'inputs/req_1-img_1-1', media_type: 'image/webp', bytes: 9, name: 'my_cat.png' },
       stored('inputs/one'),
       { from: 'store', key: 'inputs/req_1-img_1-2', media_type: 'image/webp', bytes: 9, name: 'file.webp' },
@@ -702,23 +702,23 @@ t.test('files of a job are brought to the upstream', async (t) => {
       limits.push(maxBytes)
       return { bytes: 1024, mediaType: 'image/webp', width: null, height: null }
     }
-    const takesIn = (job: Task['job']) => filesOf(job).filter(({ from }) => from === 'url')
+    const takesIn = (job: Task['job']) => listFiles(job).filter(({ from }) => from === 'url')
     await prepareFiles({ ...deps, storage: { ...deps.storage, copy } }, TASK, adapter({ takesIn }), PUBLIC)
     t.same(limits, [100 * 1024 * 1024, 100 * 1024 * 1024 - 1024])
   })
 
   t.test('a file that cannot be had is a plain error for the client', async (t) => {
-    const bad = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[0]!, link('https://bad.test/a')]])) }
-    const takesIn = (job: Task['job']) => filesOf(job).slice(0, 1)
+    const bad = { ...TASK, job: withFiles(JOB, new Map([[listFiles(JOB)[0]!, link('https://bad.test/a')]])) }
+    const takesIn = (job: Task['job']) => listFiles(job).slice(0, 1)
     await t.rejects(
       prepareFiles(deps, bad, adapter({ takesIn }), PUBLIC),
       new UnusableFile('its address is not public'),
     )
-    const gone = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[1]!, stored('inputs/gone')]])) }
+    const gone = { ...TASK, job: withFiles(JOB, new Map([[listFiles(JOB)[1]!, stored('inputs/gone')]])) }
     await t.rejects(prepareFiles(deps, gone, adapter({ inlines: true }), PUBLIC), /not there any more/)
     const large = {
       ...TASK,
-      job: withFiles(JOB, new Map([[filesOf(JOB)[1]!, stored('inputs/large', 100_000_000)]])),
+      job: withFiles(JOB, new Map([[listFiles(JOB)[1]!, stored('inputs/large', 100_000_000)]])),
     }
     await t.rejects(prepareFiles(deps, large, adapter({ inlines: true }), PUBLIC), /too large together/)
   })
@@ -736,7 +736,7 @@ t.test('files of a job are brought to the upstream', async (t) => {
     })
     const images = [link(`${await served(t)}/a.png`)]
     const job = mediaJob.parse({ work: 'image', prompt: 'bluer', n: 1, images })
-    const takesIn = () => filesOf(job)
+    const takesIn = () => listFiles(job)
     const prepared = (of: Task['job'], more: Partial<MediaAdapter>) =>
       prepareFiles({ ...deps, storage }, { ...TASK, job: of }, adapter(more), { private_links: true })
     await t.rejects(prepared(job, { takesIn }), StoreFailure)
@@ -766,11 +766,14 @@ t.test('files of a job are brought to the upstream', async (t) => {
   })
 
   t.test('a link into an inner network is handed on to nobody but an upstream of our own', async (t) => {
-    const inner = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[0]!, link('http://inner.test/a')]])) }
+    const inner = {
+      ...TASK,
+      job: withFiles(JOB, new Map([[listFiles(JOB)[0]!, link('http://inner.test/a')]])),
+    }
     const refused = new UnusableFile('its server cannot be reached at a public address')
     await t.rejects(prepareFiles(deps, inner, adapter({}), PUBLIC), refused)
     const { job, urlOf } = await prepareFiles(deps, inner, adapter({}), { private_links: true })
-    t.equal(urlOf(filesOf(job)[0]!), 'http://inner.test/a')
+    t.equal(urlOf(listFiles(job)[0]!), 'http://inner.test/a')
   })
 })
 
