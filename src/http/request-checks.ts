@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { throwError } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { type Coding, codingOf } from './body-coding.ts'
+import { type Coding, codingOf } from './body/coding.ts'
 import type { GatewayRequest, Handler, Reply } from './handler.ts'
 import type { CopiedHead } from './request-reader.ts'
 import type { FoundRoute, Route } from './router.ts'

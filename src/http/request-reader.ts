@@ -7,10 +7,10 @@ import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Failure } from '../../schemas/failure.ts'
 import { SESSION_HEADERS } from '../core/routing/session.ts'
+import type { TextLimit } from './body/text-limit.ts'
 import type { HeldBytes } from './client-limits.ts'
 import type { HeaderLookup } from './handler.ts'
 import { ambiguousHost, ambiguousLength, tooLarge } from './refusals.ts'
-import type { TextLimit } from './text-limit.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
 /**

@@ -7,9 +7,11 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { Failure } from '../../schemas/failure.ts'
 import { Arrival } from './arrival.ts'
-import { type Coding, decoded, decodedWhole } from './body-coding.ts'
+import { type Coding, decoded, decodedWhole } from './body/coding.ts'
+import { formContent, isFormType } from './body/form-reader.ts'
+import { TextLimit } from './body/text-limit.ts'
+import { Upload } from './body/upload.ts'
 import type { ClientLimits, ClientSource } from './client-limits.ts'
-import { formContent, isFormType } from './form-reader.ts'
 import type { FormContent, Reply } from './handler.ts'
 import { repeatedHeader, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
 import type { RenderError } from './reply-form.ts'
@@ -24,8 +26,6 @@ import {
   UNCHECKED_MAX_BYTES,
 } from './request-reader.ts'
 import { type FoundRoute, NO_PARAMS, type Route, type Router } from './router.ts'
-import { TextLimit } from './text-limit.ts'
-import { Upload } from './upload.ts'
 import {
   App,
   type HttpRequest,

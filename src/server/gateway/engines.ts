@@ -17,7 +17,7 @@ import { countEndedTask, countTransitions } from '../tasks/count-transitions.ts'
 import { VERSION } from '../version.ts'
 import { watchChanges } from './change-watch.ts'
 import { watchEngines } from './engine-watch.ts'
-import type { openGatewayJournal } from './journal.ts'
+import type { openGatewayJournal } from './journal/journal.ts'
 
 const MAX_CONNECTIONS = 4
 /** A bucket bills each request. */

@@ -5,8 +5,8 @@
 
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
-import { copied, pauseAfterTurn, restartTimeout, SLOW_UPLOAD_MS } from './request-reader.ts'
-import type { HttpResponse } from './uws.ts'
+import { copied, pauseAfterTurn, restartTimeout, SLOW_UPLOAD_MS } from '../request-reader.ts'
+import type { HttpResponse } from '../uws.ts'
 
 export class BodyTooLarge extends Error {}
 

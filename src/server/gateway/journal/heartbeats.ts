@@ -1,11 +1,11 @@
 /** Keeps the journals of a gateway registered in PostgreSQL, so that those of a machine that never comes back are seen. */
 
 import { hostname } from 'node:os'
-import type { Journal } from '../../journal/journal.ts'
-import { isAway } from '../../postgres/errors.ts'
-import type { Journals } from '../../postgres/operation/repository.ts'
-import type { Log } from '../../telemetry/log.ts'
-import { everyUnlessBusy } from './engine-watch.ts'
+import type { Journal } from '../../../journal/journal.ts'
+import { isAway } from '../../../postgres/errors.ts'
+import type { Journals } from '../../../postgres/operation/repository.ts'
+import type { Log } from '../../../telemetry/log.ts'
+import { everyUnlessBusy } from '../engine-watch.ts'
 
 const HEARTBEAT_INTERVAL_MS = 5_000
 

@@ -1,6 +1,6 @@
 /** `settlement.durability: cluster`: the end of an answer waits until JetStream has the settlement. */
-import type { SettlementPublisher } from '../../../pipelines/settlement/publisher.ts'
-import type { Journal, Ticket } from '../../journal/journal.ts'
+import type { SettlementPublisher } from '../../../../pipelines/settlement/publisher.ts'
+import type { Journal, Ticket } from '../../../journal/journal.ts'
 
 /** Calls are refused while an answer has been waiting for so long: JetStream does not store. */
 const STALLED_MS = 3_000

@@ -8,9 +8,9 @@ import {
   createInflate,
   createZstdDecompress,
 } from 'node:zlib'
-import { Failure } from '../../schemas/failure.ts'
-import type { HeldBytes } from './client-limits.ts'
-import { tooLarge } from './refusals.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { HeldBytes } from '../client-limits.ts'
+import { tooLarge } from '../refusals.ts'
 import { BodyTooLarge } from './upload.ts'
 
 /** As large as HTTP lets a window be (RFC 9659): 8 MiB. */

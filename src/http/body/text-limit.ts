@@ -1,8 +1,8 @@
 /** Bounds the text of one JSON body, apart from the files that it carries inline. */
 import { Buffer } from 'node:buffer'
-import type { Failure } from '../../schemas/failure.ts'
-import { type ArrivingBody, hasTextBeyond } from '../core/media/inline-files.ts'
-import { tooMuchText } from './refusals.ts'
+import type { Failure } from '../../../schemas/failure.ts'
+import { type ArrivingBody, hasTextBeyond } from '../../core/media/inline-files.ts'
+import { tooMuchText } from '../refusals.ts'
 
 /** The server hands over pieces of 512 KiB at most: two steps of work keep up with them. */
 const STEPS_PER_PIECE = 2
