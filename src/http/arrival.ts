@@ -31,9 +31,11 @@ export class Arrival {
   constructor(response: HttpResponse, head: CopiedHead, clients: ClientLimits) {
     this.response = response
     this.head = head
-    this.client = { peer: () => peerOf(response), forwardedFor: head.header('x-forwarded-for') }
-    this.held = new HeldBytes(clients, this.client)
-    this.address = () => clients.addressOf(this.client)
+    const client = { peer: () => peerOf(response), forwardedFor: head.header('x-forwarded-for') }
+    this.client = client
+    this.held = new HeldBytes(clients, client)
+    // A call keeps this until it is settled, so it must not hold the arrival.
+    this.address = () => clients.addressOf(client)
   }
 
   unpause(): void {
