@@ -8,7 +8,7 @@ import { unknownFields } from '../../src/core/unknown-fields.ts'
 import type { RefusalCode } from '../../src/postgres/billing/refusal.ts'
 import type { Database, Repositories } from '../../src/postgres/database.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
-import { type KeyedRequest, storedAnswer } from '../calls/idempotency.ts'
+import { decideClaim, type KeyedRequest } from '../calls/idempotency.ts'
 import { assertMayActIn, assertMayCall, type Caller } from './caller.ts'
 
 export interface Context {
@@ -190,7 +190,7 @@ export async function runAct<Deps, O extends Operation>(
         .update(`${operation.method} ${operation.path} ${JSON.stringify(given)}`)
         .digest()
       const claim: IdempotencyClaim = { ...idempotency, scope: `actor:${caller.actor}`, requestHash }
-      const earlier = storedAnswer(claim, await writing.idempotency.claim(claim))
+      const earlier = decideClaim(claim, await writing.idempotency.claim(claim))
       if (earlier !== null) return JSON.parse(String(earlier.body))
       // Reads by another connection would wait for ever where as many such requests hold all connections of the pool.
       const answer = await answerOf({ ...database, ...writing }, (work) => work(writing))

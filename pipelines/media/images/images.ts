@@ -6,7 +6,7 @@ import type { Handler } from '../../../src/http/handler.ts'
 import { invalidField } from '../../../src/protocols/request/client-json.ts'
 import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
 import type { CallAccess } from '../../calls/authenticate.ts'
-import { covered, insufficientBalance } from '../../calls/balance.ts'
+import { checkUnlessRepeated, insufficientBalance } from '../../calls/balance.ts'
 import type { AnsweredKeys } from '../../calls/idempotency.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { toTaskFailure } from '../failed-task.ts'
@@ -94,7 +94,7 @@ export async function imageOrder(
   const job: ImageJob = { work, n, ...wish, images: [], mask: null }
   // What they cost is known before they are anywhere.
   const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
-  await covered(idempotency, call, () => {
+  await checkUnlessRepeated(idempotency, call, () => {
     if (counted.hold > known.view.balance) throw insufficientBalance(known, counted.hold)
   })
   const files = await placed(store, call, given)

@@ -14,7 +14,7 @@ import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/jo
 import type { TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { refusedCallStatus } from '../../calls/upstream-error.ts'
+import { chooseRefusedStatus } from '../../calls/upstream-error.ts'
 import { failureOfAwaited } from '../order/awaited-failure.ts'
 import type { TaskCharge } from './charge.ts'
 
@@ -31,7 +31,7 @@ export const NO_LINKS: ResultLinks = { urls: [], expiresAt: null }
 function statusOf({ state, refusedStatus, errorCode, errorMessage }: Task): CallStatus {
   if (state === 'succeeded') return 'success'
   if (state !== 'refused') return 'error'
-  if (refusedStatus !== null) return refusedCallStatus(refusedStatus, errorMessage ?? '')
+  if (refusedStatus !== null) return chooseRefusedStatus(refusedStatus, errorMessage ?? '')
   if (errorCode === 'invalid_request') return 'rejected'
   return errorCode === 'upstream_timeout' ? 'interrupted' : 'error'
 }
