@@ -87,10 +87,10 @@ export class ResponseNotes {
     try {
       await this.#deps.responses.storeResponse(response)
     } catch (error) {
-      this.#trouble.failed(error)
+      this.#trouble.noteFailure(error)
       return false
     }
-    this.#trouble.succeeded()
+    this.#trouble.noteSuccess()
     const key = makeNoteKey(response)
     if (this.#pending.get(key) === response) this.#pending.delete(key)
     return true

@@ -28,7 +28,7 @@ import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.t
 import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
 import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
-import { freeReply } from '../../media/free-call.ts'
+import { replyForFree } from '../../media/free-call.ts'
 import type { LinkChecker } from '../select-model.ts'
 import {
   askChannel,
@@ -136,7 +136,7 @@ async function note(
 const readAnswerId = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)
 
 export const beginConversation = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, async (caller) => {
+  replyForFree(deps.access, async (caller) => {
     const catalog = deps.access.catalog()
     const given = caller.request.body.length === 0 ? Buffer.from('{}') : caller.request.body
     const { model: name, items } = readBody(newConversation, given)
@@ -169,16 +169,16 @@ async function askAbout(deps: KeptConversations, caller: Caller, question: Quest
 }
 
 export const showConversation = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'GET' }))
+  replyForFree(deps.access, (caller) => askAbout(deps, caller, { method: 'GET' }))
 
 export const changeConversation = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) => {
+  replyForFree(deps.access, (caller) => {
     readJsonBody(changedConversation, caller.request.body)
     return askAbout(deps, caller, { method: 'POST', body: caller.request.body })
   })
 
 export const deleteConversation = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) =>
+  replyForFree(deps.access, (caller) =>
     deleteAndForget(
       () => askAbout(deps, caller, { method: 'DELETE' }),
       () => deps.conversations.forgetConversation(readAccountId(caller), readId(caller, 'id')),
@@ -186,10 +186,10 @@ export const deleteConversation = (deps: KeptConversations): Handler =>
   )
 
 export const listConversationItems = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
+  replyForFree(deps.access, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
 
 export const addConversationItems = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, async (caller) => {
+  replyForFree(deps.access, async (caller) => {
     const { body } = caller.request
     const { items } = readBody(newItems, body)
     const tokens = await countStoredTokens(deps, body, items)
@@ -210,9 +210,11 @@ const isRefusal = (error: unknown): boolean =>
 const printItemPath = (caller: Caller): string => `/items/${pathPart(readId(caller, 'item_id'))}`
 
 export const showConversationItem = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'GET', below: printItemPath(caller) }))
+  replyForFree(deps.access, (caller) =>
+    askAbout(deps, caller, { method: 'GET', below: printItemPath(caller) }),
+  )
 
 export const deleteConversationItem = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) =>
+  replyForFree(deps.access, (caller) =>
     askAbout(deps, caller, { method: 'DELETE', below: printItemPath(caller) }),
   )

@@ -9,10 +9,10 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { cancelFoundTask, type TaskCanceller } from '../../media/cancel-task.ts'
-import { freeReply } from '../../media/free-call.ts'
-import { epochSeconds } from '../../media/task-records.ts'
+import { replyForFree } from '../../media/free-call.ts'
+import { toEpochSeconds } from '../../media/task-records.ts'
 import { notCancellable } from '../../tasks/end/cancel-upstream.ts'
-import { endingOf } from '../../tasks/end/settlement.ts'
+import { readEnding } from '../../tasks/end/settlement.ts'
 import {
   askChannel,
   deleteAndForget,
@@ -72,7 +72,7 @@ async function askAbout(
 }
 
 export const showResponse = (deps: KeptResponses): Handler =>
-  freeReply(deps.access, async (caller) => {
+  replyForFree(deps.access, async (caller) => {
     const task = await findResponseTask(deps, caller)
     return task === null
       ? askAbout(deps, caller, 'GET')
@@ -94,7 +94,7 @@ export async function showTask(channels: KeepingChannels, task: Task, query = ''
 }
 
 export const listResponseInput = (deps: KeptResponses): Handler =>
-  freeReply(deps.access, async (caller) => {
+  replyForFree(deps.access, async (caller) => {
     const task = await findResponseTask(deps, caller)
     if (task !== null && !isWithUpstream(task))
       throw new Failure(
@@ -109,7 +109,7 @@ export const listResponseInput = (deps: KeptResponses): Handler =>
  * upstream's to refuse.
  */
 export const cancelResponse = (deps: KeptResponses): Handler =>
-  freeReply(deps.access, async (caller) => {
+  replyForFree(deps.access, async (caller) => {
     const task = await findResponseTask(deps, caller)
     if (task === null) return askAbout(deps, caller, 'POST', '/cancel')
     if (isWithUpstream(task)) {
@@ -128,7 +128,7 @@ const pollAtOnce = ({ driveTask, canceller: { log } }: KeptResponses, task: Task
   )
 
 export const deleteResponse = (deps: KeptResponses): Handler =>
-  freeReply(deps.access, async (caller) => {
+  replyForFree(deps.access, async (caller) => {
     const task = await findResponseTask(deps, caller)
     return task === null ? deleteStored(deps, caller) : deleteTask(deps, caller, task)
   })
@@ -167,11 +167,11 @@ async function deleteTask(deps: KeptResponses, caller: Caller, task: Task): Prom
 export function printResponseTask(task: Task): object {
   const { id, upstreamId, submittedAt, kind, state, model } = task
   const status = TASK_RULES[kind].outward[state]
-  const { code, message } = endingOf(task)
+  const { code, message } = readEnding(task)
   return {
     id: upstreamId ?? id,
     object: 'response',
-    created_at: epochSeconds(submittedAt),
+    created_at: toEpochSeconds(submittedAt),
     status,
     background: true,
     model,

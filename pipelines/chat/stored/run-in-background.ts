@@ -81,7 +81,7 @@ async function storeBody(
   upload.count(body.length)
   await objects.recordObjects([{ key, expiresAt: Date.now() + INPUT_LIFETIME_MS }])
   await files.put(key, Readable.from([body]), { mediaType: JSON_TYPE, maxBytes: body.length })
-  await upload.stored(key)
+  await upload.noteStored(key)
   return { from: 'store', key, media_type: JSON_TYPE, bytes: body.length, name: 'response.json' }
 }
 

@@ -24,7 +24,7 @@ import type { Boot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
 import { openAdminRouter, openRouter } from '../routes/all.ts'
 import type { ManagementRouteDeps } from '../routes/management.ts'
-import { taskAdapterOf } from '../tasks/adapters.ts'
+import { findTaskAdapter } from '../tasks/adapters.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { callGroups } from './call-groups.ts'
@@ -196,7 +196,7 @@ function managementDeps({ boot, status, tools, engines, upstreams, calls }: Part
     calls: tasks.calls,
     cancelUpstream: tasks.canceller(configuration.current),
     messages: tasks.messages,
-    adapterOf: taskAdapterOf,
+    findAdapter: findTaskAdapter,
     log,
   }
 }
