@@ -20,7 +20,7 @@ import { keyShape } from '../shapes.ts'
 import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
 
 /** @throws Failure naming the text that is no network */
-export function networksOf(texts: readonly string[] | null): string[] | null {
+export function parseNetworks(texts: readonly string[] | null): string[] | null {
   try {
     return texts && [...new Set(texts.map(plainNetwork))]
   } catch (error) {
@@ -59,7 +59,7 @@ export const keyActs = [
       opensDraft: input.opens_draft,
       requestsPerMinute: input.requests_per_minute,
       concurrency: input.concurrency,
-      allowedAddresses: networksOf(input.allowed_addresses),
+      allowedAddresses: parseNetworks(input.allowed_addresses),
     }
     return withSecret(await context.write((database) => database.keys.create(wanted)))
   }),
@@ -82,7 +82,7 @@ export const keyActs = [
       ...(spend_cap !== undefined && { spendCap: spend_cap }),
       ...(requestsPerMinute !== undefined && { requestsPerMinute }),
       ...(concurrency !== undefined && { concurrency }),
-      ...(allowed_addresses !== undefined && { allowedAddresses: networksOf(allowed_addresses) }),
+      ...(allowed_addresses !== undefined && { allowedAddresses: parseNetworks(allowed_addresses) }),
     }
     return keyShape(await write((writing) => writing.keys.update(id, changes)))
   }),

@@ -20,7 +20,7 @@ import { assertMayActIn } from '../caller.ts'
 import { page, pageAfter } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
 import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
-import { networksOf } from './keys.ts'
+import { parseNetworks } from './keys.ts'
 import { assertMayDecideOn, isAdminOnly } from './ranks.ts'
 
 const withSpend = (member: Member, { email, spent }: MemberSpend) => ({
@@ -119,7 +119,7 @@ export const organizationActs = [
       expiresAt: expiryOf(input.expires_at, context.now),
       requestsPerMinute: input.requests_per_minute,
       concurrency: input.concurrency,
-      allowedAddresses: networksOf(input.allowed_addresses),
+      allowedAddresses: parseNetworks(input.allowed_addresses),
     }
     const issued = await context.write(async (database) => {
       await assertRequestOf(database, organizationId, id)
