@@ -130,9 +130,9 @@ async function onDatabase<T>(
 async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: WikiBooks) => Promise<T>): Promise<T> {
   const settings = readSettings(env)
   const base = { ...settings, publicUrl: publicUrl(settings) }
-  const { storeOf } = await import('../storage/open-store.ts')
+  const { openStore } = await import('../storage/open-store.ts')
   return withDatabase(env, async (database) =>
-    work({ database, store: await storeOf({ ...base, fileLinkKey: database.masterKey.fileLinkKey }) }),
+    work({ database, store: await openStore({ ...base, fileLinkKey: database.masterKey.fileLinkKey }) }),
   )
 }
 
