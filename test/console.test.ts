@@ -2,10 +2,11 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { changesOf, type Key, keyTextsOf, modelsOf } from '../console/src/pages/keys/texts.ts'
+import { printCurl } from '../console/src/curl.ts'
+import { findChanges, type Key, parseModels, printTexts } from '../console/src/pages/keys/texts.ts'
 import { NO_ANSWER, withChunk } from '../console/src/pages/playground/answer.ts'
 import { costAfter, costOf, priceOf, promptOf } from '../console/src/pages/playground/cost.ts'
-import { curlOf, readTools, requestBody, type Settings } from '../console/src/pages/playground/request.ts'
+import { readTools, requestBody, type Settings } from '../console/src/pages/playground/request.ts'
 import { printSearch, readSearch, texts } from '../console/src/search.ts'
 import { printCredits } from '../schemas/money.ts'
 import { readText, sourceFiles } from './support/source-files.ts'
@@ -29,40 +30,40 @@ t.test('a key form sends what changed', async (t) => {
   } as unknown as Key
 
   t.test('another name changes the name alone', async (t) => {
-    const before = keyTextsOf(KEY)
-    t.same(changesOf(before, before), {})
-    t.same(changesOf(before, { ...before, name: 'Site' }), { name: 'Site' })
+    const before = printTexts(KEY)
+    t.same(findChanges(before, before), {})
+    t.same(findChanges(before, { ...before, name: 'Site' }), { name: 'Site' })
   })
 
   t.test('each field is sent as the API takes it', async (t) => {
-    const before = keyTextsOf({ ...KEY, spend_cap: '5' })
-    t.same(changesOf(before, { ...before, models: 'fast, large' }), { allowed_models: ['fast', 'large'] })
-    t.same(changesOf(before, { ...before, models: '' }), { allowed_models: null })
-    t.same(changesOf(before, { ...before, expires: '' }), { expires_at: null })
-    t.same(changesOf(before, { ...before, cap: '7.5' }), { spend_cap: '7.5' })
-    t.same(changesOf(before, { ...before, accountLogs: true }), { account_logs: true })
-    t.same(changesOf(before, { ...before, perMinute: '' }), { requests_per_minute: null })
-    t.same(changesOf(before, { ...before, concurrency: '4' }), { concurrency: 4 })
-    t.same(changesOf(before, { ...before, addresses: '' }), { allowed_addresses: null })
+    const before = printTexts({ ...KEY, spend_cap: '5' })
+    t.same(findChanges(before, { ...before, models: 'fast, large' }), { allowed_models: ['fast', 'large'] })
+    t.same(findChanges(before, { ...before, models: '' }), { allowed_models: null })
+    t.same(findChanges(before, { ...before, expires: '' }), { expires_at: null })
+    t.same(findChanges(before, { ...before, cap: '7.5' }), { spend_cap: '7.5' })
+    t.same(findChanges(before, { ...before, accountLogs: true }), { account_logs: true })
+    t.same(findChanges(before, { ...before, perMinute: '' }), { requests_per_minute: null })
+    t.same(findChanges(before, { ...before, concurrency: '4' }), { concurrency: 4 })
+    t.same(findChanges(before, { ...before, addresses: '' }), { allowed_addresses: null })
   })
 
   t.test('a key that may call no model says so', async (t) => {
-    t.equal(keyTextsOf(KEY).models, 'none')
-    t.same(modelsOf('none'), [])
-    t.equal(modelsOf(' '), null)
-    t.same(modelsOf('none, fast'), ['none', 'fast'])
+    t.equal(printTexts(KEY).models, 'none')
+    t.same(parseModels('none'), [])
+    t.equal(parseModels(' '), null)
+    t.same(parseModels('none, fast'), ['none', 'fast'])
   })
 
   t.test('an end is shown and typed in the time zone of the reader', async (t) => {
-    const before = keyTextsOf(KEY)
+    const before = printTexts(KEY)
     t.equal(before.expires, '2026-12-01T07:00')
-    t.same(changesOf(before, { ...before, expires: '2026-12-02T07:00' }), {
+    t.same(findChanges(before, { ...before, expires: '2026-12-02T07:00' }), {
       expires_at: '2026-12-02T12:00:00.000Z',
     })
     zone = 'utc'
-    const inUtc = keyTextsOf(KEY)
+    const inUtc = printTexts(KEY)
     t.equal(inUtc.expires, '2026-12-01T12:00')
-    t.same(changesOf(inUtc, { ...inUtc, expires: '2026-12-02T07:00' }), {
+    t.same(findChanges(inUtc, { ...inUtc, expires: '2026-12-02T07:00' }), {
       expires_at: '2026-12-02T07:00:00.000Z',
     })
   })
@@ -147,7 +148,7 @@ t.test('playground builds the request', async (t) => {
   t.test('the command survives a shell, whatever the prompt holds', async (t) => {
     const body = { prompt: `It's "$HOME" \`id\` \\ and\na line 你好` }
     // A function in place of curl prints the last argument: the body.
-    const script = `curl() { printf %s "\${@: -1}"; }\n${curlOf('http://127.0.0.1:1', '/v1/chat/completions', body)}`
+    const script = `curl() { printf %s "\${@: -1}"; }\n${printCurl('http://127.0.0.1:1', '/v1/chat/completions', body, { isPretty: true })}`
     const printed = execFileSync('bash', ['-c', script], { encoding: 'utf8' })
     t.same(JSON.parse(printed), body)
   })

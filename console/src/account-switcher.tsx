@@ -56,7 +56,7 @@ function CreateOrganization({ onClose }: { onClose(): void }) {
   return (
     <NameDialog
       title={t('Create an organization')}
-      description={t('Members share its wallet; you are its owner.')}
+      description={t('Members share its wallet. You become its owner.')}
       maxLength={100}
       act={t('Create')}
       onName={create}

@@ -2,14 +2,17 @@
 import { useNavigate } from '@tanstack/react-router'
 
 interface ChangeOptions {
-  /** Leaves no step back to the search before. */
+  /** Leaves no step back to the former search. */
   readonly isReplaced?: boolean
 }
 
 /** Returns a function that changes search parameters of the page; an empty text or undefined removes one. */
 export function useChangeSearch() {
   const navigate = useNavigate()
-  return (changes: Record<string, string | undefined>, { isReplaced = false }: ChangeOptions = {}): void =>
+  return (
+    changes: Record<string, string | true | undefined>,
+    { isReplaced = false }: ChangeOptions = {},
+  ): void =>
     void navigate({
       to: '.',
       replace: isReplaced,

@@ -42,7 +42,7 @@ function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; 
           onText={setPassword}
         />
       )}
-      {!hasPassword && !hasPasskey && <p>{t('Sign out and in again, then repeat what you did.')}</p>}
+      {!hasPassword && !hasPasskey && <p>{t('Sign out, sign in again, and repeat what you did.')}</p>}
       <FormError error={byPassword.error ?? byPasskey.error} />
       <Actions>
         <Button onClick={onCancel}>{t('Cancel')}</Button>
@@ -87,7 +87,7 @@ export function ConfirmIdentity() {
   return (
     <Dialog
       title={t('Confirm that it is you')}
-      description={t('This needs proof of identity within the last ten minutes.')}
+      description={t('For this, you must have confirmed your identity in the last ten minutes.')}
       isOpen={isOpen}
       onClose={() => close(false)}
     >

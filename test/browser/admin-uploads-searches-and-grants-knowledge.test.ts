@@ -43,7 +43,7 @@ t.test('knowledge', async (t) => {
     await hand.write(create.getByLabel('Name'), 'Handbook')
     await hand.press(button(create, 'Create'))
     await heading(page, 'Handbook').waitFor()
-    await page.getByText('What the command tollgate kb import brings is not listed here.').waitFor()
+    await page.getByText('Imports by the command tollgate kb import are not listed here.').waitFor()
 
     const upload = async (name: string, files: Readonly<Record<string, string>>) => {
       await hand.press(button(page, 'Upload'))
@@ -97,7 +97,7 @@ t.test('knowledge', async (t) => {
     await page.goto(`${service.baseUrl}/console/knowledge?account=${account.id}`)
     await hand.press(page.getByRole('link', { name: 'Handbook' }))
     await hand.press(button(page, 'Revoke Agent Clerk'))
-    await page.getByText('The keys of this account alone read it.').waitFor()
+    await page.getByText('Only the keys of this account can read it.').waitFor()
     await hand.press(button(page, 'Delete'))
     const confirm = page.getByRole('dialog', { name: 'Delete Handbook' })
     await hand.write(confirm.getByLabel('Type Handbook to confirm'), 'Handbook')

@@ -39,7 +39,7 @@ t.test('a failed call', async (t) => {
     await look('call-failed')
     await hand.press(button(drawer, 'Close'))
 
-    await page.getByLabel('State').selectOption('All but success')
+    await page.getByLabel('Status').selectOption('All but success')
     await row(page, 'fast').first().waitFor({ state: 'detached' })
     await hand.press(button(page, 'Save this view'))
     const saving = page.getByRole('dialog', { name: 'Save this view' })
@@ -64,7 +64,7 @@ t.test('a failed call', async (t) => {
 
     for (const [name, field, option, value] of [
       ['Usage', 'Group by', 'Key', 'key'],
-      ['Tasks', 'State', 'Not ended', 'open'],
+      ['Tasks', 'Status', 'Not ended', 'open'],
     ] as const) {
       await hand.press(link(page, name))
       await heading(page, name).waitFor()

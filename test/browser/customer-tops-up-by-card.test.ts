@@ -23,7 +23,7 @@ t.test('top-up by card', async (t) => {
     await page.reload()
     await hand.press(link(page, 'Billing'))
     await heading(page, 'Billing').waitFor()
-    await page.getByText('Nothing was paid by card yet.').waitFor()
+    await page.getByText('There are no card payments yet.').waitFor()
     const accounts = page.getByLabel('Account', { exact: true })
     const own = await accounts.inputValue()
     const amount = page.getByLabel('Credits to add')
@@ -38,7 +38,7 @@ t.test('top-up by card', async (t) => {
     await hand.press(button(page, 'Go to payment'))
     await page.getByRole('alert').filter({ hasText: 'at least 404.4' }).waitFor()
     await hand.press(button(page, '500 for 5.00 USD'))
-    await hand.press(page.getByLabel('Keep the card for automatic top-ups'))
+    await hand.press(page.getByLabel('Save the card for automatic top-ups'))
 
     await control('PUT', '/faults', { mode: 'hold' })
     await hand.press(button(page, 'Go to payment'))
@@ -92,7 +92,7 @@ t.test('top-up by card', async (t) => {
       await mouse.press(button(page, 'View as its owner'))
       await page.getByText('You see Viewed').waitFor()
       await mouse.press(link(page, 'Billing'))
-      await page.getByLabel('At most in a month').waitFor()
+      await page.getByLabel('Monthly maximum').waitFor()
       for (const act of ['Go to payment', 'Save a card', 'Save automatic top-up', 'Set a budget'])
         t.equal(await button(page, act).count(), 0, act)
 
@@ -104,7 +104,10 @@ t.test('top-up by card', async (t) => {
       await page.goto(`${baseUrl}/console/playground?account=${account.id}`)
       await mouse.write(page.getByLabel('Message'), 'Hello!')
       await mouse.press(button(page, 'Send'))
-      await page.getByRole('alert').filter({ hasText: 'A view changes nothing' }).waitFor()
+      await page
+        .getByRole('alert')
+        .filter({ hasText: 'You cannot change anything while you view an account.' })
+        .waitFor()
       t.same(await database.keys.list(account.id), [])
 
       await page.goto(`${baseUrl}/console/keys?account=${olga.accountId}`)

@@ -102,7 +102,7 @@ t.test('budget', async (t) => {
       await hand.press(link(owner, 'Keys'))
       await hand.press(owner.getByRole('link', { name: 'Desk' }))
       const key = owner.getByRole('dialog', { name: 'Desk' })
-      await key.getByText('No budget limits what is spent in a period.').waitFor()
+      await key.getByText('There is no budget that limits spending per period.').waitFor()
       await hand.press(button(key, 'Set a budget'))
       await hand.write(set.getByLabel('Amount in credits'), '1000')
       await hand.press(button(set, 'Save'))
@@ -119,7 +119,7 @@ t.test('budget', async (t) => {
       const remove = owner.getByRole('dialog', { name: `Delete a budget of ${name}` })
       await hand.write(remove.getByRole('textbox'), name)
       await hand.press(button(remove, 'Delete'))
-      await owner.getByText('No budget limits what is spent in a period.').waitFor()
+      await owner.getByText('There is no budget that limits spending per period.').waitFor()
       t.equal((await database.budgets.list(account.id)).length, 2)
     }),
   )

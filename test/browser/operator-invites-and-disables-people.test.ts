@@ -17,7 +17,7 @@ t.test('an operator', async (t) => {
     await hand.press(button(page, 'Invite a person'))
     const dialog = page.getByRole('dialog')
     await hand.write(dialog.getByLabel('Email'), invited)
-    await hand.press(button(dialog, 'Make the link'))
+    await hand.press(button(dialog, 'Create the link'))
     t.match(await dialog.locator('pre').textContent(), /\/console\/sign-up#invitation=[\w-]{43}$/)
     await hand.press(button(dialog, 'Done'))
     await hand.press(button(row(page, invited), 'Revoke'))

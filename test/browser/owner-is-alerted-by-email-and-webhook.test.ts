@@ -66,7 +66,7 @@ t.test('alerts', async (t) => {
     await delivery.getByText('webhook-signature').waitFor()
     await delivery.getByText('"threshold": "60"').waitFor()
     await look('webhook-delivery')
-    await hand.press(button(delivery, 'Send again'))
+    await hand.press(button(delivery, 'Resend'))
     const again = await eventually('it is sent again', () => receiver.received[1])
     t.equal(again.headers['webhook-id'], hook.headers['webhook-id'], 'the event is the same one')
     await page.keyboard.press('Escape')
@@ -82,7 +82,7 @@ t.test('alerts', async (t) => {
       t.match(new Webhook(one).verify(test.body, test.headers), { type: 'webhook.test' }, 'both sign')
 
     await hand.press(button(page, 'Show the secret'))
-    const callbacks = page.getByRole('dialog', { name: 'Secret of callbacks' })
+    const callbacks = page.getByRole('dialog', { name: 'Secret for callbacks' })
     const shownSecret = (await callbacks.locator('pre').first().textContent())!.trim()
     t.match(shownSecret, /^whsec_/)
     t.not(shownSecret, secret)

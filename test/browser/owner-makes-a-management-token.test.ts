@@ -20,7 +20,7 @@ t.test('a management token', async (t) => {
           await page.getByLabel('Scope').selectOption('The installation')
           await page.getByText('Tokens of the installation').first().waitFor()
         } else {
-          await page.getByText('There is no token yet.').waitFor()
+          await page.getByText('There are no tokens yet.').waitFor()
           await inspectPage(t, page, 'tokens-empty')
         }
         await button(page, 'Create a token').click()

@@ -97,7 +97,12 @@ interface Sent extends RequestOptions {
  */
 async function send<Answer>(method: string, path: string, sent: Sent): Promise<Answer> {
   if (method !== 'GET' && viewedAccount() !== null && !OWN.test(path))
-    throw new ApiError(403, 'permission_denied', t('A view changes nothing: end it first.'), null)
+    throw new ApiError(
+      403,
+      'permission_denied',
+      t('You cannot change anything while you view an account. End the view first.'),
+      null,
+    )
   const query = new URLSearchParams(sent.query.map(([name, value]) => [name, String(value)]))
   const attempt = () =>
     fetch(`${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`, {

@@ -1,32 +1,46 @@
 /** The balance below which an account is notified. */
 import { useMutation } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
-import { Button } from '../ui/button.tsx'
-import { CheckField, Field, Form } from '../ui/form.tsx'
-import { FormError, Panel, QueryState } from '../ui/states.tsx'
+import { CheckField, Field, PageForm, useFields } from '../ui/form.tsx'
+import { Panel, QueryState } from '../ui/states.tsx'
+import { TextLink } from '../ui/text.tsx'
 
-interface ThresholdProps {
+interface AlertsProps {
   readonly accountId: string
-  readonly threshold: string | null
   readonly mayChange: boolean
 }
 
 /** Offered where the alert is switched on. */
 const USUAL_THRESHOLD = '20'
 
-function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
+function Threshold({ accountId, threshold, mayChange }: AlertsProps & { readonly threshold: string | null }) {
   const [isOn, setOn] = useState(threshold !== null)
-  const [amount, setAmount] = useState(threshold ?? USUAL_THRESHOLD)
+  const { texts, field } = useFields({ amount: threshold ?? USUAL_THRESHOLD })
   const save = useMutation({
     meta: { done: t('Alert changed'), changes: ['/alerts'] },
-    mutationFn: () => request('updateAlerts', { account_id: accountId, balance_low: isOn ? amount : null }),
+    mutationFn: () =>
+      request('updateAlerts', { account_id: accountId, balance_low: isOn ? texts.amount : null }),
   })
   return (
-    <Form className="flex max-w-md flex-col gap-3 p-4" onSubmit={() => mayChange && save.mutate()}>
+    <PageForm
+      sends={save}
+      submit={mayChange ? t('Save') : null}
+      className="flex max-w-md flex-col gap-3 p-4"
+      note={
+        <span className="text-quiet text-sm">
+          <TextLink isAmongWords to="/profile" search={(all) => all}>
+            {t('Choose your emails')}
+          </TextLink>
+          {' · '}
+          <TextLink isAmongWords to="/webhooks" search={{ account: accountId }}>
+            {t('Webhooks')}
+          </TextLink>
+        </span>
+      }
+    >
       <CheckField
         label={t('Notify when the balance is low')}
         checked={isOn}
@@ -36,49 +50,23 @@ function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
       {isOn && (
         <Field
           label={t('Below')}
-          hint={t('Credits, what is held included.')}
+          hint={t('In credits, including what is held.')}
           inputMode="decimal"
           required
           readOnly={!mayChange}
-          value={amount}
-          onText={setAmount}
+          {...field('amount')}
         />
       )}
-      <FormError error={save.error} />
-      <div className="flex flex-wrap items-center gap-3">
-        {mayChange && (
-          <Button type="submit" isBusy={save.isPending}>
-            {t('Save')}
-          </Button>
-        )}
-        <span className="text-quiet text-sm">
-          <Link to="/profile" search={(all) => all} className="text-accent underline">
-            {t('Choose your emails')}
-          </Link>
-          {' · '}
-          <Link to="/webhooks" search={{ account: accountId }} className="text-accent underline">
-            {t('Webhooks')}
-          </Link>
-        </span>
-      </div>
-    </Form>
+    </PageForm>
   )
 }
 
-export function Alerts({
-  accountId,
-  mayChange,
-}: {
-  readonly accountId: string
-  readonly mayChange: boolean
-}) {
-  const alerts = useGet('showAlerts', { account_id: accountId })
+export function Alerts(props: AlertsProps) {
+  const alerts = useGet('showAlerts', { account_id: props.accountId })
   return (
     <Panel title={t('Alerts')}>
       <QueryState query={alerts} rows={2} />
-      {alerts.data && (
-        <Threshold accountId={accountId} threshold={alerts.data.balance_low} mayChange={mayChange} />
-      )}
+      {alerts.data && <Threshold {...props} threshold={alerts.data.balance_low} />}
     </Panel>
   )
 }

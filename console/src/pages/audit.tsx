@@ -1,17 +1,16 @@
 /** The audit record: of an account, or of the whole installation for operators. */
+
 import { getRouteApi } from '@tanstack/react-router'
 import { type CsvValue, csvRecord } from '../../../src/core/call-log/csv-records.ts'
 import type { AnswerOf } from '../api/client.ts'
 import { useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
-import { useChangeSearch } from '../change-search.ts'
 import { t } from '../i18n.ts'
-import { SelectField } from '../ui/form.tsx'
-import { EmptyState, PageHeader } from '../ui/states.tsx'
+import { PageHeader } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
-import { Id, Time } from '../ui/text.tsx'
+import { Code, Id, Time } from '../ui/text.tsx'
 import { CsvExport } from './csv-export.tsx'
-import { ScopeField, useIsWhole } from './scope-field.tsx'
+import { Filter, ScopeFilter, useIsWhole } from './filters.tsx'
 
 type Entry = AnswerOf<'listAudit'>['data'][number]
 
@@ -31,7 +30,7 @@ const CSV_COLUMNS = [
   'after',
 ] as const
 
-const csvRecordOf = (entry: Entry): string =>
+const toCsvRecord = (entry: Entry): string =>
   csvRecord(
     CSV_COLUMNS.map((column) => {
       const value = entry[column]
@@ -73,42 +72,35 @@ export function Audit() {
   const columns: Column<Entry>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Actor'), cell: ({ actor, actor_name }) => <span title={actor}>{actor_name ?? actor}</span> },
-    { name: t('Act'), cell: ({ action: act }) => <code className="font-mono text-xs">{act}</code> },
+    { name: t('Operation'), cell: ({ action: name }) => <Code>{name}</Code> },
     { name: t('Subject'), cell: ({ subject_id }) => <Id id={subject_id} /> },
     { name: t('Changes'), cell: (entry) => <Changes {...entry} /> },
   ]
-  const change = useChangeSearch()
   return (
     <>
       <PageHeader
         title={t('Audit')}
-        description={t('Every administrative act, with who did it and what it changed.')}
+        description={t('Every administrative operation, who did it, and what it changed.')}
         actions={
           <CsvExport<Entry>
             name="audit"
             operation={operation}
             input={input}
             header={csvRecord(CSV_COLUMNS)}
-            recordOf={csvRecordOf}
+            toRecord={toCsvRecord}
           />
         }
       />
       <div className="mb-4 grid max-w-lg gap-3 sm:grid-cols-2">
-        <SelectField
-          label={t('Act')}
-          value={action ?? ''}
-          onText={(text) => change({ action: text })}
-          options={[['', t('All')], ...KINDS.map((kind) => [kind, `${kind}*`] as const)]}
+        <Filter
+          name="action"
+          label={t('Operation')}
+          value={action}
+          options={KINDS.map((kind) => [kind, `${kind}*`])}
         />
-        <ScopeField value={scope} onChange={(value) => change({ scope: value })} />
+        <ScopeFilter value={scope} />
       </div>
-      <ListPanel
-        caption={t('Audit')}
-        list={list}
-        columns={columns}
-        keyOf={({ id }) => String(id)}
-        empty={<EmptyState title={t('No act matches.')} />}
-      />
+      <ListPanel caption={t('Audit')} list={list} columns={columns} empty={t('No operations match.')} />
     </>
   )
 }

@@ -1,4 +1,5 @@
 /** The configuration file: models, prices and channels as they are written; checked, compared and applied. */
+
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useRef, useState } from 'react'
@@ -10,6 +11,7 @@ import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Actions } from '../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, FormError, PageHeader, Panel, QueryState } from '../ui/states.tsx'
+import { Code } from '../ui/text.tsx'
 
 type Checked = AnswerOf<'checkConfiguration'>
 type Entries = Checked['difference']['models']
@@ -32,18 +34,18 @@ function Changes({ title, entries }: { readonly title: string; readonly entries:
       <ul className="flex flex-col gap-1 text-sm">
         {added.map((id) => (
           <li key={`+${id}`} className="flex items-center gap-2">
-            <Badge tone="good">{t('Added')}</Badge> <code className="font-mono text-xs">{id}</code>
+            <Badge tone="good">{t('Added')}</Badge> <Code>{id}</Code>
           </li>
         ))}
         {removed.map((id) => (
           <li key={`-${id}`} className="flex items-center gap-2">
-            <Badge tone="bad">{t('Removed')}</Badge> <code className="font-mono text-xs">{id}</code>
+            <Badge tone="bad">{t('Removed')}</Badge> <Code>{id}</Code>
           </li>
         ))}
         {changed.map(({ id, fields }) => (
           <li key={id}>
             <div className="flex items-center gap-2">
-              <Badge tone="warn">{t('Changed')}</Badge> <code className="font-mono text-xs">{id}</code>
+              <Badge tone="warn">{t('Changed')}</Badge> <Code>{id}</Code>
             </div>
             <dl className="mt-1 ml-4 grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 break-all font-mono text-xs">
               {fields.map(({ name, before, after }) => (
@@ -65,7 +67,7 @@ function Changes({ title, entries }: { readonly title: string; readonly entries:
 
 function Difference({ difference }: { readonly difference: Checked['difference'] }) {
   return (
-    <Panel title={t('Difference to the file')}>
+    <Panel title={t('Differences from the file')}>
       {isEmpty(difference) ? (
         <EmptyState title={t('Nothing changes.')} />
       ) : (
@@ -177,13 +179,13 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
                 check.reset()
               }}
             >
-              {t('Discard the edit')}
+              {t('Discard the changes')}
             </Button>
           </div>
         )}
         {!configuration.is_writable && (
           <p className="mt-3 text-quiet text-sm">
-            {t('The gateway may not write this file: change it where the installation is deployed from.')}
+            {t('The gateway cannot write this file. Change it where the installation is deployed from.')}
           </p>
         )}
       </div>
@@ -224,7 +226,7 @@ export function Catalog() {
     <>
       <PageHeader
         title={t('Catalog')}
-        description={t('Models, prices and channels as the configuration file has them. Secrets are masked.')}
+        description={t('Models, prices and channels from the configuration file. Secrets are masked.')}
         actions={
           <>
             <Link to="/models" className="text-accent hover:underline">
@@ -239,12 +241,12 @@ export function Catalog() {
       <QueryState query={configuration} rows={12} />
       {data?.is_refused && (
         <p role="alert" className="mb-4 rounded-md border border-bad bg-bad-wash p-3 text-bad">
-          {t('The file has problems: an earlier content is in force. Check it to read them.')}
+          {t('The file has problems, so an earlier version is in force. Check the file to see them.')}
         </p>
       )}
       {isApplied && (
         <p role="status" className="mb-4 text-good">
-          {t('Applied. Every process takes it up within a second.')}
+          {t('Applied. Every process uses it within a second.')}
         </p>
       )}
       {data && (

@@ -1,23 +1,24 @@
 /** Channels of the installation, for operators: how they do, and whether they take calls. */
-import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
 import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
+import { printNumber } from '../format.ts'
 import { t } from '../i18n.ts'
-import { Button } from '../ui/button.tsx'
-import { ConfirmButton } from '../ui/dialog.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState } from '../ui/states.tsx'
-import { type Column, Table } from '../ui/table.tsx'
-import { Money } from '../ui/text.tsx'
+import { Action } from '../ui/dialog.tsx'
+import { Badge, PageHeader } from '../ui/states.tsx'
+import { type Column, ListPanel } from '../ui/table.tsx'
+import { Money, NONE } from '../ui/text.tsx'
 
 type Channel = AnswerOf<'listChannels'>['data'][number]
 type Tested = AnswerOf<'testChannel'>
+type Costs = AnswerOf<'showInstallationUsage'>['rows'][number]
 
 const REFRESH_MS = 5_000
 const PERCENT = 100
-const MARGIN_PERIOD = '30d'
+const COST_PERIOD = '30d'
 
-function State({ state, configured, drained }: Channel) {
+function ChannelStatus({ state, configured, drained }: Channel) {
   if (!configured) return <Badge>{t('No key configured')}</Badge>
   if (state === 'paused') return <Badge tone="warn">{t('Paused')}</Badge>
   if (state === 'draining') return <Badge tone="warn">{drained ? t('Drained') : t('Draining')}</Badge>
@@ -33,7 +34,7 @@ function Breaker({ breaker, last_error }: Channel) {
   )
 }
 
-/** Order among equals; the usual one is left out. */
+/** Order among equals. */
 const STRATEGY_NAMES = {
   priority: () => t('By weight'),
   least_latency: () => t('Fastest first'),
@@ -58,175 +59,179 @@ function Keys({ keys }: Channel) {
   )
 }
 
-interface CostAndMarginProps {
-  readonly upstream_cost?: string | null
-  readonly margin?: string | null
-}
-
-function CostAndMargin({ upstream_cost = null, margin = null }: CostAndMarginProps) {
-  if (upstream_cost === null || margin === null) return <span className="text-quiet">–</span>
+function CostAndMargin({ costs }: { readonly costs: Costs | undefined }) {
+  if (costs === undefined || costs.upstream_cost === null || costs.margin === null) return NONE
   return (
     <>
-      <Money amount={upstream_cost} /> / <Money amount={margin} />
+      <Money amount={costs.upstream_cost} /> / <Money amount={costs.margin} />
     </>
   )
 }
 
-const ms = (value: number | null): string => (value === null ? '–' : `${Math.round(value)} ms`)
+const printMs = (value: number | null): string => (value === null ? NONE : `${Math.round(value)} ms`)
 
-function TestResult({ tested }: { readonly tested: Tested }) {
+/** Returns the columns of what a channel is. */
+const listPropertyColumns = (costs: ReadonlyMap<string | undefined, Costs>): Column<Channel>[] => [
+  {
+    name: t('Channel'),
+    cell: ({ id, provider, protocol }) => (
+      <>
+        <span className="font-medium">{id}</span>
+        <br />
+        <span className="text-quiet text-sm">
+          {provider !== null && `${provider} · `}
+          {protocol}
+        </span>
+      </>
+    ),
+  },
+  {
+    name: t('Models'),
+    isNumber: true,
+    cell: ({ models }) => <span title={Object.keys(models).join(', ')}>{Object.keys(models).length}</span>,
+  },
+  { name: t('Keys'), cell: (channel) => <Keys {...channel} /> },
+  {
+    name: t('Selection'),
+    cell: ({ strategies }) => strategies.map((strategy) => STRATEGY_NAMES[strategy]()).join(', '),
+  },
+  {
+    name: t('Cost / margin, 30 days'),
+    isNumber: true,
+    cell: ({ id }) => <CostAndMargin costs={costs.get(id)} />,
+  },
+]
+
+/** Returns the columns of how a channel does. */
+const listHealthColumns = (): Column<Channel>[] => [
+  {
+    name: t('Status'),
+    cell: (channel) => (
+      <span className="flex flex-col items-start gap-1">
+        <ChannelStatus {...channel} />
+        <Breaker {...channel} />
+      </span>
+    ),
+  },
+  { name: t('In progress'), isNumber: true, cell: ({ in_flight, open_tasks }) => in_flight + open_tasks },
+  {
+    name: t('Failed in 5 min'),
+    isNumber: true,
+    cell: ({ error_rate, recent_attempts }) =>
+      error_rate === null
+        ? NONE
+        : t('{percent} % of {count}', {
+            percent: (error_rate * PERCENT).toFixed(1),
+            count: printNumber(recent_attempts),
+          }),
+  },
+  {
+    name: t('p50 / p99'),
+    isNumber: true,
+    cell: ({ latency_p50_ms, latency_p99_ms }) => (
+      <span className="flex flex-col">
+        <span>{printMs(latency_p50_ms)}</span>
+        <span className="text-quiet">{printMs(latency_p99_ms)}</span>
+      </span>
+    ),
+  },
+]
+
+interface ChannelActionsProps {
+  readonly channel: Channel
+  onTested(tested: Tested): void
+}
+
+function ChannelActions({ channel: { id, state }, onTested }: ChannelActionsProps) {
+  const quiet = { kind: 'quiet', changes: ['/channels'], done: t('Channel changed') } as const
   return (
-    <div
-      role="status"
-      className={`mb-4 rounded-md border p-3 ${tested.ok ? 'border-good bg-good-wash' : 'border-bad bg-bad-wash'}`}
-    >
-      <p className="font-medium">
-        {tested.ok
-          ? t('{id} answered in {ms} ms', { id: tested.id, ms: Math.round(tested.latency_ms) })
-          : t('{id} failed: {error}', { id: tested.id, error: tested.error ?? String(tested.status ?? '') })}
-      </p>
-      <p className="text-sm">
-        {tested.upstream_model}: {tested.input_tokens} → {tested.output_tokens},{' '}
-        <Money amount={tested.cost} /> {t('credits')}
-        {tested.upstream_cost !== null && (
-          <>
-            {' · '}
-            {t('Provider cost')} <Money amount={tested.upstream_cost} />
-          </>
-        )}
-      </p>
-    </div>
+    <span className="flex gap-1">
+      <Action kind="quiet" run={() => request('testChannel', { id })} onDone={onTested}>
+        {t('Test')}
+      </Action>
+      {state === 'active' ? (
+        <>
+          <Action {...quiet} run={() => request('pauseChannel', { id })}>
+            {t('Pause')}
+          </Action>
+          <Action
+            {...quiet}
+            confirm={{
+              title: t('Drain {name}', { name: id }),
+              description: t(
+                'It takes no new calls. Calls and tasks in progress continue; you can remove the channel when they have ended.',
+              ),
+              name: id,
+              submit: t('Drain'),
+            }}
+            run={() => request('drainChannel', { id })}
+          >
+            {t('Drain')}
+          </Action>
+        </>
+      ) : (
+        <Action {...quiet} run={() => request('resumeChannel', { id })}>
+          {t('Resume')}
+        </Action>
+      )}
+    </span>
   )
 }
 
-export function Channels() {
-  const { user } = useSession()
-  const list = useGet('listChannels', {}, { refetchInterval: REFRESH_MS })
-  const meta = { done: t('Channel changed'), changes: ['/channels'] } as const
-  const toggle = useMutation({
-    meta,
-    mutationFn: ({ id, state }: Channel) =>
-      request(state === 'active' ? 'pauseChannel' : 'resumeChannel', { id }),
-  })
-  const test = useMutation({
-    mutationFn: ({ id }: Channel) => request('testChannel', { id }),
-  })
-  const margins = useGet('showInstallationUsage', { by: 'channel', period: MARGIN_PERIOD })
-  const marginOf = new Map(margins.data?.rows.map((row) => [row.channel_id, row]))
-  const mayAct = user.installation_role === 'operator'
-  const columns: Column<Channel>[] = [
-    {
-      name: t('Channel'),
-      cell: ({ id, provider, protocol }) => (
+const TestResult = ({ tested }: { readonly tested: Tested }) => (
+  <div
+    role="status"
+    className={`mb-4 rounded-md border p-3 ${tested.ok ? 'border-good bg-good-wash' : 'border-bad bg-bad-wash'}`}
+  >
+    <p className="font-medium">
+      {tested.ok
+        ? t('{id} answered in {ms} ms', { id: tested.id, ms: Math.round(tested.latency_ms) })
+        : t('{id} failed: {error}', { id: tested.id, error: tested.error ?? String(tested.status ?? '') })}
+    </p>
+    <p className="text-sm">
+      {tested.upstream_model}: {tested.input_tokens} → {tested.output_tokens}, <Money amount={tested.cost} />{' '}
+      {t('credits')}
+      {tested.upstream_cost !== null && (
         <>
-          <span className="font-medium">{id}</span>
-          <br />
-          <span className="text-quiet text-sm">
-            {provider !== null && `${provider} · `}
-            {protocol}
-          </span>
+          {' · '}
+          {t('Provider cost')} <Money amount={tested.upstream_cost} />
         </>
-      ),
-    },
-    {
-      name: t('Models'),
-      isNumber: true,
-      cell: ({ models }) => <span title={Object.keys(models).join(', ')}>{Object.keys(models).length}</span>,
-    },
-    { name: t('Keys'), cell: (channel) => <Keys {...channel} /> },
-    {
-      name: t('Choice'),
-      cell: ({ strategies }) => strategies.map((strategy) => STRATEGY_NAMES[strategy]()).join(', '),
-    },
-    {
-      name: t('Cost / margin, 30 days'),
-      isNumber: true,
-      cell: ({ id }) => <CostAndMargin {...marginOf.get(id)} />,
-    },
-    {
-      name: t('State'),
-      cell: (channel) => (
-        <span className="flex flex-col items-start gap-1">
-          <State {...channel} />
-          <Breaker {...channel} />
-        </span>
-      ),
-    },
-    { name: t('Under way'), isNumber: true, cell: ({ in_flight, open_tasks }) => in_flight + open_tasks },
-    {
-      name: t('Failed in 5 min'),
-      isNumber: true,
-      cell: ({ error_rate, recent_attempts }) =>
-        error_rate === null
-          ? '–'
-          : t('{percent} % of {count}', {
-              percent: (error_rate * PERCENT).toFixed(1),
-              count: recent_attempts.toLocaleString('en'),
-            }),
-    },
-    {
-      name: t('Median / 99 of 100'),
-      isNumber: true,
-      cell: ({ latency_p50_ms, latency_p99_ms }) => (
-        <span className="flex flex-col">
-          <span>{ms(latency_p50_ms)}</span>
-          <span className="text-quiet">{ms(latency_p99_ms)}</span>
-        </span>
-      ),
-    },
+      )}
+    </p>
+  </div>
+)
+
+export function Channels() {
+  const mayChange = useSession().user.installation_role === 'operator'
+  const list = useGet('listChannels', {}, { refetchInterval: REFRESH_MS })
+  const usage = useGet('showInstallationUsage', { by: 'channel', period: COST_PERIOD })
+  const costs = new Map(usage.data?.rows.map((row) => [row.channel_id, row]))
+  const [tested, setTested] = useState<Tested | null>(null)
+  const columns: Column<Channel>[] = [
+    ...listPropertyColumns(costs),
+    ...listHealthColumns(),
     {
       name: t('Actions'),
       cell: (channel) =>
-        mayAct &&
-        channel.configured && (
-          <span className="flex gap-1">
-            <Button
-              kind="quiet"
-              isBusy={test.isPending && test.variables?.id === channel.id}
-              onClick={() => test.mutate(channel)}
-            >
-              {t('Test')}
-            </Button>
-            {channel.state === 'active' ? (
-              <>
-                <Button kind="quiet" onClick={() => toggle.mutate(channel)}>
-                  {t('Pause')}
-                </Button>
-                <ConfirmButton
-                  title={t('Drain {name}', { name: channel.id })}
-                  description={t(
-                    'It takes no new call. Calls and tasks under way go on, and it can be removed when they are over.',
-                  )}
-                  name={channel.id}
-                  act={t('Drain')}
-                  meta={meta}
-                  onConfirm={() => request('drainChannel', { id: channel.id })}
-                />
-              </>
-            ) : (
-              <Button kind="quiet" onClick={() => toggle.mutate(channel)}>
-                {t('Resume')}
-              </Button>
-            )}
-          </span>
-        ),
+        mayChange && channel.configured && <ChannelActions channel={channel} onTested={setTested} />,
     },
   ]
   return (
     <>
       <PageHeader
         title={t('Channels')}
-        description={t('The ways to providers: how each does in every process, and whether it takes calls.')}
-      />
-      <ErrorState error={toggle.error ?? test.error} />
-      {test.data && <TestResult tested={test.data} />}
-      <Panel>
-        <QueryState query={list} />
-        {list.data?.data.length === 0 && <EmptyState title={t('The configuration has no channels.')} />}
-        {list.data && list.data.data.length > 0 && (
-          <Table caption={t('Channels')} columns={columns} rows={list.data.data} keyOf={({ id }) => id} />
+        description={t(
+          'The routes to providers: their health across all processes, and whether they take calls.',
         )}
-      </Panel>
+      />
+      {tested && <TestResult tested={tested} />}
+      <ListPanel
+        caption={t('Channels')}
+        list={list}
+        rows={list.data?.data}
+        columns={columns}
+        empty={t('The configuration has no channels.')}
+      />
     </>
   )
 }

@@ -1,8 +1,10 @@
 /** Writes a list into a CSV file, page by page. */
+
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { ReadName } from '../api/client.ts'
 import { pagesOf } from '../api/read.ts'
+import { printNumber } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -17,11 +19,11 @@ interface CsvExportProps<Entry> {
   readonly operation: ReadName
   readonly input: Readonly<Record<string, unknown>>
   readonly header: string
-  recordOf(entry: Entry): string
+  toRecord(entry: Entry): string
 }
 
-async function csvOf<Entry>(
-  { operation, input, header, recordOf }: CsvExportProps<Entry>,
+async function writeCsv<Entry>(
+  { operation, input, header, toRecord }: CsvExportProps<Entry>,
   signal: AbortSignal,
   onRows: (count: number) => void,
 ): Promise<BlobPart[]> {
@@ -29,7 +31,7 @@ async function csvOf<Entry>(
   let count = 0
   for await (const rows of pagesOf(operation, input as never, signal)) {
     // The browser keeps blobs outside the memory of the page.
-    pieces.push(new Blob([(rows as Entry[]).map(recordOf).join('')]))
+    pieces.push(new Blob([(rows as Entry[]).map(toRecord).join('')]))
     count += rows.length
     onRows(count)
   }
@@ -40,7 +42,7 @@ export function CsvExport<Entry>(props: CsvExportProps<Entry>) {
   const [count, setCount] = useState(0)
   const stop = useRef<AbortController | null>(null)
   const writing = useMutation({
-    mutationFn: (signal: AbortSignal) => csvOf(props, signal, setCount),
+    mutationFn: (signal: AbortSignal) => writeCsv(props, signal, setCount),
     onSuccess: (pieces) => saveCsv(props.name, pieces),
   })
   // Who leaves the page gets no file.
@@ -60,7 +62,7 @@ export function CsvExport<Entry>(props: CsvExportProps<Entry>) {
       <Button onClick={start}>CSV</Button>
       <Dialog title={t('Export as CSV')} isOpen={writing.isPending || failure !== null} onClose={close}>
         <p aria-live="polite" className="tabular">
-          {t('{count} rows written', { count: count.toLocaleString('en') })}
+          {t('{count} rows written', { count: printNumber(count) })}
         </p>
         {writing.isPending && (
           <progress className="mt-3 h-2 w-full accent-accent" aria-label={t('Progress')} />

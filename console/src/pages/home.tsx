@@ -1,13 +1,13 @@
 /** The first page of an account: what is left, how long it lasts, what was spent. */
-import { Link } from '@tanstack/react-router'
 import type { AnswerOf } from '../api/client.ts'
 import { useGet, useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
 import { EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
-import { CodeBlock, Money } from '../ui/text.tsx'
+import { CodeBlock, Money, TextLink } from '../ui/text.tsx'
 import { NamedBudgets } from './budgets/named.tsx'
+import { printFirstCall } from './keys/secret-dialog.tsx'
 import { OpenAlert } from './open-alert.tsx'
 
 type HomeData = AnswerOf<'showHome'>
@@ -15,10 +15,6 @@ type HomeData = AnswerOf<'showHome'>
 const DAYS = 30
 const DAY_SECONDS = 86_400
 const CAP_PERCENT = 100
-
-const firstCall = () => `curl -N ${location.origin}/v1/chat/completions \\
-  -H "Authorization: Bearer $TOLLGATE_KEY" -H 'Content-Type: application/json' \\
-  -d '{"model":"MODEL","stream":true,"messages":[{"role":"user","content":"Hello!"}]}'`
 
 /** Returns the last thirty days; one without calls is null. */
 function lastDays({ by_day }: HomeData) {
@@ -43,7 +39,7 @@ function rateNotes({ spend_days: days, runway_days: runway }: HomeData) {
   if (days === 1) return { lasts: t("at yesterday's spend"), spend: t('credits, yesterday') }
   return {
     lasts: t('at the spend of the {days} days before today', { days }),
-    spend: t('credits, mean of the {days} days before today', { days }),
+    spend: t('credits, average of the {days} days before today', { days }),
   }
 }
 
@@ -94,9 +90,9 @@ export function Home() {
       {!isAllowed && <OwnBudgets accountId={accountId} />}
       {!isAllowed && (
         <EmptyState title={t('Choose one of your keys to list its calls.')}>
-          <Link to="/calls" search={{ account: accountId }} className="text-accent underline">
+          <TextLink isAmongWords to="/calls" search={{ account: accountId }}>
             {t('Calls')}
-          </Link>
+          </TextLink>
         </EmptyState>
       )}
       {isAllowed && <QueryState query={home} rows={8} />}
@@ -127,13 +123,13 @@ function Figures({ data }: { readonly data: HomeData }) {
         <Stat
           name={t('Held')}
           value={<Money amount={data.wallet.held} />}
-          note={t('credits, for tasks that run')}
+          note={t('credits, for running tasks')}
         />
       </dl>
       {total === 0 ? (
         <Panel>
-          <EmptyState title={t('This account made no call in the last thirty days.')}>
-            <CodeBlock label="curl" code={firstCall()} />
+          <EmptyState title={t('This account made no calls in the last thirty days.')}>
+            <CodeBlock label="curl" code={printFirstCall()} />
           </EmptyState>
         </Panel>
       ) : (

@@ -6,10 +6,10 @@ import type { Overview as OverviewData } from '../../../schemas/management/live.
 import { type AnswerOf, linkTo } from '../api/client.ts'
 import { type LiveState, useLive } from '../api/live.ts'
 import { useGet } from '../api/read.ts'
+import { printDuration, printNumber, printShortAmount, printShortCount } from '../format.ts'
 import { t } from '../i18n.ts'
 import { LatencyChart } from '../ui/call-charts.tsx'
 import { Chart } from '../ui/chart.tsx'
-import { printCount, printDuration, printShortAmount } from '../ui/numbers.ts'
 import { Badge, EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Money, Time } from '../ui/text.tsx'
@@ -50,8 +50,8 @@ function Figures({ now }: { readonly now: OverviewData | null }) {
     <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
       <Stat name={t('Calls per second')} value={rate} />
       <Stat name={t('Failed or refused')} value={failed} note={t('of the calls of the last two seconds')} />
-      <Stat name={t('Median time per call')} value={latency(now?.latency_p50_ms)} />
-      <Stat name={t('99 of 100 calls within')} value={latency(now?.latency_p99_ms)} />
+      <Stat name={t('Time per call, p50')} value={latency(now?.latency_p50_ms)} />
+      <Stat name={t('Time per call, p99')} value={latency(now?.latency_p99_ms)} />
     </dl>
   )
 }
@@ -59,7 +59,7 @@ function Figures({ now }: { readonly now: OverviewData | null }) {
 function Standing({ now }: { readonly now: Installation }) {
   return (
     <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
-      <Stat name={t('Calls in flight')} value={now.calls_in_flight.toLocaleString('en')} />
+      <Stat name={t('Calls in flight')} value={printNumber(now.calls_in_flight)} />
       <Stat
         name={t('Money in flight')}
         value={<Money amount={now.reserved} />}
@@ -90,7 +90,7 @@ function Course({ points }: { readonly points: readonly OverviewData[] }) {
       <Chart
         title={t('Calls per second')}
         times={times}
-        print={printCount}
+        print={printShortCount}
         series={[
           { name: t('All'), kind: 'line', tone: 'accent', values: rates(({ calls }) => calls) },
           { name: t('Failed'), kind: 'line', tone: 'bad', values: rates(({ failed }) => failed) },
@@ -110,7 +110,7 @@ function Parts({ now: { engines, processes } }: { readonly now: Installation }) 
     { name: t('Since'), cell: ({ started_at }) => <Time at={started_at} /> },
     { name: t('Calls in flight'), isNumber: true, cell: ({ calls_in_flight }) => calls_in_flight },
     {
-      name: t('State'),
+      name: t('Status'),
       cell: ({ is_draining }) => (
         <Badge tone={is_draining ? 'warn' : 'good'}>{is_draining ? t('Draining') : t('Running')}</Badge>
       ),
@@ -133,7 +133,7 @@ function Parts({ now: { engines, processes } }: { readonly now: Installation }) 
           caption={t('Processes')}
           columns={columns}
           rows={processes}
-          keyOf={({ host, process, pid }) => `${host} ${process} ${pid}`}
+          toKey={({ host, process, pid }) => `${host} ${process} ${pid}`}
         />
       </Panel>
     </div>
@@ -152,7 +152,7 @@ export function Overview() {
     <>
       <PageHeader
         title={t('Overview')}
-        description={t('The installation as its processes report it, every two seconds.')}
+        description={t('What the processes of the installation report, every two seconds.')}
         actions={<LiveBadge state={state} />}
       />
       {latest === null && <QueryState query={first} rows={8} />}
@@ -164,7 +164,7 @@ export function Overview() {
             <Course points={points} />
           ) : (
             <Panel>
-              <EmptyState title={t('Charts begin with the second report.')} />
+              <EmptyState title={t('Charts appear with the second report.')} />
             </Panel>
           )}
           <Parts now={now} />

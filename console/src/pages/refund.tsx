@@ -5,11 +5,11 @@ import type { ShownRefund } from '../../../schemas/call-log/detail.ts'
 import { request } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
-import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { AmountField, DialogForm, Field } from '../ui/form.tsx'
+import { Dialog, DialogButton } from '../ui/dialog.tsx'
+import { AmountField, DialogForm, useFields } from '../ui/form.tsx'
 import { Fact } from '../ui/states.tsx'
 import { Money, Time } from '../ui/text.tsx'
+import { ReasonField } from './reason-field.tsx'
 
 /** A line of a list of facts. */
 export const RefundFact = ({ refund }: { readonly refund: ShownRefund | null }) =>
@@ -39,14 +39,12 @@ interface RefundProps {
 
 /** A button for operators, while something was charged and nothing was given back. */
 export function RefundButton({ refund, cost, ...props }: RefundProps) {
-  const [isOpen, setOpen] = useState(false)
   const isOperator = useSession().user.installation_role === 'operator'
   if (!isOperator || refund !== null || cost === null || cost === '0') return null
   return (
-    <div>
-      <Button onClick={() => setOpen(true)}>{t('Refund')}</Button>
-      {isOpen && <RefundDialog {...props} cost={cost} onClose={() => setOpen(false)} />}
-    </div>
+    <DialogButton dialog={(onClose) => <RefundDialog {...props} cost={cost} onClose={onClose} />}>
+      {t('Refund')}
+    </DialogButton>
   )
 }
 
@@ -56,12 +54,11 @@ interface RefundDialogProps extends Pick<RefundProps, 'accountId' | 'refId' | 'o
 }
 
 function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogProps) {
-  const [amount, setAmount] = useState(cost)
-  const [reason, setReason] = useState('')
+  const { texts, field } = useFields({ amount: cost, reason: '' })
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
     meta: { done: t('Refund booked') },
-    mutationFn: () => request('refund', { id: accountId, ref: refId, amount, reason }, { idempotencyKey }),
+    mutationFn: () => request('refund', { id: accountId, ref: refId, ...texts }, { idempotencyKey }),
     onSuccess: () => {
       onClose()
       onDone()
@@ -70,21 +67,15 @@ function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogP
   return (
     <Dialog
       title={t('Refund')}
-      description={t('Once, and at most the charge of {cost} credits. The key has spent it all the same.', {
-        cost,
-      })}
+      description={t(
+        'You can refund a charge once, up to its {cost} credits. The refund does not lower what the key has spent.',
+        { cost },
+      )}
       onClose={onClose}
     >
-      <DialogForm sends={book} act={t('Refund')} onClose={onClose}>
-        <AmountField label={t('Credits')} value={amount} onText={setAmount} />
-        <Field
-          label={t('Reason')}
-          hint={t('The customer reads it.')}
-          required
-          maxLength={500}
-          value={reason}
-          onText={setReason}
-        />
+      <DialogForm sends={book} submit={t('Refund')} onClose={onClose}>
+        <AmountField label={t('Credits')} {...field('amount')} />
+        <ReasonField hint={t('The customer can read it.')} {...field('reason')} />
       </DialogForm>
     </Dialog>
   )

@@ -88,7 +88,7 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
       {isSaving && (
         <NameDialog
           title={t('Save this view')}
-          hint={t('A view of the same name is replaced.')}
+          hint={t('It replaces a view of the same name.')}
           maxLength={100}
           act={t('Save')}
           onName={save}

@@ -13,9 +13,9 @@ export type ButtonKind = keyof typeof KINDS
 const BUTTON =
   'inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 font-medium text-sm whitespace-nowrap transition-colors disabled:opacity-50'
 
-interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly kind?: ButtonKind
-  /** The act runs: the button cannot be pressed again. */
+  /** While it runs, the button cannot be pressed again. */
   readonly isBusy?: boolean
 }
 

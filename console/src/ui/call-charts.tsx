@@ -1,7 +1,8 @@
 /** Charts of calls over time: their number, their cost, and the time that they took. */
+
+import { printDuration, printShortAmount, printShortCount } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Chart } from './chart.tsx'
-import { printCount, printDuration, printShortAmount } from './numbers.ts'
 import { Money } from './text.tsx'
 
 interface ChartProps<Point> {
@@ -20,7 +21,7 @@ export const CallsChart = ({ title, times, points }: ChartProps<Counted> & { rea
   <Chart
     title={title}
     times={times}
-    print={printCount}
+    print={printShortCount}
     series={[
       { name: t('All'), kind: 'bars', tone: 'accent', values: points.map((point) => point?.requests ?? 0) },
       { name: t('Failed'), kind: 'bars', tone: 'bad', values: points.map((point) => point?.failed ?? 0) },
@@ -55,7 +56,7 @@ interface Latency {
   readonly latency_p99_ms: number | null
 }
 
-/** The median, and what 99 of 100 calls stay below. */
+/** The median, and what all but the slowest hundredth of the calls stay below. */
 export function LatencyChart({ times, points }: ChartProps<Latency>) {
   return (
     <Chart
@@ -64,13 +65,13 @@ export function LatencyChart({ times, points }: ChartProps<Latency>) {
       print={printDuration}
       series={[
         {
-          name: t('Median'),
+          name: 'p50',
           kind: 'line',
           tone: 'accent',
           values: points.map((point) => point?.latency_p50_ms ?? null),
         },
         {
-          name: t('99 of 100'),
+          name: 'p99',
           kind: 'line',
           tone: 'warn',
           values: points.map((point) => point?.latency_p99_ms ?? null),

@@ -1,11 +1,11 @@
 /** Charts over time, with axes and units, and the same figures as a table. */
+import { printTime } from '../format.ts'
 import 'uplot/dist/uPlot.min.css'
 import { type ReactNode, useEffect, useRef } from 'react'
 import UPlot from 'uplot'
+import { readTimeZone } from '../format.ts'
 import { t } from '../i18n.ts'
-import { timeZone } from '../time-zone.ts'
 import { type Column, Table } from './table.tsx'
-import { printTime } from './text.tsx'
 
 export interface Series {
   readonly name: string
@@ -75,7 +75,7 @@ function options(box: HTMLElement, { times, series, print }: Figures): UPlot.Opt
     padding: [8, 20, 0, 0],
     cursor: { y: false, drag: { x: false, y: false } },
     legend: { live: true },
-    ...(timeZone() === 'utc' && { tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'UTC') }),
+    ...(readTimeZone() === 'utc' && { tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'UTC') }),
     scales: {
       x: { range: (_, min, max) => [min - margin, max + margin] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
@@ -165,7 +165,7 @@ export function Chart({ title, times, series, print, cell }: ChartProps) {
       <details className="mt-1 text-sm">
         <summary className="rounded px-1 text-quiet text-xs">{t('As a table')}</summary>
         <div className="max-h-64 overflow-y-auto">
-          <Table caption={title} rows={rows} keyOf={({ time }) => String(time)} columns={columns} />
+          <Table caption={title} rows={rows} toKey={({ time }) => String(time)} columns={columns} />
         </div>
       </details>
     </figure>

@@ -1,10 +1,12 @@
-/** Dialogs and drawers in front of the page, and the button whose question is answered by typing. */
+/** Dialogs and drawers in front of the page, and the buttons that open them or act. */
 import { Dialog as Base } from '@base-ui/react/dialog'
-import { type MutationMeta, useMutation } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
+import type { Changed } from '../api/read.ts'
 import { t } from '../i18n.ts'
-import { Button, type ButtonKind } from './button.tsx'
+import { Button, type ButtonProps } from './button.tsx'
 import { DialogForm, Field } from './form.tsx'
+import { FormError } from './states.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -28,43 +30,132 @@ export const Dialog = ({ title, description, isOpen = true, onClose, children }:
   </Base.Root>
 )
 
-interface ConfirmProps {
+interface DrawerProps {
+  readonly title: string
+  readonly isOpen: boolean
+  onClose(): void
+  readonly children: ReactNode
+}
+
+/** A drawer at the right side: one record of the page, in full. */
+export const Drawer = ({ title, isOpen, onClose, children }: DrawerProps) => (
+  <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <Base.Portal>
+      <Base.Backdrop className="fixed inset-0 bg-shade" />
+      <Base.Popup className="fixed inset-y-0 right-0 flex w-[42rem] max-w-full flex-col border-line border-l bg-page shadow-xl">
+        <div className="flex items-center justify-between gap-3 border-line border-b bg-surface px-4 py-3">
+          <Base.Title className="truncate font-semibold text-lg">{title}</Base.Title>
+          <Button kind="quiet" onClick={onClose}>
+            {t('Close')}
+          </Button>
+        </div>
+        <div className="flex flex-1 flex-col gap-4 overflow-y-auto p-4">{children}</div>
+      </Base.Popup>
+    </Base.Portal>
+  </Base.Root>
+)
+
+interface DialogButtonProps extends Omit<ButtonProps, 'onClick'> {
+  /** Renders the dialog while it is open. */
+  dialog(onClose: () => void): ReactNode
+}
+
+/** A button that opens a dialog. */
+export function DialogButton({ dialog, ...button }: DialogButtonProps) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <Button {...button} onClick={() => setOpen(true)} />
+      {isOpen && dialog(() => setOpen(false))}
+    </>
+  )
+}
+
+interface Question {
   readonly title: string
   /** What is lost. */
   readonly description: string
   /** What is destroyed: its name must be typed. */
   readonly name: string
-  /** What is done, on the button that opens the dialog and on that of the dialog. */
-  readonly act: string
-  /** On the button that opens the dialog, where it says more. */
-  readonly label?: string
-  readonly kind?: ButtonKind
-  readonly meta: MutationMeta
-  /** Acts. The dialog shows why it was refused. */
-  onConfirm(): Promise<unknown>
-  /** Called when it is done and the dialog is closed. */
-  onDone?(): unknown
+  /** The text of the button that acts. */
+  readonly submit: string
 }
 
-/** Returns the text as a reader types it: a page shows spaces in a row as one. */
-const asTyped = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim()
+interface ActionProps<Answer> extends Omit<ButtonProps, 'onClick'> {
+  /** Asked before something is destroyed. */
+  readonly confirm?: Question
+  /** The notice that it is done. */
+  readonly done?: string
+  /** The paths of what it changes. */
+  readonly changes?: readonly Changed[]
+  /** Sends the request; a second one under the same key changes nothing more. */
+  run(idempotencyKey: string): Promise<Answer>
+  onDone?(answer: Answer): unknown
+}
 
-function ConfirmDialog({ onClose, ...confirmed }: ConfirmProps & { onClose(): void }) {
-  const { title, description, name, act, meta, onConfirm, onDone } = confirmed
-  const [typed, setTyped] = useState('')
-  const isConfirmed = asTyped(typed) === asTyped(name)
-  const confirm = useMutation({
-    meta,
-    mutationFn: onConfirm,
-    onSuccess: () => {
-      onClose()
-      return onDone?.()
+/** A button that does something at once, or once its reader has confirmed it; it shows why that was refused. */
+export function Action<Answer>({
+  confirm,
+  done,
+  changes,
+  run,
+  onDone,
+  isBusy = false,
+  ...button
+}: ActionProps<Answer>) {
+  const [isAsking, setAsking] = useState(false)
+  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
+  const action = useMutation({
+    meta: { done, changes },
+    mutationFn: () => run(idempotencyKey),
+    onSuccess: (answer) => {
+      setIdempotencyKey(crypto.randomUUID())
+      setAsking(false)
+      return onDone?.(answer)
     },
   })
-  const sends = { ...confirm, mutate: () => isConfirmed && confirm.mutate() }
+  if (confirm)
+    return (
+      <>
+        <Button
+          {...button}
+          onClick={() => {
+            action.reset()
+            setAsking(true)
+          }}
+        />
+        {isAsking && <ConfirmDialog {...confirm} sends={action} onClose={() => setAsking(false)} />}
+      </>
+    )
+  return (
+    <>
+      <Button {...button} isBusy={isBusy || action.isPending} onClick={() => action.mutate()} />
+      {action.error && (
+        <div className="min-w-48 basis-full whitespace-normal">
+          <FormError error={action.error} />
+        </div>
+      )}
+    </>
+  )
+}
+
+interface ConfirmDialogProps extends Question, Pick<Parameters<typeof DialogForm>[0], 'sends' | 'onClose'> {}
+
+/** Returns the text as a reader types it: a page shows spaces in a row as one. */
+const normalize = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim()
+
+function ConfirmDialog({ title, description, name, submit, sends, onClose }: ConfirmDialogProps) {
+  const [typed, setTyped] = useState('')
+  const isConfirmed = normalize(typed) === normalize(name)
   return (
     <Dialog title={title} description={description} onClose={onClose}>
-      <DialogForm sends={sends} act={act} kind="danger" isDisabled={!isConfirmed} onClose={onClose}>
+      <DialogForm
+        sends={{ ...sends, mutate: () => isConfirmed && sends.mutate() }}
+        submit={submit}
+        kind="danger"
+        isDisabled={!isConfirmed}
+        onClose={onClose}
+      >
         <Field
           label={t('Type {name} to confirm', { name })}
           value={typed}
@@ -73,44 +164,5 @@ function ConfirmDialog({ onClose, ...confirmed }: ConfirmProps & { onClose(): vo
         />
       </DialogForm>
     </Dialog>
-  )
-}
-
-/** A button that asks before it destroys something: its name has to be typed. */
-export function ConfirmButton({ label, kind = 'quiet', ...confirmed }: ConfirmProps) {
-  const [isOpen, setOpen] = useState(false)
-  return (
-    <>
-      <Button kind={kind} onClick={() => setOpen(true)}>
-        {label ?? confirmed.act}
-      </Button>
-      {isOpen && <ConfirmDialog {...confirmed} onClose={() => setOpen(false)} />}
-    </>
-  )
-}
-
-interface DrawerProps {
-  readonly title: string
-  readonly isOpen: boolean
-  onClose(): void
-  readonly children: ReactNode
-}
-
-export function Drawer({ title, isOpen, onClose, children }: DrawerProps) {
-  return (
-    <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
-      <Base.Portal>
-        <Base.Backdrop className="fixed inset-0 bg-shade" />
-        <Base.Popup className="fixed inset-y-0 right-0 flex w-[42rem] max-w-full flex-col border-line border-l bg-page shadow-xl">
-          <div className="flex items-center justify-between gap-3 border-line border-b bg-surface px-4 py-3">
-            <Base.Title className="truncate font-semibold text-lg">{title}</Base.Title>
-            <Button kind="quiet" onClick={onClose}>
-              {t('Close')}
-            </Button>
-          </div>
-          <div className="flex flex-1 flex-col gap-4 overflow-y-auto p-4">{children}</div>
-        </Base.Popup>
-      </Base.Portal>
-    </Base.Root>
   )
 }

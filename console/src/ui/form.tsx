@@ -6,6 +6,7 @@ import {
   type SelectHTMLAttributes,
   type TextareaHTMLAttributes,
   useId,
+  useState,
 } from 'react'
 import { t } from '../i18n.ts'
 import { Button, type ButtonKind } from './button.tsx'
@@ -135,12 +136,43 @@ export const CheckField = ({ label, hint, onCheck, ...rest }: CheckFieldProps) =
   )
 }
 
+interface CheckFieldsProps<Value extends string> {
+  readonly options: Iterable<readonly [value: Value, name: string]>
+  readonly chosen: readonly Value[]
+  readonly disabled?: boolean
+  onChoose(chosen: readonly Value[]): void
+}
+
+/** Check boxes by which any of the options are chosen. */
+export const CheckFields = <Value extends string>(props: CheckFieldsProps<Value>) =>
+  [...props.options].map(([value, name]) => (
+    <CheckField
+      key={value}
+      label={name}
+      checked={props.chosen.includes(value)}
+      disabled={props.disabled}
+      onCheck={(isChecked) =>
+        props.onChoose(isChecked ? [...props.chosen, value] : props.chosen.filter((one) => one !== value))
+      }
+    />
+  ))
+
+/** Keeps the texts of a form; `field` makes the properties of the field of one. */
+export function useFields<Texts extends object>(initial: Texts | (() => Texts)) {
+  const [texts, setTexts] = useState(initial)
+  const field = <Name extends keyof Texts>(name: Name) => ({
+    value: texts[name],
+    onText: (text: string) => setTexts((now) => ({ ...now, [name]: text })),
+  })
+  return { texts, field, setTexts }
+}
+
 /** The buttons at the end of a dialog. */
 export const Actions = ({ children }: { readonly children: ReactNode }) => (
   <div className="mt-5 flex flex-wrap justify-end gap-2">{children}</div>
 )
 
-/** The button of a dialog that shows the result of an act. */
+/** The button of a dialog that shows a result. */
 export const Done = ({ onClose }: { onClose(): void }) => (
   <Actions>
     <Button kind="primary" onClick={onClose}>
@@ -163,22 +195,29 @@ export const Form = ({ onSubmit, ...rest }: FormProps) => (
   />
 )
 
+/** What a form sends. */
+interface Sends {
+  readonly error: Error | null
+  readonly isPending: boolean
+  mutate(): unknown
+}
+
 interface DialogFormProps {
-  /** What the form does: it shows why that was refused. */
-  readonly sends: { readonly error: Error | null; readonly isPending: boolean; mutate(): unknown }
-  /** The name of what it does, on the button. */
-  readonly act: string
+  /** The form shows why this was refused. */
+  readonly sends: Sends
+  /** The text of the button that sends. */
+  readonly submit: string
   readonly kind?: ButtonKind
   readonly cancel?: string
   readonly isDisabled?: boolean
-  readonly children: ReactNode
+  readonly children?: ReactNode
   onClose(): void
 }
 
 /** The form of a dialog: fields, the error, and the buttons that cancel and send. */
 export const DialogForm = ({
   sends,
-  act,
+  submit,
   kind = 'primary',
   cancel = t('Cancel'),
   isDisabled = false,
@@ -191,8 +230,51 @@ export const DialogForm = ({
     <Actions>
       <Button onClick={onClose}>{cancel}</Button>
       <Button type="submit" kind={kind} disabled={isDisabled} isBusy={sends.isPending}>
-        {act}
+        {submit}
       </Button>
     </Actions>
+  </Form>
+)
+
+interface PageFormProps {
+  /** The form shows why this was refused. */
+  readonly sends: Sends
+  /** The text of the button that sends; null for those who may only read the fields. */
+  readonly submit: string | null
+  readonly kind?: ButtonKind
+  /** Beside the button. */
+  readonly note?: ReactNode
+  readonly isAtEnd?: boolean
+  readonly className?: string
+  readonly children: ReactNode
+}
+
+/** A form in a page: fields, the error, and the button that sends. */
+export const PageForm = ({
+  sends,
+  submit,
+  kind,
+  note,
+  isAtEnd = false,
+  className = 'flex flex-col gap-3 p-4',
+  children,
+}: PageFormProps) => (
+  <Form className={className} onSubmit={() => submit !== null && sends.mutate()}>
+    {children}
+    {sends.error && (
+      <div className="col-span-full">
+        <FormError error={sends.error} />
+      </div>
+    )}
+    {(submit !== null || note) && (
+      <div className={`col-span-full flex flex-wrap items-center gap-3 ${isAtEnd ? 'mt-5 justify-end' : ''}`}>
+        {submit !== null && (
+          <Button type="submit" kind={kind} isBusy={sends.isPending}>
+            {submit}
+          </Button>
+        )}
+        {note}
+      </div>
+    )}
   </Form>
 )

@@ -1,4 +1,5 @@
 /** The progress of a job in the background. */
+import { printNumber } from '../format.ts'
 import { t } from '../i18n.ts'
 
 export function JobProgress({ done, total }: { readonly done: number; readonly total: number }) {
@@ -10,7 +11,7 @@ export function JobProgress({ done, total }: { readonly done: number; readonly t
         {...(total > 0 && { max: total, value: done })}
       />
       <span className="tabular text-quiet text-sm">
-        {total > 0 ? `${done.toLocaleString('en')} / ${total.toLocaleString('en')}` : t('Waiting')}
+        {total > 0 ? `${printNumber(done)} / ${printNumber(total)}` : t('Waiting')}
       </span>
     </span>
   )

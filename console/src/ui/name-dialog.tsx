@@ -38,7 +38,7 @@ export function NameDialog({
   const naming = useMutation({ meta: { changes }, mutationFn: () => onName(name) })
   return (
     <Dialog title={title} description={description} onClose={onClose}>
-      <DialogForm sends={naming} act={act} onClose={onClose}>
+      <DialogForm sends={naming} submit={act} onClose={onClose}>
         <Field label={t('Name')} hint={hint} required maxLength={maxLength} value={name} onText={setName} />
       </DialogForm>
     </Dialog>

@@ -4,7 +4,9 @@ import type { ReactNode } from 'react'
 
 interface OpenLinkProps {
   /** The parameter that names the record. */
-  readonly search: { readonly [Name in 'agent' | 'base' | 'delivery' | 'key' | 'model' | 'page']?: string }
+  readonly search: {
+    readonly [Name in 'agent' | 'base' | 'delivery' | 'key' | 'model' | 'open' | 'page']?: string
+  }
   readonly children: ReactNode
 }
 

@@ -9,10 +9,10 @@ import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
 import { endView, viewedAccount } from '../api/viewing.ts'
 import { ConfirmIdentity } from '../confirm-identity.tsx'
+import { readTimeZone, storeTimeZone } from '../format.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
-import { setTimeZone, timeZone } from '../time-zone.ts'
 import { Button } from './button.tsx'
 import { SelectField } from './form.tsx'
 import { FormError } from './states.tsx'
@@ -40,9 +40,9 @@ function Settings() {
       />
       <SelectField
         label={t('Time zone')}
-        value={timeZone()}
+        value={readTimeZone()}
         onText={(text) => {
-          setTimeZone(text as 'local' | 'utc')
+          storeTimeZone(text as 'local' | 'utc')
           location.reload()
         }}
         options={[
@@ -175,7 +175,7 @@ function ViewNotice() {
       className="mb-4 flex flex-wrap items-center justify-between gap-3 rounded-lg border border-warn bg-warn-wash px-4 py-2"
     >
       <p>
-        {t('You see {name} as its owner does, and change nothing. The view is in the audit record.', {
+        {t('You see {name} as its owner does, and cannot change anything. The view is in the audit record.', {
           name,
         })}
       </p>

@@ -1,7 +1,9 @@
 /** What a page shows beside its tables: headings, panels, figures, facts, and that there is nothing yet, or an error. */
+
 import { type ReactNode, useEffect } from 'react'
 import { ApiError } from '../api/client.ts'
 import { t } from '../i18n.ts'
+import { Code } from '../ui/text.tsx'
 import { Button } from './button.tsx'
 import { CopyButton } from './text.tsx'
 
@@ -78,6 +80,31 @@ export const Badge = ({
   </span>
 )
 
+/** The tone and the name of each status. */
+export type Statuses<Status extends string> = Readonly<
+  Record<Status, readonly [tone: keyof typeof TONES, name: string]>
+>
+
+interface StatusBadgeProps<Status extends string> {
+  readonly statuses: Statuses<Status>
+  readonly status: Status
+}
+
+export function StatusBadge<Status extends string>({ statuses, status }: StatusBadgeProps<Status>) {
+  const [tone, name] = statuses[status]
+  return <Badge tone={tone}>{name}</Badge>
+}
+
+/** Lists the statuses with their names, as the options of a filter. */
+export const listNames = <Status extends string>(statuses: Statuses<Status>) =>
+  Object.entries<readonly [tone: string, name: string]>(statuses).map(
+    ([status, [, name]]) => [status, name] as const,
+  )
+
+/** Whether an account or a user is enabled. */
+export const EnabledBadge = ({ isEnabled }: { readonly isEnabled: boolean }) =>
+  isEnabled ? <Badge tone="good">{t('Active')}</Badge> : <Badge tone="bad">{t('Disabled')}</Badge>
+
 export const Skeleton = ({ rows = 4 }: { readonly rows?: number }) => {
   return (
     <div role="status" className="flex flex-col gap-2 p-4">
@@ -117,8 +144,7 @@ export function ErrorState({ error, onRetry }: ErrorStateProps) {
       <p className="font-medium text-bad">{error.message}</p>
       {requestId && (
         <p className="mt-1 flex flex-wrap items-center gap-1 text-sm">
-          {t('Request')} <code className="font-mono text-xs">{requestId}</code>{' '}
-          <CopyButton text={requestId} />
+          {t('Request')} <Code>{requestId}</Code> <CopyButton text={requestId} />
         </p>
       )}
       {onRetry && (

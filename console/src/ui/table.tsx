@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
-import { Panel, type Query, QueryState } from './states.tsx'
+import { EmptyState, Panel, type Query, QueryState } from './states.tsx'
 
 export interface Column<Row> {
   readonly name: string
@@ -16,11 +16,15 @@ interface TableProps<Row> {
   /** Read by screen readers. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
+  /** Returns what tells rows apart; default: the id. */
+  toKey?(row: Row): string
   readonly rows: readonly Row[]
-  keyOf(row: Row): string
 }
 
-export const Table = <Row,>({ caption, columns, rows, keyOf }: TableProps<Row>) => (
+const readId = <Row,>(row: Row): string => String((row as { id: string | number }).id)
+
+/** A table of records. On a narrow screen it is scrolled sideways in its own box. */
+export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TableProps<Row>) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: without the focus a scrollable area cannot be scrolled by keyboard (axe, scrollable-region-focusable).
   <section tabIndex={0} aria-label={caption} className="scrolls-sideways overflow-x-auto">
     <table className="w-full text-left">
@@ -36,7 +40,7 @@ export const Table = <Row,>({ caption, columns, rows, keyOf }: TableProps<Row>) 
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={keyOf(row)} className="border-line border-b last:border-0 hover:bg-raised">
+          <tr key={toKey(row)} className="border-line border-b last:border-0 hover:bg-raised">
             {columns.map(({ name, isNumber, isText, cell }) => (
               <td
                 key={name}
@@ -52,35 +56,59 @@ export const Table = <Row,>({ caption, columns, rows, keyOf }: TableProps<Row>) 
   </section>
 )
 
+/** A whole list, or one of which more can be read. */
 interface List<Row> extends Query {
-  readonly rows: readonly Row[]
-  readonly hasNextPage: boolean
-  readonly isFetchingNextPage: boolean
-  fetchNextPage(): unknown
+  readonly rows?: readonly Row[]
+  readonly data?: unknown
+  readonly hasNextPage?: boolean
+  readonly isFetchingNextPage?: boolean
+  fetchNextPage?(): unknown
 }
 
 interface ListPanelProps<Row> {
   readonly title?: string
-  readonly caption: string
+  /** Read by screen readers; default: the title. */
+  readonly caption?: string
   readonly list: List<Row>
+  /** Default: those of the list. */
+  readonly rows?: readonly Row[]
   readonly columns: readonly Column<Row>[]
-  readonly empty: ReactNode
-  keyOf(row: Row): string
+  /** Returns what tells rows apart; default: the id. */
+  toKey?(row: Row): string
+  /** Shown where there is no row: a text, and below it what fills the list. */
+  readonly empty: string | null
+  readonly children?: ReactNode
+  /** At the end of the panel. */
+  readonly foot?: ReactNode
 }
 
-export function ListPanel<Row>({ title, caption, list, columns, empty, keyOf }: ListPanelProps<Row>) {
+/** A list in all its states: loading, failed, empty, and with more to come. */
+export function ListPanel<Row>(props: ListPanelProps<Row>) {
+  const {
+    title,
+    caption = title ?? '',
+    list,
+    rows = list.rows ?? [],
+    empty,
+    children,
+    foot,
+    ...table
+  } = props
   return (
     <Panel title={title}>
       <QueryState query={list} />
-      {!list.isPending && !list.error && list.rows.length === 0 && empty}
-      {list.rows.length > 0 && <Table caption={caption} columns={columns} rows={list.rows} keyOf={keyOf} />}
+      {!list.isPending && !list.error && rows.length === 0 && empty !== null && (
+        <EmptyState title={empty}>{children}</EmptyState>
+      )}
+      {rows.length > 0 && <Table {...table} caption={caption} rows={rows} />}
       {list.hasNextPage && (
         <div className="border-line border-t p-3 text-center">
-          <Button isBusy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+          <Button isBusy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage?.()}>
             {t('Show more')}
           </Button>
         </div>
       )}
+      {foot && <div className="border-line border-t p-3">{foot}</div>}
     </Panel>
   )
 }

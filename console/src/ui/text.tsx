@@ -1,9 +1,13 @@
-/** Texts of one kind: ids, amounts, times, code, and the button that copies them. */
-import { useEffect, useState } from 'react'
+/** Texts of one kind: ids, amounts, times, links, code, and the button that copies them. */
+import { createLink } from '@tanstack/react-router'
+import { type AnchorHTMLAttributes, type ReactNode, useEffect, useState } from 'react'
+import { printAmount, printTime } from '../format.ts'
 import { t } from '../i18n.ts'
-import { timeZone } from '../time-zone.ts'
 
 const COPIED_MS = 1_500
+
+/** In place of a value that there is not. */
+export const NONE = '–'
 
 export function CopyButton({ text, label }: { readonly text: string; readonly label?: string }) {
   const [isCopied, setCopied] = useState(false)
@@ -23,41 +27,48 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
   )
 }
 
+export const Code = ({ children }: { readonly children: ReactNode }) => (
+  <code className="font-mono text-xs">{children}</code>
+)
+
 /** An id, whole for the clipboard. */
-export const Id = ({ id }: { readonly id: string }) => (
-  <span className="inline-flex max-w-full items-center gap-1">
-    <code className="truncate font-mono text-xs" title={id}>
-      {id}
-    </code>
-    <CopyButton text={id} />
-  </span>
-)
+export const Id = ({ id }: { readonly id: string | null }) =>
+  id === null ? (
+    NONE
+  ) : (
+    <span className="inline-flex max-w-full items-center gap-1">
+      <code className="truncate font-mono text-xs" title={id}>
+        {id}
+      </code>
+      <CopyButton text={id} />
+    </span>
+  )
 
-/** Groups the digits of a decimal text and keeps all decimals: an amount is never a floating-point number. */
-export function printAmount(amount: string, minDecimals = 2): string {
-  const [, sign = '', whole = '', decimals = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount) ?? []
-  if (whole === '') return amount
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',')
-  const fraction = decimals.padEnd(minDecimals, '0')
-  return `${sign === '-' ? '−' : ''}${grouped}${fraction && `.${fraction}`}`
+/** An amount of credits; null where it is not known. */
+export const Money = ({ amount }: { readonly amount: string | null }) =>
+  amount === null ? NONE : <span className="tabular whitespace-nowrap">{printAmount(amount)}</span>
+
+/** An instant; `none` is shown where there is none. */
+export const Time = ({ at, none = NONE }: { readonly at: string | null; readonly none?: string }) =>
+  at === null ? (
+    none
+  ) : (
+    <time dateTime={at} title={at} className="tabular whitespace-nowrap">
+      {printTime(at)}
+    </time>
+  )
+
+interface AnchorProps extends AnchorHTMLAttributes<HTMLAnchorElement> {
+  /** A link among words is underlined, so that it can be told from them without its colour. */
+  readonly isAmongWords?: boolean
 }
 
-export const Money = ({ amount }: { readonly amount: string }) => (
-  <span className="tabular whitespace-nowrap">{printAmount(amount)}</span>
+export const Anchor = ({ isAmongWords = false, className = '', ...rest }: AnchorProps) => (
+  <a className={`text-accent ${isAmongWords ? 'underline' : 'hover:underline'} ${className}`} {...rest} />
 )
 
-/** Prints an instant as `2026-11-23 18:30:00`, in the time zone that the reader chose. */
-export function printTime(instant: string): string {
-  const date = new Date(instant)
-  const options = timeZone() === 'utc' ? { timeZone: 'UTC' } : {}
-  return date.toLocaleString('sv-SE', options)
-}
-
-export const Time = ({ at }: { readonly at: string }) => (
-  <time dateTime={at} title={at} className="tabular whitespace-nowrap">
-    {printTime(at)}
-  </time>
-)
+/** A link to a page of the console. */
+export const TextLink = createLink(Anchor)
 
 interface CodeBlockProps {
   readonly code: string

@@ -43,7 +43,7 @@ export function capabilityName(capability: keyof PublicModel['capabilities']): s
     vision: t('reads images'),
     function_tools: t('functions'),
     web_search: t('web search'),
-    image_generation: t('makes images'),
+    image_generation: t('generates images'),
     reasoning: t('reasoning'),
     code_interpreter: t('code interpreter'),
     computer_use: t('computer use'),

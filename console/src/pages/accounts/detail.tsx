@@ -1,18 +1,15 @@
 /** One account for operators: wallet, limits, adjustments, and its pages as its owner sees them. */
-
 import { useMutation } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { beginView } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmButton } from '../../ui/dialog.tsx'
-import { Actions, AmountField, Field, Form } from '../../ui/form.tsx'
-import { ErrorState, Panel, QueryState, Stat } from '../../ui/states.tsx'
-import { Id, Money } from '../../ui/text.tsx'
+import { Action } from '../../ui/dialog.tsx'
+import { Actions, AmountField, Field, PageForm, useFields } from '../../ui/form.tsx'
+import { Panel, QueryState, Stat } from '../../ui/states.tsx'
+import { Id, Money, TextLink } from '../../ui/text.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
 
 export type Account = AnswerOf<'listAccounts'>['data'][number]
@@ -20,81 +17,104 @@ export type Account = AnswerOf<'listAccounts'>['data'][number]
 /** The accounts, and the ledger of each. */
 const CHANGED = ['/accounts'] as const
 
-const limitOf = (text: string): number | null => (text.trim() === '' ? null : Number(text))
+const parseLimit = (text: string): number | null => (text.trim() === '' ? null : Number(text))
 
 function Limits({ account, mayChange }: { readonly account: Account; readonly mayChange: boolean }) {
-  const [rpm, setRpm] = useState(String(account.requests_per_minute ?? ''))
-  const [concurrency, setConcurrency] = useState(String(account.concurrency ?? ''))
+  const { texts, field } = useFields({
+    rpm: String(account.requests_per_minute ?? ''),
+    concurrency: String(account.concurrency ?? ''),
+  })
   const save = useMutation({
     meta: { done: t('Account changed'), changes: CHANGED },
     mutationFn: () =>
       request('updateAccount', {
         id: account.id,
-        requests_per_minute: limitOf(rpm),
-        concurrency: limitOf(concurrency),
+        requests_per_minute: parseLimit(texts.rpm),
+        concurrency: parseLimit(texts.concurrency),
       }),
   })
-  const limit = { hint: t('Empty: as configured'), type: 'number', min: 1, readOnly: !mayChange }
+  const limit = {
+    hint: t('Leave it empty for the configured limit.'),
+    type: 'number',
+    min: 1,
+    readOnly: !mayChange,
+  }
   return (
     <Panel title={t('Limits')}>
-      <Form className="grid gap-3 p-4 sm:grid-cols-2" onSubmit={() => mayChange && save.mutate()}>
-        <Field label={t('Requests per minute')} {...limit} value={rpm} onText={setRpm} />
-        <Field label={t('Calls at the same time')} {...limit} value={concurrency} onText={setConcurrency} />
-        <ErrorState error={save.error} />
-        {mayChange && (
-          <div className="sm:col-span-2">
-            <Button type="submit" isBusy={save.isPending}>
-              {t('Save limits')}
-            </Button>
-          </div>
-        )}
-      </Form>
+      <PageForm
+        sends={save}
+        submit={mayChange ? t('Save limits') : null}
+        className="grid gap-3 p-4 sm:grid-cols-2"
+      >
+        <Field label={t('Requests per minute')} {...limit} {...field('rpm')} />
+        <Field label={t('Concurrent calls')} {...limit} {...field('concurrency')} />
+      </PageForm>
     </Panel>
   )
 }
 
 function Adjustment({ account }: { readonly account: Account }) {
-  const [amount, setAmount] = useState('')
-  const [reason, setReason] = useState('')
+  const { texts, field, setTexts } = useFields({ amount: '', reason: '' })
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
     meta: { done: t('Adjustment booked'), changes: CHANGED },
-    mutationFn: () => request('adjust', { id: account.id, amount, reason }, { idempotencyKey }),
+    mutationFn: () => request('adjust', { id: account.id, ...texts }, { idempotencyKey }),
     onSuccess: () => {
-      setAmount('')
-      setReason('')
+      setTexts({ amount: '', reason: '' })
       setIdempotencyKey(crypto.randomUUID())
     },
   })
   return (
     <Panel title={t('Adjust the balance')}>
-      <Form className="grid gap-3 p-4 sm:grid-cols-[10rem_1fr]" onSubmit={() => book.mutate()}>
+      <PageForm
+        sends={book}
+        submit={t('Book the adjustment')}
+        className="grid gap-3 p-4 sm:grid-cols-[10rem_1fr]"
+      >
         <AmountField
           label={t('Credits')}
-          hint={t('Negative to take away')}
+          hint={t('A negative amount is taken away.')}
           pattern="-?\d+(\.\d{1,8})?"
-          value={amount}
-          onText={setAmount}
+          {...field('amount')}
         />
         <Field
           label={t('Reason')}
-          hint={t('For the ledger and the audit record')}
+          hint={t('It appears in the ledger and in the audit record.')}
           required
-          value={reason}
-          onText={setReason}
+          {...field('reason')}
         />
-        {book.error && (
-          <div className="sm:col-span-2">
-            <ErrorState error={book.error} />
-          </div>
-        )}
-        <div className="sm:col-span-2">
-          <Button type="submit" isBusy={book.isPending}>
-            {t('Book the adjustment')}
-          </Button>
-        </div>
-      </Form>
+      </PageForm>
     </Panel>
+  )
+}
+
+function AccountActions({ account: { id, name, enabled } }: { readonly account: Account }) {
+  const changed = { done: t('Account changed'), changes: CHANGED }
+  return (
+    <>
+      <Action run={() => request('viewAccount', { id })} onDone={() => beginView(id)}>
+        {t('View as its owner')}
+      </Action>
+      {enabled ? (
+        <Action
+          {...changed}
+          kind="danger"
+          confirm={{
+            title: t('Disable {name}', { name }),
+            description: t('Every key of the account is refused until the account is enabled again.'),
+            name,
+            submit: t('Disable'),
+          }}
+          run={() => request('updateAccount', { id, enabled: false })}
+        >
+          {t('Disable')}
+        </Action>
+      ) : (
+        <Action {...changed} run={() => request('updateAccount', { id, enabled: true })}>
+          {t('Enable')}
+        </Action>
+      )}
+    </>
   )
 }
 
@@ -102,13 +122,6 @@ export function AccountDetail({ id }: { readonly id: string }) {
   const mayChange = useSession().user.installation_role === 'operator'
   const shown = useGet('showAccount', { id })
   const ledger = useList('listLedger', { id, limit: 20 })
-  const meta = { done: t('Account changed'), changes: CHANGED }
-  const setEnabled = (enabled: boolean) => request('updateAccount', { id, enabled })
-  const enable = useMutation({ meta, mutationFn: () => setEnabled(true) })
-  const view = useMutation({
-    mutationFn: () => request('viewAccount', { id }),
-    onSuccess: () => beginView(id),
-  })
   if (!shown.isSuccess) return <QueryState query={shown} />
   const account = shown.data
   return (
@@ -119,30 +132,10 @@ export function AccountDetail({ id }: { readonly id: string }) {
           <Id id={account.id} />
         </div>
         <Actions>
-          <Link to="/calls" search={{ account: id }} className="self-center text-accent text-sm underline">
+          <TextLink isAmongWords to="/calls" search={{ account: id }} className="self-center text-sm">
             {t('View its calls')}
-          </Link>
-          {mayChange && (
-            <Button isBusy={view.isPending} onClick={() => view.mutate()}>
-              {t('View as its owner')}
-            </Button>
-          )}
-          {mayChange && account.enabled && (
-            <ConfirmButton
-              kind="danger"
-              title={t('Disable {name}', { name: account.name })}
-              description={t('Every key of the account is refused until it is enabled again.')}
-              name={account.name}
-              act={t('Disable')}
-              meta={meta}
-              onConfirm={() => setEnabled(false)}
-            />
-          )}
-          {mayChange && !account.enabled && (
-            <Button isBusy={enable.isPending} onClick={() => enable.mutate()}>
-              {t('Enable')}
-            </Button>
-          )}
+          </TextLink>
+          {mayChange && <AccountActions account={account} />}
         </Actions>
       </div>
       <dl className="grid gap-3 sm:grid-cols-3">
@@ -150,7 +143,6 @@ export function AccountDetail({ id }: { readonly id: string }) {
         <Stat name={t('Held')} value={<Money amount={account.wallet.held} />} note={t('credits')} />
         <Stat name={t('Used')} value={<Money amount={account.wallet.used} />} note={t('credits')} />
       </dl>
-      <ErrorState error={enable.error ?? view.error} />
       {mayChange && <Adjustment account={account} />}
       <Limits account={account} mayChange={mayChange} />
       <LedgerTable list={ledger} />

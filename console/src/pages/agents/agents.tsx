@@ -1,48 +1,54 @@
 /** The agents of an organization. */
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useState } from 'react'
-import { request } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, Drawer } from '../../ui/dialog.tsx'
+import { Dialog, DialogButton, Drawer } from '../../ui/dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
-import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
-import { CodeBlock, Time } from '../../ui/text.tsx'
-import { AgentDetail } from './detail.tsx'
+import { PageHeader } from '../../ui/states.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
+import { CodeBlock, NONE, Time } from '../../ui/text.tsx'
+import { AgentDetail, AgentStatus } from './detail.tsx'
 import { AgentForm } from './form.tsx'
-import { type Agent, AgentState } from './state.tsx'
 
 const route = getRouteApi('/signed-in/agents')
 
+type Agent = AnswerOf<'listAgents'>['data'][number]
+
 const EXAMPLE = 'npm run -s tollgate -- agent create --account acc_… --file agent.yaml'
 
-export function Agents() {
-  const { account_id: accountId, role } = useAccount()
-  const { agent: open } = route.useSearch()
-  const [isCreating, setCreating] = useState(false)
-  const mayChange = role === 'owner' || role === 'admin'
-  const agents = useGet('listAgents', { account_id: accountId })
+function CreateAgent({ accountId, onClose }: { readonly accountId: string; onClose(): void }) {
   const change = useChangeSearch()
   const create = useMutation({
     meta: { done: t('Agent created'), changes: ['/agents'] },
     mutationFn: (file: Agent['file']) => request('createAgent', { account_id: accountId, file }),
     onSuccess: ({ id }) => {
-      setCreating(false)
+      onClose()
       change({ agent: id })
     },
   })
-  const rows = agents.data?.data ?? []
-  const opened = rows.find(({ id }) => id === open)
+  return (
+    <Dialog title={t('Create an agent')} onClose={onClose}>
+      <AgentForm file={null} submit={t('Create')} saves={create} />
+    </Dialog>
+  )
+}
+
+export function Agents() {
+  const { account_id: accountId, role } = useAccount()
+  const { agent: open } = route.useSearch()
+  const mayChange = role === 'owner' || role === 'admin'
+  const agents = useGet('listAgents', { account_id: accountId })
+  const change = useChangeSearch()
+  const opened = agents.data?.data.find(({ id }) => id === open)
   const columns: Column<Agent>[] = [
     { name: t('Agent'), cell: ({ id, file }) => <OpenLink search={{ agent: id }}>{file.name}</OpenLink> },
-    { name: t('State'), cell: (agent) => <AgentState agent={agent} /> },
+    { name: t('Status'), cell: (agent) => <AgentStatus agent={agent} /> },
     { name: t('Model'), cell: ({ file }) => file.model },
-    { name: t('Knowledge'), cell: ({ file }) => file.knowledge.join(', ') || '–' },
+    { name: t('Knowledge'), cell: ({ file }) => file.knowledge.join(', ') || NONE },
     { name: t('Changed'), cell: ({ updated_at, drafted_at }) => <Time at={drafted_at ?? updated_at} /> },
   ]
   return (
@@ -50,36 +56,28 @@ export function Agents() {
       <PageHeader
         title={t('Agents')}
         description={t(
-          'A persona with a fixed model, tools and knowledge, behind keys that open nothing else.',
+          'A persona with a fixed model, tools and knowledge, behind keys that can call nothing else.',
         )}
         actions={
           mayChange && (
-            <Button kind="primary" onClick={() => setCreating(true)}>
+            <DialogButton
+              kind="primary"
+              dialog={(onClose) => <CreateAgent accountId={accountId} onClose={onClose} />}
+            >
               {t('Create an agent')}
-            </Button>
+            </DialogButton>
           )
         }
       />
-      <Panel>
-        <QueryState query={agents} />
-        {agents.isSuccess && rows.length === 0 && (
-          <EmptyState title={t('This organization has no agents yet.')}>
-            <CodeBlock label="tollgate" code={EXAMPLE} />
-          </EmptyState>
-        )}
-        {rows.length > 0 && (
-          <Table caption={t('Agents')} columns={columns} rows={rows} keyOf={({ id }) => id} />
-        )}
-      </Panel>
-      <Dialog title={t('Create an agent')} isOpen={isCreating} onClose={() => setCreating(false)}>
-        <AgentForm
-          file={null}
-          act={t('Create')}
-          isBusy={create.isPending}
-          error={create.error}
-          onSave={(file) => create.mutate(file)}
-        />
-      </Dialog>
+      <ListPanel
+        caption={t('Agents')}
+        list={agents}
+        rows={agents.data?.data}
+        columns={columns}
+        empty={t('This organization has no agents yet.')}
+      >
+        <CodeBlock label="tollgate" code={EXAMPLE} />
+      </ListPanel>
       <Drawer
         title={opened?.file.name ?? t('Agent')}
         isOpen={opened !== undefined}

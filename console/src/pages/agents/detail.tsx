@@ -1,15 +1,26 @@
 /** One agent: edited, compared, tried, published. */
 import { useMutation } from '@tanstack/react-query'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
-import { request } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmButton } from '../../ui/dialog.tsx'
-import { ErrorState, Panel } from '../../ui/states.tsx'
+import { Action } from '../../ui/dialog.tsx'
+import { Badge, Panel } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 import { AgentForm } from './form.tsx'
-import { type Agent, AgentState } from './state.tsx'
 import { TryAgent } from './try.tsx'
+
+export type Agent = AnswerOf<'listAgents'>['data'][number]
+
+const CHANGED = ['/agents'] as const
+
+export const AgentStatus = ({ agent: { state, draft } }: { readonly agent: Agent }) => (
+  <span className="inline-flex flex-wrap gap-1">
+    <Badge tone={state === 'published' ? 'good' : 'neutral'}>
+      {state === 'published' ? t('Published') : t('Not published')}
+    </Badge>
+    {draft && <Badge tone="warn">{t('Draft')}</Badge>}
+  </span>
+)
 
 const print = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
@@ -33,30 +44,56 @@ function Difference({ before, after }: { readonly before: AgentFile; readonly af
   )
 }
 
+const AgentActions = ({ agent: { id, state, file, draft } }: { readonly agent: Agent }) => (
+  <div className="flex flex-wrap gap-2">
+    {(state !== 'published' || draft !== null) && (
+      <Action
+        kind="primary"
+        done={t('Agent published')}
+        changes={CHANGED}
+        run={() => request('publishAgent', { id })}
+      >
+        {t('Publish')}
+      </Action>
+    )}
+    {draft !== null && (
+      <Action done={t('Draft discarded')} changes={CHANGED} run={() => request('discardDraft', { id })}>
+        {t('Discard the draft')}
+      </Action>
+    )}
+    {state === 'published' && (
+      <Action done={t('Agent unpublished')} changes={CHANGED} run={() => request('unpublishAgent', { id })}>
+        {t('Unpublish')}
+      </Action>
+    )}
+    <Action
+      kind="danger"
+      confirm={{
+        title: t('Delete {name}', { name: file.name }),
+        description: t('Its keys stop working. This cannot be undone.'),
+        name: file.name,
+        submit: t('Delete'),
+      }}
+      done={t('Agent deleted')}
+      changes={CHANGED}
+      run={() => request('deleteAgent', { id })}
+    >
+      {t('Delete')}
+    </Action>
+  </div>
+)
+
 export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) {
-  const { id, state, file, draft, warnings } = agent
-  const changes = ['/agents'] as const
+  const { id, file, draft, warnings } = agent
   const save = useMutation({
-    meta: { done: t('Draft saved'), changes },
+    meta: { done: t('Draft saved'), changes: CHANGED },
     mutationFn: (edited: AgentFile) => request('saveDraft', { id, file: edited }),
-  })
-  const discard = useMutation({
-    meta: { done: t('Draft discarded'), changes },
-    mutationFn: () => request('discardDraft', { id }),
-  })
-  const publish = useMutation({
-    meta: { done: t('Agent published'), changes },
-    mutationFn: () => request('publishAgent', { id }),
-  })
-  const unpublish = useMutation({
-    meta: { done: t('Agent unpublished'), changes },
-    mutationFn: () => request('unpublishAgent', { id }),
   })
   const edited = draft ?? file
   return (
     <>
       <div className="flex flex-wrap items-center gap-3">
-        <AgentState agent={agent} />
+        <AgentStatus agent={agent} />
         <Id id={id} />
       </div>
       {warnings.length > 0 && (
@@ -66,35 +103,7 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
           ))}
         </ul>
       )}
-      <ErrorState error={discard.error ?? publish.error ?? unpublish.error} />
-      {mayChange && (
-        <div className="flex flex-wrap gap-2">
-          {(state !== 'published' || draft !== null) && (
-            <Button kind="primary" isBusy={publish.isPending} onClick={() => publish.mutate()}>
-              {t('Publish')}
-            </Button>
-          )}
-          {draft !== null && (
-            <Button isBusy={discard.isPending} onClick={() => discard.mutate()}>
-              {t('Discard the draft')}
-            </Button>
-          )}
-          {state === 'published' && (
-            <Button isBusy={unpublish.isPending} onClick={() => unpublish.mutate()}>
-              {t('Unpublish')}
-            </Button>
-          )}
-          <ConfirmButton
-            kind="danger"
-            title={t('Delete {name}', { name: file.name })}
-            description={t('Its keys open nothing any more. This cannot be undone.')}
-            name={file.name}
-            act={t('Delete')}
-            meta={{ done: t('Agent deleted'), changes }}
-            onConfirm={() => request('deleteAgent', { id })}
-          />
-        </div>
-      )}
+      {mayChange && <AgentActions agent={agent} />}
       {draft !== null && <Difference before={file} after={draft} />}
       {mayChange && <TryAgent key={JSON.stringify(edited)} agent={agent} />}
       <Panel title={t('Edit')}>
@@ -102,10 +111,8 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
           <AgentForm
             key={JSON.stringify(edited)}
             file={edited}
-            act={mayChange ? t('Save as a draft') : null}
-            isBusy={save.isPending}
-            error={save.error}
-            onSave={(changed) => save.mutate(changed)}
+            submit={mayChange ? t('Save as a draft') : null}
+            saves={save}
           />
         </div>
       </Panel>

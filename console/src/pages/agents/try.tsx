@@ -5,7 +5,7 @@ import { Button } from '../../ui/button.tsx'
 import { Field, Form } from '../../ui/form.tsx'
 import { ErrorState, Panel } from '../../ui/states.tsx'
 import { useRun } from '../playground/use-run.ts'
-import type { Agent } from './state.tsx'
+import type { Agent } from './detail.tsx'
 
 export function TryAgent({ agent }: { readonly agent: Agent }) {
   const { id, account_id: accountId, file, draft } = agent
@@ -23,7 +23,7 @@ export function TryAgent({ agent }: { readonly agent: Agent }) {
           <Field
             label={t('Question')}
             hint={t(
-              'An ordinary call with an ordinary charge: the saved draft with its knowledge and tools.',
+              'An ordinary call with an ordinary charge. It uses the saved draft with its knowledge and tools.',
             )}
             required
             value={question}

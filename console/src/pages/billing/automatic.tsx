@@ -3,16 +3,14 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
+import { printTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { AmountField, CheckField, Form } from '../../ui/form.tsx'
-import { ErrorState, FormError, Panel, QueryState } from '../../ui/states.tsx'
-import { printTime } from '../../ui/text.tsx'
+import { Action } from '../../ui/dialog.tsx'
+import { AmountField, CheckField, PageForm, useFields } from '../../ui/form.tsx'
+import { ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { AMOUNT } from './top-up.tsx'
 
 type Automatic = AnswerOf<'showAutomaticTopUp'>
-
-const DEFAULTS = { threshold: '100', amount: '500', monthly_maximum: '5000' }
 
 interface CardsProps {
   readonly accountId: string
@@ -21,18 +19,10 @@ interface CardsProps {
 
 export function Cards({ accountId, mayChange }: CardsProps) {
   const cards = useGet('listCards', { account_id: accountId })
-  const save = useMutation({
-    mutationFn: () => request('saveCard', { account_id: accountId }),
-    onSuccess: ({ url }) => window.location.assign(url),
-  })
-  const remove = useMutation({
-    meta: { done: t('Card removed'), changes: ['/cards', '/automatic-top-up'] },
-    mutationFn: (id: string) => request('removeCard', { id, account_id: accountId }),
-  })
   return (
     <Panel title={t('Payment method')}>
       <div className="flex flex-col gap-3 p-4">
-        {cards.error && <ErrorState error={cards.error} onRetry={() => void cards.refetch()} />}
+        <ErrorState error={cards.error} onRetry={() => void cards.refetch()} />
         {cards.data?.data.length === 0 && <p className="text-quiet">{t('No card is saved.')}</p>}
         <ul className="flex flex-col gap-2">
           {cards.data?.data.map(({ id, brand, last4, expires }) => (
@@ -42,23 +32,26 @@ export function Cards({ accountId, mayChange }: CardsProps) {
                 <span className="text-quiet text-sm">{t('until {expires}', { expires })}</span>
               </span>
               {mayChange && (
-                <Button
+                <Action
                   aria-label={t('Remove the card {last4}', { last4 })}
-                  isBusy={remove.isPending}
-                  onClick={() => remove.mutate(id)}
+                  done={t('Card removed')}
+                  changes={['/cards', '/automatic-top-up']}
+                  run={() => request('removeCard', { id, account_id: accountId })}
                 >
                   {t('Remove')}
-                </Button>
+                </Action>
               )}
             </li>
           ))}
         </ul>
-        <FormError error={save.error ?? remove.error} />
         {mayChange && (
           <div>
-            <Button isBusy={save.isPending} onClick={() => save.mutate()}>
+            <Action
+              run={() => request('saveCard', { account_id: accountId })}
+              onDone={({ url }) => window.location.assign(url)}
+            >
               {t('Save a card')}
-            </Button>
+            </Action>
           </div>
         )}
       </div>
@@ -88,15 +81,15 @@ export function AutomaticTopUp({ accountId, minimum, mayChange }: AutomaticTopUp
 }
 
 /** Says why no top-up happens; null where one does. */
-function hindranceOf({ enabled, off_reason, waits_for, waits_until, failures }: Automatic): string | null {
+function explainPause({ enabled, off_reason, waits_for, waits_until, failures }: Automatic): string | null {
   if (off_reason === 'failures') return t('Switched off after {failures} failed attempts.', { failures })
-  if (off_reason === 'method_removed') return t('Switched off, because the card was removed.')
-  if (off_reason === 'refund') return t('Switched off, because a payment was refunded.')
-  if (off_reason === 'chargeback') return t('Switched off, because a payment was disputed.')
+  if (off_reason === 'method_removed') return t('Switched off because the card was removed.')
+  if (off_reason === 'refund') return t('Switched off because a payment was refunded.')
+  if (off_reason === 'chargeback') return t('Switched off because a payment was disputed.')
   if (!enabled || waits_until === null || Date.parse(waits_until) <= Date.now()) return null
   const until = printTime(waits_until)
   return waits_for === 'month'
-    ? t('The monthly maximum is reached. It continues on {until}.', { until })
+    ? t('The monthly maximum is reached. Top-ups continue on {until}.', { until })
     : t('The last attempt failed. The next one is after {until}.', { until })
 }
 
@@ -106,31 +99,22 @@ interface AutomaticFormProps extends Omit<AutomaticTopUpProps, 'accountId'> {
 
 function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
   const [enabled, setEnabled] = useState(settings.enabled)
-  const [fields, setFields] = useState({
-    threshold: settings.threshold ?? DEFAULTS.threshold,
-    amount: settings.amount ?? DEFAULTS.amount,
-    monthly_maximum: settings.monthly_maximum ?? DEFAULTS.monthly_maximum,
+  const { texts, field } = useFields({
+    threshold: settings.threshold ?? '100',
+    amount: settings.amount ?? '500',
+    monthly_maximum: settings.monthly_maximum ?? '5000',
   })
   const save = useMutation({
     meta: { done: t('Automatic top-up saved'), changes: ['/automatic-top-up'] },
-    mutationFn: () => request('setAutomaticTopUp', { account_id: settings.account_id, enabled, ...fields }),
+    mutationFn: () => request('setAutomaticTopUp', { account_id: settings.account_id, enabled, ...texts }),
   })
-  const hindrance = hindranceOf(settings)
-  const field = (name: keyof typeof fields, label: string, hint: string) => (
-    <AmountField
-      label={label}
-      hint={hint}
-      readOnly={!mayChange}
-      pattern={AMOUNT}
-      value={fields[name]}
-      onText={(text) => setFields({ ...fields, [name]: text })}
-    />
-  )
+  const pause = explainPause(settings)
+  const amount = { readOnly: !mayChange, pattern: AMOUNT }
   return (
-    <Form className="flex flex-col gap-3 p-4" onSubmit={() => mayChange && save.mutate()}>
-      {hindrance !== null && (
+    <PageForm sends={save} submit={mayChange ? t('Save automatic top-up') : null}>
+      {pause !== null && (
         <p role="status" className="rounded-md bg-warn-wash p-3 text-warn">
-          {hindrance}
+          {pause}
         </p>
       )}
       <CheckField
@@ -140,18 +124,25 @@ function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
         onCheck={setEnabled}
       />
       <div className="grid gap-3 sm:grid-cols-3">
-        {field('threshold', t('When the balance is below'), t('credits'))}
-        {field('amount', t('Credits to add'), t('at least {minimum}', { minimum }))}
-        {field('monthly_maximum', t('At most in a month'), t('credits, in months of UTC'))}
+        <AmountField
+          label={t('When the balance is below')}
+          hint={t('credits')}
+          {...amount}
+          {...field('threshold')}
+        />
+        <AmountField
+          label={t('Credits to add')}
+          hint={t('at least {minimum}', { minimum })}
+          {...amount}
+          {...field('amount')}
+        />
+        <AmountField
+          label={t('Monthly maximum')}
+          hint={t('in credits; months begin in UTC')}
+          {...amount}
+          {...field('monthly_maximum')}
+        />
       </div>
-      <FormError error={save.error} />
-      {mayChange && (
-        <div>
-          <Button type="submit" isBusy={save.isPending}>
-            {t('Save automatic top-up')}
-          </Button>
-        </div>
-      )}
-    </Form>
+    </PageForm>
   )
 }

@@ -1,8 +1,13 @@
 /** The wallet of an account and its ledger. */
+import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
+import { type ReactNode, useEffect } from 'react'
+import type { OperationPath } from '../../../../schemas/routes.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
 import { PageHeader, QueryState, Stat } from '../../ui/states.tsx'
 import { Money } from '../../ui/text.tsx'
 import { Alerts } from '../alerts.tsx'
@@ -10,10 +15,12 @@ import { Budgets } from '../budgets/budgets.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
 import { AutomaticTopUp, Cards } from './automatic.tsx'
 import { Payments } from './payments.tsx'
-import { SavedCard } from './saved-card.tsx'
-import { ReturnedPayment, TopUp } from './top-up.tsx'
+import { TopUp } from './top-up.tsx'
 
 const route = getRouteApi('/signed-in/billing')
+
+/** The webhook of the payment provider may come after the customer. */
+const POLL_MS = 1_000
 
 function Wallet({ accountId }: { accountId: string }) {
   const account = useGet('showAccount', { id: accountId })
@@ -22,9 +29,92 @@ function Wallet({ accountId }: { accountId: string }) {
   return (
     <dl className="mb-5 grid gap-3 sm:grid-cols-3">
       <Stat name={t('Balance')} value={<Money amount={balance} />} note={t('credits to spend')} />
-      <Stat name={t('Held')} value={<Money amount={held} />} note={t('for tasks that run')} />
+      <Stat name={t('Held')} value={<Money amount={held} />} note={t('for running tasks')} />
       <Stat name={t('Spent')} value={<Money amount={used} />} note={t('credits since the beginning')} />
     </dl>
+  )
+}
+
+interface ReturnNoticeProps {
+  /** The search parameter with which the provider sends the customer back. */
+  readonly name: 'payment' | 'saved'
+  readonly children: ReactNode
+}
+
+/** What became of a visit to the payment provider. */
+function ReturnNotice({ name, children }: ReturnNoticeProps) {
+  const change = useChangeSearch()
+  return (
+    <div
+      role="status"
+      className="mb-5 flex flex-wrap items-center gap-3 rounded-lg border border-line bg-surface p-4"
+    >
+      <p className="grow">{children}</p>
+      <Button kind="quiet" onClick={() => change({ [name]: undefined }, { isReplaced: true })}>
+        {t('Close')}
+      </Button>
+    </div>
+  )
+}
+
+/** The payment from which the customer comes back; the notice changes by itself once it is booked. */
+function ReturnedPayment({ id }: { readonly id: string }) {
+  const queries = useQueryClient()
+  const shown = useGet(
+    'showPayment',
+    { id },
+    {
+      refetchInterval: ({ state: { data } }) =>
+        data === undefined || data.state === 'created' || data.state === 'open' || data.state === 'confirming'
+          ? POLL_MS
+          : false,
+    },
+  )
+  const state = shown.data?.state
+  useEffect(() => {
+    if (state !== 'paid') return
+    void queries.invalidateQueries({
+      predicate: ({ queryKey }) => queryKey[0] !== ('/payments/{id}' satisfies OperationPath),
+    })
+  }, [state, queries])
+  if (shown.data === undefined) return null
+  const { credits, failure_message: failure } = shown.data
+  return (
+    <ReturnNotice name="payment">
+      {state === 'paid' ? (
+        <>
+          {t('Payment booked. Credits added:')} <Money amount={credits} />
+        </>
+      ) : state === 'failed' || state === 'expired' ? (
+        <>
+          {t('The payment did not succeed.')} {failure}
+        </>
+      ) : (
+        t('Payment pending: the credits are added as soon as the provider confirms it.')
+      )}
+    </ReturnNotice>
+  )
+}
+
+/** The return from the page of the payment provider that saved a card. */
+function SavedCard({ accountId }: { readonly accountId: string }) {
+  const queries = useQueryClient()
+  const cards = useGet(
+    'listCards',
+    { account_id: accountId },
+    { refetchInterval: ({ state: { data } }) => (data?.data.length ? false : POLL_MS) },
+  )
+  const last4 = cards.data?.data[0]?.last4
+  useEffect(() => {
+    if (last4 !== undefined)
+      void queries.invalidateQueries({ queryKey: ['/automatic-top-up' satisfies OperationPath] })
+  }, [last4, queries])
+  return (
+    <ReturnNotice name="saved">
+      {last4 === undefined
+        ? t('The card appears here as soon as the provider confirms it.')
+        : t('The card {last4} is saved. It pays for automatic top-ups.', { last4 })}
+    </ReturnNotice>
   )
 }
 
@@ -32,7 +122,7 @@ export function Billing() {
   const { account_id: accountId, role } = useAccount()
   const { payment, saved } = route.useSearch()
   const mayChange = role === 'owner' || role === 'billing'
-  const offer = useGet('showOffer', { account_id: accountId })
+  const { data: offer } = useGet('showOffer', { account_id: accountId })
   const list = useList('listLedger', { id: accountId })
   return (
     <>
@@ -46,16 +136,16 @@ export function Billing() {
       {saved === 'card' && <SavedCard accountId={accountId} />}
       <Wallet accountId={accountId} />
       <div className="flex flex-col gap-5">
-        {offer.data?.takes_cards && (
-          <div className="grid items-start gap-5 lg:grid-cols-2">
-            {mayChange && <TopUp accountId={accountId} offer={offer.data} />}
-            <Cards accountId={accountId} mayChange={mayChange} />
-          </div>
+        {offer?.takes_cards && (
+          <>
+            <div className="grid items-start gap-5 lg:grid-cols-2">
+              {mayChange && <TopUp accountId={accountId} offer={offer} />}
+              <Cards accountId={accountId} mayChange={mayChange} />
+            </div>
+            <AutomaticTopUp accountId={accountId} minimum={offer.minimum} mayChange={mayChange} />
+            <Payments accountId={accountId} />
+          </>
         )}
-        {offer.data?.takes_cards && (
-          <AutomaticTopUp accountId={accountId} minimum={offer.data.minimum} mayChange={mayChange} />
-        )}
-        {offer.data?.takes_cards && <Payments accountId={accountId} />}
         <Budgets
           title={t('Budgets of the account')}
           subject={{ account_id: accountId }}

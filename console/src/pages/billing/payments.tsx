@@ -1,49 +1,36 @@
 /** Payments of an account, with their receipts. */
 import { type AnswerOf, linkTo } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
+import { printMoney } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { Badge, EmptyState } from '../../ui/states.tsx'
+import { StatusBadge, type Statuses } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { Id, Money, Time } from '../../ui/text.tsx'
-import { printMoney } from './top-up.tsx'
+import { Anchor, Id, Money, Time } from '../../ui/text.tsx'
 
 type Payment = AnswerOf<'listPayments'>['data'][number]
 
-const TONES = {
-  created: 'neutral',
-  open: 'neutral',
-  confirming: 'warn',
-  paid: 'good',
-  failed: 'bad',
-  expired: 'neutral',
-} as const
-
-function stateName(state: Payment['state']): string {
-  const names: Readonly<Record<Payment['state'], string>> = {
-    created: t('Started'),
-    open: t('Pending'),
-    confirming: t('Needs your confirmation'),
-    paid: t('Paid'),
-    failed: t('Failed'),
-    expired: t('Expired'),
-  }
-  return names[state]
-}
+const describeStatuses = (): Statuses<Payment['state']> => ({
+  created: ['neutral', t('Started')],
+  open: ['neutral', t('Pending')],
+  confirming: ['warn', t('Needs your confirmation')],
+  paid: ['good', t('Paid')],
+  failed: ['bad', t('Failed')],
+  expired: ['neutral', t('Expired')],
+})
 
 export function Payments({ accountId }: { readonly accountId: string }) {
   const list = useList('listPayments', { account_id: accountId })
+  const statuses = describeStatuses()
   const columns: Column<Payment>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Payment'), cell: ({ id }) => <Id id={id} /> },
     {
-      name: t('State'),
+      name: t('Status'),
       cell: ({ state, url }) => (
         <span className="inline-flex items-center gap-2">
-          <Badge tone={TONES[state]}>{stateName(state)}</Badge>
+          <StatusBadge statuses={statuses} status={state} />
           {url !== null && (
-            <a href={url} className="text-accent hover:underline">
-              {state === 'confirming' ? t('Confirm') : t('Continue')}
-            </a>
+            <Anchor href={url}>{state === 'confirming' ? t('Confirm') : t('Continue')}</Anchor>
           )}
         </span>
       ),
@@ -55,14 +42,9 @@ export function Payments({ accountId }: { readonly accountId: string }) {
       cell: ({ receipts }) => (
         <span className="inline-flex gap-3">
           {receipts.map(({ number, kind }) => (
-            <a
-              key={number}
-              href={linkTo('downloadReceipt', { number })}
-              download
-              className="text-accent hover:underline"
-            >
+            <Anchor key={number} href={linkTo('downloadReceipt', { number })} download>
               {kind === 'receipt' ? t('Receipt {number}', { number }) : t('Credit note {number}', { number })}
-            </a>
+            </Anchor>
           ))}
         </span>
       ),
@@ -71,11 +53,9 @@ export function Payments({ accountId }: { readonly accountId: string }) {
   return (
     <ListPanel
       title={t('Payments')}
-      caption={t('Payments')}
       list={list}
       columns={columns}
-      keyOf={({ id }) => id}
-      empty={<EmptyState title={t('Nothing was paid by card yet.')} />}
+      empty={t('There are no card payments yet.')}
     />
   )
 }

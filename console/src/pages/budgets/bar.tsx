@@ -8,18 +8,18 @@ export type Budget = AnswerOf<'listBudgets'>['data'][number]
 const NEAR_PERCENT = 80
 const ALL_PERCENT = 100
 
-export const periodNames = () => ({ day: t('Daily'), week: t('Weekly'), month: t('Monthly') })
+export const namePeriods = () => ({ day: t('Daily'), week: t('Weekly'), month: t('Monthly') })
 
-const shareOf = ({ spent, amount }: Budget): number =>
+const computeShare = ({ spent, amount }: Budget): number =>
   Math.min(ALL_PERCENT, (Number(spent) / Number(amount)) * ALL_PERCENT || 0)
 
 export function BudgetBar({ budget }: { readonly budget: Budget }) {
   const { spent, amount, period, timezone, resets_at } = budget
-  const share = shareOf(budget)
+  const share = computeShare(budget)
   return (
     <div className="flex min-w-56 flex-1 flex-col gap-1">
       <span className="flex flex-wrap items-baseline justify-between gap-x-3">
-        <span className="font-medium">{periodNames()[period]}</span>
+        <span className="font-medium">{namePeriods()[period]}</span>
         <span>
           <Money amount={spent} /> / <Money amount={amount} />
         </span>

@@ -1,13 +1,11 @@
 /** The budgets of a key, a member or an account: bars, and what changes them. */
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { wholeListQuery } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmButton } from '../../ui/dialog.tsx'
+import { Action, DialogButton } from '../../ui/dialog.tsx'
 import { EmptyState, Panel, QueryState } from '../../ui/states.tsx'
-import { type Budget, BudgetBar, periodNames } from './bar.tsx'
+import { type Budget, BudgetBar, namePeriods } from './bar.tsx'
 import { BudgetDialog, type Subject } from './dialog.tsx'
 
 /** Reads the budgets of an account of one scope, or those of one key. */
@@ -22,53 +20,59 @@ interface BudgetListProps {
   readonly mayChange: boolean
 }
 
-/** Bars with buttons, and the button that adds one. */
-export function BudgetList({ budgets, subject, mayChange }: BudgetListProps) {
-  const [editing, setEditing] = useState<Budget | 'new' | null>(null)
+function BudgetActions({ budget, subject }: { readonly budget: Budget; readonly subject: Subject }) {
+  const { id, name, period } = budget
   return (
-    <>
-      {budgets.length === 0 && <EmptyState title={t('No budget limits what is spent in a period.')} />}
-      {budgets.length > 0 && (
-        <ul className="divide-y divide-line">
-          {budgets.map((budget) => (
-            <li key={budget.id} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
-              <BudgetBar budget={budget} />
-              {mayChange && (
-                <span className="flex gap-1">
-                  <Button kind="quiet" onClick={() => setEditing(budget)}>
-                    {t('Change')}
-                  </Button>
-                  <ConfirmButton
-                    title={t('Delete a budget of {name}', { name: budget.name })}
-                    description={t('{period}: nothing limits the spend of this period any more.', {
-                      period: periodNames()[budget.period],
-                    })}
-                    name={budget.name}
-                    act={t('Delete')}
-                    meta={{ done: t('Budget deleted'), changes: ['/budgets'] }}
-                    onConfirm={() => request('deleteBudget', { id: budget.id })}
-                  />
-                </span>
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
-      {mayChange && (
-        <div className="border-line border-t p-3 text-right">
-          <Button onClick={() => setEditing('new')}>{t('Set a budget')}</Button>
-        </div>
-      )}
-      {editing !== null && (
-        <BudgetDialog
-          subject={subject}
-          budget={editing === 'new' ? null : editing}
-          onClose={() => setEditing(null)}
-        />
-      )}
-    </>
+    <span className="flex gap-1">
+      <DialogButton
+        kind="quiet"
+        dialog={(onClose) => <BudgetDialog subject={subject} budget={budget} onClose={onClose} />}
+      >
+        {t('Change')}
+      </DialogButton>
+      <Action
+        kind="quiet"
+        confirm={{
+          title: t('Delete a budget of {name}', { name }),
+          description: t('{period}: this budget no longer limits what is spent.', {
+            period: namePeriods()[period],
+          }),
+          name,
+          submit: t('Delete'),
+        }}
+        done={t('Budget deleted')}
+        changes={['/budgets']}
+        run={() => request('deleteBudget', { id })}
+      >
+        {t('Delete')}
+      </Action>
+    </span>
   )
 }
+
+/** Bars with buttons, and the button that adds one. */
+export const BudgetList = ({ budgets, subject, mayChange }: BudgetListProps) => (
+  <>
+    {budgets.length === 0 && <EmptyState title={t('There is no budget that limits spending per period.')} />}
+    <ul className="divide-y divide-line">
+      {budgets.map((budget) => (
+        <li key={budget.id} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
+          <BudgetBar budget={budget} />
+          {mayChange && <BudgetActions budget={budget} subject={subject} />}
+        </li>
+      ))}
+    </ul>
+    {mayChange && (
+      <div className="border-line border-t p-3 text-right">
+        <DialogButton
+          dialog={(onClose) => <BudgetDialog subject={subject} budget={null} onClose={onClose} />}
+        >
+          {t('Set a budget')}
+        </DialogButton>
+      </div>
+    )}
+  </>
+)
 
 interface BudgetsProps extends Omit<BudgetListProps, 'budgets'> {
   readonly title: string

@@ -1,11 +1,10 @@
 /** Sets a budget, or changes one. */
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { AmountField, DialogForm, Field, SelectField } from '../../ui/form.tsx'
-import { type Budget, periodNames } from './bar.tsx'
+import { AmountField, DialogForm, Field, SelectField, useFields } from '../../ui/form.tsx'
+import { type Budget, namePeriods } from './bar.tsx'
 
 const ZONES = 'budget-time-zones'
 
@@ -24,40 +23,38 @@ interface BudgetDialogProps {
 }
 
 export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
-  const [amount, setAmount] = useState(budget?.amount ?? '')
-  const [period, setPeriod] = useState<Budget['period']>(budget?.period ?? 'month')
-  const [timezone, setTimezone] = useState(
-    budget?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
-  )
+  const { texts, field } = useFields({
+    amount: budget?.amount ?? '',
+    period: budget?.period ?? ('month' as Budget['period']),
+    timezone: budget?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+  })
   const save = useMutation({
     meta: { done: t('Budget set'), changes: ['/budgets'] },
-    mutationFn: () => request('putBudget', { ...subject, amount, period, timezone }),
+    mutationFn: () => request('putBudget', { ...subject, ...texts }),
     onSuccess: onClose,
   })
   return (
     <Dialog
       title={budget === null ? t('Set a budget') : t('Change the budget')}
       description={t(
-        'Calls that could pass it are refused until it resets. What was spent in this period counts.',
+        'Calls that could exceed it are refused until it resets. What was already spent in this period counts.',
       )}
       onClose={onClose}
     >
-      <DialogForm sends={save} act={t('Save')} onClose={onClose}>
-        <AmountField label={t('Amount in credits')} value={amount} onText={setAmount} />
+      <DialogForm sends={save} submit={t('Save')} onClose={onClose}>
+        <AmountField label={t('Amount in credits')} {...field('amount')} />
         <SelectField
           label={t('Period')}
           disabled={budget !== null}
-          value={period}
-          onText={(text) => setPeriod(text as Budget['period'])}
-          options={Object.entries(periodNames())}
+          {...field('period')}
+          options={Object.entries(namePeriods())}
         />
         <Field
           label={t('Time zone')}
-          hint={t('The period begins at midnight there, a week on Monday.')}
+          hint={t('Periods begin at midnight in this time zone, and weeks on Monday.')}
           required
           list={ZONES}
-          value={timezone}
-          onText={setTimezone}
+          {...field('timezone')}
         />
         <datalist id={ZONES}>
           {['UTC', ...Intl.supportedValuesOf('timeZone')].map((zone) => (

@@ -1,8 +1,7 @@
 /** The budgets of a member, in the list of members. */
-import { useState } from 'react'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Dialog, DialogButton } from '../../ui/dialog.tsx'
+import { NONE } from '../../ui/text.tsx'
 import { type Budget, BudgetBar } from './bar.tsx'
 import { BudgetList } from './budgets.tsx'
 
@@ -14,31 +13,32 @@ interface MemberBudgetsProps {
   readonly mayChange: boolean
 }
 
-export function MemberBudgets({ accountId, memberId, name, budgets, mayChange }: MemberBudgetsProps) {
-  const [isOpen, setOpen] = useState(false)
-  return (
-    <div className="flex min-w-44 flex-col items-start gap-2">
-      {budgets.map((budget) => (
-        <BudgetBar key={budget.id} budget={budget} />
-      ))}
-      {mayChange && (
-        <Button kind="quiet" aria-label={t('Budgets of {name}', { name })} onClick={() => setOpen(true)}>
-          {t('Budgets')}
-        </Button>
-      )}
-      {!mayChange && budgets.length === 0 && <span className="text-quiet">–</span>}
-      <Dialog
-        title={t('Budgets of {name}', { name })}
-        description={t('All keys of the member in this organization count together.')}
-        isOpen={isOpen}
-        onClose={() => setOpen(false)}
+export const MemberBudgets = ({ accountId, memberId, name, budgets, mayChange }: MemberBudgetsProps) => (
+  <div className="flex min-w-44 flex-col items-start gap-2">
+    {budgets.map((budget) => (
+      <BudgetBar key={budget.id} budget={budget} />
+    ))}
+    {!mayChange && budgets.length === 0 && NONE}
+    {mayChange && (
+      <DialogButton
+        kind="quiet"
+        aria-label={t('Budgets of {name}', { name })}
+        dialog={(onClose) => (
+          <Dialog
+            title={t('Budgets of {name}', { name })}
+            description={t('These cover all keys of the member in this organization together.')}
+            onClose={onClose}
+          >
+            <BudgetList
+              budgets={budgets}
+              subject={{ account_id: accountId, member_id: memberId }}
+              mayChange
+            />
+          </Dialog>
+        )}
       >
-        <BudgetList
-          budgets={budgets}
-          subject={{ account_id: accountId, member_id: memberId }}
-          mayChange={mayChange}
-        />
-      </Dialog>
-    </div>
-  )
-}
+        {t('Budgets')}
+      </DialogButton>
+    )}
+  </div>
+)

@@ -3,7 +3,7 @@ import { t } from '../../i18n.ts'
 import { Panel } from '../../ui/states.tsx'
 import { type Budget, BudgetBar } from './bar.tsx'
 
-const scopeNames = () => ({ key: t('Key'), member: t('Member'), account: t('Account') })
+const nameScopes = () => ({ key: t('Key'), member: t('Member'), account: t('Account') })
 
 export function NamedBudgets({
   title,
@@ -20,7 +20,7 @@ export function NamedBudgets({
           <li key={budget.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3">
             <span className="min-w-40">
               <span className="block font-medium">{budget.name}</span>
-              <span className="text-quiet text-xs">{scopeNames()[budget.scope]}</span>
+              <span className="text-quiet text-xs">{nameScopes()[budget.scope]}</span>
             </span>
             <BudgetBar budget={budget} />
           </li>

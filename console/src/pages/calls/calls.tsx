@@ -11,6 +11,7 @@ import { Drawer } from '../../ui/dialog.tsx'
 import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import { CsvExport } from '../csv-export.tsx'
+import { printFirstCall } from '../keys/secret-dialog.tsx'
 import { SavedViews } from '../saved-views.tsx'
 import { Charts } from './charts.tsx'
 import { CallDetail } from './detail.tsx'
@@ -21,10 +22,6 @@ import { canTail, useTail } from './tail.ts'
 const PAGE_ROWS = 100
 
 const route = getRouteApi('/signed-in/calls')
-
-const firstCall = () => `curl ${location.origin}/v1/chat/completions \\
-  -H "Authorization: Bearer $TOLLGATE_KEY" -H 'Content-Type: application/json' \\
-  -d '{"model":"MODEL","messages":[{"role":"user","content":"Hello!"}]}'`
 
 /** A call that was made a moment ago is on its way into the log: a link to it finds it a second later. */
 const WAIT_MS = 1_000
@@ -78,7 +75,7 @@ export function Calls() {
               operation="listCalls"
               input={{ account_id: accountId, ...filters }}
               header={LOG_CSV_HEADER}
-              recordOf={logCsvRecord}
+              toRecord={logCsvRecord}
             />
           </>
         }
@@ -89,8 +86,8 @@ export function Calls() {
       <Panel>
         <QueryState query={list} rows={12} />
         {list.isSuccess && rows.length === 0 && (
-          <EmptyState title={t('No call matches.')}>
-            <CodeBlock label="curl" code={firstCall()} />
+          <EmptyState title={t('No calls match.')}>
+            <CodeBlock label="curl" code={printFirstCall()} />
           </EmptyState>
         )}
         {rows.length > 0 && (

@@ -7,10 +7,10 @@ import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
-import { Fact, FactPanel, Panel, QueryState } from '../../ui/states.tsx'
-import { CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
+import { Fact, FactPanel, Panel, QueryState, StatusBadge } from '../../ui/states.tsx'
+import { Code, CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
-import { StatusBadge } from './log.tsx'
+import { describeStatuses } from './filters.tsx'
 
 type Call = AnswerOf<'showCall'>
 
@@ -136,13 +136,13 @@ function CallInFull({ call, detail, refund, operator }: Call) {
   return (
     <>
       <FactPanel>
-        <Fact name={t('State')} value={<StatusBadge status={call.status} />} />
+        <Fact name={t('Status')} value={<StatusBadge statuses={describeStatuses()} status={call.status} />} />
         {call.error_code && (
           <Fact
             name={t('Error')}
             value={
               <span className="text-bad">
-                <code className="font-mono text-xs">{call.error_code}</code> {call.error_message}
+                <Code>{call.error_code}</Code> {call.error_message}
               </span>
             }
           />

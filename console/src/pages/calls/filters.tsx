@@ -9,8 +9,8 @@ import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, Form, SelectField } from '../../ui/form.tsx'
-import { KeyField } from '../key-field.tsx'
-import { PeriodFields } from '../period.tsx'
+import { listNames, type Statuses } from '../../ui/states.tsx'
+import { Filter, FilterPanel, KeyFilter, PeriodFilter } from '../filters.tsx'
 
 type Search = RouteById<RegisteredRouter['routeTree'], '/signed-in/calls'>['types']['fullSearchSchema']
 export type CallFilters = Readonly<Omit<Search, 'account' | 'call' | 'live'>>
@@ -27,12 +27,11 @@ const UNIT_TYPES = [
   'transcript',
 ] as const
 
-/** Returns the names of the states, in the language of the page. */
-export const statusNames = (): Readonly<Record<LogRow['status'], string>> => ({
-  success: t('Success'),
-  error: t('Error'),
-  interrupted: t('Interrupted'),
-  rejected: t('Rejected'),
+export const describeStatuses = (): Statuses<LogRow['status']> => ({
+  success: ['good', t('Success')],
+  error: ['bad', t('Error')],
+  interrupted: ['warn', t('Interrupted')],
+  rejected: ['neutral', t('Rejected')],
 })
 
 /** The filters that are typed are applied together: each of them is a query. */
@@ -72,34 +71,20 @@ export function Filters({ filters }: { readonly filters: CallFilters }) {
   const change = (changes: CallFilters) => changeSearch({ ...changes })
   const clear = () => void navigate({ to: '.', search: ({ account }) => ({ account }) })
   return (
-    <section
-      aria-label={t('Filters')}
-      className="mb-4 grid grid-cols-2 gap-3 rounded-lg border border-line bg-surface p-3 md:grid-cols-4 xl:grid-cols-6"
-    >
-      <PeriodFields value={filters} hasAll onChange={change} />
-      <SelectField
-        label={t('State')}
-        value={filters.status ?? ''}
-        onText={(text) => change({ status: text })}
-        options={[
-          ['', t('All')],
-          ['error,interrupted,rejected', t('All but success')],
-          ...Object.entries(statusNames()),
-        ]}
+    <FilterPanel>
+      <PeriodFilter value={filters} hasAll />
+      <Filter
+        name="status"
+        label={t('Status')}
+        value={filters.status}
+        options={[['error,interrupted,rejected', t('All but success')], ...listNames(describeStatuses())]}
       />
-      {role !== 'billing' && (
-        <KeyField
-          names={keys.data}
-          value={filters.key_id}
-          hasAll
-          onChange={(text) => change({ key_id: text })}
-        />
-      )}
-      <SelectField
+      {role !== 'billing' && <KeyFilter names={keys.data} value={filters.key_id} />}
+      <Filter
+        name="unit_type"
         label={t('Kind')}
-        value={filters.unit_type ?? ''}
-        onText={(text) => change({ unit_type: text })}
-        options={[['', t('All')], ...UNIT_TYPES.map((unit) => [unit, unit] as const)]}
+        value={filters.unit_type}
+        options={UNIT_TYPES.map((unit) => [unit, unit])}
       />
       <SelectField
         label={t('Order')}
@@ -118,6 +103,6 @@ export function Filters({ filters }: { readonly filters: CallFilters }) {
       <div className="flex items-end">
         <Button onClick={clear}>{t('Clear')}</Button>
       </div>
-    </section>
+    </FilterPanel>
   )
 }

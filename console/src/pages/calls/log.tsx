@@ -7,29 +7,23 @@ import { useEffect, useRef } from 'react'
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { catalogQuery } from '../../api/catalog.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { Badge } from '../../ui/states.tsx'
+import { StatusBadge } from '../../ui/states.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 import { printUnits } from '../../ui/units.ts'
-import { statusNames } from './filters.tsx'
+import { describeStatuses } from './filters.tsx'
 
 /** The id of a call that ended a moment ago: it is found by its request. */
 export const NOT_LOGGED = 0
 
 const ROW_PX = 40
 const OVERSCAN_ROWS = 12
-const TONES = { success: 'good', error: 'bad', interrupted: 'warn', rejected: 'neutral' } as const
-
-export const StatusBadge = ({ status }: { readonly status: LogRow['status'] }) => (
-  <Badge tone={TONES[status]}>{statusNames()[status]}</Badge>
-)
-
-const count = (value: number): string => value.toLocaleString('en')
-
 /** Prints what was used: tokens in and out, or units such as images. */
-const usageOf = (row: LogRow, models: readonly PublicModel[]): string => {
+const printUsage = (row: LogRow, models: readonly PublicModel[]): string => {
   const { model, unit_count, unit_type, input_tokens, output_tokens } = row
-  if (unit_type === null || unit_count === null) return `${count(input_tokens)} → ${count(output_tokens)}`
+  if (unit_type === null || unit_count === null)
+    return `${printNumber(input_tokens)} → ${printNumber(output_tokens)}`
   return printUnits(Number(unit_count), models.find(({ id }) => id === model)?.pricing?.unit, unit_type)
 }
 
@@ -62,7 +56,7 @@ export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
   const hasSession = rows.some(({ session_id }) => session_id !== null)
   const columns = [
     { name: t('Time'), width: 'w-44' },
-    { name: t('State'), width: 'w-32' },
+    { name: t('Status'), width: 'w-32' },
     { name: t('Model'), width: '' },
     ...(hasSession ? [{ name: t('Session'), width: 'w-32' }] : []),
     { name: t('Key'), width: 'w-36' },
@@ -127,7 +121,7 @@ const Row = ({ row, models, hasSession }: RowProps) => (
       </Link>
     </td>
     <td className="px-3">
-      <StatusBadge status={row.status} />
+      <StatusBadge statuses={describeStatuses()} status={row.status} />
       {row.call_count > 1 && <span className="ml-1 text-quiet text-xs">×{row.call_count}</span>}
     </td>
     <td className="truncate px-3" title={row.error_message ?? row.model}>
@@ -142,8 +136,8 @@ const Row = ({ row, models, hasSession }: RowProps) => (
     <td className="truncate px-3 text-quiet" title={row.key_prefix}>
       {row.key_name}
     </td>
-    <td className="px-3 text-right">{usageOf(row, models)}</td>
-    <td className="px-3 text-right">{count(row.latency_ms)} ms</td>
+    <td className="px-3 text-right">{printUsage(row, models)}</td>
+    <td className="px-3 text-right">{printNumber(row.latency_ms)} ms</td>
     <td className="px-3 text-right">
       <Money amount={row.cost} />
     </td>

@@ -5,12 +5,13 @@ import type { OperationPath } from '../../../../schemas/routes.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
+import { printNumber, printTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { JobProgress } from '../../ui/job-progress.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { CodeBlock, printTime, Time } from '../../ui/text.tsx'
+import { Code, CodeBlock, Time } from '../../ui/text.tsx'
 import { Journals } from './journals.tsx'
 import { Partitions } from './partitions.tsx'
 import { RefusedEvents } from './refused-events.tsx'
@@ -64,7 +65,7 @@ function LastVerify({ job }: { readonly job: Job }) {
   if (verified === null) return null
   const columns: Column<Difference>[] = [
     { name: t('Account'), cell: ({ account_id }) => account_id || '–' },
-    { name: t('Kind'), cell: ({ kind }) => <code className="font-mono text-xs">{kind}</code> },
+    { name: t('Kind'), cell: ({ kind }) => <Code>{kind}</Code> },
     { name: t('Subject'), cell: ({ ref }) => ref ?? '–' },
     { name: t('Expected'), isNumber: true, cell: ({ expected }) => expected },
     { name: t('Found'), isNumber: true, cell: ({ found }) => found },
@@ -75,20 +76,20 @@ function LastVerify({ job }: { readonly job: Job }) {
     <>
       <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
         <Stat
-          name={t('Last verify')}
+          name={t('Last verification')}
           value={<StateBadge job={job} />}
           {...(job.ended_at && {
             note: verified.since
-              ? t('{at}, what was written since {since}', {
+              ? t('{at}, entries written since {since}', {
                   at: printTime(job.ended_at),
                   since: printTime(verified.since),
                 })
               : printTime(job.ended_at),
           })}
         />
-        <Stat name={t('Wallets')} value={verified.accounts.toLocaleString('en')} />
-        <Stat name={t('Entries of the ledger')} value={verified.entries.toLocaleString('en')} />
-        <Stat name={t('Unbooked settlements')} value={unbooked.toLocaleString('en')} />
+        <Stat name={t('Wallets')} value={printNumber(verified.accounts)} />
+        <Stat name={t('Ledger entries')} value={printNumber(verified.entries)} />
+        <Stat name={t('Unbooked settlements')} value={printNumber(unbooked)} />
       </dl>
       {verified.call_log_not_compared && (
         <p className="text-warn">
@@ -106,7 +107,7 @@ function LastVerify({ job }: { readonly job: Job }) {
             caption={t('Differences')}
             columns={columns}
             rows={differences}
-            keyOf={(row) => `${row.kind} ${row.account_id} ${row.ref}`}
+            toKey={(row) => `${row.kind} ${row.account_id} ${row.ref}`}
           />
         </Panel>
       )}
@@ -131,14 +132,14 @@ export function Integrity() {
   const mayStart = (kind: Job['kind']) => !rows.some((job) => job.kind === kind && isOpen(job))
   const columns: Column<Job>[] = [
     { name: t('Job'), cell: ({ kind }) => kindNames()[kind] },
-    { name: t('State'), cell: (job) => <StateBadge job={job} /> },
+    { name: t('Status'), cell: (job) => <StateBadge job={job} /> },
     { name: t('Started'), cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Ended'), cell: ({ ended_at }) => (ended_at === null ? '–' : <Time at={ended_at} />) },
     {
       name: t('Result'),
       cell: ({ error, rebuilt, verified }) =>
         error ??
-        (rebuilt && t('{count} rows', { count: rebuilt.rows.toLocaleString('en') })) ??
+        (rebuilt && t('{count} rows', { count: printNumber(rebuilt.rows) })) ??
         (verified && t('{count} differences', { count: verified.differences.length })) ??
         '–',
     },
@@ -147,7 +148,7 @@ export function Integrity() {
     <>
       <PageHeader
         title={t('Integrity')}
-        description={t('Every wallet against the ledger, the ledger against the call log.')}
+        description={t('Compares every wallet with the ledger, and the ledger with the call log.')}
         actions={
           user.installation_role === 'operator' && (
             <>
@@ -184,16 +185,16 @@ export function Integrity() {
           <Progress key={job.id} job={job} />
         ))}
         {last && <LastVerify job={last} />}
-        <RefusedEvents mayAct={user.installation_role === 'operator'} />
-        <Journals mayAct={user.installation_role === 'operator'} />
+        <RefusedEvents mayChange={user.installation_role === 'operator'} />
+        <Journals mayChange={user.installation_role === 'operator'} />
         {jobs.isSuccess && (
           <Panel title={t('Jobs')}>
             {rows.length === 0 ? (
-              <EmptyState title={t('Nobody has verified the books from here yet.')}>
+              <EmptyState title={t('Nobody has run a verification here yet.')}>
                 <CodeBlock label="tollgate" code="npm run -s tollgate -- wallet verify" />
               </EmptyState>
             ) : (
-              <Table caption={t('Jobs')} columns={columns} rows={rows} keyOf={({ id }) => id} />
+              <Table caption={t('Jobs')} columns={columns} rows={rows} />
             )}
           </Panel>
         )}

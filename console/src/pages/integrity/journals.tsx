@@ -1,21 +1,19 @@
-/** Journals of gateways that are not drained, and the end of those whose machine never comes back. */
-
+/** Journals of gateways that are not drained, and what ends those whose machine never comes back. */
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
-import { DialogForm, Field } from '../../ui/form.tsx'
-import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
-import { Money, Time } from '../../ui/text.tsx'
+import { Action, Dialog, DialogButton } from '../../ui/dialog.tsx'
+import { DialogForm, Field, useFields } from '../../ui/form.tsx'
+import { Badge } from '../../ui/states.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
+import { Code, Money, Time } from '../../ui/text.tsx'
 
 type Journal = AnswerOf<'listJournals'>['data'][number]
 
-const PATH: OperationPath = '/journals'
+const CHANGED: readonly OperationPath[] = ['/journals']
 const REFRESH_MS = 5_000
 const SILENT_TOO_LONG_MS = 5 * 60_000
 
@@ -23,34 +21,35 @@ const isSilentTooLong = ({ state, last_heartbeat }: Journal): boolean =>
   state === 'silent' && Date.now() - Date.parse(last_heartbeat) > SILENT_TOO_LONG_MS
 
 function ImportDialog({ onClose }: { onClose(): void }) {
-  const [directory, setDirectory] = useState('')
+  const { texts, field } = useFields({ directory: '' })
   const importing = useMutation({
-    meta: { changes: [PATH] },
-    mutationFn: () => request('importJournal', { directory }),
+    meta: { changes: CHANGED },
+    mutationFn: () => request('importJournal', texts),
   })
   const { data: done } = importing
   return (
     <Dialog
       title={t('Import a journal')}
-      description={t('Books the calls of a journal that is found on a disk, each once, however often.')}
+      description={t(
+        'Books the calls of a journal on a disk. Each call is booked once, however often you import it.',
+      )}
       onClose={onClose}
     >
       <DialogForm
         sends={importing}
-        act={t('Import')}
+        submit={t('Import')}
         cancel={done ? t('Close') : t('Cancel')}
         onClose={onClose}
       >
         <Field
           label={t('Folder on the machine of this gateway')}
-          hint={t('The folder with the file id, such as /mnt/data/journal/gateway-0.')}
+          hint={t('The folder that contains the file id, such as /mnt/data/journal/gateway-0.')}
           required
-          value={directory}
-          onText={setDirectory}
+          {...field('directory')}
         />
         {done && (
           <p role="status">
-            {t('{booked} calls booked, {known} were booked before, {rest} are left.', {
+            {t('{booked} calls booked, {known} were already booked, {rest} remain.', {
               booked: done.booked_calls,
               known: done.known_calls,
               rest: done.rest_calls,
@@ -63,27 +62,32 @@ function ImportDialog({ onClose }: { onClose(): void }) {
 }
 
 const AbandonButton = ({ id, node }: Journal) => (
-  <ConfirmButton
-    title={t('Abandon {name}', { name: id })}
-    description={t(
-      'Its calls that are known become interrupted rows without a charge, and their reservations end. Calls that only the disk of {node} knows are lost.',
-      { node },
-    )}
-    name={id}
-    act={t('Abandon')}
-    meta={{ done: t('Journal abandoned'), changes: [PATH] }}
-    onConfirm={() => request('abandonJournal', { id })}
-  />
+  <Action
+    kind="quiet"
+    confirm={{
+      title: t('Abandon {name}', { name: id }),
+      description: t(
+        'Its known calls become interrupted rows without a charge, and their reservations end. Calls that only the disk of {node} knows are lost.',
+        { node },
+      ),
+      name: id,
+      submit: t('Abandon'),
+    }}
+    done={t('Journal abandoned')}
+    changes={CHANGED}
+    run={() => request('abandonJournal', { id })}
+  >
+    {t('Abandon')}
+  </Action>
 )
 
-export function Journals({ mayAct }: { readonly mayAct: boolean }) {
-  const [isImporting, setImporting] = useState(false)
+export function Journals({ mayChange }: { readonly mayChange: boolean }) {
   const list = useGet('listJournals', {}, { refetchInterval: REFRESH_MS })
   const columns: Column<Journal>[] = [
-    { name: t('Journal'), cell: ({ id }) => <code className="font-mono text-xs">{id}</code> },
+    { name: t('Journal'), cell: ({ id }) => <Code>{id}</Code> },
     { name: t('Machine'), cell: ({ node, directory }) => <span title={directory}>{node}</span> },
     {
-      name: t('State'),
+      name: t('Status'),
       cell: (journal) =>
         journal.state === 'live' ? (
           <Badge tone="good">{t('In use')}</Badge>
@@ -93,18 +97,18 @@ export function Journals({ mayAct }: { readonly mayAct: boolean }) {
     },
     { name: t('Last heartbeat'), cell: ({ last_heartbeat }) => <Time at={last_heartbeat} /> },
     {
-      name: t('Calls under way'),
+      name: t('Calls in progress'),
       isNumber: true,
       cell: ({ open_calls, open_estimate }) => (
         <span title={t('at most {amount} credits', { amount: open_estimate })}>
-          {open_calls.toLocaleString('en')}
+          {printNumber(open_calls)}
         </span>
       ),
     },
     {
       name: t('Unbooked calls'),
       isNumber: true,
-      cell: ({ unbooked_calls }) => unbooked_calls.toLocaleString('en'),
+      cell: ({ unbooked_calls }) => printNumber(unbooked_calls),
     },
     {
       name: t('Unbooked credits'),
@@ -113,13 +117,13 @@ export function Journals({ mayAct }: { readonly mayAct: boolean }) {
     },
     {
       name: t('Actions'),
-      cell: (journal) => mayAct && journal.state === 'silent' && <AbandonButton {...journal} />,
+      cell: (journal) => mayChange && journal.state === 'silent' && <AbandonButton {...journal} />,
     },
   ]
-  const journals = list.data?.data ?? []
+  const journals = list.data?.data
   return (
     <>
-      {journals.filter(isSilentTooLong).map(({ id, node }) => (
+      {journals?.filter(isSilentTooLong).map(({ id, node }) => (
         <p key={id} role="alert" className="rounded-md border border-bad bg-bad-wash p-3">
           {t(
             'The gateway with the journal {id} on {node} has been silent for more than 5 minutes. Start it again, import its journal from the disk, or abandon it.',
@@ -127,24 +131,20 @@ export function Journals({ mayAct }: { readonly mayAct: boolean }) {
           )}
         </p>
       ))}
-      <Panel title={t('Journals that are not drained')}>
-        <QueryState query={list} />
-        {list.isSuccess && journals.length === 0 && <EmptyState title={t('Every journal is drained.')} />}
-        {journals.length > 0 && (
-          <Table
-            caption={t('Journals that are not drained')}
-            columns={columns}
-            rows={journals}
-            keyOf={({ id }) => id}
-          />
-        )}
-        {mayAct && (
-          <div className="border-line border-t p-3">
-            <Button onClick={() => setImporting(true)}>{t('Import a journal')}</Button>
-          </div>
-        )}
-      </Panel>
-      {isImporting && <ImportDialog onClose={() => setImporting(false)} />}
+      <ListPanel
+        title={t('Journals that are not drained')}
+        list={list}
+        rows={journals}
+        columns={columns}
+        empty={t('Every journal is drained.')}
+        foot={
+          mayChange && (
+            <DialogButton dialog={(onClose) => <ImportDialog onClose={onClose} />}>
+              {t('Import a journal')}
+            </DialogButton>
+          )
+        }
+      />
     </>
   )
 }

@@ -1,10 +1,12 @@
 /** The months of the tables that grow for ever, and what retention has taken away. */
+
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Badge, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/text.tsx'
+import { Code, Time } from '../../ui/text.tsx'
 
 type Partition = AnswerOf<'listPartitions'>['data'][number]
 
@@ -18,15 +20,15 @@ export function Partitions() {
     dropped: t('Dropped'),
   }
   const columns: Column<Partition>[] = [
-    { name: t('Partition'), cell: ({ name }) => <code className="font-mono text-xs">{name}</code> },
+    { name: t('Partition'), cell: ({ name }) => <Code>{name}</Code> },
     {
-      name: t('State'),
+      name: t('Status'),
       cell: ({ state }) => <Badge tone={state === 'attached' ? 'good' : 'neutral'}>{states[state]}</Badge>,
     },
     { name: t('From'), cell: ({ from }) => (from === null ? '–' : <Time at={from} />) },
     { name: t('To'), cell: ({ to }) => <Time at={to} /> },
-    { name: t('Rows'), isNumber: true, cell: ({ rows }) => rows.toLocaleString('en') },
-    { name: t('MiB'), isNumber: true, cell: ({ bytes }) => Math.ceil(bytes / MIB).toLocaleString('en') },
+    { name: t('Rows'), isNumber: true, cell: ({ rows }) => printNumber(rows) },
+    { name: t('MiB'), isNumber: true, cell: ({ bytes }) => printNumber(Math.ceil(bytes / MIB)) },
   ]
   return (
     <Panel title={t('Months in PostgreSQL')}>
@@ -36,7 +38,7 @@ export function Partitions() {
           caption={t('Months in PostgreSQL')}
           columns={columns}
           rows={list.data.data}
-          keyOf={({ name }) => name}
+          toKey={({ name }) => name}
         />
       )}
     </Panel>

@@ -2,14 +2,14 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
+import { parseFieldTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { instantOfField } from '../../time-zone.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField, DialogForm, Field } from '../../ui/form.tsx'
-import { ExpiresField } from '../expires-field.tsx'
+import { CheckField, DialogForm, useFields } from '../../ui/form.tsx'
+import { ExpiresField, ProgramNameField } from '../token-fields.tsx'
 import { LimitFields } from './limits.tsx'
-import type { Created } from './state.tsx'
-import { limitsOf, NO_LIMITS } from './texts.ts'
+import type { Created } from './status.tsx'
+import { NO_LIMITS, parseLimits } from './texts.ts'
 
 interface CreateDialogProps {
   readonly accountId: string
@@ -18,25 +18,16 @@ interface CreateDialogProps {
 }
 
 export function CreateDialog({ accountId, onClose, onCreated }: CreateDialogProps) {
-  const [name, setName] = useState('')
-  const [expires, setExpires] = useState('')
+  const { texts, field } = useFields({ name: '', expires: '', ...NO_LIMITS })
   const [accountLogs, setAccountLogs] = useState(false)
-  const [limits, setLimits] = useState(NO_LIMITS)
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const creating = useMutation({
     meta: { changes: ['/keys'] },
-    mutationFn: () =>
-      request(
-        'createKey',
-        {
-          account_id: accountId,
-          name,
-          account_logs: accountLogs,
-          ...limitsOf(limits),
-          expires_at: instantOfField(expires),
-        },
-        { idempotencyKey },
-      ),
+    mutationFn: () => {
+      const wanted = { account_id: accountId, name: texts.name, account_logs: accountLogs }
+      const limits = { ...parseLimits(texts), expires_at: parseFieldTime(texts.expires) }
+      return request('createKey', { ...wanted, ...limits }, { idempotencyKey })
+    },
     onSuccess: (key) => {
       onClose()
       onCreated(key)
@@ -44,17 +35,10 @@ export function CreateDialog({ accountId, onClose, onCreated }: CreateDialogProp
   })
   return (
     <Dialog title={t('Create a key')} onClose={onClose}>
-      <DialogForm sends={creating} act={t('Create')} onClose={onClose}>
-        <Field
-          label={t('Name')}
-          hint={t('What uses it, such as a program or a machine.')}
-          value={name}
-          required
-          maxLength={100}
-          onText={setName}
-        />
-        <ExpiresField value={expires} onText={setExpires} />
-        <LimitFields texts={limits} onChange={setLimits} />
+      <DialogForm sends={creating} submit={t('Create')} onClose={onClose}>
+        <ProgramNameField {...field('name')} />
+        <ExpiresField {...field('expires')} />
+        <LimitFields field={field} />
         <CheckField
           label={t('May read the logs of the whole account')}
           checked={accountLogs}

@@ -1,25 +1,22 @@
-/** One key: what it may do, and the change of it. */
-
+/** One key: what it may do, and the form that changes it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
 import { Drawer } from '../../ui/dialog.tsx'
-import { Actions, CheckField, Field, Form } from '../../ui/form.tsx'
-import { Fact, FormError, Panel, QueryState } from '../../ui/states.tsx'
-import { Id, Time } from '../../ui/text.tsx'
+import { CheckField, Field, PageForm, useFields } from '../../ui/form.tsx'
+import { Fact, Panel, QueryState } from '../../ui/states.tsx'
+import { Code, Id, TextLink, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
-import { ExpiresField } from '../expires-field.tsx'
+import { ExpiresField, ModelsField } from '../token-fields.tsx'
 import { LimitFacts, LimitFields } from './limits.tsx'
 import { isRotating, Rotation } from './rotation.tsx'
-import { CapBar, type Created, KeyState } from './state.tsx'
-import { changesOf, type Key, keyTextsOf } from './texts.ts'
+import { CapBar, type Created, KeyStatus } from './status.tsx'
+import { findChanges, type Key, printTexts } from './texts.ts'
 
-/** While a former secret works, its use changes what there is to do. */
+/** While the old secret works, its use changes what there is to do. */
 const ROTATING_REFRESH_MS = 5_000
 
 interface KeyDrawerProps {
@@ -54,17 +51,17 @@ interface KeyDetailProps extends Pick<KeyDrawerProps, 'mayChange' | 'onRotated'>
 }
 
 function KeyDetail({ item, mayChange, onRotated }: KeyDetailProps) {
-  const { id, account_id, key_prefix, agent_id, member_id, spend_cap, spent, expires_at } = item
+  const { id, account_id, key_prefix, agent_id, member_id, spend_cap, spent, allowed_models: models } = item
   return (
     <>
       <div className="flex flex-wrap items-center gap-3">
-        <KeyState item={item} />
+        <KeyStatus item={item} />
         <Id id={id} />
       </div>
       <dl className="rounded-lg border border-line bg-surface py-2">
-        <Fact name={t('Begins with')} value={<code className="font-mono text-xs">{key_prefix}…</code>} />
+        <Fact name={t('Begins with')} value={<Code>{key_prefix}…</Code>} />
         <Fact name={t('Created')} value={<Time at={item.created_at} />} />
-        <Fact name={t('Expires')} value={expires_at === null ? t('Never') : <Time at={expires_at} />} />
+        <Fact name={t('Expires')} value={<Time at={item.expires_at} none={t('Never')} />} />
         {spend_cap !== null && (
           <Fact name={t('Spent of cap')} value={<CapBar spent={spent ?? '0'} cap={spend_cap} />} />
         )}
@@ -72,20 +69,14 @@ function KeyDetail({ item, mayChange, onRotated }: KeyDetailProps) {
         {agent_id !== null && <Fact name={t('Agent')} value={<Id id={agent_id} />} />}
         <Fact
           name={t('Models')}
-          value={
-            item.allowed_models?.length === 0 ? t('None') : (item.allowed_models?.join(', ') ?? t('All'))
-          }
+          value={models?.length === 0 ? t('None') : (models?.join(', ') ?? t('All'))}
         />
-        <LimitFacts item={item} />
+        <LimitFacts {...item} />
       </dl>
       <p className="text-sm">
-        <Link
-          to="/calls"
-          search={{ account: account_id, key_id: id }}
-          className="text-accent hover:underline"
-        >
+        <TextLink to="/calls" search={{ account: account_id, key_id: id }}>
           {t('Calls of this key')}
-        </Link>
+        </TextLink>
       </p>
       {item.revoked_at === null && (
         <Budgets title={t('Budgets')} subject={{ account_id, key_id: id }} mayChange={mayChange} />
@@ -102,48 +93,34 @@ function KeyDetail({ item, mayChange, onRotated }: KeyDetailProps) {
 
 function EditKey({ item }: { readonly item: Key }) {
   const { id, spend_cap } = item
-  const [shown, setShown] = useState(() => keyTextsOf(item))
-  const [texts, setTexts] = useState(shown)
+  const [shown, setShown] = useState(() => printTexts(item))
+  const { texts, field, setTexts } = useFields(shown)
   const queries = useQueryClient()
   const save = useMutation({
     meta: { done: t('Key changed'), changes: ['/keys'] },
-    mutationFn: () => request('updateKey', { id, ...changesOf(shown, texts) }),
+    mutationFn: () => request('updateKey', { id, ...findChanges(shown, texts) }),
     onSuccess: (changed) => {
-      setShown(keyTextsOf(changed))
-      setTexts(keyTextsOf(changed))
+      setShown(printTexts(changed))
+      setTexts(printTexts(changed))
       queries.setQueryData(['/keys/{id}' satisfies OperationPath, { id }], changed)
     },
   })
-  const field = (name: 'name' | 'models' | 'expires' | 'cap') => ({
-    value: texts[name],
-    onText: (text: string) => setTexts({ ...texts, [name]: text }),
-  })
   return (
     <Panel title={t('Edit')}>
-      <Form onSubmit={() => save.mutate()} className="flex flex-col gap-3 p-4">
+      <PageForm sends={save} submit={t('Save')} kind="primary" isAtEnd>
         <Field label={t('Name')} required maxLength={100} {...field('name')} />
-        <Field
-          label={t('Models')}
-          hint={t('Ids with commas between. Empty: every model; "none": no model.')}
-          {...field('models')}
-        />
+        <ModelsField {...field('models')} />
         <ExpiresField {...field('expires')} />
         {spend_cap !== null && (
           <Field label={t('Spend cap')} inputMode="decimal" required {...field('cap')} />
         )}
-        <LimitFields texts={texts} onChange={(limits) => setTexts({ ...texts, ...limits })} />
+        <LimitFields field={field} />
         <CheckField
           label={t('May read the logs of the whole account')}
           checked={texts.accountLogs}
           onCheck={(accountLogs) => setTexts({ ...texts, accountLogs })}
         />
-        <FormError error={save.error} />
-        <Actions>
-          <Button type="submit" kind="primary" isBusy={save.isPending}>
-            {t('Save')}
-          </Button>
-        </Actions>
-      </Form>
+      </PageForm>
     </Panel>
   )
 }

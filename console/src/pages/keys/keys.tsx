@@ -1,96 +1,96 @@
 /** Keys of an account: listed, created, revealed, switched off, revoked. */
-import { useMutation } from '@tanstack/react-query'
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
-import { useList } from '../../api/read.ts'
+import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmButton } from '../../ui/dialog.tsx'
+import { Action } from '../../ui/dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
-import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
+import { PageHeader } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { CodeBlock, Time } from '../../ui/text.tsx'
+import { Code, CodeBlock, NONE, Time } from '../../ui/text.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
-import { useLastUsed } from './last-used.ts'
-import { SecretDialog, snippet } from './secret-dialog.tsx'
-import { CapBar, type Created, KeyState } from './state.tsx'
+import { printFirstCall, SecretDialog } from './secret-dialog.tsx'
+import { CapBar, type Created, KeyStatus } from './status.tsx'
 import type { Key } from './texts.ts'
 
 const route = getRouteApi('/signed-in/keys')
 
+/** Returns the last day of the last thirty on which each key was used; a key without a call is absent. */
+function useLastUsed(): ReadonlyMap<string, string> {
+  const { account_id, role } = useAccount()
+  const input = { account_id, by: 'key', period: '30d' } as const
+  const { data } = useGet('showUsage', input, { enabled: role !== 'member' })
+  return new Map(data?.by_day.map(({ group, date }) => [group, date]))
+}
+
+interface KeyActionsProps {
+  readonly item: Key
+  onRevealed(key: Created): void
+}
+
+function KeyActions({ item: { id, name, enabled, revealable }, onRevealed }: KeyActionsProps) {
+  const quiet = { kind: 'quiet', changes: ['/keys'] } as const
+  return (
+    <span className="flex gap-1">
+      {revealable && (
+        <Action kind="quiet" run={() => request('revealKey', { id })} onDone={onRevealed}>
+          {t('Reveal')}
+        </Action>
+      )}
+      <Action {...quiet} done={t('Key changed')} run={() => request('updateKey', { id, enabled: !enabled })}>
+        {enabled ? t('Switch off') : t('Switch on')}
+      </Action>
+      <Action
+        {...quiet}
+        confirm={{
+          title: t('Revoke {name}', { name }),
+          description: t('Programs that use this key are refused from now on. This cannot be undone.'),
+          name,
+          submit: t('Revoke'),
+        }}
+        done={t('Key revoked')}
+        run={() => request('revokeKey', { id })}
+      >
+        {t('Revoke')}
+      </Action>
+    </span>
+  )
+}
+
 export function Keys() {
   const { account_id: accountId, role } = useAccount()
-  const navigate = useNavigate()
   const list = useList('listKeys', { account_id: accountId })
   const [shown, setShown] = useState<Created | null>(null)
-  const reveal = useMutation({
-    mutationFn: ({ id }: Key) => request('revealKey', { id }),
-    onSuccess: setShown,
-  })
-  const toggle = useMutation({
-    meta: { done: t('Key changed'), changes: ['/keys'] },
-    mutationFn: ({ id, enabled }: Key) => request('updateKey', { id, enabled: !enabled }),
-  })
   const mayChange = role === 'owner' || role === 'admin'
   const lastUsed = useLastUsed()
+  const { create, key: open } = route.useSearch()
+  const change = useChangeSearch()
   const columns: Column<Key>[] = [
     { name: t('Name'), cell: ({ id, name }) => <OpenLink search={{ key: id }}>{name}</OpenLink> },
-    { name: t('Key'), cell: ({ key_prefix }) => <code className="font-mono text-xs">{key_prefix}…</code> },
-    { name: t('State'), cell: (key) => <KeyState item={key} /> },
+    { name: t('Key'), cell: ({ key_prefix }) => <Code>{key_prefix}…</Code> },
+    { name: t('Status'), cell: (key) => <KeyStatus item={key} /> },
     {
       name: t('Models'),
-      cell: ({ allowed_models }) =>
-        allowed_models === null ? (
-          t('All')
-        ) : (
-          <span title={allowed_models.join(', ')}>{allowed_models.length}</span>
-        ),
+      cell: ({ allowed_models: models }) =>
+        models === null ? t('All') : <span title={models.join(', ')}>{models.length}</span>,
     },
     {
       name: t('Spent of cap'),
       isNumber: true,
-      cell: ({ spent, spend_cap }) =>
-        spend_cap === null ? (
-          <span className="text-quiet">–</span>
-        ) : (
-          <CapBar spent={spent ?? '0'} cap={spend_cap} />
-        ),
+      cell: ({ spent, spend_cap: cap }) => (cap === null ? NONE : <CapBar spent={spent ?? '0'} cap={cap} />),
     },
-    { name: t('Last used'), cell: ({ id }) => lastUsed.get(id) ?? <span className="text-quiet">–</span> },
+    { name: t('Last used'), cell: ({ id }) => lastUsed.get(id) ?? NONE },
     { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),
-      cell: (key) =>
-        mayChange &&
-        key.revoked_at === null && (
-          <span className="flex gap-1">
-            {key.revealable && (
-              <Button kind="quiet" onClick={() => reveal.mutate(key)}>
-                {t('Reveal')}
-              </Button>
-            )}
-            <Button kind="quiet" onClick={() => toggle.mutate(key)}>
-              {key.enabled ? t('Switch off') : t('Switch on')}
-            </Button>
-            <ConfirmButton
-              title={t('Revoke {name}', { name: key.name })}
-              description={t('Programs that use this key are refused from now on. This cannot be undone.')}
-              name={key.name}
-              act={t('Revoke')}
-              meta={{ done: t('Key revoked'), changes: ['/keys'] }}
-              onConfirm={() => request('revokeKey', { id: key.id })}
-            />
-          </span>
-        ),
+      cell: (key) => mayChange && key.revoked_at === null && <KeyActions item={key} onRevealed={setShown} />,
     },
   ]
-  const { create = false, key: open } = route.useSearch()
-  const change = useChangeSearch()
-  const openCreate = () => void navigate({ to: '.', search: (all) => ({ ...all, create: true }) })
   return (
     <>
       <PageHeader
@@ -98,24 +98,15 @@ export function Keys() {
         description={t('Every key of the account spends from the same wallet.')}
         actions={
           mayChange && (
-            <Button kind="primary" onClick={openCreate}>
+            <Button kind="primary" onClick={() => change({ create: true })}>
               {t('Create a key')}
             </Button>
           )
         }
       />
-      <ErrorState error={reveal.error ?? toggle.error} />
-      <ListPanel
-        caption={t('Keys')}
-        list={list}
-        columns={columns}
-        keyOf={({ id }) => id}
-        empty={
-          <EmptyState title={t('This account has no keys yet.')}>
-            <CodeBlock label="curl" code={snippet('KEY')} />
-          </EmptyState>
-        }
-      />
+      <ListPanel caption={t('Keys')} list={list} columns={columns} empty={t('This account has no keys yet.')}>
+        <CodeBlock label="curl" code={printFirstCall('KEY')} />
+      </ListPanel>
       <KeyDrawer
         id={open}
         mayChange={mayChange}
@@ -125,11 +116,11 @@ export function Keys() {
       {create && (
         <CreateDialog
           accountId={accountId}
-          onClose={() => void navigate({ to: '.', search: ({ create: _, ...rest }) => rest })}
+          onClose={() => change({ create: undefined })}
           onCreated={setShown}
         />
       )}
-      <SecretDialog shown={shown} onClose={() => setShown(null)} />
+      {shown && <SecretDialog shown={shown} onClose={() => setShown(null)} />}
     </>
   )
 }

@@ -2,31 +2,26 @@
 import { t } from '../../i18n.ts'
 import { Field } from '../../ui/form.tsx'
 import { Fact } from '../../ui/states.tsx'
+import { Code } from '../../ui/text.tsx'
 import type { Key, LimitTexts } from './texts.ts'
 
-type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses'>
-
 interface LimitFieldsProps {
-  readonly texts: LimitTexts
-  onChange(texts: LimitTexts): void
+  /** Makes the properties of the field of a text. */
+  field(name: keyof LimitTexts): { readonly value: string; onText(text: string): void }
 }
 
-export function LimitFields({ texts, onChange }: LimitFieldsProps) {
-  const limit = { hint: t('Empty: limited by the account alone.'), type: 'number', min: 1 }
-  const field = (name: keyof LimitTexts) => ({
-    value: texts[name],
-    onText: (text: string) => onChange({ ...texts, [name]: text }),
-  })
+export function LimitFields({ field }: LimitFieldsProps) {
+  const limit = { hint: t('Leave it empty for only the limit of the account.'), type: 'number', min: 1 }
   return (
     <>
       <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
         <Field label={t('Requests per minute')} {...limit} {...field('perMinute')} />
-        <Field label={t('Calls at the same time')} {...limit} {...field('concurrency')} />
+        <Field label={t('Concurrent calls')} {...limit} {...field('concurrency')} />
       </div>
       <Field
         label={t('Allowed addresses')}
         hint={t(
-          'Addresses and networks such as 203.0.113.7 and 10.0.0.0/8, with commas between. Empty: from anywhere.',
+          'Addresses and networks separated by commas, such as 203.0.113.7 and 10.0.0.0/8. Leave it empty for any address.',
         )}
         {...field('addresses')}
       />
@@ -34,19 +29,15 @@ export function LimitFields({ texts, onChange }: LimitFieldsProps) {
   )
 }
 
+type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses'>
+
 /** The limits that are set, as lines of a list. */
-export function LimitFacts({ item }: { readonly item: Limits }) {
-  const { requests_per_minute, concurrency, allowed_addresses } = item
-  return (
-    <>
-      {requests_per_minute !== null && <Fact name={t('Requests per minute')} value={requests_per_minute} />}
-      {concurrency !== null && <Fact name={t('Calls at the same time')} value={concurrency} />}
-      {allowed_addresses !== null && (
-        <Fact
-          name={t('Allowed addresses')}
-          value={<code className="font-mono text-xs">{allowed_addresses.join(', ')}</code>}
-        />
-      )}
-    </>
-  )
-}
+export const LimitFacts = ({ requests_per_minute, concurrency, allowed_addresses }: Limits) => (
+  <>
+    {requests_per_minute !== null && <Fact name={t('Requests per minute')} value={requests_per_minute} />}
+    {concurrency !== null && <Fact name={t('Concurrent calls')} value={concurrency} />}
+    {allowed_addresses !== null && (
+      <Fact name={t('Allowed addresses')} value={<Code>{allowed_addresses.join(', ')}</Code>} />
+    )}
+  </>
+)

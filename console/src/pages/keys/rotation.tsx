@@ -1,51 +1,31 @@
-/** The secrets of one key: a new one is made, and the former one works on for a time. */
+/** The secrets of one key: a new one is made, and the old one goes on working for a time. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmButton } from '../../ui/dialog.tsx'
-import { Actions, Form, SelectField } from '../../ui/form.tsx'
-import { Fact, FormError, Panel } from '../../ui/states.tsx'
-import { Time } from '../../ui/text.tsx'
-import type { Created } from './state.tsx'
+import { Action } from '../../ui/dialog.tsx'
+import { PageForm, SelectField } from '../../ui/form.tsx'
+import { Fact, Panel } from '../../ui/states.tsx'
+import { Code, Time } from '../../ui/text.tsx'
+import type { Created } from './status.tsx'
 import type { Key } from './texts.ts'
 
 type FormerSecret = NonNullable<Key['former_secret']>
+
+const HOUR_SECONDS = 3600
+const DEFAULT_GRACE_SECONDS = 24 * HOUR_SECONDS
+
+/** Returns whether an old secret still works. */
+export const isRotating = (former: FormerSecret | null | undefined): boolean =>
+  former != null && Date.parse(former.ends_at) > Date.now()
 
 interface RotationProps {
   readonly item: Key
   onRotated(key: Created): void
 }
 
-const HOUR_SECONDS = 3600
-const DEFAULT_GRACE_SECONDS = 24 * HOUR_SECONDS
-
-const graces = (): ReadonlyArray<readonly [seconds: number, name: string]> => [
-  [0, t('not at all')],
-  [HOUR_SECONDS, t('1 hour')],
-  [DEFAULT_GRACE_SECONDS, t('24 hours')],
-  [3 * DEFAULT_GRACE_SECONDS, t('3 days')],
-  [7 * DEFAULT_GRACE_SECONDS, t('7 days')],
-]
-
-/** Returns whether a former secret still works. */
-export const isRotating = (former: FormerSecret | null | undefined): boolean =>
-  former !== null && former !== undefined && Date.parse(former.ends_at) > Date.now()
-
 export function Rotation({ item, onRotated }: RotationProps) {
-  const { id, former_secret: former } = item
-  const [grace, setGrace] = useState(DEFAULT_GRACE_SECONDS)
-  const [attempt, setAttempt] = useState(() => crypto.randomUUID())
-  const changes = ['/keys'] as const
-  const rotate = useMutation({
-    meta: { changes },
-    mutationFn: () => request('rotateKey', { id, grace_seconds: grace }, { idempotencyKey: attempt }),
-    onSuccess: (key) => {
-      setAttempt(crypto.randomUUID())
-      onRotated(key)
-    },
-  })
+  const { id, name, former_secret: former } = item
   const isWorking = isRotating(former)
   const isInUse = isWorking && former?.successor_used_at !== null
   return (
@@ -53,53 +33,77 @@ export function Rotation({ item, onRotated }: RotationProps) {
       {former && <FormerFacts former={former} isWorking={isWorking} />}
       {former && isWorking && (
         <div className="px-4 pb-4">
-          <ConfirmButton
+          <Action
             kind="danger"
-            label={t('End the former secret now')}
-            title={t('End the former secret of {name}', { name: item.name })}
-            description={t(
-              'Programs that still use {prefix}… are refused from now on. This cannot be undone.',
-              { prefix: former.key_prefix },
-            )}
-            name={item.name}
-            act={t('End')}
-            meta={{ done: t('The former secret has ended'), changes }}
-            onConfirm={() => request('endFormerSecret', { id })}
-          />
+            confirm={{
+              title: t('End the old secret of {name}', { name }),
+              description: t(
+                'Programs that still use {prefix}… are refused from now on. This cannot be undone.',
+                { prefix: former.key_prefix },
+              ),
+              name,
+              submit: t('End'),
+            }}
+            done={t('The old secret no longer works')}
+            changes={['/keys']}
+            run={() => request('endFormerSecret', { id })}
+          >
+            {t('End the old secret now')}
+          </Action>
         </div>
       )}
-      {isInUse ? (
-        <p className="border-line border-t p-4 text-quiet text-sm">
-          {t('The key can be rotated again when its former secret has ended.')}
-        </p>
-      ) : (
-        <Form
-          onSubmit={() => rotate.mutate()}
-          className={`flex flex-col gap-3 p-4 ${former ? 'border-line border-t' : ''}`}
-        >
-          <p className="text-quiet text-sm">
-            {isWorking
-              ? t('The present secret was not used yet: rotating replaces it, and the former one works on.')
-              : t(
-                  'Programs get a new secret one after the other, and none is refused meanwhile: the present secret works on.',
-                )}
+      <div className={former ? 'border-line border-t' : ''}>
+        {isInUse ? (
+          <p className="p-4 text-quiet text-sm">
+            {t('You can rotate the key again when its old secret no longer works.')}
           </p>
-          <SelectField
-            label={t('The former secret works on after the first use of the new one')}
-            hint={t('At most 30 days from now, where the new one is never used.')}
-            value={grace}
-            onText={(text) => setGrace(Number(text))}
-            options={graces()}
-          />
-          <FormError error={rotate.error} />
-          <Actions>
-            <Button type="submit" isBusy={rotate.isPending}>
-              {t('Rotate')}
-            </Button>
-          </Actions>
-        </Form>
-      )}
+        ) : (
+          <RotationForm id={id} isWorking={isWorking} onRotated={onRotated} />
+        )}
+      </div>
     </Panel>
+  )
+}
+
+interface RotationFormProps extends Pick<RotationProps, 'onRotated'> {
+  readonly id: string
+  readonly isWorking: boolean
+}
+
+function RotationForm({ id, isWorking, onRotated }: RotationFormProps) {
+  const [grace, setGrace] = useState(DEFAULT_GRACE_SECONDS)
+  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
+  const rotate = useMutation({
+    meta: { changes: ['/keys'] },
+    mutationFn: () => request('rotateKey', { id, grace_seconds: grace }, { idempotencyKey }),
+    onSuccess: (key) => {
+      setIdempotencyKey(crypto.randomUUID())
+      onRotated(key)
+    },
+  })
+  return (
+    <PageForm sends={rotate} submit={t('Rotate')} isAtEnd>
+      <p className="text-quiet text-sm">
+        {isWorking
+          ? t(
+              'The current secret has not been used yet. Rotating replaces it, and the old one keeps working.',
+            )
+          : t('Update your programs one at a time: the current secret keeps working, so no call is refused.')}
+      </p>
+      <SelectField
+        label={t('Keep the old secret after the new one is first used')}
+        hint={t('If the new one is never used, the old one ends after 30 days.')}
+        value={grace}
+        onText={(text) => setGrace(Number(text))}
+        options={[
+          [0, t('not at all')],
+          [HOUR_SECONDS, t('1 hour')],
+          [DEFAULT_GRACE_SECONDS, t('24 hours')],
+          [3 * DEFAULT_GRACE_SECONDS, t('3 days')],
+          [7 * DEFAULT_GRACE_SECONDS, t('7 days')],
+        ]}
+      />
+    </PageForm>
   )
 }
 
@@ -107,26 +111,23 @@ function FormerFacts({ former, isWorking }: { readonly former: FormerSecret; rea
   const { key_prefix, replaced_at, successor_used_at, last_used_at, ends_at } = former
   return (
     <dl className="py-2">
-      <Fact name={t('Former secret')} value={<code className="font-mono text-xs">{key_prefix}…</code>} />
+      <Fact name={t('Old secret')} value={<Code>{key_prefix}…</Code>} />
       <Fact
         name={isWorking ? t('Works until') : t('Ended')}
         value={
           <>
             <Time at={ends_at} />
             {isWorking && successor_used_at === null && (
-              <span className="text-quiet"> {t('at the latest: the new one was not used yet')}</span>
+              <span className="text-quiet"> {t('at the latest: the new one has not been used yet')}</span>
             )}
           </>
         }
       />
       <Fact name={t('Rotated')} value={<Time at={replaced_at} />} />
+      <Fact name={t('New secret first used')} value={<Time at={successor_used_at} none={t('Not yet')} />} />
       <Fact
-        name={t('New one first used')}
-        value={successor_used_at === null ? t('Not yet') : <Time at={successor_used_at} />}
-      />
-      <Fact
-        name={t('Former one last used')}
-        value={last_used_at === null ? t('Not since the rotation') : <Time at={last_used_at} />}
+        name={t('Old secret last used')}
+        value={<Time at={last_used_at} none={t('Not since the rotation')} />}
       />
     </dl>
   )

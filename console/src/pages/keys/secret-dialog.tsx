@@ -1,33 +1,35 @@
 /** Shows a key itself: when it is created, revealed or rotated. */
+import { ROUTES } from '../../../../schemas/routes.ts'
+import { printCurl } from '../../curl.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Done } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
-import type { Created } from './state.tsx'
+import type { Created } from './status.tsx'
 
-export const snippet = (key: string) =>
-  `curl -N ${location.origin}/v1/chat/completions \\
-  -H 'Authorization: Bearer ${key}' \\
-  -H 'Content-Type: application/json' \\
-  -d '{"model":"MODEL","stream":true,"messages":[{"role":"user","content":"Hello!"}]}'`
-
-export const SecretDialog = ({ shown, onClose }: { shown: Created | null; onClose(): void }) => {
-  return (
-    <Dialog
-      title={shown?.name ?? ''}
-      description={t(
-        'Anyone who has this key spends from the wallet of the account. Keep it where your program reads its secrets.',
-      )}
-      isOpen={shown !== null}
-      onClose={onClose}
-    >
-      {shown && (
-        <div className="flex flex-col gap-3">
-          <CodeBlock isWrapped label={t('Key')} code={shown.key} />
-          <CodeBlock label="curl" code={snippet(shown.key)} />
-          <Done onClose={onClose} />
-        </div>
-      )}
-    </Dialog>
+/** Prints a first call. @param key default: the one in the environment */
+export const printFirstCall = (key?: string): string => {
+  const messages = [{ role: 'user', content: 'Hello!' }]
+  return printCurl(
+    location.origin,
+    ROUTES.createChatCompletion[1],
+    { model: 'MODEL', stream: true, messages },
+    { key },
   )
 }
+
+export const SecretDialog = ({ shown, onClose }: { readonly shown: Created; onClose(): void }) => (
+  <Dialog
+    title={shown.name}
+    description={t(
+      'Anyone who has this key can spend from the wallet of the account. Keep it where your program reads its secrets.',
+    )}
+    onClose={onClose}
+  >
+    <div className="flex flex-col gap-3">
+      <CodeBlock isWrapped label={t('Key')} code={shown.key} />
+      <CodeBlock label="curl" code={printFirstCall(shown.key)} />
+      <Done onClose={onClose} />
+    </div>
+  </Dialog>
+)

@@ -1,7 +1,7 @@
 /** The fields of a key as texts of a form, and what a form changes. */
 import type { listKeys } from '../../../../schemas/management/accounts/keys.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { fieldOfInstant, instantOfField } from '../../time-zone.ts'
+import { parseFieldTime, printFieldTime } from '../../format.ts'
 
 export type Key = AnswerOf<typeof listKeys>['data'][number]
 
@@ -29,28 +29,28 @@ export const NO_LIMITS: LimitTexts = { perMinute: '', concurrency: '', addresses
 /** In place of ids of models, as on the command line: an empty list, which allows no model. */
 const NO_MODEL = 'none'
 
-const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '')
+const splitWords = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '')
 
-const numberOrNull = (text: string): number | null => (text === '' ? null : Number(text))
+const parseNumber = (text: string): number | null => (text === '' ? null : Number(text))
 
 /** Returns the fields of a request. */
-export const limitsOf = ({ perMinute, concurrency, addresses }: LimitTexts): Limits => ({
-  requests_per_minute: numberOrNull(perMinute),
-  concurrency: numberOrNull(concurrency),
-  allowed_addresses: wordsOf(addresses).length === 0 ? null : wordsOf(addresses),
+export const parseLimits = ({ perMinute, concurrency, addresses }: LimitTexts): Limits => ({
+  requests_per_minute: parseNumber(perMinute),
+  concurrency: parseNumber(concurrency),
+  allowed_addresses: splitWords(addresses).length === 0 ? null : splitWords(addresses),
 })
 
 /** Returns the models that a text allows; null: every model. */
-export function modelsOf(text: string): string[] | null {
-  const words = wordsOf(text)
+export function parseModels(text: string): string[] | null {
+  const words = splitWords(text)
   if (words.length === 0) return null
   return words.length === 1 && words[0] === NO_MODEL ? [] : words
 }
 
-export const keyTextsOf = (key: Key): KeyTexts => ({
+export const printTexts = (key: Key): KeyTexts => ({
   name: key.name,
   models: key.allowed_models?.length === 0 ? NO_MODEL : (key.allowed_models?.join(', ') ?? ''),
-  expires: fieldOfInstant(key.expires_at),
+  expires: printFieldTime(key.expires_at),
   cap: key.spend_cap ?? '',
   accountLogs: key.account_logs,
   perMinute: String(key.requests_per_minute ?? ''),
@@ -59,12 +59,12 @@ export const keyTextsOf = (key: Key): KeyTexts => ({
 })
 
 /** Returns what a form changes: nothing of a field that shows what it showed at first, whatever the key has by now. */
-export function changesOf(before: KeyTexts, after: KeyTexts): Changes {
-  const { requests_per_minute, concurrency, allowed_addresses } = limitsOf(after)
+export function findChanges(before: KeyTexts, after: KeyTexts): Changes {
+  const { requests_per_minute, concurrency, allowed_addresses } = parseLimits(after)
   const fields = {
     name: { name: after.name },
-    models: { allowed_models: modelsOf(after.models) },
-    expires: { expires_at: instantOfField(after.expires) },
+    models: { allowed_models: parseModels(after.models) },
+    expires: { expires_at: parseFieldTime(after.expires) },
     cap: { spend_cap: after.cap },
     accountLogs: { account_logs: after.accountLogs },
     perMinute: { requests_per_minute },

@@ -1,4 +1,5 @@
 /** The imports of a knowledge base: the one under way, and what the last ones did. */
+
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { isOfBases } from '../../api/bases.ts'
@@ -8,7 +9,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { JobProgress } from '../../ui/job-progress.tsx'
 import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
-import { Time } from '../../ui/text.tsx'
+import { Code, Time } from '../../ui/text.tsx'
 
 type Import = AnswerOf<'listImports'>['data'][number]
 type Report = NonNullable<Import['report']>
@@ -57,7 +58,7 @@ export function Imports({ baseId, mayChange }: { readonly baseId: string; readon
       <ErrorState error={cancel.error} />
       {imports.data && rows.length === 0 && (
         <p className="px-4 py-3 text-quiet">
-          {t('Nothing was uploaded yet. What the command tollgate kb import brings is not listed here.')}
+          {t('Nothing has been uploaded yet. Imports by the command tollgate kb import are not listed here.')}
         </p>
       )}
       <ol className="divide-y divide-line">
@@ -91,9 +92,9 @@ const Problems = ({ problems }: Pick<Import, 'problems'>) => (
   <ul className="mt-1 max-h-80 overflow-y-auto text-sm">
     {problems.map(({ file, line, message }) => (
       <li key={`${file}:${line}:${message}`} className="py-0.5">
-        <code className="font-mono text-xs">
+        <Code>
           {file}:{line}
-        </code>{' '}
+        </Code>{' '}
         {message}
       </li>
     ))}
@@ -143,7 +144,7 @@ function ReportText({ report }: { readonly report: Report }) {
       {same.count > 0 && (
         <Found
           what={t(
-            '{count, plural, one {# title is of several pages; links lead to the first} other {# titles are of several pages; links lead to the first}}',
+            '{count, plural, one {# title is shared by several pages; links lead to the first} other {# titles are shared by several pages; links lead to the first}}',
             { count: same.count },
           )}
           entries={same.first.map(({ title, paths }) => `${title}: ${paths.join(', ')}`)}
@@ -152,7 +153,7 @@ function ReportText({ report }: { readonly report: Report }) {
       {Object.keys(ignored).length > 0 && (
         <Found
           what={t(
-            '{count, plural, one {# field of front matter means nothing here} other {# fields of front matter mean nothing here}}',
+            '{count, plural, one {# front matter field is ignored} other {# front matter fields are ignored}}',
             { count: Object.keys(ignored).length },
           )}
           entries={Object.entries(ignored).map(([name, files]) => `${name}: ${files}`)}

@@ -8,13 +8,14 @@ import { BASES, useBases } from '../../api/bases.ts'
 import { type AnswerOf, linkTo, request } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { NameDialog } from '../../ui/name-dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { CodeBlock } from '../../ui/text.tsx'
+import { Code, CodeBlock } from '../../ui/text.tsx'
 import { OpenBase } from './open-base.tsx'
 import type { Base } from './readers.tsx'
 import { UploadDialog } from './upload.tsx'
@@ -59,17 +60,17 @@ function BaseList({ bases, mayChange }: BaseListProps) {
     {
       name: t('Knowledge base'),
       cell: ({ id, name, base }) => (
-        <OpenLink search={{ base: id }}>{base?.is_default ? t("The account's own") : name}</OpenLink>
+        <OpenLink search={{ base: id }}>{base?.is_default ? t('Account knowledge base') : name}</OpenLink>
       ),
     },
-    { name: t('Pages'), isNumber: true, cell: ({ pages }) => pages.toLocaleString('en') },
+    { name: t('Pages'), isNumber: true, cell: ({ pages }) => printNumber(pages) },
     {
       name: t('Readers'),
       isNumber: true,
       cell: ({ base }) =>
         base === null ? <Badge tone="accent">{t('Granted to you')}</Badge> : base.readers.length,
     },
-    { name: t('Id'), cell: ({ id }) => <code className="font-mono text-xs">{id}</code> },
+    { name: t('Id'), cell: ({ id }) => <Code>{id}</Code> },
   ]
   return (
     <>
@@ -80,7 +81,9 @@ function BaseList({ bases, mayChange }: BaseListProps) {
           mayChange && (
             <>
               {!hasOwn && bases.data && (
-                <Button onClick={() => setDialog('upload')}>{t("Upload into the account's own")}</Button>
+                <Button onClick={() => setDialog('upload')}>
+                  {t('Upload to the account knowledge base')}
+                </Button>
               )}
               <Button kind="primary" onClick={() => setDialog('create')}>
                 {t('Create a knowledge base')}
@@ -100,13 +103,15 @@ function BaseList({ bases, mayChange }: BaseListProps) {
             />
           </EmptyState>
         )}
-        {rows.length > 0 && (
-          <Table caption={t('Knowledge bases')} columns={columns} rows={rows} keyOf={({ id }) => id} />
-        )}
+        {rows.length > 0 && <Table caption={t('Knowledge bases')} columns={columns} rows={rows} />}
       </Panel>
       {dialog === 'create' && <CreateDialog onClose={() => setDialog(null)} />}
       {dialog === 'upload' && (
-        <UploadDialog baseId={DEFAULT_KB_ID} name={t("The account's own")} onClose={() => setDialog(null)} />
+        <UploadDialog
+          baseId={DEFAULT_KB_ID}
+          name={t('Account knowledge base')}
+          onClose={() => setDialog(null)}
+        />
       )}
     </>
   )

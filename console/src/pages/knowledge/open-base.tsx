@@ -1,16 +1,14 @@
 /** One knowledge base: its pages and their search, its imports and its readers. */
 import { useQueryClient } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { getRouteApi } from '@tanstack/react-router'
 import { BASES } from '../../api/bases.ts'
 import { request } from '../../api/client.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmButton } from '../../ui/dialog.tsx'
+import { Action, DialogButton } from '../../ui/dialog.tsx'
 import { PageHeader } from '../../ui/states.tsx'
-import { Id } from '../../ui/text.tsx'
-import { SearchForm } from '../search-form.tsx'
+import { Id, TextLink } from '../../ui/text.tsx'
+import { SearchForm } from '../filters.tsx'
 import { Imports } from './imports.tsx'
 import { PageDrawer } from './page.tsx'
 import { FoundPages, PageList } from './pages.tsx'
@@ -29,48 +27,49 @@ interface OpenBaseProps {
 
 export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
   const { search, page } = route.useSearch()
-  const [isUploading, setUploading] = useState(false)
   const queries = useQueryClient()
   const change = useChangeSearch()
   const close = () => {
     change({ base: undefined, page: undefined, search: undefined })
     return queries.invalidateQueries({ queryKey: [BASES] })
   }
-  const title = own?.is_default ? t("The account's own") : name
+  const title = own?.is_default ? t('Account knowledge base') : name
   return (
     <>
       <p className="mb-2 text-sm">
-        <Link
-          from="/knowledge"
-          to="."
-          search={({ account }) => ({ account })}
-          className="text-accent hover:underline"
-        >
+        <TextLink from="/knowledge" to="." search={({ account }) => ({ account })}>
           {t('All knowledge bases')}
-        </Link>
+        </TextLink>
       </p>
       <PageHeader
         title={title}
-        description={own === null ? t('Granted by another account: you may read it.') : undefined}
+        description={own === null ? t('Another account granted you read access.') : undefined}
         actions={
           own &&
           mayChange && (
             <>
-              <Button kind="primary" onClick={() => setUploading(true)}>
+              <DialogButton
+                kind="primary"
+                dialog={(onClose) => <UploadDialog baseId={id} name={title} onClose={onClose} />}
+              >
                 {t('Upload')}
-              </Button>
-              <ConfirmButton
+              </DialogButton>
+              <Action
                 kind="danger"
-                title={t('Delete {name}', { name: title })}
-                description={t(
-                  'All its pages and files go, and agents that answer from it lose it. This cannot be undone.',
-                )}
-                name={title}
-                act={t('Delete')}
-                meta={{ done: t('Knowledge base deleted') }}
-                onConfirm={() => request('deleteBase', { id })}
+                confirm={{
+                  title: t('Delete {name}', { name: title }),
+                  description: t(
+                    'This deletes all its pages and files. Agents that use it lose it. It cannot be undone.',
+                  ),
+                  name: title,
+                  submit: t('Delete'),
+                }}
+                done={t('Knowledge base deleted')}
+                run={() => request('deleteBase', { id })}
                 onDone={close}
-              />
+              >
+                {t('Delete')}
+              </Action>
             </>
           )
         }
@@ -85,7 +84,6 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
         {own && <Readers base={own} mayChange={mayChange} />}
       </div>
       <PageDrawer baseId={id} pageId={page} />
-      {isUploading && <UploadDialog baseId={id} name={title} onClose={() => setUploading(false)} />}
     </>
   )
 }

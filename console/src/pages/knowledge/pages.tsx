@@ -1,4 +1,5 @@
 /** The pages of a knowledge base: all of them by path, or those that a search finds. */
+
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
@@ -6,7 +7,7 @@ import { t } from '../../i18n.ts'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { Time } from '../../ui/text.tsx'
+import { Code, Time } from '../../ui/text.tsx'
 import { Marked } from './marked.tsx'
 
 type Page = AnswerOf<'listPages'>['data'][number]
@@ -28,18 +29,16 @@ export function PageList({ baseId }: { readonly baseId: string }) {
   const pages = useList('listPages', { id: baseId, account_id })
   const columns: Column<Page>[] = [
     { name: t('Page'), cell: (page) => <PageLink {...page} /> },
-    { name: t('Path'), cell: ({ path }) => <code className="font-mono text-xs">{path}</code> },
+    { name: t('Path'), cell: ({ path }) => <Code>{path}</Code> },
     { name: t('Tags'), cell: (page) => <Tags {...page} /> },
     { name: t('Changed'), cell: ({ updated_at }) => <Time at={updated_at} /> },
   ]
   return (
     <ListPanel
       title={t('Pages')}
-      caption={t('Pages')}
       list={pages}
       columns={columns}
-      keyOf={({ id }) => id}
-      empty={<EmptyState title={t('No page yet: upload a folder of Markdown files.')} />}
+      empty={t('There are no pages yet. Upload a folder of Markdown files.')}
     />
   )
 }
@@ -55,7 +54,7 @@ export function FoundPages({ baseId, query }: { readonly baseId: string; readonl
       }
     >
       <QueryState query={found} />
-      {found.data && count === 0 && <EmptyState title={t('No page has these words.')} />}
+      {found.data && count === 0 && <EmptyState title={t('No pages contain these words.')} />}
       <ol className="divide-y divide-line">
         {found.data?.results.map((page) => (
           <li key={page.id} className="px-4 py-3">

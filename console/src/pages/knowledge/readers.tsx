@@ -65,7 +65,7 @@ export function Readers({ base, mayChange }: { readonly base: Base; readonly may
   return (
     <Panel title={t('Readers')}>
       {base.readers.length === 0 && (
-        <p className="px-4 py-3 text-quiet">{t('The keys of this account alone read it.')}</p>
+        <p className="px-4 py-3 text-quiet">{t('Only the keys of this account can read it.')}</p>
       )}
       <ul className="divide-y divide-line">
         {base.readers.map((id) => (

@@ -72,15 +72,15 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
   const tooLarge = bytes > MAX_UPLOAD_BYTES
   return (
     <Dialog
-      title={t('Upload into {name}', { name })}
+      title={t('Upload to {name}', { name })}
       description={t(
-        'Every Markdown file becomes a page. All of them are taken, or with a bad file none: the report names it.',
+        'Every Markdown file becomes a page. If one file is invalid, nothing is imported, and the report names the file.',
       )}
       onClose={onClose}
     >
       <DialogForm
         sends={start}
-        act={start.isPending ? t('Uploading') : t('Upload')}
+        submit={start.isPending ? t('Uploading') : t('Upload')}
         isDisabled={files.length === 0 || tooLarge}
         onClose={onClose}
       >
@@ -97,7 +97,7 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
         )}
         <CheckField
           label={t('Remove pages whose files are gone')}
-          hint={t('Without it they are kept, and the report names them.')}
+          hint={t('Otherwise they are kept, and the report names them.')}
           checked={isPruned}
           onCheck={setPruned}
         />

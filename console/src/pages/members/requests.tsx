@@ -1,52 +1,51 @@
-/** Requests for keys: members ask, an owner or admin issues with a spend cap or denies. */
+/** Requests for keys: members ask, an owner or admin issues a key with a spend cap, or denies. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
+import { parseFieldTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { instantOfField } from '../../time-zone.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { AmountField, DialogForm, Done, Field } from '../../ui/form.tsx'
-import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
+import { Action, Dialog, DialogButton } from '../../ui/dialog.tsx'
+import { AmountField, DialogForm, Done, Field, useFields } from '../../ui/form.tsx'
+import { StatusBadge, type Statuses } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { CodeBlock, Id, Time } from '../../ui/text.tsx'
+import { CodeBlock, Id, NONE, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
-import { ExpiresField } from '../expires-field.tsx'
 import { LimitFields } from '../keys/limits.tsx'
-import { limitsOf, modelsOf, NO_LIMITS } from '../keys/texts.ts'
+import { NO_LIMITS, parseLimits, parseModels } from '../keys/texts.ts'
+import { ExpiresField, ModelsField } from '../token-fields.tsx'
 
 type KeyRequest = AnswerOf<'listKeyRequests'>['data'][number]
-type Issued = AnswerOf<'approveKey'>
 
-const TONES = { pending: 'warn', approved: 'good', denied: 'bad', withdrawn: 'neutral' } as const
-
-const states = () => ({
-  pending: t('Pending'),
-  approved: t('Approved'),
-  denied: t('Denied'),
-  withdrawn: t('Withdrawn'),
+const describeStatuses = (): Statuses<KeyRequest['state']> => ({
+  pending: ['warn', t('Pending')],
+  approved: ['good', t('Approved')],
+  denied: ['bad', t('Denied')],
+  withdrawn: ['neutral', t('Withdrawn')],
 })
 
-function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyRequest; onClose(): void }) {
-  const [cap, setCap] = useState('')
-  const [models, setModels] = useState('')
-  const [expires, setExpires] = useState('')
-  const [limits, setLimits] = useState(NO_LIMITS)
-  const [issued, setIssued] = useState<Issued | null>(null)
+interface ApproveProps {
+  readonly accountId: string
+  readonly asked: KeyRequest
+  onClose(): void
+}
+
+function Approve({ accountId, asked, onClose }: ApproveProps) {
+  const { texts, field } = useFields({ cap: '', models: '', expires: '', ...NO_LIMITS })
   const approve = useMutation({
     meta: { done: t('Request approved'), changes: ['/key-requests'] },
     mutationFn: () =>
       request('approveKey', {
         id: asked.id,
         account_id: accountId,
-        spend_cap: cap,
-        allowed_models: modelsOf(models),
-        expires_at: instantOfField(expires),
-        ...limitsOf(limits),
+        spend_cap: texts.cap,
+        allowed_models: parseModels(texts.models),
+        expires_at: parseFieldTime(texts.expires),
+        ...parseLimits(texts),
       }),
-    onSuccess: setIssued,
   })
+  const { data: issued } = approve
   return (
     <Dialog title={t('Issue {name}', { name: asked.name })} description={asked.note} onClose={onClose}>
       {issued ? (
@@ -56,30 +55,24 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
           <Done onClose={onClose} />
         </div>
       ) : (
-        <DialogForm sends={approve} act={t('Issue the key')} onClose={onClose}>
+        <DialogForm sends={approve} submit={t('Issue the key')} onClose={onClose}>
           <AmountField
             label={t('Spend cap in credits')}
-            hint={t('What the key may spend in all.')}
-            value={cap}
-            onText={setCap}
+            hint={t('What the key may spend in total.')}
+            {...field('cap')}
           />
-          <Field
-            label={t('Models')}
-            hint={t('Ids with commas between. Empty: every model; "none": no model.')}
-            value={models}
-            onText={setModels}
-          />
-          <ExpiresField value={expires} onText={setExpires} />
-          <LimitFields texts={limits} onChange={setLimits} />
+          <ModelsField {...field('models')} />
+          <ExpiresField {...field('expires')} />
+          <LimitFields field={field} />
         </DialogForm>
       )}
     </Dialog>
   )
 }
 
-function Ask({ accountId, onClose }: { accountId: string; onClose(): void }) {
-  const [name, setName] = useState('')
-  const [note, setNote] = useState('')
+function Ask({ accountId, onClose }: Omit<ApproveProps, 'asked'>) {
+  const { texts, field } = useFields({ name: '', note: '' })
+  const { name, note } = texts
   const ask = useMutation({
     meta: { done: t('Request sent'), changes: ['/key-requests'] },
     mutationFn: () => request('requestKey', { account_id: accountId, name, ...(note !== '' && { note }) }),
@@ -87,9 +80,9 @@ function Ask({ accountId, onClose }: { accountId: string; onClose(): void }) {
   })
   return (
     <Dialog title={t('Request a key')} onClose={onClose}>
-      <DialogForm sends={ask} act={t('Request a key')} onClose={onClose}>
-        <Field label={t('Name')} required value={name} onText={setName} />
-        <Field label={t('Note')} hint={t('What the key is for.')} value={note} onText={setNote} />
+      <DialogForm sends={ask} submit={t('Request a key')} onClose={onClose}>
+        <Field label={t('Name')} required {...field('name')} />
+        <Field label={t('Note')} hint={t('What the key is for.')} {...field('note')} />
       </DialogForm>
     </Dialog>
   )
@@ -102,18 +95,15 @@ interface RequestsProps {
 }
 
 export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
+  // Not in the row: that of an approved request has no buttons, and its key is shown until it is closed.
   const [approving, setApproving] = useState<KeyRequest | null>(null)
-  const [isAsking, setAsking] = useState(false)
   const list = useList('listKeyRequests', { account_id: accountId })
-  const deny = useMutation({
-    meta: { done: t('Request denied'), changes: ['/key-requests'] },
-    mutationFn: ({ id }: KeyRequest) => request('denyKey', { id, account_id: accountId }),
-  })
+  const statuses = describeStatuses()
   const columns: Column<KeyRequest>[] = [
     { name: t('Name'), cell: ({ name }) => <span className="font-medium">{name}</span> },
     { name: t('Member'), cell: ({ member_id, member_email }) => member_email ?? <Id id={member_id} /> },
-    { name: t('Note'), cell: ({ note }) => note ?? '–' },
-    { name: t('State'), cell: ({ state }) => <Badge tone={TONES[state]}>{states()[state]}</Badge> },
+    { name: t('Note'), cell: ({ note }) => note ?? NONE },
+    { name: t('Status'), cell: ({ state }) => <StatusBadge statuses={statuses} status={state} /> },
     { name: t('Requested'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),
@@ -122,9 +112,14 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
         asked.state === 'pending' && (
           <span className="flex gap-1">
             <Button onClick={() => setApproving(asked)}>{t('Issue the key')}</Button>
-            <Button kind="quiet" onClick={() => deny.mutate(asked)}>
+            <Action
+              kind="quiet"
+              done={t('Request denied')}
+              changes={['/key-requests']}
+              run={() => request('denyKey', { id: asked.id, account_id: accountId })}
+            >
               {t('Deny')}
-            </Button>
+            </Action>
           </span>
         ),
     },
@@ -133,18 +128,19 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
     <div className="flex flex-col gap-3">
       <div className="flex items-center justify-between">
         <h2 className="font-semibold text-lg">{t('Requests for keys')}</h2>
-        {mayAsk && <Button onClick={() => setAsking(true)}>{t('Request a key')}</Button>}
+        {mayAsk && (
+          <DialogButton dialog={(onClose) => <Ask accountId={accountId} onClose={onClose} />}>
+            {t('Request a key')}
+          </DialogButton>
+        )}
       </div>
-      <ErrorState error={deny.error} />
       <ListPanel
         caption={t('Requests for keys')}
         list={list}
         columns={columns}
-        keyOf={({ id }) => id}
-        empty={<EmptyState title={t('No one has requested a key.')} />}
+        empty={t('Nobody has requested a key.')}
       />
       {approving && <Approve accountId={accountId} asked={approving} onClose={() => setApproving(null)} />}
-      {isAsking && <Ask accountId={accountId} onClose={() => setAsking(false)} />}
     </div>
   )
 }

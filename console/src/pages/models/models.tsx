@@ -7,6 +7,7 @@ import type { ReactNode } from 'react'
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import { catalogQuery } from '../../api/catalog.ts'
 import { useChangeSearch } from '../../change-search.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/form.tsx'
@@ -15,7 +16,7 @@ import { Badge, EmptyState, Fact, FactPanel, PageHeader, Panel, QueryState } fro
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
 import { capabilityName, endpointName, unitName } from '../../ui/units.ts'
-import { snippetsOf } from './snippets.ts'
+import { makeSnippets } from './snippets.ts'
 
 const route = getRouteApi('/signed-in/models')
 
@@ -25,7 +26,7 @@ type Pricing = NonNullable<PublicModel['pricing']>
 function unitPrices({ per_unit, variants, with_audio }: Omit<Pricing, 'unit' | 'changes'>): string {
   const prices = per_unit ?? Object.values(variants ?? {}).join(' / ')
   const withSound = with_audio?.per_unit ?? Object.values(with_audio?.variants ?? {}).join(' / ')
-  return withSound === '' ? prices : t('{prices}, with sound {other}', { prices, other: withSound })
+  return withSound === '' ? prices : t('{prices}, with audio {other}', { prices, other: withSound })
 }
 
 /** Prints the price in a line, in credits. */
@@ -44,7 +45,7 @@ function priceOf(pricing: Pricing | null): ReactNode {
   )
 }
 
-const tokens = (count: number | null): string => (count === null ? '–' : count.toLocaleString('en'))
+const tokens = (count: number | null): string => (count === null ? '–' : printNumber(count))
 
 const capabilitiesOf = ({ capabilities }: PublicModel): string[] =>
   (Object.keys(capabilities) as (keyof typeof capabilities)[]).flatMap((name) =>
@@ -58,12 +59,12 @@ type Prices = Omit<Pricing['tiers'][number], 'from_prompt_tokens' | 'input' | 'o
 function ownKinds(pricing: Prices): [name: string, price: string | null][] {
   const { input, output } = pricing
   const kinds: [name: string, price: string | null, usual: string | null][] = [
-    [t('Cache write for an hour'), pricing.cache_write_1h, null],
-    [t('Sound that goes in'), pricing.input_audio, input],
-    [t('Pictures that go in'), pricing.input_image, input],
+    [t('One-hour cache write'), pricing.cache_write_1h, null],
+    [t('Audio input'), pricing.input_audio, input],
+    [t('Image input'), pricing.input_image, input],
     [t('Reasoning'), pricing.reasoning, output],
-    [t('Sound that comes out'), pricing.output_audio, output],
-    [t('Pictures that come out'), pricing.output_image, output],
+    [t('Audio output'), pricing.output_audio, output],
+    [t('Image output'), pricing.output_image, output],
   ]
   return kinds.flatMap(([name, price, usual]) => (price === usual ? [] : [[name, price]]))
 }
@@ -88,8 +89,8 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
     [t('Output'), pricing.output],
     ...(pricing.unit === '1M_tokens' ? ownKinds(pricing) : []),
     [t('Each unit'), pricing.per_unit],
-    [t('Each image that goes in'), pricing.unit === '1M_tokens' ? null : pricing.input_image],
-    [t('Each call of a tool of the provider'), pricing.server_tool_call],
+    [t('Each input image'), pricing.unit === '1M_tokens' ? null : pricing.input_image],
+    [t('Each call of a provider tool'), pricing.server_tool_call],
     ...Object.entries(pricing.server_tools ?? {}).map(([tool, price]) => [
       t('Each call of {tool}', { tool: tool.replaceAll('_', ' ') }),
       price,
@@ -98,11 +99,11 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
       t('Service tier {tier}', { tier }),
       `× ${factor}`,
     ]),
-    [t('A call at least'), pricing.minimum],
+    [t('Minimum per call'), pricing.minimum],
     ...Object.entries(pricing.variants ?? {}),
-    [t('Each unit with sound'), pricing.with_audio?.per_unit],
+    [t('Each unit with audio'), pricing.with_audio?.per_unit],
     ...Object.entries(pricing.with_audio?.variants ?? {}).map(([variant, price]) => [
-      t('{variant} with sound', { variant }),
+      t('{variant} with audio', { variant }),
       price,
     ]),
     ...pricing.pixel_tiers.map(({ from_pixels, per_unit }) => [
@@ -120,7 +121,7 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
       {pricing.tiers.map((tier) => (
         <Fact
           key={tier.from_prompt_tokens}
-          name={t('From {count} tokens of input', { count: tokens(tier.from_prompt_tokens) })}
+          name={t('From {count} input tokens', { count: tokens(tier.from_prompt_tokens) })}
           value={tokenPrices(tier)}
         />
       ))}
@@ -152,11 +153,11 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
 }
 
 function Snippets({ model }: { model: PublicModel }) {
-  const snippets = snippetsOf(model, location.origin)
+  const snippets = makeSnippets(model, location.origin)
   if (snippets.length === 0)
     return (
       <p className="text-quiet">
-        {t('The reference has the requests of this endpoint:')}{' '}
+        {t('See the reference for the requests of this endpoint:')}{' '}
         <a className="text-accent underline" href="/docs">
           /docs
         </a>
@@ -207,7 +208,7 @@ function ModelInFull({ model }: { model: PublicModel }) {
         )}
         {model.max_output_tokens !== null && (
           <Fact
-            name={t('Longest output')}
+            name={t('Maximum output')}
             value={t('{count} tokens', { count: tokens(model.max_output_tokens) })}
           />
         )}
@@ -220,7 +221,7 @@ function ModelInFull({ model }: { model: PublicModel }) {
           <Fact name={t('Capabilities')} value={capabilitiesOf(model).join(', ')} />
         )}
         {model.videos?.default_audio && (
-          <Fact name={t('Sound')} value={t('Made unless a request says otherwise')} />
+          <Fact name={t('Audio')} value={t('Generated unless a request says otherwise')} />
         )}
       </FactPanel>
       {model.pricing && <PricePanel pricing={model.pricing} />}
@@ -272,13 +273,11 @@ export function Models() {
       <Panel>
         <QueryState query={models} rows={8} />
         {models.isSuccess && shown.length === 0 && (
-          <EmptyState title={t('No model matches.')}>
+          <EmptyState title={t('No models match.')}>
             <CodeBlock label="curl" code={`curl ${location.origin}/api/v1/models/public`} />
           </EmptyState>
         )}
-        {shown.length > 0 && (
-          <Table caption={t('Models')} columns={columns} rows={shown} keyOf={({ id }) => id} />
-        )}
+        {shown.length > 0 && <Table caption={t('Models')} columns={columns} rows={shown} />}
       </Panel>
       <Drawer
         title={opened?.display_name ?? t('Model')}

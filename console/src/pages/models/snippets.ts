@@ -2,6 +2,7 @@
 
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ROUTES } from '../../../../schemas/routes.ts'
+import { printCurl } from '../../curl.ts'
 
 interface Snippet {
   readonly id: string
@@ -9,15 +10,11 @@ interface Snippet {
   readonly code: string
 }
 
-const json = (value: object): string => JSON.stringify(value)
-
-function curl(origin: string, path: string, body: object): Snippet {
-  const code = `curl ${origin}${path} \\
-  -H "Authorization: Bearer $TOLLGATE_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '${json(body)}'`
-  return { id: 'curl', label: 'curl', code }
-}
+const makeCurl = (origin: string, path: string, body: object): Snippet => ({
+  id: 'curl',
+  label: 'curl',
+  code: printCurl(origin, path, body),
+})
 
 const HELLO = 'Hello!'
 
@@ -113,15 +110,15 @@ interface SnippetModel {
 }
 
 /** Returns the snippets of a model, the shortest first; none for an endpoint that needs more than a prompt. */
-export function snippetsOf(model: SnippetModel, origin: string): readonly Snippet[] {
+export function makeSnippets(model: SnippetModel, origin: string): readonly Snippet[] {
   if (model.endpoint_type !== null) {
     const media = MEDIA[model.endpoint_type]
-    return media === undefined ? [] : [curl(origin, media[0], { model: model.id, ...media[1] })]
+    return media === undefined ? [] : [makeCurl(origin, media[0], { model: model.id, ...media[1] })]
   }
   const body = { model: model.id, messages: [{ role: 'user', content: HELLO }] }
   const protocols = new Set<ChatProtocol>(['chat-completions', ...model.supported_protocols])
   return [
-    curl(origin, ROUTES.createChatCompletion[1], body),
+    makeCurl(origin, ROUTES.createChatCompletion[1], body),
     ...[...protocols].flatMap((protocol) => WITH_SDKS[protocol](origin, model.id)),
   ]
 }

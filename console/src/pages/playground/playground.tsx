@@ -1,4 +1,5 @@
 /** A place to try a model: what is sent is an ordinary call with an ordinary charge. */
+
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useId, useMemo, useRef, useState } from 'react'
@@ -6,13 +7,15 @@ import { printCredits } from '../../../../schemas/money.ts'
 import { catalogQuery } from '../../api/catalog.ts'
 import { ApiError } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
+import { printCurl } from '../../curl.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Form, TextAreaField } from '../../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState, Skeleton } from '../../ui/states.tsx'
 import { CodeBlock, Id, Money } from '../../ui/text.tsx'
 import { costAfter, priceOf, promptOf } from './cost.ts'
-import { curlOf, type Picture, readTools, requestBody, type Settings, type Turn } from './request.ts'
+import { type Picture, readTools, requestBody, type Settings, type Turn } from './request.ts'
 import { CHAT_PATH } from './send.ts'
 import { SettingsPanel } from './settings.tsx'
 import { type Run, useRun } from './use-run.ts'
@@ -76,8 +79,8 @@ function CostLine({ run, accountId }: { run: Run; accountId: string }) {
           </span>
           <span className="tabular text-quiet">
             {t('{input} tokens in, {output} out', {
-              input: cost.promptTokens.toLocaleString('en'),
-              output: cost.outputTokens.toLocaleString('en'),
+              input: printNumber(cost.promptTokens),
+              output: printNumber(cost.outputTokens),
             })}
           </span>
           {cost.isEstimate && <Badge>{t('Estimate')}</Badge>}
@@ -232,7 +235,7 @@ export function Playground() {
     <>
       <PageHeader
         title={t('Playground')}
-        description={t('These are ordinary calls with ordinary charges. Their key ends after an hour.')}
+        description={t('These are ordinary calls with ordinary charges. Their key expires after an hour.')}
         actions={
           <Button
             disabled={turns.length === 0}
@@ -270,7 +273,7 @@ export function Playground() {
           </Panel>
           <CodeBlock
             label={t('The same call in a shell')}
-            code={curlOf(location.origin, CHAT_PATH, draft, settings.stream)}
+            code={printCurl(location.origin, CHAT_PATH, draft, { isPretty: true })}
           />
         </div>
       </div>

@@ -83,14 +83,3 @@ export function requestBody(settings: Settings, turns: readonly Turn[]): object 
     ...(tools !== null && tools.length > 0 && { tools }),
   }
 }
-
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
-
-/** Returns the command that sends the same request from a shell. The key is read from the environment. */
-export const curlOf = (origin: string, path: string, body: object, isStream = false): string =>
-  [
-    `curl ${isStream ? '-N ' : ''}${origin}${path}`,
-    `  -H "Authorization: Bearer $TOLLGATE_KEY"`,
-    `  -H 'Content-Type: application/json'`,
-    `  -d ${shellQuoted(JSON.stringify(body, null, 2))}`,
-  ].join(' \\\n')

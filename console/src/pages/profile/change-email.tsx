@@ -16,10 +16,10 @@ export function ChangeEmail({ current }: { readonly current: string }) {
   return (
     <Section
       title={t('Email address')}
-      note={t('A new address is in force once you open the link that is sent to it.')}
+      note={t('A new address takes effect when you open the link that is sent to it.')}
     >
       <Form className="flex max-w-sm flex-col gap-4" onSubmit={() => ask.mutate()}>
-        <Field label={t('Present address')} value={current} readOnly />
+        <Field label={t('Current address')} value={current} readOnly />
         <Field
           label={t('New address')}
           type="email"

@@ -61,11 +61,14 @@ function AccountChoices({ choice }: { readonly choice: Choice }) {
 export function Emails() {
   const choices = useGet('showEmailChoices', {})
   return (
-    <Section title={t('Emails')} note={t('Of what you are notified by email, for each of your accounts.')}>
+    <Section
+      title={t('Emails')}
+      note={t('Which events you are notified of by email, for each of your accounts.')}
+    >
       <QueryState query={choices} rows={3} />
       {choices.data && !choices.data.is_sent && (
         <p className="text-quiet">
-          {t('This installation sends no email: an operator sets up a mail server.')}
+          {t('This installation sends no email until an operator sets up a mail server.')}
         </p>
       )}
       {choices.data?.accounts.map((choice) => (

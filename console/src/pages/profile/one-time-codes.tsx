@@ -39,7 +39,7 @@ function Enrolment({
       )}
       onClose={onClose}
     >
-      <DialogForm sends={confirm} act={t('Confirm')} onClose={onClose}>
+      <DialogForm sends={confirm} submit={t('Confirm')} onClose={onClose}>
         <QrCode text={uri} label={t('The secret as a QR code')} />
         <CodeBlock label={t('Secret')} code={secret.replace(GROUPS_OF_FOUR, '$& ')} />
         <a className="text-accent underline" href={uri}>
@@ -63,7 +63,7 @@ function Enrolment({
 const RecoveryCodes = ({ codes, onClose }: { readonly codes: readonly string[]; onClose(): void }) => (
   <Dialog
     title={t('Recovery codes')}
-    description={t('Each takes the place of a one-time code once. They are not shown again: keep them safe.')}
+    description={t('Each replaces a one-time code once. They are not shown again, so keep them safe.')}
     onClose={onClose}
   >
     <CodeBlock label={t('Recovery codes')} code={codes.join('\n')} />
@@ -87,7 +87,9 @@ export function OneTimeCodes({ security }: { readonly security: Security }) {
   return (
     <Section
       title={t('One-time codes')}
-      note={t('Asked for after the password, from an authenticator app. Passkeys and providers need none.')}
+      note={t(
+        'A code from an authenticator app, in addition to your password. Passkeys and providers do not need one.',
+      )}
     >
       <p className="flex flex-wrap items-center gap-2">
         {isOn ? <Badge tone="good">{t('On')}</Badge> : <Badge>{t('Off')}</Badge>}

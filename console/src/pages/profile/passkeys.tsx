@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmButton } from '../../ui/dialog.tsx'
+import { Action } from '../../ui/dialog.tsx'
 import { NameDialog } from '../../ui/name-dialog.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
@@ -24,19 +24,20 @@ export function Passkeys({ security }: { readonly security: Security }) {
   return (
     <Section
       title={t('Passkeys')}
-      note={t('Sign in with your fingerprint, face, or the PIN of a device. Nothing secret leaves it.')}
+      note={t(
+        'Sign in with your fingerprint, your face, or the PIN of your device. Nothing secret leaves the device.',
+      )}
     >
       {security.passkeys.length > 0 && (
         <Table
           caption={t('Passkeys')}
           rows={security.passkeys}
-          keyOf={({ id }) => id}
           columns={[
             { name: t('Name'), cell: ({ name }) => <span className="font-medium">{name}</span> },
             { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
             {
               name: t('Last used'),
-              cell: ({ last_used_at }) => (last_used_at ? <Time at={last_used_at} /> : t('Never')),
+              cell: ({ last_used_at }) => <Time at={last_used_at} none={t('Never')} />,
             },
             {
               name: t('Actions'),
@@ -45,14 +46,22 @@ export function Passkeys({ security }: { readonly security: Security }) {
                   <Button kind="quiet" onClick={() => setRenamed(passkey)}>
                     {t('Rename')}
                   </Button>
-                  <ConfirmButton
-                    title={t('Remove {name}', { name: passkey.name })}
-                    description={t('It signs you in no more. Remove it from your device as well.')}
-                    name={passkey.name}
-                    act={t('Remove')}
-                    meta={{ done: t('Passkey removed'), changes: [SECURITY] }}
-                    onConfirm={() => request('removePasskey', { id: passkey.id })}
-                  />
+                  <Action
+                    kind="quiet"
+                    confirm={{
+                      title: t('Remove {name}', { name: passkey.name }),
+                      description: t(
+                        'You can no longer sign in with it. Remove it from your device as well.',
+                      ),
+                      name: passkey.name,
+                      submit: t('Remove'),
+                    }}
+                    done={t('Passkey removed')}
+                    changes={[SECURITY]}
+                    run={() => request('removePasskey', { id: passkey.id })}
+                  >
+                    {t('Remove')}
+                  </Action>
                 </span>
               ),
             },

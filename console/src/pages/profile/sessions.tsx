@@ -1,4 +1,5 @@
 /** Where the user is signed in. */
+
 import { useMutation } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
@@ -6,7 +7,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/text.tsx'
+import { Code, Time } from '../../ui/text.tsx'
 
 /** Returns the browser and the system that a `User-Agent` names, as far as they are known. */
 function deviceOf(userAgent: string): string {
@@ -35,7 +36,6 @@ export function Sessions() {
         <Table
           caption={t('Sessions')}
           rows={list.data.data}
-          keyOf={({ id }) => id}
           columns={[
             {
               name: t('Device'),
@@ -48,7 +48,7 @@ export function Sessions() {
             },
             {
               name: t('Address'),
-              cell: ({ address }) => <code className="font-mono text-xs">{address}</code>,
+              cell: ({ address }) => <Code>{address}</Code>,
             },
             { name: t('Signed in'), cell: ({ created_at }) => <Time at={created_at} /> },
             { name: t('Last seen'), cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },

@@ -16,8 +16,8 @@ async function inPlainWords<T>(ceremony: Promise<T>): Promise<T> {
   } catch (error) {
     const name = error instanceof Error ? error.name : ''
     if (name === 'NotAllowedError')
-      throw new Error(t('No passkey was used: you cancelled, or there is none here.'))
-    if (name === 'InvalidStateError') throw new Error(t('This device has a passkey of yours already.'))
+      throw new Error(t('No passkey was used: you cancelled, or this device has none.'))
+    if (name === 'InvalidStateError') throw new Error(t('This device already has a passkey of yours.'))
     throw error
   }
 }

@@ -33,7 +33,7 @@ export function ProviderReturn() {
       const query = location.search.slice(1)
       // The code is of no more use, and need not stay in the history.
       history.replaceState(null, '', location.pathname)
-      if (way === null) throw new Error(t('This tab did not begin the sign-in: begin again.'))
+      if (way === null) throw new Error(t('The sign-in did not start in this tab. Start again.'))
       const answer = { id, ticket: way.ticket, query }
       if (way.isConnecting) {
         await request('addIdentity', answer)

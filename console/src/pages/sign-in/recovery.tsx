@@ -16,7 +16,7 @@ export function Recovery() {
     mutationFn: () => request('recover', { email }),
   })
   return (
-    <Frame title={t('Forgot your password?')} description={t('A link that signs you in is sent by email.')}>
+    <Frame title={t('Forgot your password?')} description={t('You get a link by email that signs you in.')}>
       {ask.data ? (
         <p role="status">
           {t('If there is a user with {email}, a link is on its way. It works once, within 15 minutes.', {

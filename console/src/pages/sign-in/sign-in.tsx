@@ -1,4 +1,5 @@
 /** Sign-in: by link, password and code, passkey, or a provider. A link's token is behind `#`: no server gets it. */
+
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
@@ -9,6 +10,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, Form } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
+import { Code } from '../../ui/text.tsx'
 import { EmailField } from './fields.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
 import { provePasskey } from './passkey.ts'
@@ -162,8 +164,8 @@ export function SignIn() {
         </p>
       )}
       <p className="text-quiet text-sm">
-        {t('No way to sign in? Ask an operator for a link; on the machine of the service:')}{' '}
-        <code className="font-mono text-xs">tollgate user link</code>
+        {t('Cannot sign in? Ask an operator for a link. On the machine of the service, run:')}{' '}
+        <Code>tollgate user link</Code>
       </p>
     </Frame>
   )

@@ -109,7 +109,10 @@ export function SignUp() {
     )
   if (invitation === null && ways.data.signup !== 'open')
     return (
-      <Frame title={title} description={t('Sign-up is by invitation: open the link that you were given.')}>
+      <Frame
+        title={title}
+        description={t('You need an invitation to sign up. Open the link that you were given.')}
+      >
         {null}
       </Frame>
     )
@@ -119,7 +122,7 @@ export function SignUp() {
       {ways.data.providers.length > 0 && <Or />}
       <Providers providers={ways.data.providers} next="/" invitation={invitation ?? undefined} />
       <p className="text-quiet text-sm">
-        {t('A user already?')}{' '}
+        {t('Already have an account?')}{' '}
         <Link
           to="/sign-in"
           search={invitation === null ? {} : { next: '/sign-up' }}

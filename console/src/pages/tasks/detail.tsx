@@ -1,30 +1,30 @@
-/** One task in full: what it made, where it stands, and the acts that end it or look after it. */
+/** One task in full: what it made, where it stands, and the operations that end it or look after it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { DialogForm, Field, SelectField } from '../../ui/form.tsx'
-import { ErrorState, Fact, FactPanel, Panel, QueryState } from '../../ui/states.tsx'
-import { Id, Money, Time } from '../../ui/text.tsx'
+import { Action, Dialog, DialogButton } from '../../ui/dialog.tsx'
+import { DialogForm, SelectField, useFields } from '../../ui/form.tsx'
+import { Fact, FactPanel, Panel, QueryState, StatusBadge } from '../../ui/states.tsx'
+import { Anchor, Id, Money, NONE, TextLink, Time } from '../../ui/text.tsx'
+import { ReasonField } from '../reason-field.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
-import { TaskState } from './state.tsx'
+import { describeStatuses } from './status.ts'
 
 type Task = AnswerOf<'showTask'>
 type OperatorTask = AnswerOf<'showAnyTask'>
 type File = Task['files'][number]
 
-/** A file of our store is read from the gateway of this page: the policy of the page allows no other plain address. */
-function addressOf(url: string): string {
+/** Returns the address of a file of our store at the gateway of this page: its policy allows no other plain address. */
+function toOwnAddress(url: string): string {
   const { pathname, search } = new URL(url, location.origin)
   return pathname.startsWith('/files/') ? pathname + search : url
 }
 
 function Preview({ file: { role, url, expires_at } }: { readonly file: File }) {
-  const address = addressOf(url)
+  const address = toOwnAddress(url)
   return (
     <li className="flex flex-col gap-2 p-4">
       {(role === 'image' || role === 'cover') && (
@@ -35,9 +35,9 @@ function Preview({ file: { role, url, expires_at } }: { readonly file: File }) {
       {/* biome-ignore lint/a11y/useMediaCaption: providers deliver no captions, and an empty track would announce captions that do not exist. */}
       {role === 'audio' && <audio src={address} controls className="w-full" />}
       <p className="flex flex-wrap items-center gap-x-4 text-sm">
-        <a href={address} download className="text-accent underline">
+        <Anchor isAmongWords href={address} download>
           {t('Download')}
-        </a>
+        </Anchor>
         {expires_at && (
           <span className="text-quiet">
             {t('Link until')} <Time at={expires_at} />
@@ -48,46 +48,40 @@ function Preview({ file: { role, url, expires_at } }: { readonly file: File }) {
   )
 }
 
-function Facts({ task }: { readonly task: Task | OperatorTask }) {
-  return (
-    <FactPanel>
-      <Fact name={t('State')} value={<TaskState state={task.state} />} />
-      <Fact name={t('Task')} value={<Id id={task.id} />} />
-      <Fact name={t('Kind')} value={task.kind} />
-      <Fact name={t('Model')} value={task.model} />
-      <Fact
-        name={t('Call')}
-        value={
-          <Link
-            to="/calls"
-            search={{ account: task.account_id, ref: task.request_id, period: 'all' }}
-            className="text-accent hover:underline"
-          >
-            {task.request_id}
-          </Link>
-        }
-      />
-      <Fact name={t('Held')} value={<Money amount={task.hold} />} />
-      {task.cost !== null && <Fact name={t('Cost')} value={<Money amount={task.cost} />} />}
-      <RefundFact refund={task.refund} />
-      {task.error_message && <Fact name={task.error_code ?? t('Error')} value={task.error_message} />}
-      <Fact name={t('Submitted')} value={<Time at={task.created_at} />} />
-      {task.ended_at ? (
-        <Fact name={t('Ended')} value={<Time at={task.ended_at} />} />
-      ) : (
-        <Fact name={t('Ends at the latest')} value={<Time at={task.deadline_at} />} />
-      )}
-      {'channel_id' in task && (
-        <>
-          <Fact name={t('Channel')} value={task.channel_id ?? '–'} />
-          <Fact name={t('Model of the channel')} value={task.upstream_model ?? '–'} />
-          <Fact name={t('Task of the provider')} value={task.upstream_id ?? '–'} />
-          <Fact name={t('State at the provider')} value={task.upstream_state ?? '–'} />
-        </>
-      )}
-    </FactPanel>
-  )
-}
+const Facts = ({ task }: { readonly task: Task | OperatorTask }) => (
+  <FactPanel>
+    <Fact name={t('Status')} value={<StatusBadge statuses={describeStatuses()} status={task.state} />} />
+    <Fact name={t('Task')} value={<Id id={task.id} />} />
+    <Fact name={t('Kind')} value={task.kind} />
+    <Fact name={t('Model')} value={task.model} />
+    <Fact
+      name={t('Call')}
+      value={
+        <TextLink to="/calls" search={{ account: task.account_id, ref: task.request_id, period: 'all' }}>
+          {task.request_id}
+        </TextLink>
+      }
+    />
+    <Fact name={t('Held')} value={<Money amount={task.hold} />} />
+    {task.cost !== null && <Fact name={t('Cost')} value={<Money amount={task.cost} />} />}
+    <RefundFact refund={task.refund} />
+    {task.error_message && <Fact name={task.error_code ?? t('Error')} value={task.error_message} />}
+    <Fact name={t('Submitted')} value={<Time at={task.created_at} />} />
+    {task.ended_at ? (
+      <Fact name={t('Ended')} value={<Time at={task.ended_at} />} />
+    ) : (
+      <Fact name={t('Deadline')} value={<Time at={task.deadline_at} />} />
+    )}
+    {'channel_id' in task && (
+      <>
+        <Fact name={t('Channel')} value={task.channel_id ?? NONE} />
+        <Fact name={t('Model of the channel')} value={task.upstream_model ?? NONE} />
+        <Fact name={t('Provider task')} value={task.upstream_id ?? NONE} />
+        <Fact name={t('Status at the provider')} value={task.upstream_state ?? NONE} />
+      </>
+    )}
+  </FactPanel>
+)
 
 interface EndProps {
   readonly id: string
@@ -96,12 +90,15 @@ interface EndProps {
 }
 
 function EndDialog({ id, onClose, onDone }: EndProps) {
-  const [as, setAs] = useState<'cancelled' | 'failed'>('cancelled')
-  const [reason, setReason] = useState('')
+  const { texts, field } = useFields({ as: 'cancelled' as 'cancelled' | 'failed', reason: '' })
+  const { as, reason } = texts
   const end = useMutation({
     meta: { done: t('Task ended') },
     mutationFn: () => request('endTask', { id, as, reason: reason.trim() === '' ? null : reason }),
-    onSuccess: ({ provider }) => onDone(provider),
+    onSuccess: ({ provider }) => {
+      onClose()
+      onDone(provider)
+    },
   })
   return (
     <Dialog
@@ -109,24 +106,16 @@ function EndDialog({ id, onClose, onDone }: EndProps) {
       description={t('The customer gets the whole hold back. The provider is asked to cancel the task.')}
       onClose={onClose}
     >
-      <DialogForm sends={end} act={t('End the task')} kind="danger" onClose={onClose}>
+      <DialogForm sends={end} submit={t('End the task')} kind="danger" onClose={onClose}>
         <SelectField
           label={t('As')}
-          value={as}
-          onText={(text) => setAs(text === 'failed' ? 'failed' : 'cancelled')}
+          {...field('as')}
           options={[
             ['cancelled', t('cancelled, for the customer')],
-            ['failed', t('failed: it came to nothing')],
+            ['failed', t('failed, without a result')],
           ]}
         />
-        <Field
-          label={t('Reason')}
-          hint={t('The customer reads it.')}
-          required={as === 'failed'}
-          maxLength={500}
-          value={reason}
-          onText={setReason}
-        />
+        <ReasonField hint={t('The customer can read it.')} {...field('reason')} required={as === 'failed'} />
       </DialogForm>
     </Dialog>
   )
@@ -141,27 +130,15 @@ interface DetailProps {
 
 export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) {
   const queries = useQueryClient()
-  const [isEnding, setEnding] = useState(false)
   const task = useGet(isWhole ? 'showAnyTask' : 'showTask', { id })
-  const changed = () =>
+  const refresh = () =>
     queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).includes('/tasks') })
-  const cancel = useMutation({
-    meta: { done: t('Task cancelled') },
-    mutationFn: () => request('cancelTask', { id }),
-    onSettled: changed,
-  })
-  const retry = useMutation({
-    meta: { done: t('The task is asked for again') },
-    mutationFn: () => request('retryTask', { id }),
-    onSettled: changed,
-  })
   const [provider, setProvider] = useState<string | null>(null)
   if (!task.isSuccess) return <QueryState query={task} rows={8} />
   const { data } = task
   const isOpen = data.ended_at === null
   return (
     <>
-      <ErrorState error={cancel.error ?? retry.error} />
       {provider !== null && (
         <p role="status" className="text-quiet">
           {t('The provider {what}.', { what: provider })}
@@ -178,7 +155,9 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
       )}
       <Facts task={data} />
       <div className="flex flex-wrap gap-2">
-        {data.files.length > 0 && <Button onClick={() => void task.refetch()}>{t('Fresh links')}</Button>}
+        {data.files.length > 0 && (
+          <Button onClick={() => void task.refetch()}>{t('Refresh the links')}</Button>
+        )}
         <RefundButton
           accountId={data.account_id}
           refId={data.id}
@@ -187,32 +166,40 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
           onDone={() => void task.refetch()}
         />
         {isOpen && mayCancel && (
-          <Button kind="danger" isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
+          <Action
+            kind="danger"
+            done={t('Task cancelled')}
+            run={() => request('cancelTask', { id }).finally(refresh)}
+          >
             {t('Cancel the task')}
-          </Button>
+          </Action>
         )}
         {isOpen && isOperator && (
           <>
-            <Button isBusy={retry.isPending} onClick={() => retry.mutate()}>
+            <Action
+              done={t('The provider is being asked')}
+              run={() => request('retryTask', { id }).finally(refresh)}
+            >
               {t('Ask the provider now')}
-            </Button>
-            <Button kind="danger" onClick={() => setEnding(true)}>
+            </Action>
+            <DialogButton
+              kind="danger"
+              dialog={(onClose) => (
+                <EndDialog
+                  id={id}
+                  onClose={onClose}
+                  onDone={(what) => {
+                    setProvider(what)
+                    void refresh()
+                  }}
+                />
+              )}
+            >
               {t('End the task')}
-            </Button>
+            </DialogButton>
           </>
         )}
       </div>
-      {isEnding && (
-        <EndDialog
-          id={id}
-          onClose={() => setEnding(false)}
-          onDone={(what) => {
-            setEnding(false)
-            setProvider(what)
-            void changed()
-          }}
-        />
-      )}
     </>
   )
 }

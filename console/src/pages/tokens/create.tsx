@@ -3,24 +3,24 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { SCOPES, type Scope } from '../../../../schemas/management/operation.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
+import { parseFieldTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { instantOfField } from '../../time-zone.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField, DialogForm, Field } from '../../ui/form.tsx'
-import { ExpiresField } from '../expires-field.tsx'
+import { CheckFields, DialogForm, useFields } from '../../ui/form.tsx'
+import { ExpiresField, ProgramNameField } from '../token-fields.tsx'
 
 export type CreatedToken = AnswerOf<'createToken'>
 
 /** Where tokens are listed: those of an account, and those of the installation. */
 export const TOKENS = ['/tokens', '/installation/tokens'] as const
 
-const scopeTexts = (): Readonly<Record<Scope, string>> => ({
+const nameScopes = (): Readonly<Record<Scope, string>> => ({
   read: t('read: everything but secrets'),
-  keys: t('keys: change keys and requests for them'),
+  keys: t('keys: change keys, and decide requests for keys'),
   accounts: t('accounts: change accounts and members'),
   billing: t('billing: move money'),
   knowledge: t('knowledge: change knowledge bases and agents'),
-  admin: t('admin: change all else'),
+  admin: t('admin: change everything else'),
 })
 
 interface CreateDialogProps {
@@ -31,47 +31,37 @@ interface CreateDialogProps {
 }
 
 export function CreateTokenDialog({ accountId, onClose, onCreated }: CreateDialogProps) {
-  const [name, setName] = useState('')
-  const [expires, setExpires] = useState('')
+  const { texts, field } = useFields({ name: '', expires: '' })
   const [chosen, setChosen] = useState<readonly Scope[]>(['read'])
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const creating = useMutation({
     meta: { changes: TOKENS },
     mutationFn: () => {
       const scopes = SCOPES.filter((scope) => chosen.includes(scope))
-      const wanted = { name, scopes, expires_at: instantOfField(expires) }
+      const wanted = { name: texts.name, scopes, expires_at: parseFieldTime(texts.expires) }
       const once = { idempotencyKey }
       return accountId === null
         ? request('createInstallationToken', wanted, once)
         : request('createToken', { ...wanted, account_id: accountId }, once)
     },
-    onSuccess: onCreated,
+    onSuccess: (token) => {
+      onClose()
+      onCreated(token)
+    },
   })
-  const toggle = (scope: Scope, isChosen: boolean) =>
-    setChosen(isChosen ? [...chosen, scope] : chosen.filter((one) => one !== scope))
-  const texts = scopeTexts()
+  const names = nameScopes()
   return (
     <Dialog title={t('Create a token')} onClose={onClose}>
-      <DialogForm sends={creating} act={t('Create')} isDisabled={chosen.length === 0} onClose={onClose}>
-        <Field
-          label={t('Name')}
-          hint={t('What uses it, such as a program or a machine.')}
-          value={name}
-          required
-          maxLength={100}
-          onText={setName}
-        />
-        <ExpiresField value={expires} onText={setExpires} />
+      <DialogForm sends={creating} submit={t('Create')} isDisabled={chosen.length === 0} onClose={onClose}>
+        <ProgramNameField {...field('name')} />
+        <ExpiresField {...field('expires')} />
         <fieldset className="flex flex-col gap-2">
           <legend className="mb-1 font-medium text-sm">{t('Scopes')}</legend>
-          {SCOPES.map((scope) => (
-            <CheckField
-              key={scope}
-              label={texts[scope]}
-              checked={chosen.includes(scope)}
-              onCheck={(isChosen) => toggle(scope, isChosen)}
-            />
-          ))}
+          <CheckFields
+            options={SCOPES.map((scope) => [scope, names[scope]])}
+            chosen={chosen}
+            onChoose={setChosen}
+          />
         </fieldset>
       </DialogForm>
     </Dialog>

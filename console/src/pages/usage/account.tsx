@@ -5,11 +5,10 @@ import type { AnswerOf } from '../../api/client.ts'
 import { useKeyNames } from '../../api/key-names.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
-import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { EmptyState } from '../../ui/states.tsx'
-import { KeyField } from '../key-field.tsx'
-import { type AccountReportProps, dimensionNames, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
+import { KeyFilter } from '../filters.tsx'
+import { type AccountReportProps, nameDimensions, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
 import { Report } from './report.tsx'
 import { Sessions } from './sessions.tsx'
 
@@ -41,7 +40,7 @@ function toLines({ by_day, groups }: Usage, by: Dimension) {
 function Groups({ by, input, isReady, frame }: AccountReportProps & { by: Dimension }) {
   const usage = useGet('showUsage', { by, ...input } as never, { enabled: isReady })
   const { account_id: account, key_id, ...period } = input
-  const nameOf = ({ id, name }: Group) => {
+  const renderName = ({ id, name }: Group) => {
     const label = name === '' ? t('None') : name
     if (by === 'member') return label
     const filter = by === 'key' ? { key_id: id } : { [by]: id, key_id }
@@ -53,7 +52,7 @@ function Groups({ by, input, isReady, frame }: AccountReportProps & { by: Dimens
   }
   return (
     <UsageFrame by={by} {...frame} query={usage} toLines={(data) => toLines(data, by)}>
-      {(data) => <Report usage={data} title={dimensionNames()[by]} nameOf={nameOf} />}
+      {(data) => <Report usage={data} title={nameDimensions()[by]} renderName={renderName} />}
     </UsageFrame>
   )
 }
@@ -62,7 +61,6 @@ export function AccountUsage() {
   const { account_id, kind, role } = useAccount()
   const { by, key_id: keyId } = route.useSearch()
   const period = usePeriod()
-  const change = useChangeSearch()
   const keys = useKeyNames()
   // A member reads the usage of one key at a time.
   const key_id = keyId ?? (role === 'member' ? keys.data?.keys[0]?.id : undefined)
@@ -72,14 +70,7 @@ export function AccountUsage() {
     isReady,
     frame: {
       dimensions: ACCOUNT_DIMENSIONS.filter((name) => name !== 'member' || kind === 'organization'),
-      fields: role !== 'billing' && (
-        <KeyField
-          names={keys.data}
-          value={key_id}
-          hasAll={role !== 'member'}
-          onChange={(text) => change({ key_id: text })}
-        />
-      ),
+      fields: role !== 'billing' && <KeyFilter names={keys.data} value={key_id} hasAll={role !== 'member'} />,
     },
   }
   return (

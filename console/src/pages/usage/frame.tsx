@@ -8,22 +8,21 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/form.tsx'
 import { ErrorState, PageHeader, Skeleton } from '../../ui/states.tsx'
-import { type Period, PeriodFields } from '../period.tsx'
+import { FilterPanel, type Period, PeriodFilter, ScopeFilter } from '../filters.tsx'
 import { saveCsv } from '../save-csv.ts'
 import { SavedViews } from '../saved-views.tsx'
-import { ScopeField } from '../scope-field.tsx'
 
 const route = getRouteApi('/signed-in/usage')
 
 type Dimension = 'account' | 'model' | 'key' | 'member' | 'session' | 'status' | 'channel'
 
-export const dimensionNames = (): Readonly<Record<Dimension, string>> => ({
+export const nameDimensions = (): Readonly<Record<Dimension, string>> => ({
   account: t('Account'),
   model: t('Model'),
   key: t('Key'),
   member: t('Member'),
   session: t('Session'),
-  status: t('State'),
+  status: t('Status'),
   channel: t('Channel'),
 })
 
@@ -77,7 +76,7 @@ export function UsageFrame<Data, D extends Dimension>({
     <>
       <PageHeader
         title={t('Usage')}
-        description={t('Days are UTC.')}
+        description={t('Days are in UTC.')}
         actions={
           <Button disabled={lines.length < 2} onClick={save}>
             CSV
@@ -85,20 +84,17 @@ export function UsageFrame<Data, D extends Dimension>({
         }
       />
       <SavedViews page="usage" filters={{ by: given, key_id, scope, ...period }} />
-      <section
-        aria-label={t('Filters')}
-        className="mb-4 grid grid-cols-2 gap-3 rounded-lg border border-line bg-surface p-3 md:grid-cols-4 xl:grid-cols-6"
-      >
-        <PeriodFields value={period} onChange={change} />
+      <FilterPanel>
+        <PeriodFilter value={period} />
         <SelectField
           label={t('Group by')}
           value={by}
           onText={(text) => change({ by: text })}
-          options={dimensions.map((name) => [name, dimensionNames()[name]] as const)}
+          options={dimensions.map((name) => [name, nameDimensions()[name]] as const)}
         />
         {fields}
-        <ScopeField value={scope} onChange={(value) => change({ scope: value, by: '', key_id: '' })} />
-      </section>
+        <ScopeFilter value={scope} clears={['by', 'key_id']} />
+      </FilterPanel>
       {query.isLoading && <Skeleton rows={8} />}
       {query.error && <ErrorState error={query.error} onRetry={() => void query.refetch()} />}
       {data !== undefined && children(data)}

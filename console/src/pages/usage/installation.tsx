@@ -1,13 +1,14 @@
 /** What all accounts used, and the margin: by day and by account, model, key or channel. */
+
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Stat } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Money } from '../../ui/text.tsx'
-import { dimensionNames, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
+import { nameDimensions, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
 import { Report } from './report.tsx'
 
 const route = getRouteApi('/signed-in/usage')
@@ -20,16 +21,16 @@ type Row = Usage['rows'][number]
 
 const isDimension = (text: string | undefined): text is Dimension => DIMENSIONS.includes(text as Dimension)
 
-const idOf = ({ key_id, account_id, model, channel_id }: Row): string =>
+const findId = ({ key_id, account_id, model, channel_id }: Row): string =>
   key_id ?? account_id ?? model ?? channel_id ?? ''
 
 /** Returns the sums of the groups with those of the days. */
-const joined = (groups: Usage, days: Usage) => ({
+const joinDays = (groups: Usage, days: Usage) => ({
   ...groups,
-  groups: groups.rows.map((row) => ({ ...row, id: idOf(row), name: row.name ?? idOf(row) })),
+  groups: groups.rows.map((row) => ({ ...row, id: findId(row), name: row.name ?? findId(row) })),
   by_day: days.rows.map((row) => ({ ...row, date: row.day ?? '', group: '' })),
 })
-type Joined = ReturnType<typeof joined>
+type Joined = ReturnType<typeof joinDays>
 type Group = Joined['groups'][number]
 
 /** Returns a record for each group. */
@@ -43,20 +44,18 @@ const toLines = ({ groups }: Joined, by: Dimension) => [
   ]),
 ]
 
-const amountOf = (amount: string | null): ReactNode => (amount === null ? '–' : <Money amount={amount} />)
-
 /** What the operator pays and keeps of the calls with a known cost. */
 const marginColumns = (): Column<Group>[] => [
-  { name: t('Provider cost'), isNumber: true, cell: ({ upstream_cost }) => amountOf(upstream_cost) },
-  { name: t('Margin'), isNumber: true, cell: ({ margin }) => amountOf(margin) },
+  { name: t('Provider cost'), isNumber: true, cell: ({ upstream_cost }) => <Money amount={upstream_cost} /> },
+  { name: t('Margin'), isNumber: true, cell: ({ margin }) => <Money amount={margin} /> },
 ]
 
 function MarginStats({ upstream_cost, margin, requests_with_cost }: Usage['total']) {
-  const note = t('of {count} calls with a known cost', { count: requests_with_cost.toLocaleString('en') })
+  const note = t('of {count} calls with a known cost', { count: printNumber(requests_with_cost) })
   return (
     <>
-      <Stat name={t('Provider cost')} value={amountOf(upstream_cost)} note={note} />
-      <Stat name={t('Margin')} value={amountOf(margin)} note={note} />
+      <Stat name={t('Provider cost')} value={<Money amount={upstream_cost} />} note={note} />
+      <Stat name={t('Margin')} value={<Money amount={margin} />} note={note} />
     </>
   )
 }
@@ -66,7 +65,7 @@ const LostStat = ({ submits, upstream_cost }: Usage['lost_submits']) => (
   <Stat
     name={t('Cost of lost submits')}
     value={<Money amount={upstream_cost} />}
-    note={t('{count} submits, in no other sum', { count: submits.toLocaleString('en') })}
+    note={t('{count} submits, included in no other total', { count: printNumber(submits) })}
   />
 )
 
@@ -80,10 +79,10 @@ export function InstallationUsage() {
       const read = (group: Dimension | 'day') =>
         request('showInstallationUsage', { by: group, ...period } as never, { signal })
       const [groups, days] = await Promise.all([read(by), read('day')])
-      return joined(groups, days)
+      return joinDays(groups, days)
     },
   })
-  const nameOf = ({ id, name, account_id: account }: Group) => {
+  const renderName = ({ id, name, account_id: account }: Group) => {
     if (account === undefined) return name
     const search = { account, ...period }
     const className = 'text-accent hover:underline'
@@ -103,8 +102,8 @@ export function InstallationUsage() {
         <>
           <Report
             usage={data}
-            title={dimensionNames()[by]}
-            nameOf={nameOf}
+            title={nameDimensions()[by]}
+            renderName={renderName}
             columns={data.total.upstream_cost === null ? [] : marginColumns()}
             stats={
               <>
@@ -116,14 +115,14 @@ export function InstallationUsage() {
           {by === 'channel' && (
             <p className="mt-3 text-quiet">
               {t(
-                'Only calls whose channel has a cost are listed and in the totals; the charts have all calls.',
+                'The list and the totals include only calls whose channel has a cost; the charts include all calls.',
               )}
             </p>
           )}
           {data.has_more && (
             <p className="mt-3 text-quiet">
-              {t('The first {count} rows are shown; the totals count all.', {
-                count: data.groups.length.toLocaleString('en'),
+              {t('The first {count} rows are shown. The totals include all rows.', {
+                count: printNumber(data.groups.length),
               })}
             </p>
           )}

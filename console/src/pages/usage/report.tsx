@@ -1,10 +1,11 @@
 /** Sums of calls: totals beside the period before, charts by day, and a table of the groups. */
+
 import type { ReactNode } from 'react'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
 import type { AnswerOf } from '../../api/client.ts'
+import { printNumber, printShortAmount, printShortCount } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Chart, type Series } from '../../ui/chart.tsx'
-import { printCount, printShortAmount } from '../../ui/numbers.ts'
 import { EmptyState, Panel, Stat } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, Money } from '../../ui/text.tsx'
@@ -23,37 +24,39 @@ const DAY_MS = 86_400_000
 const LINES = 2
 const LINE_TONES = ['good', 'warn'] as const
 
-const dateOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+const printDate = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
 
 /** Returns every day of the period, UTC. */
-function daysOf({ period_from, period_to }: Sums<Group>): string[] {
+function listDays({ period_from, period_to }: Sums<Group>): string[] {
   const first = Math.floor(Date.parse(period_from) / DAY_MS)
   const count = Math.ceil(Date.parse(period_to) / DAY_MS) - first
-  return Array.from({ length: count }, (_, index) => dateOf((first + index) * DAY_MS))
+  return Array.from({ length: count }, (_, index) => printDate((first + index) * DAY_MS))
 }
 
-const costOf = (rows: readonly Day[]): string =>
+const sumCost = (rows: readonly Day[]): string =>
   printCredits(rows.reduce((sum, { cost }) => sum + parseCredits(cost), 0n))
 
-const tokensOf = ({ input_tokens, output_tokens }: AccountUsage['total']): number =>
+const countTokens = ({ input_tokens, output_tokens }: AccountUsage['total']): number =>
   input_tokens + output_tokens
 
 /** Prints how much more or less it is than in the period before. */
-function trend(now: number, before: number): string {
+function printTrend(now: number, before: number): string {
   if (before === 0) return t('nothing in the period before')
   const percent = Math.round((now / before - 1) * 100)
-  return t('{change} % to the period before', { change: percent > 0 ? `+${percent}` : String(percent) })
+  return t('{change} % compared with the period before', {
+    change: percent > 0 ? `+${percent}` : String(percent),
+  })
 }
 
 function Charts({ usage }: { readonly usage: Sums<Group> }) {
-  const days = daysOf(usage)
+  const days = listDays(usage)
   const byDay = Map.groupBy(usage.by_day, ({ date }) => date)
   const rowsOf = (date: string) => byDay.get(date) ?? []
   const ofGroup = (date: string, id: string) => rowsOf(date).filter(({ group }) => group === id)
   const hasLines = usage.groups.length > 1 && usage.by_day.some(({ group }) => group === usage.groups[0]?.id)
   const dearest = hasLines ? usage.groups.slice(0, LINES) : []
   const times = days.map((date) => Date.parse(date) / 1000)
-  const costs = (rows: (date: string) => readonly Day[]) => days.map((date) => Number(costOf(rows(date))))
+  const costs = (rows: (date: string) => readonly Day[]) => days.map((date) => Number(sumCost(rows(date))))
   const cost: Series[] = [
     { name: t('All'), kind: 'bars', tone: 'accent', values: costs(rowsOf) },
     ...dearest.map(
@@ -78,7 +81,7 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
           const date = days[at] ?? ''
           return (
             <Money
-              amount={costOf(index === 0 ? rowsOf(date) : ofGroup(date, dearest[index - 1]?.id ?? ''))}
+              amount={sumCost(index === 0 ? rowsOf(date) : ofGroup(date, dearest[index - 1]?.id ?? ''))}
             />
           )
         }}
@@ -86,7 +89,7 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
       <Chart
         title={t('Tokens')}
         times={times}
-        print={printCount}
+        print={printShortCount}
         series={[
           { name: t('Input'), kind: 'bars', tone: 'accent', values: sum((day) => day.input_tokens) },
           { name: t('Output'), kind: 'line', tone: 'good', values: sum((day) => day.output_tokens) },
@@ -100,22 +103,27 @@ interface ReportProps<G extends Group> {
   readonly usage: Sums<G>
   /** What the groups are, in the language of the page. */
   readonly title: string
-  nameOf(group: G): ReactNode
+  renderName(group: G): ReactNode
   /** Further columns, and further totals. */
   readonly columns?: readonly Column<G>[]
   readonly stats?: ReactNode
 }
 
-export function Report<G extends Group>({ usage, title, nameOf, columns: more = [], stats }: ReportProps<G>) {
+export function Report<G extends Group>({
+  usage,
+  title,
+  renderName,
+  columns: more = [],
+  stats,
+}: ReportProps<G>) {
   const { total, before, groups } = usage
   const all = Number(total.cost)
-  const count = (value: number) => value.toLocaleString('en')
   const columns: Column<G>[] = [
-    { name: title, cell: nameOf },
-    { name: t('Calls'), isNumber: true, cell: ({ requests }) => count(requests) },
-    { name: t('Input tokens'), isNumber: true, cell: ({ input_tokens }) => count(input_tokens) },
-    { name: t('Cached'), isNumber: true, cell: ({ cached_tokens }) => count(cached_tokens) },
-    { name: t('Output tokens'), isNumber: true, cell: ({ output_tokens }) => count(output_tokens) },
+    { name: title, cell: renderName },
+    { name: t('Calls'), isNumber: true, cell: ({ requests }) => printNumber(requests) },
+    { name: t('Input tokens'), isNumber: true, cell: ({ input_tokens }) => printNumber(input_tokens) },
+    { name: t('Cached'), isNumber: true, cell: ({ cached_tokens }) => printNumber(cached_tokens) },
+    { name: t('Output tokens'), isNumber: true, cell: ({ output_tokens }) => printNumber(output_tokens) },
     { name: t('Cost in credits'), isNumber: true, cell: ({ cost }) => <Money amount={cost} /> },
     {
       name: t('Share'),
@@ -130,19 +138,23 @@ export function Report<G extends Group>({ usage, title, nameOf, columns: more = 
         <Stat
           name={t('Cost in credits')}
           value={<Money amount={total.cost} />}
-          note={trend(all, Number(before.cost))}
+          note={printTrend(all, Number(before.cost))}
         />
-        <Stat name={t('Calls')} value={count(total.requests)} note={trend(total.requests, before.requests)} />
+        <Stat
+          name={t('Calls')}
+          value={printNumber(total.requests)}
+          note={printTrend(total.requests, before.requests)}
+        />
         <Stat
           name={t('Tokens')}
-          value={count(tokensOf(total))}
-          note={trend(tokensOf(total), tokensOf(before))}
+          value={printNumber(countTokens(total))}
+          note={printTrend(countTokens(total), countTokens(before))}
         />
         {stats}
       </dl>
       {groups.length === 0 ? (
         <Panel>
-          <EmptyState title={t('No call in this period.')}>
+          <EmptyState title={t('There are no calls in this period.')}>
             <CodeBlock
               label="curl"
               code={`curl "${location.origin}/v1/logs?limit=1" -H "Authorization: Bearer $TOLLGATE_KEY"`}
@@ -153,7 +165,7 @@ export function Report<G extends Group>({ usage, title, nameOf, columns: more = 
         <>
           <Charts usage={usage} />
           <Panel title={title}>
-            <Table caption={t('Usage')} columns={columns} rows={groups} keyOf={({ id }) => id} />
+            <Table caption={t('Usage')} columns={columns} rows={groups} />
           </Panel>
         </>
       )}

@@ -1,7 +1,11 @@
 /** What each session of an account cost: one conversation, or one run of an agent. */
+
 import { Link } from '@tanstack/react-router'
+import { ROUTES } from '../../../../schemas/routes.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
+import { printCurl } from '../../curl.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { EmptyState, Panel } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -22,15 +26,15 @@ const toLines = ({ data }: Usage) => [
   ]),
 ]
 
-const firstSession = () => `curl ${location.origin}/v1/chat/completions \\
-  -H "Authorization: Bearer $TOLLGATE_KEY" -H 'Content-Type: application/json' \\
-  -H 'X-Session-Id: run 7' \\
-  -d '{"model":"MODEL","messages":[{"role":"user","content":"Hello!"}]}'`
+const printFirstSession = () => {
+  const messages = [{ role: 'user', content: 'Hello!' }]
+  const headers = ['X-Session-Id: run 7']
+  return printCurl(location.origin, ROUTES.createChatCompletion[1], { model: 'MODEL', messages }, { headers })
+}
 
 export function Sessions({ input, isReady, frame }: AccountReportProps) {
   const usage = useGet('sumSessions', input as never, { enabled: isReady })
   const { account_id: account, ...narrowing } = input
-  const count = (value: number) => value.toLocaleString('en')
   const columns: Column<Session>[] = [
     {
       name: t('Session'),
@@ -46,10 +50,10 @@ export function Sessions({ input, isReady, frame }: AccountReportProps) {
       ),
     },
     { name: t('Model'), isText: true, cell: ({ models }) => models.join(', ') || '–' },
-    { name: t('Calls'), isNumber: true, cell: ({ requests }) => count(requests) },
-    { name: t('Input tokens'), isNumber: true, cell: ({ input_tokens }) => count(input_tokens) },
-    { name: t('Cached'), isNumber: true, cell: ({ cached_tokens }) => count(cached_tokens) },
-    { name: t('Output tokens'), isNumber: true, cell: ({ output_tokens }) => count(output_tokens) },
+    { name: t('Calls'), isNumber: true, cell: ({ requests }) => printNumber(requests) },
+    { name: t('Input tokens'), isNumber: true, cell: ({ input_tokens }) => printNumber(input_tokens) },
+    { name: t('Cached'), isNumber: true, cell: ({ cached_tokens }) => printNumber(cached_tokens) },
+    { name: t('Output tokens'), isNumber: true, cell: ({ output_tokens }) => printNumber(output_tokens) },
     { name: t('Cost'), isNumber: true, cell: ({ cost }) => <Money amount={cost} /> },
     { name: t('First call'), cell: ({ first_call_at }) => <Time at={first_call_at} /> },
     { name: t('Last call'), cell: ({ last_call_at }) => <Time at={last_call_at} /> },
@@ -60,16 +64,16 @@ export function Sessions({ input, isReady, frame }: AccountReportProps) {
         <>
           <Panel title={t('Sessions')}>
             {data.length === 0 ? (
-              <EmptyState title={t('No call in this period names a session.')}>
-                <CodeBlock label="curl" code={firstSession()} />
+              <EmptyState title={t('No calls in this period name a session.')}>
+                <CodeBlock label="curl" code={printFirstSession()} />
               </EmptyState>
             ) : (
-              <Table caption={t('Sessions')} columns={columns} rows={data} keyOf={(row) => row.session_id} />
+              <Table caption={t('Sessions')} columns={columns} rows={data} toKey={(row) => row.session_id} />
             )}
           </Panel>
           {has_more && (
             <p className="mt-3 text-quiet">
-              {t('The {count} sessions that cost most are shown.', { count: count(data.length) })}
+              {t('Only the {count} most expensive sessions are shown.', { count: printNumber(data.length) })}
             </p>
           )}
         </>

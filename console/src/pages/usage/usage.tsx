@@ -1,6 +1,6 @@
 /** What an account used, or all accounts: by day and by a chosen column, beside the period before. */
 import { getRouteApi } from '@tanstack/react-router'
-import { useIsWhole } from '../scope-field.tsx'
+import { useIsWhole } from '../filters.tsx'
 import { AccountUsage } from './account.tsx'
 import { InstallationUsage } from './installation.tsx'
 

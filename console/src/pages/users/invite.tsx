@@ -1,11 +1,9 @@
 /** The dialog that invites a person to a role, in the installation or in an organization. */
-
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { Changed } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { DialogForm, Done, Field, SelectField } from '../../ui/form.tsx'
+import { DialogForm, Done, Field, SelectField, useFields } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 
 /** The result: a link to copy, or a notice that the email was sent. */
@@ -14,7 +12,7 @@ const Invited = ({ url }: { readonly url: string | null }) =>
     <p role="status">{t('The invitation is on its way by email.')}</p>
   ) : (
     <>
-      <p>{t('Hand the link on to the person yourself.')}</p>
+      <p>{t('Pass the link on to the person yourself.')}</p>
       <CodeBlock isWrapped label={t('Link')} code={url} />
     </>
   )
@@ -34,23 +32,21 @@ interface InviteProps<Role extends string> {
 }
 
 export function Invite<Role extends string>({ changes, onInvite, onClose, ...shown }: InviteProps<Role>) {
-  const [email, setEmail] = useState('')
-  const [role, setRole] = useState(shown.usual)
-  const invite = useMutation({ meta: { changes }, mutationFn: () => onInvite(email, role) })
+  const { texts, field } = useFields({ email: '', role: shown.usual })
+  const invite = useMutation({ meta: { changes }, mutationFn: () => onInvite(texts.email, texts.role) })
   return (
-    <Dialog title={shown.title} description={t('The link works once and for seven days.')} onClose={onClose}>
+    <Dialog title={shown.title} description={t('The link works once, within seven days.')} onClose={onClose}>
       {invite.data ? (
         <div className="flex flex-col gap-3">
           <Invited url={invite.data.url} />
           <Done onClose={onClose} />
         </div>
       ) : (
-        <DialogForm sends={invite} act={t('Make the link')} onClose={onClose}>
-          <Field label={t('Email')} type="email" required value={email} onText={setEmail} />
+        <DialogForm sends={invite} submit={t('Create the link')} onClose={onClose}>
+          <Field label={t('Email')} type="email" required {...field('email')} />
           <SelectField
             label={shown.roleLabel}
-            value={role}
-            onText={(text) => setRole(text as Role)}
+            {...field('role')}
             options={Object.entries<string>(shown.roles)}
           />
         </DialogForm>

@@ -1,45 +1,95 @@
 /** Users of the installation, and those who are invited, for operators. */
-import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { InstallationRole } from '../../../../schemas/management/operation.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
 import { ChangeRole } from '../../ui/change-role.tsx'
-import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
+import { Action, Dialog, DialogButton } from '../../ui/dialog.tsx'
 import { Done } from '../../ui/form.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
+import { EnabledBadge, PageHeader } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
-import { SearchForm } from '../search-form.tsx'
+import { SearchForm } from '../filters.tsx'
 import { Invitations } from './invitations.tsx'
 import { Invite } from './invite.tsx'
-import { installationRoles, NO_ROLE, roleOf } from './roles.ts'
+import { NO_ROLE, nameRoles, toRole } from './roles.ts'
 
 type User = AnswerOf<'listUsers'>['data'][number]
 
 const route = getRouteApi('/signed-in/users')
 
+interface UserActionsProps {
+  readonly user: User
+  /** Takes the address of a new sign-in link. */
+  onLink(url: string): void
+}
+
+function UserActions({ user: { id, email, enabled, installation_role }, onLink }: UserActionsProps) {
+  const quiet = { kind: 'quiet', changes: ['/users'] } as const
+  return (
+    <span className="flex gap-1">
+      <ChangeRole
+        name={email}
+        role={installation_role ?? NO_ROLE}
+        roles={nameRoles()}
+        changes={quiet.changes}
+        onRole={(role) => request('setInstallationRole', { id, installation_role: toRole(role) })}
+      />
+      {enabled ? (
+        <>
+          <Action
+            kind="quiet"
+            run={() => request('createSignInLink', { id })}
+            onDone={({ url }) => onLink(url)}
+          >
+            {t('Sign-in link')}
+          </Action>
+          <Action
+            {...quiet}
+            confirm={{
+              title: t('Disable {name}', { name: email }),
+              description: t(
+                'Their sessions end and they cannot sign in. The keys of their account keep working.',
+              ),
+              name: email,
+              submit: t('Disable'),
+            }}
+            done={t('User disabled')}
+            run={() => request('disableUser', { id })}
+          >
+            {t('Disable')}
+          </Action>
+        </>
+      ) : (
+        <Action {...quiet} done={t('User enabled')} run={() => request('enableUser', { id })}>
+          {t('Enable')}
+        </Action>
+      )}
+    </span>
+  )
+}
+
+const InviteUser = ({ onClose }: { onClose(): void }) => (
+  <Invite
+    title={t('Invite a person')}
+    roleLabel={t('Role in the installation')}
+    roles={nameRoles()}
+    usual={NO_ROLE}
+    changes={['/invitations']}
+    onInvite={(email, role) => request('createInvitation', { email, installation_role: toRole(role) })}
+    onClose={onClose}
+  />
+)
+
 export function Users() {
   const { search } = route.useSearch()
-  const { user: self } = useSession()
-  const mayChange = self.installation_role === 'operator'
-  const [isInviting, setInviting] = useState(false)
+  const mayChange = useSession().user.installation_role === 'operator'
   const list = useList('listUsers', { search })
   const invitations = useList('listInvitations', {})
-  const changes = ['/users'] as const
-  const link = useMutation({
-    mutationFn: ({ id }: User) => request('createSignInLink', { id }),
-  })
-  const enable = useMutation({
-    meta: { done: t('User enabled'), changes },
-    mutationFn: ({ id }: User) => request('enableUser', { id }),
-  })
-  const setRole = (id: string, role: InstallationRole | null) =>
-    request('setInstallationRole', { id, installation_role: role })
+  const [link, setLink] = useState<string | null>(null)
+  const roles = nameRoles()
   const columns: Column<User>[] = [
     {
       name: t('Email'),
@@ -51,50 +101,10 @@ export function Users() {
         </span>
       ),
     },
-    {
-      name: t('State'),
-      cell: ({ enabled }) =>
-        enabled ? <Badge tone="good">{t('Active')}</Badge> : <Badge tone="bad">{t('Disabled')}</Badge>,
-    },
-    { name: t('Role'), cell: ({ installation_role: role }) => installationRoles()[role ?? NO_ROLE] },
-    {
-      name: t('Signed in'),
-      cell: ({ signed_in_at }) => (signed_in_at ? <Time at={signed_in_at} /> : t('Never')),
-    },
-    {
-      name: t('Actions'),
-      cell: (user) =>
-        mayChange && (
-          <span className="flex gap-1">
-            <ChangeRole
-              name={user.email}
-              role={user.installation_role ?? NO_ROLE}
-              roles={installationRoles()}
-              changes={changes}
-              onRole={(role) => setRole(user.id, roleOf(role))}
-            />
-            {user.enabled && (
-              <Button kind="quiet" onClick={() => link.mutate(user)}>
-                {t('Sign-in link')}
-              </Button>
-            )}
-            {user.enabled ? (
-              <ConfirmButton
-                title={t('Disable {name}', { name: user.email })}
-                description={t('Their sessions end and they cannot sign in. Keys of their account work on.')}
-                name={user.email}
-                act={t('Disable')}
-                meta={{ done: t('User disabled'), changes }}
-                onConfirm={() => request('disableUser', { id: user.id })}
-              />
-            ) : (
-              <Button kind="quiet" onClick={() => enable.mutate(user)}>
-                {t('Enable')}
-              </Button>
-            )}
-          </span>
-        ),
-    },
+    { name: t('Status'), cell: ({ enabled }) => <EnabledBadge isEnabled={enabled} /> },
+    { name: t('Role'), cell: ({ installation_role: role }) => roles[role ?? NO_ROLE] },
+    { name: t('Signed in'), cell: ({ signed_in_at }) => <Time at={signed_in_at} none={t('Never')} /> },
+    { name: t('Actions'), cell: (user) => mayChange && <UserActions user={user} onLink={setLink} /> },
   ]
   return (
     <>
@@ -103,48 +113,30 @@ export function Users() {
         description={t('The people who sign in to this installation, and what they may do in it.')}
         actions={
           mayChange && (
-            <Button kind="primary" onClick={() => setInviting(true)}>
+            <DialogButton kind="primary" dialog={(onClose) => <InviteUser onClose={onClose} />}>
               {t('Invite a person')}
-            </Button>
+            </DialogButton>
           )
         }
       />
       <SearchForm label={t('Email, name or id')} value={search} />
-      <ErrorState error={link.error ?? enable.error} />
       <div className="flex flex-col gap-5">
-        <ListPanel
-          caption={t('Users')}
-          list={list}
-          columns={columns}
-          keyOf={({ id }) => id}
-          empty={<EmptyState title={t('No user matches.')} />}
-        />
+        <ListPanel caption={t('Users')} list={list} columns={columns} empty={t('No users match.')} />
         <Invitations
           list={invitations}
-          roleOf={({ installation_role }) => installationRoles()[installation_role ?? NO_ROLE]}
+          toRoleName={({ installation_role: role }) => roles[role ?? NO_ROLE]}
           mayRevoke={() => mayChange}
           onRevoke={(id) => request('revokeInvitation', { id })}
         />
       </div>
-      {isInviting && (
-        <Invite
-          title={t('Invite a person')}
-          roleLabel={t('Role in the installation')}
-          roles={installationRoles()}
-          usual={NO_ROLE}
-          changes={['/invitations']}
-          onInvite={(email, role) => request('createInvitation', { email, installation_role: roleOf(role) })}
-          onClose={() => setInviting(false)}
-        />
-      )}
-      {link.data && (
+      {link !== null && (
         <Dialog
           title={t('Sign-in link')}
-          description={t('It signs this user in once, within 15 minutes. Hand it to them alone.')}
-          onClose={link.reset}
+          description={t('It signs this user in once, within 15 minutes. Give it only to them.')}
+          onClose={() => setLink(null)}
         >
-          <CodeBlock isWrapped label={t('Link')} code={link.data.url} />
-          <Done onClose={link.reset} />
+          <CodeBlock isWrapped label={t('Link')} code={link} />
+          <Done onClose={() => setLink(null)} />
         </Dialog>
       )}
     </>

@@ -1,12 +1,11 @@
 /** One delivery in full: its body, and each attempt with headers and answer. */
-import { useMutation } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { Badge, ErrorState, Fact, FactPanel, Panel, QueryState } from '../../ui/states.tsx'
+import { Action } from '../../ui/dialog.tsx'
+import { Badge, Fact, FactPanel, Panel, QueryState, StatusBadge } from '../../ui/states.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
-import { DeliveryState, WEBHOOKS } from './deliveries.tsx'
+import { describeStatuses, WEBHOOKS } from './deliveries.tsx'
 
 interface DeliveryDetailProps {
   readonly id: string
@@ -20,28 +19,27 @@ const printHeaders = (headers: Readonly<Record<string, string>>): string =>
 
 export function DeliveryDetail({ id, mayChange }: DeliveryDetailProps) {
   const delivery = useGet('showDelivery', { id })
-  const replay = useMutation({
-    meta: { done: t('The event is sent again'), changes: WEBHOOKS },
-    mutationFn: () => request('replayDelivery', { id }),
-  })
   if (!delivery.isSuccess) return <QueryState query={delivery} rows={8} />
   const { data } = delivery
   return (
     <>
-      <ErrorState error={replay.error} />
       <FactPanel>
-        <Fact name={t('State')} value={<DeliveryState state={data.state} />} />
+        <Fact name={t('Status')} value={<StatusBadge statuses={describeStatuses()} status={data.state} />} />
         <Fact name={t('Event')} value={data.type} />
-        <Fact name={t('Id of the event')} value={<Id id={data.event_id} />} />
+        <Fact name={t('Event id')} value={<Id id={data.event_id} />} />
         <Fact name={t('Address')} value={data.url} />
         <Fact name={t('Created')} value={<Time at={data.created_at} />} />
         {data.next_at && <Fact name={t('Next attempt')} value={<Time at={data.next_at} />} />}
       </FactPanel>
       {mayChange && (
         <div>
-          <Button isBusy={replay.isPending} onClick={() => replay.mutate()}>
-            {t('Send again')}
-          </Button>
+          <Action
+            done={t('The event is being sent again')}
+            changes={WEBHOOKS}
+            run={() => request('replayDelivery', { id })}
+          >
+            {t('Resend')}
+          </Action>
         </div>
       )}
       <CodeBlock label={t('Body')} code={JSON.stringify(JSON.parse(data.body), null, 2)} />

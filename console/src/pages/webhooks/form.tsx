@@ -1,12 +1,11 @@
 /** Adds or changes a webhook endpoint. */
-
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type EventType, eventsOf } from '../../../../schemas/notifications/event.ts'
+import { eventsOf } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField, DialogForm, Field } from '../../ui/form.tsx'
+import { CheckField, CheckFields, DialogForm, Field, useFields } from '../../ui/form.tsx'
 import { type Endpoint, WEBHOOKS } from './deliveries.tsx'
 
 interface EndpointDialogProps {
@@ -14,63 +13,59 @@ interface EndpointDialogProps {
   /** null: a new one. */
   readonly endpoint: Endpoint | null
   onClose(): void
-  /** Called with the secret of a new one. */
-  onSaved(secret: string | null): void
+  /** Takes the secret of a new one. */
+  onSecret(secret: string): void
 }
 
-export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: EndpointDialogProps) {
-  const [url, setUrl] = useState(endpoint?.url ?? '')
-  const [description, setDescription] = useState(endpoint?.description ?? '')
+export function EndpointDialog({ accountId, endpoint, onClose, onSecret }: EndpointDialogProps) {
+  const { texts, field } = useFields({
+    url: endpoint?.url ?? '',
+    description: endpoint?.description ?? '',
+  })
   const [isAll, setAll] = useState(endpoint === null || endpoint.events === null)
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(endpoint?.events))
+  const [chosen, setChosen] = useState<readonly string[]>(endpoint?.events ?? [])
   const [idempotencyKey] = useState(() => crypto.randomUUID())
-  const events = isAll ? null : eventsOf(accountId).filter((event) => chosen.has(event))
-  const toggle = (event: EventType) =>
-    setChosen(new Set(chosen.has(event) ? [...chosen].filter((one) => one !== event) : [...chosen, event]))
+  const all = eventsOf(accountId)
+  const events = isAll ? null : all.filter((event) => chosen.includes(event))
   const save = useMutation({
     meta: { changes: WEBHOOKS },
     mutationFn: async () => {
-      if (endpoint !== null) {
-        const changes = { id: endpoint.id, url, description, events }
-        await request('updateWebhook', changes)
-        return null
+      if (endpoint === null) {
+        const wanted = { account_id: accountId, ...texts, events }
+        return (await request('createWebhook', wanted, { idempotencyKey })).secret
       }
-      const wanted = { account_id: accountId, url, description, events }
-      return (await request('createWebhook', wanted, { idempotencyKey })).secret
+      await request('updateWebhook', { id: endpoint.id, ...texts, events })
+      return null
     },
-    onSuccess: onSaved,
+    onSuccess: (secret) => {
+      onClose()
+      if (secret !== null) onSecret(secret)
+    },
   })
   return (
     <Dialog title={endpoint === null ? t('Add an endpoint') : t('Edit the endpoint')} onClose={onClose}>
       <DialogForm
         sends={save}
-        act={endpoint === null ? t('Add') : t('Save')}
+        submit={endpoint === null ? t('Add') : t('Save')}
         isDisabled={events !== null && events.length === 0}
         onClose={onClose}
       >
         <Field
           label={t('Address')}
-          hint={t('A public http or https address of your receiver.')}
+          hint={t('The public http or https address of your receiver.')}
           type="url"
           name="url"
           required
           maxLength={2048}
-          value={url}
-          onText={setUrl}
+          {...field('url')}
         />
-        <Field label={t('Description')} maxLength={200} value={description} onText={setDescription} />
+        <Field label={t('Description')} maxLength={200} {...field('description')} />
         <fieldset className="flex flex-col gap-2">
           <legend className="mb-1 font-medium text-sm">{t('Events')}</legend>
           <CheckField label={t('All events')} checked={isAll} onCheck={setAll} />
-          {!isAll &&
-            eventsOf(accountId).map((event) => (
-              <CheckField
-                key={event}
-                label={event}
-                checked={chosen.has(event)}
-                onCheck={() => toggle(event)}
-              />
-            ))}
+          {!isAll && (
+            <CheckFields options={all.map((event) => [event, event])} chosen={chosen} onChoose={setChosen} />
+          )}
         </fieldset>
       </DialogForm>
     </Dialog>

@@ -1,6 +1,4 @@
 /** Webhook endpoints of an account, or of the installation, and what was delivered to them. */
-
-import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { INSTALLATION } from '../../../../schemas/notifications/event.ts'
@@ -9,14 +7,12 @@ import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmButton, Dialog, Drawer } from '../../ui/dialog.tsx'
+import { Action, Dialog, DialogButton, Drawer } from '../../ui/dialog.tsx'
 import { Done } from '../../ui/form.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
+import { Badge, PageHeader, Panel } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
-import { ScopeField, useIsWhole } from '../scope-field.tsx'
-import { CallbackSecret } from './callback-secret.tsx'
+import { ScopeFilter, useIsWhole } from '../filters.tsx'
 import { Deliveries, type Endpoint, WEBHOOKS } from './deliveries.tsx'
 import { DeliveryDetail } from './detail.tsx'
 import { EndpointDialog } from './form.tsx'
@@ -27,31 +23,128 @@ const VERIFY = `import { Webhook } from 'standardwebhooks'
 
 const event = new Webhook(process.env.TOLLGATE_WEBHOOK_SECRET).verify(rawBody, request.headers)`
 
-function EndpointState({ endpoint }: { readonly endpoint: Endpoint }) {
-  if (!endpoint.enabled) return <Badge tone="warn">{t('Off')}</Badge>
-  if (endpoint.failing_since === null) return <Badge tone="good">{t('Active')}</Badge>
+function EndpointStatus({ endpoint: { enabled, failing_since } }: { readonly endpoint: Endpoint }) {
+  if (!enabled) return <Badge tone="warn">{t('Off')}</Badge>
+  if (failing_since === null) return <Badge tone="good">{t('Active')}</Badge>
   return (
     <span className="flex flex-wrap items-center gap-1.5">
-      <Badge tone="bad">{t('Failing since')}</Badge> <Time at={endpoint.failing_since} />
+      <Badge tone="bad">{t('Failing since')}</Badge> <Time at={failing_since} />
     </span>
   )
 }
 
-interface SecretDialogProps {
-  readonly secret: string | null
-  readonly title: string
-  readonly description: string
-  onClose(): void
+interface Secret {
+  readonly of: 'endpoint' | 'callbacks'
+  readonly secret: string
 }
 
-const SecretDialog = ({ secret, title, description, onClose }: SecretDialogProps) => (
-  <Dialog title={title} description={description} isOpen={secret !== null} onClose={onClose}>
-    <div className="flex flex-col gap-3">
-      <CodeBlock isWrapped label={t('Secret')} code={secret ?? ''} />
-      <CodeBlock label="JavaScript" code={VERIFY} />
-      <Done onClose={onClose} />
+function SecretDialog({ of, secret, onClose }: Secret & { onClose(): void }) {
+  const isOfEndpoint = of === 'endpoint'
+  return (
+    <Dialog
+      title={isOfEndpoint ? t('Secret of the endpoint') : t('Secret for callbacks')}
+      description={
+        isOfEndpoint
+          ? t('It is shown only this once. Your receiver verifies signatures with it.')
+          : t('Your receiver verifies signatures with it.')
+      }
+      onClose={onClose}
+    >
+      <div className="flex flex-col gap-3">
+        <CodeBlock isWrapped label={t('Secret')} code={secret} />
+        <CodeBlock label="JavaScript" code={VERIFY} />
+        <Done onClose={onClose} />
+      </div>
+    </Dialog>
+  )
+}
+
+interface SecretProps {
+  readonly accountId: string
+  onSecret(secret: string): void
+}
+
+function EndpointActions({ endpoint, accountId, onSecret }: SecretProps & { readonly endpoint: Endpoint }) {
+  const { id, url, enabled } = endpoint
+  const quiet = { kind: 'quiet', changes: WEBHOOKS } as const
+  return (
+    <span className="flex gap-1">
+      <Action
+        {...quiet}
+        disabled={!enabled}
+        done={t('Test event sent')}
+        run={() => request('testWebhook', { id })}
+      >
+        {t('Test')}
+      </Action>
+      <DialogButton
+        kind="quiet"
+        dialog={(onClose) => (
+          <EndpointDialog accountId={accountId} endpoint={endpoint} onClose={onClose} onSecret={onSecret} />
+        )}
+      >
+        {t('Edit')}
+      </DialogButton>
+      <Action
+        {...quiet}
+        // Twice at once would end the secret that the receiver has.
+        run={(idempotencyKey) => request('rotateWebhook', { id }, { idempotencyKey })}
+        onDone={({ secret }) => onSecret(secret)}
+      >
+        {t('Rotate secret')}
+      </Action>
+      <Action
+        {...quiet}
+        done={t('Endpoint changed')}
+        run={() => request('updateWebhook', { id, enabled: !enabled })}
+      >
+        {enabled ? t('Switch off') : t('Switch on')}
+      </Action>
+      <Action
+        {...quiet}
+        confirm={{
+          title: t('Delete the endpoint'),
+          description: t(
+            'This also deletes its deliveries, including those that are waiting. It cannot be undone.',
+          ),
+          name: new URL(url).host,
+          submit: t('Delete'),
+        }}
+        done={t('Endpoint deleted')}
+        run={() => request('deleteWebhook', { id })}
+      >
+        {t('Delete')}
+      </Action>
+    </span>
+  )
+}
+
+/** The secret that signs the callbacks of an account's tasks. */
+const CallbackSecret = ({ accountId, onSecret }: SecretProps) => (
+  <Panel title={t('Callbacks of tasks')}>
+    <div className="flex flex-col gap-3 p-4">
+      <p className="text-quiet">
+        {t('One secret signs everything that is posted to the callback_url of a task of this account.')}
+      </p>
+      <div className="flex flex-wrap gap-2">
+        <Action
+          run={() => request('revealCallbackSecret', { account_id: accountId })}
+          onDone={({ secret }) => onSecret(secret)}
+        >
+          {t('Show the secret')}
+        </Action>
+        <Action
+          done={t('Secret rotated: callbacks are signed with the old one as well for 24 hours')}
+          run={(idempotencyKey) =>
+            request('rotateCallbackSecret', { account_id: accountId }, { idempotencyKey })
+          }
+          onDone={({ secret }) => onSecret(secret)}
+        >
+          {t('Rotate secret')}
+        </Action>
+      </div>
     </div>
-  </Dialog>
+  </Panel>
 )
 
 export function Webhooks() {
@@ -63,35 +156,15 @@ export function Webhooks() {
   const { user } = useSession()
   const mayChange = isWhole ? user.installation_role === 'operator' : account.role === 'owner'
   const list = useList('listWebhooks', { account_id: accountId })
-  const [secret, setSecret] = useState<string | null>(null)
-  const [callbackSecret, setCallbackSecret] = useState<string | null>(null)
-  const [edited, setEdited] = useState<Endpoint | 'new' | null>(null)
-  const test = useMutation({
-    meta: { done: t('Test event sent'), changes: WEBHOOKS },
-    mutationFn: ({ id }: Endpoint) => request('testWebhook', { id }),
-  })
-  const [attempt, setAttempt] = useState(() => crypto.randomUUID())
-  const rotate = useMutation({
-    meta: { changes: WEBHOOKS },
-    // Twice at once would end the secret that the receiver has.
-    mutationFn: ({ id }: Endpoint) =>
-      request('rotateWebhook', { id }, { idempotencyKey: `${attempt}-${id}` }),
-    onSuccess: (rotated) => {
-      setAttempt(crypto.randomUUID())
-      setSecret(rotated.secret)
-    },
-  })
-  const toggle = useMutation({
-    meta: { done: t('Endpoint changed'), changes: WEBHOOKS },
-    mutationFn: ({ id, enabled }: Endpoint) => request('updateWebhook', { id, enabled: !enabled }),
-  })
+  const [shown, setShown] = useState<Secret | null>(null)
+  const showOfEndpoint = (secret: string) => setShown({ of: 'endpoint', secret })
   const columns: Column<Endpoint>[] = [
     {
       name: t('Address'),
-      cell: (endpoint) => (
+      cell: ({ url, description }) => (
         <span className="flex flex-col">
-          <span className="break-all font-mono text-xs">{endpoint.url}</span>
-          {endpoint.description && <span className="text-quiet text-sm">{endpoint.description}</span>}
+          <span className="break-all font-mono text-xs">{url}</span>
+          {description && <span className="text-quiet text-sm">{description}</span>}
         </span>
       ),
     },
@@ -100,74 +173,55 @@ export function Webhooks() {
       cell: ({ events }) =>
         events === null ? t('All') : <span title={events.join(', ')}>{events.length}</span>,
     },
-    { name: t('State'), cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
+    { name: t('Status'), cell: (endpoint) => <EndpointStatus endpoint={endpoint} /> },
     { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),
       cell: (endpoint) =>
-        mayChange && (
-          <span className="flex gap-1">
-            <Button kind="quiet" disabled={!endpoint.enabled} onClick={() => test.mutate(endpoint)}>
-              {t('Test')}
-            </Button>
-            <Button kind="quiet" onClick={() => setEdited(endpoint)}>
-              {t('Edit')}
-            </Button>
-            <Button kind="quiet" isBusy={rotate.isPending} onClick={() => rotate.mutate(endpoint)}>
-              {t('Rotate secret')}
-            </Button>
-            <Button kind="quiet" onClick={() => toggle.mutate(endpoint)}>
-              {endpoint.enabled ? t('Switch off') : t('Switch on')}
-            </Button>
-            <ConfirmButton
-              title={t('Delete the endpoint')}
-              description={t(
-                'Its deliveries are deleted too, those that wait included. This cannot be undone.',
-              )}
-              name={new URL(endpoint.url).host}
-              act={t('Delete')}
-              meta={{ done: t('Endpoint deleted'), changes: WEBHOOKS }}
-              onConfirm={() => request('deleteWebhook', { id: endpoint.id })}
-            />
-          </span>
-        ),
+        mayChange && <EndpointActions endpoint={endpoint} accountId={accountId} onSecret={showOfEndpoint} />,
     },
   ]
   return (
     <>
       <PageHeader
         title={t('Webhooks')}
-        description={t('Events are posted to your endpoints, signed, and tried again for a day.')}
+        description={t('Events are signed and posted to your endpoints, with retries for a day.')}
         actions={
           mayChange && (
-            <Button kind="primary" onClick={() => setEdited('new')}>
+            <DialogButton
+              kind="primary"
+              dialog={(onClose) => (
+                <EndpointDialog
+                  accountId={accountId}
+                  endpoint={null}
+                  onClose={onClose}
+                  onSecret={showOfEndpoint}
+                />
+              )}
+            >
               {t('Add an endpoint')}
-            </Button>
+            </DialogButton>
           )
         }
       />
       <div className="mb-4 max-w-xs">
-        <ScopeField value={scope} onChange={(value) => change({ scope: value, endpoint: undefined })} />
+        <ScopeFilter value={scope} clears={['endpoint']} />
       </div>
-      <ErrorState error={test.error ?? rotate.error ?? toggle.error} />
-      <ListPanel
-        title={t('Endpoints')}
-        caption={t('Endpoints')}
-        list={list}
-        columns={columns}
-        keyOf={({ id }) => id}
-        empty={
-          <EmptyState title={t('There is no endpoint yet.')}>
-            <CodeBlock label="JavaScript" code={VERIFY} />
-          </EmptyState>
-        }
-      />
-      {mayChange && !isWhole && (
-        <div className="mt-5">
-          <CallbackSecret accountId={accountId} onSecret={setCallbackSecret} />
-        </div>
-      )}
-      <div className="mt-5">
+      <div className="flex flex-col gap-5">
+        <ListPanel
+          title={t('Endpoints')}
+          list={list}
+          columns={columns}
+          empty={t('There are no endpoints yet.')}
+        >
+          <CodeBlock label="JavaScript" code={VERIFY} />
+        </ListPanel>
+        {mayChange && !isWhole && (
+          <CallbackSecret
+            accountId={accountId}
+            onSecret={(secret) => setShown({ of: 'callbacks', secret })}
+          />
+        )}
         <Deliveries
           accountId={accountId}
           endpoints={list.rows}
@@ -183,29 +237,7 @@ export function Webhooks() {
       >
         {delivery && <DeliveryDetail key={delivery} id={delivery} mayChange={mayChange} />}
       </Drawer>
-      {edited && (
-        <EndpointDialog
-          accountId={accountId}
-          endpoint={edited === 'new' ? null : edited}
-          onClose={() => setEdited(null)}
-          onSaved={(made) => {
-            setEdited(null)
-            if (made !== null) setSecret(made)
-          }}
-        />
-      )}
-      <SecretDialog
-        title={t('Secret of the endpoint')}
-        description={t('It is shown this once. Your receiver verifies signatures with it.')}
-        secret={secret}
-        onClose={() => setSecret(null)}
-      />
-      <SecretDialog
-        title={t('Secret of callbacks')}
-        description={t('Your receiver verifies signatures with it.')}
-        secret={callbackSecret}
-        onClose={() => setCallbackSecret(null)}
-      />
+      {shown && <SecretDialog {...shown} onClose={() => setShown(null)} />}
     </>
   )
 }

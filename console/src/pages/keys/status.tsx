@@ -1,4 +1,4 @@
-/** A key of a list: whether it works, and how much of its cap is spent. */
+/** Whether a key works, and how much of its cap is spent. */
 import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'
@@ -9,7 +9,7 @@ export type Created = AnswerOf<'createKey'>
 
 const NEAR = 0.8
 
-export function KeyState({ item: { revoked_at, enabled, expires_at } }: { readonly item: Key }) {
+export function KeyStatus({ item: { revoked_at, enabled, expires_at } }: { readonly item: Key }) {
   if (revoked_at !== null) return <Badge tone="bad">{t('Revoked')}</Badge>
   if (expires_at !== null && Date.parse(expires_at) <= Date.now())
     return <Badge tone="bad">{t('Expired')}</Badge>

@@ -1,0 +1,56 @@
+/** Prints amounts, numbers and times for readers, in the time zone that they chose. */
+
+const STORED = 'tollgate-time-zone'
+const MINUTE_MS = 60_000
+
+const NUMBER = new Intl.NumberFormat('en')
+const SHORT_COUNT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+const SHORT_AMOUNT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
+
+export const printNumber = (value: number): string => NUMBER.format(value)
+
+/** Prints a number as charts do: short. */
+export const printShortCount = (value: number): string => SHORT_COUNT.format(value)
+
+/** Prints an amount as charts do: short. */
+export const printShortAmount = (value: number): string => SHORT_AMOUNT.format(value)
+
+/** Groups the digits of a decimal text and keeps all decimals: an amount is never a floating-point number. */
+export function printAmount(amount: string, minDecimals = 2): string {
+  const [, sign = '', whole = '', decimals = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount) ?? []
+  if (whole === '') return amount
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',')
+  const fraction = decimals.padEnd(minDecimals, '0')
+  return `${sign === '-' ? '−' : ''}${grouped}${fraction && `.${fraction}`}`
+}
+
+/** Prints money in its currency, such as `5.00 USD`. */
+export const printMoney = (amount: string, currency: string): string =>
+  `${printAmount(amount, 0)} ${currency.toUpperCase()}`
+
+/** Prints a share of 1 as a percentage, such as `2.5 %`. */
+export const printShare = (share: number): string => `${(share * 100).toFixed(1)} %`
+
+/** Prints milliseconds as charts do: short. */
+export const printDuration = (ms: number): string =>
+  ms >= 1000 ? `${printShortAmount(ms / 1000)} s` : `${printShortAmount(ms)} ms`
+
+/** Returns the time zone in which the reader sees and types times: the one of the browser, or UTC. */
+export const readTimeZone = (): 'local' | 'utc' => (localStorage.getItem(STORED) === 'utc' ? 'utc' : 'local')
+export const storeTimeZone = (zone: 'local' | 'utc'): void => localStorage.setItem(STORED, zone)
+
+/** Prints an instant as `2026-11-23 18:30:00`. */
+export const printTime = (instant: string): string =>
+  new Date(instant).toLocaleString('sv-SE', readTimeZone() === 'utc' ? { timeZone: 'UTC' } : {})
+
+/** Prints an instant as a field of date and time takes it; of null an empty text. */
+export function printFieldTime(instant: string | null): string {
+  if (instant === null) return ''
+  const date = new Date(instant)
+  const offset = readTimeZone() === 'utc' ? 0 : date.getTimezoneOffset()
+  return new Date(date.getTime() - offset * MINUTE_MS).toISOString().slice(0, 16)
+}
+
+/** Returns the instant that was typed into such a field; null where it is empty. */
+export const parseFieldTime = (text: string): string | null =>
+  text === '' ? null : new Date(readTimeZone() === 'utc' ? `${text}Z` : text).toISOString()

@@ -1,0 +1,167 @@
+/** The filters of a list. The URL keeps them. */
+import { type ReactNode, useState } from 'react'
+import { type KeyNames, MAX_NAMED_KEYS } from '../api/key-names.ts'
+import { useSession } from '../api/session.ts'
+import { useChangeSearch } from '../change-search.ts'
+import { t } from '../i18n.ts'
+import { Button } from '../ui/button.tsx'
+import { Field, Form, SelectField } from '../ui/form.tsx'
+
+export const FilterPanel = ({ children }: { readonly children: ReactNode }) => (
+  <section
+    aria-label={t('Filters')}
+    className="mb-4 grid grid-cols-2 gap-3 rounded-lg border border-line bg-surface p-3 md:grid-cols-4 xl:grid-cols-6"
+  >
+    {children}
+  </section>
+)
+
+interface FilterProps {
+  /** The search parameter. */
+  readonly name: string
+  readonly label: string
+  readonly value: string | undefined
+  readonly options: Iterable<readonly [value: string, name: string]>
+}
+
+/** A choice among the options, or all of them. */
+export function Filter({ name, label, value = '', options }: FilterProps) {
+  const change = useChangeSearch()
+  return (
+    <SelectField
+      label={label}
+      value={value}
+      onText={(text) => change({ [name]: text })}
+      options={[['', t('All')], ...options]}
+    />
+  )
+}
+
+interface KeyFilterProps {
+  /** Undefined while they are read. */
+  readonly names: KeyNames | undefined
+  readonly value: string | undefined
+  /** Whether all keys are a choice. */
+  readonly hasAll?: boolean
+}
+
+export function KeyFilter({ names, value = '', hasAll = true }: KeyFilterProps) {
+  const change = useChangeSearch()
+  const keys = names?.keys ?? []
+  // The URL may name a key that is not listed: what is chosen is shown all the same.
+  const isOther = value !== '' && !keys.some(({ id }) => id === value)
+  const isCut = names?.isWhole === false
+  return (
+    <SelectField
+      label={t('Key')}
+      hint={
+        isCut
+          ? t('These are the first {count} keys. Search finds any other by its id.', {
+              count: MAX_NAMED_KEYS,
+            })
+          : undefined
+      }
+      value={value}
+      onText={(text) => change({ key_id: text })}
+      options={[
+        ...(hasAll ? [['', t('All')] as const] : []),
+        ...(isOther ? [[value, value] as const] : []),
+        ...keys.map(({ id, name }) => [id, name] as const),
+      ]}
+    />
+  )
+}
+
+const INSTALLATION = 'installation'
+
+/** Returns whether a page is to show the whole installation. @param scope the search parameter */
+export const useIsWhole = (scope: string | undefined): boolean =>
+  useSession().user.installation_role !== null && scope === INSTALLATION
+
+interface ScopeFilterProps {
+  readonly value: string | undefined
+  /** Search parameters that mean nothing in the other scope. */
+  readonly clears?: readonly string[]
+}
+
+/** The choice between the account of the page and the whole installation, for those who may read it. */
+export function ScopeFilter({ value = '', clears = [] }: ScopeFilterProps) {
+  const change = useChangeSearch()
+  if (useSession().user.installation_role === null) return null
+  return (
+    <SelectField
+      label={t('Scope')}
+      value={value}
+      onText={(scope) => change({ scope, ...Object.fromEntries(clears.map((name) => [name, undefined])) })}
+      options={[
+        ['', t('This account')],
+        [INSTALLATION, t('The installation')],
+      ]}
+    />
+  )
+}
+
+/** The search of a list. @param value the present search parameter `search` */
+export function SearchForm({ label, value }: { readonly label: string; readonly value: string | undefined }) {
+  const [typed, setTyped] = useState(value ?? '')
+  const change = useChangeSearch()
+  return (
+    <Form className="mb-4 flex max-w-md items-end gap-2" onSubmit={() => change({ search: typed })}>
+      <div className="flex-1">
+        <Field label={label} type="search" value={typed} onText={setTyped} />
+      </div>
+      <Button type="submit">{t('Search')}</Button>
+    </Form>
+  )
+}
+
+/** A period in the words of the API. */
+export interface Period {
+  readonly period?: string
+  readonly from?: string
+  readonly to?: string
+}
+
+interface PeriodFilterProps {
+  readonly value: Period
+  /** Whether the whole log may be chosen. */
+  readonly hasAll?: boolean
+}
+
+export function PeriodFilter({ value: { period, from, to }, hasAll = false }: PeriodFilterProps) {
+  const change = useChangeSearch()
+  const isRange = from !== undefined || to !== undefined
+  const today = new Date().toISOString().slice(0, 10)
+  const range = { period: '', from: from?.slice(0, 10) ?? '', to: to?.slice(0, 10) ?? '' }
+  return (
+    <>
+      <SelectField
+        label={t('Period')}
+        value={isRange ? 'range' : (period ?? '30d')}
+        onText={(text) =>
+          change(
+            text === 'range' ? { period: '', from: today, to: today } : { period: text, from: '', to: '' },
+          )
+        }
+        options={[
+          ['today', t('Today (UTC)')],
+          ['7d', t('7 days')],
+          ['30d', t('30 days')],
+          ['this_month', t('This month (UTC)')],
+          ...(hasAll ? [['all', t('All time')] as const] : []),
+          ['range', t('From … to …')],
+        ]}
+      />
+      {isRange &&
+        (['from', 'to'] as const).map((end) => (
+          <Field
+            key={end}
+            label={end === 'from' ? t('From') : t('To')}
+            type="date"
+            value={range[end]}
+            onText={(text) => change({ ...range, [end]: text })}
+          />
+        ))}
+    </>
+  )
+}
