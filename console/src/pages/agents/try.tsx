@@ -1,13 +1,17 @@
 /** A question to an agent as it is edited: by a key that calls its draft, published or not. */
 import { useState } from 'react'
+import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, Form } from '../../ui/form.tsx'
 import { ErrorState, Panel } from '../../ui/states.tsx'
 import { useRun } from '../playground/use-run.ts'
-import type { Agent } from './detail.tsx'
 
-export function TryAgent({ agent }: { readonly agent: Agent }) {
+interface TryAgentProps {
+  readonly agent: AnswerOf<'listAgents'>['data'][number]
+}
+
+export function TryAgent({ agent }: TryAgentProps) {
   const { id, account_id: accountId, file, draft } = agent
   const [question, setQuestion] = useState('')
   const { run, start, stop } = useRun({ accountId, agentId: id })
