@@ -47,7 +47,7 @@ t.test('knowledge', async (t) => {
 
     const upload = async (name: string, files: Readonly<Record<string, string>>) => {
       await hand.press(button(page, 'Upload'))
-      const dialog = page.getByRole('dialog', { name: 'Upload into Handbook' })
+      const dialog = page.getByRole('dialog', { name: 'Upload to Handbook' })
       await dialog.getByLabel('A zip, or files').setInputFiles(await zipFile(name, files))
       await dialog.getByText('1 file, 0.0 MiB').waitFor()
       if (name === 'bad.zip') await look('knowledge-upload')
