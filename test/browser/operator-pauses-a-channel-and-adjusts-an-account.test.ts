@@ -62,7 +62,7 @@ t.test('operator', async (t) => {
     await hand.press(link(page, 'Accounts'))
     await hand.write(page.getByLabel('Id or name'), account.id)
     await hand.press(button(page, 'Search'))
-    await hand.press(button(page, account.name))
+    await hand.press(page.getByRole('link', { name: account.name }))
     const drawer = page.getByRole('dialog', { name: 'Account' })
     await look('account')
     await hand.write(drawer.getByLabel('Credits', { exact: true }), '2.5')
