@@ -4,7 +4,6 @@ import { map, type Observable } from 'rxjs'
 import type { LogRow } from '../../schemas/call-log/columns.ts'
 import type { JobInFlight, LogPage } from '../../schemas/call-log/query.ts'
 import { CURRENCY } from '../../schemas/call-log/row.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { Reply } from '../../src/http/handler.ts'
@@ -14,11 +13,16 @@ import { windowShape } from '../calls/query.ts'
 import { jsonReply } from '../calls/replies.ts'
 import { type LogCsvDeps, logCsv } from './csv.ts'
 import { type InFlightDeps, jobsInFlight } from './in-flight.ts'
-import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery, type SearchCall } from './search.ts'
+import {
+  type LogReader,
+  type LogSearch,
+  type LogSearchDeps,
+  pageQuery,
+  type SearchCall,
+  type SearchPlace,
+} from './search.ts'
 
-export interface LogPageDeps extends LogCsvDeps, InFlightDeps {
-  readonly callLog: LogCsvDeps['callLog'] & Pick<CallLog, 'findCalls'>
-}
+export interface LogPageDeps extends LogCsvDeps, InFlightDeps {}
 
 const includesOf = ({ query }: LogSearch): readonly string[] =>
   query.include.length === 0 ? ['attempts'] : query.include
@@ -36,7 +40,7 @@ export function withAttempts(row: LogRow): LogRow {
 export function nextCursor(
   deps: LogSearchDeps,
   accountId: string,
-  { order, window }: Pick<LogSearch, 'order' | 'window'>,
+  { order, window }: SearchPlace,
   page: CallPage,
 ): string | null {
   const last = page.rows.at(-1)

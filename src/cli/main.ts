@@ -2,8 +2,8 @@
 import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
-import type { ChannelDeps } from '../../pipelines/management/channels/channels.ts'
-import type { JournalDeps } from '../../pipelines/management/jobs/journals.ts'
+import type { ChannelServices } from '../../pipelines/management/channels/channels.ts'
+import type { JournalServices } from '../../pipelines/management/jobs/journals.ts'
 import type { UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import { CHANNEL_REPORT_SUBJECT, type ProcessReport } from '../../schemas/config/channel-report.ts'
 import type { Settings } from '../../schemas/config/settings.ts'
@@ -259,10 +259,10 @@ async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => P
 
 async function withJournals<T>(
   env: NodeJS.ProcessEnv,
-  work: (database: Database, deps: JournalDeps) => Promise<T>,
+  work: (database: Database, journals: JournalServices) => Promise<T>,
 ): Promise<T> {
-  const { journalDeps } = await import('../server/journal-deps.ts')
-  return withNats(env, (database, nats) => work(database, { journals: journalDeps(nats, silent) }))
+  const { journalServices } = await import('../server/journal-services.ts')
+  return withNats(env, (database, nats) => work(database, journalServices(nats, silent)))
 }
 
 /** Loads the configuration of the service. @throws ConfigProblems, UnknownConfig */
@@ -281,18 +281,18 @@ async function serviceCatalog(env: NodeJS.ProcessEnv): Promise<Catalog> {
 
 async function withChannels<T>(
   env: NodeJS.ProcessEnv,
-  work: (database: Database, deps: ChannelDeps) => Promise<T>,
+  work: (database: Database, channels: ChannelServices) => Promise<T>,
 ): Promise<T> {
   const { openCalls } = await import('./upstream-calls.ts')
   const catalog = await serviceCatalog(env)
   const { openUpstream, close } = openCalls()
-  const deps: ChannelDeps = {
+  const channels: ChannelServices = {
     catalog: () => catalog,
     processReports: () => processReports(readSettings(env)),
     openUpstream,
   }
   try {
-    return await withDatabase(env, (database) => work(database, deps))
+    return await withDatabase(env, (database) => work(database, channels))
   } finally {
     close()
   }

@@ -1,8 +1,8 @@
 /** Dependencies of the command line; `main.ts` makes them from the real engines. */
 
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
-import type { ChannelDeps } from '../../pipelines/management/channels/channels.ts'
-import type { JournalDeps } from '../../pipelines/management/jobs/journals.ts'
+import type { ChannelServices } from '../../pipelines/management/channels/channels.ts'
+import type { JournalServices } from '../../pipelines/management/jobs/journals.ts'
 import type { TaskMessages } from '../../pipelines/tasks/worker/messages.ts'
 import type { UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import type { ProcessReport } from '../../schemas/config/channel-report.ts'
@@ -83,9 +83,9 @@ export interface Wiring {
   /** Runs `work` as `withDatabase` does; running processes are notified by NATS, where its address is known. */
   withTasks<T>(work: (desk: TaskAdmin) => Promise<T>): Promise<T>
   /** Runs `work` as `withDatabase` does, with the channels of the service's configuration. */
-  withChannels<T>(work: (database: Database, deps: ChannelDeps) => Promise<T>): Promise<T>
+  withChannels<T>(work: (database: Database, channels: ChannelServices) => Promise<T>): Promise<T>
   /** Runs `work` as `withDatabase` does, with the disk of this machine, and NATS where its address is known. */
-  withJournals<T>(work: (database: Database, deps: JournalDeps) => Promise<T>): Promise<T>
+  withJournals<T>(work: (database: Database, journals: JournalServices) => Promise<T>): Promise<T>
   /**
    * Replaces the master key. Returns how many keys were encrypted again; null where the database has the new master
    * key already.

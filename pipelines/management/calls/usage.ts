@@ -7,7 +7,7 @@ import {
   type USAGE_DIMENSIONS,
 } from '../../../schemas/management/calls/usage.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import type { CallLog } from '../../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../../src/clickhouse/call-log.ts'
 import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/daily-usage.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { sumOf, sumsShape } from '../../call-log/sums.ts'
@@ -18,8 +18,8 @@ import { instantOf, keyShape, walletShape } from '../shapes.ts'
 import { visibleKey } from './calls.ts'
 import { runwayDays, spendRate } from './spend-rate.ts'
 
-export interface UsageDeps {
-  readonly callLog: Pick<CallLog, 'dailyUsage' | 'usageBySession'>
+export interface UsageServices {
+  readonly callLog: CallSummaries
 }
 
 type Dimension = (typeof USAGE_DIMENSIONS)[number]
@@ -85,14 +85,14 @@ function reportWindow(input: Parameters<typeof windowOf>[0], now: number): LogWi
   return window
 }
 
-const implement = implementWith<UsageDeps>()
+const implement = implementWith<UsageServices>()
 
 export const usageOperations = [
-  implement(showUsage, async (context, input) => {
+  implement(showUsage, async (context, input, { callLog }) => {
     const { account_id: accountId, by } = input
     const keyId = await visibleKey(context, accountId, input.key_id)
     const window = reportWindow(input, context.now)
-    const find = (of: LogWindow) => context.callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
+    const find = (of: LogWindow) => callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
     const length = window.to - window.from
     const [rows, before] = await Promise.all([
       find(window),
@@ -111,12 +111,12 @@ export const usageOperations = [
       by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...sumsShape(sums) })),
     }
   }),
-  implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
+  implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }, { callLog }) => {
     // Operators may name any account.
     await context.database.accounts.show(accountId)
     const keyId = await visibleKey(context, accountId, key_id)
     const window = reportWindow(input, context.now)
-    const found = await context.callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })
+    const found = await callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })
     return {
       ...windowShape(window),
       data: found.slice(0, limit).map((session) => ({
@@ -129,8 +129,7 @@ export const usageOperations = [
       has_more: found.length > limit,
     }
   }),
-  implement(showHome, async (context, { account_id: accountId }) => {
-    const { database, callLog, now } = context
+  implement(showHome, async ({ database, now }, { account_id: accountId }, { callLog }) => {
     const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
       database.accounts.show(accountId),
       database.keys.listNearCap(accountId, { percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),

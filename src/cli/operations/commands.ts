@@ -246,14 +246,14 @@ export async function runOperation(
   { by = null, most = Number.POSITIVE_INFINITY }: RunOptions = {},
 ): Promise<JsonObject> {
   const { wiring } = context
-  return openDomain(operation, context, async (implementations, database, deps) => {
+  return openDomain(operation, context, async (implementations, database, services) => {
     const run = async (more: Input) =>
       (await runImplementation(
         findImplementation<object, Operation>(implementations, operation),
         { ...input, ...more },
         {
           database,
-          deps,
+          services,
           caller: commandCaller(wiring.actor(), by),
           now: Date.now(),
         },

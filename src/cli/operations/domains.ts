@@ -1,4 +1,4 @@
-/** The dependencies of operations that are commands, by domain. */
+/** The services of operations that are commands, by domain. */
 import { accountOperations } from '../../../pipelines/management/accounts/accounts.ts'
 import { agentOperations } from '../../../pipelines/management/accounts/agents.ts'
 import { auditOperations } from '../../../pipelines/management/accounts/audit.ts'
@@ -32,17 +32,17 @@ type Implementations = readonly { readonly operation: Operation }[]
 
 interface Domain {
   readonly implementations: Implementations
-  open<T>(context: Context, work: (database: Database, deps: object) => Promise<T>): Promise<T>
+  open<T>(context: Context, work: (database: Database, services: object) => Promise<T>): Promise<T>
 }
 
 const onDatabase = (
   implementations: Implementations,
-  depsOf: (context: Context) => object | Promise<object>,
+  openServices: (context: Context) => object | Promise<object>,
 ): Domain => ({
   implementations,
   async open(context, work) {
-    const deps = await depsOf(context)
-    return context.wiring.withDatabase((database) => work(database, deps))
+    const services = await openServices(context)
+    return context.wiring.withDatabase((database) => work(database, services))
   },
 })
 
@@ -95,7 +95,7 @@ const DOMAINS: readonly Domain[] = [
   },
   {
     implementations: taskOperations,
-    open: ({ wiring }, work) => wiring.withTasks(({ database, ...deps }) => work(database, deps)),
+    open: ({ wiring }, work) => wiring.withTasks(({ database, ...services }) => work(database, services)),
   },
   { implementations: journalOperations, open: ({ wiring }, work) => wiring.withJournals(work) },
   { implementations: channelOperations, open: ({ wiring }, work) => wiring.withChannels(work) },
@@ -109,11 +109,11 @@ const DOMAINS: readonly Domain[] = [
 export function openDomain<T>(
   operation: Operation,
   context: Context,
-  work: (implementations: Implementations, database: Database, deps: object) => Promise<T>,
+  work: (implementations: Implementations, database: Database, services: object) => Promise<T>,
 ): Promise<T> {
   const domain = DOMAINS.find(({ implementations }) =>
     implementations.some((one) => one.operation === operation),
   )
   if (domain === undefined) throw new Error(`No command runs ${operation.method} ${operation.path}`)
-  return domain.open(context, (database, deps) => work(domain.implementations, database, deps))
+  return domain.open(context, (database, services) => work(domain.implementations, database, services))
 }

@@ -19,11 +19,11 @@ import { printReceipt } from '../../payments/receipt.ts'
 import { observationOf } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
 import { configEnvironment } from '../configuration.ts'
-import { journalDeps } from '../journal-deps.ts'
+import { journalServices } from '../journal-services.ts'
 import type { Boot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
 import { openAdminRouter, openRouter } from '../routes/all.ts'
-import type { ManagementRouteDeps } from '../routes/management.ts'
+import type { ManagementServices } from '../routes/management.ts'
 import { taskAdapterOf } from '../tasks/adapters.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
@@ -143,7 +143,7 @@ function createServer(parts: Parts, operatorView: ReturnType<typeof createOperat
   const { boot, tools, engines, calls } = parts
   const { database, callLog, files } = engines
   const { clients, maxTextBytes, renderError } = calls
-  const management = managementDeps(parts)
+  const management = managementServices(parts)
   const router = openRouter({
     groups: callGroups(parts),
     models: { catalog: tools.configuration.current, installedAt: database.installedAt },
@@ -157,47 +157,54 @@ function createServer(parts: Parts, operatorView: ReturnType<typeof createOperat
     },
     files: { files, fileLinkKey: database.masterKey.fileLinkKey },
     management,
-    webhook: management,
+    webhook: { database, openProvider: management.payments.openProvider, log: tools.log },
     probes: operatorView,
     console: boot.console && { host: boot.console.host, files: readConsole() },
   })
   return new GatewayServer({ router, maxTextBytes, clients, renderError, tls: boot.tls })
 }
 
-function managementDeps({ boot, status, tools, engines, upstreams, calls }: Parts): ManagementRouteDeps {
+function managementServices({ boot, status, tools, engines, upstreams, calls }: Parts): ManagementServices {
   const { log, configuration } = tools
   const { database, callLog, files, limiter } = engines
   const { callUpstream, keyed, published, tasks } = upstreams
-  const config = () => configuration.current().config
+  const catalog = configuration.current
+  const config = () => catalog().config
+  const { publicUrl } = boot
   return {
-    database,
-    catalog: configuration.current,
-    config,
-    limiter,
-    openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
-    ...published,
-    overviews: overviews(published),
-    configurationFile: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),
-    isConfigurationRefused: configuration.isRefused,
-    draining: from(status.draining),
-    checkReceiver: calls.checkReceiver,
-    hasMail: boot.mail !== null,
-    callLog,
-    cursorKey: database.masterKey.logCursorKey,
-    files,
-    identity: openIdentity(),
-    publicUrl: boot.publicUrl,
-    openProvider: lazyProvider(boot.payments),
-    journals: journalDeps(tasks.nats, log, () => [boot.dataDir, ...config().journals.import_roots]),
-    hasSimulatedCards: boot.hasSimulatedCards,
-    printReceipt,
-    isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),
-    uploads: calls.uploads,
-    calls: tasks.calls,
-    cancelUpstream: tasks.canceller(configuration.current),
-    messages: tasks.messages,
-    adapterOf: taskAdapterOf,
-    log,
+    access: { database, isSecure: boot.tls !== null || publicUrl.startsWith('https:') },
+    people: { config, publicUrl, hasMail: boot.mail !== null, identity: openIdentity() },
+    accounts: { config },
+    payments: {
+      config,
+      openProvider: lazyProvider(boot.payments),
+      hasSimulatedCards: boot.hasSimulatedCards,
+      publicUrl,
+      printReceipt,
+      log,
+    },
+    calls: { callLog, cursorKey: database.masterKey.logCursorKey },
+    tasks: {
+      upstreams: { calls: tasks.calls, adapterOf: taskAdapterOf, catalog },
+      cancelUpstream: tasks.canceller(catalog),
+      messages: tasks.messages,
+      files,
+      log,
+    },
+    imports: { files, uploads: calls.uploads },
+    webhooks: { checkReceiver: calls.checkReceiver },
+    channels: {
+      catalog,
+      processReports: published.processReports,
+      openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
+    },
+    configuration: {
+      file: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),
+      isRefused: configuration.isRefused,
+    },
+    journals: journalServices(tasks.nats, log, () => [boot.dataDir, ...config().journals.import_roots]),
+    live: { ...published, overviews: overviews(published) },
+    streams: { limiter, draining: from(status.draining) },
   }
 }
 
