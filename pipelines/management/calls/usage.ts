@@ -16,7 +16,6 @@ import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
 import { type Context, implementWith } from '../operation.ts'
 import { instantOf, keyShape, walletShape } from '../shapes.ts'
 import { visibleKey } from './calls.ts'
-import { runwayDays, spendRate } from './spend-rate.ts'
 
 export interface UsageServices {
   readonly callLog: CallSummaries
@@ -85,11 +84,48 @@ function reportWindow(input: Parameters<typeof windowOf>[0], now: number): LogWi
   return window
 }
 
+const RATE_DAYS = 7
+
+interface SpendRate {
+  readonly perDay: Credits
+  /** Days before today of which `perDay` is the mean; 0: it is what today has cost so far. */
+  readonly days: number
+}
+
+interface DayCost {
+  /** `2026-01-31`, UTC. */
+  readonly day: string
+  readonly cost: Credits
+}
+
+const dateOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+
+/**
+ * Returns the mean of the last seven days, or of those since the first day with a cost where they are fewer: a new account
+ * has no days to divide by. Today is not over, so it counts only where the days before it cost nothing.
+ */
+export function spendRate(rows: readonly DayCost[], now: number): SpendRate {
+  const today = dateOf(now)
+  const week = dateOf(now - RATE_DAYS * DAY_MS)
+  const costOf = (days: readonly DayCost[]) => days.reduce((sum, { cost }) => sum + cost, 0n)
+  const spent = costOf(rows.filter(({ day }) => day >= week && day < today))
+  if (spent === 0n) return { perDay: costOf(rows.filter(({ day }) => day === today)), days: 0 }
+  const first = rows.reduce((least, { day, cost }) => (cost > 0n && day < least ? day : least), today)
+  const days = Math.min(RATE_DAYS, Math.round((Date.parse(today) - Date.parse(first)) / DAY_MS))
+  return { perDay: spent / BigInt(days), days }
+}
+
+/** Returns how many days the balance lasts; null where nothing is spent. */
+export const runwayDays = (balance: Credits, { perDay }: SpendRate): number | null =>
+  perDay > 0n ? Math.max(0, Number((balance * 10n) / perDay) / 10) : null
+
 const implement = implementWith<UsageServices>()
 
 export const usageOperations = [
   implement(showUsage, async (context, input, { callLog }) => {
     const { account_id: accountId, by } = input
+    // Operators may name any account.
+    await context.database.accounts.show(accountId)
     const keyId = await visibleKey(context, accountId, input.key_id)
     const window = reportWindow(input, context.now)
     const find = (of: LogWindow) => callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
@@ -112,7 +148,6 @@ export const usageOperations = [
     }
   }),
   implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }, { callLog }) => {
-    // Operators may name any account.
     await context.database.accounts.show(accountId)
     const keyId = await visibleKey(context, accountId, key_id)
     const window = reportWindow(input, context.now)
