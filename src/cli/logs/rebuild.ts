@@ -15,8 +15,6 @@ begins from the start. Calls that only the log has are not deleted unless --dele
 confirmed; wallet import-log books them. It works as well where ClickHouse lost its tables, or is a new one. Months that
 logs.retention_days has dropped stay away.`
 
-const counted = (count: number): string => Math.round(count).toLocaleString('en-US')
-
 function duration(seconds: number): string {
   const whole = Math.ceil(seconds)
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)]
@@ -30,18 +28,6 @@ export function progressLine({ rows, total }: RebuildProgress, elapsedMs: number
   const percent = total === 0 ? 100 : Math.floor((rows * 100) / total)
   const left = rows === 0 ? '' : `, ${duration((total - rows) / perSecond)} left`
   return `${counted(rows)} of ${counted(total)} rows (${percent} %), ${counted(perSecond)} rows/s${left}`
-}
-
-/** Returns a printer of progress, a line at an interval. */
-function progressTo(print: (text: string) => void): (progress: RebuildProgress) => void {
-  const startedAt = performance.now()
-  let printedAt = startedAt
-  return (progress) => {
-    const now = performance.now()
-    if (now - printedAt < PROGRESS_INTERVAL_MS) return
-    printedAt = now
-    print(`${progressLine(progress, now - startedAt)}\n`)
-  }
 }
 
 interface RebuildFlags {

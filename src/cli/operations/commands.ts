@@ -1,14 +1,11 @@
 /** Commands that are made of operations: their input becomes arguments and options, their answer a record or a table. */
 import { Argument, Option } from 'commander'
-import { actOf, runAct } from '../../../pipelines/management/act.ts'
-import { commandCaller } from '../../../pipelines/management/caller.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
 import type { CommandForm, Operation } from '../../../schemas/management/operation.ts'
 import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import type { Json, JsonObject } from '../output.ts'
-import { openDomain } from './domains.ts'
-import { EXTRAS, type Extra, type Input } from './extras.ts'
+import { EXTRAS, type Extra } from './extras.ts'
 import {
   choicesOf,
   describeOption,
@@ -20,30 +17,8 @@ import {
   readLimit,
   readValue,
 } from './fields.ts'
+import { type Input, runOperation } from './run.ts'
 import { inWords } from './words.ts'
-
-/** The most that a page of a list has. */
-const PAGE_ENTRIES = 200
-const ACCOUNT = 'acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
-/** An id for the examples, by the first word of a command or the name of an option. */
-const SAMPLE_IDS: Readonly<Record<string, string>> = {
-  account: ACCOUNT,
-  wallet: ACCOUNT,
-  organization: ACCOUNT,
-  to: ACCOUNT,
-  by: 'acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN',
-  user: 'usr_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  payments: 'pay_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  key: 'key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  token: 'mtk_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  budget: 'bud_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  agent: 'agt_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  kb: 'kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  task: 'vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  webhook: 'whe_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  journal: 'sNk3v8ZqPbTr',
-  channels: 'openai-main',
-}
 
 /** The thing that an id names, where it is not the first word of the command. */
 const NOUNS: Readonly<Record<string, string>> = {
@@ -120,7 +95,7 @@ function addCommand(command: Command, variants: readonly Variant[], context: Con
   if (by !== undefined) command.requiredOption('--by <id>', by)
   if (limit !== undefined) command.option('--limit <n>', 'how many', readLimit, limit)
   for (const option of extra.options?.() ?? []) command.addOption(option)
-  command.example(`${words} ${makeExample(variants, options, group)}`.trim())
+  command.example(`${words} ${makeExample(variants)}`.trim())
   command.answers(async (...given: unknown[]) => {
     const raw = given.at(-1) as Record<string, unknown>
     // Commander names the value of `--spend-cap` in camel case.
@@ -186,26 +161,17 @@ const setField = ({ name, base, defaultValue }: Field, value: unknown): Input =>
       : (value as { value: unknown }).value,
 })
 
-/** Returns ids and required options, and with them what the description of the command shows. */
-function makeExample(
-  variants: readonly Variant[],
-  options: ReadonlyMap<string, Field>,
-  group: string,
-): string {
-  const { args, form } = variants[0]!
+/** Returns a command line: ids and required options, then what the description of the command shows. */
+function makeExample(variants: readonly Variant[]): string {
+  const { args, form, required } = variants[0]!
   const shown = variants.find((variant) => variant.form.example !== undefined)?.form.example ?? ''
-  const [lead = '', ...rest] = ` ${shown}`.split(/ (?=--)/)
-  const given = lead.split(' ').filter((word) => word !== '')
-  const ids = args
-    .slice(0, args.length - given.length)
-    .map(({ name }) => SAMPLE_IDS[name === 'account_id' ? 'account' : group] ?? name)
-  const needed = [
-    ...[...options.keys()].filter((name) => isAlwaysRequired(name, variants)),
-    ...(form.by === undefined ? [] : ['by']),
-  ]
-    .filter((name) => !rest.some((option) => option.startsWith(`--${name} `)))
-    .map((name) => `--${name} ${SAMPLE_IDS[name] ?? name}`)
-  return [...ids, ...given, ...needed, ...rest].join(' ')
+  const given = shown.split(/(?:^| )--/)[0]!.split(' ').filter((word) => word !== '').length
+  const needed = [...required.filter((name) => isAlwaysRequired(name, variants)), ...(form.by ? ['by'] : [])]
+  return [
+    ...args.slice(0, args.length - given).map(() => 'ID'),
+    ...needed.filter((name) => !shown.includes(`--${name} `)).map((name) => `--${name} ID`),
+    shown,
+  ].join(' ')
 }
 
 /** Returns the operation that has every option that was given, and all that it needs. */
@@ -226,49 +192,6 @@ function chooseVariant(
       ? `error: ${flags(odd)} do not go together`
       : `error: ${flags(odd)} needs ${flags(lacking(able[0]))}`,
   )
-}
-
-interface RunOptions {
-  /** The personal account in whose name it runs. */
-  readonly by?: string | null
-  /** Entries after which a list ends. */
-  readonly most?: number
-}
-
-/**
- * Runs an operation in the name of the user of this machine, who may do everything; reads a list page by page.
- * @throws Failure
- */
-export async function runOperation(
-  operation: Operation,
-  input: Input,
-  context: Context,
-  { by = null, most = Number.POSITIVE_INFINITY }: RunOptions = {},
-): Promise<JsonObject> {
-  const { wiring } = context
-  return openDomain(operation, context, async (acts, database, deps) => {
-    const run = async (more: Input) =>
-      (await runAct(
-        actOf<object, Operation>(acts, operation),
-        { ...input, ...more },
-        {
-          database,
-          deps,
-          caller: commandCaller(wiring.actor(), by),
-          now: Date.now(),
-        },
-      )) as JsonObject
-    if (!('cursor' in operation.input.shape)) return run({})
-    const data: Json[] = []
-    let cursor: Json = (input.cursor as Json) ?? null
-    do {
-      const limit = Math.min(PAGE_ENTRIES, most - data.length)
-      const page = await run({ limit, ...(cursor !== null && { cursor }) })
-      data.push(...(page.data as Json[]))
-      cursor = page.next_cursor ?? null
-    } while (cursor !== null && data.length < most)
-    return { data }
-  })
 }
 
 /** Shows an answer: a list as a table, all else field by field. */

@@ -13,11 +13,11 @@ import type { Answer, Context } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 import { readAgentFile } from './agent-file.ts'
 import { printAudit } from './audit-text.ts'
+import { type Input, runOperation } from './run.ts'
 import { printUsage } from './usage-text.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the input and the answer of any operation.
 type Any = any
-export type Input = Record<string, unknown>
 
 export interface Extra {
   readonly options?: () => Option[]
@@ -61,9 +61,7 @@ const agreed = (describe: (input: Any) => string, more: () => Option[] = () => [
 })
 
 const ofRequest = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
-  account_id: await wiring.withDatabase(
-    async (database) => (await database.keyRequests.show(id)).organizationId,
-  ),
+  account_id: (await (await wiring.database()).keyRequests.show(id)).organizationId,
 })
 
 const negativeIf = (isNo: (answer: Any) => boolean): Extra => ({
