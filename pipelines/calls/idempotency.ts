@@ -1,5 +1,5 @@
 /**
- * A request with an Idempotency-Key is carried out once, whatever repeats it: a call, a task, a payment or an act. Its
+ * A request with an Idempotency-Key is carried out once, whatever repeats it: a call, a task, a payment or an operation. Its
  * answer is kept and replayed. The record is in PostgreSQL, so it holds across processes. See docs/api-rules.md,
  * "Idempotency".
  */

@@ -45,10 +45,7 @@ export async function openEngines(settings: Settings, needed: readonly Needed[])
 }
 
 /** Starts nothing: null while no service runs here and something that is needed is not configured. */
-export async function findEngines(
-  settings: Settings,
-  needed: readonly Needed[],
-): Promise<EngineUrls | null> {
+export async function findEngines(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls | null> {
   const running = runningUrls(settings)
   if (running !== null) return running
   return needed.some((name) => configuredUrl(settings, name) === null) ? null : configured(settings, needed)

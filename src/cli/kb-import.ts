@@ -13,10 +13,11 @@ import { counted, printable, progressTo } from './output.ts'
 
 const HELP = `
 Every .md and .markdown file below the folder becomes a page; hidden files and folders are left out. Front matter may
-say title, summary, tags, aliases, confidence, needs_review and source; without a title the first heading is it, else
-the file's name. [[Title]], [[Title|shown]] and [[Title#Heading]] become links, by title or alias. What has not changed
-since the last import is left alone; a page keeps its id as long as its file keeps its path. Readers see the base as it
-was until all of the import is there. Where a file is bad nothing is changed, and every bad file is named with its line.`
+have title, summary, tags, aliases, confidence, needs_review and source; the default title is the first heading, or else
+the file's name. [[Title]], [[Title|shown]] and [[Title#Heading]] become links, by title or alias. Files that have not
+changed since the last import are left alone; a page keeps its id as long as its file keeps its path. Readers see the
+base as it was until the whole import is there. If a file is bad nothing is changed, and every bad file is listed with
+the line.`
 
 interface ImportOptions {
   account: string
@@ -28,13 +29,13 @@ export function addImport(program: Command, context: Context): void {
   program
     .group('kb')
     .command('import')
-    .description('a folder of Markdown files into a knowledge base')
-    .argument('<dir>', 'folder, with its folders')
-    .requiredOption('--account <id>', 'whose base')
-    .option('--kb <id>', "knowledge base id (default: the account's own)")
-    .option('--prune', 'remove pages whose files are gone; without it they are kept and named')
+    .description('Import a folder of Markdown files into a knowledge base')
+    .argument('<dir>', 'Folder, with its subfolders')
+    .requiredOption('--account <id>', 'Account of the base (required)')
+    .option('--kb <id>', "Knowledge base id (default: the account's own)")
+    .option('--prune', 'Remove pages whose files are gone; without it they are kept and listed')
     .addHelpText('after', HELP)
-    .example('kb import --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF ./handbook')
+    .example('kb import --account ID ./handbook')
     .answers((dir: string, options: ImportOptions) => runImport(context, dir, options))
 }
 
@@ -46,20 +47,19 @@ async function runImport(context: Context, folder: string, options: ImportOption
   const progress = progressTo(context.output.error)
   const prune = options.prune === true
   try {
-    return await context.wiring.withLibrary(async ({ database, store }) => {
-      const base = await baseOf(database, options)
-      const deps = {
-        wiki: database.knowledge,
-        store,
-        onProgress: ({ step, done, total }: ImportProgress) =>
-          progress.report(`${step} ${done} of ${total} files`),
-      }
-      const outcome = await importFolder(deps, { ...base, folder, prune })
-      const links = await database.knowledge.reportLinks(base.baseId, REPORTED_ENTRIES)
-      const json = { ok: true, kb_id: base.baseId, ...reportOf(outcome, links, prune) }
-      const kept = 'no: --prune removes the pages whose files are gone'
-      return answerRecord(json, { ...json, ...(json.gone > 0 && !prune && { pruned: kept }) })
-    })
+    const [database, store] = [await context.wiring.database(), await context.wiring.store()]
+    const base = await baseOf(database, options)
+    const deps = {
+      wiki: database.knowledge,
+      store,
+      onProgress: ({ step, done, total }: ImportProgress) =>
+        progress.report(`${step} ${done} of ${total} files`),
+    }
+    const outcome = await importFolder(deps, { ...base, folder, prune })
+    const links = await database.knowledge.reportLinks(base.baseId, REPORTED_ENTRIES)
+    const json = { ok: true, kb_id: base.baseId, ...reportOf(outcome, links, prune) }
+    const kept = 'no: --prune removes the pages whose files are gone'
+    return answerRecord(json, { ...json, ...(json.gone > 0 && !prune && { pruned: kept }) })
   } catch (error) {
     if (!(error instanceof FileProblemError)) throw error
     context.isNegativeAnswer()

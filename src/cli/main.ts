@@ -8,10 +8,12 @@ import type { Settings } from '../../schemas/config/settings.ts'
 import { DEMONSTRATION_FILE, needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
 import { localUrl, readSettings } from '../config/settings.ts'
+import { createCatalog } from '../core/routing/catalog.ts'
 import { readRunning } from '../embedded/data-dir.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Task } from '../postgres/tasks/types.ts'
 import { readReports } from '../server/process-reports.ts'
-import { ConfigProblems } from './config/config.ts'
+import { FileProblems, requireConfig } from './config/config.ts'
 import { findConfigFile, UnknownConfig } from './config/file.ts'
 import { askOnTerminal } from './confirm.ts'
 import type { EngineUrls, Needed } from './engines.ts'
@@ -25,6 +27,8 @@ const MAX_CONNECTIONS = 2
 const CONNECT_BOUND_MS = 10_000
 const SURVEY_BOUND_MS = 2_000
 const CLIENT_NAME = 'tollgate command'
+/** Without a running process no message is needed: each reads the rows when it starts. */
+const NO_MESSAGES = { publish() {}, announce() {}, announceWallets() {} }
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 /** @returns the exit code */
@@ -73,9 +77,9 @@ class RealWiring implements Wiring {
 
   store() {
     return this.#once('store', async () => {
-      const { storeOf } = await import('../storage/open-store.ts')
+      const { openStore } = await import('../storage/open-store.ts')
       const { fileLinkKey } = (await this.database()).masterKey
-      return storeOf({ ...this.settings(), publicUrl: this.publicUrl(), fileLinkKey })
+      return openStore({ ...this.settings(), publicUrl: this.publicUrl(), fileLinkKey })
     })
   }
 
@@ -98,6 +102,24 @@ class RealWiring implements Wiring {
       this.#closers.push(calls.close)
       return calls
     })
+  }
+
+  async tasks() {
+    const { taskMessages } = await import('../../pipelines/tasks/worker/messages.ts')
+    const nats = await this.nats()
+    return {
+      messages: nats === null ? NO_MESSAGES : taskMessages(nats, silent),
+      // As the gateway does, with the channels of the service's configuration.
+      cancelUpstream: async (task: Task) => {
+        const [{ cancelUpstream }, { taskAdapterOf }] = await Promise.all([
+          import('../../pipelines/tasks/end/cancel-upstream.ts'),
+          import('../server/tasks/adapters.ts'),
+        ])
+        const catalog = createCatalog(requireConfig(this))
+        const { media: calls } = await this.upstreams()
+        await cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog: () => catalog }, task)
+      },
+    }
   }
 
   /** In reverse order, whatever fails. */
@@ -144,7 +166,7 @@ class RealWiring implements Wiring {
   async channels() {
     const load = (simulatorUrl: string) => {
       const loaded = loadConfigFile(findConfigFile(this.#env), this.#withSimulator(simulatorUrl))
-      if (!loaded.ok) throw new ConfigProblems(loaded.problems)
+      if (!loaded.ok) throw new FileProblems('The configuration', loaded.problems)
       return loaded
     }
     const { variables, config } = load(ANY_SIMULATOR_URL)

@@ -1,5 +1,6 @@
 /** What commands use of this machine and of the engines; `main.ts` makes it of the real ones. */
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
+import type { TaskMessages } from '../../pipelines/tasks/worker/messages.ts'
 import type { UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ProcessReport } from '../../schemas/config/channel-report.ts'
@@ -11,6 +12,7 @@ import type { Problem } from '../config/problem.ts'
 import type { Nats } from '../nats/nats.ts'
 import type { Provider } from '../payments/provider.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Task } from '../postgres/tasks/types.ts'
 import type { ObjectStore } from '../storage/store.ts'
 import type { CommandCalls } from './upstream-calls.ts'
 
@@ -30,6 +32,12 @@ interface LoadOptions {
   readonly parts?: ConfigParts
 }
 
+interface TaskLinks {
+  readonly messages: Pick<TaskMessages, 'publish' | 'announce' | 'announceWallets'>
+  /** Rejects with the reason why the provider has not cancelled the task. */
+  readonly cancelUpstream: (task: Task) => Promise<unknown>
+}
+
 export interface Wiring {
   /** Runs the service until a signal; returns its exit code. */
   serve(options: { readonly json: boolean }): Promise<number>
@@ -44,6 +52,8 @@ export interface Wiring {
   nats(): Promise<Nats | null>
   /** Opens calls to upstreams. */
   upstreams(): Promise<CommandCalls>
+  /** Opens what tells running processes of changes of tasks, and providers of cancels. */
+  tasks(): Promise<TaskLinks>
   /** Closes whatever is open. */
   close(): Promise<void>
   /** Runs `work` on the running service's database, or the configured one. Returns null without either. */

@@ -1,4 +1,4 @@
-/** Acts of the call log. */
+/** Operations of the call log. */
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { listCalls, seriesOfCalls, showCall } from '../../../schemas/management/calls/calls.ts'
@@ -11,8 +11,8 @@ import { nextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
 import { filtersOf, type LogSearchDeps, placeOf } from '../../call-log/search.ts'
 import { windowShape } from '../../calls/query.ts'
-import { type Context, implementWith } from '../act.ts'
 import { isMemberAlone } from '../caller.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { instantOf } from '../shapes.ts'
 
 export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
@@ -48,10 +48,10 @@ const SERIES_MAX_DAYS = 365
 const bucketOf = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
-const act = implementWith<CallDeps>()
+const implement = implementWith<CallDeps>()
 
-export const callActs = [
-  act(listCalls, async (context, input) => {
+export const callOperations = [
+  implement(listCalls, async (context, input) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
     const place = placeOf(searching(context), accountId, input)
@@ -73,7 +73,7 @@ export const callActs = [
       next_cursor: nextCursor(searching(context), accountId, place, found),
     }
   }),
-  act(seriesOfCalls, async (context, input) => {
+  implement(seriesOfCalls, async (context, input) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
     const { window: asked } = placeOf(searching(context), accountId, input)
@@ -100,7 +100,7 @@ export const callActs = [
       })),
     }
   }),
-  act(showCall, async (context, { account_id: accountId, id }) => {
+  implement(showCall, async (context, { account_id: accountId, id }) => {
     const found = await context.callLog.findCall({ accountId, keyId: null, id })
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null

@@ -1,4 +1,4 @@
-/** The act that sums up the calls of all accounts. */
+/** The operation that sums up the calls of all accounts. */
 import { CURRENCY, type LogPeriod } from '../../../schemas/call-log/row.ts'
 import { showInstallationUsage, type UsageGroup } from '../../../schemas/management/calls/usage.ts'
 import { printCredits } from '../../../schemas/money.ts'
@@ -7,7 +7,7 @@ import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { sumOf, sumsShape } from '../../call-log/sums.ts'
 import { windowOf, windowShape } from '../../calls/query.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 
 export interface InstallationUsageDeps {
   readonly callLog: Pick<CallLog, 'usageBy' | 'costsBy'>
@@ -77,10 +77,10 @@ async function sum({ callLog }: InstallationUsageDeps, query: UsageByQuery): Pro
 
 const totalShape = ({ all, costs }: Summed) => ({ ...sumsShape(sumOf(all)), ...marginShape(costs) })
 
-const act = implementWith<InstallationUsageDeps>()
+const implement = implementWith<InstallationUsageDeps>()
 
-export const installationUsageActs = [
-  act(showInstallationUsage, async (context, { account_id: accountId = null, limit, ...input }) => {
+export const installationUsageOperations = [
+  implement(showInstallationUsage, async (context, { account_id: accountId = null, limit, ...input }) => {
     const { database, now } = context
     const by = input.by ?? (accountId === null ? 'account' : 'model')
     const window = windowOf(input, DEFAULT_PERIOD, now)

@@ -1,4 +1,4 @@
-/** Acts that sum up the calls of an account. */
+/** Operations that sum up the calls of an account. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   showHome,
@@ -13,7 +13,7 @@ import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { sumOf, sumsShape } from '../../call-log/sums.ts'
 import { windowOf, windowShape } from '../../calls/query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { instantOf, keyShape, walletShape } from '../shapes.ts'
 import { visibleKey } from './calls.ts'
 import { runwayDays, spendRate } from './spend-rate.ts'
@@ -85,10 +85,10 @@ function reportWindow(input: Parameters<typeof windowOf>[0], now: number): LogWi
   return window
 }
 
-const act = implementWith<UsageDeps>()
+const implement = implementWith<UsageDeps>()
 
-export const usageActs = [
-  act(showUsage, async (context, input) => {
+export const usageOperations = [
+  implement(showUsage, async (context, input) => {
     const { account_id: accountId, by } = input
     const keyId = await visibleKey(context, accountId, input.key_id)
     const window = reportWindow(input, context.now)
@@ -111,7 +111,7 @@ export const usageActs = [
       by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...sumsShape(sums) })),
     }
   }),
-  act(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
+  implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
     // Operators may name any account.
     await context.database.accounts.show(accountId)
     const keyId = await visibleKey(context, accountId, key_id)
@@ -129,7 +129,7 @@ export const usageActs = [
       has_more: found.length > limit,
     }
   }),
-  act(showHome, async (context, { account_id: accountId }) => {
+  implement(showHome, async (context, { account_id: accountId }) => {
     const { database, callLog, now } = context
     const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
       database.accounts.show(accountId),

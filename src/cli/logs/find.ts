@@ -1,13 +1,15 @@
 /** `tollgate logs find`: all that is known of one call or task. */
+import { join } from 'node:path'
 import { entryShape, taskShape } from '../../../pipelines/management/shapes.ts'
 import type { Admission } from '../../../schemas/call-log/columns.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { detailView } from '../../core/call-log/detail.ts'
 import { shapeOf } from '../../core/json/snake-case.ts'
-import type { JournalTrace } from '../../journal/find-call.ts'
+import { findInJournals, type JournalTrace } from '../../journal/find-call.ts'
 import type { FoundCall } from '../../postgres/call-log/find-call.ts'
-import type { Calls } from '../../postgres/call-log/repository.ts'
+import type { Command, Context } from '../context.ts'
 import { isObject, type Json, type JsonObject, printable, printRecord } from '../output.ts'
+import type { Wiring } from '../wiring.ts'
 
 /** Where a call or task was found, in words. */
 const PLACES = {
@@ -22,19 +24,33 @@ const PLACES = {
 
 type Place = keyof typeof PLACES
 
-type FindInJournals = (requestId: string) => JournalTrace | null
+/** Folder of the gateways' journals in a data directory. */
+const JOURNAL_FOLDER = 'journal'
+
+export function addFind(program: Command, { wiring }: Context): void {
+  program
+    .group('logs')
+    .command('find')
+    .description('Show all that is known of one call or task')
+    .argument('<ref>', 'Request id, task id, or the id of a row')
+    .example('logs find req_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (ref: string) => {
+      const json = await findCall(wiring, ref)
+      return { json, text: () => printFound(json) }
+    })
+}
 
 /** @throws Error where nothing is found */
-export async function readFound(
-  database: { readonly calls: Pick<Calls, 'find'> },
-  findInJournals: FindInJournals,
-  ref: string,
-): Promise<JsonObject> {
-  const found = await database.calls.find(ref)
+async function findCall(wiring: Wiring, ref: string): Promise<JsonObject> {
+  const { calls } = await wiring.database()
+  const found = await calls.find(ref)
   // Booked settlements stay in the journal for a while; they are ignored here.
-  const trace = found.call === null && found.refused === null ? findInJournals(ref) : null
+  const trace =
+    found.call === null && found.refused === null
+      ? findInJournals(join(wiring.settings().dataDir, JOURNAL_FOLDER), ref)
+      : null
   // Between the two reads it may have been booked, and its segment removed.
-  const looked = trace === null && placeOf(found, null) === null ? await database.calls.find(ref) : found
+  const looked = trace === null && placeOf(found, null) === null ? await calls.find(ref) : found
   const place = placeOf(looked, trace)
   if (place !== null) return foundShape(ref, place, looked, trace)
   const { keptSince } = looked
@@ -110,7 +126,7 @@ const admissionShape = ({ estimate, submitted_at, ...call }: Admission) => ({
 })
 
 /** Prints what was found for a person, without what it does not have. */
-export function printFound(found: JsonObject): string {
+function printFound(found: JsonObject): string {
   const known = Object.entries(found).filter(([, value]) => value !== null)
   return printRecord({
     ...Object.fromEntries(known),

@@ -1,44 +1,41 @@
 /** Runs operations in the name of the user of this machine, with what their domain needs. */
-import { accountActs } from '../../../pipelines/management/accounts/accounts.ts'
-import { agentActs } from '../../../pipelines/management/accounts/agents.ts'
-import { auditActs } from '../../../pipelines/management/accounts/audit.ts'
-import { budgetActs } from '../../../pipelines/management/accounts/budgets.ts'
-import { keyRotationActs } from '../../../pipelines/management/accounts/key-rotation.ts'
-import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
-import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
-import { tokenActs } from '../../../pipelines/management/accounts/tokens.ts'
-import { actOf, runAct } from '../../../pipelines/management/act.ts'
+import { accountOperations } from '../../../pipelines/management/accounts/accounts.ts'
+import { agentOperations } from '../../../pipelines/management/accounts/agents.ts'
+import { auditOperations } from '../../../pipelines/management/accounts/audit.ts'
+import { budgetOperations } from '../../../pipelines/management/accounts/budgets.ts'
+import { keyRotationOperations } from '../../../pipelines/management/accounts/key-rotation.ts'
+import { keyOperations } from '../../../pipelines/management/accounts/keys.ts'
+import { organizationOperations } from '../../../pipelines/management/accounts/organizations.ts'
+import { tokenOperations } from '../../../pipelines/management/accounts/tokens.ts'
 import { commandCaller } from '../../../pipelines/management/caller.ts'
-import { callLogActs } from '../../../pipelines/management/calls/call-log.ts'
-import { installationUsageActs } from '../../../pipelines/management/calls/installation-usage.ts'
-import { lostSubmitActs } from '../../../pipelines/management/calls/lost-submits.ts'
-import { taskActs } from '../../../pipelines/management/calls/tasks.ts'
-import { usageActs } from '../../../pipelines/management/calls/usage.ts'
-import { channelActs } from '../../../pipelines/management/channels/channels.ts'
-import { journalActs } from '../../../pipelines/management/jobs/journals.ts'
-import { partitionActs } from '../../../pipelines/management/jobs/partitions.ts'
-import { baseActs } from '../../../pipelines/management/knowledge/bases.ts'
-import { deliveryActs } from '../../../pipelines/management/notifications/deliveries.ts'
-import { webhookActs } from '../../../pipelines/management/notifications/webhooks.ts'
-import { paymentActs } from '../../../pipelines/management/payments/payments.ts'
-import { refusedEventActs } from '../../../pipelines/management/payments/refused-events.ts'
-import { userActs } from '../../../pipelines/management/people/users.ts'
-import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
+import { callLogOperations } from '../../../pipelines/management/calls/call-log.ts'
+import { installationUsageOperations } from '../../../pipelines/management/calls/installation-usage.ts'
+import { lostSubmitOperations } from '../../../pipelines/management/calls/lost-submits.ts'
+import { taskOperations } from '../../../pipelines/management/calls/tasks.ts'
+import { usageOperations } from '../../../pipelines/management/calls/usage.ts'
+import { channelOperations } from '../../../pipelines/management/channels/channels.ts'
+import { journalOperations } from '../../../pipelines/management/jobs/journals.ts'
+import { partitionOperations } from '../../../pipelines/management/jobs/partitions.ts'
+import { baseOperations } from '../../../pipelines/management/knowledge/bases.ts'
+import { deliveryOperations } from '../../../pipelines/management/notifications/deliveries.ts'
+import { webhookOperations } from '../../../pipelines/management/notifications/webhooks.ts'
+import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
+import { paymentOperations } from '../../../pipelines/management/payments/payments.ts'
+import { refusedEventOperations } from '../../../pipelines/management/payments/refused-events.ts'
+import { userOperations } from '../../../pipelines/management/people/users.ts'
 import { listAllTasks, showAnyTask } from '../../../schemas/management/calls/tasks.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { createCatalog } from '../../core/routing/catalog.ts'
 import { receiverChecker } from '../../fetch/receiver.ts'
 import type { Database } from '../../postgres/database.ts'
-import type { Task } from '../../postgres/tasks/types.ts'
 import { configToJudgeBy, requireConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import type { Json, JsonObject } from '../output.ts'
-import type { Wiring } from '../wiring.ts'
 
 export type Input = Record<string, unknown>
 
 interface Domain {
-  readonly acts: readonly { readonly operation: Operation }[]
+  readonly implementations: readonly { readonly operation: Operation }[]
   /** Opens what its operations need. */
   open(context: Context): Promise<{ readonly database: Database }>
 }
@@ -46,8 +43,6 @@ interface Domain {
 /** The most entries of a page. */
 const PAGE_ENTRIES = 200
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-/** Without a running process no message is needed: each reads the rows when it starts. */
-const NO_MESSAGES = { publish() {}, announce() {}, announceWallets() {} }
 
 async function openBase({ wiring }: Context) {
   const config = () => requireConfig(wiring, 'all but channels')
@@ -63,33 +58,33 @@ async function openBase({ wiring }: Context) {
 
 const DOMAINS: readonly Domain[] = [
   {
-    acts: [
-      ...accountActs,
-      ...keyActs,
-      ...keyRotationActs,
-      ...organizationActs,
-      ...tokenActs,
-      ...budgetActs,
-      ...baseActs,
-      ...auditActs,
-      ...webhookActs,
-      ...deliveryActs,
-      ...lostSubmitActs,
-      ...partitionActs,
-      ...userActs,
-      ...taskActs.filter(({ operation }) => operation === listAllTasks),
+    implementations: [
+      ...accountOperations,
+      ...keyOperations,
+      ...keyRotationOperations,
+      ...organizationOperations,
+      ...tokenOperations,
+      ...budgetOperations,
+      ...baseOperations,
+      ...auditOperations,
+      ...webhookOperations,
+      ...deliveryOperations,
+      ...lostSubmitOperations,
+      ...partitionOperations,
+      ...userOperations,
+      ...taskOperations.filter(({ operation }) => operation === listAllTasks),
     ],
     open: openBase,
   },
   {
-    acts: agentActs,
+    implementations: agentOperations,
     async open({ wiring }) {
       const { config } = configToJudgeBy(wiring)
       return { database: await wiring.database(), config: () => config }
     },
   },
   {
-    acts: [...paymentActs, ...refusedEventActs],
+    implementations: [...paymentOperations, ...refusedEventOperations],
     open: async (context) => ({
       ...(await openBase(context)),
       openProvider: await context.wiring.openProvider(),
@@ -102,19 +97,22 @@ const DOMAINS: readonly Domain[] = [
     }),
   },
   {
-    acts: taskActs.filter(({ operation }) => operation === showAnyTask),
+    implementations: taskOperations.filter(({ operation }) => operation === showAnyTask),
     open: async ({ wiring }) => ({ database: await wiring.database(), files: await wiring.store() }),
   },
-  { acts: taskActs, open: ({ wiring }) => openTasks(wiring) },
   {
-    acts: journalActs,
+    implementations: taskOperations,
+    open: async ({ wiring }) => ({ database: await wiring.database(), ...(await wiring.tasks()) }),
+  },
+  {
+    implementations: journalOperations,
     async open({ wiring }) {
       const { journalDeps } = await import('../../server/journal-deps.ts')
       return { database: await wiring.database(), journals: journalDeps(await wiring.nats(), silent) }
     },
   },
   {
-    acts: channelActs,
+    implementations: channelOperations,
     async open({ wiring }) {
       const catalog = createCatalog(requireConfig(wiring))
       const { openUpstream } = await wiring.upstreams()
@@ -123,28 +121,10 @@ const DOMAINS: readonly Domain[] = [
     },
   },
   {
-    acts: [...installationUsageActs, ...usageActs, ...callLogActs],
+    implementations: [...installationUsageOperations, ...usageOperations, ...callLogOperations],
     open: ({ wiring }) => wiring.books(),
   },
 ]
-
-async function openTasks(wiring: Wiring) {
-  const nats = await wiring.nats()
-  return {
-    database: await wiring.database(),
-    messages: nats === null ? NO_MESSAGES : taskMessages(nats, silent),
-    // As the gateway does, with the channels of the service's configuration.
-    async cancelUpstream(task: Task) {
-      const [{ cancelUpstream }, { taskAdapterOf }] = await Promise.all([
-        import('../../../pipelines/tasks/end/cancel-upstream.ts'),
-        import('../../server/tasks/adapters.ts'),
-      ])
-      const catalog = createCatalog(requireConfig(wiring))
-      const { media: calls } = await wiring.upstreams()
-      await cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog: () => catalog }, task)
-    },
-  }
-}
 
 interface RunOptions {
   /** The personal account in whose name it runs. */
@@ -163,14 +143,16 @@ export async function runOperation(
   context: Context,
   { by = null, most = Number.POSITIVE_INFINITY }: RunOptions = {},
 ): Promise<JsonObject> {
-  const domain = DOMAINS.find(({ acts }) => acts.some((act) => act.operation === operation))
+  const domain = DOMAINS.find(({ implementations }) =>
+    implementations.some(({ operation: implemented }) => implemented === operation),
+  )
   if (domain === undefined) throw new Error(`No command runs ${operation.method} ${operation.path}`)
   const deps = await domain.open(context)
-  const act = actOf<object, Operation>(domain.acts, operation)
+  const implementation = findImplementation<object, Operation>(domain.implementations, operation)
   const caller = commandCaller(context.wiring.actor(), by)
   const run = async (more: Input) => {
     const options = { database: deps.database, deps, caller, now: Date.now() }
-    return (await runAct(act, { ...input, ...more }, options)) as JsonObject
+    return (await runImplementation(implementation, { ...input, ...more }, options)) as JsonObject
   }
   if (!('cursor' in operation.input.shape)) return run({})
   const data: Json[] = []

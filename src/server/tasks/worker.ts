@@ -11,7 +11,7 @@ import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
 import { openNats } from '../../nats/nats.ts'
 import { openDatabase } from '../../postgres/database.ts'
 import type { LostSubmits, Tasks } from '../../postgres/tasks/repository.ts'
-import { storeOf } from '../../storage/open-store.ts'
+import { openStore } from '../../storage/open-store.ts'
 import { createLog, type Log } from '../../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../telemetry/metrics.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
@@ -56,7 +56,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     maxConnections: MAX_CONNECTIONS,
     name: 'tollgate tasks',
   })
-  const store = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
+  const store = await openStore({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
   const counted = { tasks: countTransitions(database.tasks, countEndedTask(metrics, log)) }
   const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log, replicas: boot.natsReplicas })
   const upstream = new UpstreamClient({
