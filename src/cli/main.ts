@@ -111,13 +111,13 @@ class RealWiring implements Wiring {
       messages: nats === null ? NO_MESSAGES : taskMessages(nats, silent),
       // As the gateway does, with the channels of the service's configuration.
       cancelUpstream: async (task: Task) => {
-        const [{ cancelUpstream }, { taskAdapterOf }] = await Promise.all([
+        const [{ cancelUpstream }, { findTaskAdapter }] = await Promise.all([
           import('../../pipelines/tasks/end/cancel-upstream.ts'),
           import('../server/tasks/adapters.ts'),
         ])
         const catalog = createCatalog(requireConfig(this))
         const { media: calls } = await this.upstreams()
-        await cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog: () => catalog }, task)
+        await cancelUpstream({ calls, findAdapter: findTaskAdapter, catalog: () => catalog }, task)
       },
     }
   }

@@ -20,7 +20,7 @@ import type { Database } from '../../../src/postgres/database.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import type { Jobs } from '../../../src/postgres/operation/repository.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { notStored } from '../../media/inputs/store-input.ts'
+import { toStoreFailure } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
 import { implementWith } from '../operation.ts'
@@ -110,9 +110,9 @@ async function storeFiles(
         })
       }
       await put().catch((error: Error) => {
-        throw notStored(error, tooLarge(path))
+        throw toStoreFailure(error, tooLarge(path))
       })
-      await upload.stored(key)
+      await upload.noteStored(key)
       stored[at] = { key, path }
     },
   )

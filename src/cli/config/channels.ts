@@ -14,14 +14,15 @@ const PORTS: Record<string, number> = { 'http:': 80, 'https:': 443 }
 async function viewChannel(channel: ChannelEntry, processes: readonly ProcessReport[] | null) {
   const { id, provider = null, protocol, priority, weight, base_url, models } = channel
   const { located, reports, joined } = joinReports(processes, id)
-  const { last_error: last, ...sums } = joined
+  const { breaker, last_error: last, ...sums } = joined
   const isOff = !hasAccess(channel)
   const reason = isOff ? null : await reach(new URL(base_url))
   const held = reports.find(({ state }) => state !== 'active')
   return {
     id,
     health: isOff ? 'off' : reason === null ? 'reachable' : 'unreachable',
-    state: joined.breaker === null ? null : (held?.state ?? 'active'),
+    state: breaker === null ? null : (held?.state ?? 'active'),
+    breaker,
     ...sums,
     last_error: last && `${last.code}: ${last.message}`,
     last_error_at: last?.at ?? null,
@@ -74,9 +75,9 @@ export function addChannelsCommand(program: Command, { wiring }: Context): void 
       const [channels, processes] = await Promise.all([wiring.channels(), wiring.processReports()])
       const views = await Promise.all(channels.map((channel) => viewChannel(channel, processes)))
       // A channel lists its keys where it has several.
-      const shown = views.map(({ processes: _, keys, ...view }) => ({
+      const shown = views.map(({ processes: _, ...view }) => ({
         ...view,
-        keys: keys.length === 0 ? 'one' : keys.map(describeKey),
+        keys: view.keys.length === 0 ? 'one' : view.keys.map(describeKey),
       }))
       return answerTable(views, shown)
     })
