@@ -252,7 +252,10 @@ t.test('answers in json', async (t) => {
     const rotated = await json('key', 'rotate', created.id, '--grace', '90m')
     t.match(rotated, { id: created.id, key: KEY_PATTERN, former_secret: { grace_seconds: 5400 } })
     t.equal((await json('key', 'reveal', created.id)).key, rotated.key)
-    t.match(await text('key', 'show', created.id), /works until .* at most: the new secret has not been used yet/)
+    t.match(
+      await text('key', 'show', created.id),
+      /works until .* at most: the new secret has not been used yet/,
+    )
     t.match((await json('key', 'rotate', created.id)).former_secret, { grace_seconds: 86_400 })
     const { former_secret } = await json('key', 'end-former', created.id)
     t.ok(Date.parse(former_secret.ends_at) <= Date.now() + 1000)
