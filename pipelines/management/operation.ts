@@ -9,7 +9,7 @@ import type { FormContent } from '../../src/http/handler.ts'
 import type { RefusalCode } from '../../src/postgres/billing/refusal.ts'
 import type { Database, Repositories } from '../../src/postgres/database.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
-import { type KeyedRequest, storedAnswer } from '../calls/idempotency.ts'
+import { decideClaim, type KeyedRequest } from '../calls/idempotency.ts'
 import { assertMayActIn, assertMayCall, type Caller } from './caller.ts'
 
 /** The part of a request that operations use besides their input: those of signing in and out, and uploads. */
@@ -218,7 +218,7 @@ export async function runImplementation<Services, O extends Operation>(
         .update(`${operation.method} ${operation.path} ${JSON.stringify(given)}`)
         .digest()
       const claim: IdempotencyClaim = { ...idempotency, scope: `actor:${caller.actor}`, requestHash }
-      const earlier = storedAnswer(claim, await writing.idempotency.claim(claim))
+      const earlier = decideClaim(claim, await writing.idempotency.claim(claim))
       if (earlier !== null) return JSON.parse(String(earlier.body))
       // A read on another connection would wait forever while such requests hold every connection of the pool.
       const answer = await runOn({ ...database, ...writing }, (work) => work(writing))

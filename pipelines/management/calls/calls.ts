@@ -7,10 +7,10 @@ import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { nextCursor, withAttempts } from '../../call-log/page.ts'
+import { makeNextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
-import { filtersOf, type LogSearchDeps, placeOf } from '../../call-log/search.ts'
-import { windowShape } from '../../calls/query.ts'
+import { type LogSearchDeps, readFilters, readPlace } from '../../call-log/search.ts'
+import { printWindow } from '../../calls/query.ts'
 import { isMemberAlone } from '../caller.ts'
 import { type Context, implementWith, type ReadContext } from '../operation.ts'
 import { instantOf } from '../shapes.ts'
@@ -59,12 +59,12 @@ export const callOperations = [
   implement(listCalls, async (context, input, services) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
-    const place = placeOf(searching(context, services), accountId, input)
+    const place = readPlace(searching(context, services), accountId, input)
     const { window, order, cursor } = place
     const found = await services.callLog.findCalls({
       accountId,
       keyId,
-      ...filtersOf(input),
+      ...readFilters(input),
       ...window,
       order,
       limit: input.limit,
@@ -72,28 +72,28 @@ export const callOperations = [
     })
     return {
       object: 'list' as const,
-      ...windowShape(window),
+      ...printWindow(window),
       data: found.rows.map(withAttempts),
       has_more: found.hasMore,
-      next_cursor: nextCursor(searching(context, services), accountId, place, found),
+      next_cursor: makeNextCursor(searching(context, services), accountId, place, found),
     }
   }),
   implement(seriesOfCalls, async (context, input, services) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
-    const { window: asked } = placeOf(searching(context, services), accountId, input)
+    const { window: asked } = readPlace(searching(context, services), accountId, input)
     const to = Math.min(asked.to, context.now)
     const window = { from: Math.min(to, Math.max(asked.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
     const bucketSeconds = bucketOf(window)
     const points = await services.callLog.callSeries({
       accountId,
       keyId,
-      ...filtersOf(input),
+      ...readFilters(input),
       ...window,
       bucketSeconds,
     })
     return {
-      ...windowShape(window),
+      ...printWindow(window),
       bucket_seconds: bucketSeconds,
       data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
         at: instantOf(at * 1000),

@@ -5,8 +5,8 @@ import { printCredits } from '../../../schemas/money.ts'
 import type { CallSummaries } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { sumOf, sumsShape } from '../../call-log/sums.ts'
-import { windowOf, windowShape } from '../../calls/query.ts'
+import { addAllSums, printSums } from '../../call-log/sums.ts'
+import { printWindow, resolveWindow } from '../../calls/query.ts'
 import { type Context, implementWith } from '../operation.ts'
 import type { UsageServices } from './usage.ts'
 
@@ -50,7 +50,7 @@ function groupShape(row: UsageSums, by: UsageGroup, names: Names) {
 
 /** Returns the sums of calls, with the margin of those of them that have a known cost. */
 function marginShape(costs: readonly CostSums[]) {
-  const { requests, cost } = sumOf(costs)
+  const { requests, cost } = addAllSums(costs)
   const upstreamCost = costs.reduce((sum, row) => sum + row.upstreamCost, 0n)
   const isKnown = costs.length > 0
   return {
@@ -72,7 +72,7 @@ async function sum(callLog: CallSummaries, query: UsageByQuery): Promise<Summed>
   return { costs: await costs, all: by === 'channel' ? await costs : await callLog.usageBy({ ...query, by }) }
 }
 
-const totalShape = ({ all, costs }: Summed) => ({ ...sumsShape(sumOf(all)), ...marginShape(costs) })
+const totalShape = ({ all, costs }: Summed) => ({ ...printSums(addAllSums(all)), ...marginShape(costs) })
 
 const implement = implementWith<UsageServices>()
 
@@ -82,7 +82,7 @@ export const installationUsageOperations = [
     async (context, { account_id: accountId = null, limit, ...input }, { callLog }) => {
       const { database, now } = context
       const by = input.by ?? (accountId === null ? 'account' : 'model')
-      const window = windowOf(input, DEFAULT_PERIOD, now)
+      const window = resolveWindow(input, DEFAULT_PERIOD, now)
       const { from, to } = withCalls(window, now)
       if (accountId !== null) await database.accounts.show(accountId)
       const before = { from: Math.max(0, from - (to - from)), to: from }
@@ -97,12 +97,12 @@ export const installationUsageOperations = [
       return {
         object: 'usage' as const,
         currency: CURRENCY,
-        ...windowShape(window),
+        ...printWindow(window),
         account_id: accountId,
         by,
         rows: rows.map((row) => ({
           ...groupShape(row, by, names),
-          ...sumsShape(row),
+          ...printSums(row),
           ...marginShape(costs.get(groupOf(row)) ?? []),
         })),
         has_more: found.all.length > limit,

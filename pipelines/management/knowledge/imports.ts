@@ -18,7 +18,7 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { notStored } from '../../media/inputs/store-input.ts'
+import { toStoreFailure } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
 import { type Context, implementWith } from '../operation.ts'
@@ -108,9 +108,9 @@ async function storeFiles(
         })
       }
       await put().catch((error: Error) => {
-        throw notStored(error, tooLarge(path))
+        throw toStoreFailure(error, tooLarge(path))
       })
-      await upload.stored(key)
+      await upload.noteStored(key)
       stored[at] = { key, path }
     },
   )
