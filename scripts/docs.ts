@@ -44,7 +44,7 @@ import { EMAILED_EVENTS, EVENT_TYPES, TEST_EVENT } from '../schemas/notification
 import { TASK_KINDS } from '../schemas/tasks/kinds.ts'
 import { outwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../schemas/tasks/list.ts'
 import { TASK_RULES } from '../schemas/tasks/task.ts'
-import { MEDIA_PROTOCOLS, mediaAdapterOf, worksOf } from '../src/channels/media/registry.ts'
+import { findMediaAdapter, MEDIA_PROTOCOLS, worksOf } from '../src/channels/media/registry.ts'
 import { PRESETS } from '../src/channels/providers/presets.ts'
 import { protocolsOf } from '../src/channels/providers/provider.ts'
 import { withProfile } from '../src/config/profile.ts'
@@ -288,7 +288,7 @@ const TABLES: Readonly<Record<string, Table>> = {
       'length of a video that is charged',
     ],
     rows: [...new Set(Object.values(PRESETS).flatMap(protocolsOf))].flatMap((protocol): Cell[][] => {
-      const { follow = null } = mediaAdapterOf(protocol) ?? {}
+      const { follow = null } = findMediaAdapter(protocol) ?? {}
       return follow === null
         ? []
         : [[code(protocol), isSupported(follow.find), isSupported(follow.cancel), null]]

@@ -17,7 +17,7 @@ import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Stage } from '../calls/pipeline.ts'
 import { type Asked, readParams } from '../calls/pipeline.ts'
-import { readQuery, refusedParameter, windowOf } from '../calls/query.ts'
+import { readQuery, refusedParameter, resolveWindow } from '../calls/query.ts'
 
 /** The key that reads the log, and its account. */
 export type LogReader = Pick<Credential, 'key' | 'account'>
@@ -61,7 +61,7 @@ export function assertVisible(reader: Pick<LogReader, 'key'>, scope: LogScope): 
 }
 
 /** Returns the calls of a scope; null where it has none: another key's calls in this key's scope. */
-export function visibleCalls(
+export function limitToVisible(
   { account, key }: LogReader,
   { scope, key_id }: Pick<LogQuery, 'scope' | 'key_id'>,
 ): Pick<CallFilter, 'accountId' | 'keyId'> | null {
@@ -78,7 +78,7 @@ export const visibleUsage = ({ account, key }: LogReader): { accountId: string; 
 /** The part of a query that decides which page it is of which window. */
 type WindowQuery = Pick<LogQuery, 'cursor' | 'order' | 'ref' | 'from' | 'to' | 'period'>
 
-function cursorOf(deps: LogSearchDeps, accountId: string, query: WindowQuery): LogCursor | null {
+function readCursor(deps: LogSearchDeps, accountId: string, query: WindowQuery): LogCursor | null {
   if (query.cursor === undefined) return null
   const cursor = parseCursor(deps.cursorKey, accountId, query.cursor)
   if (cursor === null) throw refusedParameter('cursor', 'is not a cursor of this log')
@@ -93,7 +93,7 @@ const DEFAULT_ROWS: Readonly<Record<LogFormat, number>> = {
   csv: LOG_CSV_MAX_ROWS,
 }
 
-function limitOf({ limit }: LogQuery, format: LogFormat): number {
+function readLimit({ limit }: LogQuery, format: LogFormat): number {
   if (limit === undefined) return DEFAULT_ROWS[format]
   if (limit >= 1 && limit <= MAX_ROWS[format]) return limit
   throw refusedParameter('limit', `must be 1 to ${MAX_ROWS[format]}`)
@@ -106,49 +106,51 @@ export type SearchCall = AuthenticatedCall & Asked<LogSearch>
  * @throws Failure `invalid_request` with a message that names the parameter; `permission_denied`
  */
 export const readSearch = (deps: LogSearchDeps): Stage<AuthenticatedCall, SearchCall> =>
-  readParams(({ known, request }) => searchOf(deps, known, request))
+  readParams(({ known, request }) => resolveSearch(deps, known, request))
 
-function searchOf(deps: LogSearchDeps, reader: LogReader, request: GatewayRequest): LogSearch {
+function resolveSearch(deps: LogSearchDeps, reader: LogReader, request: GatewayRequest): LogSearch {
   assertReadsLogs(reader)
   const query = readQuery(logQuery, request.query)
   const format = query.format ?? (prefersCsv(request.header('accept')) ? 'csv' : 'json')
-  const limit = limitOf(query, format)
+  const limit = readLimit(query, format)
   assertVisible(reader, query.scope)
-  return { query, format, limit, ...placeOf(deps, reader.account.id, query) }
+  return { query, format, limit, ...readPlace(deps, reader.account.id, query) }
 }
 
 /**
  * Returns the window of a query, and where its page begins.
  * @throws Failure `invalid_request`
  */
-export function placeOf(deps: LogSearchDeps, accountId: string, query: WindowQuery) {
-  const cursor = cursorOf(deps, accountId, query)
+export function readPlace(deps: LogSearchDeps, accountId: string, query: WindowQuery) {
+  const cursor = readCursor(deps, accountId, query)
   const now = (deps.now ?? Date.now)()
-  const asked = windowOf(query, DEFAULT_LOG_PERIOD, now)
+  const asked = resolveWindow(query, DEFAULT_LOG_PERIOD, now)
   // An exact lookup finds its call however old it is: clients send their usual period with it.
   const window = query.ref === undefined ? asked : periodWindow('all', now)
   return { cursor, window: cursor?.window ?? window, order: cursor?.order ?? query.order ?? 'desc' }
 }
 
 /** Returns null for an empty list, which filters nothing, as an empty value does. */
-const narrowing = <T>(list: readonly T[] | undefined): readonly T[] | null =>
+const omitEmpty = <T>(list: readonly T[] | undefined): readonly T[] | null =>
   list === undefined || list.length === 0 ? null : list
 
 /** Returns the query of a page; null where no row can match. */
-export function pageQuery(reader: LogReader, search: LogSearch): CallPageQuery | null {
+export function buildPageQuery(reader: LogReader, search: LogSearch): CallPageQuery | null {
   const { query, cursor, window, order, limit } = search
-  const visible = visibleCalls(reader, query)
-  return visible && { ...visible, ...filtersOf(query), ...window, order, limit, after: cursor?.after ?? null }
+  const visible = limitToVisible(reader, query)
+  return (
+    visible && { ...visible, ...readFilters(query), ...window, order, limit, after: cursor?.after ?? null }
+  )
 }
 
 /** Returns the filters that a query names. */
-export const filtersOf = (
+export const readFilters = (
   query: Pick<LogQuery, 'model' | 'status' | 'unit_type' | 'error_code' | 'ref' | 'session_id'>,
 ): Pick<CallFilter, 'models' | 'statuses' | 'unitTypes' | 'errorCodes' | 'ref' | 'sessionId'> => ({
-  models: narrowing(query.model),
-  statuses: narrowing(query.status),
-  unitTypes: narrowing(query.unit_type),
-  errorCodes: narrowing(query.error_code),
+  models: omitEmpty(query.model),
+  statuses: omitEmpty(query.status),
+  unitTypes: omitEmpty(query.unit_type),
+  errorCodes: omitEmpty(query.error_code),
   ref: query.ref ?? null,
   sessionId: query.session_id || null,
 })

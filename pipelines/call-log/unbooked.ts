@@ -40,7 +40,7 @@ export async function findUnbooked(deps: UnbookedDeps): Promise<LoggedCall[]> {
   }
 }
 
-const costOf = (calls: readonly LoggedCall[]): string =>
+const sumCosts = (calls: readonly LoggedCall[]): string =>
   printCredits(calls.reduce((sum, { cost }) => sum + cost, 0n))
 
 /** Sums them up by account. */
@@ -52,11 +52,11 @@ export async function sumUnbooked(
   const names = await database.accounts.readNames([...byAccount.keys()])
   return {
     calls: calls.length,
-    cost: costOf(calls),
+    cost: sumCosts(calls),
     accounts: [...byAccount].map(([account_id, some]) => ({
       account_id,
       calls: some.length,
-      cost: costOf(some),
+      cost: sumCosts(some),
       is_known: names.has(account_id),
     })),
   }

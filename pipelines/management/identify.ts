@@ -25,7 +25,7 @@ export interface CallerCall extends Call, Identified {}
  * Returns who sends the request: a management token where one is sent, else the session.
  * @throws Failure `not_signed_in`
  */
-export async function identified(deps: EndpointDeps, request: GatewayRequest): Promise<Identified> {
+export async function identifyCaller(deps: EndpointDeps, request: GatewayRequest): Promise<Identified> {
   const text = bearerToken(request.header)
   if (text !== null) {
     const found = isManagementToken(text) ? await deps.database.managementTokens.find(tokenHash(text)) : null
@@ -48,7 +48,7 @@ export async function identified(deps: EndpointDeps, request: GatewayRequest): P
 export const identify =
   (deps: EndpointDeps): Stage<Call, CallerCall> =>
   (call) =>
-    from(identified(deps, call.request)).pipe(
+    from(identifyCaller(deps, call.request)).pipe(
       map(({ caller, token }) => {
         if (bearerToken(call.request.header) === null) assertFromConsole(call.request, token)
         return { ...call, caller, token }

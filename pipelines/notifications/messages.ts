@@ -23,8 +23,8 @@ export function deliveryPublisher(nats: Pick<Nats, 'publish' | 'isClosed'>, log:
     const message: DeliveryMessage = { delivery: id }
     const messageId = `${id}.${namedAt.getTime()}`
     nats.publish(DELIVERY_SUBJECT, messageId, encoder.encode(JSON.stringify(message)), (error) => {
-      if (error === null) publishing.succeeded()
-      else if (!nats.isClosed) publishing.failed(error)
+      if (error === null) publishing.noteSuccess()
+      else if (!nats.isClosed) publishing.noteFailure(error)
     })
   }
 }

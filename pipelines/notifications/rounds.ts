@@ -44,9 +44,9 @@ export function deliveryRounds(deps: RoundDeps): () => void {
   const run = async () => {
     try {
       await round()
-      trouble.succeeded()
+      trouble.noteSuccess()
     } catch (error) {
-      trouble.failed(error)
+      trouble.noteFailure(error)
     } finally {
       isRunning = false
       if (isWanted) begin()

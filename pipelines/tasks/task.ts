@@ -43,7 +43,7 @@ export async function drive(deps: TaskEngine, loaded: Task, failures: number): P
     const hasChanged = result.task.version !== task.version
     task = result.task
     if (isFinal(task.state) || (hasChanged && !waitsForUpstream(task))) continue
-    return { delayMs: delayOf(deps, result, failures), hasFailed: result.hasFailed }
+    return { delayMs: chooseDelay(deps, result, failures), hasFailed: result.hasFailed }
   }
   return null
 }
@@ -51,7 +51,11 @@ export async function drive(deps: TaskEngine, loaded: Task, failures: number): P
 const waitsForUpstream = ({ state }: Task): boolean =>
   state === 'queued' || state === 'running' || state === 'submitting'
 
-function delayOf({ now }: TaskEngine, { task, delayMs, hasFailed }: StepResult, failures: number): number {
+function chooseDelay(
+  { now }: TaskEngine,
+  { task, delayMs, hasFailed }: StepResult,
+  failures: number,
+): number {
   const rules = TASK_RULES[task.kind]
   const age = now() - (task.acceptedAt ?? task.submittedAt)
   const wanted = delayMs ?? pollDelayMs(rules, age, hasFailed ? failures + 1 : 0)

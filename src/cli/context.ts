@@ -88,7 +88,7 @@ export class Command extends PlainCommand {
     return this.action(async (...given: unknown[]) => {
       // After arguments and options commander gives the command itself.
       const { json, ...options } = this.opts<{ json?: boolean }>()
-      // The form of the answer is no matter of the work, which may hand all its options on to an act.
+      // The form of the answer is no matter of the work, which may hand all its options on to an operation.
       const answer = await work(...([...given.slice(0, -2), options] as Given))
       this.#output.answer(json ? printJson(answer.json) : answer.text())
     })

@@ -130,9 +130,9 @@ async function onDatabase<T>(
 async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: WikiBooks) => Promise<T>): Promise<T> {
   const settings = readSettings(env)
   const base = { ...settings, publicUrl: publicUrl(settings) }
-  const { storeOf } = await import('../storage/open-store.ts')
+  const { openStore } = await import('../storage/open-store.ts')
   return withDatabase(env, async (database) =>
-    work({ database, store: await storeOf({ ...base, fileLinkKey: database.masterKey.fileLinkKey }) }),
+    work({ database, store: await openStore({ ...base, fileLinkKey: database.masterKey.fileLinkKey }) }),
   )
 }
 
@@ -300,7 +300,7 @@ async function withChannels<T>(
 
 /** Requests a cancel from the provider as the gateway does, with the channels of the service's configuration. */
 async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<void> {
-  const [{ cancelUpstream }, { openCalls }, { taskAdapterOf }] = await Promise.all([
+  const [{ cancelUpstream }, { openCalls }, { findTaskAdapter }] = await Promise.all([
     import('../../pipelines/tasks/end/cancel-upstream.ts'),
     import('./upstream-calls.ts'),
     import('../server/tasks/adapters.ts'),
@@ -308,7 +308,7 @@ async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<voi
   const catalog = await serviceCatalog(env)
   const { media: calls, close } = openCalls()
   try {
-    await cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog: () => catalog }, task)
+    await cancelUpstream({ calls, findAdapter: findTaskAdapter, catalog: () => catalog }, task)
   } finally {
     close()
   }

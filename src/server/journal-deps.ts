@@ -1,4 +1,4 @@
-/** Dependencies of the acts of journals: the disk of this machine, and JetStream. */
+/** Dependencies of operations on journals: the disk of this machine, and JetStream. */
 import { realpathSync } from 'node:fs'
 import { sep } from 'node:path'
 import type { JournalDeps } from '../../pipelines/management/jobs/journals.ts'

@@ -1,4 +1,4 @@
-/** Acts of accounts and their wallets. */
+/** Operations of accounts and their wallets. */
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../../../schemas/management/accounts/accounts.ts'
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { implementWith } from '../act.ts'
+import { implementWith } from '../operation.ts'
 import { numberBefore, page, pageAfter } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
 import { assertKnownModels } from './key-rules.ts'
@@ -25,7 +25,7 @@ export interface AccountDeps {
   readonly config: () => Pick<ConfigFile, 'trial_credit' | 'models'>
 }
 
-const act = implementWith<AccountDeps>()
+const implement = implementWith<AccountDeps>()
 
 const ofId = async (_: Database, { id }: { readonly id: string }): Promise<string> => id
 
@@ -35,32 +35,34 @@ const creditedShape = ({ wallet, entry, isRepeated }: Credited) => ({
   repeated: isRepeated,
 })
 
-export const accountActs = [
-  act(listAccounts, async ({ database }, input) => {
+export const accountOperations = [
+  implement(listAccounts, async ({ database }, input) => {
     const found = await database.accounts.list({ search: input.search ?? null, ...pageAfter(input) })
     return page(found.map(accountShape), input)
   }),
-  act(showAccount, ofId, async ({ database }, { id }) => accountShape(await database.accounts.show(id))),
-  act(createAccount, async ({ write, config }, { name, kind, credit = config().trial_credit }) =>
+  implement(showAccount, ofId, async ({ database }, { id }) =>
+    accountShape(await database.accounts.show(id)),
+  ),
+  implement(createAccount, async ({ write, config }, { name, kind, credit = config().trial_credit }) =>
     accountShape(await write((database) => database.accounts.create({ name, kind, credit }))),
   ),
-  act(createOrganization, async ({ write, caller }, { name }) => {
+  implement(createOrganization, async ({ write, caller }, { name }) => {
     if (caller.signedIn === null)
       throw new Failure('permission_denied', 'A user creates an organization: its owner.')
     const owner = caller.signedIn.user.accountId
     return accountShape(await write((database) => database.organizations.create(owner, name)))
   }),
-  act(renameAccount, ofId, async ({ write }, { id, name }) =>
+  implement(renameAccount, ofId, async ({ write }, { id, name }) =>
     accountShape(await write((database) => database.accounts.rename(id, name))),
   ),
-  act(viewAccount, ({ write }, { id }) =>
+  implement(viewAccount, ({ write }, { id }) =>
     write(async (database) => {
       const account = accountShape(await database.accounts.show(id))
       await database.accounts.recordView(id)
       return account
     }),
   ),
-  act(updateAccount, async (context, { id, enabled, ...input }) => {
+  implement(updateAccount, async (context, { id, enabled, ...input }) => {
     const { write, database: reading } = context
     const { requests_per_minute: requestsPerMinute, concurrency, allowed_models: allowedModels } = input
     const limits = {
@@ -76,16 +78,16 @@ export const accountActs = [
     })
     return accountShape(updated)
   }),
-  act(topUp, async ({ write }, { id, amount, note, reference }) =>
+  implement(topUp, async ({ write }, { id, amount, note, reference }) =>
     creditedShape(await write((database) => database.wallets.topUp(id, amount, { note, reference }))),
   ),
-  act(adjust, async ({ write }, { id, amount, reason, reference }) =>
+  implement(adjust, async ({ write }, { id, amount, reason, reference }) =>
     creditedShape(await write((database) => database.wallets.adjust(id, amount, { reason, reference }))),
   ),
-  act(refund, async ({ write }, { id, ref, amount, reason }) =>
+  implement(refund, async ({ write }, { id, ref, amount, reason }) =>
     creditedShape(await write((database) => database.wallets.refund(id, ref, { amount, reason }))),
   ),
-  act(listLedger, ofId, async ({ database }, { id, ...input }) => {
+  implement(listLedger, ofId, async ({ database }, { id, ...input }) => {
     const before = numberBefore(input)
     const entries = await database.wallets.readLedger(id, { before, limit: input.limit + 1 })
     return page(entries.map(entryShape), input)

@@ -1,7 +1,7 @@
-/** Acts that read the audit record. */
+/** Operations that read the audit record. */
 import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
 import type { AuditFilter } from '../../../src/postgres/accounts/audit-record.ts'
-import { type Context, implement } from '../act.ts'
+import { type Context, implement } from '../operation.ts'
 import { numberBefore, type PageInput, page } from '../page.ts'
 import { auditShape } from '../shapes.ts'
 
@@ -35,7 +35,7 @@ async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, f
   return page(named, filters)
 }
 
-export const auditActs = [
+export const auditOperations = [
   implement(listAudit, (context, { account_id: accountId, ...filters }) =>
     list(context, { accountId }, filters),
   ),

@@ -1,7 +1,7 @@
 /** Ranks in an organization: an admin decides on members, an owner on everybody. */
 import { Failure } from '../../../schemas/failure.ts'
 import type { AccountRole } from '../../../schemas/management/operation.ts'
-import type { Context } from '../act.ts'
+import type { Context } from '../operation.ts'
 
 /** Returns whether the caller is an admin of the organization and has no higher role. */
 export const isAdminOnly = ({ caller }: Pick<Context, 'caller'>, organizationId: string): boolean =>

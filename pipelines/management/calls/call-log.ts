@@ -1,4 +1,4 @@
-/** Acts on the call log as a whole. */
+/** Operations on the call log as a whole. */
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import {
@@ -8,16 +8,16 @@ import {
   sumUnbooked,
   type UnbookedDeps,
 } from '../../call-log/unbooked.ts'
-import { implementWith } from '../act.ts'
+import { implementWith } from '../operation.ts'
 
 export interface CallLogDeps {
   readonly callLog: UnbookedDeps['callLog'] & BookDeps['callLog']
 }
 
-const act = implementWith<CallLogDeps>()
+const implement = implementWith<CallLogDeps>()
 
-export const callLogActs = [
-  act(importLog, async ({ database, callLog, write }, { dry_run }) => {
+export const callLogOperations = [
+  implement(importLog, async ({ database, callLog, write }, { dry_run }) => {
     const found = await findUnbooked({ database, callLog })
     const sum = await sumUnbooked(database, found)
     if (dry_run || found.length === 0)

@@ -1,4 +1,4 @@
-/** Acts of the call log. */
+/** Operations of the call log. */
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { listCalls, seriesOfCalls, showCall } from '../../../schemas/management/calls/calls.ts'
@@ -7,12 +7,12 @@ import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { nextCursor, withAttempts } from '../../call-log/page.ts'
+import { makeNextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
-import { filtersOf, type LogSearchDeps, placeOf } from '../../call-log/search.ts'
-import { windowShape } from '../../calls/query.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type LogSearchDeps, readFilters, readPlace } from '../../call-log/search.ts'
+import { printWindow } from '../../calls/query.ts'
 import { isMemberAlone } from '../caller.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { instantOf } from '../shapes.ts'
 
 export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
@@ -48,18 +48,18 @@ const SERIES_MAX_DAYS = 365
 const bucketOf = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
-const act = implementWith<CallDeps>()
+const implement = implementWith<CallDeps>()
 
-export const callActs = [
-  act(listCalls, async (context, input) => {
+export const callOperations = [
+  implement(listCalls, async (context, input) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
-    const place = placeOf(searching(context), accountId, input)
+    const place = readPlace(searching(context), accountId, input)
     const { window, order, cursor } = place
     const found = await context.callLog.findCalls({
       accountId,
       keyId,
-      ...filtersOf(input),
+      ...readFilters(input),
       ...window,
       order,
       limit: input.limit,
@@ -67,28 +67,28 @@ export const callActs = [
     })
     return {
       object: 'list' as const,
-      ...windowShape(window),
+      ...printWindow(window),
       data: found.rows.map(withAttempts),
       has_more: found.hasMore,
-      next_cursor: nextCursor(searching(context), accountId, place, found),
+      next_cursor: makeNextCursor(searching(context), accountId, place, found),
     }
   }),
-  act(seriesOfCalls, async (context, input) => {
+  implement(seriesOfCalls, async (context, input) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
-    const { window: asked } = placeOf(searching(context), accountId, input)
+    const { window: asked } = readPlace(searching(context), accountId, input)
     const to = Math.min(asked.to, context.now)
     const window = { from: Math.min(to, Math.max(asked.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
     const bucketSeconds = bucketOf(window)
     const points = await context.callLog.callSeries({
       accountId,
       keyId,
-      ...filtersOf(input),
+      ...readFilters(input),
       ...window,
       bucketSeconds,
     })
     return {
-      ...windowShape(window),
+      ...printWindow(window),
       bucket_seconds: bucketSeconds,
       data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
         at: instantOf(at * 1000),
@@ -100,7 +100,7 @@ export const callActs = [
       })),
     }
   }),
-  act(showCall, async (context, { account_id: accountId, id }) => {
+  implement(showCall, async (context, { account_id: accountId, id }) => {
     const found = await context.callLog.findCall({ accountId, keyId: null, id })
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null

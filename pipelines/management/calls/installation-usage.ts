@@ -1,13 +1,13 @@
-/** The act that sums up the calls of all accounts. */
+/** The operation that sums up the calls of all accounts. */
 import { CURRENCY, type LogPeriod } from '../../../schemas/call-log/row.ts'
 import { showInstallationUsage, type UsageGroup } from '../../../schemas/management/calls/usage.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { sumOf, sumsShape } from '../../call-log/sums.ts'
-import { windowOf, windowShape } from '../../calls/query.ts'
-import { type Context, implementWith } from '../act.ts'
+import { addAllSums, printSums } from '../../call-log/sums.ts'
+import { printWindow, resolveWindow } from '../../calls/query.ts'
+import { type Context, implementWith } from '../operation.ts'
 
 export interface InstallationUsageDeps {
   readonly callLog: Pick<CallLog, 'usageBy' | 'costsBy'>
@@ -53,7 +53,7 @@ function groupShape(row: UsageSums, by: UsageGroup, names: Names) {
 
 /** Returns the sums of calls, with the margin of those of them that have a known cost. */
 function marginShape(costs: readonly CostSums[]) {
-  const { requests, cost } = sumOf(costs)
+  const { requests, cost } = addAllSums(costs)
   const upstreamCost = costs.reduce((sum, row) => sum + row.upstreamCost, 0n)
   const isKnown = costs.length > 0
   return {
@@ -75,15 +75,15 @@ async function sum({ callLog }: InstallationUsageDeps, query: UsageByQuery): Pro
   return { costs: await costs, all: by === 'channel' ? await costs : await callLog.usageBy({ ...query, by }) }
 }
 
-const totalShape = ({ all, costs }: Summed) => ({ ...sumsShape(sumOf(all)), ...marginShape(costs) })
+const totalShape = ({ all, costs }: Summed) => ({ ...printSums(addAllSums(all)), ...marginShape(costs) })
 
-const act = implementWith<InstallationUsageDeps>()
+const implement = implementWith<InstallationUsageDeps>()
 
-export const installationUsageActs = [
-  act(showInstallationUsage, async (context, { account_id: accountId = null, limit, ...input }) => {
+export const installationUsageOperations = [
+  implement(showInstallationUsage, async (context, { account_id: accountId = null, limit, ...input }) => {
     const { database, now } = context
     const by = input.by ?? (accountId === null ? 'account' : 'model')
-    const window = windowOf(input, DEFAULT_PERIOD, now)
+    const window = resolveWindow(input, DEFAULT_PERIOD, now)
     const { from, to } = withCalls(window, now)
     if (accountId !== null) await database.accounts.show(accountId)
     const before = { from: Math.max(0, from - (to - from)), to: from }
@@ -98,12 +98,12 @@ export const installationUsageActs = [
     return {
       object: 'usage' as const,
       currency: CURRENCY,
-      ...windowShape(window),
+      ...printWindow(window),
       account_id: accountId,
       by,
       rows: rows.map((row) => ({
         ...groupShape(row, by, names),
-        ...sumsShape(row),
+        ...printSums(row),
         ...marginShape(costs.get(groupOf(row)) ?? []),
       })),
       has_more: found.all.length > limit,

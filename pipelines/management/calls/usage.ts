@@ -1,4 +1,4 @@
-/** Acts that sum up the calls of an account. */
+/** Operations that sum up the calls of an account. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   showHome,
@@ -10,10 +10,10 @@ import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/daily-usage.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { sumOf, sumsShape } from '../../call-log/sums.ts'
-import { windowOf, windowShape } from '../../calls/query.ts'
+import { addAllSums, printSums } from '../../call-log/sums.ts'
+import { printWindow, resolveWindow } from '../../calls/query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { instantOf, keyShape, walletShape } from '../shapes.ts'
 import { visibleKey } from './calls.ts'
 import { runwayDays, spendRate } from './spend-rate.ts'
@@ -67,7 +67,11 @@ async function namesOf({ database }: Context, by: Dimension, rows: readonly Dail
 /** Adds up the rows of one day and group. */
 function regrouped(rows: readonly DailyUsage[], groupOf: Names['groupOf']): DailyUsage[] {
   const groups = Map.groupBy(rows, (row) => `${row.day} ${groupOf(row)}`)
-  return [...groups.values()].map((same) => ({ day: same[0]!.day, group: groupOf(same[0]!), ...sumOf(same) }))
+  return [...groups.values()].map((same) => ({
+    day: same[0]!.day,
+    group: groupOf(same[0]!),
+    ...addAllSums(same),
+  }))
 }
 
 /** Begins at the day of `days` before, UTC. */
@@ -77,18 +81,18 @@ const lastDays = (days: number, now: number): LogWindow => ({
 })
 
 /** Returns the window of a report. @throws Failure `invalid_request` */
-function reportWindow(input: Parameters<typeof windowOf>[0], now: number): LogWindow {
-  const { from, to } = windowOf(input, '30d', now)
+function reportWindow(input: Parameters<typeof resolveWindow>[0], now: number): LogWindow {
+  const { from, to } = resolveWindow(input, '30d', now)
   const window = { from, to: Math.min(to, now) }
   if (window.to - from > MAX_DAYS * DAY_MS)
     throw new Failure('invalid_request', `Parameter from: a report is of at most ${MAX_DAYS} days.`)
   return window
 }
 
-const act = implementWith<UsageDeps>()
+const implement = implementWith<UsageDeps>()
 
-export const usageActs = [
-  act(showUsage, async (context, input) => {
+export const usageOperations = [
+  implement(showUsage, async (context, input) => {
     const { account_id: accountId, by } = input
     const keyId = await visibleKey(context, accountId, input.key_id)
     const window = reportWindow(input, context.now)
@@ -100,36 +104,39 @@ export const usageActs = [
     ])
     const { groupOf, nameOf } = await namesOf(context, by, rows)
     const daily = regrouped(rows, groupOf)
-    const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({ id, ...sumOf(same) }))
+    const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({
+      id,
+      ...addAllSums(same),
+    }))
     return {
-      ...windowShape(window),
-      total: sumsShape(sumOf(daily)),
-      before: sumsShape(sumOf(before)),
+      ...printWindow(window),
+      total: printSums(addAllSums(daily)),
+      before: printSums(addAllSums(before)),
       groups: groups
         .toSorted(byCost)
-        .map((sums) => ({ id: sums.id, name: nameOf(sums.id), ...sumsShape(sums) })),
-      by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...sumsShape(sums) })),
+        .map((sums) => ({ id: sums.id, name: nameOf(sums.id), ...printSums(sums) })),
+      by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...printSums(sums) })),
     }
   }),
-  act(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
+  implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
     // Operators may name any account.
     await context.database.accounts.show(accountId)
     const keyId = await visibleKey(context, accountId, key_id)
     const window = reportWindow(input, context.now)
     const found = await context.callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })
     return {
-      ...windowShape(window),
+      ...printWindow(window),
       data: found.slice(0, limit).map((session) => ({
         session_id: session.sessionId,
         models: [...session.models],
-        ...sumsShape(session),
+        ...printSums(session),
         first_call_at: instantOf(session.firstAt),
         last_call_at: instantOf(session.lastAt),
       })),
       has_more: found.length > limit,
     }
   }),
-  act(showHome, async (context, { account_id: accountId }) => {
+  implement(showHome, async (context, { account_id: accountId }) => {
     const { database, callLog, now } = context
     const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
       database.accounts.show(accountId),
@@ -146,9 +153,9 @@ export const usageActs = [
       runway_days: runwayDays(wallet.balance, rate),
       by_day: days.map(([date, same]) => ({
         date,
-        requests: sumOf(same).requests,
-        failed: sumOf(same.filter(({ group }) => group !== 'success')).requests,
-        cost: printCredits(sumOf(same).cost),
+        requests: addAllSums(same).requests,
+        failed: addAllSums(same.filter(({ group }) => group !== 'success')).requests,
+        cost: printCredits(addAllSums(same).cost),
       })),
       keys_near_cap: nearCap.map(keyShape),
       budgets_near: budgets.filter(isNearlySpent).map(budgetShape),

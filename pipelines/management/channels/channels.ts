@@ -1,4 +1,4 @@
-/** Acts of channels: what the processes report of them, and what operators set them to. */
+/** Operations of channels: what the processes report of them, and what operators set them to. */
 import type { ChannelEntry, Strategy } from '../../../schemas/config/catalog.ts'
 import type { ChannelHold, HeldState, ProcessReport } from '../../../schemas/config/channel-report.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -13,7 +13,7 @@ import {
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess, maskedTail } from '../../../src/core/routing/channel-access.ts'
 import { keysSeen } from '../../../src/core/routing/key-pools.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { wholeList } from '../page.ts'
 import { joinReports } from './reports.ts'
 import { type ChannelTestDeps, callChannel } from './test-call.ts'
@@ -26,7 +26,7 @@ export interface ChannelDeps extends ChannelTestDeps {
 
 type ChannelContext = Context & ChannelDeps
 
-const act = implementWith<ChannelDeps>()
+const implement = implementWith<ChannelDeps>()
 
 /** @throws Failure `not_found` */
 function channelOf({ catalog }: Pick<ChannelDeps, 'catalog'>, id: string): ChannelEntry {
@@ -102,23 +102,23 @@ async function hold(context: ChannelContext, id: string, state: HeldState) {
   return channelShape(context, channel, await look(context))
 }
 
-export const channelActs = [
-  act(listChannels, async (context) => {
+export const channelOperations = [
+  implement(listChannels, async (context) => {
     const seen = await look(context)
     const data = context.catalog().channels.map((channel) => channelShape(context, channel, seen))
     return wholeList(data)
   }),
-  act(showChannel, async (context, { id }) =>
+  implement(showChannel, async (context, { id }) =>
     channelShape(context, channelOf(context, id), await look(context)),
   ),
-  act(pauseChannel, (context, { id }) => hold(context, id, 'paused')),
-  act(drainChannel, (context, { id }) => hold(context, id, 'draining')),
-  act(resumeChannel, async (context, { id }) => {
+  implement(pauseChannel, (context, { id }) => hold(context, id, 'paused')),
+  implement(drainChannel, (context, { id }) => hold(context, id, 'draining')),
+  implement(resumeChannel, async (context, { id }) => {
     const channel = channelOf(context, id)
     await context.write((writing) => writing.channels.resume(id))
     return channelShape(context, channel, await look(context))
   }),
-  act(testChannel, async (context, { id, model }) => {
+  implement(testChannel, async (context, { id, model }) => {
     const channel = channelOf(context, id)
     const { catalog, write, now } = context
     return callChannel(context, {

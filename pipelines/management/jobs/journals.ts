@@ -1,4 +1,4 @@
-/** Acts of journals: list them, book one that is found on a disk, close one that can never come back. */
+/** Operations of journals: list them, book one that is found on a disk, close one that can never come back. */
 import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
 import { SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -9,7 +9,7 @@ import type { FoundJournal } from '../../../src/journal/found.ts'
 import type { Bookings } from '../../../src/postgres/billing/repository.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { decodeSettlements } from '../../settlement/messages.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { wholeList } from '../page.ts'
 
 export interface JournalDeps {
@@ -25,7 +25,7 @@ export interface JournalDeps {
 
 type JournalContext = Context & JournalDeps
 
-const act = implementWith<JournalDeps>()
+const implement = implementWith<JournalDeps>()
 
 /** The most that `bookSettlements` takes at once. */
 const BOOK_MAX_SETTLEMENTS = 1_000
@@ -107,8 +107,8 @@ async function closeReserved(
   return tally.booked
 }
 
-export const journalActs = [
-  act(listJournals, async ({ database }) =>
+export const journalOperations = [
+  implement(listJournals, async ({ database }) =>
     wholeList(
       (await database.journals.list()).map((journal) => ({
         ...shapeOf(journal),
@@ -119,7 +119,7 @@ export const journalActs = [
       })),
     ),
   ),
-  act(importJournal, async (context, { directory }) => {
+  implement(importJournal, async (context, { directory }) => {
     const { database, journals, write } = context
     const found = journals.find(directory)
     if (found === null)
@@ -150,7 +150,7 @@ export const journalActs = [
       return answer
     })
   }),
-  act(abandonJournal, async (context, { id }) => {
+  implement(abandonJournal, async (context, { id }) => {
     await context.database.journals.lockSilent(id)
     await assertNoneInJetStream(context, id)
     return context.write(async (writing) => {

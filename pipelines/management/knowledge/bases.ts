@@ -1,4 +1,4 @@
-/** Acts of knowledge bases and of those who may read them. */
+/** Operations of knowledge bases and of those who may read them. */
 import { Failure } from '../../../schemas/failure.ts'
 import type { KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
 import {
@@ -12,8 +12,8 @@ import {
 } from '../../../schemas/management/knowledge/bases.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { type Context, implement } from '../act.ts'
 import type { Caller } from '../caller.ts'
+import { type Context, implement } from '../operation.ts'
 import { page, pageAfter, wholeList } from '../page.ts'
 
 const baseShape = shapeOf<KnowledgeBase>
@@ -34,7 +34,7 @@ async function isNear(
   return (await database.agents.list(accountId)).some(({ id }) => id === reader)
 }
 
-export const baseActs = [
+export const baseOperations = [
   implement(listBases, async ({ database }, { account_id: accountId }) => {
     const [own, readable] = await Promise.all([
       database.knowledge.listBases(accountId),

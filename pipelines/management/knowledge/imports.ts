@@ -1,4 +1,4 @@
-/** Acts of imports into a knowledge base. The task worker runs them. */
+/** Operations of imports into a knowledge base. The task worker runs them. */
 
 import { Readable } from 'node:stream'
 import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
@@ -20,10 +20,10 @@ import type { Database } from '../../../src/postgres/database.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import type { Jobs } from '../../../src/postgres/operation/repository.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { notStored } from '../../media/inputs/store-input.ts'
+import { toStoreFailure } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
-import { implementWith } from '../act.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
+import { implementWith } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { accountOfBase } from './bases.ts'
 
@@ -110,9 +110,9 @@ async function storeFiles(
         })
       }
       await put().catch((error: Error) => {
-        throw notStored(error, tooLarge(path))
+        throw toStoreFailure(error, tooLarge(path))
       })
-      await upload.stored(key)
+      await upload.noteStored(key)
       stored[at] = { key, path }
     },
   )
@@ -133,10 +133,10 @@ async function importOf(
   return job
 }
 
-const act = implementWith<ImportDeps>()
+const implement = implementWith<ImportDeps>()
 
-export const importActs = [
-  act(
+export const importOperations = [
+  implement(
     startImport,
     async (database, { id, account_id: accountId = null }) =>
       id === DEFAULT_KB_ID ? accountId : accountOfBase(database, { id }),
@@ -161,12 +161,14 @@ export const importActs = [
       }
     },
   ),
-  act(listImports, accountOfBase, async ({ database }, { id, ...input }) => {
+  implement(listImports, accountOfBase, async ({ database }, { id, ...input }) => {
     const found = await database.jobs.list({ kinds: ['import'], subjectId: id, ...pageAfter(input) })
     return page(found.map(shapeOf), input)
   }),
-  act(showImport, accountOfBase, async ({ database }, input) => shapeOf(await importOf(database, input))),
-  act(cancelImport, accountOfBase, async ({ database, write }, input) => {
+  implement(showImport, accountOfBase, async ({ database }, input) =>
+    shapeOf(await importOf(database, input)),
+  ),
+  implement(cancelImport, accountOfBase, async ({ database, write }, input) => {
     const { id } = await importOf(database, input)
     return shapeOf(await write((writing) => writing.jobs.cancel(id)))
   }),

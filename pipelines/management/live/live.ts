@@ -1,4 +1,4 @@
-/** Acts that watch the installation and the calls of an account, from what the processes publish. */
+/** Operations that watch the installation and the calls of an account, from what the processes publish. */
 
 import {
   concat,
@@ -27,12 +27,12 @@ import {
   watchInstallation,
 } from '../../../schemas/management/live.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { implementWith } from '../act.ts'
 import { visibleKey } from '../calls/calls.ts'
+import { implementWith } from '../operation.ts'
 import { instantOf } from '../shapes.ts'
-import { implementStream } from './act.ts'
 import type { LiveEvent } from './events.ts'
 import { installationOf } from './installation.ts'
+import { implementStream } from './stream.ts'
 import { CallWindow } from './window.ts'
 
 /** A settled call; null: some may have been missed. */
@@ -116,10 +116,10 @@ const matching = ({ accountId, keyId, model, statuses }: CallFilter): MonoTypeOp
         (statuses.length === 0 || statuses.includes(call.status))),
   )
 
-const act = implementWith<LiveDeps>()
+const implement = implementWith<LiveDeps>()
 
-export const liveActs = [
-  act(showInstallation, async (context) => installationOf(await reportsOf(context), context.now)),
+export const liveOperations = [
+  implement(showInstallation, async (context) => installationOf(await reportsOf(context), context.now)),
 ]
 
 export const liveStreams = [

@@ -1,10 +1,10 @@
-/** Dependencies of acts of payments, and the checks that all of them make. */
+/** Dependencies of operations of payments, and the checks that all of them make. */
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Provider } from '../../../src/payments/provider.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
-import type { Context } from '../act.ts'
 import type { Visit } from '../endpoint.ts'
+import type { Context } from '../operation.ts'
 
 export interface PaymentDeps {
   readonly config: () => Pick<ConfigFile, 'payments'>

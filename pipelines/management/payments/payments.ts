@@ -1,4 +1,4 @@
-/** Acts of payments by card. */
+/** Operations of payments by card. */
 import { createHash, randomUUID } from 'node:crypto'
 import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -20,11 +20,11 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { afterOf, type PageInput, page } from '../page.ts'
 import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
 
-const act = implementWith<PaymentDeps>()
+const implement = implementWith<PaymentDeps>()
 
 const receiptShape = (receipt: Receipt) => ({
   ...shapeOf(receipt),
@@ -78,8 +78,8 @@ function minorUnits(amount: string | null, currency: string): bigint | null {
   return BigInt(whole + fraction.padEnd(decimals, '0'))
 }
 
-export const paymentActs = [
-  act(showOffer, async ({ config, openProvider, hasSimulatedCards }) => {
+export const paymentOperations = [
+  implement(showOffer, async ({ config, openProvider, hasSimulatedCards }) => {
     const rates = openProvider === null ? null : config().payments
     return {
       takes_cards: rates !== null,
@@ -94,7 +94,7 @@ export const paymentActs = [
         })) ?? [],
     }
   }),
-  act(startPayment, async (context, { account_id: accountId, credits, save_card: savesMethod }) => {
+  implement(startPayment, async (context, { account_id: accountId, credits, save_card: savesMethod }) => {
     assertEnough(credits, 'credits')
     const { database, write, provider, rates, idempotency: keyed, log, caller } = await openCards(context)
     const requestHash = createHash('sha256').update(`${accountId} ${credits}`).digest()
@@ -109,14 +109,16 @@ export const paymentActs = [
     }
     return shownPayment(database, payment.id)
   }),
-  act(listPayments, (context, { account_id: accountId, ...input }) => listed(context, accountId, input)),
-  act(listAllPayments, (context, input) => listed(context, null, input)),
-  act(
+  implement(listPayments, (context, { account_id: accountId, ...input }) =>
+    listed(context, accountId, input),
+  ),
+  implement(listAllPayments, (context, input) => listed(context, null, input)),
+  implement(
     showPayment,
     async (database, { id }) => (await database.payments.show(id)).accountId,
     ({ database }, { id }) => shownPayment(database, id),
   ),
-  act(refundPayment, async (context, { id, amount, reason }) => {
+  implement(refundPayment, async (context, { id, amount, reason }) => {
     const { database, write, provider, idempotency, log } = await openCards(context)
     const payment = await database.payments.show(id)
     if (payment.state !== 'paid' || payment.intentId === null)
@@ -133,7 +135,7 @@ export const paymentActs = [
     await takeReport({ database, provider, log }, refund)
     return shownPayment(database, id)
   }),
-  act(reconcilePayments, async (context, { days }) => {
+  implement(reconcilePayments, async (context, { days }) => {
     const { database, provider, log, now } = await openCards(context)
     const since = days === undefined ? undefined : new Date(now - days * DAY_MS)
     const { since: from, ...counts } = await reconcile({ database, provider, log }, since)

@@ -1,7 +1,7 @@
-/** The act that downloads a receipt. */
+/** The operation that downloads a receipt. */
 import { downloadReceipt } from '../../../schemas/management/payments/payments.ts'
 import type { Receipt } from '../../../schemas/payments/payment.ts'
-import { implementWith } from '../act.ts'
+import { implementWith } from '../operation.ts'
 
 export interface ReceiptDeps {
   readonly config: () => { readonly payments: { readonly seller: readonly string[] } | null }
@@ -11,10 +11,10 @@ export interface ReceiptDeps {
 
 const FILE_NAMES = { receipt: 'receipt', credit_note: 'credit-note' } as const
 
-const act = implementWith<ReceiptDeps>()
+const implement = implementWith<ReceiptDeps>()
 
-export const receiptActs = [
-  act(
+export const receiptOperations = [
+  implement(
     downloadReceipt,
     async (database, { number }) => (await database.payments.showReceipt(BigInt(number))).accountId,
     async ({ database, config, printReceipt }, { number }) => {

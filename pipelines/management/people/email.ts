@@ -1,4 +1,4 @@
-/** Acts that go through a person's mailbox: recovery, and another address. No answer tells whether an email is known. */
+/** Operations that go through a person's mailbox: recovery, and another address. No answer tells whether an email is known. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../../schemas/failure.ts'
 import { changeEmail } from '../../../schemas/management/people/profile.ts'
@@ -6,7 +6,7 @@ import { confirmEmail, recover } from '../../../schemas/management/people/sign-i
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
-import { countAttempt, type PeopleContext, peopleAct, readEmail } from './rules.ts'
+import { countAttempt, implementForPeople, type PeopleContext, readEmail } from './rules.ts'
 import { signedInOf } from './sessions.ts'
 
 const LINK_MINUTES = 15
@@ -25,8 +25,8 @@ function assertMail({ hasMail }: PeopleContext): void {
 const linkIsOver = (): Failure =>
   new Failure('invalid_request', 'The link was used before, or is over: ask for another one.')
 
-export const emailActs = [
-  peopleAct(recover, async (context, input) => {
+export const emailOperations = [
+  implementForPeople(recover, async (context, input) => {
     assertMail(context)
     const { database, visit, write, publicUrl } = context
     const email = normalizeEmail(input.email)
@@ -54,7 +54,7 @@ export const emailActs = [
     await over
     return { email }
   }),
-  peopleAct(changeEmail, async (context, input) => {
+  implementForPeople(changeEmail, async (context, input) => {
     assertMail(context)
     const { database, visit, write, publicUrl } = context
     const { user } = signedInOf(context)
@@ -74,7 +74,7 @@ export const emailActs = [
     await over
     return { email }
   }),
-  peopleAct(confirmEmail, async ({ database, write }, { token }) => {
+  implementForPeople(confirmEmail, async ({ database, write }, { token }) => {
     const waiting = { tokenHash: tokenHash(token), purpose: 'new_email' } as const
     const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw linkIsOver()

@@ -1,4 +1,4 @@
-/** Acts of signing in at an OpenID Connect provider, and of connecting one. */
+/** Operations of signing in at an OpenID Connect provider, and of connecting one. */
 import { MAX_NAME_CHARS } from '../../../schemas/accounts/account.ts'
 import type { User } from '../../../schemas/accounts/people.ts'
 import type { OidcProvider } from '../../../schemas/config/file.ts'
@@ -11,10 +11,10 @@ import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Ticket } from '../../../src/postgres/people/tickets.ts'
 import {
   attempted,
+  implementForPeople,
   joinOrganization,
   newSession,
   type PeopleContext,
-  peopleAct,
   providerOf,
   readEmail,
   signInFailed,
@@ -128,9 +128,9 @@ const VISITING = { purpose: 'oidc', userId: null } as const
 const connecting = (context: PeopleContext) =>
   ({ purpose: 'new_identity', userId: signedInOf(context).user.id }) as const
 
-export const oidcActs = [
-  peopleAct(beginOidcSignIn, (context, input) => begin(context, input, VISITING)),
-  peopleAct(signInByOidc, (context, input) =>
+export const oidcOperations = [
+  implementForPeople(beginOidcSignIn, (context, input) => begin(context, input, VISITING)),
+  implementForPeople(signInByOidc, (context, input) =>
     attempted(context, null, async () => {
       const { kept, person } = await finish(context, input, VISITING)
       return startSession(context, async (writing, hash) => {
@@ -140,14 +140,14 @@ export const oidcActs = [
       })
     }),
   ),
-  peopleAct(beginIdentity, (context, input) => begin(context, input, connecting(context))),
-  peopleAct(addIdentity, async (context, input) => {
+  implementForPeople(beginIdentity, (context, input) => begin(context, input, connecting(context))),
+  implementForPeople(addIdentity, async (context, input) => {
     const { person } = await finish(context, input, connecting(context))
     const { user } = signedInOf(context)
     await context.write((writing) => writing.signIn.addIdentity(user.id, input.id, person.subject))
     return { id: input.id }
   }),
-  peopleAct(removeIdentity, async (context, { id }) => {
+  implementForPeople(removeIdentity, async (context, { id }) => {
     const { user } = signedInOf(context)
     await context.write((writing) => writing.signIn.removeIdentity(user.id, id))
     return { removed: true as const }

@@ -1,4 +1,4 @@
-/** Acts of passkeys: sign-in, confirmation, and those of a user. */
+/** Operations of passkeys: sign-in, confirmation, and those of a user. */
 import {
   addPasskey,
   beginPasskey,
@@ -15,10 +15,10 @@ import { passkeyShape } from '../shapes.ts'
 import {
   attempted,
   countAttempt,
+  implementForPeople,
   newSession,
   type PeopleContext,
   passkeyOrigin,
-  peopleAct,
   signInFailed,
   tooLate,
 } from './rules.ts'
@@ -77,8 +77,8 @@ const confirming = (context: PeopleContext) =>
 const adding = (context: PeopleContext) =>
   ({ purpose: 'new_passkey', userId: signedInOf(context).user.id }) as const
 
-export const passkeyActs = [
-  peopleAct(beginPasskeySignIn, async (context) => {
+export const passkeyOperations = [
+  implementForPeople(beginPasskeySignIn, async (context) => {
     const origin = passkeyOrigin(context)
     // Apart from the attempts that send an answer.
     const address = `passkey ${clientNetwork(context.visit.address)}`
@@ -86,7 +86,7 @@ export const passkeyActs = [
     const options = await context.identity.passkeys.authenticationOptions(origin)
     return challengeFor(context, VISITING, origin, options, counted)
   }),
-  peopleAct(signInByPasskey, (context, { ticket, response }) =>
+  implementForPeople(signInByPasskey, (context, { ticket, response }) =>
     attempted(context, null, async () => {
       const challenge = await challengeOf(context, ticket, VISITING)
       const { passkey, counter } = await provenPasskey(context, challenge, response)
@@ -98,12 +98,12 @@ export const passkeyActs = [
       return session
     }),
   ),
-  peopleAct(beginPasskeyConfirm, async (context) => {
+  implementForPeople(beginPasskeyConfirm, async (context) => {
     const origin = passkeyOrigin(context)
     const options = await context.identity.passkeys.authenticationOptions(origin)
     return challengeFor(context, confirming(context), origin, options)
   }),
-  peopleAct(confirmByPasskey, (context, { ticket, response }) =>
+  implementForPeople(confirmByPasskey, (context, { ticket, response }) =>
     attempted(context, signedInOf(context).user.id, async () => {
       const challenge = await challengeOf(context, ticket, confirming(context))
       const { passkey, counter } = await provenPasskey(context, challenge, response)
@@ -113,14 +113,14 @@ export const passkeyActs = [
       })
     }),
   ),
-  peopleAct(beginPasskey, async (context) => {
+  implementForPeople(beginPasskey, async (context) => {
     const { user } = signedInOf(context)
     const origin = passkeyOrigin(context)
     const { passkeys } = await context.database.signIn.listMethods(user.id)
     const options = await context.identity.passkeys.registrationOptions(origin, user, passkeys)
     return challengeFor(context, adding(context), origin, options)
   }),
-  peopleAct(addPasskey, async (context, { ticket, response, name }) => {
+  implementForPeople(addPasskey, async (context, { ticket, response, name }) => {
     const { user } = signedInOf(context)
     const { challenge, origin } = await challengeOf(context, ticket, adding(context))
     const credential = await context.identity.passkeys.verifyRegistration(origin, challenge, response)
@@ -129,11 +129,11 @@ export const passkeyActs = [
       await context.write((writing) => writing.signIn.addPasskey({ ...credential, userId: user.id, name })),
     )
   }),
-  peopleAct(renamePasskey, async (context, { id, name }) => {
+  implementForPeople(renamePasskey, async (context, { id, name }) => {
     const { user } = signedInOf(context)
     return passkeyShape(await context.write((writing) => writing.signIn.renamePasskey(user.id, id, name)))
   }),
-  peopleAct(removePasskey, async (context, { id }) => {
+  implementForPeople(removePasskey, async (context, { id }) => {
     const { user } = signedInOf(context)
     await context.write((writing) => writing.signIn.removePasskey(user.id, id))
     return { removed: true as const }

@@ -1,4 +1,4 @@
-/** Acts of the signed-in user on themselves. */
+/** Operations of the signed-in user on themselves. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   confirmByPassword,
@@ -17,15 +17,15 @@ import { normalizeEmail } from '../../../src/core/people/email.ts'
 import { generateRecoveryCodes, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
 import { wholeList } from '../page.ts'
 import { instantOrNull, passkeyShape, userShape } from '../shapes.ts'
-import { acceptCode, assertPassword, attempted, peopleAct } from './rules.ts'
+import { acceptCode, assertPassword, attempted, implementForPeople } from './rules.ts'
 import { renewSession, signedInOf } from './sessions.ts'
 
-export const profileActs = [
-  peopleAct(updateProfile, async (context, changes) => {
+export const profileOperations = [
+  implementForPeople(updateProfile, async (context, changes) => {
     const { user } = signedInOf(context)
     return userShape(await context.write((writing) => writing.users.update(user.id, changes)))
   }),
-  peopleAct(showSecurity, async (context) => {
+  implementForPeople(showSecurity, async (context) => {
     const { database, config } = context
     const methods = await database.signIn.listMethods(signedInOf(context).user.id)
     const names = new Map(config().sign_in.oidc.map(({ id, name }) => [id, name]))
@@ -42,7 +42,7 @@ export const profileActs = [
       })),
     }
   }),
-  peopleAct(confirmByPassword, (context, { password }) => {
+  implementForPeople(confirmByPassword, (context, { password }) => {
     const { database, identity } = context
     const { user } = signedInOf(context)
     // Not by the email: strangers who try to sign in with it do not lock out the user who is.
@@ -53,7 +53,7 @@ export const profileActs = [
       return renewSession(context, true)
     })
   }),
-  peopleAct(setPassword, async (context, { password }) => {
+  implementForPeople(setPassword, async (context, { password }) => {
     const { user, session } = signedInOf(context)
     assertPassword(password, normalizeEmail(user.email))
     const hash = await context.identity.passwords.hash(password)
@@ -62,13 +62,13 @@ export const profileActs = [
       await writing.sessions.end(user.id, { allBut: session.id })
     })
   }),
-  peopleAct(enrolTotp, async (context) => {
+  implementForPeople(enrolTotp, async (context) => {
     const { user } = signedInOf(context)
     const enrolment = context.identity.totp.enrolTotp(user.email)
     await context.write((writing) => writing.signIn.enrolTotp(user.id, enrolment.secret))
     return enrolment
   }),
-  peopleAct(confirmTotp, (context, { code }) => {
+  implementForPeople(confirmTotp, (context, { code }) => {
     const { database, write } = context
     const { user, session } = signedInOf(context)
     return attempted(context, user.id, async () => {
@@ -85,7 +85,7 @@ export const profileActs = [
       return { recovery_codes: codes }
     })
   }),
-  peopleAct(renewRecoveryCodes, async (context) => {
+  implementForPeople(renewRecoveryCodes, async (context) => {
     const { user } = signedInOf(context)
     const { totpConfirmedAt } = await context.database.signIn.listMethods(user.id)
     if (totpConfirmedAt === null)
@@ -94,12 +94,12 @@ export const profileActs = [
     await context.write((writing) => writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash)))
     return { recovery_codes: codes }
   }),
-  peopleAct(removeTotp, async (context) => {
+  implementForPeople(removeTotp, async (context) => {
     const { user } = signedInOf(context)
     await context.write((writing) => writing.signIn.removeTotp(user.id))
     return { removed: true as const }
   }),
-  peopleAct(listSessions, async (context) => {
+  implementForPeople(listSessions, async (context) => {
     const { user, session } = signedInOf(context)
     const sessions = await context.database.sessions.list(user.id)
     return wholeList(
@@ -113,13 +113,13 @@ export const profileActs = [
       })),
     )
   }),
-  peopleAct(endSession, async (context, { id }) => {
+  implementForPeople(endSession, async (context, { id }) => {
     const { user } = signedInOf(context)
     const ended = await context.write((writing) => writing.sessions.end(user.id, { only: id }))
     if (ended === 0) throw new Failure('not_found', `You have no session ${id}.`)
     return { removed: true as const }
   }),
-  peopleAct(endOtherSessions, async (context) => {
+  implementForPeople(endOtherSessions, async (context) => {
     const { user, session } = signedInOf(context)
     return { ended: await context.write((writing) => writing.sessions.end(user.id, { allBut: session.id })) }
   }),

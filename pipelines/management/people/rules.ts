@@ -1,4 +1,4 @@
-/** Rules that the acts of people share: attempts, names that are read, invitations, one-time codes. */
+/** Rules that operations of people share: attempts, names that are read, invitations, one-time codes. */
 
 import type { Invitation } from '../../../schemas/accounts/people.ts'
 import type { ConfigFile, OidcProvider } from '../../../schemas/config/file.ts'
@@ -10,8 +10,8 @@ import { isRecoveryCode, recoveryCodeHash } from '../../../src/core/people/recov
 import type { Identity } from '../../../src/identity/identity.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Attempts } from '../../../src/postgres/people/repository.ts'
-import { type Context, implementWith } from '../act.ts'
 import type { Visit } from '../endpoint.ts'
+import { type Context, implementWith } from '../operation.ts'
 
 export interface UserDeps {
   readonly config: () => Pick<ConfigFile, 'signup' | 'sign_in' | 'trial_credit'>
@@ -42,8 +42,7 @@ export const tooLate = (): Failure =>
 
 const invalid = (message: string): Failure => new Failure('invalid_request', message)
 
-/** Makes the act of an operation of people. */
-export const peopleAct = implementWith<PeopleDeps>()
+export const implementForPeople = implementWith<PeopleDeps>()
 
 /** Returns the session to open for a user. */
 export const newSession = (

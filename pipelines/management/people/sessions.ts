@@ -1,11 +1,11 @@
-/** Acts of signing in and out. */
+/** Operations of signing in and out. */
 import type { Session, SignedIn } from '../../../schemas/accounts/people.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { showSession, signInByLink, signOut } from '../../../schemas/management/people/sessions.ts'
 import { csrfTokenOf, generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
-import { type Context, implementWith } from '../act.ts'
 import type { Visit } from '../endpoint.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { userShape } from '../shapes.ts'
 
 const SESSION_MAX_MS = 30 * 24 * 60 * 60 * 1000
@@ -68,17 +68,17 @@ export async function renewSession(
   return sessionShape((await database.sessions.find(tokenHash(token)))!, token)
 }
 
-const act = implementWith<SessionDeps>()
+const implement = implementWith<SessionDeps>()
 
-export const sessionActs = [
-  act(showSession, async ({ caller, visit }) => sessionShape(signedInOf({ caller }), visit.token!)),
-  act(signInByLink, (context, { token }) =>
+export const sessionOperations = [
+  implement(showSession, async ({ caller, visit }) => sessionShape(signedInOf({ caller }), visit.token!)),
+  implement(signInByLink, (context, { token }) =>
     startSession(context, (database, hash) => {
       const { userAgent, address } = context.visit
       return database.sessions.signInByLink(tokenHash(token), { tokenHash: hash, userAgent, address })
     }),
   ),
-  act(signOut, async ({ caller, visit, write }) => {
+  implement(signOut, async ({ caller, visit, write }) => {
     const { session } = signedInOf({ caller })
     await write((database) => database.sessions.end(session.userId, { only: session.id }))
     visit.setToken(null)

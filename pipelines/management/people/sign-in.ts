@@ -1,4 +1,4 @@
-/** Acts of becoming a user and of signing in. No answer tells whether an email exists, nor does its time. */
+/** Operations of becoming a user and of signing in. No answer tells whether an email exists, nor does its time. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../../schemas/failure.ts'
 import {
@@ -17,10 +17,10 @@ import {
   assertPassword,
   attempted,
   countAttempt,
+  implementForPeople,
   joinOrganization,
   newSession,
   type PeopleContext,
-  peopleAct,
   readEmail,
   signInFailed,
   signUpIsOff,
@@ -74,13 +74,13 @@ async function signUpByPassword(
   return { email }
 }
 
-export const signInActs = [
-  peopleAct(signInWays, async ({ config, hasMail }) => {
+export const signInOperations = [
+  implementForPeople(signInWays, async ({ config, hasMail }) => {
     const { signup, sign_in } = config()
     return { signup, providers: sign_in.oidc.map(({ id, name }) => ({ id, name })), recovery: hasMail }
   }),
-  peopleAct(signUp, signUpByPassword),
-  peopleAct(signInByPassword, (context, input) => {
+  implementForPeople(signUp, signUpByPassword),
+  implementForPeople(signInByPassword, (context, input) => {
     const { database, identity, write } = context
     const email = normalizeEmail(input.email)
     return attempted(context, email, async () => {
@@ -102,7 +102,7 @@ export const signInActs = [
       return { session: null, ticket }
     })
   }),
-  peopleAct(signInByTotp, async (context, { ticket, code }) => {
+  implementForPeople(signInByTotp, async (context, { ticket, code }) => {
     const { database } = context
     const waiting = { tokenHash: tokenHash(ticket), purpose: 'totp' } as const
     const userId = await database.tickets.findUser(waiting)
@@ -117,14 +117,14 @@ export const signInActs = [
       })
     })
   }),
-  peopleAct(lookUpInvitation, async ({ database }, { token }) => {
+  implementForPeople(lookUpInvitation, async ({ database }, { token }) => {
     const { email, accountName, role, installationRole, expiresAt } = await database.invitations.find(
       tokenHash(token),
     )
     const expires_at = expiresAt.toISOString()
     return { email, account_name: accountName, role, installation_role: installationRole, expires_at }
   }),
-  peopleAct(acceptInvitation, (context, { token }) => {
+  implementForPeople(acceptInvitation, (context, { token }) => {
     const { user, session, access } = signedInOf(context)
     return renewSession(context, false, async (writing) => {
       const offer = await writing.invitations.redeem(tokenHash(token))

@@ -12,7 +12,7 @@ const TOLERANCE_SECONDS = 0.1
 const READ_MAX_BYTES = 64 * 1024 * 1024
 
 /** Words for the client about a recording of a wrong length; null where nothing is wrong, or nobody knows. */
-export async function referenceProblem(
+export async function findReferenceProblem(
   storage: Pick<TaskStorage, 'read'>,
   { key, bytes }: { readonly key: string; readonly bytes: number },
 ): Promise<string | null> {

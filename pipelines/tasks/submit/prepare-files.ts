@@ -7,7 +7,7 @@ import { extensionOf } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { TaskEngine } from '../engine.ts'
 import { StoreFailure } from '../ports.ts'
-import { referenceProblem } from './check-reference.ts'
+import { findReferenceProblem } from './check-reference.ts'
 import { listFiles, withFiles } from './job-files.ts'
 
 /** Of all files that are fetched for one job: as large as the largest upload. */
@@ -22,7 +22,7 @@ export class UnusableFile extends Error {}
 
 export interface PreparedJob {
   readonly job: MediaJob
-  readonly urlOf: (file: FileRef) => string
+  readonly resolveUrl: (file: FileRef) => string
 }
 
 /** @throws UnusableFile in words for the client; StoreFailure */
@@ -36,16 +36,16 @@ export async function prepareFiles(
   let leftBytes = TAKE_IN_MAX_BYTES
   for (const [index, file] of (adapter.takesIn?.(task.job) ?? []).entries()) {
     if (file.from !== 'url') continue
-    const taken = await uploadedFile(deps, task, { url: file.url, index, maxBytes: leftBytes })
+    const taken = await uploadFile(deps, task, { url: file.url, index, maxBytes: leftBytes })
     leftBytes -= taken.bytes
     replaced.set(file, taken)
   }
   const job = withFiles(task.job, replaced)
   if (!private_links) await checkLinks(deps, task, job)
-  const texts = adapter.inlines ? await inlined(deps, job) : new Map<string, string>()
+  const texts = adapter.inlines ? await readInline(deps, job) : new Map<string, string>()
   return {
     job,
-    urlOf: (file) => (file.from === 'url' ? file.url : (texts.get(file.key) ?? '')),
+    resolveUrl: (file) => (file.from === 'url' ? file.url : (texts.get(file.key) ?? '')),
   }
 }
 
@@ -67,14 +67,14 @@ interface LinkedFile {
   readonly maxBytes: number
 }
 
-async function uploadedFile(deps: TaskEngine, task: Task, linked: LinkedFile): Promise<StoredFileRef> {
-  const file = await fetched(deps, task, linked)
-  const problem = task.job.work === 'voice' ? await referenceProblem(deps.storage, file) : null
+async function uploadFile(deps: TaskEngine, task: Task, linked: LinkedFile): Promise<StoredFileRef> {
+  const file = await fetchFile(deps, task, linked)
+  const problem = task.job.work === 'voice' ? await findReferenceProblem(deps.storage, file) : null
   if (problem !== null) throw new UnusableFile(problem)
   return file
 }
 
-async function fetched(
+async function fetchFile(
   { storage, database, now, log }: TaskEngine,
   task: Task,
   { url, index, maxBytes }: LinkedFile,
@@ -84,7 +84,7 @@ async function fetched(
   const limits = { maxBytes, timeoutMs: TAKE_IN_TIMEOUT_MS }
   try {
     const { bytes, mediaType } = await storage.copy(url, key, limits, null)
-    return { from: 'store', key, media_type: mediaType, bytes, name: nameOf(url, mediaType) }
+    return { from: 'store', key, media_type: mediaType, bytes, name: makeName(url, mediaType) }
   } catch (error) {
     if (error instanceof StoreFailure) throw error
     log.info({ task: task.id, reason: (error as Error).message }, 'Failed to fetch a file of a job')
@@ -92,13 +92,13 @@ async function fetched(
   }
 }
 
-function nameOf(url: string, mediaType: string): string {
-  const last = decodeURIComponentSafely(new URL(url).pathname.split('/').at(-1) ?? '')
+function makeName(url: string, mediaType: string): string {
+  const last = decodeSafely(new URL(url).pathname.split('/').at(-1) ?? '')
   const name = last.replace(/[^\w.-]+/g, '_').slice(-MAX_NAME_CHARS)
   return name.includes('.') ? name : `${name || 'file'}.${extensionOf(mediaType) ?? 'bin'}`
 }
 
-function decodeURIComponentSafely(text: string): string {
+function decodeSafely(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -107,7 +107,7 @@ function decodeURIComponentSafely(text: string): string {
 }
 
 /** Data URIs by the key of the store. */
-async function inlined({ storage }: TaskEngine, job: MediaJob): Promise<Map<string, string>> {
+async function readInline({ storage }: TaskEngine, job: MediaJob): Promise<Map<string, string>> {
   const texts = new Map<string, string>()
   let left = INLINE_MAX_BYTES
   for (const file of listFiles(job)) {

@@ -1,7 +1,7 @@
 /** Commands that are made of operations: their input becomes arguments and options, their answer a record or a table. */
 import { Argument, Option } from 'commander'
-import { actOf, runAct } from '../../../pipelines/management/act.ts'
 import { commandCaller } from '../../../pipelines/management/caller.ts'
+import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
 import type { CommandForm, Operation } from '../../../schemas/management/operation.ts'
@@ -246,10 +246,10 @@ export async function runOperation(
   { by = null, most = Number.POSITIVE_INFINITY }: RunOptions = {},
 ): Promise<JsonObject> {
   const { wiring } = context
-  return openDomain(operation, context, async (acts, database, deps) => {
+  return openDomain(operation, context, async (implementations, database, deps) => {
     const run = async (more: Input) =>
-      (await runAct(
-        actOf<object, Operation>(acts, operation),
+      (await runImplementation(
+        findImplementation<object, Operation>(implementations, operation),
         { ...input, ...more },
         {
           database,

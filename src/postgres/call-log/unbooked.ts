@@ -1,6 +1,6 @@
 /** Calls of the log that no usage row has. */
 import type { LoggedCall } from '../../../schemas/call-log/unbooked.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import type { Queryable } from '../connection.ts'
 
 /** Returns the request ids of those calls that have no usage row. */
@@ -17,7 +17,7 @@ export async function unbookedOf(sql: Queryable, calls: readonly LoggedCall[]): 
 
 /** Records what became of calls that only the log had. */
 export const recordUnbooked = (sql: Queryable, what: 'import' | 'delete', facts: object): Promise<void> =>
-  recordAct(sql, {
+  recordOperation(sql, {
     action: `call_log.${what}_unbooked`,
     accountId: null,
     subjectId: 'call_log',

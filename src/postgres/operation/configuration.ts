@@ -1,10 +1,10 @@
 /** Records that the configuration file was replaced. */
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import type { Sql } from '../connection.ts'
 
-/** Records the act as part of its transaction. @param difference contains no secrets */
+/** Records the operation as part of its transaction. @param difference contains no secrets */
 export const recordConfiguration = (sql: Sql, difference: object): Promise<void> =>
-  recordAct(sql, {
+  recordOperation(sql, {
     action: 'configuration.apply',
     accountId: null,
     subjectId: 'configuration',

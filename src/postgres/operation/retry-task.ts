@@ -1,9 +1,9 @@
 /** An operator's request to look after a task now. */
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import type { Sql } from '../connection.ts'
 
 /**
- * Starts a new chain of messages about an open task, so that it is looked after now, and records the act; earlier
+ * Starts a new chain of messages about an open task, so that it is looked after now, and records the operation; earlier
  * messages are void. Returns null where the task has ended, or is being submitted.
  */
 export async function renewTaskChain(
@@ -17,6 +17,6 @@ export async function renewTaskChain(
     RETURNING chain, account_id, state`
   if (row === undefined) return null
   const { chain, account_id: accountId, state } = row
-  await recordAct(sql, { action: 'task.retried', accountId, subjectId: id, after: { state } })
+  await recordOperation(sql, { action: 'task.retried', accountId, subjectId: id, after: { state } })
   return { id, chain }
 }

@@ -8,7 +8,7 @@ import { printCredits } from '../../../schemas/money.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { storedTokens } from '../../core/pricing/estimate.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import type { Booking } from '../billing/booking.ts'
 import { bookBatch } from '../billing/booking.ts'
 import { releaseCap, reserveTaskIn } from '../billing/caps.ts'
@@ -93,8 +93,8 @@ async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
       ${assignments(sql, move.changes)}
     WHERE id = ${move.id} AND version = ${move.version} RETURNING *`
   if (row === undefined) return { outcome: 'stale', task: await readTask(sql, move.id) }
-  if (move.act !== undefined)
-    await recordAct(sql, { ...move.act, accountId: row.account_id, subjectId: row.id })
+  if (move.audit !== undefined)
+    await recordOperation(sql, { ...move.audit, accountId: row.account_id, subjectId: row.id })
   if (move.changes.upstreamId !== undefined) await noteResponse(sql, taskOfRow(row))
   if (move.settlement !== null) await recordEnd(sql, taskOfRow(row), move.settlement)
   if (move.isLost) await recordLost(sql, taskOfRow(row), move.at)

@@ -36,7 +36,7 @@ export function mediaCalls(
       request.authorizedAs === undefined
         ? send(request, options)
         : sendAuthorized(send, authorizerOf(request.authorizedAs), request, options),
-    async headersOf(request) {
+    async makeHeaders(request) {
       const { authorizedAs: channel, headers } = request
       if (channel === undefined) return headers
       return [...headers, ...(await authorizationOf(authorizerOf(channel), request)).headers]

@@ -1,6 +1,6 @@
 /** One gateway process: everything a call needs, wired together. */
 import { from } from 'rxjs'
-import { errorReply } from '../../../pipelines/calls/errors.ts'
+import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { RefusalLog } from '../../../pipelines/calls/refusals.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import { ResponseNotes } from '../../../pipelines/chat/forward/response-notes.ts'
@@ -24,7 +24,7 @@ import type { Boot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
 import { openAdminRouter, openRouter } from '../routes/all.ts'
 import type { ManagementRouteDeps } from '../routes/management.ts'
-import { taskAdapterOf } from '../tasks/adapters.ts'
+import { findTaskAdapter } from '../tasks/adapters.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { callGroups } from './call-groups.ts'
@@ -109,7 +109,7 @@ function openCalls(
     checkReceiver: receiverChecker(() => configuration.current().config.webhooks.private_addresses),
     maxTextBytes: () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB,
     renderError: (path: string, requestId: string, client: () => string = () => '') =>
-      errorReply(path, requestId, {
+      makeErrorReply(path, requestId, {
         onUnforeseen: (error, request_id) =>
           log.error({ err: error, request_id }, 'Call failed with an unexpected error'),
         onUnauthenticated: (message) => refusedKey(message, client),
@@ -196,7 +196,7 @@ function managementDeps({ boot, status, tools, engines, upstreams, calls }: Part
     calls: tasks.calls,
     cancelUpstream: tasks.canceller(configuration.current),
     messages: tasks.messages,
-    adapterOf: taskAdapterOf,
+    findAdapter: findTaskAdapter,
     log,
   }
 }

@@ -7,9 +7,9 @@ import { type LogRebuildDeps, rebuildLog } from '../../../pipelines/call-log/reb
 import { type LogRetentionDeps, logRetention } from '../../../pipelines/call-log/retention.ts'
 import { findUnbooked } from '../../../pipelines/call-log/unbooked.ts'
 import { type CopierEvent, usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
-import { runAct } from '../../../pipelines/management/act.ts'
 import { commandCaller } from '../../../pipelines/management/caller.ts'
-import { callLogActs } from '../../../pipelines/management/calls/call-log.ts'
+import { callLogOperations } from '../../../pipelines/management/calls/call-log.ts'
+import { runImplementation } from '../../../pipelines/management/operation.ts'
 import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/tables/names.ts'
 import type { Difference } from '../../../src/postgres/billing/audit-report.ts'
 import type { RetirementReport } from '../../../src/postgres/partitions/retire.ts'
@@ -156,14 +156,14 @@ t.test('usage copy survives kills', async (t) => {
 
 t.test('calls that only the log has', async (t) => {
   // Calls that PostgreSQL lost and the log still has: booked once, and never deleted unasked.
-  const [importAct] = callLogActs
+  const [importAct] = callLogOperations
   const LOST = 7
 
   t.test('calls that only the log has', async (t) => {
     const bench = await CopyBench.open(t)
     const { callLog, client, database, sql, account } = bench
     const importLog = (dry_run: boolean) =>
-      runAct(
+      runImplementation(
         importAct!,
         { dry_run },
         {

@@ -1,6 +1,7 @@
 /** A person with a browser, as the acts of the management API see them. */
-import { actOf, runAct } from '../../../pipelines/management/act.ts'
+
 import { type Caller, userCaller, VISITOR } from '../../../pipelines/management/caller.ts'
+import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
 import type { PeopleDeps } from '../../../pipelines/management/people/rules.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { tokenHash } from '../../../src/core/keys/bearer-token.ts'
@@ -39,7 +40,7 @@ export class BrowserSession {
     operation: O,
     input: object = {},
   ) {
-    const act = actOf<object, O>(acts, operation)
+    const act = findImplementation<object, O>(acts, operation)
     const visit = {
       userAgent: 'test',
       address: this.address,
@@ -50,6 +51,6 @@ export class BrowserSession {
       },
     }
     const options = { database: this.#database, deps: { ...this.#deps, visit }, now: this.now() }
-    return runAct(act, input, { ...options, caller: await this.caller() })
+    return runImplementation(act, input, { ...options, caller: await this.caller() })
   }
 }

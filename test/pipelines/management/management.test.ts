@@ -5,11 +5,11 @@ import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import { runwayDays, spendRate } from '../../../pipelines/management/calls/spend-rate.ts'
 import { reportOf } from '../../../pipelines/management/knowledge/report.ts'
-import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
-import { profileActs } from '../../../pipelines/management/people/profile.ts'
-import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
-import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
-import { userActs } from '../../../pipelines/management/people/users.ts'
+import { oidcOperations } from '../../../pipelines/management/people/oidc.ts'
+import { profileOperations } from '../../../pipelines/management/people/profile.ts'
+import { sessionOperations } from '../../../pipelines/management/people/sessions.ts'
+import { signInOperations } from '../../../pipelines/management/people/sign-in.ts'
+import { userOperations } from '../../../pipelines/management/people/users.ts'
 import { sessionCookie, sessionToken } from '../../../pipelines/management/session.ts'
 import {
   addIdentity,
@@ -50,7 +50,7 @@ import { startProvider } from './identity-provider.ts'
 t.test('sign in with password and code', async (t) => {
   // Users sign up, sign in with a password and a one-time code, and are refused otherwise; in a real PostgreSQL.
   const { database, sql, openAnother } = await startDatabase(t)
-  const ACTS = [...sessionActs, ...signInActs, ...profileActs]
+  const ACTS = [...sessionOperations, ...signInOperations, ...profileOperations]
   const PASSWORD = 'correct horse battery'
   const ADA = { email: 'Ada@Example.com', password: PASSWORD }
   const MS_PER_PERIOD = 30_000
@@ -313,7 +313,13 @@ t.test('sign in with password and code', async (t) => {
 t.test('sign in at a provider', async (t) => {
   // Sign-in by OpenID Connect, at an identity provider that others wrote; in a real PostgreSQL.
   const HOUR_MS = 60 * 60 * 1000
-  const ACTS = [...sessionActs, ...signInActs, ...oidcActs, ...profileActs, ...userActs]
+  const ACTS = [
+    ...sessionOperations,
+    ...signInOperations,
+    ...oidcOperations,
+    ...profileOperations,
+    ...userOperations,
+  ]
   const person = (name: string, isVerified = true) => ({
     email: `${name}@Corp.example`,
     email_verified: isVerified,

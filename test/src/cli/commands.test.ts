@@ -5,12 +5,12 @@ import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
-import { actOf, runAct } from '../../../pipelines/management/act.ts'
 import { commandCaller } from '../../../pipelines/management/caller.ts'
-import { deliveryActs } from '../../../pipelines/management/notifications/deliveries.ts'
+import { deliveryOperations } from '../../../pipelines/management/notifications/deliveries.ts'
+import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
 import { cursorAfter } from '../../../pipelines/management/page.ts'
-import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
-import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
+import { sessionOperations } from '../../../pipelines/management/people/sessions.ts'
+import { signInOperations } from '../../../pipelines/management/people/sign-in.ts'
 import { KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 import type { MonthSum } from '../../../schemas/call-log/audit.ts'
 import { configFile } from '../../../schemas/config/file.ts'
@@ -35,7 +35,7 @@ import { readPriceList } from '../../../src/core/pricing/price-list.ts'
 import { findInJournals } from '../../../src/journal/find-call.ts'
 import { type Journal, openJournal } from '../../../src/journal/journal.ts'
 import { openProvider } from '../../../src/payments/provider.ts'
-import { recordAct } from '../../../src/postgres/accounts/audit-record.ts'
+import { recordOperation } from '../../../src/postgres/accounts/audit-record.ts'
 import type { AuditedLog } from '../../../src/postgres/billing/audit-report.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
@@ -47,7 +47,7 @@ import { serveHttp } from '../../support/http-server.ts'
 import { newPayment, paymentNotice, providerEvent } from '../postgres/payments/support.ts'
 import { newAccount, openFresh, openMigrated, settlement } from '../postgres/support.ts'
 import { hold, newVideo, settle } from '../postgres/tasks/support.ts'
-import { actsOf, type Entry, ids, words } from './audited-acts.ts'
+import { type Entry, ids, listAuditedCommands, words } from './audited-operations.ts'
 import { command, commandsOn, noEngines, tollgate, wiringOn } from './support.ts'
 
 const engines = await startEngines(t, { only: ['postgres', 'simulator'] })
@@ -711,7 +711,7 @@ t.test('audit records every act', async (t) => {
 
   t.test('every act of the command line leaves who did what, before and after', async (t) => {
     writeFileSync(agentFile, 'name: Support\nmodel: fast\npersona: You are polite.\n')
-    for (const [command, keep, expected] of actsOf({ actor: ACTOR, agentFile })) {
+    for (const [command, keep, expected] of listAuditedCommands({ actor: ACTOR, agentFile })) {
       const answer = await json(...words(command))
       for (const [name, field] of Object.entries(keep)) ids[name] = answer[field]
       const found = await newEntries()
@@ -741,7 +741,7 @@ t.test('audit records every act', async (t) => {
   })
 
   t.test('a reader sees of each field what it was and what it is', async (t) => {
-    await recordAct(sql, {
+    await recordOperation(sql, {
       action: 'test.change',
       accountId: null,
       subjectId: 'told',
@@ -817,7 +817,7 @@ t.test('audit records every act', async (t) => {
     await t.rejects(sql`UPDATE audit_entries SET actor = 'nobody'`, refused)
     await t.rejects(sql`DELETE FROM audit_entries`, refused)
     await t.rejects(sql`TRUNCATE audit_entries`, refused)
-    await recordAct(sql, {
+    await recordOperation(sql, {
       action: 'test.act',
       accountId: null,
       subjectId: 'x',
@@ -1772,7 +1772,7 @@ t.test('users are invited linked and disabled', async (t) => {
   const { database, sql } = await openFresh(t, engines)
   const publicUrl = async () => 'https://gateway.example'
   const { json, text, refused } = commandsOn(wiringOn(database, { trial_credit: '5' }, { publicUrl }))
-  const ACTS = [...sessionActs, ...signInActs]
+  const ACTS = [...sessionOperations, ...signInOperations]
   const browser = () => new BrowserSession(database, { ...CONFIG, signup: 'invite' } as never)
   const PASSWORD = 'a long passphrase'
 
@@ -1962,10 +1962,10 @@ t.test('webhooks and their deliveries are managed', async (t) => {
   })
 
   t.test('a cursor of another list is refused: it does not begin the deliveries again', async (t) => {
-    const act = actOf<object, typeof listDeliveries>(deliveryActs, listDeliveries)
+    const act = findImplementation<object, typeof listDeliveries>(deliveryOperations, listDeliveries)
     const input = { account_id: await newAccount(database), cursor: cursorAfter('dlv_x') }
     const options = { database, deps: {}, caller: commandCaller('operator:test', null), now: Date.now() }
-    await t.rejects(runAct(act, input, options), { code: 'invalid_request' })
+    await t.rejects(runImplementation(act, input, options), { code: 'invalid_request' })
   })
 
   t.test('the secret of callbacks is shown and rotated', async (t) => {

@@ -6,7 +6,6 @@ import { buildProgram, run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { BOUND_MS } from '../../support/eventually.ts'
-import { plainNode } from '../../support/plain-node.ts'
 
 export const ENTRY = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 
@@ -19,8 +18,7 @@ export interface Outcome {
 /** One command line in a process of its own; nothing of this process's environment but PATH reaches it. */
 export function tollgate(words: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const [program = '', ...args] = [...plainNode(), ENTRY, ...words]
-    const child = spawn(program, args, {
+    const child = spawn(process.execPath, [ENTRY, ...words], {
       env: { PATH: process.env.PATH ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: BOUND_MS,

@@ -7,7 +7,7 @@ import { totalmem } from 'node:os'
 import { Readable } from 'node:stream'
 import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
-import { errorReply } from '../../../pipelines/calls/errors.ts'
+import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { MediaCallFailure } from '../../../pipelines/tasks/ports.ts'
 import type { ApiKey, KeyKind } from '../../../schemas/accounts/key.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
@@ -100,9 +100,10 @@ t.test('agent keys open one endpoint', async (t) => {
     const { router: all } = table(credential('agent'))
     for (const { name, method, path } of KEYED) {
       const error = await failureOf(all, method, path)
-      const { status, body } = errorReply(path, 'req_a', { onUnforeseen: () => {}, onInternal: () => {} })(
-        error,
-      )
+      const { status, body } = makeErrorReply(path, 'req_a', {
+        onUnforeseen: () => {},
+        onInternal: () => {},
+      })(error)
       if (name === OPEN) {
         t.equal(status, 402, 'the one checks the wallet next')
         continue

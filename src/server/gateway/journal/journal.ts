@@ -116,7 +116,7 @@ export async function openGatewayJournal({
       return isStoredFirst() && !nats.health().isConnected ? 'JetStream does not store settlements' : null
     },
     lagMs() {
-      const oldest = publishers.map((p) => p.oldestUnbookedAt()).filter((at) => at !== null)
+      const oldest = publishers.map((p) => p.readOldestUnbookedAt()).filter((at) => at !== null)
       return oldest.length === 0 ? 0 : Math.max(0, Date.now() - Math.min(...oldest))
     },
     pingNats: () => nats.ping(),

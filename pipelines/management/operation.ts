@@ -1,4 +1,4 @@
-/** Acts: operations with the function that does them. HTTP, the console and the command line run the same function. */
+/** Operations with the functions that implement them. HTTP, the console and the command line run the same function. */
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { Failure, type FailureCode } from '../../schemas/failure.ts'
@@ -8,7 +8,7 @@ import { unknownFields } from '../../src/core/unknown-fields.ts'
 import type { RefusalCode } from '../../src/postgres/billing/refusal.ts'
 import type { Database, Repositories } from '../../src/postgres/database.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
-import { type KeyedRequest, storedAnswer } from '../calls/idempotency.ts'
+import { decideClaim, type KeyedRequest } from '../calls/idempotency.ts'
 import { assertMayActIn, assertMayCall, type Caller } from './caller.ts'
 
 export interface Context {
@@ -16,24 +16,24 @@ export interface Context {
   /** For reading. */
   readonly database: Database
   /**
-   * Runs `work` in one transaction in the name of the caller, so that the audit record has the act exactly if it was
-   * done. An act writes at most once.
+   * Runs `work` in one transaction in the name of the caller, so that the audit record has the operation exactly if it
+   * took place. An operation calls this at most once.
    */
   write<T>(work: (database: Repositories) => Promise<T>): Promise<T>
   /** Epoch milliseconds. */
   readonly now: number
-  /** For acts that keep it themselves. */
+  /** For operations that store their answer themselves. */
   readonly idempotency: KeyedRequest | null
 }
 
-/** The same, where nothing is written to: what an act returns need not be mutable. */
+/** The same type, deeply readonly: what an operation returns need not be mutable. */
 type Given<T> = T extends (infer Entry)[]
   ? readonly Given<Entry>[]
   : T extends object
     ? { readonly [Name in keyof T]: Given<T[Name]> }
     : T
 
-export interface Act<Deps = object, O extends Operation = Operation> {
+export interface Implementation<Deps = object, O extends Operation = Operation> {
   readonly operation: O
   /** Returns the account that the input is about, where the operation needs a role in one. */
   readonly accountOf: (database: Database, input: z.output<O['input']>) => Promise<string | null>
@@ -47,40 +47,42 @@ export interface Act<Deps = object, O extends Operation = Operation> {
 export const accountOfInput = async (_: unknown, input: unknown): Promise<string | null> =>
   (input as { account_id?: string }).account_id ?? null
 
-/** Makes the act of an operation. Where no account is named it is `account_id` of the input. */
+/** Binds a function to an operation. Without `accountOf`, the account is `account_id` of the input. */
 interface Implement<Deps> {
-  <O extends Operation>(operation: O, run: Act<Deps, O>['run']): Act<Deps, O>
+  <O extends Operation>(operation: O, run: Implementation<Deps, O>['run']): Implementation<Deps, O>
   <O extends Operation>(
     operation: O,
-    accountOf: Act<Deps, O>['accountOf'],
-    run: Act<Deps, O>['run'],
-  ): Act<Deps, O>
+    accountOf: Implementation<Deps, O>['accountOf'],
+    run: Implementation<Deps, O>['run'],
+  ): Implementation<Deps, O>
 }
 
 /**
- * Returns `implement` for acts with these dependencies.
- * @example const act = implementWith<KeyDeps>()
+ * Returns `implement` for operations with these dependencies.
+ * @example const implement = implementWith<KeyDeps>()
  */
 export const implementWith =
   <Deps>(): Implement<Deps> =>
   <O extends Operation>(
     operation: O,
-    ...given: [Act<Deps, O>['run']] | [Act<Deps, O>['accountOf'], Act<Deps, O>['run']]
-  ): Act<Deps, O> =>
+    ...given:
+      | [Implementation<Deps, O>['run']]
+      | [Implementation<Deps, O>['accountOf'], Implementation<Deps, O>['run']]
+  ): Implementation<Deps, O> =>
     given.length === 1
       ? { operation, accountOf: accountOfInput, run: given[0] }
       : { operation, accountOf: given[0], run: given[1] }
 
 export const implement = implementWith<object>()
 
-/** Returns the act of an operation among those of its domain. */
-export function actOf<Deps, O extends Operation>(
-  acts: readonly { readonly operation: Operation }[],
+/** Finds the implementation of an operation among those of its domain. */
+export function findImplementation<Deps, O extends Operation>(
+  implementations: readonly { readonly operation: Operation }[],
   operation: O,
-): Act<Deps, O> {
-  const found = acts.find((act) => act.operation === operation)
-  if (found === undefined) throw new Error(`No act does ${operation.method} ${operation.path}`)
-  return found as Act<Deps, O>
+): Implementation<Deps, O> {
+  const found = implementations.find((one) => one.operation === operation)
+  if (found === undefined) throw new Error(`Nothing implements ${operation.method} ${operation.path}`)
+  return found as Implementation<Deps, O>
 }
 
 const FAILURE_OF: Readonly<Partial<Record<RefusalCode, FailureCode>>> = {
@@ -114,7 +116,7 @@ interface RunOptions<Deps> {
   readonly deps: Deps
   readonly caller: Caller
   readonly now: number
-  /** Makes the act happen once, however often it is sent. */
+  /** With it, the operation takes place once, however often the request is sent. */
   readonly idempotency?: KeyedRequest | null
 }
 
@@ -148,7 +150,7 @@ function readInput<O extends Operation>({ input: schema }: O, given: object): z.
  * @throws Failure
  */
 export async function admit<O extends Operation>(
-  { operation, accountOf }: Pick<Act<never, O>, 'operation' | 'accountOf'>,
+  { operation, accountOf }: Pick<Implementation<never, O>, 'operation' | 'accountOf'>,
   given: object,
   { database, caller, now }: Pick<RunOptions<never>, 'database' | 'caller' | 'now'>,
 ): Promise<z.output<O['input']>> {
@@ -165,18 +167,18 @@ export async function admit<O extends Operation>(
 }
 
 /**
- * Checks who calls and what they send, and runs the act.
+ * Checks who calls and what they send, and runs the operation.
  * @throws Failure
  */
-export async function runAct<Deps, O extends Operation>(
-  act: Act<Deps, O>,
+export async function runImplementation<Deps, O extends Operation>(
+  implementation: Implementation<Deps, O>,
   given: object,
   { database, deps, caller, now, idempotency = null }: RunOptions<Deps>,
 ): Promise<z.output<O['answer']['schema']>> {
-  const { operation, run } = act
+  const { operation, run } = implementation
   try {
-    const input = await admit(act, given, { database, caller, now })
-    const answerOf = async (reading: Database, write: Context['write']) => {
+    const input = await admit(implementation, given, { database, caller, now })
+    const runOn = async (reading: Database, write: Context['write']) => {
       const answer = await run(
         { ...deps, caller, database: reading, now, write, idempotency } as Context & Deps,
         input,
@@ -184,16 +186,16 @@ export async function runAct<Deps, O extends Operation>(
       return operation.answer.schema.parse(answer) as z.output<O['answer']['schema']>
     }
     if (idempotency === null || operation.isIdempotent !== true)
-      return await answerOf(database, (work) => database.inNameOf(caller.actor, work))
-    return await database.inNameOf(caller.actor, async (writing) => {
+      return await runOn(database, (work) => database.transactAs(caller.actor, work))
+    return await database.transactAs(caller.actor, async (writing) => {
       const requestHash = createHash('sha256')
         .update(`${operation.method} ${operation.path} ${JSON.stringify(given)}`)
         .digest()
       const claim: IdempotencyClaim = { ...idempotency, scope: `actor:${caller.actor}`, requestHash }
-      const earlier = storedAnswer(claim, await writing.idempotency.claim(claim))
+      const earlier = decideClaim(claim, await writing.idempotency.claim(claim))
       if (earlier !== null) return JSON.parse(String(earlier.body))
-      // Reads by another connection would wait for ever where as many such requests hold all connections of the pool.
-      const answer = await answerOf({ ...database, ...writing }, (work) => work(writing))
+      // A read on another connection would wait forever while such requests hold every connection of the pool.
+      const answer = await runOn({ ...database, ...writing }, (work) => work(writing))
       const body = Buffer.from(JSON.stringify(answer))
       await writing.idempotency.store(claim, { status: operation.status ?? 200, headers: [], body })
       return answer

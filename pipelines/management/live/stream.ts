@@ -1,4 +1,4 @@
-/** Acts that answer with a stream of events, which ends when the session or token of its reader does. */
+/** Operations that answer with a stream of events, which ends when the session or token of its reader does. */
 import { concatMap, exhaustMap, filter, from, interval, map, merge, Observable } from 'rxjs'
 import type { z } from 'zod'
 import { COLLECTION_LIMITS, type CollectionLimit } from '../../../schemas/collection-limits.ts'
@@ -10,9 +10,9 @@ import { admits } from '../../../src/limits/limited-request.ts'
 import type { Limiter } from '../../../src/limits/limits.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { Answered, type Stage } from '../../calls/pipeline.ts'
-import { type Act, accountOfInput, admit, toFailure } from '../act.ts'
 import type { Caller } from '../caller.ts'
 import type { CallerCall } from '../identify.ts'
+import { accountOfInput, admit, type Implementation, toFailure } from '../operation.ts'
 import { eventStream, type LiveEvent } from './events.ts'
 
 /** An end of the session is noticed within this time. */
@@ -25,9 +25,9 @@ interface Watched {
   readonly now: number
 }
 
-export interface StreamAct<Deps = object, O extends Operation = Operation> {
+export interface StreamImplementation<Deps = object, O extends Operation = Operation> {
   readonly operation: O
-  readonly accountOf: Act<never, O>['accountOf']
+  readonly accountOf: Implementation<never, O>['accountOf']
   /** @param isContinued the reader had the stream before, and its connection was cut */
   readonly open: (
     context: Watched & Deps,
@@ -36,11 +36,11 @@ export interface StreamAct<Deps = object, O extends Operation = Operation> {
   ) => Promise<Observable<LiveEvent>>
 }
 
-/** Makes the act of an operation that streams. Its account is `account_id` of the input. */
+/** Binds a function to an operation that streams. Its account is `account_id` of the input. */
 export const implementStream = <Deps, O extends Operation>(
   operation: O,
-  open: StreamAct<Deps, O>['open'],
-): StreamAct<Deps, O> => ({ operation, accountOf: accountOfInput, open })
+  open: StreamImplementation<Deps, O>['open'],
+): StreamImplementation<Deps, O> => ({ operation, accountOf: accountOfInput, open })
 
 export interface StreamDeps {
   readonly database: Database
@@ -51,7 +51,7 @@ export interface StreamDeps {
 
 const RETRY_SECONDS = 10
 
-const streamsOf = (subject: string, limit: CollectionLimit): SubjectLimits => ({
+const limitStreams = (subject: string, limit: CollectionLimit): SubjectLimits => ({
   subject: `streams ${subject}`,
   limits: { requestsPerMinute: null, concurrency: COLLECTION_LIMITS[limit] },
 })
@@ -67,7 +67,7 @@ const takeSlot = (limiter: StreamDeps['limiter'], { caller, ends }: CallerCall, 
     const reader = caller.signedIn?.session.id ?? caller.actor
     const limits = ['live_streams_per_session', 'live_streams_per_account'] as const
     const [ofReader, ofAccount] = limits
-    const subjects = [streamsOf(reader, ofReader), streamsOf(accountId ?? INSTALLATION, ofAccount)]
+    const subjects = [limitStreams(reader, ofReader), limitStreams(accountId ?? INSTALLATION, ofAccount)]
     const permit = limiter.take(subjects, (decisions) => {
       if (admits(decisions)) {
         subscriber.next(null)
@@ -92,7 +92,7 @@ const takeSlot = (limiter: StreamDeps['limiter'], { caller, ends }: CallerCall, 
 export const answerWithStream =
   <Deps>(
     deps: StreamDeps & Deps,
-    act: StreamAct<Deps>,
+    implementation: StreamImplementation<Deps>,
     callerAgain: (call: CallerCall) => Promise<Caller>,
   ): Stage<CallerCall, never> =>
   (call) => {
@@ -102,7 +102,7 @@ export const answerWithStream =
     const isContinued = request.header('last-event-id') !== ''
     const mayRead = async () => {
       try {
-        await admit(act, given, { database, caller: await callerAgain(call), now: Date.now() })
+        await admit(implementation, given, { database, caller: await callerAgain(call), now: Date.now() })
         return true
       } catch {
         return false
@@ -117,10 +117,10 @@ export const answerWithStream =
     )
     const opening = async () => {
       try {
-        const input = await admit(act, given, { database, caller, now: request.submittedAt })
+        const input = await admit(implementation, given, { database, caller, now: request.submittedAt })
         const open = () =>
-          act.open({ ...deps, caller, now: request.submittedAt }, input as never, isContinued)
-        return { open, accountId: await act.accountOf(database, input as never) }
+          implementation.open({ ...deps, caller, now: request.submittedAt }, input as never, isContinued)
+        return { open, accountId: await implementation.accountOf(database, input as never) }
       } catch (error) {
         throw toFailure(error)
       }
