@@ -737,8 +737,8 @@ t.test('lists by cursor and ends by operators', async (t) => {
     const wiring = {
       ...noEngines,
       actor: () => 'operator:test',
-      withDatabase: <T>(work: (opened: typeof database) => Promise<T>) => work(database),
-      withTasks: <T>(work: (desk: typeof deps) => Promise<T>) => work(deps),
+      database: async () => database,
+      tasks: async () => ({ messages, cancelUpstream }),
     }
     return command(words, wiring)
   }
