@@ -1,7 +1,7 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import {
-  finishHead,
   buildHeadPrefix,
+  finishHead,
   parseOrigin,
   type ResponseHeaders,
   UpstreamClient,
