@@ -10,7 +10,7 @@ import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
 import { forwardedDetail } from '../../../src/core/call-log/call-detail.ts'
 import { detailText, linesPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
-import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
+import { findJobEndpoint, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 import type { TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -95,7 +95,7 @@ function buildDetail(task: Task, charge: TaskCharge | null): string | null {
   if (job.work === 'response') return printResponseDetail(task, job, charge)
   const isWithSound = 'sound' in price && price.sound
   return detailText(
-    textPiece('endpoint', endpointOfJob(job)) +
+    textPiece('endpoint', findJobEndpoint(job)) +
       linesPiece('request', jobLines(job, isWithSound)) +
       (state === 'succeeded' ? linesPiece('result', resultLines(result)) : '') +
       printAttemptPieces(task) +

@@ -4,6 +4,7 @@
  */
 import { charactersIn } from '../../../schemas/media/fields.ts'
 import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
+import { ROUTES, type RouteName } from '../../../schemas/routes.ts'
 import { DETAIL_TEXT_MAX_CHARS } from '../call-log/detail-text.ts'
 import { shortened } from '../json/cut.ts'
 
@@ -26,36 +27,40 @@ const secondsOf = (seconds: number | null): number | null =>
   seconds === null ? null : Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND
 const ifTrue = (value: boolean): true | null => (value ? true : null)
 
-const VIDEOS = '/v1/videos/generations'
-
-/** Returns the endpoint of a job; undefined where several endpoints create the same. */
-export function endpointOfJob(job: MediaJob): string | undefined {
+/** Returns the route that creates a job; null where several routes create the same. */
+function findJobRoute(job: MediaJob): RouteName | null {
   switch (job.work) {
     case 'image':
-      return job.images.length === 0 ? '/v1/images/generations' : undefined
+      return job.images.length === 0 ? 'makeImages' : null
     case 'image_edit':
-      return '/v1/images/edits'
+      return 'editImages'
     case 'video':
     case 'avatar_video':
     case 'lipsync':
     case 'motion':
     case 'clip_compose':
-      return VIDEOS
+      return 'makeVideo'
     case 'music':
-      return '/v1/music/generations'
+      return 'makeMusic'
     case 'speech':
-      return '/v1/audio/speech'
+      return 'makeSpeech'
     case 'voice':
-      return '/v1/audio/voices'
+      return 'cloneVoice'
     case 'avatar':
-      return '/v1/videos/avatars'
+      return 'registerAvatar'
     case 'transcript':
-      return '/v1/transcripts/extract'
+      return 'extractTranscript'
     case 'subtitle':
-      return '/v1/videos/clip-subtitles'
+      return 'recogniseSubtitles'
     case 'response':
-      return '/v1/responses'
+      return 'createResponse'
   }
+}
+
+/** Returns the endpoint of a job; undefined where several endpoints create the same. */
+export function findJobEndpoint(job: MediaJob): string | undefined {
+  const route = findJobRoute(job)
+  return route === null ? undefined : ROUTES[route][1]
 }
 
 function askedFor(job: MediaJob, sound: boolean): Facts {

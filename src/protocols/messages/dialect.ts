@@ -10,6 +10,7 @@ import {
 } from '../../../schemas/chat/messages.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
+import { ROUTES } from '../../../schemas/routes.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
@@ -33,7 +34,7 @@ interface MessagesSource {
 }
 
 /** The endpoint that counts tokens and generates none: no limit has to be given. */
-const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
+const [, COUNT_TOKENS_PATH] = ROUTES.countMessageTokens
 
 /** The type of a tool without one. */
 const CUSTOM = 'custom'

@@ -12,7 +12,7 @@ import { detailView } from '../../../src/core/call-log/detail.ts'
 import { KeyMask, keyMask, maskedKeys, withoutKeys } from '../../../src/core/call-log/key-mask.ts'
 import { REDACTED_MAX_CHARS, redact } from '../../../src/core/call-log/redact.ts'
 import { DEFAULTS } from '../../../src/core/call-log/settlement.ts'
-import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
+import { findJobEndpoint, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 import { chargeTerms, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { extraOf, NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import { noteToken } from '../../../src/core/routing/channel-access.ts'
@@ -393,7 +393,7 @@ t.test('job in the call log', async (t) => {
   t.test('no text of a client, no name and no link is shown', async (t) => {
     for (const raw of JOBS) {
       const job: MediaJob = mediaJob.parse(raw)
-      t.notMatch(JSON.stringify([endpointOfJob(job), jobLines(job)]), SECRET, job.work)
+      t.notMatch(JSON.stringify([findJobEndpoint(job), jobLines(job)]), SECRET, job.work)
     }
     t.notMatch(JSON.stringify(resultLines(RESULT)), SECRET)
   })
@@ -422,7 +422,7 @@ t.test('job in the call log', async (t) => {
       { seconds: '0.072', input_seconds: '12' },
       'to the millisecond',
     )
-    t.equal(endpointOfJob(mediaJob.parse({ work: 'image', prompt: '', n: 1, images: [file] })), undefined)
+    t.equal(findJobEndpoint(mediaJob.parse({ work: 'image', prompt: '', n: 1, images: [file] })), undefined)
   })
 
   const CALL = loggedCall({
