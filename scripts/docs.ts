@@ -44,9 +44,9 @@ import { EMAILED_EVENTS, EVENT_TYPES, TEST_EVENT } from '../schemas/notification
 import { TASK_KINDS } from '../schemas/tasks/kinds.ts'
 import { outwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../schemas/tasks/list.ts'
 import { TASK_RULES } from '../schemas/tasks/task.ts'
-import { findMediaAdapter, MEDIA_PROTOCOLS, worksOf } from '../src/channels/media/registry.ts'
+import { findMediaAdapter, MEDIA_PROTOCOLS, listWorks } from '../src/channels/media/registry.ts'
 import { PRESETS } from '../src/channels/providers/presets.ts'
-import { protocolsOf } from '../src/channels/providers/provider.ts'
+import { listProtocols } from '../src/channels/providers/provider.ts'
 import { withProfile } from '../src/config/profile.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
 import { commandTree } from '../test/src/cli/support.ts'
@@ -250,7 +250,7 @@ const TABLES: Readonly<Record<string, Table>> = {
   channels: { head: FIELDS, rows: fieldRows(channelEntry.shape, []) },
   'media-adapters': {
     head: ['`protocol`', 'makes', '`base_url` ends in'],
-    rows: MEDIA_PROTOCOLS.map((name) => [code(name), worksOf(name).join(', '), null]),
+    rows: MEDIA_PROTOCOLS.map((name) => [code(name), listWorks(name).join(', '), null]),
   },
   metrics: {
     head: ['metric', 'type', 'labels', 'meaning'],
@@ -262,7 +262,7 @@ const TABLES: Readonly<Record<string, Table>> = {
     rows: Object.entries(PRESETS).map(([name, preset]) => [
       code(name),
       preset.title,
-      list(protocolsOf(preset)),
+      list(listProtocols(preset)),
       null,
     ]),
     mayBeEmpty: true,
@@ -287,7 +287,7 @@ const TABLES: Readonly<Record<string, Table>> = {
       'cancelled while queued',
       'length of a video that is charged',
     ],
-    rows: [...new Set(Object.values(PRESETS).flatMap(protocolsOf))].flatMap((protocol): Cell[][] => {
+    rows: [...new Set(Object.values(PRESETS).flatMap(listProtocols))].flatMap((protocol): Cell[][] => {
       const { follow = null } = findMediaAdapter(protocol) ?? {}
       return follow === null
         ? []

@@ -14,7 +14,7 @@ export function nullJournal(): GatewayJournal {
       },
       settle(_ticket, { account_id, key_id, cost }, written) {
         // No settler books it, so the wallet would count it as unbooked for ever.
-        for (const id of [account_id, key_id]) walletOf(id)?.booked(BigInt(cost))
+        for (const id of [account_id, key_id]) walletOf(id)?.applyBooked(BigInt(cost))
         written?.()
       },
     },

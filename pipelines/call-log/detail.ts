@@ -8,7 +8,7 @@ import {
 import type { LogScope } from '../../schemas/call-log/query.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { CallPages } from '../../src/clickhouse/call-log.ts'
-import { detailView } from '../../src/core/call-log/detail.ts'
+import { printDetail } from '../../src/core/call-log/detail.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Asked, answerJson, type Found, find, readParams } from '../calls/pipeline.ts'
@@ -72,4 +72,4 @@ export const findCall = (deps: LogDetailDeps): Stage<DetailCall, Call & Found<Ca
 
 /** Answers with the call, how it was charged, and what was given back. */
 export const answerWithDetail = (): Stage<Call & Found<CallInFull>, never> =>
-  answerJson(({ found: { call, refund } }): LogDetailAnswer => ({ ...detailView(call), refund }))
+  answerJson(({ found: { call, refund } }): LogDetailAnswer => ({ ...printDetail(call), refund }))

@@ -8,12 +8,12 @@ import { concatMap, from, of as just, map, type Observable } from 'rxjs'
 import type { Agent } from '../../schemas/accounts/agent.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { QUERY_MAX_CHARS, type WikiPage } from '../../schemas/knowledge/wiki.ts'
-import { numberPiece, textPiece } from '../../src/core/call-log/detail-text.ts'
+import { printNumber, printText } from '../../src/core/call-log/detail-text.ts'
 import { type Catalog, isModelAllowed, resolveAllowlist } from '../../src/core/routing/catalog.ts'
-import { aroundHits, markedWords } from '../../src/core/search/around-hits.ts'
+import { aroundHits, listMarkedWords } from '../../src/core/search/around-hits.ts'
 import { excerpt } from '../../src/core/search/excerpt.ts'
 import {
-  knowledgeText,
+  writeKnowledge,
   PROMPT_MAX_PAGES,
   PROMPT_PAGE_MAX_CHARS,
   type PromptPage,
@@ -70,9 +70,9 @@ export function writeAgentBody(
   given: Buffer,
   pages: readonly PromptPage[] = [],
 ): (AgentBody & { readonly detail: string }) | Promise<AgentBody & { readonly detail: string }> {
-  const knowledge = knowledgeText(pages, randomBytes(MARK_BYTES).toString('hex'))
+  const knowledge = writeKnowledge(pages, randomBytes(MARK_BYTES).toString('hex'))
   const detail =
-    textPiece('agent', id) + (knowledge === null ? '' : numberPiece('knowledge_pages', pages.length))
+    printText('agent', id) + (knowledge === null ? '' : printNumber('knowledge_pages', pages.length))
   const built = workOnBody(bodies, accountId, 'agent', { file, knowledge }, given)
   return built instanceof Promise ? built.then((body) => ({ ...body, detail })) : { ...built, detail }
 }
@@ -165,7 +165,7 @@ function findPages(
     return pages.map(({ id, title, body }) => ({
       id,
       title,
-      text: aroundHits(body, markedWords(snippets.get(id) ?? ''), PROMPT_PAGE_MAX_CHARS),
+      text: aroundHits(body, listMarkedWords(snippets.get(id) ?? ''), PROMPT_PAGE_MAX_CHARS),
     }))
   })
 }

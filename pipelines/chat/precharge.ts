@@ -11,7 +11,7 @@ import type { ChatProtocol, Estimate } from '../../schemas/config/catalog.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { printCredits } from '../../schemas/money.ts'
 import {
-  assumedToolCalls,
+  assumeToolCalls,
   type EstimatedCall,
   type EstimatePart,
   estimateCharge,
@@ -88,7 +88,7 @@ function printPart(part: EstimatePart, { call, protocol, model }: PricedCall): s
     case 'thinking':
       return `the ${call.thinkingTokens} tokens of reasoning that it asks for`
     case 'tool_calls':
-      return `the ${assumedToolCalls(model.entry, call)} calls of tools that the upstream may run`
+      return `the ${assumeToolCalls(model.entry, call)} calls of tools that the upstream may run`
     case 'summary':
       return 'the summary of the prompt that it asks for'
   }

@@ -6,7 +6,7 @@
 import { catchError, from, map, of } from 'rxjs'
 import type { ServerTool } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
-import { factorOf, priceAt } from '../../src/core/pricing/pricing.ts'
+import { findFactor, priceAt } from '../../src/core/pricing/pricing.ts'
 import type { Route } from '../../src/core/routing/catalog.ts'
 import {
   type Catalog,
@@ -37,7 +37,7 @@ const NO_FALLBACKS: readonly ServedModel[] = []
 function hasTierPrice({ call, request }: ReadCall, { price }: Model): boolean {
   const { serviceTier } = call
   if (serviceTier === undefined || price === null) return true
-  return factorOf(priceAt(price, request.submittedAt), serviceTier) !== null
+  return findFactor(priceAt(price, request.submittedAt), serviceTier) !== null
 }
 
 function requireTierPrice(call: ReadCall, model: Model): void {

@@ -1,8 +1,8 @@
 /** The caller of a request of the management API: the console's session, or a management token. */
 import { from, map } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { isManagementToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
-import { bearerToken } from '../../src/core/keys/presented.ts'
+import { isManagementToken, hashToken } from '../../src/core/keys/bearer-token.ts'
+import { findBearerToken } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
@@ -27,10 +27,10 @@ export interface CallerCall extends Call, Identified {}
  * @throws Failure `not_signed_in`
  */
 export async function identifyCaller(access: ManagementAccess, request: GatewayRequest): Promise<Identified> {
-  const text = bearerToken(request.header)
+  const text = findBearerToken(request.header)
   if (text !== null) {
     const found = isManagementToken(text)
-      ? await access.database.managementTokens.find(tokenHash(text))
+      ? await access.database.managementTokens.find(hashToken(text))
       : null
     if (found === null)
       throw new Failure(
@@ -40,7 +40,7 @@ export async function identifyCaller(access: ManagementAccess, request: GatewayR
     return { caller: tokenCaller(found), token: null }
   }
   const token = sessionToken(access, request.header)
-  const signedIn = token === null ? null : await access.database.sessions.find(tokenHash(token))
+  const signedIn = token === null ? null : await access.database.sessions.find(hashToken(token))
   return signedIn === null ? { caller: VISITOR, token: null } : { caller: userCaller(signedIn), token }
 }
 
@@ -53,7 +53,7 @@ export const identify =
   (call) =>
     from(identifyCaller(access, call.request)).pipe(
       map(({ caller, token }) => {
-        if (bearerToken(call.request.header) === null) assertFromConsole(call.request, token)
+        if (findBearerToken(call.request.header) === null) assertFromConsole(call.request, token)
         return { ...call, caller, token }
       }),
     )

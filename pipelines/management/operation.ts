@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { Failure, type FailureCode } from '../../schemas/failure.ts'
 import type { Operation } from '../../schemas/management/operation.ts'
 import { PLAIN_ISSUES } from '../../src/core/plain-issues.ts'
-import { unknownFields } from '../../src/core/unknown-fields.ts'
+import { listUnknownFields } from '../../src/core/unknown-fields.ts'
 import type { FormContent } from '../../src/http/handler.ts'
 import type { RefusalCode } from '../../src/postgres/billing/refusal.ts'
 import type { Database, Repositories } from '../../src/postgres/database.ts'
@@ -168,7 +168,7 @@ function readInput<O extends Operation>({ input: schema }: O, given: object): z.
   }
   const { issues } = read.error
   const unknown = issues.find((issue) => issue.code === 'unrecognized_keys')
-  if (unknown !== undefined) throw new Failure('invalid_request', unknownFields(schema, unknown))
+  if (unknown !== undefined) throw new Failure('invalid_request', listUnknownFields(schema, unknown))
   const { path, message } = issues[0]!
   throw new Failure('invalid_request', `${path.length === 0 ? 'The request' : path.join('.')}: ${message}.`)
 }

@@ -1,6 +1,6 @@
 /** The cookie of a session, and the checks that a request comes from a page of the console. */
 import { Failure } from '../../schemas/failure.ts'
-import { csrfTokenOf } from '../../src/core/keys/bearer-token.ts'
+import { deriveCsrfToken } from '../../src/core/keys/bearer-token.ts'
 import type { HeaderLookup } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest, HeaderList } from '../../src/http/handler.ts'
 
@@ -65,7 +65,7 @@ export function assertFromConsole(request: GatewayRequest, token: string | null)
   if (SAFE_METHODS.has(request.method)) return
   if (!isSameOrigin(request))
     throw new Failure('permission_denied', 'The request comes from a page of another origin.')
-  if (token !== null && request.header('x-csrf-token') !== csrfTokenOf(token))
+  if (token !== null && request.header('x-csrf-token') !== deriveCsrfToken(token))
     throw new Failure(
       'permission_denied',
       'The header X-CSRF-Token is missing or wrong. Load the page again.',

@@ -2,7 +2,7 @@
 import { concatMap, from, isObservable, map, type Observable } from 'rxjs'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
-import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
+import { printRefusedDetail } from '../../src/core/call-log/call-detail.ts'
 import { modelAt } from '../../src/core/pricing/changes.ts'
 import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
@@ -119,7 +119,7 @@ export const mediaCall = <Params extends MediaParams>(
         model: refused.model?.id ?? readModelName(endpoint, refused.params),
         stream: false,
         unitType: TASK_RULES[endpoint.kind].unitType,
-        detail: refusedDetail({ path: refused.request.path }),
+        detail: printRefusedDetail({ path: refused.request.path }),
       })),
     )
 

@@ -6,7 +6,7 @@ import { redact } from '../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../src/core/routing/channel-access.ts'
 import type { ChannelHealth } from '../../src/core/routing/circuit-breaker.ts'
-import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
+import { listUpstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { MoveOutcome, Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import type { FindAdapter, MediaCalls, TaskStorage } from './ports.ts'
@@ -141,7 +141,7 @@ interface UpstreamRoute {
 
 /** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
 export function maskText(text: string, route: UpstreamRoute, model: string): string {
-  const { names, secrets } = upstreamTexts([route], model)
+  const { names, secrets } = listUpstreamTexts([route], model)
   return redact(text, names, secrets)
 }
 

@@ -2,7 +2,7 @@
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ChannelAuth } from '../../schemas/config/channel-auth.ts'
 import { maskSecrets } from '../core/call-log/redact.ts'
-import { authSecrets, noteToken } from '../core/routing/channel-access.ts'
+import { listAuthSecrets, noteToken } from '../core/routing/channel-access.ts'
 import { awsSignatures } from './aws.ts'
 import { describeClockProblem } from './clock.ts'
 import { entraTokens } from './entra.ts'
@@ -65,7 +65,7 @@ function rememberDate(send: typeof fetch): { fetch: typeof fetch; lastDate: () =
 function open(auth: ChannelAuth, deps: AuthorizerDeps): Authorizer {
   const { fetch: send, lastDate } = rememberDate(deps.fetch)
   const own = { ...deps, fetch: send }
-  const secrets = authSecrets(auth)
+  const secrets = listAuthSecrets(auth)
   /** Words the failure of a token's server, with the clock where that is the likely cause. */
   const nameChannel =
     <T>(work: () => Promise<T>) =>

@@ -7,7 +7,7 @@ import {
 } from '../../schemas/config/catalog.ts'
 import { findMediaAdapter } from '../channels/media/registry.ts'
 import { findProvider, PRESETS } from '../channels/providers/presets.ts'
-import { suggestion } from '../core/suggest.ts'
+import { suggest } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
 
@@ -51,7 +51,7 @@ function checkModelNames({ models = {} }: SoundChannel, { ids, aliases }: Catalo
     const id = aliases.get(name)
     const message =
       id === undefined
-        ? `There is no model "${name}" in the catalog.${suggestion(name, ids)}`
+        ? `There is no model "${name}" in the catalog.${suggest(name, ids)}`
         : `"${name}" is an alias: name the model by its id, "${id}".`
     return [{ path: ['models', name], message, atKey: true }]
   })

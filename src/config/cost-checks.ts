@@ -1,8 +1,8 @@
 /** Checks what channels cost the operator, against the models that they serve. See docs/pricing.md, "Cost and margin". */
 import type { Pricing } from '../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../schemas/config/file.ts'
-import { pricesBySound } from '../core/media/sound.ts'
-import { suggestion } from '../core/suggest.ts'
+import { choosePricesBySound } from '../core/media/sound.ts'
+import { suggest } from '../core/suggest.ts'
 import type { SoundChannel } from './channel-checks.ts'
 import { checkPricing, type Finding, type SoundModel } from './model-checks.ts'
 
@@ -12,7 +12,7 @@ export const checkCosts = (channels: readonly SoundChannel[], models: readonly S
     Object.entries(cost).flatMap(([id, pricing]): Finding[] => {
       const path = ['channels', index, 'cost', id]
       if (!Object.hasOwn(served, id)) {
-        const message = `The channel does not serve a model "${id}".${suggestion(id, Object.keys(served))}`
+        const message = `The channel does not serve a model "${id}".${suggest(id, Object.keys(served))}`
         return [{ path, message, atKey: true }]
       }
       const model = models.find((entry) => entry.id === id)
@@ -30,9 +30,9 @@ const missing = (names: object = {}, known: object = {}): string =>
 function gapsIn(own: Pricing, price: Pricing): string[] {
   const isBySound = price.with_audio !== undefined || own.with_audio !== undefined
   const variants = (isBySound ? [false, true] : [false]).flatMap((sound) => {
-    const paid = pricesBySound(own, sound)
+    const paid = choosePricesBySound(own, sound)
     const names =
-      paid.per_unit === undefined ? missing(pricesBySound(price, sound).variants, paid.variants) : ''
+      paid.per_unit === undefined ? missing(choosePricesBySound(price, sound).variants, paid.variants) : ''
     return names === '' ? [] : [`has neither a price for ${names}${sound ? ' with sound' : ''} nor per_unit.`]
   })
   const isSoundMissing = price.with_audio !== undefined && own.with_audio === undefined

@@ -1,6 +1,6 @@
 /** Words zod's findings for the author of the file. */
 import { z } from 'zod'
-import { suggestion } from '../core/suggest.ts'
+import { suggest } from '../core/suggest.ts'
 import type { Path, Problem } from './problem.ts'
 import type { Source } from './source.ts'
 
@@ -14,7 +14,7 @@ function problemsOfIssue(issue: Issue, schema: z.ZodType, source: Source): Probl
   if (issue.code === 'unrecognized_keys') {
     const known = fieldsAt(schema, issue.path)
     return issue.keys.map((key) =>
-      source.problemWithKey([...issue.path, key], `There is no such field.${suggestion(key, known)}`),
+      source.problemWithKey([...issue.path, key], `There is no such field.${suggest(key, known)}`),
     )
   }
   if (issue.code === 'invalid_key') {
@@ -24,7 +24,7 @@ function problemsOfIssue(issue: Issue, schema: z.ZodType, source: Source): Probl
   const value = valueAt(source.value, issue.path)
   if (issue.code === 'invalid_value' && value !== undefined) {
     const values = issue.values.map(String)
-    const hint = typeof value === 'string' ? suggestion(value, values) : ''
+    const hint = typeof value === 'string' ? suggest(value, values) : ''
     return [
       source.problem(issue.path, `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}.${hint}`),
     ]

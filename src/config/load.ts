@@ -7,7 +7,7 @@ import { AUTH_SECRETS } from '../../schemas/config/channel-auth.ts'
 import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
 import { MEDIA_PROTOCOLS } from '../channels/media/registry.ts'
 import { PRESETS, QUIRKS, withPresets } from '../channels/providers/presets.ts'
-import { cacheWritingModels, lacksCacheHitPrice } from '../core/pricing/cache-hits.ts'
+import { listCacheWritingModels, lacksCacheHitPrice } from '../core/pricing/cache-hits.ts'
 import { hasAccess } from '../core/routing/channel-access.ts'
 import { checkChannels, namesOf } from './channel-checks.ts'
 import { checkCosts, missingCosts } from './cost-checks.ts'
@@ -184,7 +184,7 @@ function unservedModels({ models, channels }: ConfigFile): Finding[] {
 
 /** Finds models whose cache hits have no price in a family with cache writes: they are billed at a tenth of the input. */
 function assumedCacheHits({ models, channels }: ConfigFile): Finding[] {
-  const writesCache = cacheWritingModels(models, channels)
+  const writesCache = listCacheWritingModels(models, channels)
   const message =
     'has no cached_input: cache hits are billed at input x 0.1, because the family has cache writes. Set cached_input for another price.'
   return models.flatMap((model, index): Finding[] =>

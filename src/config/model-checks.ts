@@ -7,7 +7,7 @@ import {
 } from '../../schemas/config/catalog.ts'
 import { MOTION_GRADES, VIDEO_WORKS } from '../../schemas/media/videos.ts'
 import { ONE_RATE } from '../../schemas/money.ts'
-import { variantNamed } from '../core/media/variants.ts'
+import { findVariant } from '../core/media/variants.ts'
 import type { Path } from './problem.ts'
 import type { Salvaged } from './salvage.ts'
 
@@ -150,7 +150,7 @@ function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): Pric
     ({ from, variants, with_audio }): PricingFinding[] => {
       const priced = sound === true && with_audio !== undefined ? with_audio.variants : variants
       const names = Object.keys(priced ?? {})
-      if (names.length === 0 || variantNamed(names, usual) !== null) return []
+      if (names.length === 0 || findVariant(names, usual) !== null) return []
       const since = from === undefined ? '' : ` from ${from} on`
       const message = `must be one of the variants that have a price${since}: ${names.join(', ')}.`
       return [[['videos', 'default_resolution'], message]]
@@ -180,7 +180,7 @@ function checkVariants(model: SoundModel, { unit, per_unit, variants }: SoundPri
   if (unit === '1M_tokens' || names.length === 0 || producible === null) return []
   if (producible.length === 0 && per_unit === undefined)
     return [[['variants'], 'does not go with this model: no request can name one, so it needs per_unit.']]
-  const unknown = names.filter((name) => producible.length > 0 && variantNamed(producible, name) === null)
+  const unknown = names.filter((name) => producible.length > 0 && findVariant(producible, name) === null)
   if (unknown.length < names.length || per_unit !== undefined) return []
   return [[['variants'], `has no name that a request can ask for: they are ${producible.join(', ')}.`]]
 }

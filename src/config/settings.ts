@@ -9,7 +9,7 @@ import {
   type TlsFiles,
 } from '../../schemas/config/settings.ts'
 import type { PaymentSettings } from '../../schemas/payments/provider.ts'
-import { nearest } from '../core/suggest.ts'
+import { findNearest } from '../core/suggest.ts'
 import type { Environment } from './source.ts'
 
 /** Used from the working folder when it exists and `TOLLGATE_CONFIG` is not set. */
@@ -95,7 +95,7 @@ export function misspeltSettings(env: Environment): { readonly variable: string;
   return Object.keys(env)
     .filter((name) => name.startsWith(OWN_PREFIX) && name !== CLIENT_KEY && !known.includes(name))
     .flatMap((variable) => {
-      const meant = nearest(variable, known)
+      const meant = findNearest(variable, known)
       return meant === null ? [] : [{ variable, meant }]
     })
 }

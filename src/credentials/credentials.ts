@@ -149,8 +149,8 @@ export class Credentials {
   /** Takes a commit: charges of this process are booked, and the totals include them, in one step. */
   applyBooked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
     for (const [id, cost] of costs) {
-      this.#wallets.get(id)?.booked(cost)
-      for (const budget of this.#budgetsOf.get(id) ?? NO_BUDGETS) budget.booked(cost)
+      this.#wallets.get(id)?.applyBooked(cost)
+      for (const budget of this.#budgetsOf.get(id) ?? NO_BUDGETS) budget.applyBooked(cost)
     }
     this.update(wallets)
   }

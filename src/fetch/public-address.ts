@@ -3,7 +3,7 @@
  * See docs/api-rules.md, "Links from clients".
  */
 import { BlockList, isIP } from 'node:net'
-import { plainAddress } from '../core/keys/address-prefix.ts'
+import { normalizeAddress } from '../core/keys/address-prefix.ts'
 
 const REFUSED = new BlockList()
 
@@ -52,7 +52,7 @@ const isGlobalUnicast = ([first]: readonly number[]): boolean => (first! & 0xe00
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0) return false
   // A mapped IPv4 address is the IPv4 address.
-  const plain = plainAddress(address.replace(/%.*$/, ''))
+  const plain = normalizeAddress(address.replace(/%.*$/, ''))
   if (isIP(plain) !== 6) return isIP(plain) === 4 && !REFUSED.check(plain, 'ipv4')
   const groups = plain.split(':').map((group) => Number.parseInt(group, 16))
   const v4 = readEmbeddedV4(groups)

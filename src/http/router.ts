@@ -1,7 +1,7 @@
 /** Routes of the server, and the one router: it finds the route of a request, and reads the parameters of its path. */
 import { Failure } from '../../schemas/failure.ts'
 import { cutText } from '../core/json/cut.ts'
-import { suggested, suggestion } from '../core/suggest.ts'
+import { printSuggestion, suggest } from '../core/suggest.ts'
 import type { Handler, PathParams, Reply } from './handler.ts'
 
 export interface Route {
@@ -154,8 +154,8 @@ export class Router {
   #suggestPath(path: string): string {
     if (path.length > MAX_ECHOED_PATH_CHARS) return LISTED
     const paths = Array.from(this.listExactPaths(), ([exact]) => exact)
-    const longer = suggested(findBeginning(`${path}/`, paths))
-    return longer || suggestion(path, paths) || suggested(findBeginning(path, paths)) || LISTED
+    const longer = printSuggestion(findBeginning(`${path}/`, paths))
+    return longer || suggest(path, paths) || printSuggestion(findBeginning(path, paths)) || LISTED
   }
 }
 

@@ -1,6 +1,6 @@
 /** Finds the client of a request behind trusted proxies. */
 import { AddressList } from '../core/keys/address-list.ts'
-import { plainAddress } from '../core/keys/address-prefix.ts'
+import { normalizeAddress } from '../core/keys/address-prefix.ts'
 
 /** `[2001:db8::1]:443` and `203.0.113.7:80` as some proxies write them. */
 const WITH_PORT = /^(?:\[(.+)\](?::\d+)?|([\d.]+):\d+)$/
@@ -24,7 +24,7 @@ export class TrustedProxies extends AddressList {
     let client = peer
     for (const entry of forwardedFor.split(',').reverse()) {
       const address = withoutPort(entry.replace(OUTER_SPACE, ''))
-      if (plainAddress(address) === '') return client
+      if (normalizeAddress(address) === '') return client
       client = address
       if (!this.has(address)) return client
     }

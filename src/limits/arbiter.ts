@@ -152,7 +152,7 @@ export class Arbiter {
     if (!isLast && isForWantOfSlots(decisions)) {
       const full = subjects.filter((_, index) => decisions[index]!.refusedBy === 'concurrency')
       const doubtful = full
-        .flatMap(({ subject }) => state.holdersOf(subject))
+        .flatMap(({ subject }) => state.listHolders(subject))
         .filter((other) => other !== self && other !== holder)
       if (doubtful.length > 0) return this.#confirmSlots(pending, doubtful)
     }

@@ -107,7 +107,7 @@ export class Limiter {
 
   /** Returns the requests in flight known to this process; exact where it leads. */
   countInFlight(subject: string): number {
-    return this.#state.inFlight(subject)
+    return this.#state.countInFlight(subject)
   }
 
   /** Resolves when it is known who leads, or when that takes too long. */
@@ -169,7 +169,7 @@ export class Limiter {
       leaves: false,
       gone: null,
       heard: this.#lastNumber,
-      held: [...this.#state.slotsOf(this.#self)],
+      held: [...this.#state.listSlots(this.#self)],
       // The next leader may not be listening yet.
       admitted: this.#mode === 'joining' ? [] : this.#counter.take(this.#now()),
       ...about,

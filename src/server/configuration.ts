@@ -6,7 +6,7 @@ import { loadConfigFile } from '../config/load.ts'
 import { type Problem, printProblem } from '../config/problem.ts'
 import { watchConfig } from '../config/watch.ts'
 import { type Catalog, createCatalog } from '../core/routing/catalog.ts'
-import { channelSecrets } from '../core/routing/channel-access.ts'
+import { listChannelSecrets } from '../core/routing/channel-access.ts'
 import type { LogOutput } from '../telemetry/log.ts'
 
 export class ConfigurationError extends Error {
@@ -24,7 +24,7 @@ export const configEnvironment = (simulatorUrl: string | null): NodeJS.ProcessEn
 
 /** Returns the secrets that must never be in a log line. */
 const secretsOf = ({ channels, metrics }: ConfigFile): string[] => [
-  ...channels.flatMap(channelSecrets),
+  ...channels.flatMap(listChannelSecrets),
   ...(metrics.token === null ? [] : [metrics.token]),
 ]
 

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { CHANNEL_REPORT_SUBJECT, type ProcessReport } from '../../schemas/config/channel-report.ts'
 import { redact } from '../core/call-log/redact.ts'
 import type { Catalog } from '../core/routing/catalog.ts'
-import { channelSecrets } from '../core/routing/channel-access.ts'
+import { listChannelSecrets } from '../core/routing/channel-access.ts'
 import type { ChannelHealth } from '../core/routing/circuit-breaker.ts'
 import type { Nats } from '../nats/nats.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -27,9 +27,9 @@ interface ReportedProcess {
 }
 
 /** Returns the reports of the configuration's channels. A breaker of another would stay as it is: nothing probes it. */
-function reportsOf({ health, catalog }: ReportedChannels): ReturnType<ChannelHealth['reports']> {
+function reportsOf({ health, catalog }: ReportedChannels): ReturnType<ChannelHealth['listReports']> {
   const configured = new Set(catalog().channels.map(({ id }) => id))
-  return health.reports().filter(({ channel }) => configured.has(channel))
+  return health.listReports().filter(({ channel }) => configured.has(channel))
 }
 
 /** Shows the channels of this process in its metrics. */
@@ -40,7 +40,7 @@ export function showChannels(metrics: Pick<Metrics, 'channels'>, channels: Repor
       state,
       breaker,
       inFlight,
-      totals: channels.health.activity().get(channel)!.totals,
+      totals: channels.health.listActivity().get(channel)!.totals,
       keys: keys.map(({ position, resting_until }) => ({ position, isResting: resting_until !== null })),
     })),
   )
@@ -74,7 +74,7 @@ export function reportProcess({ process: name, nats, metrics, channels }: Report
 }
 
 function channelReports(channels: ReportedChannels): ProcessReport['channels'] {
-  const secrets = channels.catalog().channels.flatMap(channelSecrets)
+  const secrets = channels.catalog().channels.flatMap(listChannelSecrets)
   return reportsOf(channels).map((channel) => ({
     ...channel,
     last_error: channel.last_error && {

@@ -14,7 +14,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import type { ObjectStoreSettings } from '../../schemas/config/settings.ts'
-import { checkedKey, type FileLinks } from '../core/media/file-link.ts'
+import { requireObjectKey, type FileLinks } from '../core/media/file-link.ts'
 import { UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
 import { bounded } from './bounded.ts'
 import {
@@ -77,7 +77,7 @@ export class BucketStore implements ObjectStore {
 
   async put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject> {
     const { mediaType, maxBytes, signal } = options
-    const target = { Bucket: this.#bucket, Key: checkedKey(key), ContentType: mediaType }
+    const target = { Bucket: this.#bucket, Key: requireObjectKey(key), ContentType: mediaType }
     if (!Buffer.isBuffer(content)) return { bytes: await this.#upload(target, content, options), mediaType }
     if (content.length > maxBytes) throw new ObjectTooLarge(`The object is larger than ${maxBytes} bytes.`)
     const command = new PutObjectCommand({ ...target, Body: content })
@@ -125,7 +125,7 @@ export class BucketStore implements ObjectStore {
   async get(key: string, range?: ByteRange): Promise<ObjectBody | null> {
     const command = new GetObjectCommand({
       Bucket: this.#bucket,
-      Key: checkedKey(key),
+      Key: requireObjectKey(key),
       ...(range ? { Range: `bytes=${range.first}-${range.last}` } : {}),
     })
     const found = await orNull(this.#client.send(command))
@@ -139,14 +139,14 @@ export class BucketStore implements ObjectStore {
   }
 
   async head(key: string): Promise<StoredObject | null> {
-    const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: checkedKey(key) })
+    const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: requireObjectKey(key) })
     const found = await orNull(this.#client.send(command))
     return found && { bytes: found.ContentLength ?? 0, mediaType: found.ContentType ?? UNKNOWN_MEDIA_TYPE }
   }
 
   /** Deletes objects one by one: the request for many at once needs a checksum that compatible stores disagree on. */
   async delete(keys: readonly string[]): Promise<void> {
-    const rest = keys.map(checkedKey)
+    const rest = keys.map(requireObjectKey)
     const work = async () => {
       for (let key = rest.pop(); key !== undefined; key = rest.pop())
         await orNull(this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key })))
@@ -155,7 +155,7 @@ export class BucketStore implements ObjectStore {
   }
 
   link(key: string, expiresAt: number): Promise<string> {
-    const command = new GetObjectCommand({ Bucket: this.#bucket, Key: checkedKey(key) })
+    const command = new GetObjectCommand({ Bucket: this.#bucket, Key: requireObjectKey(key) })
     const aheadMs = Math.min(MAX_LINK_MS, Math.max(MS_PER_SECOND, expiresAt - Date.now()))
     return getSignedUrl(this.#linkSigner, command, { expiresIn: Math.ceil(aheadMs / MS_PER_SECOND) })
   }

@@ -7,8 +7,8 @@ import { constants } from 'node:fs'
 import { access, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { checkedKey, type FileLinks } from '../core/media/file-link.ts'
-import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
+import { requireObjectKey, type FileLinks } from '../core/media/file-link.ts'
+import { findMediaType, UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
 import { bounded } from './bounded.ts'
 import type { ByteRange, ObjectBody, ObjectStore, PutOptions, StoredObject } from './store.ts'
 
@@ -70,7 +70,7 @@ export class FolderStore implements ObjectStore {
   async put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject> {
     const path = this.#path(key)
     const { mediaType } = options
-    const isTold = mediaTypeOfName(key) !== mediaType
+    const isTold = findMediaType(key) !== mediaType
     const bytes = await this.#write(path, bounded(content, options), async () => {
       if (isTold) await this.#write(path + TYPE_SUFFIX, [Buffer.from(mediaType)])
     })
@@ -136,7 +136,7 @@ export class FolderStore implements ObjectStore {
 
   async #mediaType(key: string, path: string): Promise<string> {
     const stored = await orNull(readFile(path + TYPE_SUFFIX, 'utf8'))
-    return stored ?? mediaTypeOfName(key) ?? UNKNOWN_MEDIA_TYPE
+    return stored ?? findMediaType(key) ?? UNKNOWN_MEDIA_TYPE
   }
 
   async delete(keys: readonly string[]): Promise<void> {
@@ -160,7 +160,7 @@ export class FolderStore implements ObjectStore {
   }
 
   #path(key: string): string {
-    const spread = createHash('sha256').update(checkedKey(key)).digest('hex').slice(0, FAN_OUT_HEX_DIGITS)
+    const spread = createHash('sha256').update(requireObjectKey(key)).digest('hex').slice(0, FAN_OUT_HEX_DIGITS)
     return join(this.#root, spread, key.replaceAll('/', SLASH))
   }
 }

@@ -4,9 +4,9 @@ import { dirname, join, posix } from 'node:path'
 import t from 'tap'
 import type { MediaWork } from '../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../schemas/money.ts'
-import { worksOf } from '../../src/channels/media/registry.ts'
+import { listWorks } from '../../src/channels/media/registry.ts'
 import { PRESETS } from '../../src/channels/providers/presets.ts'
-import { protocolsOf } from '../../src/channels/providers/provider.ts'
+import { listProtocols } from '../../src/channels/providers/provider.ts'
 import { DEMONSTRATION_FILE } from '../../src/config/demonstration.ts'
 import { loadConfig, loadConfigFile } from '../../src/config/load.ts'
 import { newId } from '../../src/core/keys/ids.ts'
@@ -309,7 +309,7 @@ t.test('providers page agrees', async (t) => {
       if (!read.ok) throw new Error(example)
       const [channel] = read.config.channels
       const { provider, protocol, models } = channel!
-      const works = worksOf(protocol)
+      const works = listWorks(protocol)
       if (works.length === 0) return []
       for (const id of Object.keys(models)) {
         const { endpoint_type } = read.config.models.find((model) => model.id === id)!
@@ -318,8 +318,8 @@ t.test('providers page agrees', async (t) => {
       return [`${provider} ${protocol}`]
     })
     const made = Object.entries(PRESETS).flatMap(([provider, preset]) =>
-      protocolsOf(preset)
-        .filter((protocol) => worksOf(protocol).length > 0)
+      listProtocols(preset)
+        .filter((protocol) => listWorks(protocol).length > 0)
         .map((protocol) => `${provider} ${protocol}`),
     )
     t.same(shown.sort(), made.sort())

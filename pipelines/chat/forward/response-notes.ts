@@ -4,7 +4,7 @@
  * docs/api-rules.md, "Responses".
  */
 
-import { storedTokens } from '../../../src/core/pricing/estimate.ts'
+import { countStoredTokens } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { ResponseToStore, StoredResponse } from '../../../src/postgres/requests/stored-responses.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
@@ -140,7 +140,7 @@ export function noteStoredResponse(
     accountId: known.account.id,
     id,
     channelId: channel.id,
-    tokens: reported ?? storedTokens(model.entry, call),
+    tokens: reported ?? countStoredTokens(model.entry, call),
     days,
     conversation:
       conversation === null

@@ -2,7 +2,7 @@
 
 import { AGENT_TOOLS, type AgentFile } from '../../../schemas/accounts/agent.ts'
 import type { ModelEntry } from '../../../schemas/config/catalog.ts'
-import { suggestion } from '../../../src/core/suggest.ts'
+import { suggest } from '../../../src/core/suggest.ts'
 import type { Knowledge } from '../../../src/postgres/knowledge/repository.ts'
 
 /** Returns what is wrong with the model of an agent, as parts of a sentence. */
@@ -10,7 +10,7 @@ export function modelWarnings(file: AgentFile, models: readonly ModelEntry[]): s
   const model = models.find((entry) => entry.id === file.model || entry.aliases.includes(file.model))
   if (model === undefined) {
     const names = models.flatMap((entry) => [entry.id, ...entry.aliases])
-    return [`the configuration has no model "${file.model}".${suggestion(file.model, names)}`]
+    return [`the configuration has no model "${file.model}".${suggest(file.model, names)}`]
   }
   if (!model.callable || model.endpoint_type !== null)
     return [`the model "${file.model}" is none that chat calls may use`]

@@ -1,7 +1,7 @@
 /** Rules for the models and the expiry of keys and tokens: the same by the API, the console and commands. */
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { suggestion } from '../../../src/core/suggest.ts'
+import { suggest } from '../../../src/core/suggest.ts'
 
 export interface Configured {
   readonly config: () => ConfigFile
@@ -24,7 +24,7 @@ export async function assertKnownModels(
   const stays = await present()
   const problems = unknown
     .filter((name) => stays?.includes(name) !== true)
-    .map((name) => `The configuration has no model "${name}".${suggestion(name, known)}`)
+    .map((name) => `The configuration has no model "${name}".${suggest(name, known)}`)
   if (problems.length > 0) throw new Failure('invalid_request', `allowed_models: ${problems.join(' ')}`)
 }
 

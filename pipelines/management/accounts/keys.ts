@@ -10,7 +10,7 @@ import {
   showKey,
   updateKey,
 } from '../../../schemas/management/accounts/keys.ts'
-import { plainNetwork } from '../../../src/core/keys/address-list.ts'
+import { normalizeNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { isMemberAlone } from '../caller.ts'
 import { visibleKey } from '../calls/calls.ts'
@@ -22,7 +22,7 @@ import { assertKnownModels, type Configured, expiryOf } from './key-rules.ts'
 /** @throws Failure naming the text that is no network */
 export function parseNetworks(texts: readonly string[] | null): string[] | null {
   try {
-    return texts && [...new Set(texts.map(plainNetwork))]
+    return texts && [...new Set(texts.map(normalizeNetwork))]
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new Failure('invalid_request', `allowed_addresses: ${error.message}.`)

@@ -9,7 +9,7 @@ import {
   revokeToken,
 } from '../../../schemas/management/accounts/tokens.ts'
 import type { Scope } from '../../../schemas/management/operation.ts'
-import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateManagementToken, shownTokenPrefix, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../operation.ts'
 import { type PageInput, page, pageAfter } from '../page.ts'
@@ -33,7 +33,7 @@ async function create({ database, write, caller, now }: Context, accountId: stri
   const token = generateManagementToken()
   const made = await write((writing) =>
     writing.managementTokens.create({
-      tokenHash: tokenHash(token),
+      tokenHash: hashToken(token),
       prefix: shownTokenPrefix(token),
       name,
       accountId,

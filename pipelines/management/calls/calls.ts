@@ -4,7 +4,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import { listCalls, seriesOfCalls, showCall } from '../../../schemas/management/calls/calls.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
-import { detailView } from '../../../src/core/call-log/detail.ts'
+import { printDetail } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { makeNextCursor, withAttempts } from '../../call-log/page.ts'
@@ -112,7 +112,7 @@ export const callOperations = [
     if (call === null) throw new Failure('log_not_found', `There is no call ${id} in account ${accountId}.`)
     const refund = await readRefund(context, accountId, call.task_id ?? call.request_id)
     // The schema of the answer takes of the call what a row of the log has, and no more.
-    const shown = { call: withAttempts(call), detail: detailView(call), refund }
+    const shown = { call: withAttempts(call), detail: printDetail(call), refund }
     return context.caller.installation === null ? shown : { ...shown, operator: toCosts(call) }
   }),
 ]

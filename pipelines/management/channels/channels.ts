@@ -11,7 +11,7 @@ import {
   testChannel,
 } from '../../../schemas/management/channels.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
-import { hasAccess, maskedTail } from '../../../src/core/routing/channel-access.ts'
+import { hasAccess, maskAllButTail } from '../../../src/core/routing/channel-access.ts'
 import { keysSeen } from '../../../src/core/routing/key-pools.ts'
 import { type Context, implementWith } from '../operation.ts'
 import { wholeList } from '../page.ts'
@@ -72,7 +72,7 @@ function channelShape(
     priority,
     weight,
     strategies: strategiesOf(catalog(), channel),
-    keys: keysSeen(channel.api_keys.map(maskedTail), reports),
+    keys: keysSeen(channel.api_keys.map(maskAllButTail), reports),
     configured: hasAccess(channel),
     state: hold?.state ?? ('active' as const),
     held_by: hold?.createdBy ?? null,

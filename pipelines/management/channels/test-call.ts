@@ -12,7 +12,7 @@ import { type TokenPrice, tokenCharge, tokenPrice } from '../../../src/core/pric
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
-import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
 import { readUpstreamRefusal } from '../../calls/upstream-error.ts'
@@ -147,7 +147,7 @@ export async function callChannel(openUpstream: OpenUpstream, tested: TestedChan
     }),
   ).catch((error: Error) => error)
   const latency = Math.round(performance.now() - startedAt)
-  const { names, secrets } = upstreamTexts([{ channel, upstreamModel }], model)
+  const { names, secrets } = listUpstreamTexts([{ channel, upstreamModel }], model)
   const hidden = (text: string) => redact(text, names, secrets)
   const base = { id: channel.id, model, upstream_model: upstreamModel, latency_ms: latency }
   const unpaid = { ...base, ok: false, input_tokens: 0, output_tokens: 0, cost: '0', upstream_cost: null }

@@ -16,7 +16,7 @@ import { type Credits, parseCredits, printCredits } from '../../../schemas/money
 import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
-import { decimalsOf, priceOf, printPrice } from '../../../src/core/payments/price.ts'
+import { countDecimals, computePrice, printPrice } from '../../../src/core/payments/price.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
@@ -72,7 +72,7 @@ export function assertEnough(credits: Credits, field: string): void {
 /** @throws Failure `invalid_request` for more decimals than the currency has */
 function minorUnits(amount: string | null, currency: string): bigint | null {
   if (amount === null) return null
-  const decimals = decimalsOf(currency)
+  const decimals = countDecimals(currency)
   const [whole = '', fraction = ''] = amount.split('.')
   if (fraction.length > decimals)
     throw new Failure('invalid_request', `amount: ${currency} has ${decimals} decimal places.`)
@@ -93,7 +93,7 @@ export const paymentOperations = [
       presets:
         rates?.presets.map((credits) => ({
           credits: printCredits(credits),
-          amount: printPrice(priceOf(credits, rates)),
+          amount: printPrice(computePrice(credits, rates)),
         })) ?? [],
     }
   }),
@@ -111,7 +111,7 @@ export const paymentOperations = [
         accountId,
         kind: 'checkout',
         credits,
-        ...priceOf(credits, rates),
+        ...computePrice(credits, rates),
         savesMethod,
       } as const
       const payment = await write((writing) => writing.payments.create({ ...wanted, idempotency }))

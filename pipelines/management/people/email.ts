@@ -4,7 +4,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import { changeEmail } from '../../../schemas/management/people/profile.ts'
 import { confirmEmail, recover } from '../../../schemas/management/people/sign-in.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
 import { countAttempt, implementForPeople, type PeopleServices, readEmail } from './rules.ts'
 import { signedInOf } from './sessions.ts'
@@ -36,7 +36,7 @@ export const emailOperations = [
       const token = generateToken()
       await write(async (writing) => {
         await writing.sessions.createLink({
-          tokenHash: tokenHash(token),
+          tokenHash: hashToken(token),
           userId: user.id,
           minutes: LINK_MINUTES,
           isMailed: true,
@@ -63,7 +63,7 @@ export const emailOperations = [
     if ((await database.users.findByEmail(email)) === null) {
       const token = generateToken()
       await write(async (writing) => {
-        const ticket = { tokenHash: tokenHash(token), purpose: 'new_email', userId: user.id } as const
+        const ticket = { tokenHash: hashToken(token), purpose: 'new_email', userId: user.id } as const
         await writing.tickets.void(user.id, ticket.purpose)
         await writing.tickets.create(ticket, { email }, NEW_EMAIL_MINUTES)
         const link = `${services.publicUrl}/console/confirm-email#token=${token}`
@@ -74,7 +74,7 @@ export const emailOperations = [
     return { email }
   }),
   implementForPeople(confirmEmail, async ({ database, write }, { token }) => {
-    const waiting = { tokenHash: tokenHash(token), purpose: 'new_email' } as const
+    const waiting = { tokenHash: hashToken(token), purpose: 'new_email' } as const
     const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw linkIsOver()
     return write(async (writing) => {

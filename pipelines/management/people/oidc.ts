@@ -5,7 +5,7 @@ import type { OidcProvider } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { addIdentity, beginIdentity, removeIdentity } from '../../../schemas/management/people/profile.ts'
 import { beginOidcSignIn, signInByOidc } from '../../../schemas/management/people/sign-in.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { OidcCheck, OidcPerson } from '../../../src/identity/oidc.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Ticket } from '../../../src/postgres/people/tickets.ts'
@@ -54,7 +54,7 @@ async function userOfPerson(
   let user = await writing.users.findByEmail(email)
   if (user === null) {
     if (signup === 'off' || (signup === 'invite' && invitation === null)) throw signUpIsOff()
-    const offer = invitation === null ? null : await writing.invitations.redeem(tokenHash(invitation))
+    const offer = invitation === null ? null : await writing.invitations.redeem(hashToken(invitation))
     if (offer !== null && offer.email !== email)
       throw signInFailed(`The invitation is for another email address than ${email}.`)
     const installationRole = offer?.installationRole ?? null
@@ -101,7 +101,7 @@ async function begin(
   }
   const ticket = generateToken()
   const data: OidcTicket = { provider: id, check: begun.check, invitation }
-  await write((writing) => writing.tickets.create({ tokenHash: tokenHash(ticket), purpose, userId }, data))
+  await write((writing) => writing.tickets.create({ tokenHash: hashToken(ticket), purpose, userId }, data))
   return { ticket, url: begun.url }
 }
 
@@ -117,7 +117,7 @@ async function finish(
 ) {
   const { oidc } = services.identity
   const provider = providerOf(services, id)
-  const kept = await context.database.tickets.take<OidcTicket>({ ...expected, tokenHash: tokenHash(ticket) })
+  const kept = await context.database.tickets.take<OidcTicket>({ ...expected, tokenHash: hashToken(ticket) })
   if (kept?.provider !== id) throw tooLate()
   try {
     return { kept, person: await oidc.finish(provider, kept.check, query) }

@@ -9,7 +9,7 @@ import {
 } from '../../../schemas/management/people/profile.ts'
 import { beginPasskeySignIn, signInByPasskey } from '../../../schemas/management/people/sign-in.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { Identity } from '../../../src/identity/identity.ts'
 import type { Ticket } from '../../../src/postgres/people/tickets.ts'
 import type { Context } from '../operation.ts'
@@ -42,7 +42,7 @@ async function challengeFor(
 ) {
   const ticket = generateToken()
   const data: Challenge = { challenge: options.challenge, origin, counted: counted.map(String) }
-  await write((writing) => writing.tickets.create({ tokenHash: tokenHash(ticket), purpose, userId }, data))
+  await write((writing) => writing.tickets.create({ tokenHash: hashToken(ticket), purpose, userId }, data))
   return { ticket, options: { ...options } }
 }
 
@@ -52,7 +52,7 @@ async function challengeOf(
   ticket: string,
   expected: Omit<Ticket, 'tokenHash'>,
 ): Promise<Challenge> {
-  const kept = await database.tickets.take<Challenge>({ ...expected, tokenHash: tokenHash(ticket) })
+  const kept = await database.tickets.take<Challenge>({ ...expected, tokenHash: hashToken(ticket) })
   if (kept === null) throw tooLate()
   return kept
 }

@@ -14,7 +14,7 @@ import {
   updateProfile,
 } from '../../../schemas/management/people/profile.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
-import { generateRecoveryCodes, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
+import { generateRecoveryCodes, hashRecoveryCode } from '../../../src/core/people/recovery-codes.ts'
 import { wholeList } from '../page.ts'
 import { instantOrNull, passkeyShape, userShape } from '../shapes.ts'
 import { acceptCode, assertPassword, attempted, implementForPeople } from './rules.ts'
@@ -77,7 +77,7 @@ export const profileOperations = [
       await write(async (writing) => {
         await acceptCode(writing, identity, now, { userId: user.id, secret, code })
         await writing.signIn.confirmTotp(user.id)
-        await writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash))
+        await writing.signIn.setRecoveryCodes(user.id, codes.map(hashRecoveryCode))
         await writing.sessions.end(user.id, { allBut: session.id })
       })
       return { recovery_codes: codes }
@@ -89,7 +89,7 @@ export const profileOperations = [
     if (totpConfirmedAt === null)
       throw new Failure('conflict', 'Recovery codes go with one-time codes: set those up first.')
     const codes = generateRecoveryCodes()
-    await context.write((writing) => writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash)))
+    await context.write((writing) => writing.signIn.setRecoveryCodes(user.id, codes.map(hashRecoveryCode)))
     return { recovery_codes: codes }
   }),
   implementForPeople(removeTotp, async (context) => {

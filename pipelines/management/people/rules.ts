@@ -5,8 +5,8 @@ import type { ConfigFile, OidcProvider } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { isEmail, normalizeEmail } from '../../../src/core/people/email.ts'
-import { passwordProblem } from '../../../src/core/people/password-policy.ts'
-import { isRecoveryCode, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
+import { findPasswordProblem } from '../../../src/core/people/password-policy.ts'
+import { isRecoveryCode, hashRecoveryCode } from '../../../src/core/people/recovery-codes.ts'
 import type { Identity } from '../../../src/identity/identity.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Attempts } from '../../../src/postgres/people/repository.ts'
@@ -109,7 +109,7 @@ export function readEmail(text: string): string {
 
 /** @throws Failure `invalid_request` for a password that may not be chosen */
 export function assertPassword(password: string, email: string): void {
-  const problem = passwordProblem(password, email)
+  const problem = findPasswordProblem(password, email)
   if (problem !== null) throw invalid(problem)
 }
 
@@ -143,7 +143,7 @@ export async function acceptCode(
   const period = totp.totpPeriodOf(secret, code, now)
   const isAccepted =
     period === null
-      ? isRecoveryCode(code) && (await database.signIn.spendRecoveryCode(userId, recoveryCodeHash(code)))
+      ? isRecoveryCode(code) && (await database.signIn.spendRecoveryCode(userId, hashRecoveryCode(code)))
       : await database.signIn.acceptTotpPeriod(userId, period)
   if (!isAccepted) throw signInFailed('The code is wrong, or was used before. Wait for the next one.')
 }

@@ -2,7 +2,7 @@
 import type { Session, SignedIn } from '../../../schemas/accounts/people.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { showSession, signInByLink, signOut } from '../../../schemas/management/people/sessions.ts'
-import { csrfTokenOf, generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { deriveCsrfToken, generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { type Context, implement, type ReadContext } from '../operation.ts'
 import { userShape } from '../shapes.ts'
@@ -13,7 +13,7 @@ const sessionShape = ({ session, user, access }: SignedIn, token: string) => ({
   id: session.id,
   user: userShape(user),
   accounts: access.map(({ accountId, name, kind, role }) => ({ account_id: accountId, name, kind, role })),
-  csrf_token: csrfTokenOf(token),
+  csrf_token: deriveCsrfToken(token),
   confirmed_at: session.confirmedAt.toISOString(),
   expires_at: new Date(session.createdAt.getTime() + SESSION_MAX_MS).toISOString(),
 })
@@ -28,13 +28,13 @@ export async function startSession(
 ) {
   const token = generateToken()
   await write(async (writing) => {
-    const session = await open(writing, tokenHash(token))
+    const session = await open(writing, hashToken(token))
     const former = caller.signedIn?.session
     if (former !== undefined) await writing.sessions.end(former.userId, { only: former.id })
     return session
   })
   visit.setToken(token)
-  return sessionShape((await database.sessions.find(tokenHash(token)))!, token)
+  return sessionShape((await database.sessions.find(hashToken(token)))!, token)
 }
 
 /** Returns the session of the caller. @throws Failure `permission_denied` for a management token */
@@ -57,10 +57,10 @@ export async function renewSession(
   const { session } = signedInOf(context)
   await write(async (writing) => {
     await work(writing)
-    await writing.sessions.rotate(session.id, tokenHash(token), { isConfirmed })
+    await writing.sessions.rotate(session.id, hashToken(token), { isConfirmed })
   })
   visit.setToken(token)
-  return sessionShape((await database.sessions.find(tokenHash(token)))!, token)
+  return sessionShape((await database.sessions.find(hashToken(token)))!, token)
 }
 
 export const sessionOperations = [
@@ -68,7 +68,7 @@ export const sessionOperations = [
   implement(signInByLink, (context, { token }) =>
     startSession(context, (database, hash) => {
       const { userAgent, address } = context.visit
-      return database.sessions.signInByLink(tokenHash(token), { tokenHash: hash, userAgent, address })
+      return database.sessions.signInByLink(hashToken(token), { tokenHash: hash, userAgent, address })
     }),
   ),
   implement(signOut, async (context) => {

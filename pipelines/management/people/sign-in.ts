@@ -10,7 +10,7 @@ import {
   signUp,
 } from '../../../schemas/management/people/sign-in.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
 import type { Context } from '../operation.ts'
 import {
@@ -52,7 +52,7 @@ async function signUpByPassword(
   if (signup === 'off' || (signup === 'invite' && invitation === undefined)) throw signUpIsOff()
   const over = sleep(SIGN_UP_MS)
   const counted = await countAttempt(database, { address: clientNetwork(visit.address) })
-  const invited = invitation === undefined ? null : tokenHash(invitation)
+  const invited = invitation === undefined ? null : hashToken(invitation)
   const email =
     invited === null ? readEmail(input.email ?? '') : (await database.invitations.find(invited)).email
   assertPassword(password, email)
@@ -98,14 +98,14 @@ export const signInOperations = [
       }
       const ticket = generateToken()
       await write((writing) =>
-        writing.tickets.create({ tokenHash: tokenHash(ticket), purpose: 'totp', userId }),
+        writing.tickets.create({ tokenHash: hashToken(ticket), purpose: 'totp', userId }),
       )
       return { session: null, ticket }
     })
   }),
   implementForPeople(signInByTotp, async (context, { ticket, code }, { identity }) => {
     const { database, now } = context
-    const waiting = { tokenHash: tokenHash(ticket), purpose: 'totp' } as const
+    const waiting = { tokenHash: hashToken(ticket), purpose: 'totp' } as const
     const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw tooLate()
     return attempted(context, userId, async () => {
@@ -120,7 +120,7 @@ export const signInOperations = [
   }),
   implementForPeople(lookUpInvitation, async ({ database }, { token }) => {
     const { email, accountName, role, installationRole, expiresAt } = await database.invitations.find(
-      tokenHash(token),
+      hashToken(token),
     )
     const expires_at = expiresAt.toISOString()
     return { email, account_name: accountName, role, installation_role: installationRole, expires_at }
@@ -128,7 +128,7 @@ export const signInOperations = [
   implementForPeople(acceptInvitation, (context, { token }) => {
     const { user, session, access } = signedInOf(context)
     return renewSession(context, false, async (writing) => {
-      const offer = await writing.invitations.redeem(tokenHash(token))
+      const offer = await writing.invitations.redeem(hashToken(token))
       if (offer.email !== normalizeEmail(user.email))
         throw new Failure('permission_denied', 'The invitation is for another email address than yours.')
       if (access.some(({ accountId }) => accountId === offer.accountId))

@@ -15,7 +15,7 @@ import {
   setInstallationRole,
   showUser,
 } from '../../../schemas/management/people/users.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
 import { assertMayDecideOn } from '../accounts/ranks.ts'
 import { type Context, implementWith } from '../operation.ts'
@@ -34,7 +34,7 @@ async function invite(
   { email, ...to }: Omit<NewInvitation, 'tokenHash'>,
 ) {
   const token = generateToken()
-  const invitation = { ...to, email: readEmail(email), tokenHash: tokenHash(token) }
+  const invitation = { ...to, email: readEmail(email), tokenHash: hashToken(token) }
   const url = `${publicUrl}/console/sign-up#invitation=${token}`
   if (hasMail) {
     const mail = { inviter: caller.actor, accountId: to.accountId, email: invitation.email }
@@ -89,7 +89,7 @@ export const userOperations = [
     await write(async (writing) => {
       const { enabled } = await writing.users.show(id)
       if (!enabled) throw new Failure('conflict', `User ${id} is disabled: enable them first.`)
-      await writing.sessions.createLink({ tokenHash: tokenHash(token), userId: id, minutes: LINK_MINUTES })
+      await writing.sessions.createLink({ tokenHash: hashToken(token), userId: id, minutes: LINK_MINUTES })
     })
     return { url: `${publicUrl}/console/sign-in#link=${token}`, minutes: LINK_MINUTES }
   }),

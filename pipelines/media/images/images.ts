@@ -1,6 +1,6 @@
 /** `/v1/images`: create, edit, get, list and cancel. See docs/api-rules.md, "Images". */
 import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
-import { shapeFor, withQualityApart } from '../../../src/core/media/image-shape.ts'
+import { chooseShape, withQualityApart } from '../../../src/core/media/image-shape.ts'
 import type { Model } from '../../../src/core/routing/catalog.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import { invalidField } from '../../../src/protocols/request/client-json.ts'
@@ -48,7 +48,7 @@ function resolveWish({ entry }: Model, { prompt, size, extra }: ImageParams) {
   const { quality = null } = asked.extra
   const variant = chooseVariant(entry, 'quality', quality as string | null)
   const chosen = variant === null ? asked : { ...asked, extra: { ...asked.extra, quality: variant } }
-  const wish = shapeFor(entry.images, chosen)
+  const wish = chooseShape(entry.images, chosen)
   if (wish === null)
     throw invalidField('size', 'it must be a width and a height in pixels, such as 1024x768, or a ratio')
   return { wish: { ...wish, extra: { ...wish.extra } }, variant }

@@ -7,8 +7,8 @@ import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts
 import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
 import type { JobOf } from '../../../schemas/media/job.ts'
 import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
-import { forwardedDetail } from '../../../src/core/call-log/call-detail.ts'
-import { detailText, linesPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
+import { printForwardedDetail } from '../../../src/core/call-log/call-detail.ts'
+import { joinDetail, printLines, printNumber, printText } from '../../../src/core/call-log/detail-text.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { findJobEndpoint, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 import type { TokenCharge } from '../../../src/core/pricing/charge.ts'
@@ -84,8 +84,8 @@ function printAttemptPieces({ attempts, submittedAt }: Task): string {
   if (last === undefined) return ''
   const toMicroseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
   return (
-    numberPiece('before_upstream_us', toMicroseconds(Date.parse(last.created_at) - submittedAt)) +
-    numberPiece('waiting_for_upstream_us', toMicroseconds(last.latency_ms))
+    printNumber('before_upstream_us', toMicroseconds(Date.parse(last.created_at) - submittedAt)) +
+    printNumber('waiting_for_upstream_us', toMicroseconds(last.latency_ms))
   )
 }
 
@@ -94,21 +94,21 @@ function buildDetail(task: Task, charge: TaskCharge | null): string | null {
   const { job, result, state, price } = task
   if (job.work === 'response') return printResponseDetail(task, job, charge)
   const isWithSound = 'sound' in price && price.sound
-  return detailText(
-    textPiece('endpoint', findJobEndpoint(job)) +
-      linesPiece('request', jobLines(job, isWithSound)) +
-      (state === 'succeeded' ? linesPiece('result', resultLines(result)) : '') +
+  return joinDetail(
+    printText('endpoint', findJobEndpoint(job)) +
+      printLines('request', jobLines(job, isWithSound)) +
+      (state === 'succeeded' ? printLines('result', resultLines(result)) : '') +
       printAttemptPieces(task) +
       (charge === null || isByTokens(charge)
         ? ''
-        : textPiece('charge', charge.line, Number.POSITIVE_INFINITY)),
+        : printText('charge', charge.line, Number.POSITIVE_INFINITY)),
   )
 }
 
 /** As that of an answer that its client waits for. */
 function printResponseDetail(task: Task, { call }: JobOf<'response'>, charge: TaskCharge | null) {
   const owed = charge !== null && isByTokens(charge) ? charge : null
-  return forwardedDetail({
+  return printForwardedDetail({
     call,
     model: { id: task.model },
     startedAt: 0,

@@ -1,7 +1,7 @@
 /** Where results are in the store, and for how long. See docs/api-rules.md, "Files and link lifetimes". */
 import type { ResultFile } from '../../../schemas/media/job.ts'
 import type { TaskKind } from '../../../schemas/tasks/task.ts'
-import { extensionOf } from '../../../src/core/media/type.ts'
+import { findExtension } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 
 const HOUR_MS = 60 * 60 * 1000
@@ -64,6 +64,6 @@ export function makeKey(
   const isNumbered = alike.length > 1 || role === 'image'
   const number = isNumbered ? `-${alike.indexOf(index) + 1}` : ''
   const mark = role === 'cover' ? '-cover' : ''
-  const extension = (mediaType === null ? null : extensionOf(mediaType)) ?? DEFAULT_EXTENSION[role]
+  const extension = (mediaType === null ? null : findExtension(mediaType)) ?? DEFAULT_EXTENSION[role]
   return `${KEEPING[kind].folder}/${id}${number}${mark}.${extension}`
 }

@@ -5,7 +5,7 @@
  */
 import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import { emptyResult } from '../../../schemas/media/job.ts'
-import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
+import { findUpstreamPrice } from '../../../src/core/media/pricing.ts'
 import { isOfRole } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ResultLinks } from '../end/settlement.ts'
@@ -38,7 +38,7 @@ export const storeResults: Step = async (deps, task) => {
     return endStep(await transition(deps, task, 'failed', changes))
   }
   const links = await makeLinks(deps, task, files)
-  const upstreamPrice = upstreamPriceOf(deps.catalog().config, task)
+  const upstreamPrice = findUpstreamPrice(deps.catalog().config, task)
   return endStep(await transition(deps, task, 'stored', { result: after }, { links, upstreamPrice }))
 }
 

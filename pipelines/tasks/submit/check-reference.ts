@@ -3,7 +3,7 @@
  * asked. Of a link that an upstream fetches by itself nobody here knows.
  */
 import { VOICE_REFERENCE_MAX_SECONDS, VOICE_REFERENCE_MIN_SECONDS } from '../../../schemas/media/voices.ts'
-import { audioSeconds } from '../../../src/core/media/audio-length.ts'
+import { measureAudioSeconds } from '../../../src/core/media/audio-length.ts'
 import type { TaskStorage } from '../ports.ts'
 
 /** What compression adds and takes away at either end. */
@@ -17,7 +17,7 @@ export async function findReferenceProblem(
   { key, bytes }: { readonly key: string; readonly bytes: number },
 ): Promise<string | null> {
   if (bytes > READ_MAX_BYTES) return null
-  const seconds = audioSeconds(await storage.read(key, bytes))
+  const seconds = measureAudioSeconds(await storage.read(key, bytes))
   if (seconds === null) return null
   const isRight =
     seconds > VOICE_REFERENCE_MIN_SECONDS - TOLERANCE_SECONDS &&

@@ -3,7 +3,7 @@ import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
 import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/job.ts'
 import type { TaskAdapter } from '../../../src/channels/media/adapter.ts'
-import { extensionOf } from '../../../src/core/media/type.ts'
+import { findExtension } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { TaskEngine } from '../engine.ts'
 import { StoreFailure } from '../ports.ts'
@@ -95,7 +95,7 @@ async function fetchFile(
 function makeName(url: string, mediaType: string): string {
   const last = decodeSafely(new URL(url).pathname.split('/').at(-1) ?? '')
   const name = last.replace(/[^\w.-]+/g, '_').slice(-MAX_NAME_CHARS)
-  return name.includes('.') ? name : `${name || 'file'}.${extensionOf(mediaType) ?? 'bin'}`
+  return name.includes('.') ? name : `${name || 'file'}.${findExtension(mediaType) ?? 'bin'}`
 }
 
 function decodeSafely(text: string): string {

@@ -7,9 +7,9 @@
 import { upstreamStatusName } from '../../../schemas/failure.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { MediaAnswer, Refused, SubmitOutcome, TaskAdapter } from '../../../src/channels/media/adapter.ts'
-import { fieldsIn, fieldsOf, PAYMENT_REQUIRED } from '../../../src/channels/media/answer.ts'
+import { readFields, toFields, PAYMENT_REQUIRED } from '../../../src/channels/media/answer.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
-import { nextRoute } from '../../../src/core/routing/order.ts'
+import { chooseNextRoute } from '../../../src/core/routing/order.ts'
 import type { Task, TaskAttempt, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED, isAboutAccess, isHidden } from '../../calls/upstream-error.ts'
 import {
@@ -129,8 +129,8 @@ class SubmitLadder {
 
   #chooseNext(): Route | null {
     const open = this.#routes.filter((route) => !this.#tried.includes(route))
-    const available = this.#deps.health.available(open, ({ channel }) => channel.id)
-    return nextRoute(available, this.#tried, null, this.#deps.random)
+    const available = this.#deps.health.listAvailable(open, ({ channel }) => channel.id)
+    return chooseNextRoute(available, this.#tried, null, this.#deps.random)
   }
 
   /** Null: the task is refused for its files, or because the store does not take them. */
@@ -164,7 +164,7 @@ class SubmitLadder {
     const { health, now, metrics, log } = this.#deps
     const { channel } = route
     this.#tried.push(route)
-    health.began(channel.id)
+    health.begin(channel.id)
     const startedAt = now()
     const attempt = await this.#send(route, adapter, prepared)
     const failure = 'failure' in attempt ? attempt.failure : null
@@ -175,9 +175,9 @@ class SubmitLadder {
         { task: this.#task.id, channel: channel.id, reason: detail },
         'Upstream refused the key of a channel',
       )
-    if (failure === null) health.succeeded(channel.id, now() - startedAt)
-    else if (isFault) health.failed(channel.id, { ...failure, message: detail ?? failure.message })
-    else health.refused(channel.id, failure)
+    if (failure === null) health.noteSuccess(channel.id, now() - startedAt)
+    else if (isFault) health.noteFailure(channel.id, { ...failure, message: detail ?? failure.message })
+    else health.noteRefusal(channel.id, failure)
     metrics.countSubmit(failure?.end ?? (attempt.type as 'accepted' | 'produced'))
     this.#attempts.push({
       seq: this.#attempts.length + 1,
@@ -305,11 +305,11 @@ const MAX_DETAILS_CHARS = 16_384
 
 /** Returns what a refusal says besides its status and message, fit for the client. */
 function readBesides(answer: MediaAnswer, route: Route, model: string): Besides {
-  const { param, details } = fieldsOf(fieldsIn(answer)?.error) ?? {}
+  const { param, details } = toFields(readFields(answer)?.error) ?? {}
   const mask = (value: unknown): unknown => {
     if (typeof value === 'string') return maskText(value, route, model)
     if (Array.isArray(value)) return value.map(mask)
-    const fields = fieldsOf(value)
+    const fields = toFields(value)
     return fields === null
       ? value
       : Object.fromEntries(Object.entries(fields).map(([name, inner]) => [name, mask(inner)]))

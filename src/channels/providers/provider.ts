@@ -100,4 +100,4 @@ interface ChannelProblem {
   readonly message: string
 }
 
-export const protocolsOf = ({ baseUrls }: Provider): readonly ChannelProtocol[] => Object.keys(baseUrls)
+export const listProtocols = ({ baseUrls }: Provider): readonly ChannelProtocol[] => Object.keys(baseUrls)

@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'
 import { findProvider } from '../../channels/providers/presets.ts'
-import { catalogDifference, type PriceChange } from '../../core/pricing/catalog-difference.ts'
+import { compareCatalog, type PriceChange } from '../../core/pricing/catalog-difference.ts'
 import { readPriceList } from '../../core/pricing/price-list.ts'
 import type { Command, Context } from '../context.ts'
 import { type JsonObject, printable } from '../output.ts'
@@ -64,7 +64,7 @@ export function addCatalogCommands(program: Command, { wiring }: Context): void 
       const ofCosts = cost === true
       const config = requireConfig(wiring)
       const list = readPriceList(await wiring.readList(source))
-      const { changes, unlisted } = catalogDifference(config, list, {
+      const { changes, unlisted } = compareCatalog(config, list, {
         perUsd,
         ofCosts,
         listedAs: (provider) => findProvider(provider)?.listedAs ?? [provider],

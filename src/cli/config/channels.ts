@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { joinReports } from '../../../pipelines/management/channels/reports.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
-import { hasAccess, maskedTail } from '../../core/routing/channel-access.ts'
+import { hasAccess, maskAllButTail } from '../../core/routing/channel-access.ts'
 import { keysSeen } from '../../core/routing/key-pools.ts'
 import { answerTable, type Command, type Context } from '../context.ts'
 
@@ -32,7 +32,7 @@ async function viewChannel(channel: ChannelEntry, processes: readonly ProcessRep
     weight,
     base_url,
     models: Object.keys(models),
-    keys: keysSeen(channel.api_keys.map(maskedTail), reports).map((key) => ({ ...key })),
+    keys: keysSeen(channel.api_keys.map(maskAllButTail), reports).map((key) => ({ ...key })),
     reason,
     // Where breakers differ, an operator needs the process of each.
     processes: located.map(({ process: { process, pid, host }, report: { channel: _, ...report } }) => ({

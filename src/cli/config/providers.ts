@@ -1,6 +1,6 @@
 /** `tollgate providers`: the presets of `channels[].provider`. */
-import { PRESETS, presetFields } from '../../channels/providers/presets.ts'
-import { protocolsOf } from '../../channels/providers/provider.ts'
+import { PRESETS, fillPresetFields } from '../../channels/providers/presets.ts'
+import { listProtocols } from '../../channels/providers/provider.ts'
 import { answerTable, type Command } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 
@@ -16,8 +16,8 @@ const NOT_FILLED: JsonObject = {
 
 const rows = (): JsonObject[] =>
   Object.entries(PRESETS).flatMap(([provider, preset]) =>
-    protocolsOf(preset).map((protocol): JsonObject => {
-      const { quirks = [], ...filled } = presetFields(preset, protocol, {})
+    listProtocols(preset).map((protocol): JsonObject => {
+      const { quirks = [], ...filled } = fillPresetFields(preset, protocol, {})
       return { provider, title: preset.title, protocol, ...NOT_FILLED, ...filled, quirks: [...quirks] }
     }),
   )

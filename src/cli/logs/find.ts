@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { entryShape, taskShape } from '../../../pipelines/management/shapes.ts'
 import type { Admission } from '../../../schemas/call-log/columns.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { detailView } from '../../core/call-log/detail.ts'
+import { printDetail } from '../../core/call-log/detail.ts'
 import { shapeOf } from '../../core/json/snake-case.ts'
 import { findInJournals, type JournalTrace } from '../../journal/find-call.ts'
 import type { FoundCall } from '../../postgres/call-log/find-call.ts'
@@ -114,7 +114,7 @@ function foundShape(ref: string, place: Place, found: FoundCall, trace: JournalT
 /** Returns the detail as `GET /v1/logs/{id}` does; null for a row without one. */
 function detailShape({ call, detail }: FoundCall) {
   if (call === null || detail === null) return null
-  const { request, upstream, gateway, request_note } = detailView({ ...call, detail })
+  const { request, upstream, gateway, request_note } = printDetail({ ...call, detail })
   return { request, upstream, gateway, request_note }
 }
 

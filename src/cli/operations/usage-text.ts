@@ -1,7 +1,7 @@
 /** Prints the answer of `tollgate usage`. */
 import type { showInstallationUsage, UsageGroup } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { csvRecord } from '../../core/call-log/csv-records.ts'
+import { printCsvRecord } from '../../core/call-log/csv-records.ts'
 import { printTable } from '../output.ts'
 
 const SUM_FIELDS = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
@@ -20,7 +20,7 @@ export function printUsage(usage: AnswerOf<typeof showInstallationUsage>, format
   const { period_from, period_to, by, rows, total, lost_submits: lost } = usage
   const fields = [...GROUP_FIELDS[by], ...SUM_FIELDS, ...(total.upstream_cost === null ? [] : MARGIN_FIELDS)]
   if (format === 'csv')
-    return [fields, ...rows.map((row) => fields.map((field) => row[field] ?? null))].map(csvRecord).join('')
+    return [fields, ...rows.map((row) => fields.map((field) => row[field] ?? null))].map(printCsvRecord).join('')
   const table = printTable([...rows, { [fields[0]!]: 'total', ...total }], fields)
   const note =
     lost.submits === 0

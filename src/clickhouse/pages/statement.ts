@@ -1,6 +1,6 @@
 /** The statement behind a page of the call log. */
 import type { UnitType } from '../../../schemas/call-log/row.ts'
-import { sharedIdOf } from '../../core/call-log/shared-ids.ts'
+import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
 import type { CallFilter, CallPageQuery, CallPosition } from './query.ts'
@@ -43,7 +43,7 @@ function narrowingOf(filter: CallFilter) {
     conditions: given.map(([condition]) => condition),
     parameters: {
       ...Object.fromEntries(given.map(([, name, value]) => [name, value])),
-      ...(isShared === true && ref !== null && { sharedId: sharedIdOf(ref) }),
+      ...(isShared === true && ref !== null && { sharedId: findSharedId(ref) }),
     },
   }
 }

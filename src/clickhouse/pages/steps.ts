@@ -4,7 +4,7 @@
  * those that a month does not fill cost one query more. A filter makes the latter likely: then all of the window is
  * read at once, which costs less than a second query.
  */
-import { sharedIdOf } from '../../core/call-log/shared-ids.ts'
+import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
 import type { CallPageQuery } from './query.ts'
 import { pageStatement, type Statement } from './statement.ts'
@@ -45,7 +45,7 @@ function refSteps(window: LogWindow, ref: string): Step[] {
   const madeAt = instantOf(ref)
   if (madeAt === null) return [window]
   const near = within(window, madeAt - CLOCK_SKEW_MS, madeAt + TYPICAL_CALL_MS)
-  const shared = sharedIdOf(ref) === null ? [] : [{ ...near, isShared: true }]
+  const shared = findSharedId(ref) === null ? [] : [{ ...near, isShared: true }]
   return [near, ...shared, within(window, madeAt - CLOCK_ERROR_MS, window.to)].filter(isSome)
 }
 

@@ -21,9 +21,9 @@ const lines = (facts: Facts): Lines =>
 
 const MS_PER_SECOND = 1000
 
-const lengthOf = (text: string | null): number | null => (text === null ? null : charactersIn(text))
-const countOf = (list: readonly unknown[]): number | null => (list.length === 0 ? null : list.length)
-const secondsOf = (seconds: number | null): number | null =>
+const countCharacters = (text: string | null): number | null => (text === null ? null : charactersIn(text))
+const countItems = (list: readonly unknown[]): number | null => (list.length === 0 ? null : list.length)
+const roundSeconds = (seconds: number | null): number | null =>
   seconds === null ? null : Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND
 const ifTrue = (value: boolean): true | null => (value ? true : null)
 
@@ -70,9 +70,9 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
       return [
         ['images', job.n],
         ['size', job.size],
-        ['input_images', countOf(job.images)],
+        ['input_images', countItems(job.images)],
         ['mask', ifTrue(job.mask !== null)],
-        ['prompt_characters', lengthOf(job.prompt)],
+        ['prompt_characters', countCharacters(job.prompt)],
       ]
     case 'video':
       return [
@@ -81,8 +81,8 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
         ['ratio', job.ratio],
         ['fps', job.fps],
         ['seed', job.seed],
-        ['input_images', countOf(job.content.filter(({ type }) => type === 'image'))],
-        ['input_videos', countOf(job.content.filter(({ type }) => type === 'video'))],
+        ['input_images', countItems(job.content.filter(({ type }) => type === 'image'))],
+        ['input_videos', countItems(job.content.filter(({ type }) => type === 'video'))],
         ['generate_audio', job.generate_audio ?? (sound ? 'by default' : null)],
         ['camera_fixed', job.camera_fixed],
         ['watermark', job.watermark],
@@ -91,7 +91,7 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
       return [
         ['duration_sec', job.duration],
         ['speaks', job.audio === null ? 'a text' : 'a recording'],
-        ['text_characters', lengthOf(job.text)],
+        ['text_characters', countCharacters(job.text)],
       ]
     case 'lipsync':
       return [['duration_sec', job.duration]]
@@ -110,18 +110,18 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
         ['edited_subtitles', job.sentences === null ? null : job.sentences.length],
         ['music', ifTrue(job.music !== null)],
         ['name_card', ifTrue(job.name_card !== null)],
-        ['pictures', countOf(job.pip_config)],
+        ['pictures', countItems(job.pip_config)],
       ]
     case 'music':
       return [
         ['sung', job.lyrics === null ? null : 'the lyrics of the request'],
         ['instrumental', job.instrumental],
-        ['prompt_characters', lengthOf(job.prompt)],
-        ['lyrics_characters', lengthOf(job.lyrics)],
+        ['prompt_characters', countCharacters(job.prompt)],
+        ['lyrics_characters', countCharacters(job.lyrics)],
       ]
     case 'speech':
       return [
-        ['characters', lengthOf(job.input)],
+        ['characters', countCharacters(job.input)],
         ['voice', job.voice === null ? 'the default' : 'chosen'],
         ['speed', job.speed],
       ]
@@ -145,21 +145,21 @@ const NOUNS: Readonly<Record<ResultFile['role'], string>> = {
   cover: 'covers',
 }
 
-const sizeOf = ({ width, height }: ResultFile): string | null =>
+const printSize = ({ width, height }: ResultFile): string | null =>
   width === null || height === null ? null : `${width}x${height}`
 
 /** Returns the delivered files, and those that could not be copied. */
 export function resultLines(result: TaskResult | null): Lines {
   if (result === null) return []
   const { files, seconds, input_seconds, segments, beyond } = result
-  const sizes = new Set(files.filter(({ role }) => role !== 'cover').flatMap((file) => sizeOf(file) ?? []))
+  const sizes = new Set(files.filter(({ role }) => role !== 'cover').flatMap((file) => printSize(file) ?? []))
   const roles = Object.keys(NOUNS) as ResultFile['role'][]
   const notCopied = files.filter(({ key }) => key === null).length
   return lines([
-    ...roles.map((role) => [NOUNS[role], countOf(files.filter((file) => file.role === role))] as const),
+    ...roles.map((role) => [NOUNS[role], countItems(files.filter((file) => file.role === role))] as const),
     ['sizes', sizes.size === 0 ? null : [...sizes].join(', ')],
-    ['seconds', secondsOf(seconds)],
-    ['input_seconds', secondsOf(input_seconds)],
+    ['seconds', roundSeconds(seconds)],
+    ['input_seconds', roundSeconds(input_seconds)],
     ['beyond_order', beyond.join('; ')],
     ['lines', segments === null ? null : segments.length],
     ['not_copied', notCopied === 0 ? null : `${notCopied}: the upstream's own links are handed out`],

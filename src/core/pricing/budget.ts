@@ -31,7 +31,7 @@ export class BudgetView {
 
   /** Returns the period of calls that were submitted at this instant, as a wallet. */
   at(instant: number): WalletView {
-    const start = this.#startOf(instant)
+    const start = this.#findStart(instant)
     return this.#periods.get(start) ?? this.#open(start)
   }
 
@@ -48,11 +48,11 @@ export class BudgetView {
   }
 
   /** Charges of calls that count in this budget are booked now. The oldest period is booked first. */
-  booked(cost: Credits): void {
+  applyBooked(cost: Credits): void {
     let left = cost
     for (const view of this.#periods.values()) {
       const before = view.unbooked
-      view.booked(left)
+      view.applyBooked(left)
       left -= before - view.unbooked
     }
   }
@@ -62,7 +62,7 @@ export class BudgetView {
     return start >= this.#starts.at(-1)!
   }
 
-  #startOf(instant: number): number {
+  #findStart(instant: number): number {
     const hasBegun = (start: number) => start <= instant
     const begun = this.#starts.findLast(hasBegun)
     if (begun !== undefined) return begun

@@ -10,7 +10,7 @@ export class RouteLatencies {
   /** Milliseconds by channel and the upstream's name of the model. */
   readonly #averages = new Map<string, number>()
 
-  took(route: Route, ms: number): void {
+  noteTime(route: Route, ms: number): void {
     const name = routeName(route)
     const average = this.#averages.get(name) ?? ms
     this.#averages.set(name, average + (ms - average) * NEWEST_SHARE)

@@ -46,11 +46,11 @@ const SHORTEST_NAME_BEGUN = 2
 
 export function parseQuery(query: string): ParsedQuery {
   const runs = queryRuns(query).slice(0, MAX_RUNS)
-  const unfinished = unfinishedOf(runs, query)
-  return { words: wordsOf(runs), names: namesOf(runs), unfinished, nameBegun: nameBegunOf(runs) }
+  const unfinished = findUnfinished(runs, query)
+  return { words: listWords(runs), names: listNames(runs), unfinished, nameBegun: findNameBegun(runs) }
 }
 
-function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
+function listWords(runs: readonly QueryRun[]): QueryWord[] {
   const words = new Map<string, QueryWord>()
   for (const run of runs)
     for (const { text: term, kind } of run.terms) {
@@ -70,7 +70,7 @@ function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
 }
 
 /** Returns the names: the whole query first, then the shortest, because in a long message a name is a few words. */
-function namesOf(runs: readonly QueryRun[]): QueryName[] {
+function listNames(runs: readonly QueryRun[]): QueryName[] {
   const names = new Map<string, QueryName>()
   const add = (parts: readonly string[], words: () => readonly string[]): void => {
     const term = joinName(parts)
@@ -107,13 +107,13 @@ function addParts(
     }
 }
 
-function unfinishedOf(runs: readonly QueryRun[], query: string): string | null {
+function findUnfinished(runs: readonly QueryRun[], query: string): string | null {
   const last = runs.at(-1)
   if (!last?.isSpaced || !/[\p{L}\p{N}]$/u.test(query.trimEnd())) return null
   return last.text.length >= SHORTEST_UNFINISHED ? last.text : null
 }
 
-function nameBegunOf(runs: readonly QueryRun[]): string | null {
+function findNameBegun(runs: readonly QueryRun[]): string | null {
   if (runs.length > MAX_NAME_RUNS) return null
   const begun = nameBeginning(runs)
   return begun.length > SHORTEST_NAME_BEGUN ? begun : null

@@ -42,7 +42,7 @@ const POSSESSIVE = /['\u2019]s$/
 let segmenter: Intl.Segmenter | undefined
 
 /** Yields the runs of `folded` in order. */
-function* runsOf(folded: string): Generator<Run> {
+function* splitRuns(folded: string): Generator<Run> {
   if (!BEYOND_ASCII.test(folded)) {
     for (const [text] of folded.matchAll(ASCII_RUNS)) yield { text, writing: 'spaced' }
     return
@@ -66,7 +66,7 @@ function segmentWords(text: string): string[] {
 }
 
 /** Returns every `size` adjacent characters; a shorter text itself. */
-function gramsOf(text: string, size: number): string[] {
+function splitGrams(text: string, size: number): string[] {
   const chars = [...text]
   if (chars.length <= size) return [text]
   return Array.from({ length: chars.length - size + 1 }, (_, at) => chars.slice(at, at + size).join(''))
@@ -74,10 +74,10 @@ function gramsOf(text: string, size: number): string[] {
 
 const gramSize = (writing: Run['writing']): number => (writing === 'southeast' ? TRIPLE : PAIR)
 
-function unspacedTerms({ text, writing }: Run): Term[] {
+function splitUnspaced({ text, writing }: Run): Term[] {
   const words = writing === 'hangul' ? [text] : segmentWords(text)
   const known = new Set(words)
-  const grams = gramsOf(text, gramSize(writing)).filter((gram) => !known.has(gram))
+  const grams = splitGrams(text, gramSize(writing)).filter((gram) => !known.has(gram))
   return [
     ...words.map((word): Term => ({ text: excerpt(word, MAX_TERM_CHARS).text, kind: 'word' })),
     ...grams.map((gram): Term => ({ text: gram, kind: 'gram' })),
@@ -85,12 +85,12 @@ function unspacedTerms({ text, writing }: Run): Term[] {
 }
 
 /** Returns all terms of a text, with repetitions. */
-export function termsOf(text: string): Term[] {
+export function splitTerms(text: string): Term[] {
   const terms: Term[] = []
-  for (const run of runsOf(foldText(text))) {
+  for (const run of splitRuns(foldText(text))) {
     if (run.writing === 'spaced') terms.push({ text: wordTerm(run.text), kind: 'word' })
     // One by one: a run may have more terms than a call can have arguments.
-    else for (const term of unspacedTerms(run)) terms.push(term)
+    else for (const term of splitUnspaced(run)) terms.push(term)
   }
   return terms
 }
@@ -104,10 +104,10 @@ export interface QueryRun {
 
 /** Returns a text as its runs, folded: the input of a query plan. */
 export function queryRuns(text: string): QueryRun[] {
-  return Array.from(runsOf(foldText(text)), (run) =>
+  return Array.from(splitRuns(foldText(text)), (run) =>
     run.writing === 'spaced'
       ? { text: run.text, isSpaced: true, terms: [{ text: wordTerm(run.text), kind: 'word' as const }] }
-      : { text: run.text, isSpaced: false, terms: unspacedTerms(run) },
+      : { text: run.text, isSpaced: false, terms: splitUnspaced(run) },
   )
 }
 
@@ -121,7 +121,7 @@ const MAX_NAME_CHARS = 80
  */
 export const nameTerm = (name: string): string | null =>
   joinName(
-    Array.from(runsOf(foldText(name)), ({ text, writing }) => (writing === 'spaced' ? wordTerm(text) : text)),
+    Array.from(splitRuns(foldText(name)), ({ text, writing }) => (writing === 'spaced' ? wordTerm(text) : text)),
   )
 
 /** Joins a name. Null: no name, or one too long to look up. */

@@ -12,7 +12,7 @@ import {
 } from '../../../schemas/call-log/columns.ts'
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { sharedIdOf } from '../../core/call-log/shared-ids.ts'
+import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
 /** A row of the call log as an operator reads it, without its detail. */
@@ -160,7 +160,7 @@ const CLOCK_SKEW_MS = 60_000
 
 /** Returns the row that stands for the refused call with this request id, and for others. */
 async function sharedCallOf(sql: Queryable, requestId: string): Promise<OperatorCall | null> {
-  const sharedId = sharedIdOf(requestId)
+  const sharedId = findSharedId(requestId)
   if (sharedId === null) return null
   // Ids of rows follow the clock, in microseconds.
   const [call] = await callsIn(

@@ -1,7 +1,7 @@
 /** Searches the pages of knowledge bases. Ranking: src/core/search; the index: index.ts. */
 import { planSearch, type SearchPlan } from '../../core/search/plan.ts'
 import { parseQuery } from '../../core/search/query.ts'
-import { snippetOf } from '../../core/search/snippet.ts'
+import { cutSnippet } from '../../core/search/snippet.ts'
 import type { Queryable } from '../connection.ts'
 import { entryOfRow, kbIdIn } from './pages.ts'
 import { type RankedRow, rankPages } from './ranking.ts'
@@ -57,9 +57,9 @@ const probesOf = (marked: ReadonlyMap<string, number>): string[] =>
 
 /** Returns a snippet of the body; of the summary where only that has a hit. */
 function bestSnippet(row: RankedRow, marked: ReadonlyMap<string, number>): string {
-  const ofBody = snippetOf(row.excerpt, marked, { isBeginning: row.is_beginning, isEnd: row.is_end })
+  const ofBody = cutSnippet(row.excerpt, marked, { isBeginning: row.is_beginning, isEnd: row.is_end })
   if (ofBody.includes(MARK)) return ofBody
-  const ofSummary = snippetOf(row.summary, marked)
+  const ofSummary = cutSnippet(row.summary, marked)
   return ofSummary.includes(MARK) ? ofSummary : ofBody
 }
 

@@ -6,7 +6,7 @@ import {
   type ReversalState,
 } from '../../../schemas/payments/payment.ts'
 import type { ReversalNotice, TakenNotice } from '../../../schemas/payments/provider.ts'
-import { creditsOf, printPrice } from '../../core/payments/price.ts'
+import { computeCredits, printPrice } from '../../core/payments/price.ts'
 import { credit } from '../billing/wallets.ts'
 import type { Queryable } from '../connection.ts'
 import { lockAutomatic, switchOff } from './automatic.ts'
@@ -71,7 +71,7 @@ const GIVEN_BACK = { refund: 'refund that failed', chargeback: 'dispute that was
 async function take(sql: Queryable, payment: Payment, notice: ReversalNotice): Promise<void> {
   const { accountId } = payment
   const gone = payment.refunded + payment.disputed + notice.amount
-  const owed = creditsOf(gone, payment) - payment.creditsTaken
+  const owed = computeCredits(gone, payment) - payment.creditsTaken
   const credits = owed > 0n ? owed : 0n
   await insertReversal(sql, payment, notice, 'taken', credits)
   // Else the low balance would charge the same card again at once.
@@ -117,9 +117,9 @@ async function takeUncovered(sql: Queryable, payment: Payment, returnedId: strin
     WHERE payment_id = ${payment.id} AND state = 'taken' ORDER BY created_at, id`
   let gone = 0n
   for (const { id, kind, amount, credits } of parts) {
-    const before = creditsOf(gone, payment)
+    const before = computeCredits(gone, payment)
     gone += amount
-    const owed = creditsOf(gone, payment) - before
+    const owed = computeCredits(gone, payment) - before
     if (owed === credits) continue
     await sql`UPDATE payment_reversals SET credits = ${owed} WHERE id = ${id}`
     await credit(sql, {

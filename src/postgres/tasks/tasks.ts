@@ -6,7 +6,7 @@ import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { CHANGES_CHANNEL } from '../../../schemas/events/event.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
-import { storedTokens } from '../../core/pricing/estimate.ts'
+import { countStoredTokens } from '../../core/pricing/estimate.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import type { Booking } from '../billing/booking.ts'
@@ -144,7 +144,7 @@ async function measure(sql: Queryable, task: Task): Promise<void> {
   if (job.work !== 'response' || price.unit !== '1M_tokens') return
   const usage = result?.response?.usage ?? null
   const reported = usage === null || usage.prompt === 0 ? null : usage.prompt + usage.output
-  await measureBackgroundResponse(sql, id, reported ?? storedTokens(price.model, job.call))
+  await measureBackgroundResponse(sql, id, reported ?? countStoredTokens(price.model, job.call))
   if (job.conversation === null) return
   const isStored = state !== 'refused'
   await endConversationCall(sql, { accountId, id: job.conversation, requestId, reported, isStored })

@@ -7,7 +7,7 @@ import {
   chatCompletionsRequest,
 } from '../../../schemas/chat/chat-completions.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import {
   assignment,
   type FieldSpan,
@@ -132,15 +132,15 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
 function settingsOf({ settings, messages, tools }: ReadChatRequest): string {
   const { tool_choice, response_format, reasoning_effort } = settings
   return (
-    numberPiece('messages', messages) +
+    printNumber('messages', messages) +
     samplingSettings(settings) +
-    numberPiece('choices', settings.n) +
-    numberPiece('seed', settings.seed) +
+    printNumber('choices', settings.n) +
+    printNumber('seed', settings.seed) +
     stopPiece(settings.stop) +
-    textPiece('reasoning_effort', reasoning_effort) +
-    numberPiece('tools', tools) +
+    printText('reasoning_effort', reasoning_effort) +
+    printNumber('tools', tools) +
     choicePiece(tool_choice) +
-    (response_format == null ? '' : textPiece('response_format', response_format.type))
+    (response_format == null ? '' : printText('response_format', response_format.type))
   )
 }
 

@@ -4,7 +4,7 @@
  * docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8 and 12.
  */
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import { extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
+import { keepExtra, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { generation } from '../generation.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
@@ -141,7 +141,7 @@ export class GenerateContentUsage {
   }
 
   #extra() {
-    return extraOf({
+    return keepExtra({
       inputAudio: this.#audio.fresh,
       inputImage: this.#image.fresh,
       outputAudio: this.#audio.output,

@@ -11,7 +11,7 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
-import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
@@ -141,13 +141,13 @@ function settingsOf(
 ): string {
   const { tool_choice, thinking, output_config: output } = request
   return (
-    numberPiece('messages', counts.messages) +
+    printNumber('messages', counts.messages) +
     samplingSettings(request) +
-    numberPiece('top_k', request.top_k) +
+    printNumber('top_k', request.top_k) +
     stopPiece(request.stop_sequences) +
-    textPiece('reasoning_effort', fieldsOf(output).effort) +
-    numberPiece('thinking_budget_tokens', fieldsOf(thinking).budget_tokens) +
-    numberPiece('tools', counts.tools) +
+    printText('reasoning_effort', fieldsOf(output).effort) +
+    printNumber('thinking_budget_tokens', fieldsOf(thinking).budget_tokens) +
+    printNumber('tools', counts.tools) +
     choicePiece(tool_choice)
   )
 }

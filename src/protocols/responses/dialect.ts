@@ -5,7 +5,7 @@
 
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/fields.ts'
 import type {
   CallState,
@@ -73,12 +73,12 @@ function settingsOf(
 ): string {
   const { tool_choice, reasoning, text } = request
   return (
-    numberPiece('messages', counts.input) +
+    printNumber('messages', counts.input) +
     samplingSettings(request) +
-    (reasoning == null ? '' : textPiece('reasoning_effort', reasoning.effort)) +
-    numberPiece('tools', counts.tools) +
+    (reasoning == null ? '' : printText('reasoning_effort', reasoning.effort)) +
+    printNumber('tools', counts.tools) +
     choicePiece(tool_choice) +
-    textPiece('response_format', fieldsOf(fieldsOf(text).format).type)
+    printText('response_format', fieldsOf(fieldsOf(text).format).type)
   )
 }
 

@@ -3,7 +3,7 @@ import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attemp
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Authorizer } from '../../auth/authorizer.ts'
 import type { ChannelAdapter, HeaderFields } from '../../channels/channel.ts'
-import { chatAdapterOf } from '../../channels/chat/registry.ts'
+import { findChatAdapter } from '../../channels/chat/registry.ts'
 import {
   buildHeadPrefix,
   finishHead,
@@ -52,7 +52,7 @@ export function upstreamCalls(
     targets.set(call.channel, variants.set(variant, target))
     return target
   }
-  return (call, handler, adapter = chatAdapterOf(call.channel, call.protocol)) => {
+  return (call, handler, adapter = findChatAdapter(call.channel, call.protocol)) => {
     const { origin, prefix, url } = remembered(adapter, call)
     const { traceparent } = call
     const headers = adapter.callHeaders?.(call.header) ?? NO_HEADERS

@@ -3,7 +3,7 @@
 import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
-import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../../core/media/type.ts'
+import { findMediaType, UNKNOWN_MEDIA_TYPE } from '../../core/media/type.ts'
 import type { SourceField } from '../../markdown/fields.ts'
 import { type PageFile, readFolder } from '../../markdown/folder.ts'
 import { hashPage, readNamedSource, readPage } from '../../markdown/page.ts'
@@ -147,7 +147,7 @@ class FolderReader {
     if (!this.#stored.has(key) && this.#problems.length === 0) {
       this.#stored.add(key)
       await this.#deps.wiki.announceSources([key])
-      const mediaType = mediaTypeOfName(key) ?? SOURCE_MEDIA_TYPES[extensionOf(key)] ?? UNKNOWN_MEDIA_TYPE
+      const mediaType = findMediaType(key) ?? SOURCE_MEDIA_TYPES[extensionOf(key)] ?? UNKNOWN_MEDIA_TYPE
       await this.#deps.store.put(key, createReadStream(source.file), {
         mediaType,
         maxBytes: SOURCE_MAX_BYTES,

@@ -1,5 +1,5 @@
 /** The operator that an installation is born with, and the link that signs them in. */
-import { generateToken, tokenHash } from '../../core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../core/keys/bearer-token.ts'
 import type { Accounts } from '../../postgres/accounts/repository.ts'
 import { Refusal } from '../../postgres/billing/refusal.ts'
 import type { Sessions, Users } from '../../postgres/people/repository.ts'
@@ -25,7 +25,7 @@ export async function firstSignInToken(database: FirstOperatorDatabase): Promise
   if (operator === null || users.length > 1 || (await database.sessions.hasSignedIn(operator.id))) return null
   const token = generateToken()
   await database.sessions.createLink({
-    tokenHash: tokenHash(token),
+    tokenHash: hashToken(token),
     userId: operator.id,
     minutes: LINK_MINUTES,
   })

@@ -1,7 +1,7 @@
 /** Work on payments in the task worker: automatic top-ups, and the comparison with the provider's books. */
 import { topUpAutomatically } from '../../../pipelines/payments/automatic.ts'
 import { reconcile } from '../../../pipelines/payments/reconcile.ts'
-import { priceOf } from '../../core/payments/price.ts'
+import { computePrice } from '../../core/payments/price.ts'
 import { lazyProvider } from '../../payments/provider.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
@@ -38,7 +38,7 @@ export async function paymentWork({
   const deps = { database, provider, log, publicUrl: boot.publicUrl }
   const automatic = repeat(AUTOMATIC_INTERVAL_MS, AUTOMATIC_INTERVAL_MS, async () => {
     const rates = configuration.current().config.payments
-    await topUpAutomatically({ ...deps, priceOf: rates && ((credits) => priceOf(credits, rates)) })
+    await topUpAutomatically({ ...deps, priceOf: rates && ((credits) => computePrice(credits, rates)) })
   })
   const comparison = repeat(FIRST_RECONCILE_MS, RECONCILE_INTERVAL_MS, async () => {
     await reconcile(deps)

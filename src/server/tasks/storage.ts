@@ -8,7 +8,7 @@ import {
   type TaskStorage,
 } from '../../../pipelines/tasks/ports.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { IMAGE_HEAD_BYTES, imageFacts } from '../../core/media/image-size.ts'
+import { IMAGE_HEAD_BYTES, readImageFacts } from '../../core/media/image-size.ts'
 import { peekStream } from '../../core/media/peeked.ts'
 import { sniffMediaType } from '../../core/media/type.ts'
 import {
@@ -37,7 +37,7 @@ async function recognised(
   const declared = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
   const type = sniffMediaType(head) ?? declared
   const isFile = type !== null && head.length > 0
-  if (isFile && accepts(type)) return { type, all, size: imageFacts(head) }
+  if (isFile && accepts(type)) return { type, all, size: readImageFacts(head) }
   await stop()
   if (isFile) throw new OtherKindOfFile(`The file at ${hideQuery(url)} is ${type}.`, type)
   const what = head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'

@@ -62,7 +62,7 @@ t.test('forward tries another channel only before the first byte', async (t) => 
     "out of connections here: the gateway's own trouble, and no channel is blamed or tried",
     async (t) => {
       const call = new RunningCall({ channels: ['first', 'second'] })
-      for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.failed('first')
+      for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.noteFailure('first')
       call.attempt.fail('exhausted')
       t.match(call.error, { code: 'service_unavailable', status: 503, headers: [['retry-after', '1']] })
       t.match(call.settlement, {
@@ -71,9 +71,9 @@ t.test('forward tries another channel only before the first byte', async (t) => 
         cost: '0',
         attempts_count: 1,
       })
-      t.equal(call.health.breaker('first'), 'closed')
-      call.health.failed('first')
-      t.equal(call.health.breaker('first'), 'open', 'nor is it taken for having worked')
+      t.equal(call.health.readBreaker('first'), 'closed')
+      call.health.noteFailure('first')
+      t.equal(call.health.readBreaker('first'), 'open', 'nor is it taken for having worked')
     },
   )
 
@@ -220,7 +220,7 @@ t.test('forward tries another channel only before the first byte', async (t) => 
     )
     for (const ending of [DONE, FINISH + DONE, FINISH + usageChunk(1, 1) + DONE]) {
       const marked = new RunningCall()
-      for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) marked.health.failed('only')
+      for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) marked.health.noteFailure('only')
       marked.attempt.stream(word('abcd') + late + ending)
       t.ok(marked.isComplete)
       t.match(
@@ -228,7 +228,7 @@ t.test('forward tries another channel only before the first byte', async (t) => 
         { status: 'error', error_message: 'in the middle', output_tokens: 1 },
         'no success',
       )
-      t.equal(marked.health.breaker('only'), 'open', 'the breaker counts it')
+      t.equal(marked.health.readBreaker('only'), 'open', 'the breaker counts it')
     }
   })
 
@@ -338,7 +338,7 @@ t.test('forward tries another channel only before the first byte', async (t) => 
     const [health, retryBudget] = [new ChannelHealth(), new RetryBudget()]
     const calls = Array.from({ length: 20 }, () => new RunningCall({ health, retryBudget }))
     for (const { attempt } of calls) attempt.fail('closed', { reused: true })
-    t.equal(health.breaker('only'), 'closed')
+    t.equal(health.readBreaker('only'), 'closed')
     for (const { attempt } of calls) attempt.succeed()
     for (const { settlement } of calls) t.match(settlement, { status: 'success', attempts_count: 2 })
     for (let taken = 0; taken < MIN_RETRIES; taken++) t.ok(retryBudget.take())
@@ -598,8 +598,8 @@ t.test('equal channels are chosen by strategy', async (t) => {
     t.same(first.sort(), ['fast', 'slow'], 'one that was never measured comes first')
     const routeTo = (id: string) => ({ channel: { id }, upstreamModel: `upstream-name-of-${id}` }) as Route
     for (let i = 0; i < 50; i++) {
-      health.latencies.took(routeTo('slow'), 10_000)
-      health.latencies.took(routeTo('fast'), 10)
+      health.latencies.noteTime(routeTo('slow'), 10_000)
+      health.latencies.noteTime(routeTo('fast'), 10)
     }
     for (let i = 0; i < 5; i++) t.equal(servedBy(options), 'fast')
     t.equal(servedBy({ ...options, random: () => 0.01 }), 'slow', 'a few calls measure the others')
@@ -883,10 +883,10 @@ t.test('little time blames no channel', async (t) => {
   /** Returns whether a timeout opens the breaker of a channel that has failed before. */
   function opens(run: (attempt: ScriptedUpstream) => void, seconds: number, ageMs: number): boolean {
     const call = new RunningCall({ ageMs, channelFields: { only: { timeout_seconds: seconds } } })
-    for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.failed('only')
+    for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.noteFailure('only')
     run(call.attempt)
     if (call.settlement.error_code !== 'upstream_timeout') throw new Error('it did not run out of time')
-    return call.health.breaker('only') === 'open'
+    return call.health.readBreaker('only') === 'open'
   }
 
   for (const [name, run] of Object.entries(TIMEOUTS))
@@ -901,9 +901,9 @@ t.test('little time blames no channel', async (t) => {
 
   t.test('any other failure counts, however little time was left', async (t) => {
     const call = new RunningCall({ ageMs: 0.9 * CHAT_DEADLINE_MS })
-    for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.failed('only')
+    for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.noteFailure('only')
     call.attempt.fail('reset')
-    t.equal(call.health.breaker('only'), 'open')
+    t.equal(call.health.readBreaker('only'), 'open')
   })
 })
 
@@ -940,7 +940,7 @@ t.test('refused keys rest alone', async (t) => {
         t.same(keysOf(call), [KEYS[0], KEYS[1]], String(status))
         t.match(call.settlement, { status: 'success', attempts_count: 2, channel_id: 'pool' })
         t.match(call.settlement.attempts[0], { seq: 1 })
-        t.equal(health.reports()[0]?.recent_failures, 0)
+        t.equal(health.listReports()[0]?.recent_failures, 0)
         const used = new Set<string | undefined>()
         for (let i = 0; i < 4; i++) {
           const next = new RunningCall({ ...POOL, health })
@@ -948,13 +948,13 @@ t.test('refused keys rest alone', async (t) => {
           used.add(keysOf(next)[0])
         }
         t.same([...used].sort(), [KEYS[1], KEYS[2]].sort(), 'it rests')
-        t.match(health.reports()[0]?.keys, [
+        t.match(health.listReports()[0]?.keys, [
           { position: 1, refusals: 1, resting_until: /^1970/ },
           { position: 2, refusals: 0, resting_until: null },
           { position: 3, refusals: 0, resting_until: null },
         ])
         now = REFUSED_KEY_REST_MS + 1
-        t.equal(health.reports()[0]?.keys[0]?.resting_until, null, 'and is used again')
+        t.equal(health.listReports()[0]?.keys[0]?.resting_until, null, 'and is used again')
       }
     },
   )
@@ -966,9 +966,9 @@ t.test('refused keys rest alone', async (t) => {
     call.attempt.refuse(429, 'no', { 'retry-after': '7' })
     call.attempt.succeed()
     now = 6_999
-    t.not(health.reports()[0]?.keys[0]?.resting_until, null)
+    t.not(health.listReports()[0]?.keys[0]?.resting_until, null)
     now = 7_000
-    t.equal(health.reports()[0]?.keys[0]?.resting_until, null)
+    t.equal(health.listReports()[0]?.keys[0]?.resting_until, null)
   })
 
   t.test('a clock that is set back by hours lets no key rest for hours', async (t) => {
@@ -977,9 +977,9 @@ t.test('refused keys rest alone', async (t) => {
     const call = new RunningCall({ ...POOL, health })
     call.attempt.refuse(429)
     call.attempt.succeed()
-    t.not(health.reports()[0]?.keys[0]?.resting_until, null)
+    t.not(health.listReports()[0]?.keys[0]?.resting_until, null)
     now = 0
-    t.equal(health.reports()[0]?.keys[0]?.resting_until, null)
+    t.equal(health.listReports()[0]?.keys[0]?.resting_until, null)
     const used: string[] = []
     for (const _ of KEYS) {
       const next = new RunningCall({ ...POOL, health })
@@ -1013,7 +1013,7 @@ t.test('refused keys rest alone', async (t) => {
     call.attempt.refuse(400)
     t.equal(call.attempts.length, 1)
     t.match(
-      call.health.reports()[0]?.keys.map(({ resting_until }) => resting_until),
+      call.health.listReports()[0]?.keys.map(({ resting_until }) => resting_until),
       [null, null, null],
     )
   })

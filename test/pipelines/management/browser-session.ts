@@ -4,7 +4,7 @@ import { type Caller, userCaller, VISITOR } from '../../../pipelines/management/
 import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
 import type { PeopleServices } from '../../../pipelines/management/people/rules.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
-import { tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { openIdentity } from '../../../src/identity/identity.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 
@@ -30,7 +30,7 @@ export class BrowserSession {
   }
 
   async caller(): Promise<Caller> {
-    const signedIn = this.token === null ? null : await this.#database.sessions.find(tokenHash(this.token))
+    const signedIn = this.token === null ? null : await this.#database.sessions.find(hashToken(this.token))
     return signedIn === null ? VISITOR : userCaller(signedIn)
   }
 

@@ -40,7 +40,7 @@ import {
   listMemberInvitations,
 } from '../../../schemas/management/people/users.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { openIdentity } from '../../../src/identity/identity.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
 import { sendJson, serveHttp } from '../../support/http-server.ts'
@@ -185,7 +185,7 @@ t.test('sign in with password and code', async (t) => {
     const takeUp = async (email: string) => {
       const invitation = generateToken()
       await database.invitations.create({
-        tokenHash: tokenHash(invitation),
+        tokenHash: hashToken(invitation),
         email,
         accountId: null,
         role: null,

@@ -54,13 +54,13 @@ import { ONE_CREDIT, printCredits } from '../../../schemas/money.ts'
 import type { ResponseCall } from '../../../schemas/tasks/response.ts'
 import type { TaskEvent } from '../../../schemas/tasks/task.ts'
 import { startSimulator } from '../../../simulator/server.ts'
-import { jsonIn } from '../../../src/channels/media/answer.ts'
+import { parseAnswer } from '../../../src/channels/media/answer.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { loadConfigFile } from '../../../src/config/load.ts'
 import { meaningHash } from '../../../src/core/json/canonical.ts'
 import { MAX_JSON_LEVELS } from '../../../src/core/json/exact.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
+import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 import { createCatalog, type Route } from '../../../src/core/routing/catalog.ts'
 import type { KnownKey } from '../../../src/credentials/credentials.ts'
 import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
@@ -411,8 +411,8 @@ t.test('deep bodies are refused', async (t) => {
       headers: new Map(),
       body: Buffer.from(`{"data":${'['.repeat(levels)}${']'.repeat(levels)}}`),
     })
-    t.equal(jsonIn(answer(3000) as unknown as Parameters<typeof jsonIn>[0]), undefined)
-    t.not(jsonIn(answer(300) as unknown as Parameters<typeof jsonIn>[0]), undefined)
+    t.equal(parseAnswer(answer(3000) as unknown as Parameters<typeof parseAnswer>[0]), undefined)
+    t.not(parseAnswer(answer(300) as unknown as Parameters<typeof parseAnswer>[0]), undefined)
   })
 })
 
@@ -1381,7 +1381,7 @@ t.test('tasks are cancelled', async (t) => {
       newVideo(account.id, {
         ...{ id: newId('resp'), kind: 'response', hold: HOLD, model: 'kept', channelIds: ['keeper'] },
         job: { work: 'response', body, call, conversation: null, kept_days: 30 },
-        price: keptPriceOf(entry, entry.pricing!),
+        price: toKeptPrice(entry, entry.pricing!),
       }),
     )
     const submit = {

@@ -35,8 +35,8 @@ import { authorizers } from '../../../src/auth/authorizer.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { findMediaAdapter, MEDIA_PROTOCOLS } from '../../../src/channels/media/registry.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
-import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
+import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
+import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { openNats } from '../../../src/nats/nats.ts'
@@ -180,7 +180,7 @@ t.test('task runs from order to settled row', async (t) => {
       t.match(result, { seconds: 60, files: [{ seconds: 60 }], beyond: [note] })
       t.equal(beyond, before + 1, 'counted')
       t.match(
-        health.reports().find(({ channel }) => channel === 'first'),
+        health.listReports().find(({ channel }) => channel === 'first'),
         { last_error: { code: 'beyond_order' } },
       )
       t.match((await database.calls.find(id)).detail ?? '', new RegExp(`beyond_order.*${note}`))
@@ -416,7 +416,7 @@ t.test('background answers are charged as live ones', async (t) => {
   function settled(call: Partial<ResponseCall>, response: object, status = 'completed') {
     const facts = readResponseFacts(Buffer.from(JSON.stringify({ id: 'resp_1', status, ...response })))!
     const { idempotency: _, ...made } = newVideo('acc_1', {
-      ...{ kind: 'response', model: 'kept', price: keptPriceOf(ENTRY, ENTRY.pricing!) },
+      ...{ kind: 'response', model: 'kept', price: toKeptPrice(ENTRY, ENTRY.pricing!) },
       protocol: 'responses',
       job: {
         ...{ work: 'response', conversation: null, kept_days: 30, call: { ...CALL, ...call } },
@@ -975,13 +975,13 @@ t.test('work that comes with the answer', async (t) => {
       const ordered = async (account: TestAccount, prompt: string) => {
         const model = catalog.resolve(MODEL)!
         const job = mediaJob.parse(work.job(prompt))
-        const price = mediaPriceOf(model.entry, null, Date.now())!
+        const price = findMediaPrice(model.entry, null, Date.now())!
         const routes = catalog.routes(model, protocol)
         const more: Partial<TaskOrder> = {
           model,
           job,
           price,
-          hold: holdOf(price, job),
+          hold: computeHold(price, job),
           routes,
           ...work.order,
         }
@@ -1264,9 +1264,9 @@ t.test('each provider of media', async (t) => {
             ? { work: 'video', content: [{ type: 'text', text: prompt }], duration: 5 }
             : { work: 'image', prompt, n: 2, size: '1024x1024' },
         )
-        const price = mediaPriceOf(model.entry, null, Date.now())!
+        const price = findMediaPrice(model.entry, null, Date.now())!
         const routes = catalog.routes(model, protocol)
-        return tasks.order(account, name, prompt, { model, job, price, hold: holdOf(price, job), routes })
+        return tasks.order(account, name, prompt, { model, job, price, hold: computeHold(price, job), routes })
       }
       const submitted = (account: TestAccount, name: 'film' | 'picture', prompt: string) =>
         tasks.submit(order(account, name, prompt), { findAdapter: findMediaAdapter })

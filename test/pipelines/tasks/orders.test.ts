@@ -21,7 +21,7 @@ import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
 import { soundMp3 } from '../../../simulator/media/samples.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
-import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
 import { isOfRole } from '../../../src/core/media/type.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
@@ -174,10 +174,10 @@ t.test('a submit without an answer makes no task', async (t) => {
   ): TaskOrder {
     const model = catalog.resolve(MODEL)!
     const parsed = mediaJob.parse(job)
-    const price = mediaPriceOf(model.entry, null, Date.now())!
+    const price = findMediaPrice(model.entry, null, Date.now())!
     const routes = catalog.routes(model, catalog.channels[0]!.protocol)
     return tasks.order(account, 'reel', 'made', {
-      ...{ kind, model, job: parsed, price, hold: holdOf(price, parsed), routes, until },
+      ...{ kind, model, job: parsed, price, hold: computeHold(price, parsed), routes, until },
       ...more,
     })
   }
@@ -570,9 +570,9 @@ t.test('refusals of upstreams pass through', async (t) => {
     const account = await tasks.newAccount()
     const model = catalog.resolve(MODEL)!
     const job = mediaJob.parse({ work: 'music', prompt: 'a song', instrumental: false })
-    const price = mediaPriceOf(model.entry, null, Date.now())!
+    const price = findMediaPrice(model.entry, null, Date.now())!
     const order = tasks.order(account, 'reel', 'made', {
-      ...{ kind: 'music', model, job, price, hold: holdOf(price, job) },
+      ...{ kind: 'music', model, job, price, hold: computeHold(price, job) },
       routes: catalog.routes(model, 'task'),
     })
     const refusal = await tasks
@@ -823,7 +823,7 @@ t.test('files of another kind cost nothing', async (t) => {
     }
     tasks.worker(t, { health, storage: watched })
     const account = await tasks.newAccount()
-    const faultOf = (id: string) => health.activity().get(id)?.lastError?.message
+    const faultOf = (id: string) => health.listActivity().get(id)?.lastError?.message
 
     await t.test('a picture where a film was ordered: the task has failed and is paid back', async (t) => {
       upstream.plans.set('a still', { file: PICTURE })

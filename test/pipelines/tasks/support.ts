@@ -17,7 +17,7 @@ import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { requestHash } from '../../../src/core/json/canonical.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
-import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
 import { type Catalog, createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
@@ -243,7 +243,7 @@ function orderOf(
   const job = isPicture
     ? mediaJob.parse({ work: 'image', prompt, n: 1 })
     : mediaJob.parse({ work: 'video', content: [{ type: 'text', text: prompt }], duration: 5 })
-  const price = mediaPriceOf(model.entry, null, Date.now())!
+  const price = findMediaPrice(model.entry, null, Date.now())!
   const protocols = ['task', 'ark-video', 'openai-images'] as const
   const request = {
     requestId: newId('req'),
@@ -275,7 +275,7 @@ function orderOf(
     model,
     job,
     price,
-    hold: holdOf(price, job),
+    hold: computeHold(price, job),
     routes: protocols.flatMap((protocol) => catalog.routes(model, protocol)),
     until: isPicture ? 'ended' : 'accepted',
     idempotency,

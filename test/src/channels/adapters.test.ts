@@ -19,13 +19,13 @@ import type {
   PollOutcome,
   SubmitOutcome,
 } from '../../../src/channels/media/adapter.ts'
-import { MEDIA_FAILURES, mediaFailureStatus } from '../../../src/channels/media/failure.ts'
+import { MEDIA_FAILURES, findMediaFailureStatus } from '../../../src/channels/media/failure.ts'
 import {
   findMediaAdapter,
   MEDIA_CHANNELS,
   MEDIA_PROTOCOLS,
-  presetsOf,
-  worksOf,
+  findPresets,
+  listWorks,
 } from '../../../src/channels/media/registry.ts'
 import {
   clipCategoriesRequest,
@@ -412,8 +412,8 @@ t.test('media protocols and their works', async (t) => {
   t.test('no protocol of chat has an adapter of media', async (t) => {
     for (const protocol of [...CHAT_PROTOCOLS, 'toString', '']) {
       t.equal(findMediaAdapter(protocol), null)
-      t.strictSame(worksOf(protocol), [])
-      t.equal(presetsOf(protocol, 'voice'), null)
+      t.strictSame(listWorks(protocol), [])
+      t.equal(findPresets(protocol, 'voice'), null)
     }
   })
 
@@ -451,13 +451,13 @@ t.test('media protocols and their works', async (t) => {
   })
 
   t.test('where presets are', async (t) => {
-    const known = presetsOf('openai-speech', 'voice')
+    const known = findPresets('openai-speech', 'voice')
     t.ok(known?.type === 'known' && known.presets.some(({ id }) => id === 'alloy'))
-    t.equal(presetsOf('openai-speech', 'avatar'), null)
-    t.equal(presetsOf('elevenlabs', 'voice')?.type, 'asked')
-    t.equal(presetsOf('task', 'avatar')?.type, 'asked')
-    t.equal(presetsOf('task', 'voice')?.type, 'asked')
-    t.equal(presetsOf('suno', 'voice'), null)
+    t.equal(findPresets('openai-speech', 'avatar'), null)
+    t.equal(findPresets('elevenlabs', 'voice')?.type, 'asked')
+    t.equal(findPresets('task', 'avatar')?.type, 'asked')
+    t.equal(findPresets('task', 'voice')?.type, 'asked')
+    t.equal(findPresets('suno', 'voice'), null)
   })
 
   t.test('presets and templates are asked for with the key', async (t) => {
@@ -502,10 +502,10 @@ t.test('media protocols and their works', async (t) => {
   })
 
   t.test('a code that nobody knows counts as a failed generation', async (t) => {
-    t.equal(mediaFailureStatus('no_speech'), 400)
-    t.equal(mediaFailureStatus('quota_exhausted'), 503)
-    t.equal(mediaFailureStatus('timeout'), 504)
-    t.equal(mediaFailureStatus('toString'), 502)
+    t.equal(findMediaFailureStatus('no_speech'), 400)
+    t.equal(findMediaFailureStatus('quota_exhausted'), 503)
+    t.equal(findMediaFailureStatus('timeout'), 504)
+    t.equal(findMediaFailureStatus('toString'), 502)
   })
 })
 
@@ -777,7 +777,7 @@ t.test('sound is asked for in each providers words', async (t) => {
   t.test('no adapter of videos is left out', async (t) => {
     const known = new Set([...ASKED, ...FIXED].map(([protocol]) => protocol))
     t.same(
-      MEDIA_PROTOCOLS.filter((protocol) => worksOf(protocol).includes('video') && !known.has(protocol)),
+      MEDIA_PROTOCOLS.filter((protocol) => listWorks(protocol).includes('video') && !known.has(protocol)),
       [],
     )
   })
@@ -1022,8 +1022,8 @@ t.test('any answer is read without error', async (t) => {
 
   t.test('presets and templates are read from any answer', async (t) => {
     const places = Object.keys(MEDIA_CHANNELS).flatMap((protocol) => [
-      presetsOf(protocol, 'voice'),
-      presetsOf(protocol, 'avatar'),
+      findPresets(protocol, 'voice'),
+      findPresets(protocol, 'avatar'),
     ])
     const sources = places.flatMap((place) => (place?.type === 'asked' ? [place.source] : []))
     t.equal(sources.length, 3)
@@ -1380,7 +1380,7 @@ t.test('adapters against the simulated provider', async (t) => {
   })
 
   t.test('a voice of ElevenLabs is listed or made, and speaks', async (t) => {
-    const voices = presetsOf('elevenlabs', 'voice')
+    const voices = findPresets('elevenlabs', 'voice')
     if (voices?.type !== 'asked') throw new Error('no list of voices')
     const list = async () =>
       voices.source.read(await sent(voices.source.request(channelAt('elevenlabs')))) ?? []
@@ -1402,7 +1402,7 @@ t.test('adapters against the simulated provider', async (t) => {
   })
 
   t.test('OpenAI’s voices all speak', async (t) => {
-    const voices = presetsOf('openai-speech', 'voice')
+    const voices = findPresets('openai-speech', 'voice')
     if (voices?.type !== 'known') throw new Error('no voices')
     for (const { id } of voices.presets) {
       const spoken = producedIn(

@@ -29,7 +29,7 @@ import { readList } from '../../../src/cli/config/price-list-source.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
-import { tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
 import { readPriceList } from '../../../src/core/pricing/price-list.ts'
@@ -1335,13 +1335,13 @@ t.test('management tokens are made and revoked', async (t) => {
       expires_at: '2999-01-01T00:00:00.000Z',
       token: /^tgm_[0-9a-f]{64}$/,
     })
-    t.match(await database.managementTokens.find(tokenHash(made.token)), { id: made.id, accountId: null })
+    t.match(await database.managementTokens.find(hashToken(made.token)), { id: made.id, accountId: null })
     const listed = await json('token', 'list')
     t.match(listed, [{ id: made.id, revoked_at: null }])
     t.notOk('token' in listed[0])
     t.match(await text('token', 'list'), /reports +the installation/)
     t.type((await json('token', 'revoke', made.id)).revoked_at, 'string')
-    t.equal(await database.managementTokens.find(tokenHash(made.token)), null)
+    t.equal(await database.managementTokens.find(hashToken(made.token)), null)
   })
 
   t.test('a token of an account', async (t) => {

@@ -21,7 +21,7 @@ import { mediaJob } from '../../../schemas/media/job.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { MEDIA_DIALECTS } from '../../../simulator/dialects.ts'
 import { splitModelName } from '../../../simulator/directives/grammar.ts'
-import { MEDIA_PROTOCOLS, worksOf } from '../../../src/channels/media/registry.ts'
+import { MEDIA_PROTOCOLS, listWorks } from '../../../src/channels/media/registry.ts'
 import {
   DEMONSTRATION_FILE,
   needsSimulator,
@@ -31,7 +31,7 @@ import { type LoadResult, loadConfigFile } from '../../../src/config/load.ts'
 import type { Problem } from '../../../src/config/problem.ts'
 import type { Environment } from '../../../src/config/source.ts'
 import { watchConfig } from '../../../src/config/watch.ts'
-import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import { createCatalog, type Model } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
@@ -878,8 +878,8 @@ t.test('demonstration models and prices', async (t) => {
 
   /** What is held for the job, in credits. */
   function priceOf(id: string, job: object, variant: string | null = null): string {
-    const price = mediaPriceOf(model(id).entry, variant, Date.now())
-    return price === null ? 'no price' : printCredits(holdOf(price, mediaJob.parse(job)))
+    const price = findMediaPrice(model(id).entry, variant, Date.now())
+    return price === null ? 'no price' : printCredits(computeHold(price, mediaJob.parse(job)))
   }
 
   const picture = { from: 'url', url: 'https://x.test/a.png' }
@@ -939,7 +939,7 @@ t.test('demonstration models and prices', async (t) => {
     for (const model of media) {
       const protocols = MEDIA_PROTOCOLS.filter((protocol) => catalog.routes(model, protocol).length > 0)
       t.ok(
-        protocols.some((protocol) => worksOf(protocol).length > 0),
+        protocols.some((protocol) => listWorks(protocol).length > 0),
         model.id,
       )
       for (const protocol of protocols) used.add(protocol)

@@ -8,22 +8,22 @@ import { mediaPrice } from '../../../schemas/media/price.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { clampToOrder } from '../../../src/core/media/order.ts'
 import {
-  chargeOf,
-  costOf,
+  chargeMedia,
+  computeMediaCost,
   DEFAULT_VIDEO_SECONDS,
-  holdOf,
-  mediaPriceOf,
-  pixelsOf,
-  upstreamPriceOf,
+  computeHold,
+  findMediaPrice,
+  countPixels,
+  findUpstreamPrice,
 } from '../../../src/core/media/pricing.ts'
-import { priceOf, printPrice } from '../../../src/core/payments/price.ts'
+import { computePrice, printPrice } from '../../../src/core/payments/price.ts'
 import { modelAt } from '../../../src/core/pricing/changes.ts'
 
 t.test('media cost what was delivered', async (t) => {
   const NOW = Date.parse('2026-06-01T00:00:00Z')
 
   function priceOf(pricing: object, images?: object, variant: string | null = null, now = NOW) {
-    const price = mediaPriceOf(
+    const price = findMediaPrice(
       modelEntry.parse({ id: 'm', endpoint_type: 'images_generations', pricing, images }),
       variant,
       now,
@@ -50,20 +50,20 @@ t.test('media cost what was delivered', async (t) => {
   const ORDINARY = priceOf({ unit: 'image', per_unit: '12.5' })
 
   t.test('images: held by what is asked for, charged by what came', async (t) => {
-    t.equal(printCredits(holdOf(ORDINARY, images(4))), '50')
-    const three = chargeOf(ORDINARY, images(4), pictures(null, '1024x1024', null))
+    t.equal(printCredits(computeHold(ORDINARY, images(4))), '50')
+    const three = chargeMedia(ORDINARY, images(4), pictures(null, '1024x1024', null))
     t.same(three, { cost: parseCredits('37.5'), units: '3', line: '3 images x 12.5 = 37.5' })
-    t.match(chargeOf(ORDINARY, images(4), pictures()), { cost: 0n, units: '0' })
+    t.match(chargeMedia(ORDINARY, images(4), pictures()), { cost: 0n, units: '0' })
     const mixed = taskResult.parse({ files: [{ role: 'image' }, { role: 'cover' }, { role: 'audio' }] })
-    t.equal(chargeOf(ORDINARY, images(1), mixed).units, '1', 'covers are no images')
+    t.equal(chargeMedia(ORDINARY, images(1), mixed).units, '1', 'covers are no images')
   })
 
   t.test('a grid-style model: the hold is for four at least, the charge for what came', async (t) => {
     const grid = priceOf({ unit: 'image', per_unit: '5' }, { grid: true })
-    const holds = [1, 3, 4, 5, 10].map((n) => printCredits(holdOf(grid, images(n))))
+    const holds = [1, 3, 4, 5, 10].map((n) => printCredits(computeHold(grid, images(n))))
     t.same(holds, ['20', '20', '20', '25', '50'])
-    t.equal(printCredits(chargeOf(grid, images(10), pictures(null, null, null, null)).cost), '20')
-    t.equal(printCredits(chargeOf(grid, images(1), pictures(null, null, null)).cost), '15')
+    t.equal(printCredits(chargeMedia(grid, images(10), pictures(null, null, null, null)).cost), '20')
+    t.equal(printCredits(chargeMedia(grid, images(1), pictures(null, null, null)).cost), '15')
   })
 
   const TIERED = priceOf(
@@ -77,7 +77,7 @@ t.test('media cost what was delivered', async (t) => {
   )
 
   t.test('tiers by pixels: the edge belongs to the upper one, and no size is the default size', async (t) => {
-    const holdAt = (size: string | null) => printCredits(holdOf(TIERED, images(1, { size })))
+    const holdAt = (size: string | null) => printCredits(computeHold(TIERED, images(1, { size })))
     t.equal(holdAt('1024x1024'), '17.79')
     t.equal(holdAt('1x2399999'), '35.58', 'no size that there is')
     t.equal(holdAt('1600x1499'), '17.79', '2,398,400 pixels')
@@ -94,7 +94,7 @@ t.test('media cost what was delivered', async (t) => {
       ],
     })
     t.equal(
-      printCredits(holdOf(nowhere, images(1))),
+      printCredits(computeHold(nowhere, images(1))),
       '3',
       'a size that nobody knows costs what the largest does',
     )
@@ -102,28 +102,28 @@ t.test('media cost what was delivered', async (t) => {
       { unit: 'image', per_unit: '1', pixel_tiers: [{ from_pixels: 200, per_unit: '3' }] },
       { default_size: '10x10' },
     )
-    const smallAt = (size: string | null) => printCredits(holdOf(small, images(1, { size })))
+    const smallAt = (size: string | null) => printCredits(computeHold(small, images(1, { size })))
     t.same([null, 'auto', 'AUTO'].map(smallAt), ['1', '1', '1'], 'the default size')
     t.same(
       ['4K', '0x0', '10x10x10', '4096'].map(smallAt),
       ['3', '3', '3', '3'],
       'a word is no way around a tier',
     )
-    t.equal(printCredits(chargeOf(small, images(1, { size: '4K' }), pictures('10x10')).cost), '1')
+    t.equal(printCredits(chargeMedia(small, images(1, { size: '4K' }), pictures('10x10')).cost), '1')
     const edges = ['9x11', '10x10', '10x19', '10x20'].map((size) =>
-      printCredits(holdOf(nowhere, images(1, { size }))),
+      printCredits(computeHold(nowhere, images(1, { size }))),
     )
     t.same(edges, ['1', '2', '2', '3'])
   })
 
   t.test('settled by the real size, downward only, each image by its own', async (t) => {
     const chargeAt = (asked: string | null, ...came: Array<string | null>) =>
-      printCredits(chargeOf(TIERED, images(came.length, { size: asked }), pictures(...came)).cost)
+      printCredits(chargeMedia(TIERED, images(came.length, { size: asked }), pictures(...came)).cost)
     t.equal(chargeAt(null, '1024x1024'), '17.79')
     t.equal(chargeAt('1024x1024', '2048x2048'), '17.79', 'never upward')
     t.equal(chargeAt(null, null), '35.58', 'a size that is not reported is the requested one')
     t.equal(chargeAt('2048x2048', '1024x1024', '2048x2048', '1600x1499'), '71.16')
-    const { line } = chargeOf(TIERED, images(2), pictures('2048x2048', '8x8'))
+    const { line } = chargeMedia(TIERED, images(2), pictures('2048x2048', '8x8'))
     t.equal(line, '1 image x 35.58 + 1 image x 17.79 = 53.37')
   })
 
@@ -134,7 +134,7 @@ t.test('media cost what was delivered', async (t) => {
       pixel_tiers: [{ from_pixels: 1_000_000, per_unit: '8' }],
     })
     const both = (asked: string, came: string | null) =>
-      [chargeOf, costOf].map((of) => printCredits(of(price, images(1, { size: asked }), pictures(came)).cost))
+      [chargeMedia, computeMediaCost].map((of) => printCredits(of(price, images(1, { size: asked }), pictures(came)).cost))
     t.same(both('1024x768', '1440x1080'), ['5', '8'])
     t.same(both('1440x1080', '1024x768'), ['5', '5'])
     t.same(both('1024x768', null), ['5', '5'], 'a size that is not reported is the requested one')
@@ -143,20 +143,20 @@ t.test('media cost what was delivered', async (t) => {
 
   t.test('images that go in', async (t) => {
     const job = images(2, { size: '512x512', images: [picture, picture, picture] })
-    t.equal(printCredits(holdOf(TIERED, job)), '40.08')
-    const charge = chargeOf(TIERED, job, pictures('512x512'))
+    t.equal(printCredits(computeHold(TIERED, job)), '40.08')
+    const charge = chargeMedia(TIERED, job, pictures('512x512'))
     t.equal(charge.line, '1 image x 17.79 + 3 input images x 1.5 = 22.29')
     t.equal(charge.units, '1')
-    t.equal(chargeOf(TIERED, job, pictures()).cost, 0n, 'nothing came, nothing is owed')
+    t.equal(chargeMedia(TIERED, job, pictures()).cost, 0n, 'nothing came, nothing is owed')
   })
 
   t.test('films: by the length that came, else by the one asked for, else by the default', async (t) => {
     const price = priceOf({ unit: 'second', per_unit: '3.96' })
-    t.equal(printCredits(holdOf(price, video(10))), '39.6')
-    t.equal(printCredits(holdOf(price, video())), printCredits(parseCredits('3.96') * 12n))
+    t.equal(printCredits(computeHold(price, video(10))), '39.6')
+    t.equal(printCredits(computeHold(price, video())), printCredits(parseCredits('3.96') * 12n))
     t.equal(DEFAULT_VIDEO_SECONDS, 12)
     const charge = (asked: number | undefined, came: number | null) =>
-      chargeOf(price, video(asked), lasting(came))
+      chargeMedia(price, video(asked), lasting(came))
     t.same(charge(10, 5.04), {
       cost: parseCredits('19.9584'),
       units: '5.04',
@@ -179,9 +179,9 @@ t.test('media cost what was delivered', async (t) => {
 
   t.test('seconds are rounded once, with the price', async (t) => {
     const price = priceOf({ unit: 'second', per_unit: '4.04' })
-    const cost = (seconds: number) => printCredits(chargeOf(price, video(5), lasting(seconds)).cost)
+    const cost = (seconds: number) => printCredits(chargeMedia(price, video(5), lasting(seconds)).cost)
     t.equal(cost(1.23456789), '4.98765428')
-    t.equal(chargeOf(price, video(5), lasting(1.23456789)).units, '1.23456789')
+    t.equal(chargeMedia(price, video(5), lasting(1.23456789)).units, '1.23456789')
     t.equal(cost(0.1 + 0.2), '1.212')
     t.equal(cost(1e-8), '0.00000004')
     t.equal(cost(1e-7), '0.0000004', 'a number with an exponent')
@@ -196,8 +196,8 @@ t.test('media cost what was delivered', async (t) => {
       pricing: { unit: 'second', per_unit: '2' },
       videos: { max_duration: 20 },
     })
-    const price = mediaPrice.parse(JSON.parse(JSON.stringify(mediaPriceOf(entry, null, NOW))))
-    const units = (seconds: number | null, asked = 5) => chargeOf(price, video(asked), lasting(seconds)).units
+    const price = mediaPrice.parse(JSON.parse(JSON.stringify(findMediaPrice(entry, null, NOW))))
+    const units = (seconds: number | null, asked = 5) => chargeMedia(price, video(asked), lasting(seconds)).units
     t.same([units(18), units(20), units(60), units(null)], ['18', '20', '20', '5'])
     t.match(clampToOrder(video(5), price, lasting(60)), {
       seconds: 60,
@@ -207,15 +207,15 @@ t.test('media cost what was delivered', async (t) => {
 
   t.test('grades of one model have separate prices', async (t) => {
     const pricing = { unit: 'second', variants: { fast: '4.04', standard: '8.09', max: '12.13' } }
-    const holdAt = (grade: string) => printCredits(holdOf(priceOf(pricing, undefined, grade), video(10)))
+    const holdAt = (grade: string) => printCredits(computeHold(priceOf(pricing, undefined, grade), video(10)))
     t.same(['fast', 'standard', 'max'].map(holdAt), ['40.4', '80.9', '121.3'])
     const entry = modelEntry.parse({ id: 'm', endpoint_type: 'videos_generations', pricing })
     for (const other of [null, 'ultra', 'toString'])
-      t.equal(mediaPriceOf(entry, other, NOW), null, String(other))
+      t.equal(findMediaPrice(entry, other, NOW), null, String(other))
     const based = modelEntry.parse({ ...entry, pricing: { ...pricing, per_unit: '7' } })
-    t.equal(mediaPriceOf(based, 'ultra', NOW), null, 'the base price is no price of an unknown variant')
-    t.equal(mediaPriceOf(based, null, NOW)?.perUnit, '7000000000000')
-    t.equal(mediaPriceOf(modelEntry.parse({ id: 'm', callable: false }), null, NOW), null)
+    t.equal(findMediaPrice(based, 'ultra', NOW), null, 'the base price is no price of an unknown variant')
+    t.equal(findMediaPrice(based, null, NOW)?.perUnit, '7000000000000')
+    t.equal(findMediaPrice(modelEntry.parse({ id: 'm', callable: false }), null, NOW), null)
   })
 
   const RESOLUTIONS = { '480p': '2.5', '720p': '5', '1080p': '11.25' }
@@ -224,7 +224,7 @@ t.test('media cost what was delivered', async (t) => {
     const price = priceOf({ unit: 'second', per_unit: '5', variants: RESOLUTIONS }, undefined, '480p')
     const cost = (variant: string | null, width: number | null = null, height: number | null = null) => {
       const film = { files: [{ role: 'video', width, height }], seconds: 10, variant }
-      return printCredits(chargeOf(price, video(10), taskResult.parse(film)).cost)
+      return printCredits(chargeMedia(price, video(10), taskResult.parse(film)).cost)
     }
     t.equal(cost('1080p'), '112.5')
     t.equal(cost(' 720P '), '50')
@@ -276,10 +276,10 @@ t.test('media cost what was delivered', async (t) => {
 
   t.test('speech: characters as Unicode counts them, exact to the last place', async (t) => {
     const price = priceOf({ unit: '1000_characters', per_unit: '125.36' })
-    t.equal(printCredits(holdOf(price, speech('x'.repeat(1000)))), '125.36')
-    t.equal(printCredits(holdOf(price, speech('x'))), '0.12536')
-    t.equal(printCredits(holdOf(price, speech('x'.repeat(5000)))), '626.8')
-    const charge = chargeOf(price, speech('日本語🎉'), lasting(3))
+    t.equal(printCredits(computeHold(price, speech('x'.repeat(1000)))), '125.36')
+    t.equal(printCredits(computeHold(price, speech('x'))), '0.12536')
+    t.equal(printCredits(computeHold(price, speech('x'.repeat(5000)))), '626.8')
+    const charge = chargeMedia(price, speech('日本語🎉'), lasting(3))
     t.same(charge, {
       cost: parseCredits('0.50144'),
       units: '4',
@@ -292,14 +292,14 @@ t.test('media cost what was delivered', async (t) => {
     const music = priceOf({ unit: 'generation', per_unit: '19.41' })
     const job = mediaJob.parse({ work: 'music', instrumental: false, prompt: 'x' })
     const twoSongs = taskResult.parse({ files: [{ role: 'audio' }, { role: 'audio' }] })
-    t.equal(printCredits(holdOf(music, job)), '19.41')
-    t.same(chargeOf(music, job, twoSongs), {
+    t.equal(printCredits(computeHold(music, job)), '19.41')
+    t.same(chargeMedia(music, job, twoSongs), {
       cost: parseCredits('19.41'),
       units: '1',
       line: '1 generation x 19.41 = 19.41',
     })
     const free = priceOf({ unit: 'call', per_unit: '0' })
-    t.equal(holdOf(free, job), 0n)
+    t.equal(computeHold(free, job), 0n)
   })
 
   t.test('a discount is a factor on all of it, until its instant', async (t) => {
@@ -312,19 +312,19 @@ t.test('media cost what was delivered', async (t) => {
     }
     const job = images(1, { images: [picture] })
     t.equal(
-      chargeOf(priceOf(pricing), job, pictures(null)).line,
+      chargeMedia(priceOf(pricing), job, pictures(null)).line,
       '(1 image x 17.79 + 1 input image x 1.5) x 0.8 = 15.432',
     )
-    t.equal(printCredits(holdOf(priceOf(pricing, undefined, null, NOW + 1), job)), '19.29')
+    t.equal(printCredits(computeHold(priceOf(pricing, undefined, null, NOW + 1), job)), '19.29')
     const { discount_until: _, ...endless } = pricing
-    t.equal(printCredits(holdOf(priceOf(endless, undefined, null, NOW + 1e12), job)), '15.432')
+    t.equal(printCredits(computeHold(priceOf(endless, undefined, null, NOW + 1e12), job)), '15.432')
   })
 
   t.test('one rounding, half up, after the sum', async (t) => {
     const price = priceOf({ unit: 'image', per_unit: '0.000000004', input_image: '0.000000001' })
-    t.equal(holdOf(price, images(1)), 0n)
-    t.equal(holdOf(price, images(1, { images: [picture] })), 1n, '0.5 of a unit')
-    t.equal(holdOf(price, images(3)), 1n, '1.2 of a unit')
+    t.equal(computeHold(price, images(1)), 0n)
+    t.equal(computeHold(price, images(1, { images: [picture] })), 1n, '0.5 of a unit')
+    t.equal(computeHold(price, images(3)), 1n, '1.2 of a unit')
   })
 
   t.test('sizes', async (t) => {
@@ -339,7 +339,7 @@ t.test('media cost what was delivered', async (t) => {
       ['123456x1', null],
       [null, null],
     ] as const)
-      t.equal(pixelsOf(size), pixels, String(size))
+      t.equal(countPixels(size), pixels, String(size))
   })
 
   const decimal = fc.bigInt({ min: 0n, max: 10n ** 15n })
@@ -368,8 +368,8 @@ t.test('media cost what was delivered', async (t) => {
         fc.integer({ min: 0, max: 16 }),
         (price, n, size, came, inputs) => {
           const job = images(n, { size, images: Array(inputs).fill(picture) })
-          const { cost } = chargeOf(price, job, pictures(...came.slice(0, n)))
-          return cost >= 0n && cost <= holdOf(price, job)
+          const { cost } = chargeMedia(price, job, pictures(...came.slice(0, n)))
+          return cost >= 0n && cost <= computeHold(price, job)
         },
       )
       fc.assert(property, { numRuns: 300 })
@@ -380,7 +380,7 @@ t.test('media cost what was delivered', async (t) => {
   t.test('the cost of seconds is within one unit of the exact quotient, and grows with them', async (t) => {
     const property = fc.property(decimal, fc.integer({ min: 0, max: 10 ** 9 }), (rate, micros) => {
       const price = priceOf({ unit: 'second', per_unit: text(rate) })
-      const { cost } = chargeOf(price, video(1000), lasting(micros / 1e6))
+      const { cost } = chargeMedia(price, video(1000), lasting(micros / 1e6))
       const exact = rate * 10n ** 6n * BigInt(micros)
       const error = 2n * (cost * 10n ** 10n - exact)
       return error > -(10n ** 10n) && error <= 10n ** 10n
@@ -409,18 +409,18 @@ t.test('media discount holds and speech costs as billed', async (t) => {
       [{ unit: 'call', per_unit: '9', changes: [change] }, NOW, '0.8'],
       [prices, NOW, '0.8'],
     ] as const) {
-      const price = mediaPriceOf(modelAt(modelOf(pricing), requested).entry, null, NOW + 60_000)!
-      t.equal(printCredits(holdOf(price, speech('hi'))), held)
+      const price = findMediaPrice(modelAt(modelOf(pricing), requested).entry, null, NOW + 60_000)!
+      t.equal(printCredits(computeHold(price, speech('hi'))), held)
     }
   })
 
   t.test('speech costs the operator the characters that the provider bills', async (t) => {
-    const price = mediaPriceOf(modelOf({ unit: '1000_characters', per_unit: '1000' }).entry, null, NOW)!
+    const price = findMediaPrice(modelOf({ unit: '1000_characters', per_unit: '1000' }).entry, null, NOW)!
     const made = taskResult.parse({ seconds: 3, billed_characters: 9 })
-    t.equal(chargeOf(price, speech('日本語🎉'), made).units, '4', 'each is charged once')
-    t.equal(costOf(price, speech('日本語🎉'), made).units, '9')
+    t.equal(chargeMedia(price, speech('日本語🎉'), made).units, '4', 'each is charged once')
+    t.equal(computeMediaCost(price, speech('日本語🎉'), made).units, '9')
     t.equal(
-      costOf(price, speech('日本語🎉'), taskResult.parse({ seconds: 3 })).units,
+      computeMediaCost(price, speech('日本語🎉'), taskResult.parse({ seconds: 3 })).units,
       '4',
       'of an upstream that does not report them',
     )
@@ -442,12 +442,12 @@ t.test('videos with sound have a price', async (t) => {
     })
 
   function agreed(pricing: object, sound: boolean, variant: string | null = null, now = NOW) {
-    const price = mediaPriceOf(entryOf(pricing), variant, now, sound)
+    const price = findMediaPrice(entryOf(pricing), variant, now, sound)
     // As it comes back from the row of its task.
     return price === null ? null : mediaPrice.parse(JSON.parse(JSON.stringify(price)))
   }
 
-  const held = (...of: Parameters<typeof agreed>) => printCredits(holdOf(agreed(...of)!, job))
+  const held = (...of: Parameters<typeof agreed>) => printCredits(computeHold(agreed(...of)!, job))
 
   t.test('sound has its price; without one it has the price of every video', async (t) => {
     const both = { per_unit: '0.2', with_audio: { per_unit: '0.4' } }
@@ -455,7 +455,7 @@ t.test('videos with sound have a price', async (t) => {
     t.equal(held({ ...both, discount: '0.5' }, true), '1')
     t.equal(held({ per_unit: '0.2' }, true), '1')
     t.equal(agreed({ per_unit: '0.2', with_audio: {} }, true), null, 'sound is not for sale')
-    t.equal(chargeOf(agreed(both, true)!, job, made(720)).line, '4 seconds x 0.4 = 1.6')
+    t.equal(chargeMedia(agreed(both, true)!, job, made(720)).line, '4 seconds x 0.4 = 1.6')
   })
 
   const VARIANTS = {
@@ -467,7 +467,7 @@ t.test('videos with sound have a price', async (t) => {
     const silent = agreed(VARIANTS, false, '1080p')!
     const loud = agreed(VARIANTS, true, '4k')!
     const charged = (price: typeof silent, height: number) =>
-      printCredits(chargeOf(price, job, made(height)).cost)
+      printCredits(chargeMedia(price, job, made(height)).cost)
     t.same([charged(silent, 720), charged(silent, 1080)], ['4', '8'])
     t.same([charged(loud, 720), charged(loud, 2160)], ['12', '36'])
     t.equal(agreed(VARIANTS, true, '1080p'), null, 'a price without sound is none with it')
@@ -495,9 +495,9 @@ t.test('videos with sound have a price', async (t) => {
       const pricing = variant === null ? { per_unit: '1' } : VARIANTS
       const price = agreed(pricing, sound, variant)!
       const task = { model: 'm', channelId: 'c', price, submittedAt: NOW }
-      const upstream = upstreamPriceOf({ channels: [channel], models: [entryOf(pricing)] }, task)
+      const upstream = findUpstreamPrice({ channels: [channel], models: [entryOf(pricing)] }, task)
       if (upstream === null || upstream.unit === '1M_tokens') return null
-      return printCredits(costOf(upstream, job, made(720)).cost)
+      return printCredits(computeMediaCost(upstream, job, made(720)).cost)
     }
     const both = { per_unit: '0.1', with_audio: { per_unit: '0.2' } }
     t.same([paid(both, false), paid(both, true)], ['0.4', '0.8'], 'also where the customer has one price')
@@ -527,7 +527,7 @@ t.test('prices are what the provider takes', async (t) => {
 
   for (const [currency, perUnit, amount, printed] of PRICES)
     t.test(`404.4 credits in ${currency}`, async (t) => {
-      const price = priceOf(parseCredits('404.4'), { currency, credits_per_unit: parseCredits(perUnit) })
+      const price = computePrice(parseCredits('404.4'), { currency, credits_per_unit: parseCredits(perUnit) })
       t.same(price, { currency, amount })
       t.equal(printPrice(price), printed)
     })

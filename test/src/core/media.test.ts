@@ -5,11 +5,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { imageTraits } from '../../../schemas/config/catalog.ts'
 import { namesJson, prefersSound } from '../../../src/core/accepted-format.ts'
-import { audioSeconds } from '../../../src/core/media/audio-length.ts'
-import { type ImageShapeRequest, shapeFor } from '../../../src/core/media/image-shape.ts'
-import { imageFacts } from '../../../src/core/media/image-size.ts'
+import { measureAudioSeconds } from '../../../src/core/media/audio-length.ts'
+import { type ImageShapeRequest, chooseShape } from '../../../src/core/media/image-shape.ts'
+import { readImageFacts } from '../../../src/core/media/image-size.ts'
 import { readGridPrompt, withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
-import { extensionOf, sniffMediaType } from '../../../src/core/media/type.ts'
+import { findExtension, sniffMediaType } from '../../../src/core/media/type.ts'
 
 t.test('media type of first bytes', async (t) => {
   // What a file is follows from its first bytes, whatever its name says.
@@ -26,7 +26,7 @@ t.test('media type of first bytes', async (t) => {
       ['mif1', 'image/heif'],
     ] as const) {
       t.equal(sniffMediaType(container(brand)), type)
-      t.ok(extensionOf(type), 'it has an extension in the store')
+      t.ok(findExtension(type), 'it has an extension in the store')
     }
   })
 
@@ -47,33 +47,33 @@ t.test('length of a sound', async (t) => {
     ['plain.mp3', 1.5],
   ] as const) {
     t.test(`${name} lasts ${seconds} s`, async (t) => {
-      const read = audioSeconds(file(name)) ?? 0
+      const read = measureAudioSeconds(file(name)) ?? 0
       t.ok(read >= seconds && read < seconds + MOST_SILENCE_SECONDS, String(read))
     })
   }
 
   t.test('a WAV lasts as long as its data, whatever its header says of that', async (t) => {
     const wav = file('tone.wav')
-    t.equal(audioSeconds(wav), 0.5)
+    t.equal(measureAudioSeconds(wav), 0.5)
     const streamed = Buffer.from(wav)
     streamed.writeUInt32LE(0xffffffff, streamed.indexOf('data') + 4)
-    t.equal(audioSeconds(streamed), 0.5)
+    t.equal(measureAudioSeconds(streamed), 0.5)
   })
 
   t.test('a tag behind the sound and dirt before it add nothing', async (t) => {
     const plain = file('plain.mp3')
-    const seconds = audioSeconds(plain)
+    const seconds = measureAudioSeconds(plain)
     const tag = Buffer.concat([Buffer.from('TAG'), Buffer.alloc(125)])
-    t.equal(audioSeconds(Buffer.concat([plain, tag])), seconds)
-    t.equal(audioSeconds(Buffer.concat([Buffer.from('....'), plain])), seconds)
+    t.equal(measureAudioSeconds(Buffer.concat([plain, tag])), seconds)
+    t.equal(measureAudioSeconds(Buffer.concat([Buffer.from('....'), plain])), seconds)
   })
 
   t.test('what is no sound has no length', async (t) => {
-    t.equal(audioSeconds(Buffer.alloc(0)), null)
-    t.equal(audioSeconds(Buffer.from('{"error":"no"}')), null)
-    t.equal(audioSeconds(file('picture.png')), null)
-    t.equal(audioSeconds(Buffer.from('RIFF....WAVEdata')), null)
-    t.equal(audioSeconds(Buffer.concat([Buffer.alloc(5000, 'OggS'), file('plain.mp3')])), null)
+    t.equal(measureAudioSeconds(Buffer.alloc(0)), null)
+    t.equal(measureAudioSeconds(Buffer.from('{"error":"no"}')), null)
+    t.equal(measureAudioSeconds(file('picture.png')), null)
+    t.equal(measureAudioSeconds(Buffer.from('RIFF....WAVEdata')), null)
+    t.equal(measureAudioSeconds(Buffer.concat([Buffer.alloc(5000, 'OggS'), file('plain.mp3')])), null)
   })
 
   t.test('any bytes are read without an error', async (t) => {
@@ -84,7 +84,7 @@ t.test('length of a sound', async (t) => {
         fc.nat(700),
         fc.uint8Array({ maxLength: 400 }),
         (head, cut, rest) => {
-          const seconds = audioSeconds(Buffer.concat([head.subarray(0, cut), rest]))
+          const seconds = measureAudioSeconds(Buffer.concat([head.subarray(0, cut), rest]))
           return seconds === null || seconds > 0
         },
       ),
@@ -106,7 +106,7 @@ t.test('picture size from its first bytes', async (t) => {
 
   for (const [name, mediaType, width, height] of KNOWN) {
     t.test(`${name} is ${mediaType}, ${width} x ${height}`, async (t) => {
-      t.strictSame(imageFacts(file(name)), { mediaType, width, height })
+      t.strictSame(readImageFacts(file(name)), { mediaType, width, height })
     })
   }
 
@@ -117,17 +117,17 @@ t.test('picture size from its first bytes', async (t) => {
     const frame = jpeg.indexOf(Buffer.from([0xff, 0xc0]))
     const odd = Buffer.concat([jpeg.subarray(0, 2), length, thumbnail, jpeg.subarray(2)])
     odd[frame + length.length + thumbnail.length + 1] = 0xc2
-    t.strictSame(imageFacts(odd), { mediaType: 'image/jpeg', width: 37, height: 23 })
+    t.strictSame(readImageFacts(odd), { mediaType: 'image/jpeg', width: 37, height: 23 })
   })
 
   t.test('too little of a file is no picture, and never an error', async (t) => {
     for (const [name] of KNOWN) {
       const bytes = file(name)
       for (let end = 0; end < bytes.length; end++) {
-        const facts = imageFacts(bytes.subarray(0, end))
+        const facts = readImageFacts(bytes.subarray(0, end))
         t.ok(facts === null || facts.width > 20, `${name} cut at ${end}`)
       }
-      t.equal(imageFacts(bytes.subarray(0, 12)), null)
+      t.equal(readImageFacts(bytes.subarray(0, 12)), null)
     }
   })
 
@@ -135,7 +135,7 @@ t.test('picture size from its first bytes', async (t) => {
     const heads = KNOWN.flatMap(([name]) => [2, 12, 20, 30].map((end) => file(name).subarray(0, end)))
     fc.assert(
       fc.property(fc.constantFrom(...heads), fc.uint8Array({ maxLength: 80 }), (head, rest) => {
-        const facts = imageFacts(Buffer.concat([head, rest]))
+        const facts = readImageFacts(Buffer.concat([head, rest]))
         return facts === null || (facts.width > 0 && facts.height > 0)
       }),
     )
@@ -160,7 +160,7 @@ t.test('size as each image model takes it', async (t) => {
     for (const traits of [undefined, ORDINARY])
       for (const size of ['1024x1024', '2K', 'auto', 'anything', null]) {
         const asked = wish(size, { extra: { quality: 'hd' } })
-        t.strictSame(shapeFor(traits, asked), asked)
+        t.strictSame(chooseShape(traits, asked), asked)
       }
   })
 
@@ -182,16 +182,16 @@ t.test('size as each image model takes it', async (t) => {
       auto: null,
     }
     for (const [size, taken] of Object.entries(expected))
-      t.equal(shapeFor(GRID, wish(size))?.size, taken, size)
-    t.equal(shapeFor(GRID, wish(null))?.size, null)
+      t.equal(chooseShape(GRID, wish(size))?.size, taken, size)
+    t.equal(chooseShape(GRID, wish(null))?.size, null)
     // Between 1:1 and 4:3 the middle is their geometric mean.
-    t.equal(shapeFor(GRID, wish('1154x1000'))?.size, '1024x1024')
-    t.equal(shapeFor(GRID, wish('1155x1000'))?.size, '1024x768')
+    t.equal(chooseShape(GRID, wish('1154x1000'))?.size, '1024x1024')
+    t.equal(chooseShape(GRID, wish('1155x1000'))?.size, '1024x768')
   })
 
   t.test('a flag at the end of the prompt says how fine a grid is drawn', async (t) => {
     const drawn = (prompt: string, quality: unknown) =>
-      shapeFor(GRID, wish(null, { prompt, extra: { quality, seed: 1 } }))
+      chooseShape(GRID, wish(null, { prompt, extra: { quality, seed: 1 } }))
     const rest = { size: null, extra: { seed: 1 } }
     for (const quality of ['hd', 'high'])
       t.strictSame(drawn('A mill', quality), { ...rest, prompt: 'A mill --hd' })
@@ -215,7 +215,7 @@ t.test('size as each image model takes it', async (t) => {
   })
 
   t.test('a model that takes no size gets the ratio in words', async (t) => {
-    const told = (size: string) => shapeFor(WORDS, wish(size))
+    const told = (size: string) => chooseShape(WORDS, wish(size))
     const expected: Readonly<Record<string, string>> = {
       '1024x1024': '1:1',
       '1920x1080': '16:9',
@@ -228,7 +228,7 @@ t.test('size as each image model takes it', async (t) => {
       t.strictSame(told(size), { prompt: `A mill\n\nAspect ratio: ${ratio}`, size: null, extra: {} }, size)
     t.strictSame(told('auto'), { prompt: 'A mill', size: null, extra: {} })
     t.strictSame(
-      shapeFor(WORDS, wish(null, { extra: { quality: 'hd' } })),
+      chooseShape(WORDS, wish(null, { extra: { quality: 'hd' } })),
       wish(null, { extra: { quality: 'hd' } }),
     )
   })
@@ -247,7 +247,7 @@ t.test('size as each image model takes it', async (t) => {
         '100000x1',
         '0:1',
       ])
-        t.equal(shapeFor(traits, wish(size)), null, size)
+        t.equal(chooseShape(traits, wish(size)), null, size)
   })
 })
 

@@ -10,7 +10,7 @@ import { authenticate } from '../../../pipelines/calls/authenticate.ts'
 import { answer, calls } from '../../../pipelines/calls/pipeline.ts'
 import { UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { clientNetwork, plainAddress } from '../../../src/core/keys/address-prefix.ts'
+import { clientNetwork, normalizeAddress } from '../../../src/core/keys/address-prefix.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { ClientLimits, type ClientRefusal, HeldBytes } from '../../../src/http/client-limits.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
@@ -697,7 +697,7 @@ t.test('forged addresses are not believed', async (t) => {
   const proxyHeader = (...source: [number, number, number, number]) =>
     Buffer.from([...SIGNATURE, 0x21, 0x11, 0, 12, ...source, 127, 0, 0, 1, 0x11, 0x22, 0, 80])
 
-  const tellAddress: Handler = (request) => whole(plainAddress(request.address?.() ?? ''))
+  const tellAddress: Handler = (request) => whole(normalizeAddress(request.address?.() ?? ''))
   const bodyOf = (text: string) => text.slice(text.indexOf('\r\n\r\n') + 4)
 
   async function start(t: Test, proxies: readonly string[]) {

@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { isObjectKey } from '../../../src/core/media/file-link.ts'
 import { nameKey } from '../../../src/core/search/name-key.ts'
-import { termsOf } from '../../../src/core/search/terms.ts'
+import { splitTerms } from '../../../src/core/search/terms.ts'
 import { readFolder } from '../../../src/markdown/folder.ts'
 import { readPage } from '../../../src/markdown/page.ts'
 import { renderPlain } from '../../../src/markdown/plain-text.ts'
@@ -539,6 +539,6 @@ t.test('work for a page is bounded', async (t) => {
   })
 
   t.test('a long text without spaces has its terms', async (t) => {
-    t.equal(termsOf('한'.repeat(200_000)).length, 200_000)
+    t.equal(splitTerms('한'.repeat(200_000)).length, 200_000)
   })
 })

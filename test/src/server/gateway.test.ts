@@ -15,14 +15,14 @@ import { configFile } from '../../../schemas/config/file.ts'
 import type { Endpoint } from '../../../schemas/endpoints/endpoint.ts'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { AUTH_MESSAGES, FAILURES, Failure } from '../../../schemas/failure.ts'
-import { chatAdapterOf } from '../../../src/channels/chat/registry.ts'
+import { findChatAdapter } from '../../../src/channels/chat/registry.ts'
 import type { FormPart, MediaRequest } from '../../../src/channels/media/adapter.ts'
 import { jsonRequest } from '../../../src/channels/media/request.ts'
 import { mask } from '../../../src/core/call-log/redact.ts'
 import { DEFAULTS } from '../../../src/core/call-log/settlement.ts'
 import { addressPrefix } from '../../../src/core/keys/address-prefix.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
-import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { NO_PARAMS, type Router } from '../../../src/http/router.ts'
 import { errorBody, errorShapeOf } from '../../../src/protocols/error-shape.ts'
@@ -630,7 +630,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
       body: '{"model":"up"}',
       headers: { authorization: 'Bearer token-number-1', 'x-extra': '1', 'x-request-id': 'req_1' },
     })
-    const { headers } = chatAdapterOf(opened.channel, 'chat-completions').request(opened.channel, {
+    const { headers } = findChatAdapter(opened.channel, 'chat-completions').request(opened.channel, {
       upstreamModel: 'up',
       stream: false,
       query: '',
@@ -746,7 +746,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
     const { opened } = await start(t, (authorization, response) => sendJson(response, 400, { authorization }))
     const { body = '' } = await call(opened).answered
     t.match(body, /token-number-1/)
-    const { secrets } = upstreamTexts([{ channel: opened.channel, upstreamModel: 'up' }], 'm')
+    const { secrets } = listUpstreamTexts([{ channel: opened.channel, upstreamModel: 'up' }], 'm')
     t.notMatch(mask(body.replace('Bearer ', 'token-'), [], secrets), /token-number-1/)
     t.same(opened.tokens, ['token-number-1'])
   })

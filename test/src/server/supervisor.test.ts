@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { Boot } from '../../../src/server/messages.ts'
 import { readReports } from '../../../src/server/process-reports.ts'
 import { type BannerFacts, banner, factsJson } from '../../../src/server/supervisor/banner.ts'
@@ -162,8 +162,8 @@ t.test('one operator of services that start at once', async (t) => {
     t.same(others, [])
     t.equal((await database.users.list()).length, 1)
     t.equal((await database.accounts.list()).length, 1, 'no account of those that came too late')
-    const session = { tokenHash: tokenHash('a session'), address: '192.0.2.1', userAgent: 'a browser' }
-    const { userId } = await database.sessions.signInByLink(tokenHash(token), session)
+    const session = { tokenHash: hashToken('a session'), address: '192.0.2.1', userAgent: 'a browser' }
+    const { userId } = await database.sessions.signInByLink(hashToken(token), session)
     t.match(await database.users.show(userId), { installationRole: 'operator' })
   })
 })

@@ -6,7 +6,7 @@ import { type AgentFile, agentFile } from '../../../../schemas/accounts/agent.ts
 import type { Failure } from '../../../../schemas/failure.ts'
 import { topLevelFields } from '../../../../src/core/json/fields.ts'
 import { findNameFault } from '../../../../src/core/json/names.ts'
-import { knowledgeText, type PromptPage } from '../../../../src/core/search/knowledge-text.ts'
+import { writeKnowledge, type PromptPage } from '../../../../src/core/search/knowledge-text.ts'
 import { agentBody, readAgentRequest } from '../../../../src/protocols/chat-completions/agent-body.ts'
 import {
   type NativeOptions,
@@ -276,7 +276,7 @@ t.test('agent body keeps what is the agents', async (t) => {
 
   function rewritten(body: unknown, agent = file(), pages: readonly PromptPage[] = []): Body {
     const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-    const out = agentBody(readAgentRequest(bytes), agent, knowledgeText(pages, MARK))
+    const out = agentBody(readAgentRequest(bytes), agent, writeKnowledge(pages, MARK))
     // The rest of the gateway takes it.
     readChatCall(out)
     return JSON.parse(out.toString('utf8'))
@@ -372,7 +372,7 @@ t.test('agent body keeps what is the agents', async (t) => {
     t.equal(letters(content([page(1, 5000)])), 4000)
     t.equal(letters(content([1, 2, 3, 4, 5, 6].map((n) => page(n, 3500)))), 16000)
     t.notMatch(content([1, 2, 3, 4, 5, 6].map((n) => page(n, 10))), 'page_6')
-    t.equal(knowledgeText([], MARK), null)
+    t.equal(writeKnowledge([], MARK), null)
   })
 
   t.test(

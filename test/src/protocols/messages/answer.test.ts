@@ -5,7 +5,7 @@ import { chatCompletionsRequest } from '../../../../schemas/chat/chat-completion
 import { pricing } from '../../../../schemas/config/catalog.ts'
 import { Failure } from '../../../../schemas/failure.ts'
 import { tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
-import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
+import { keepExtra, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
 import { MessagesMeter, readWholeMessage } from '../../../../src/protocols/messages/meter.ts'
 import { scanEvent } from '../../../../src/protocols/messages/scan.ts'
@@ -567,7 +567,7 @@ t.test('usage of recorded streams', async (t) => {
     'crlf-comments-multi-line': { prompt: 7, output: 4 },
     'web-search': {
       ...{ prompt: 2310 + 64, cached: 64, output: 120, serverToolCalls: 3 },
-      ...extraOf({ tools: { web_search: 2, url_context: 1 } }),
+      ...keepExtra({ tools: { web_search: 2, url_context: 1 } }),
     },
     'usage-cumulative': { prompt: 33 + 5, cached: 5, output: 8 },
     'escapes-and-open-end': { prompt: 3, output: 6 },
@@ -690,7 +690,7 @@ t.test('usage of recorded streams', async (t) => {
   const COMPACTED_USAGE = {
     prompt: 2 + 3146 + 445 + 106_576 + 20 + 3146 + 100,
     ...{ cached: 3146 + 20, cacheWrite: 445 + 3146, output: 74 + 312 + 10, reasoning: 0, serverToolCalls: 0 },
-    ...extraOf({ cacheWrite1h: 146, compaction: { count: 2, largestPrompt: 106_576 + 20 + 3146 } }),
+    ...keepExtra({ cacheWrite1h: 146, compaction: { count: 2, largestPrompt: 106_576 + 20 + 3146 } }),
   }
   const sse = (events: readonly object[]): Buffer =>
     Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
