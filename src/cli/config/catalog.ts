@@ -21,7 +21,7 @@ function creditsPerUsd(text: string): Rate {
   } catch {
     // Said below.
   }
-  throw new InvalidArgumentError('It is a number above 0, such as 1 or 7.2.')
+  throw new InvalidArgumentError('It must be a number above 0, such as 1 or 7.2.')
 }
 
 const quoted = (text: string): string => JSON.stringify(text)

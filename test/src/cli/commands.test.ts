@@ -507,7 +507,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
       for (const limit of ['1500000', '2147483647', '2147483648']) {
         const { code, stderr } = await command([...words, '--rpm', limit, '--concurrency', limit], wiring)
         t.equal(code, limit === '2147483648' ? 2 : 0, `${words.join(' ')} ${limit}`)
-        if (code !== 0) t.match(stderr, 'It is a whole number from 1 to 2147483647, or "none".')
+        if (code !== 0) t.match(stderr, 'It must be a whole number from 1 to 2147483647, or "none".')
       }
     await json('account', 'limits', account, '--rpm', 'none', '--concurrency', 'none')
   })
