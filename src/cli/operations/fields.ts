@@ -8,6 +8,8 @@ export const NULL_WORDS: Readonly<Record<string, string>> = {
   events: 'all',
   allowed_addresses: 'any',
   expires_at: 'never',
+  requests_per_minute: 'none',
+  concurrency: 'none',
 }
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   requests_per_minute: 'rpm',
@@ -45,16 +47,16 @@ export function readField(name: string, schema: z.ZodType): Field {
 }
 
 /** Returns the name of the option of a field: `--expires` of `expires_at`. */
-export const optionName = (field: string): string =>
+export const nameOption = (field: string): string =>
   OPTION_NAMES[field] ?? field.replace(/_(id|at|seconds)$/, '').replaceAll('_', '-')
 
-const itemsOf = ({ base }: Field) => (base instanceof z.ZodArray ? (base.element as z.ZodType) : null)
+const readItems = ({ base }: Field) => (base instanceof z.ZodArray ? (base.element as z.ZodType) : null)
 const isInstant = ({ base }: Field) =>
   base.def.type === 'string' && (base as z.ZodString).format === 'datetime'
 const isDuration = ({ name }: Field) => name.endsWith('_seconds')
 
 /** Returns the values that there are; null where there are too many to list. */
-export function choicesOf(field: Field): readonly string[] | null {
+export function listChoices(field: Field): readonly string[] | null {
   const { base, nullWord } = field
   return base instanceof z.ZodEnum
     ? [...(base.options as string[]), ...(nullWord === null ? [] : [nullWord])]
@@ -64,7 +66,7 @@ export function choicesOf(field: Field): readonly string[] | null {
 /** Whether the option has no value: it is there or not. */
 export const isFlag = ({ defaultValue }: Field): boolean => defaultValue === false
 
-export function placeholder(field: Field): string {
+export function describeValue(field: Field): string {
   const { name, base, nullWord } = field
   const what = () => {
     if (/(^|_)(id|ref)$/.test(name)) return 'id'
@@ -113,7 +115,7 @@ function parseText(field: Field, text: string): unknown {
   if (base instanceof z.ZodNumber) return /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (base instanceof z.ZodBoolean) return text === 'on' ? true : text === 'off' ? false : text
   if (isInstant(field)) return INSTANT.safeParse(text).success ? new Date(text).toISOString() : text
-  const items = itemsOf(field)
+  const items = readItems(field)
   if (items === null) return text
   if (text === 'none') return []
   const names = splitNames(text)
@@ -132,14 +134,14 @@ function parseSeconds(text: string): number {
 function complain(field: Field, issue: z.core.$ZodIssue): string {
   const { base, nullWord } = field
   const orNull = nullWord === null ? '' : `, or "${nullWord}"`
-  const items = itemsOf(field)
+  const items = readItems(field)
   if (items !== null)
     return `It must be ${describeList(items instanceof z.ZodEnum ? items.options : null)}${orNull}.`
   if (isDuration(field)) return 'It must be a time from 0s to 7d, such as 30m, 24h or 2d.'
   if (isInstant(field)) return `It must be an RFC 3339 time such as 2030-01-31T12:00:00Z, or a day${orNull}.`
   if (base instanceof z.ZodNumber)
     return `It must be a whole number from ${base.minValue} to ${base.maxValue}${orNull}.`
-  const choices = choicesOf(field) ?? (base instanceof z.ZodBoolean ? ['on', 'off'] : null)
+  const choices = listChoices(field) ?? (base instanceof z.ZodBoolean ? ['on', 'off'] : null)
   if (choices !== null) return `It must be one of ${choices.join(', ')}.`
   if (base instanceof z.ZodString && (issue.code === 'too_small' || issue.code === 'too_big'))
     return `It must have ${base.minLength ?? 0} to ${base.maxLength} characters.`

@@ -521,7 +521,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
     ]) {
       const { code, stderr } = await command([...words, '--expires', '2020-01-01T00:00:00Z'], wiring)
       t.equal(code, 2)
-      t.match(stderr, /It is past: the key would be refused at once/)
+      t.match(stderr, /It is in the past: the key would be refused at once/)
     }
     t.equal((await json('key', 'show', id)).expires_at, '2999-01-01T00:00:00.000Z')
     t.equal((await json('key', 'update', id, '--expires', 'never')).expires_at, null)
