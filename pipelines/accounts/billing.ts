@@ -10,7 +10,7 @@ import {
 } from '../../schemas/accounts/billing.ts'
 import type { ApiKey } from '../../schemas/accounts/key.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../src/clickhouse/call-log.ts'
 import type { DayCost } from '../../src/clickhouse/summaries/usage-totals.ts'
 import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
@@ -88,7 +88,7 @@ export const answerWithGrants = (): Stage<AuthenticatedCall & Spent, never> =>
   })
 
 export interface BillingUsageDeps {
-  readonly callLog: Pick<CallLog, 'costByDay'>
+  readonly callLog: CallSummaries
   readonly now?: () => number
 }
 

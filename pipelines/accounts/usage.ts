@@ -5,7 +5,7 @@
 import { type UsageReport, usageQuery } from '../../schemas/accounts/usage.ts'
 import { CURRENCY, type LogPeriod } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../src/clickhouse/call-log.ts'
 import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { Handler } from '../../src/http/handler.ts'
@@ -16,7 +16,7 @@ import { type Asked, answerJson, calls, type Found, find, readParams } from '../
 import { printWindow, readQuery, resolveWindow } from '../calls/query.ts'
 
 export interface UsageDeps {
-  readonly callLog: Pick<CallLog, 'usageTotals'>
+  readonly callLog: CallSummaries
   readonly now?: () => number
 }
 

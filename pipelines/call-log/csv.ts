@@ -1,9 +1,9 @@
 /**
  * `GET /v1/logs` as CSV: the same calls in the same order, many more of them in one answer.
- * See docs/api-rules.md, "Call log CSV".
+ * See docs/api-rules.md, "Call log CSV, summary and detail".
  */
 import type { Observable } from 'rxjs'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallPages } from '../../src/clickhouse/call-log.ts'
 import type { CallPositions } from '../../src/clickhouse/pages/list-positions.ts'
 import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/query.ts'
 import { LOG_CSV_HEADER, logCsvRecord } from '../../src/core/call-log/csv.ts'
@@ -13,7 +13,7 @@ import { pacedReply } from '../calls/replies.ts'
 import { buildPageQuery, type LogReader, type LogSearch, type LogSearchDeps } from './search.ts'
 
 export interface LogCsvDeps extends LogSearchDeps {
-  readonly callLog: Pick<CallLog, 'listPositions' | 'findCallsAt'>
+  readonly callLog: CallPages
 }
 
 /** So many rows are held at a time. */

@@ -4,7 +4,6 @@ import { map, type Observable } from 'rxjs'
 import type { LogRow } from '../../schemas/call-log/columns.ts'
 import type { JobInFlight, LogPage } from '../../schemas/call-log/query.ts'
 import { CURRENCY } from '../../schemas/call-log/row.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { Reply } from '../../src/http/handler.ts'
@@ -20,11 +19,10 @@ import {
   type LogSearch,
   type LogSearchDeps,
   type SearchCall,
+  type SearchPlace,
 } from './search.ts'
 
-export interface LogPageDeps extends LogCsvDeps, InFlightDeps {
-  readonly callLog: LogCsvDeps['callLog'] & Pick<CallLog, 'findCalls'>
-}
+export interface LogPageDeps extends LogCsvDeps, InFlightDeps {}
 
 const chooseIncludes = ({ query }: LogSearch): readonly string[] =>
   query.include.length === 0 ? ['attempts'] : query.include
@@ -42,7 +40,7 @@ export function withAttempts(row: LogRow): LogRow {
 export function makeNextCursor(
   deps: LogSearchDeps,
   accountId: string,
-  { order, window }: Pick<LogSearch, 'order' | 'window'>,
+  { order, window }: SearchPlace,
   page: CallPage,
 ): string | null {
   const last = page.rows.at(-1)

@@ -5,7 +5,7 @@
 
 import type { LoggedCall, UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallAudit } from '../../src/clickhouse/call-log.ts'
 import type { Accounts } from '../../src/postgres/accounts/repository.ts'
 import type { Bookings } from '../../src/postgres/billing/repository.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
@@ -17,10 +17,10 @@ const BOOK_CALLS = 200
 
 export interface UnbookedDeps {
   readonly database: {
-    readonly callCopy: Pick<CallCopy, 'readUnbooked' | 'readKeptSince'>
-    readonly accounts: Pick<Accounts, 'readNames'>
+    readonly callCopy: CallCopy
+    readonly accounts: Accounts
   }
-  readonly callLog: Pick<CallLog, 'loggedCalls'>
+  readonly callLog: CallAudit
   readonly pageCalls?: number
 }
 
@@ -63,8 +63,8 @@ export async function sumUnbooked(
 }
 
 export interface BookDeps {
-  readonly database: { readonly bookings: Pick<Bookings, 'book'> }
-  readonly callLog: Pick<CallLog, 'loggedSettlements'>
+  readonly database: { readonly bookings: Bookings }
+  readonly callLog: CallAudit
 }
 
 /** Books calls of known accounts. Returns the request ids that were booked; others had been booked meanwhile. */

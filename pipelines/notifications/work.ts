@@ -23,7 +23,7 @@ import { decodeDeliveryMessage } from './messages.ts'
 export const ATTEMPTS_AT_ONCE = { lane: 8, account: 32, host: 32, all: 512 } as const
 
 export interface DeliveryWorkDeps extends AttemptDeps {
-  readonly database: { readonly deliveries: Pick<Deliveries, 'read' | 'endAttempts' | 'touch'> }
+  readonly database: { readonly deliveries: Deliveries }
   /** Called after attempts have been recorded: their lanes have room. */
   readonly onRecorded: () => void
   readonly log: PipelineLog

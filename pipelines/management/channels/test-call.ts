@@ -49,9 +49,7 @@ const REQUESTS: Readonly<Record<ChatProtocol, (model: string) => { path: string;
   }),
 }
 
-export interface ChannelTestDeps {
-  readonly openUpstream: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
-}
+export type OpenUpstream = (request: UpstreamCallRequest) => Observable<UpstreamEvent>
 
 interface TestedChannel {
   readonly channel: ChannelEntry
@@ -107,7 +105,7 @@ async function collect(events: Observable<UpstreamEvent>): Promise<{ status: num
  * Calls a channel, and says how it went and what it costs.
  * @throws Failure `invalid_request` where the channel takes no such call
  */
-export async function callChannel({ openUpstream }: ChannelTestDeps, tested: TestedChannel) {
+export async function callChannel(openUpstream: OpenUpstream, tested: TestedChannel) {
   const { channel, now, onCall } = tested
   const { protocol } = channel
   if (!isChat(protocol))

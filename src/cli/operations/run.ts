@@ -107,8 +107,8 @@ const DOMAINS: readonly Domain[] = [
   {
     implementations: journalOperations,
     async open({ wiring }) {
-      const { journalDeps } = await import('../../server/journal-deps.ts')
-      return { database: await wiring.database(), journals: journalDeps(await wiring.nats(), silent) }
+      const { journalServices } = await import('../../server/journal-services.ts')
+      return { database: await wiring.database(), ...journalServices(await wiring.nats(), silent) }
     },
   },
   {
@@ -147,11 +147,11 @@ export async function runOperation(
     implementations.some(({ operation: implemented }) => implemented === operation),
   )
   if (domain === undefined) throw new Error(`No command runs ${operation.method} ${operation.path}`)
-  const deps = await domain.open(context)
+  const services = await domain.open(context)
   const implementation = findImplementation<object, Operation>(domain.implementations, operation)
   const caller = commandCaller(context.wiring.actor(), by)
   const run = async (more: Input) => {
-    const options = { database: deps.database, deps, caller, now: Date.now() }
+    const options = { database: services.database, services, caller, now: Date.now() }
     return (await runImplementation(implementation, { ...input, ...more }, options)) as JsonObject
   }
   if (!('cursor' in operation.input.shape)) return run({})

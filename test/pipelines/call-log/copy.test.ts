@@ -168,7 +168,7 @@ t.test('calls that only the log has', async (t) => {
         { dry_run },
         {
           database,
-          deps: { callLog },
+          services: { callLog },
           caller: commandCaller('operator:test', null),
           now: Date.now(),
         },

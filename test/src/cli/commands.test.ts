@@ -1974,7 +1974,7 @@ t.test('webhooks and their deliveries are managed', async (t) => {
   t.test('a cursor of another list is refused: it does not begin the deliveries again', async (t) => {
     const act = findImplementation<object, typeof listDeliveries>(deliveryOperations, listDeliveries)
     const input = { account_id: await newAccount(database), cursor: cursorAfter('dlv_x') }
-    const options = { database, deps: {}, caller: commandCaller('operator:test', null), now: Date.now() }
+    const options = { database, services: {}, caller: commandCaller('operator:test', null), now: Date.now() }
     await t.rejects(runImplementation(act, input, options), { code: 'invalid_request' })
   })
 
