@@ -1,6 +1,6 @@
 /**
  * Authenticates the caller: the key, its account, its wallet, its address. See docs/api-rules.md, "Finding the key" and
- * "Limits of a key"; docs/errors.md, "Messages of 401".
+ * "Keys"; docs/errors.md, "Messages of 401".
  */
 import { from, map } from 'rxjs'
 import type { RotatedSecret } from '../../schemas/accounts/key.ts'
@@ -8,7 +8,7 @@ import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
 import type { AddressList } from '../../src/core/keys/address-list.ts'
 import { normalizeAddress } from '../../src/core/keys/address-prefix.ts'
-import { isWellFormedKey, findRequestKey } from '../../src/core/keys/presented.ts'
+import { findRequestKey, isWellFormedKey } from '../../src/core/keys/presented.ts'
 import type { Decision, SubjectLimits } from '../../src/core/limits/limiter-state.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'

@@ -13,10 +13,10 @@ import { type Catalog, isModelAllowed, resolveAllowlist } from '../../src/core/r
 import { aroundHits, listMarkedWords } from '../../src/core/search/around-hits.ts'
 import { excerpt } from '../../src/core/search/excerpt.ts'
 import {
-  writeKnowledge,
   PROMPT_MAX_PAGES,
   PROMPT_PAGE_MAX_CHARS,
   type PromptPage,
+  writeKnowledge,
 } from '../../src/core/search/knowledge-text.ts'
 import type { ReadableBase, SearchPage, WikiReader } from '../../src/postgres/knowledge/types.ts'
 import { type AgentBody, type LongBodyWork, workOnBody } from '../../src/protocols/body-work.ts'

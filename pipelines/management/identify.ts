@@ -1,7 +1,7 @@
 /** The caller of a request of the management API: the console's session, or a management token. */
 import { from, map } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { isManagementToken, hashToken } from '../../src/core/keys/bearer-token.ts'
+import { hashToken, isManagementToken } from '../../src/core/keys/bearer-token.ts'
 import { findBearerToken } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { Database } from '../../src/postgres/database.ts'

@@ -2,7 +2,7 @@
 import type { ChannelEntry, ENDPOINT_TYPES } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media/job.ts'
-import { MEDIA_PROTOCOLS, listWorks } from '../../src/channels/media/registry.ts'
+import { listWorks, MEDIA_PROTOCOLS } from '../../src/channels/media/registry.ts'
 import {
   type Catalog,
   type Model,

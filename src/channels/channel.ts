@@ -65,7 +65,11 @@ export const buildRequest = (
   base: string,
   path: string,
   usualKey: KeyHeader,
-): ChannelRequest => ({ base, path, headers: [...keyFields(channel, usualKey), ...makeCommonHeaders(channel)] })
+): ChannelRequest => ({
+  base,
+  path,
+  headers: [...keyFields(channel, usualKey), ...makeCommonHeaders(channel)],
+})
 
 /** End of a `base_url` with a version, such as `/v1`, `/api/v4` or `/v1beta/openai`. */
 const VERSION_SUFFIX = /\/v\d+[a-z0-9]*(\/[^/]+)?$/

@@ -22,4 +22,5 @@ export function suggest(word: string, known: Iterable<string>): string {
 }
 
 /** Returns the same for a name that was found otherwise. */
-export const printSuggestion = (name: string | null): string => (name === null ? '' : ` Did you mean "${name}"?`)
+export const printSuggestion = (name: string | null): string =>
+  name === null ? '' : ` Did you mean "${name}"?`

@@ -35,7 +35,8 @@ export function listUnknownFields(
 ): string {
   const known = listFields(schema, path)
   const refusals = keys.map(
-    (key) => `${[...path, key].join('.')}: is no field of this request.${printSuggestion(guessMeant(key, known))}`,
+    (key) =>
+      `${[...path, key].join('.')}: is no field of this request.${printSuggestion(guessMeant(key, known))}`,
   )
   return refusals.join(' ')
 }

@@ -14,7 +14,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import type { ObjectStoreSettings } from '../../schemas/config/settings.ts'
-import { requireObjectKey, type FileLinks } from '../core/media/file-link.ts'
+import { type FileLinks, requireObjectKey } from '../core/media/file-link.ts'
 import { UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
 import { bounded } from './bounded.ts'
 import {

@@ -7,7 +7,7 @@ import { constants } from 'node:fs'
 import { access, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { requireObjectKey, type FileLinks } from '../core/media/file-link.ts'
+import { type FileLinks, requireObjectKey } from '../core/media/file-link.ts'
 import { findMediaType, UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
 import { bounded } from './bounded.ts'
 import type { ByteRange, ObjectBody, ObjectStore, PutOptions, StoredObject } from './store.ts'
@@ -160,7 +160,10 @@ export class FolderStore implements ObjectStore {
   }
 
   #path(key: string): string {
-    const spread = createHash('sha256').update(requireObjectKey(key)).digest('hex').slice(0, FAN_OUT_HEX_DIGITS)
+    const spread = createHash('sha256')
+      .update(requireObjectKey(key))
+      .digest('hex')
+      .slice(0, FAN_OUT_HEX_DIGITS)
     return join(this.#root, spread, key.replaceAll('/', SLASH))
   }
 }

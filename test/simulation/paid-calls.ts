@@ -6,7 +6,7 @@
  */
 import type { ChatProtocol, Estimate } from '../../schemas/config/catalog.ts'
 import { modelEntry } from '../../schemas/config/catalog.ts'
-import { estimateCharge, countStoredTokens } from '../../src/core/pricing/estimate.ts'
+import { countStoredTokens, estimateCharge } from '../../src/core/pricing/estimate.ts'
 import { tokenCharge, tokenPrice } from '../../src/core/pricing/pricing.ts'
 import { bytesOfTokens, estimateInputTokens } from '../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../src/core/pricing/usage.ts'

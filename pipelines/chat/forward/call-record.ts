@@ -9,11 +9,15 @@ import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
 import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../schemas/config/catalog.ts'
 import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import { printForwardedDetail, type LastAttempt, type Oddities } from '../../../src/core/call-log/call-detail.ts'
+import {
+  type LastAttempt,
+  type Oddities,
+  printForwardedDetail,
+} from '../../../src/core/call-log/call-detail.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { chargeTokens } from '../../../src/core/pricing/charge.ts'
-import { laterBytesIn, estimateUnreportedPrompt } from '../../../src/core/pricing/estimate.ts'
+import { estimateUnreportedPrompt, laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'

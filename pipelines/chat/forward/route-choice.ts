@@ -63,7 +63,8 @@ export class RouteChoice {
     const others = tried.length === 0 ? routes : health.listActive(routes, readChannelId)
     const rank = this.#rank()
     const route =
-      chooseNextRoute(open, tried, pin, this.#random, rank) ?? chooseNextRoute(others, tried, pin, this.#random, rank)
+      chooseNextRoute(open, tried, pin, this.#random, rank) ??
+      chooseNextRoute(others, tried, pin, this.#random, rank)
     return route && this.#mark(route)
   }
 

@@ -9,7 +9,7 @@ import {
   revokeToken,
 } from '../../../schemas/management/accounts/tokens.ts'
 import type { Scope } from '../../../schemas/management/operation.ts'
-import { generateManagementToken, shownTokenPrefix, hashToken } from '../../../src/core/keys/bearer-token.ts'
+import { generateManagementToken, hashToken, shownTokenPrefix } from '../../../src/core/keys/bearer-token.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../operation.ts'
 import { type PageInput, page, pageAfter } from '../page.ts'

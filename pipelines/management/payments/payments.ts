@@ -16,7 +16,7 @@ import { type Credits, parseCredits, printCredits } from '../../../schemas/money
 import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
-import { countDecimals, computePrice, printPrice } from '../../../src/core/payments/price.ts'
+import { computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'

@@ -12,7 +12,7 @@ import {
 import { findMediaAdapter } from '../../../src/channels/media/registry.ts'
 import { DEFAULT_VIDEO_SECONDS } from '../../../src/core/media/pricing.ts'
 import { withoutSplitFlags, withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
-import { isPricedBySound, makesSound, choosePricesBySound } from '../../../src/core/media/sound.ts'
+import { choosePricesBySound, isPricedBySound, makesSound } from '../../../src/core/media/sound.ts'
 import { listVariants } from '../../../src/core/media/variants.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'

@@ -7,7 +7,14 @@ import { emptyResult } from '../../../schemas/media/job.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { spliced, topLevelFields } from '../../core/json/fields.ts'
 import type { MediaAnswer, MediaPoll, PollState, SubmitOutcome, TaskAdapter } from '../media/adapter.ts'
-import { readFields, toFields, isSuccess, parseAnswer, readMessage, readPlainRefusal } from '../media/answer.ts'
+import {
+  isSuccess,
+  parseAnswer,
+  readFields,
+  readMessage,
+  readPlainRefusal,
+  toFields,
+} from '../media/answer.ts'
 import { bareRequest, getRequest, jsonTextRequest, throwNotServed } from '../media/request.ts'
 import { makeResponsePath, makeResponsesPath } from './stored-responses.ts'
 
@@ -23,7 +30,8 @@ function withModel(body: Buffer, upstreamModel: string): Buffer {
   return spliced(body, [{ start: span.start, end: span.end, text: JSON.stringify(upstreamModel) }])
 }
 
-const decodeDataUri = (dataUri: string): Buffer => Buffer.from(dataUri.slice(dataUri.indexOf(',') + 1), 'base64')
+const decodeDataUri = (dataUri: string): Buffer =>
+  Buffer.from(dataUri.slice(dataUri.indexOf(',') + 1), 'base64')
 
 /** An error that is not the upstream's own may be a proxy's: the upstream may have begun all the same. */
 const isOwnError = (answer: MediaAnswer): boolean => toFields(readFields(answer)?.error) !== null
@@ -41,7 +49,10 @@ function readSubmit(read: ReadFacts, answer: MediaAnswer): SubmitOutcome {
 function readPoll(read: ReadFacts, answer: MediaAnswer, { provider }: MediaPoll): PollState {
   const facts = isSuccess(answer) ? read(answer.body, provider) : null
   if (facts === null)
-    return { type: 'error', reason: readMessage(parseAnswer(answer), `It answered with status ${answer.status}.`) }
+    return {
+      type: 'error',
+      reason: readMessage(parseAnswer(answer), `It answered with status ${answer.status}.`),
+    }
   const upstreamState = facts.status
   const result = { ...emptyResult(), response: facts }
   switch (facts.status) {

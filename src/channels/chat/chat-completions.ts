@@ -1,7 +1,7 @@
 /** Adapter for upstreams of the chat-completions protocol. */
 import { Buffer } from 'node:buffer'
 import { parseRawJson } from '../../core/json/exact.ts'
-import { chooseBase, type ChannelAdapter, buildRequest, addVersion } from '../channel.ts'
+import { addVersion, buildRequest, type ChannelAdapter, chooseBase } from '../channel.ts'
 import { PROVIDERS } from '../providers/presets.ts'
 import type { Fields, Provider } from '../providers/provider.ts'
 
@@ -11,7 +11,12 @@ const PATH = '/chat/completions'
 export const chatCompletionsChannel: ChannelAdapter = {
   variant: () => '',
   request: (channel) =>
-    buildRequest(channel, chooseBase(channel, PROTOCOL), addVersion(channel, PROTOCOL, PATH), 'authorization'),
+    buildRequest(
+      channel,
+      chooseBase(channel, PROTOCOL),
+      addVersion(channel, PROTOCOL, PATH),
+      'authorization',
+    ),
 }
 
 /** The rewrites of all providers by quirk: a channel without a provider can name a quirk too. */

@@ -1,11 +1,11 @@
 /** Adapter for upstreams of the generate-content protocol: model, method and framing are in the URL. */
 import { resourceName } from '../../core/routing/generate-model-name.ts'
 import {
-  chooseBase,
+  buildRequest,
   type ChannelAdapter,
   type ChannelCall,
   type CountingAdapter,
-  buildRequest,
+  chooseBase,
 } from '../channel.ts'
 
 const isEventStream = (query: string): boolean => new URLSearchParams(query).get('alt') === 'sse'

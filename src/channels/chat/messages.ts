@@ -2,11 +2,11 @@
 import { Buffer } from 'node:buffer'
 import { parseRawJson } from '../../core/json/exact.ts'
 import {
-  chooseBase,
+  buildRequest,
   type ChannelAdapter,
   type CountingAdapter,
+  chooseBase,
   type HeaderFields,
-  buildRequest,
 } from '../channel.ts'
 
 /**

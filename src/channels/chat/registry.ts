@@ -29,7 +29,10 @@ export function findChatAdapter(channel: ChannelEntry, protocol: ChatProtocol): 
 }
 
 /** Returns the adapter that counts at a channel of the client's own protocol; null for any other channel. */
-export function findCountingAdapter(channel: ChannelEntry, protocol: CountingProtocol): CountingAdapter | null {
+export function findCountingAdapter(
+  channel: ChannelEntry,
+  protocol: CountingProtocol,
+): CountingAdapter | null {
   if (channel.protocol !== protocol) return null
   return findProvider(channel.provider)?.countingAdapters?.[protocol] ?? COUNTING_ADAPTERS[protocol]
 }

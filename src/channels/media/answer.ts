@@ -109,7 +109,8 @@ function findText(value: unknown, depth = 0): string | null {
 export const clipMessage = (text: string): string => cleanText(text.slice(0, MAX_MESSAGE_CHARS))
 
 /** Returns the text inside an error in any known shape. */
-export const readMessage = (value: unknown, otherwise: string): string => clipMessage(findText(value) ?? otherwise)
+export const readMessage = (value: unknown, otherwise: string): string =>
+  clipMessage(findText(value) ?? otherwise)
 
 const describeStatus = (status: number): string => `The upstream answered with status ${status}.`
 
@@ -146,7 +147,10 @@ export const makeAccepted = (upstreamId: string, upstreamState: string, running?
   upstreamState,
 })
 
-export const makeUnknown = (reason: string): SubmitOutcome => ({ type: 'unknown', reason: clipMessage(reason) })
+export const makeUnknown = (reason: string): SubmitOutcome => ({
+  type: 'unknown',
+  reason: clipMessage(reason),
+})
 
 /** Statuses of proxies in front of an upstream that may be at work. */
 const PROXY_STATUSES: ReadonlySet<number> = new Set([408, 502, 504])

@@ -2,16 +2,16 @@
 import { z } from 'zod'
 import type { MediaAnswer, SubmitOutcome } from './adapter.ts'
 import {
-  readFields,
-  toFields,
   loosePixels,
   looseText,
   looseWord,
-  readMessage,
   makeRefused,
   makeUnknown,
+  readFields,
+  readMessage,
+  toFields,
 } from './answer.ts'
-import { toDelivered, makeProduced, toSource, decodeSource } from './files.ts'
+import { decodeSource, makeProduced, toDelivered, toSource } from './files.ts'
 
 const upstreamImage = z.looseObject({ url: looseText, b64_json: looseText, size: looseText })
 const upstreamImages = z.looseObject({

@@ -1,7 +1,7 @@
 /** Reads answers with sound: the bytes of a file, whose length is read from it. */
 import { measureAudioSeconds } from '../../core/media/audio-length.ts'
 import type { MediaAnswer, SubmitOutcome } from './adapter.ts'
-import { parseAnswer, readMessage, makeRefused, makeUnknown } from './answer.ts'
+import { makeRefused, makeUnknown, parseAnswer, readMessage } from './answer.ts'
 import { isText, makeProduced } from './files.ts'
 
 const readType = (answer: MediaAnswer): string =>

@@ -1,7 +1,7 @@
 /** The providers as a table, and how a channel is filled with the preset of its provider. See docs/extending.md. */
 import { CHAT_PROTOCOLS, type ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { withOneFormOfKeys } from '../../core/routing/channel-access.ts'
-import { type ChannelFields, type Provider, listProtocols } from './provider.ts'
+import { type ChannelFields, listProtocols, type Provider } from './provider.ts'
 import * as registry from './registry.ts'
 
 export const PROVIDERS: Readonly<Record<string, Provider>> = registry

@@ -1,5 +1,5 @@
 /** `tollgate providers`: the presets of `channels[].provider`. */
-import { PRESETS, fillPresetFields } from '../../channels/providers/presets.ts'
+import { fillPresetFields, PRESETS } from '../../channels/providers/presets.ts'
 import { listProtocols } from '../../channels/providers/provider.ts'
 import { answerTable, type Command } from '../context.ts'
 import type { JsonObject } from '../output.ts'

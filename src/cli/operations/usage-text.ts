@@ -20,7 +20,9 @@ export function printUsage(usage: AnswerOf<typeof showInstallationUsage>, format
   const { period_from, period_to, by, rows, total, lost_submits: lost } = usage
   const fields = [...GROUP_FIELDS[by], ...SUM_FIELDS, ...(total.upstream_cost === null ? [] : MARGIN_FIELDS)]
   if (format === 'csv')
-    return [fields, ...rows.map((row) => fields.map((field) => row[field] ?? null))].map(printCsvRecord).join('')
+    return [fields, ...rows.map((row) => fields.map((field) => row[field] ?? null))]
+      .map(printCsvRecord)
+      .join('')
   const table = printTable([...rows, { [fields[0]!]: 'total', ...total }], fields)
   const note =
     lost.submits === 0

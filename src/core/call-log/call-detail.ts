@@ -51,7 +51,8 @@ function printRequest(call: DetailedCall, model: Pick<Model, 'id'> | null): stri
 
 function printAttempt({ route, dropped, beganAt, status, answeredAt }: LastAttempt, startedAt: number) {
   let pieces = printNumber('before_upstream_us', countMicroseconds(startedAt, beganAt))
-  if (answeredAt !== null) pieces += printNumber('waiting_for_upstream_us', countMicroseconds(beganAt, answeredAt))
+  if (answeredAt !== null)
+    pieces += printNumber('waiting_for_upstream_us', countMicroseconds(beganAt, answeredAt))
   if (status !== null && status !== HTTP_OK) pieces += printNumber('upstream_status', status)
   if (route.isTranslated) pieces += printText('upstream_protocol', route.protocol)
   if (dropped.length > 0) pieces += printText('left_out', dropped.join('; '), DROPPED_MAX_CHARS)

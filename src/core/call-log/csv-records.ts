@@ -1,6 +1,6 @@
 /**
  * Writes records of CSV (RFC 4180) with cells that a spreadsheet does not read as formulas. See docs/api-rules.md,
- * "Call log CSV".
+ * "Call log CSV, summary and detail".
  */
 
 export type CsvValue = string | number | null
@@ -17,4 +17,5 @@ function printCell(value: CsvValue): string {
 }
 
 /** Returns one line with its end; null is an empty cell. */
-export const printCsvRecord = (values: readonly CsvValue[]): string => `${values.map(printCell).join(',')}\r\n`
+export const printCsvRecord = (values: readonly CsvValue[]): string =>
+  `${values.map(printCell).join(',')}\r\n`

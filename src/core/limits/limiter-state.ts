@@ -48,7 +48,8 @@ export class LimiterState {
 
   #findRefusal({ subject, limits }: SubjectLimits, now: number): Dimension | null {
     const { requestsPerMinute, concurrency } = limits
-    if (requestsPerMinute !== null && this.#countRequests(subject, now) >= requestsPerMinute) return 'requests'
+    if (requestsPerMinute !== null && this.#countRequests(subject, now) >= requestsPerMinute)
+      return 'requests'
     return concurrency !== null && this.countInFlight(subject) >= concurrency ? 'concurrency' : null
   }
 

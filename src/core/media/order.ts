@@ -42,8 +42,11 @@ function otherVariant(price: MediaPrice, result: TaskResult): string[] {
   const made = findDeliveredVariant(price, result)
   if (made === null || made === variant) return []
   const rate = Object.hasOwn(variants, made) ? variants[made] : undefined
-  if (rate === undefined) return [`${showVariant(made)}, which has no price: charged as ${variant ?? 'asked for'}`]
-  return BigInt(rate) > BigInt(perUnit) ? [`${showVariant(made)}, where ${variant ?? 'less'} was requested`] : []
+  if (rate === undefined)
+    return [`${showVariant(made)}, which has no price: charged as ${variant ?? 'asked for'}`]
+  return BigInt(rate) > BigInt(perUnit)
+    ? [`${showVariant(made)}, where ${variant ?? 'less'} was requested`]
+    : []
 }
 
 /** Returns the result for delivery, with the surplus over its order. */

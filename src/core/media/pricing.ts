@@ -196,7 +196,8 @@ function choosePriceOfDelivery(price: MediaPrice, result: TaskResult): MediaPric
   return perUnit === undefined ? price : { ...price, perUnit }
 }
 
-const countRequestedCharacters = (job: MediaJob): number => (job.work === 'speech' ? charactersIn(job.input) : 0)
+const countRequestedCharacters = (job: MediaJob): number =>
+  job.work === 'speech' ? charactersIn(job.input) : 0
 
 function charactersCharge(price: MediaPrice, count: number): MediaCharge {
   const items = [item(BigInt(count), BigInt(price.perUnit), 'character', 0, CHARACTERS_PER_UNIT)]
@@ -263,5 +264,7 @@ export function findUpstreamPrice(
   const priced = { pricing: cost, images: models.find(({ id }) => id === model)?.images }
   // Providers may have one price where the model has one for each variant.
   const { variant, sound } = price
-  return findMediaPrice(priced, variant, submittedAt, sound) ?? findMediaPrice(priced, null, submittedAt, sound)
+  return (
+    findMediaPrice(priced, variant, submittedAt, sound) ?? findMediaPrice(priced, null, submittedAt, sound)
+  )
 }

@@ -37,7 +37,10 @@ const matchFlag = (names: string): RegExp =>
 const SURE_VIDEO_FLAGS =
   'duration|dur|resolution|rs|frames[_-]?per[_-]?second|frames|fps|ratio|rt|seed|camera[_-]?fixed|cf|watermark|wm'
 
-const VIDEO_PATTERNS: readonly RegExp[] = [matchFlagWithValue(VIDEO_FLAGS, VALUE), matchFlag(SURE_VIDEO_FLAGS)]
+const VIDEO_PATTERNS: readonly RegExp[] = [
+  matchFlagWithValue(VIDEO_FLAGS, VALUE),
+  matchFlag(SURE_VIDEO_FLAGS),
+]
 const GRID_PATTERNS: readonly RegExp[] = [
   new RegExp(`[${DASHES}]{2}(?:${GRID_FLAGS_WITHOUT_VALUE})(?![\\p{L}\\p{N}_])`, 'giu'),
   new RegExp(`[${LONG_DASHES}](?:hd|sd)(?![\\p{L}\\p{N}_])`, 'giu'),

@@ -1,7 +1,7 @@
 /** Charges an answer by tokens: that of a call that its client waits for, and that of a task. */
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import { type EstimatedCall, countLinkedTokens } from './estimate.ts'
+import { countLinkedTokens, type EstimatedCall } from './estimate.ts'
 import { chargeTerms, type TokenPrice, tokenCharge } from './pricing.ts'
 import { estimateInputTokens, estimateOutputTokens } from './text-tokens.ts'
 import type { TokenUsage } from './usage.ts'
@@ -9,8 +9,8 @@ import {
   type BoundedCall,
   type BoundingModel,
   boundUsage,
-  countEstimatedToolCalls,
   chooseTrustedTier,
+  countEstimatedToolCalls,
   limitUsage,
 } from './usage-bounds.ts'
 

@@ -36,7 +36,11 @@ function readRate(value: unknown, power: number): Rate | undefined {
   return places >= 0 ? digits * 10n ** BigInt(places) : divideHalfUp(digits, 10n ** BigInt(-places))
 }
 
-function readPrices(fields: Fields, names: Readonly<Record<ListedPrice, string>>, power: number): ListedPrices {
+function readPrices(
+  fields: Fields,
+  names: Readonly<Record<ListedPrice, string>>,
+  power: number,
+): ListedPrices {
   const prices = LISTED_PRICES.map((price) => [price, readRate(fields[names[price]], power)] as const)
   return Object.fromEntries(prices.filter(([, rate]) => rate !== undefined))
 }

@@ -123,7 +123,12 @@ export function limitUsage(usage: TokenUsage, delivered: Delivered): TokenUsage 
  * Returns the service tier that a report which contradicts itself may bill at the instant `now` (epoch milliseconds):
  * the reported one, unless it is dearer than the estimate counted for the requested one.
  */
-export function chooseTrustedTier(price: TokenPrice, reported: string, requested: string, now: number): string {
+export function chooseTrustedTier(
+  price: TokenPrice,
+  reported: string,
+  requested: string,
+  now: number,
+): string {
   const current = priceAt(price, now)
   const factor = (tier: string) => findFactor(current, tier) ?? ONE_RATE
   const isDearer = factor(reported) > ONE_RATE && factor(reported) > factor(requested)

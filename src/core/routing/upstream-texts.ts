@@ -19,6 +19,8 @@ export function listUpstreamTexts(
   return {
     hosts,
     names: names.filter((name) => name !== modelId),
-    secrets: tried.flatMap(({ channel }) => listChannelSecrets(channel).flatMap((value) => value.split(/\s+/))),
+    secrets: tried.flatMap(({ channel }) =>
+      listChannelSecrets(channel).flatMap((value) => value.split(/\s+/)),
+    ),
   }
 }

@@ -1,6 +1,6 @@
 /** Links in mails: recovery, another address, invitations. Each works once, for a time, and for its own email. */
 import t from 'tap'
-import { generateManagementToken, shownTokenPrefix, hashToken } from '../../../src/core/keys/bearer-token.ts'
+import { generateManagementToken, hashToken, shownTokenPrefix } from '../../../src/core/keys/bearer-token.ts'
 import { openPasswords } from '../../../src/identity/passwords.ts'
 import { connectTo } from '../../support/connections.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -4,8 +4,8 @@ import type { Scope } from '../../../schemas/management/operation.ts'
 import {
   generateManagementToken,
   generateToken,
-  shownTokenPrefix,
   hashToken,
+  shownTokenPrefix,
 } from '../../../src/core/keys/bearer-token.ts'
 import { connectTo } from '../../support/connections.ts'
 import { borrowService } from '../../support/lend-services.ts'

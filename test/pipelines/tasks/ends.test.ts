@@ -1266,7 +1266,13 @@ t.test('each provider of media', async (t) => {
         )
         const price = findMediaPrice(model.entry, null, Date.now())!
         const routes = catalog.routes(model, protocol)
-        return tasks.order(account, name, prompt, { model, job, price, hold: computeHold(price, job), routes })
+        return tasks.order(account, name, prompt, {
+          model,
+          job,
+          price,
+          hold: computeHold(price, job),
+          routes,
+        })
       }
       const submitted = (account: TestAccount, name: 'film' | 'picture', prompt: string) =>
         tasks.submit(order(account, name, prompt), { findAdapter: findMediaAdapter })

@@ -21,7 +21,7 @@ import { mediaJob } from '../../../schemas/media/job.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { MEDIA_DIALECTS } from '../../../simulator/dialects.ts'
 import { splitModelName } from '../../../simulator/directives/grammar.ts'
-import { MEDIA_PROTOCOLS, listWorks } from '../../../src/channels/media/registry.ts'
+import { listWorks, MEDIA_PROTOCOLS } from '../../../src/channels/media/registry.ts'
 import {
   DEMONSTRATION_FILE,
   needsSimulator,

@@ -17,8 +17,8 @@ import { isEmail, normalizeEmail } from '../../../src/core/people/email.ts'
 import { findPasswordProblem } from '../../../src/core/people/password-policy.ts'
 import {
   generateRecoveryCodes,
-  isRecoveryCode,
   hashRecoveryCode,
+  isRecoveryCode,
 } from '../../../src/core/people/recovery-codes.ts'
 import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
 

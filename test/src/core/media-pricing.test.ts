@@ -9,11 +9,11 @@ import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { clampToOrder } from '../../../src/core/media/order.ts'
 import {
   chargeMedia,
-  computeMediaCost,
-  DEFAULT_VIDEO_SECONDS,
   computeHold,
-  findMediaPrice,
+  computeMediaCost,
   countPixels,
+  DEFAULT_VIDEO_SECONDS,
+  findMediaPrice,
   findUpstreamPrice,
 } from '../../../src/core/media/pricing.ts'
 import { computePrice, printPrice } from '../../../src/core/payments/price.ts'
@@ -134,7 +134,9 @@ t.test('media cost what was delivered', async (t) => {
       pixel_tiers: [{ from_pixels: 1_000_000, per_unit: '8' }],
     })
     const both = (asked: string, came: string | null) =>
-      [chargeMedia, computeMediaCost].map((of) => printCredits(of(price, images(1, { size: asked }), pictures(came)).cost))
+      [chargeMedia, computeMediaCost].map((of) =>
+        printCredits(of(price, images(1, { size: asked }), pictures(came)).cost),
+      )
     t.same(both('1024x768', '1440x1080'), ['5', '8'])
     t.same(both('1440x1080', '1024x768'), ['5', '5'])
     t.same(both('1024x768', null), ['5', '5'], 'a size that is not reported is the requested one')
@@ -197,7 +199,8 @@ t.test('media cost what was delivered', async (t) => {
       videos: { max_duration: 20 },
     })
     const price = mediaPrice.parse(JSON.parse(JSON.stringify(findMediaPrice(entry, null, NOW))))
-    const units = (seconds: number | null, asked = 5) => chargeMedia(price, video(asked), lasting(seconds)).units
+    const units = (seconds: number | null, asked = 5) =>
+      chargeMedia(price, video(asked), lasting(seconds)).units
     t.same([units(18), units(20), units(60), units(null)], ['18', '20', '20', '5'])
     t.match(clampToOrder(video(5), price, lasting(60)), {
       seconds: 60,

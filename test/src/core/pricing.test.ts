@@ -17,7 +17,7 @@ import {
 } from '../../../src/core/pricing/estimate.ts'
 import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { keepExtra, MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
-import { boundUsage, MAX_CONTEXT_TOKENS, limitUsage } from '../../../src/core/pricing/usage-bounds.ts'
+import { boundUsage, limitUsage, MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { everyRun } from '../../support/every-run.ts'

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import type { MediaAnswer, MediaRequest, Preset, PresetKind, PresetSource } from '../adapter.ts'
-import { readFields, isSuccess, looseId, looseText } from '../answer.ts'
+import { isSuccess, looseId, looseText, readFields } from '../answer.ts'
 import { getRequest } from '../request.ts'
 
 /** A provider has so long for each of these answers. */

@@ -7,7 +7,8 @@ type ResolveUrl = (file: FileRef) => string
 type Input = Readonly<Record<string, unknown>>
 
 const omitEmptyExtra = (extra: Input): Input | null => (Object.keys(extra).length === 0 ? null : extra)
-const omitEmptyList = <Item>(items: readonly Item[]): readonly Item[] | null => (items.length === 0 ? null : items)
+const omitEmptyList = <Item>(items: readonly Item[]): readonly Item[] | null =>
+  items.length === 0 ? null : items
 
 const toInputPart = (part: VideoPart, resolveUrl: ResolveUrl): Input =>
   part.type === 'text'

@@ -4,7 +4,6 @@ import type { MediaWork, SubtitleLine, TrackFacts } from '../../../../schemas/me
 import type { Produced } from '../adapter.ts'
 import {
   anyText,
-  toFields,
   looseId,
   looseList,
   looseNumber,
@@ -12,8 +11,9 @@ import {
   looseSeconds,
   looseText,
   looseWord,
+  toFields,
 } from '../answer.ts'
-import { type Delivered, toDelivered, makeProduced, toSource } from '../files.ts'
+import { type Delivered, makeProduced, toDelivered, toSource } from '../files.ts'
 
 /** Returns each item that the schema reads; skips the others. */
 const parseItems = <Item extends object>(items: readonly unknown[], schema: z.ZodType<Item>): Item[] =>

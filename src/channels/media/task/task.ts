@@ -3,23 +3,23 @@ import { z } from 'zod'
 import type { JobOf, MediaJob, MediaWork } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, SubmitOutcome } from '../adapter.ts'
 import {
-  makeAccepted,
   anything,
-  readAsyncRefusal,
-  readFields,
-  toFields,
   isSuccess,
   looseId,
   looseText,
   looseWord,
-  readMessage,
-  pollError,
-  readPlainRefusal,
+  makeAccepted,
   makeRefused,
   makeUnknown,
+  pollError,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  readPlainRefusal,
+  toFields,
 } from '../answer.ts'
-import { toMediaFailureCode, findMediaFailureStatus } from '../failure.ts'
-import { bareRequest, getRequest, jsonRequest, throwNotServed, pathPart } from '../request.ts'
+import { findMediaFailureStatus, toMediaFailureCode } from '../failure.ts'
+import { bareRequest, getRequest, jsonRequest, pathPart, throwNotServed } from '../request.ts'
 import { taskPresets } from './catalog.ts'
 import { makeTaskInput } from './input.ts'
 import { readTaskResult } from './result.ts'
@@ -135,7 +135,8 @@ function readPoll(answer: MediaAnswer, work: MediaWork): PollOutcome {
 }
 
 /** Throws for a job that is none of media: routing was wrong. */
-const requireMediaJob = (job: MediaJob): JobOf<MediaWork> => (job.work === 'response' ? throwNotServed(job) : job)
+const requireMediaJob = (job: MediaJob): JobOf<MediaWork> =>
+  job.work === 'response' ? throwNotServed(job) : job
 
 export const task: MediaAdapter = {
   baseUrl: 'any',

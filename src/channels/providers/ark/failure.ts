@@ -1,6 +1,6 @@
 /** Ark's error codes as failures of a task. */
 import type { MediaAnswer, Refused, SubmitOutcome } from '../../media/adapter.ts'
-import { readFields, toFields, markUsedUp } from '../../media/answer.ts'
+import { markUsedUp, readFields, toFields } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
 
 /** `InputTextSensitiveContentDetected`, `OutputVideoSensitiveContentDetected.PolicyViolation`, … */

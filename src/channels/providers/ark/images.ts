@@ -5,8 +5,8 @@ import type { MediaAdapter, MediaSubmit } from '../../media/adapter.ts'
 import { isSuccess, readPlainRefusal } from '../../media/answer.ts'
 import { findMediaFailureStatus } from '../../media/failure.ts'
 import { readImages } from '../../media/image-answer.ts'
-import { omitUndefined, jsonRequest, throwNotServed } from '../../media/request.ts'
-import { chooseArkCode, arkRefusal } from './failure.ts'
+import { jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
+import { arkRefusal, chooseArkCode } from './failure.ts'
 
 /**
  * Returns the number of images. There is no `n`: more than one image is a sequence, and another field gives its
@@ -17,7 +17,10 @@ const chooseCountFields = (n: number): Record<string, unknown> =>
     ? { sequential_image_generation: 'auto', sequential_image_generation_options: { max_images: n } }
     : { sequential_image_generation: 'disabled' }
 
-const chooseImageField = (job: JobOf<'image' | 'image_edit'>, resolveUrl: MediaSubmit['resolveUrl']): unknown => {
+const chooseImageField = (
+  job: JobOf<'image' | 'image_edit'>,
+  resolveUrl: MediaSubmit['resolveUrl'],
+): unknown => {
   const [first, ...more] = job.images.map(resolveUrl)
   return more.length === 0 ? first : [first, ...more]
 }

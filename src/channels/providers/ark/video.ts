@@ -9,32 +9,32 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  makeAccepted,
-  readAsyncRefusal,
-  readFields,
-  toFields,
+  chooseOutcome,
   isSuccess,
   looseId,
   looseSeconds,
   looseText,
   looseWord,
-  readMessage,
-  chooseOutcome,
-  pollError,
+  makeAccepted,
   makeRefused,
   makeUnknown,
+  pollError,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  toFields,
 } from '../../media/answer.ts'
 import { findMediaFailureStatus } from '../../media/failure.ts'
 import { makeProduced, toSource } from '../../media/files.ts'
 import {
   bareRequest,
-  omitUndefined,
   getRequest,
   jsonRequest,
-  throwNotServed,
+  omitUndefined,
   pathPart,
+  throwNotServed,
 } from '../../media/request.ts'
-import { chooseArkCode, arkRefusal } from './failure.ts'
+import { arkRefusal, chooseArkCode } from './failure.ts'
 
 const TASKS = '/contents/generations/tasks'
 /** Role that every video of a request must have: reference alone. */
@@ -129,7 +129,12 @@ function readPoll(answer: MediaAnswer): PollOutcome {
     succeeded: () => readDelivered(read),
     failed(upstreamState) {
       const code = chooseArkCode(readCode(body.error))
-      return { type: 'failed', upstreamState, code, message: readMessage(body.error, 'The generation failed.') }
+      return {
+        type: 'failed',
+        upstreamState,
+        code,
+        message: readMessage(body.error, 'The generation failed.'),
+      }
     },
   })
 }

@@ -3,7 +3,7 @@
  * which ends in `/openai`, names it in the path and needs an `api-version`.
  */
 import type { ChannelEntry, ChatProtocol } from '../../../../schemas/config/catalog.ts'
-import { type ChannelAdapter, type ChannelCall, buildRequest } from '../../channel.ts'
+import { buildRequest, type ChannelAdapter, type ChannelCall } from '../../channel.ts'
 import type { Provider } from '../provider.ts'
 
 const OLDER_BASE = /\/openai$/

@@ -1,7 +1,7 @@
 /** Amazon Bedrock: the messages protocol by InvokeModel. The path names the model, and the body a version. */
 import { Buffer } from 'node:buffer'
 import { NO_USAGE, type TokenUsage } from '../../../core/pricing/usage.ts'
-import { type ChannelAdapter, type ChannelCall, type CountingAdapter, buildRequest } from '../../channel.ts'
+import { buildRequest, type ChannelAdapter, type ChannelCall, type CountingAdapter } from '../../channel.ts'
 import { FEATURES_HEADER, moveModelToPath } from '../../chat/messages.ts'
 import type { ChannelFields, Provider } from '../provider.ts'
 
@@ -16,12 +16,17 @@ function baseUrl({ auth }: ChannelFields): string | null {
 
 const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
   variant: pathOf,
-  request: (channel, call) => buildRequest(channel, channel.base_url, `/model/${pathOf(call)}`, 'authorization'),
+  request: (channel, call) =>
+    buildRequest(channel, channel.base_url, `/model/${pathOf(call)}`, 'authorization'),
 })
 
 type HeaderOf = (name: string) => string
 
-function makeInvokeBody(body: Buffer, header: HeaderOf, fields: Readonly<Record<string, unknown>> = {}): Buffer {
+function makeInvokeBody(
+  body: Buffer,
+  header: HeaderOf,
+  fields: Readonly<Record<string, unknown>> = {},
+): Buffer {
   const features = header(FEATURES_HEADER)
   return moveModelToPath(body, ['model', 'stream'], {
     anthropic_version: VERSION,

@@ -11,28 +11,28 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  readFields,
-  toFields,
   isSuccess,
   looseId,
   looseText,
-  readMessage,
-  readPlainRefusal,
   makeRefused,
   makeUnknown,
   markUsedUp,
+  readFields,
+  readMessage,
+  readPlainRefusal,
+  toFields,
 } from '../../media/answer.ts'
 import { makeProduced } from '../../media/files.ts'
 import {
-  omitUndefined,
   filePart,
   formRequest,
   getRequest,
   isLink,
   jsonRequest,
   type KeyHeader,
-  throwNotServed,
+  omitUndefined,
   pathPart,
+  throwNotServed,
 } from '../../media/request.ts'
 import { readSpeech } from '../../media/speech-answer.ts'
 import type { Provider } from '../provider.ts'

@@ -4,31 +4,31 @@ import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import type { MediaJob } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  makeAccepted,
-  readAsyncRefusal,
-  readFields,
+  chooseOutcome,
   isSuccess,
   looseId,
   loosePixels,
   looseSeconds,
   looseText,
   looseWord,
-  readMessage,
-  chooseOutcome,
-  pollError,
+  makeAccepted,
   makeUnknown,
   markUsedUp,
+  pollError,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { toDelivered, makeProduced, toSource } from '../../media/files.ts'
-import { type Host, makeJobInput, leavesSoundOut } from '../../media/hosted-input.ts'
+import { makeProduced, toDelivered, toSource } from '../../media/files.ts'
+import { type Host, leavesSoundOut, makeJobInput } from '../../media/hosted-input.ts'
 import {
   bareRequest,
   getRequest,
   jsonRequest,
   type KeyHeader,
-  throwNotServed,
   pathParts,
+  throwNotServed,
 } from '../../media/request.ts'
 import type { Provider } from '../provider.ts'
 
@@ -93,7 +93,10 @@ const readSeconds = ({ duration, num_frames, fps }: UpstreamFile): number | null
   duration ?? (num_frames !== null && fps !== null ? num_frames / fps : null)
 
 /** Returns the files under these names, each of which holds one or a list. */
-function listFiles(body: Readonly<Record<string, unknown>>, names: readonly string[]): readonly UpstreamFile[] {
+function listFiles(
+  body: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): readonly UpstreamFile[] {
   const items = names.flatMap((name) => body[name] ?? [])
   return items.flatMap((item) => file.safeParse(typeof item === 'string' ? { url: item } : item).data ?? [])
 }

@@ -16,32 +16,32 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  makeAccepted,
   anything,
-  readAsyncRefusal,
   clipMessage,
-  readFields,
-  toFields,
   isSuccess,
   looseId,
   looseList,
   looseText,
-  readMessage,
-  pollError,
+  makeAccepted,
   makeUnknown,
+  pollError,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  toFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { type FileSource, makeProduced, toSource, decodeSource } from '../../media/files.ts'
+import { decodeSource, type FileSource, makeProduced, toSource } from '../../media/files.ts'
 import {
-  omitUndefined,
   fileRequest,
   getRequest,
   isLink,
   jsonRequest,
   type KeyHeader,
-  throwNotServed,
+  omitUndefined,
   pathPart,
   pathParts,
+  throwNotServed,
 } from '../../media/request.ts'
 import { sortVideoParts } from '../../media/video-parts.ts'
 

@@ -13,11 +13,9 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  makeAccepted,
   anything,
-  readAsyncRefusal,
+  chooseOutcome,
   clipMessage,
-  readFields,
   isSuccess,
   looseId,
   looseList,
@@ -25,18 +23,20 @@ import {
   looseSeconds,
   looseText,
   looseWord,
-  readMessage,
-  chooseOutcome,
-  PAYMENT_REQUIRED,
-  pollError,
+  makeAccepted,
   makeRefused,
   makeUnknown,
   markUsedUp,
+  PAYMENT_REQUIRED,
+  pollError,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { toDelivered, makeProduced, toSource } from '../../media/files.ts'
+import { makeProduced, toDelivered, toSource } from '../../media/files.ts'
 import { findNearestRatio, parseSides } from '../../media/ratio.ts'
-import { omitUndefined, getRequest, jsonRequest, throwNotServed, pathPart } from '../../media/request.ts'
+import { getRequest, jsonRequest, omitUndefined, pathPart, throwNotServed } from '../../media/request.ts'
 import { sortVideoParts } from '../../media/video-parts.ts'
 import type { Provider } from '../provider.ts'
 
@@ -122,7 +122,8 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
   const body = readFields(answer)
   if (body === null) return makeUnknown('The answer is no JSON object.')
   const { code, data } = envelope.parse(body)
-  if (code !== null && code !== 0) return makeRefused(chooseStatus(code), readMessage(body, 'The upstream refused.'))
+  if (code !== null && code !== 0)
+    return makeRefused(chooseStatus(code), readMessage(body, 'The upstream refused.'))
   return accepted(data) ?? makeUnknown('The answer names no task.')
 }
 

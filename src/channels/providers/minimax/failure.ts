@@ -3,12 +3,12 @@ import { z } from 'zod'
 import type { MediaAnswer, SubmitOutcome } from '../../media/adapter.ts'
 import {
   clipMessage,
-  readFields,
   looseNumber,
   looseText,
-  PAYMENT_REQUIRED,
   makeRefused,
   makeUnknown,
+  PAYMENT_REQUIRED,
+  readFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
 

@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../../media/adapter.ts'
-import { readFields, isSuccess, looseText, readPlainRefusal, makeUnknown } from '../../media/answer.ts'
-import { toDelivered, makeProduced, toSource, decodeSource } from '../../media/files.ts'
+import { isSuccess, looseText, makeUnknown, readFields, readPlainRefusal } from '../../media/answer.ts'
+import { decodeSource, makeProduced, toDelivered, toSource } from '../../media/files.ts'
 import { findNearestRatio } from '../../media/ratio.ts'
-import { omitUndefined, jsonRequest, throwNotServed } from '../../media/request.ts'
+import { jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
 
 const RATIOS = ['1:1', '16:9', '4:3', '3:2', '2:3', '3:4', '9:16', '21:9']

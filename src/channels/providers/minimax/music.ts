@@ -3,16 +3,16 @@ import { z } from 'zod'
 import type { JobOf } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, MediaSubmit, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  readFields,
   isSuccess,
   looseId,
   looseSeconds,
   looseText,
-  readPlainRefusal,
   makeUnknown,
+  readFields,
+  readPlainRefusal,
 } from '../../media/answer.ts'
 import { makeProduced, toSource } from '../../media/files.ts'
-import { omitUndefined, jsonRequest, throwNotServed } from '../../media/request.ts'
+import { jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
 
 type MusicJob = JobOf<'music'>

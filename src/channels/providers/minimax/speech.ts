@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { measureAudioSeconds } from '../../../core/media/audio-length.ts'
 import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  readFields,
   isSuccess,
   looseNumber,
   looseSeconds,
   looseText,
-  readPlainRefusal,
   makeUnknown,
+  readFields,
+  readPlainRefusal,
 } from '../../media/answer.ts'
 import { isText, makeProduced } from '../../media/files.ts'
 import { jsonRequest, throwNotServed } from '../../media/request.ts'

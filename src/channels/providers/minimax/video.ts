@@ -11,20 +11,20 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  makeAccepted,
-  readAsyncRefusal,
-  readFields,
+  chooseOutcome,
   isSuccess,
   looseId,
   loosePixels,
   looseText,
   looseWord,
-  chooseOutcome,
-  pollError,
+  makeAccepted,
   makeUnknown,
+  pollError,
+  readAsyncRefusal,
+  readFields,
 } from '../../media/answer.ts'
 import { type FileFacts, makeProduced, toSource } from '../../media/files.ts'
-import { omitUndefined, getRequest, jsonRequest, throwNotServed } from '../../media/request.ts'
+import { getRequest, jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
 import { sortVideoParts } from '../../media/video-parts.ts'
 import { minimaxFailure, minimaxFailureCode, minimaxRefusal } from './failure.ts'
 
@@ -63,7 +63,8 @@ function readFile(answer: MediaAnswer, facts: FileFacts): PollState {
   const failure = minimaxFailure(answer)
   const file = isSuccess(answer) && failure === null ? readFields(answer)?.file : undefined
   const source = toSource(stored.safeParse(file).data?.download_url ?? null)
-  if (source !== null) return { ...makeProduced([{ role: 'video', source, facts }]), upstreamState: 'Success' }
+  if (source !== null)
+    return { ...makeProduced([{ role: 'video', source, facts }]), upstreamState: 'Success' }
   return failure === null ? pollError(answer) : { type: 'error', reason: failure.message }
 }
 

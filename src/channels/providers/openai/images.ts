@@ -4,7 +4,14 @@ import type { FileRef, JobOf } from '../../../../schemas/media/job.ts'
 import type { FormPart, MediaAdapter } from '../../media/adapter.ts'
 import { isSuccess } from '../../media/answer.ts'
 import { readImages } from '../../media/image-answer.ts'
-import { omitUndefined, filePart, formRequest, isLink, jsonRequest, throwNotServed } from '../../media/request.ts'
+import {
+  filePart,
+  formRequest,
+  isLink,
+  jsonRequest,
+  omitUndefined,
+  throwNotServed,
+} from '../../media/request.ts'
 import { openaiRefusal } from './refusal.ts'
 
 type ImageJob = JobOf<'image' | 'image_edit'>

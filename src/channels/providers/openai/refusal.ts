@@ -1,6 +1,6 @@
 /** Refusals of OpenAI's media. */
 import type { MediaAnswer, Refused } from '../../media/adapter.ts'
-import { readFields, toFields, readPlainRefusal, markUsedUp } from '../../media/answer.ts'
+import { markUsedUp, readFields, readPlainRefusal, toFields } from '../../media/answer.ts'
 
 /** An account that has reached its limit is refused with 400, one without credit with 429. */
 const USED_UP: readonly unknown[] = ['billing_hard_limit_reached', 'insufficient_quota']

@@ -1,7 +1,7 @@
 /** Adapter for OpenAI's speech interface: text in, sound out. */
 import type { MediaAdapter } from '../../media/adapter.ts'
 import { isSuccess } from '../../media/answer.ts'
-import { omitUndefined, jsonRequest, throwNotServed } from '../../media/request.ts'
+import { jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
 import { readSpeech } from '../../media/speech-answer.ts'
 import { openaiRefusal } from './refusal.ts'
 

@@ -4,7 +4,7 @@ import type { JobOf, VideoPart } from '../../../../schemas/media/job.ts'
 import type { MediaSubmit } from '../../media/adapter.ts'
 import { findNearestRatio, parseSides } from '../../media/ratio.ts'
 import { omitUndefined } from '../../media/request.ts'
-import { type VideoParts, sortVideoParts } from '../../media/video-parts.ts'
+import { sortVideoParts, type VideoParts } from '../../media/video-parts.ts'
 
 type Fields = Record<string, unknown>
 type ResolveUrl = MediaSubmit['resolveUrl']
@@ -63,7 +63,11 @@ function chooseVideoUse(model: string): string {
 const FIRST = /first|start/i
 
 /** Returns what an image is for: a model of references takes it as a frame only by its role, one that edits never. */
-function chooseImageUse({ file, role }: VideoPart & { type: 'image' }, model: string, parts: VideoParts): string {
+function chooseImageUse(
+  { file, role }: VideoPart & { type: 'image' },
+  model: string,
+  parts: VideoParts,
+): string {
   if (model.includes('videoedit')) return 'reference_image'
   if (model.includes('r2v')) return FIRST.test(role ?? '') ? 'first_frame' : 'reference_image'
   if (file === parts.firstFrame) return 'first_frame'
@@ -76,7 +80,12 @@ export function makeVideoOrder(job: JobOf<'video'>, model: string, resolveUrl: R
   // A prompt names them by their number: they keep the order of the request.
   const shown = job.content.flatMap((part) => {
     if (part.type === 'text') return []
-    return [{ type: part.type === 'image' ? chooseImageUse(part, model, parts) : chooseVideoUse(model), file: part.file }]
+    return [
+      {
+        type: part.type === 'image' ? chooseImageUse(part, model, parts) : chooseVideoUse(model),
+        file: part.file,
+      },
+    ]
   })
   const findFile = (use: string) => shown.find(({ type }) => type === use)?.file ?? null
   const [firstFrame, lastFrame] = [findFile('first_frame'), findFile('last_frame')]
@@ -137,6 +146,7 @@ export function makeImageOrder(job: ImageJob, model: string, resolveUrl: Resolve
     return makeOrder('image-generation/generation', model, input, { ...parameters, negative_prompt })
   }
   const input = { prompt: job.prompt, negative_prompt }
-  if (images.length > 0) return makeOrder('image2image/image-synthesis', model, { ...input, images }, parameters)
+  if (images.length > 0)
+    return makeOrder('image2image/image-synthesis', model, { ...input, images }, parameters)
   return makeOrder('text2image/image-synthesis', model, input, parameters)
 }

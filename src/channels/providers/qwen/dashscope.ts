@@ -3,10 +3,8 @@ import { z } from 'zod'
 import type { MediaJob } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  makeAccepted,
-  readAsyncRefusal,
+  chooseOutcome,
   clipMessage,
-  readFields,
   isSuccess,
   looseId,
   looseList,
@@ -14,15 +12,17 @@ import {
   looseSeconds,
   looseText,
   looseWord,
-  chooseOutcome,
-  pollError,
+  makeAccepted,
   makeUnknown,
   markUsedUp,
+  pollError,
+  readAsyncRefusal,
+  readFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { toDelivered, makeProduced, toSource } from '../../media/files.ts'
-import { bareRequest, getRequest, jsonRequest, throwNotServed, pathPart } from '../../media/request.ts'
-import { makeImageOrder, type Order, makeVideoOrder } from './dashscope-input.ts'
+import { makeProduced, toDelivered, toSource } from '../../media/files.ts'
+import { bareRequest, getRequest, jsonRequest, pathPart, throwNotServed } from '../../media/request.ts'
+import { makeImageOrder, makeVideoOrder, type Order } from './dashscope-input.ts'
 
 const submitted = z.looseObject({ task_id: looseId, task_status: looseWord })
 

@@ -1,27 +1,34 @@
 /** Replicate: predictions of models, of their versions and of deployments. */
 import { z } from 'zod'
 import type { MediaJob } from '../../../../schemas/media/job.ts'
-import { isOfRole, findMediaType } from '../../../core/media/type.ts'
+import { findMediaType, isOfRole } from '../../../core/media/type.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  makeAccepted,
   anything,
-  readAsyncRefusal,
-  readFields,
-  toFields,
+  chooseOutcome,
   isSuccess,
   looseId,
   looseSeconds,
   looseText,
   looseWord,
-  readMessage,
-  chooseOutcome,
+  makeAccepted,
   makeUnknown,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  toFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
 import { type Delivered, type FileSource, makeProduced, toSource } from '../../media/files.ts'
-import { type Host, makeJobInput, leavesSoundOut } from '../../media/hosted-input.ts'
-import { bareRequest, getRequest, jsonRequest, throwNotServed, pathPart, pathParts } from '../../media/request.ts'
+import { type Host, leavesSoundOut, makeJobInput } from '../../media/hosted-input.ts'
+import {
+  bareRequest,
+  getRequest,
+  jsonRequest,
+  pathPart,
+  pathParts,
+  throwNotServed,
+} from '../../media/request.ts'
 import type { Provider } from '../provider.ts'
 
 const host: Host = {

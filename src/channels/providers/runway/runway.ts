@@ -11,28 +11,28 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  makeAccepted,
-  readAsyncRefusal,
+  chooseOutcome,
   clipMessage,
-  readFields,
   isSuccess,
   looseId,
   looseText,
   looseWord,
-  chooseOutcome,
+  makeAccepted,
   makeUnknown,
   markUsedUp,
+  readAsyncRefusal,
+  readFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { toDelivered, makeProduced, toSource } from '../../media/files.ts'
+import { makeProduced, toDelivered, toSource } from '../../media/files.ts'
 import { findNearestRatio } from '../../media/ratio.ts'
 import {
   bareRequest,
-  omitUndefined,
   getRequest,
   jsonRequest,
-  throwNotServed,
+  omitUndefined,
   pathPart,
+  throwNotServed,
 } from '../../media/request.ts'
 import { sortVideoParts } from '../../media/video-parts.ts'
 import type { Provider } from '../provider.ts'
@@ -189,7 +189,9 @@ const media: MediaAdapter = {
   submit(channel, { job, upstreamModel, resolveUrl }) {
     if (job.work !== 'video' && job.work !== 'image' && job.work !== 'image_edit') return throwNotServed(job)
     const [path, fields] =
-      job.work === 'video' ? makeVideoRequest(job, upstreamModel, resolveUrl) : makeImageRequest(job, resolveUrl)
+      job.work === 'video'
+        ? makeVideoRequest(job, upstreamModel, resolveUrl)
+        : makeImageRequest(job, resolveUrl)
     return jsonRequest(channel, path, omitUndefined({ model: upstreamModel, ...fields }), { headers })
   },
   readSubmit,

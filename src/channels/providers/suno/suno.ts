@@ -5,27 +5,27 @@ import type { JobOf, TrackFacts } from '../../../../schemas/media/job.ts'
 import { cutText } from '../../../core/json/cut.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, Produced, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  makeAccepted,
   anything,
-  readAsyncRefusal,
+  chooseOutcome,
   clipMessage,
-  readFields,
-  toFields,
   isSuccess,
   looseId,
   looseNumber,
   looseSeconds,
   looseText,
   looseWord,
-  readMessage,
-  chooseOutcome,
-  pollError,
+  makeAccepted,
   makeRefused,
   makeUnknown,
+  pollError,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  toFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { type Delivered, toDelivered, makeProduced, toSource } from '../../media/files.ts'
-import { omitUndefined, getRequest, jsonRequest, throwNotServed } from '../../media/request.ts'
+import { type Delivered, makeProduced, toDelivered, toSource } from '../../media/files.ts'
+import { getRequest, jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
 import type { Provider } from '../provider.ts'
 
 type MusicJob = JobOf<'music'>
@@ -80,7 +80,8 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
   const body = readFields(answer)
   if (body === null) return makeUnknown('The answer is no JSON object.')
   const { code, data } = envelope.parse(body)
-  if (code !== null && code !== 200) return makeRefused(chooseStatus(code), readMessage(body, 'The upstream refused.'))
+  if (code !== null && code !== 200)
+    return makeRefused(chooseStatus(code), readMessage(body, 'The upstream refused.'))
   const id = submitted.safeParse(data).data?.taskId ?? null
   if (id === null) return makeUnknown('The answer names no task.')
   return makeAccepted(id, 'PENDING')

@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { parseRawJson } from '../../../core/json/exact.ts'
-import { type ChannelAdapter, type ChannelCall, type CountingAdapter, buildRequest } from '../../channel.ts'
+import { buildRequest, type ChannelAdapter, type ChannelCall, type CountingAdapter } from '../../channel.ts'
 import { generateMethod } from '../../chat/generate-content.ts'
 import { FEATURES_HEADER, moveModelToPath } from '../../chat/messages.ts'
 import type { Provider } from '../provider.ts'

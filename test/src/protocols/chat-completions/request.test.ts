@@ -6,7 +6,7 @@ import { type AgentFile, agentFile } from '../../../../schemas/accounts/agent.ts
 import type { Failure } from '../../../../schemas/failure.ts'
 import { topLevelFields } from '../../../../src/core/json/fields.ts'
 import { findNameFault } from '../../../../src/core/json/names.ts'
-import { writeKnowledge, type PromptPage } from '../../../../src/core/search/knowledge-text.ts'
+import { type PromptPage, writeKnowledge } from '../../../../src/core/search/knowledge-text.ts'
 import { agentBody, readAgentRequest } from '../../../../src/protocols/chat-completions/agent-body.ts'
 import {
   type NativeOptions,
