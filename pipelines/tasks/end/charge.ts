@@ -12,7 +12,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 
 export type TaskCharge = MediaCharge | TokenCharge
 
-/** Returns null where nothing was delivered or used. `price` is the agreed one, or with `costOf` what the operator pays. */
+/** Returns null where nothing was delivered or used. `price` is the agreed one, or with `computeMediaCost` what the operator pays. */
 export function chargeTask(
   { job, result, state, submittedAt }: Pick<Task, 'job' | 'result' | 'state' | 'submittedAt'>,
   price: TaskPrice,
