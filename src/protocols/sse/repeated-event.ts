@@ -45,56 +45,58 @@ export class RepeatedEvent {
     if (words.length === 0) return -1
     const headBytes = this.#headBytes
     const tailBytes = this.#tailBytes
+    if (tailBytes === 0) return this.#charactersBehind(bytes, start, end)
+    const from = start + headBytes
     const to = end - tailBytes
-    let from = start + headBytes
     if (from > to) return -1
     const view = viewOf(bytes)
     const { byteOffset } = bytes
     if (!isPatternAt(words, 0, headBytes, view, byteOffset + start)) return -1
     if (!isPatternAt(words, this.#tailWord, tailBytes, view, byteOffset + to)) return -1
-    if (this.#neckBytes > 0) from = this.#neckEnd(bytes, from, to)
-    if (from < 0) return -1
     let characters = 0
-    const isTailFree = tailBytes === 0
     for (let i = from; i < to; i++) {
       const byte = bytes[i]!
-      if (byte === QUOTE && isTailFree) {
+      if (byte === QUOTE || byte === BACKSLASH || byte === LF) {
+        characters += countCharacters(bytes, i, to)
+        if (countedTo !== to) return -1
+        break
+      }
+      characters += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
+    }
+    this.#misses = 0
+    return characters
+  }
+
+  /** Returns the same where the text may be followed by anything. */
+  #charactersBehind(bytes: Buffer, start: number, end: number): number {
+    const words = this.#words
+    const headBytes = this.#headBytes
+    const neckBytes = this.#neckBytes
+    if (start + headBytes > end) return -1
+    const view = viewOf(bytes)
+    const { byteOffset } = bytes
+    if (!isPatternAt(words, 0, headBytes, view, byteOffset + start)) return -1
+    let from = start + headBytes
+    if (neckBytes > 0) {
+      while (bytes[from]! >= ZERO && bytes[from]! <= NINE) from++
+      if (from + neckBytes > end) return -1
+      if (!isPatternAt(words, wordsOf(headBytes), neckBytes, view, byteOffset + from)) return -1
+      from += neckBytes
+    }
+    let characters = 0
+    for (let i = from; i < end; i++) {
+      const byte = bytes[i]!
+      if (byte === QUOTE) {
         this.#misses = 0
         return characters
       }
-      if (byte === QUOTE || byte === BACKSLASH || byte === LF)
-        return this.#charactersUpTo(bytes, i, to, characters)
+      if (byte === BACKSLASH || byte === LF) {
+        characters += countCharacters(bytes, i, end)
+        return countedTo < end && bytes[countedTo] === QUOTE ? characters : -1
+      }
       characters += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
     }
-    if (isTailFree) return -1
-    this.#misses = 0
-    return characters
-  }
-
-  /** Returns the place after the number at `at` and what follows it up to the text; -1 for something else. */
-  #neckEnd(bytes: Buffer, at: number, end: number): number {
-    let from = at
-    while (bytes[from]! >= ZERO && bytes[from]! <= NINE) from++
-    const neckEnd = from + this.#neckBytes
-    const isNeck =
-      neckEnd <= end &&
-      isPatternAt(
-        this.#words,
-        wordsOf(this.#headBytes),
-        this.#neckBytes,
-        viewOf(bytes),
-        bytes.byteOffset + from,
-      )
-    return isNeck ? neckEnd : -1
-  }
-
-  /** Counts on from the first byte that is not plain text. Returns -1 if the text does not end where it has to. */
-  #charactersUpTo(bytes: Buffer, from: number, to: number, before: number): number {
-    const characters = before + countCharacters(bytes, from, to)
-    const isWhole = this.#tailBytes > 0 ? countedTo === to : countedTo < to && bytes[countedTo] === QUOTE
-    if (!isWhole) return -1
-    this.#misses = 0
-    return characters
+    return -1
   }
 
   /** False for a stream whose events always differ: remembering one is of no use. */
