@@ -10,24 +10,28 @@ const auditEntrySchema = z.object({
   action: z.string().describe('Such as `key.revoke`.'),
   account_id: z.string().nullable(),
   subject_id: z.string(),
-  before: z.unknown().describe('Changed fields before the act; no secrets.'),
+  before: z.unknown().describe('The changed fields before the operation, without secrets.'),
   after: z.unknown().describe('The same after it.'),
 })
 
 const filters = {
-  action: z.string().max(100).optional().describe('An action, or its beginning such as `key.`.'),
+  action: z
+    .string()
+    .max(100)
+    .optional()
+    .describe('Only this action, or actions that begin with it, such as `key.`.'),
   subject_id: z
     .string()
     .max(200)
     .optional()
-    .describe('The key, member, request, agent, knowledge base or account.'),
-  since: instantText.optional().describe('From this time on.'),
+    .describe('Only changes of this key, member, request, agent, knowledge base or account.'),
+  since: instantText.optional().describe('Only from this time on.'),
   ...pageInput,
 }
 const answer = { name: 'AuditPage', schema: pageOf(auditEntrySchema) }
 
 export const listAudit = operation('listAudit', {
-  summary: 'List acts in an account, the newest first.',
+  summary: 'List the operations in an account, newest first.',
   input: z.object({ account_id: z.string(), ...filters }),
   answer,
   scope: 'read',
@@ -35,7 +39,7 @@ export const listAudit = operation('listAudit', {
   commands: [
     {
       words: 'audit',
-      summary: 'List what operators and members changed, the newest first, with what differs.',
+      summary: 'List what operators and members changed, the newest first, with the differences.',
       limit: 50,
       example: '--since 2030-01-31 --limit 20',
     },
@@ -43,7 +47,7 @@ export const listAudit = operation('listAudit', {
 })
 
 export const listInstallationAudit = operation('listInstallationAudit', {
-  summary: 'List acts in the whole installation, the newest first.',
+  summary: 'List the operations in the whole installation, newest first.',
   input: z.object(filters),
   answer,
   scope: 'read',
