@@ -57,7 +57,7 @@ const UNICODE_ESCAPE_CHARS = 6
 export const hexDigit = (byte: number): number => (byte < DIGITS_END ? byte : byte + 9) & 15
 
 /** Returns the code unit of the `\u` escape that begins at `at`. */
-function escapedUnit(bytes: Buffer, at: number): number {
+function escapedUnit(bytes: Uint8Array, at: number): number {
   let unit = 0
   for (let i = at + 2; i < at + UNICODE_ESCAPE_CHARS; i++) unit = unit * 16 + hexDigit(bytes[i]!)
   return unit
@@ -70,7 +70,7 @@ export let countedTo = 0
  * Returns the characters of the text of a JSON string from `start` to its quote, or to `end`, weighed by script, each
  * escape counted as its character.
  */
-export function countCharacters(bytes: Buffer, start: number, end: number): number {
+export function countCharacters(bytes: Uint8Array, start: number, end: number): number {
   let count = 0
   let i = start
   for (; i < end; i++) {
