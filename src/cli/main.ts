@@ -42,7 +42,8 @@ export function main(argv: readonly string[], env: NodeJS.ProcessEnv = process.e
   return run(argv, realWiring(env))
 }
 
-const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
+/** Returns what commands do on the real engines that this environment leads to. */
+export const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   async serve(options) {
     const { serve } = await import('../server/supervisor/supervisor.ts')
     return serve(env, options)
