@@ -1,5 +1,4 @@
 /** Operations of accounts and their wallets. */
-import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   adjust,
@@ -19,13 +18,9 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
 import { numberBefore, page, pageAfter } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
-import { assertKnownModels } from './key-rules.ts'
+import { assertKnownModels, type Configured } from './key-rules.ts'
 
-export interface AccountDeps {
-  readonly config: () => Pick<ConfigFile, 'trial_credit' | 'models'>
-}
-
-const implement = implementWith<AccountDeps>()
+const implement = implementWith<Configured>()
 
 const ofId = async (_: Database, { id }: { readonly id: string }): Promise<string> => id
 
@@ -43,9 +38,10 @@ export const accountOperations = [
   implement(showAccount, ofId, async ({ database }, { id }) =>
     accountShape(await database.accounts.show(id)),
   ),
-  implement(createAccount, async ({ write, config }, { name, kind, credit = config().trial_credit }) =>
-    accountShape(await write((database) => database.accounts.create({ name, kind, credit }))),
-  ),
+  implement(createAccount, async ({ write }, { name, kind, credit = null }, { config }) => {
+    const wanted = { name, kind, credit: credit ?? config().trial_credit }
+    return accountShape(await write((database) => database.accounts.create(wanted)))
+  }),
   implement(createOrganization, async ({ write, caller }, { name }) => {
     if (caller.signedIn === null)
       throw new Failure('permission_denied', 'A user creates an organization: its owner.')
@@ -62,15 +58,14 @@ export const accountOperations = [
       return account
     }),
   ),
-  implement(updateAccount, async (context, { id, enabled, ...input }) => {
-    const { write, database: reading } = context
+  implement(updateAccount, async ({ write, database: reading }, { id, enabled, ...input }, configured) => {
     const { requests_per_minute: requestsPerMinute, concurrency, allowed_models: allowedModels } = input
     const limits = {
       ...(requestsPerMinute !== undefined && { requestsPerMinute }),
       ...(concurrency !== undefined && { concurrency }),
     }
     const present = async () => (await reading.accounts.show(id)).account.allowedModels
-    await assertKnownModels(context, allowedModels, present)
+    await assertKnownModels(configured, allowedModels, present)
     const updated = await write(async (database) => {
       if (enabled !== undefined) await database.accounts.setEnabled(id, enabled)
       if (allowedModels !== undefined) await database.accounts.setModels(id, allowedModels)

@@ -1,6 +1,5 @@
 /** Operations that read the audit record. */
 import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
-import type { AuditFilter } from '../../../src/postgres/accounts/audit-record.ts'
 import { type Context, implement } from '../operation.ts'
 import { numberBefore, type PageInput, page } from '../page.ts'
 import { auditShape } from '../shapes.ts'
@@ -13,7 +12,7 @@ interface Filters extends PageInput {
   readonly since?: string | undefined
 }
 
-async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, filters: Filters) {
+async function list({ database }: Context, of: { readonly accountId?: string }, filters: Filters) {
   const { action, subject_id: subjectId, since } = filters
   const before = numberBefore(filters)
   const entries = await database.auditRecord.list({

@@ -32,7 +32,7 @@ export const isNearlySpent = ({ budget, spent }: BudgetState): boolean =>
 /** Checks that the role of the caller decides on budgets of this scope. @throws Failure `permission_denied` */
 function assertDecides(
   { roles, installation }: Caller,
-  { accountId, scope }: Pick<Budget, 'accountId' | 'scope'>,
+  { accountId, scope }: { readonly accountId: string; readonly scope: Budget['scope'] },
 ) {
   const role = roles.get(accountId)
   if (installation === 'operator' || role === 'owner') return

@@ -17,7 +17,7 @@ import { visibleKey } from '../calls/calls.ts'
 import { implementWith } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { keyShape } from '../shapes.ts'
-import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
+import { assertKnownModels, type Configured, expiryOf } from './key-rules.ts'
 
 /** @throws Failure naming the text that is no network */
 export function parseNetworks(texts: readonly string[] | null): string[] | null {
@@ -34,7 +34,7 @@ export const accountOfKey = async (database: Database, { id }: { id: string }) =
 
 export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
 
-const implement = implementWith<ModelDeps>()
+const implement = implementWith<Configured>()
 
 export const keyOperations = [
   implement(listKeys, async ({ database, caller }, input) => {
@@ -45,8 +45,8 @@ export const keyOperations = [
     })
     return page(keys.map(keyShape), input)
   }),
-  implement(createKey, async (context, input) => {
-    await assertKnownModels(context, input.allowed_models)
+  implement(createKey, async (context, input, configured) => {
+    await assertKnownModels(configured, input.allowed_models)
     const wanted = {
       accountId: input.account_id,
       name: input.name,
@@ -68,24 +68,31 @@ export const keyOperations = [
     await visibleKey(context, key.accountId, id)
     return keyShape(key)
   }),
-  implement(updateKey, accountOfKey, async (context, { id, name, enabled, ...input }) => {
-    const { write, database, now } = context
-    const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
-    const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
-    await assertKnownModels(context, allowedModels, async () => (await database.keys.show(id)).allowedModels)
-    const changes = {
-      ...(name !== undefined && { name }),
-      ...(allowedModels !== undefined && { allowedModels }),
-      ...(expires_at !== undefined && { expiresAt: expiryOf(expires_at, now) }),
-      ...(enabled !== undefined && { enabled }),
-      ...(accountLogs !== undefined && { accountLogs }),
-      ...(spend_cap !== undefined && { spendCap: spend_cap }),
-      ...(requestsPerMinute !== undefined && { requestsPerMinute }),
-      ...(concurrency !== undefined && { concurrency }),
-      ...(allowed_addresses !== undefined && { allowedAddresses: parseNetworks(allowed_addresses) }),
-    }
-    return keyShape(await write((writing) => writing.keys.update(id, changes)))
-  }),
+  implement(
+    updateKey,
+    accountOfKey,
+    async ({ write, database, now }, { id, name, enabled, ...input }, configured) => {
+      const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
+      const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
+      await assertKnownModels(
+        configured,
+        allowedModels,
+        async () => (await database.keys.show(id)).allowedModels,
+      )
+      const changes = {
+        ...(name !== undefined && { name }),
+        ...(allowedModels !== undefined && { allowedModels }),
+        ...(expires_at !== undefined && { expiresAt: expiryOf(expires_at, now) }),
+        ...(enabled !== undefined && { enabled }),
+        ...(accountLogs !== undefined && { accountLogs }),
+        ...(spend_cap !== undefined && { spendCap: spend_cap }),
+        ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+        ...(concurrency !== undefined && { concurrency }),
+        ...(allowed_addresses !== undefined && { allowedAddresses: parseNetworks(allowed_addresses) }),
+      }
+      return keyShape(await write((writing) => writing.keys.update(id, changes)))
+    },
+  ),
   implement(revealKey, accountOfKey, async ({ write }, { id }) =>
     withSecret(await write((database) => database.keys.reveal(id))),
   ),

@@ -19,7 +19,7 @@ import { assertMayActIn } from '../caller.ts'
 import { type Context, implementWith } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
-import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
+import { assertKnownModels, type Configured, expiryOf } from './key-rules.ts'
 import { parseNetworks } from './keys.ts'
 import { assertMayDecideOn, isAdminOnly } from './ranks.ts'
 
@@ -66,7 +66,7 @@ async function assertRequestOf(database: Repositories, organizationId: string, i
     throw new Failure('not_found', `There is no key request ${id} in ${organizationId}.`)
 }
 
-const implement = implementWith<ModelDeps>()
+const implement = implementWith<Configured>()
 
 export const organizationOperations = [
   implement(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
@@ -111,9 +111,9 @@ export const organizationOperations = [
       return page(found.map(keyRequestShape), input)
     },
   ),
-  implement(approveKey, async (context, input) => {
+  implement(approveKey, async (context, input, configured) => {
     const { account_id: organizationId, id } = input
-    await assertKnownModels(context, input.allowed_models)
+    await assertKnownModels(configured, input.allowed_models)
     const approval = {
       ...deciderOf(context),
       requestId: id,

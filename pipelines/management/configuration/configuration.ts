@@ -10,10 +10,10 @@ import type { Problem } from '../../../src/config/problem.ts'
 import { implementWith } from '../operation.ts'
 import { differenceOf } from './difference.ts'
 
-export interface ConfigurationDeps {
-  readonly configurationFile: EditableConfiguration
+export interface ConfigurationServices {
+  readonly file: EditableConfiguration
   /** Whether the file has problems, so that an earlier content is in force. */
-  readonly isConfigurationRefused: () => boolean
+  readonly isRefused: () => boolean
 }
 
 const SECRET_FIELDS = ['api_key', 'api_keys', 'auth', 'headers']
@@ -32,15 +32,15 @@ function checked(file: EditableConfiguration, text: string) {
   }
 }
 
-const implement = implementWith<ConfigurationDeps>()
+const implement = implementWith<ConfigurationServices>()
 
 export const configurationOperations = [
-  implement(showConfiguration, async ({ configurationFile, isConfigurationRefused }) => {
-    const { path, text, digest, isWritable } = configurationFile.read()
-    return { path, text, digest, is_writable: isWritable, is_refused: isConfigurationRefused() }
+  implement(showConfiguration, async (_, __, { file, isRefused }) => {
+    const { path, text, digest, isWritable } = file.read()
+    return { path, text, digest, is_writable: isWritable, is_refused: isRefused() }
   }),
-  implement(checkConfiguration, async ({ configurationFile }, { text }) => checked(configurationFile, text)),
-  implement(applyConfiguration, async ({ configurationFile: file, write }, { text, digest }) => {
+  implement(checkConfiguration, async (_, { text }, { file }) => checked(file, text)),
+  implement(applyConfiguration, async ({ write }, { text, digest }, { file }) => {
     const before = file.read()
     if (!before.isWritable)
       throw new Failure(

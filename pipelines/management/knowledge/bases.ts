@@ -12,7 +12,6 @@ import {
 } from '../../../schemas/management/knowledge/bases.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import type { Caller } from '../caller.ts'
 import { type Context, implement } from '../operation.ts'
 import { page, pageAfter, wholeList } from '../page.ts'
 
@@ -22,11 +21,7 @@ export const accountOfBase = async (database: Database, { id }: { readonly id: s
   (await database.knowledge.showBase(id)).accountId
 
 /** Whether the reader is an agent or a member of the account, or another account that the caller administers. */
-async function isNear(
-  { caller, database }: Pick<Context, 'database'> & { readonly caller: Caller },
-  accountId: string,
-  reader: string,
-): Promise<boolean> {
+async function isNear({ caller, database }: Context, accountId: string, reader: string): Promise<boolean> {
   const role = caller.roles.get(reader)
   if (role === 'owner' || role === 'admin') return true
   if ((await database.accounts.show(accountId)).account.kind !== 'organization') return false

@@ -14,7 +14,7 @@ import type { Alerts } from '../../../src/postgres/notifications/repository.ts'
 import { implementWith } from '../operation.ts'
 import { signedInOf } from '../people/sessions.ts'
 
-export interface AlertDeps {
+export interface AlertServices {
   /** Whether a mail server is configured. */
   readonly hasMail: boolean
 }
@@ -33,11 +33,7 @@ function notifiable({ user, access }: SignedIn) {
   return [...accounts, { accountId: INSTALLATION, name: 'Tollgate', isDefault: true }]
 }
 
-async function choicesOf(
-  database: { readonly alerts: Pick<Alerts, 'readEmailChoices'> },
-  signedIn: SignedIn,
-  hasMail: boolean,
-) {
+async function choicesOf(database: { readonly alerts: Alerts }, signedIn: SignedIn, hasMail: boolean) {
   const chosen = await database.alerts.readEmailChoices(signedIn.user.id)
   return {
     is_sent: hasMail,
@@ -55,7 +51,7 @@ async function choicesOf(
   }
 }
 
-const implement = implementWith<AlertDeps>()
+const implement = implementWith<AlertServices>()
 
 export const alertOperations = [
   implement(showAlerts, async ({ database }, { account_id: accountId }) =>
@@ -67,8 +63,10 @@ export const alertOperations = [
       return alertsShape(accountId, threshold)
     }),
   ),
-  implement(showEmailChoices, (context) => choicesOf(context.database, signedInOf(context), context.hasMail)),
-  implement(updateEmailChoices, async (context, { account_id: accountId, events }) => {
+  implement(showEmailChoices, (context, _, { hasMail }) =>
+    choicesOf(context.database, signedInOf(context), hasMail),
+  ),
+  implement(updateEmailChoices, async (context, { account_id: accountId, events }, { hasMail }) => {
     const signedIn = signedInOf(context)
     if (!notifiable(signedIn).some((one) => one.accountId === accountId))
       throw new Failure('not_found', `There is no account ${accountId} of which you can be notified.`)
@@ -76,7 +74,7 @@ export const alertOperations = [
     return context.write(async (writing) => {
       const wanted = known.filter((event) => events.includes(event))
       await writing.alerts.setEmailChoices(signedIn.user.id, accountId, wanted)
-      return choicesOf(writing, signedIn, context.hasMail)
+      return choicesOf(writing, signedIn, hasMail)
     })
   }),
 ]

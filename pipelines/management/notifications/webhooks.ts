@@ -20,7 +20,7 @@ import { implementWith } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { deliveryShape } from './deliveries.ts'
 
-export interface WebhookDeps {
+export interface WebhookServices {
   /** Checks that webhooks may go to an address. @throws Failure `invalid_request` */
   readonly checkReceiver: (url: string) => Promise<void>
 }
@@ -45,12 +45,12 @@ function assertEvents(accountId: string, events: readonly string[] | null | unde
 const ofEndpoint = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.webhooks.show(id)).accountId
 
-const implement = implementWith<WebhookDeps>()
+const implement = implementWith<WebhookServices>()
 
 export const webhookOperations = [
   implement(
     createWebhook,
-    async ({ database, write, checkReceiver }, { account_id: accountId, url, description, events }) => {
+    async ({ database, write }, { account_id: accountId, url, description, events }, { checkReceiver }) => {
       if (accountId !== INSTALLATION) await database.accounts.show(accountId)
       assertEvents(accountId, events)
       await checkReceiver(url)
@@ -67,7 +67,7 @@ export const webhookOperations = [
   implement(showWebhook, ofEndpoint, async ({ database }, { id }) =>
     webhookShape(await database.webhooks.show(id)),
   ),
-  implement(updateWebhook, ofEndpoint, async ({ database, write, checkReceiver }, { id, ...changes }) => {
+  implement(updateWebhook, ofEndpoint, async ({ database, write }, { id, ...changes }, { checkReceiver }) => {
     assertEvents((await database.webhooks.show(id)).accountId, changes.events)
     if (changes.url !== undefined) await checkReceiver(changes.url)
     return webhookShape(await write((writing) => writing.webhooks.update(id, changes)))

@@ -25,12 +25,11 @@ export const profileOperations = [
     const { user } = signedInOf(context)
     return userShape(await context.write((writing) => writing.users.update(user.id, changes)))
   }),
-  implementForPeople(showSecurity, async (context) => {
-    const { database, config } = context
-    const methods = await database.signIn.listMethods(signedInOf(context).user.id)
+  implementForPeople(showSecurity, async (context, _, { config, hasMail }) => {
+    const methods = await context.database.signIn.listMethods(signedInOf(context).user.id)
     const names = new Map(config().sign_in.oidc.map(({ id, name }) => [id, name]))
     return {
-      may_change_email: context.hasMail,
+      may_change_email: hasMail,
       password_set_at: instantOrNull(methods.passwordSetAt),
       totp_confirmed_at: instantOrNull(methods.totpConfirmedAt),
       recovery_codes: methods.recoveryCodes,
@@ -42,34 +41,33 @@ export const profileOperations = [
       })),
     }
   }),
-  implementForPeople(confirmByPassword, (context, { password }) => {
-    const { database, identity } = context
+  implementForPeople(confirmByPassword, (context, { password }, { identity }) => {
     const { user } = signedInOf(context)
     // Not by the email: strangers who try to sign in with it do not lock out the user who is.
     return attempted(context, user.id, async () => {
-      const found = await database.signIn.findPassword(normalizeEmail(user.email))
+      const found = await context.database.signIn.findPassword(normalizeEmail(user.email))
       if (!(await identity.passwords.verify(found?.passwordHash ?? null, password)))
         throw new Failure('sign_in_failed', 'The password is wrong.', { status: 403 })
       return renewSession(context, true)
     })
   }),
-  implementForPeople(setPassword, async (context, { password }) => {
+  implementForPeople(setPassword, async (context, { password }, { identity }) => {
     const { user, session } = signedInOf(context)
     assertPassword(password, normalizeEmail(user.email))
-    const hash = await context.identity.passwords.hash(password)
+    const hash = await identity.passwords.hash(password)
     return renewSession(context, false, async (writing) => {
       await writing.signIn.setPassword(user.id, hash)
       await writing.sessions.end(user.id, { allBut: session.id })
     })
   }),
-  implementForPeople(enrolTotp, async (context) => {
+  implementForPeople(enrolTotp, async (context, _, { identity }) => {
     const { user } = signedInOf(context)
-    const enrolment = context.identity.totp.enrolTotp(user.email)
+    const enrolment = identity.totp.enrolTotp(user.email)
     await context.write((writing) => writing.signIn.enrolTotp(user.id, enrolment.secret))
     return enrolment
   }),
-  implementForPeople(confirmTotp, (context, { code }) => {
-    const { database, write } = context
+  implementForPeople(confirmTotp, (context, { code }, { identity }) => {
+    const { database, write, now } = context
     const { user, session } = signedInOf(context)
     return attempted(context, user.id, async () => {
       const secret = await database.signIn.findTotpSecret(user.id, { isConfirmed: false })
@@ -77,7 +75,7 @@ export const profileOperations = [
         throw new Failure('conflict', 'There is no new secret to confirm: set up one-time codes first.')
       const codes = generateRecoveryCodes()
       await write(async (writing) => {
-        await acceptCode(writing, context, { userId: user.id, secret, code })
+        await acceptCode(writing, identity, now, { userId: user.id, secret, code })
         await writing.signIn.confirmTotp(user.id)
         await writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash))
         await writing.sessions.end(user.id, { allBut: session.id })

@@ -6,11 +6,7 @@ import { implement } from '../operation.ts'
 import { wholeList } from '../page.ts'
 import { signedInOf } from './sessions.ts'
 
-async function viewsOf(
-  database: { readonly savedViews: Pick<SavedViews, 'list'> },
-  userId: string,
-  page: string,
-) {
+async function viewsOf(database: { readonly savedViews: SavedViews }, userId: string, page: string) {
   const views = await database.savedViews.list(userId, page)
   return wholeList(views.map(({ name, query }) => ({ name, query })))
 }

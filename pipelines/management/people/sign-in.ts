@@ -12,6 +12,7 @@ import {
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
+import type { Context } from '../operation.ts'
 import {
   acceptCode,
   assertPassword,
@@ -20,7 +21,7 @@ import {
   implementForPeople,
   joinOrganization,
   newSession,
-  type PeopleContext,
+  type PeopleServices,
   readEmail,
   signInFailed,
   signUpIsOff,
@@ -36,7 +37,7 @@ const isTaken = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'email_taken'
 
 async function signUpByPassword(
-  context: PeopleContext,
+  { database, visit, write }: Context,
   input: {
     readonly email?: string | undefined
     readonly name: string
@@ -44,8 +45,8 @@ async function signUpByPassword(
     readonly locale: 'en' | 'zh'
     readonly invitation?: string | undefined
   },
+  { config, identity }: PeopleServices,
 ): Promise<{ email: string }> {
-  const { config, database, identity, visit, write } = context
   const { name, password, locale, invitation } = input
   const { signup, trial_credit: credit } = config()
   if (signup === 'off' || (signup === 'invite' && invitation === undefined)) throw signUpIsOff()
@@ -75,13 +76,13 @@ async function signUpByPassword(
 }
 
 export const signInOperations = [
-  implementForPeople(signInWays, async ({ config, hasMail }) => {
+  implementForPeople(signInWays, async (_, __, { config, hasMail }) => {
     const { signup, sign_in } = config()
     return { signup, providers: sign_in.oidc.map(({ id, name }) => ({ id, name })), recovery: hasMail }
   }),
   implementForPeople(signUp, signUpByPassword),
-  implementForPeople(signInByPassword, (context, input) => {
-    const { database, identity, write } = context
+  implementForPeople(signInByPassword, (context, input, { identity }) => {
+    const { database, write } = context
     const email = normalizeEmail(input.email)
     return attempted(context, email, async () => {
       const found = await database.signIn.findPassword(email)
@@ -102,8 +103,8 @@ export const signInOperations = [
       return { session: null, ticket }
     })
   }),
-  implementForPeople(signInByTotp, async (context, { ticket, code }) => {
-    const { database } = context
+  implementForPeople(signInByTotp, async (context, { ticket, code }, { identity }) => {
+    const { database, now } = context
     const waiting = { tokenHash: tokenHash(ticket), purpose: 'totp' } as const
     const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw tooLate()
@@ -111,7 +112,7 @@ export const signInOperations = [
       const secret = await database.signIn.findTotpSecret(userId, { isConfirmed: true })
       if (secret === null) throw tooLate()
       return startSession(context, async (writing, hash) => {
-        await acceptCode(writing, context, { userId, secret, code })
+        await acceptCode(writing, identity, now, { userId, secret, code })
         if ((await writing.tickets.take({ ...waiting, userId })) === null) throw tooLate()
         return writing.sessions.create(newSession(context, hash, userId))
       })

@@ -21,15 +21,16 @@ import { assertMayDecideOn } from '../accounts/ranks.ts'
 import { type Context, implementWith } from '../operation.ts'
 import { type PageInput, page, pageAfter } from '../page.ts'
 import { invitationShape, userShape } from '../shapes.ts'
-import { readEmail, tooMany, type UserDeps } from './rules.ts'
+import { readEmail, tooMany, type UserServices } from './rules.ts'
 
 const LINK_MINUTES = 15
 
-const implement = implementWith<UserDeps>()
+const implement = implementWith<UserServices>()
 
 /** Creates an invitation, and sends it, or returns it with the link to hand on. */
 async function invite(
-  { database, write, publicUrl, hasMail, caller }: Context & UserDeps,
+  { database, write, caller }: Context,
+  { publicUrl, hasMail }: UserServices,
   { email, ...to }: Omit<NewInvitation, 'tokenHash'>,
 ) {
   const token = generateToken()
@@ -67,7 +68,7 @@ export const userOperations = [
     return page(found.map(userShape), input)
   }),
   implement(showUser, async ({ database }, { id }) => userShape(await database.users.show(id))),
-  implement(createUser, async ({ write, config }, input) => {
+  implement(createUser, async ({ write }, input, { config }) => {
     const { name, locale, installation_role: installationRole, account_id: accountId } = input
     const email = readEmail(input.email)
     const credit = config().trial_credit
@@ -83,7 +84,7 @@ export const userOperations = [
       }),
     )
   }),
-  implement(createSignInLink, async ({ write, publicUrl }, { id }) => {
+  implement(createSignInLink, async ({ write }, { id }, { publicUrl }) => {
     const token = generateToken()
     await write(async (writing) => {
       const { enabled } = await writing.users.show(id)
@@ -108,16 +109,16 @@ export const userOperations = [
       }),
     ),
   ),
-  implement(createInvitation, (context, { email, installation_role: installationRole }) =>
-    invite(context, { email, installationRole, accountId: null, role: null }),
+  implement(createInvitation, (context, { email, installation_role: installationRole }, services) =>
+    invite(context, services, { email, installationRole, accountId: null, role: null }),
   ),
   implement(listInvitations, (context, input) => invitationPage(context, null, input)),
   implement(revokeInvitation, async ({ write }, { id }) =>
     invitationShape(await write((writing) => writing.invitations.revoke(id))),
   ),
-  implement(inviteMember, async (context, { email, account_id: accountId, role }) => {
+  implement(inviteMember, async (context, { email, account_id: accountId, role }, services) => {
     assertMayDecideOn(context, accountId, role)
-    return invite(context, { email, accountId, role, installationRole: null })
+    return invite(context, services, { email, accountId, role, installationRole: null })
   }),
   implement(listMemberInvitations, (context, { account_id, ...input }) =>
     invitationPage(context, account_id, input),

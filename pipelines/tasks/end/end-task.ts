@@ -69,13 +69,13 @@ export async function endTask(
     if (outcome.outcome === 'stale') continue
     messages.announce([outcome.task])
     if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])
-    return { task: outcome.task, provider: await providerOf(deps, task) }
+    return { task: outcome.task, provider: await cancelAtProvider(deps, task) }
   }
   throw new NotEndable(`Task ${id} changes too quickly to be ended. Try again.`)
 }
 
 /** Asks once the task has ended here: a provider that does not answer cannot keep a customer's money. */
-async function providerOf({ cancelUpstream }: TaskEnder, task: Task): Promise<string> {
+async function cancelAtProvider({ cancelUpstream }: TaskEnder, task: Task): Promise<string> {
   if (task.state === 'waiting') return 'never had it'
   if (task.upstreamId === null) return 'was not asked: it has given the task no id'
   return cancelUpstream(task).then(

@@ -26,7 +26,7 @@ import { ParentLink } from '../parent-link.ts'
 import { reportProcess, showChannels } from '../report-process.ts'
 import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
-import { taskAdapterOf } from './adapters.ts'
+import { findTaskAdapter } from './adapters.ts'
 import { countEndedTask, countTransitions } from './count-transitions.ts'
 import { deliverNotifications } from './deliveries.ts'
 import { paymentWork } from './payments.ts'
@@ -72,7 +72,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   reportProcess({ process: 'tasks', nats, metrics, channels })
   const providers = {
     calls: mediaCalls(upstream, storage, openAuthorizers(log)),
-    adapterOf: taskAdapterOf,
+    findAdapter: findTaskAdapter,
     catalog: configuration.current,
   }
   const work = new TaskWork({
@@ -83,7 +83,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     health,
     metrics: metrics.tasks,
     onUnmappedState: unmappedStates(log),
-    onLateness: metrics.tasks.late,
+    onLateness: metrics.tasks.observeLateness,
     log,
     now,
     pause: (ms) => pause(ms),

@@ -168,7 +168,7 @@ t.test('calls that only the log has', async (t) => {
         { dry_run },
         {
           database,
-          deps: { callLog },
+          services: { callLog },
           caller: commandCaller('operator:test', null),
           now: Date.now(),
         },
@@ -270,17 +270,15 @@ t.test('calls that only the log has', async (t) => {
       const asked: string[] = []
       const wiring = {
         ...noEngines,
-        withCallLog: <T>(
-          work: (books: { database: typeof database; callLog: typeof callLog }) => Promise<T>,
-        ) => work({ database, callLog }),
+        books: async () => ({ database, callLog }),
         confirm: async (question: string) => {
           asked.push(question)
           return false
         },
       }
       const shown = await command(['wallet', 'import-log'], wiring)
-      t.match(shown.stdout, /^only the call log has 7 calls of 1 account, 0\.000007 credits\n/)
-      t.match(shown.stdout, /nothing was booked: name --book\n$/)
+      t.match(shown.stdout, /^calls +7\ncost +0\.000007\ndry_run +yes: nothing was booked; name --book /)
+      t.match(shown.stdout, /\naccounts\n {2}account_id +calls +cost +is_known\n/)
       const refused = await command(['wallet', 'import-log', '--book'], wiring)
       t.match(refused, { code: 1, stderr: 'error: Nothing was changed.\n' })
       t.same(asked, ['7 calls would be charged, 0.000007 credits in all. Do it? [y/N] '])

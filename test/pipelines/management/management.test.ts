@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
-import { runwayDays, spendRate } from '../../../pipelines/management/calls/spend-rate.ts'
+import { runwayDays, spendRate } from '../../../pipelines/management/calls/usage.ts'
 import { reportOf } from '../../../pipelines/management/knowledge/report.ts'
 import { oidcOperations } from '../../../pipelines/management/people/oidc.ts'
 import { profileOperations } from '../../../pipelines/management/people/profile.ts'
@@ -524,28 +524,29 @@ t.test('sign in at a provider', async (t) => {
 
 t.test('session cookie is the browsers alone', async (t) => {
   // The cookie of a session: over HTTPS it is bound to the host and crosses no network in the clear.
-  const head = (host: string, cookie = '') => ({
-    header: (name: string) => ({ host, cookie })[name] ?? '',
-  })
+  const head =
+    (host: string, cookie = '') =>
+    (name: string) =>
+      ({ host, cookie })[name] ?? ''
 
   t.test('over HTTPS the cookie belongs to this host alone', async (t) => {
-    const deps = { isSecure: true }
-    const [, set] = sessionCookie(deps, head('gateway.example.com'), 'a-token')
+    const transport = { isSecure: true }
+    const [, set] = sessionCookie(transport, head('gateway.example.com'), 'a-token')
     t.match(set, /^__Host-tollgate=a-token; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$/)
-    t.equal(sessionToken(deps, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')), 'a-token')
+    t.equal(sessionToken(transport, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')), 'a-token')
     t.equal(
-      sessionToken(deps, head('gateway.example.com', 'tollgate-dev=planted')),
+      sessionToken(transport, head('gateway.example.com', 'tollgate-dev=planted')),
       null,
       'a name that a page of the network can set opens nothing',
     )
   })
 
   t.test('plain HTTP gives a session on the machine of the service alone', async (t) => {
-    const deps = { isSecure: false }
+    const transport = { isSecure: false }
     for (const host of ['localhost:8080', '127.0.0.1:8080', '[::1]:8080'])
-      t.match(sessionCookie(deps, head(host), 'a-token')[1], /^tollgate-dev=a-token; .*SameSite=Lax$/)
+      t.match(sessionCookie(transport, head(host), 'a-token')[1], /^tollgate-dev=a-token; .*SameSite=Lax$/)
     for (const host of ['gateway.example.com', 'localhost.example.com', '192.0.2.1:8080'])
-      t.throws(() => sessionCookie(deps, head(host), 'a-token'), { message: /needs HTTPS/ })
+      t.throws(() => sessionCookie(transport, head(host), 'a-token'), { message: /needs HTTPS/ })
   })
 })
 

@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
-import { withEngines } from '../../../src/cli/engines.ts'
-import { realWiring } from '../../../src/cli/main.ts'
+import { openEngines } from '../../../src/cli/engines.ts'
+import { RealWiring } from '../../../src/cli/main.ts'
 import { run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import { readSettings } from '../../../src/config/settings.ts'
@@ -29,7 +29,8 @@ import { command, commandsOn, ENTRY, noEngines, tollgate } from './support.ts'
 const engines = await startEngines(t, { only: ['postgres'] })
 
 /** The command in this process: one of its own takes a second to start. */
-const commandIn = (words: readonly string[], env: Record<string, string>) => command(words, realWiring(env))
+const commandIn = (words: readonly string[], env: Record<string, string>) =>
+  command(words, new RealWiring(env))
 
 t.test('running service is used', async (t) => {
   // A running service, as far as the command line can tell: its engines, its lock and its run.json.
@@ -146,9 +147,9 @@ t.test('without service starts its own', async (t) => {
   })
 
   t.test('a command has the role of the service in its own database', async (t) => {
-    await withEngines(readSettings(env), ['postgres'], async ({ databaseUrl }) =>
-      t.same(await excessOf(databaseUrl ?? ''), []),
-    )
+    const { urls, close } = await openEngines(readSettings(env), ['postgres'])
+    t.teardown(close)
+    t.same(await excessOf(urls.databaseUrl ?? ''), [])
   })
 
   t.test('the audit starts what it needs and stops it again', async (t) => {
@@ -240,7 +241,7 @@ t.test('logs tail', async (t) => {
   function wiringOf({ url, masterKey, database }: Opened, stopped: AbortSignal): Wiring {
     return {
       ...noEngines,
-      withDatabase: (work) => work(database),
+      database: async () => database,
       async withServiceDatabase(work) {
         const own = await openDatabase({ url, masterKey, maxConnections: 1 })
         try {
@@ -330,7 +331,7 @@ t.test('logs tail', async (t) => {
     ) AS copies`
     const { said } = startTail(t, { database, ...opened }, ['--no-follow', '--account', rare, '-n', '1'])
     await until('it says so', () => said.notices.length > 0)
-    t.match(said, { calls: { length: 0 }, notices: [/Of the last 100000 calls 0 match/] })
+    t.match(said, { calls: { length: 0 }, notices: [/^0 of the last 100000 calls match; /] })
     const all = startTail(t, { database, ...opened }, ['--no-follow', '-n', '1'])
     await until('the newest', () => all.said.calls.length > 0)
     t.same(all.said.notices, [])
