@@ -51,7 +51,7 @@ export interface GrantDeps {
 
 /**
  * Adds what an employee key without a cap has spent. No booking tells it to this process: the key that it knows has the
- * amount of when it was loaded, which is the answer while PostgreSQL is away.
+ * amount of when it was loaded, which is the answer while PostgreSQL is down.
  */
 export const findSpent = ({ keys }: GrantDeps): Stage<AuthenticatedCall, AuthenticatedCall & Spent> =>
   find(async ({ known: { key, cap } }) => {

@@ -1,5 +1,5 @@
 /**
- * `GET /api/v1/usage`: the usage of the key's account in a window of time; an employee's key sees its own usage alone.
+ * `GET /api/v1/usage`: the usage of the key's account in a window of time; an employee's key sees only its own usage.
  * See docs/api-rules.md, "Balance and usage".
  */
 import { type UsageReport, usageQuery } from '../../schemas/accounts/usage.ts'

@@ -7,7 +7,7 @@ const RETRY_MS = 60_000
 
 export interface LogRetentionDeps {
   readonly callLog: CallTables
-  /** Returns the retention in days; null keeps calls for ever. Called before each run. */
+  /** Returns the retention in days; null keeps calls forever. Called before each run. */
   readonly retentionDays: () => number | null
   readonly now?: () => number
   readonly intervalMs?: number

@@ -68,7 +68,7 @@ export function checkUnlessRepeated<C extends Caller>(
     assert(call)
     return call
   } catch (refusal) {
-    // While PostgreSQL is away the call is refused.
+    // While PostgreSQL is down the call is refused.
     return isRepeated(records, call).then(
       (repeated) => {
         if (!repeated) throw refusal

@@ -34,7 +34,7 @@ export interface AttemptFailure {
   readonly parameter?: string | null
   /** Of an error event that is not for the client: it gets `error` in its place. */
   readonly hidesEvent?: boolean
-  /** The upstream's own text, for operators alone; null where `message` is that text. */
+  /** The upstream's own text, only for operators; null where `message` is that text. */
   readonly detail?: string | null
   readonly error: Failure | UpstreamRefusal
 }

@@ -245,7 +245,7 @@ const reserveAndEmit = <C extends AdmittedCall>(deps: CallReservations, admitted
 /**
  * Reserves what a call may cost in PostgreSQL, over all processes, before anything goes upstream: in the wallet where
  * its balance is low, and in the spend cap and the budgets that cover the key. It stays reserved until the call's row is booked.
- * While PostgreSQL is away, this process's own view of the balance decides. Any other error of it fails the call: a
+ * While PostgreSQL is down, this process's own view of the balance decides. Any other error of it fails the call: a
  * statement that is wrong must not switch reservations off.
  * Reserves the estimate over all processes, where the balance is low or a spend cap or budget covers the key.
  * @throws Failure `quota_exceeded`; any other error that is no absence of PostgreSQL

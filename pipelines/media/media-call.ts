@@ -90,7 +90,7 @@ export interface MediaEndpoint<Params> {
   readonly meaning?: (params: Params) => object
   /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
   readonly order: (call: MediaCall<Params>) => OrderParts | Promise<OrderParts>
-  /** Whether an answer may be had again by its Idempotency-Key; every one where this is left out. */
+  /** Whether an answer is replayed for its Idempotency-Key. Absent: always. */
   readonly isReplayable?: (params: Params) => boolean
   /** Whether the client of an answer that takes its time is kept from giving up; see `withKeepAlive`. */
   readonly isKeptAlive?: (params: Params) => boolean

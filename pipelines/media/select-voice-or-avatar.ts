@@ -30,7 +30,7 @@ interface MediaResource {
 /**
  * `field` is the one that names it. Only channels of `routes` count.
  * @throws Failure `invalid_request` for one that is unknown, another account's or not ready; `no_channel_available` where
- *   the channel that has it is not to be had; `upstream_*`, `service_unavailable`
+ *   the channel that has it is not available; `upstream_*`, `service_unavailable`
  */
 export async function resolveMediaResource(
   deps: MediaResources,

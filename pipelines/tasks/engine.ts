@@ -150,7 +150,7 @@ export interface TaskChannel {
   readonly adapter: TaskAdapter
 }
 
-/** The channel that has the task; null when it is in the configuration no more, or is switched off. */
+/** Returns the channel that has the task; null when it is no longer configured, or is switched off. */
 export function findTaskChannel({ catalog, findAdapter }: TaskUpstreams, task: Task): TaskChannel | null {
   const channel = catalog().channels.find((entry) => entry.id === task.channelId && hasAccess(entry))
   const adapter = channel === undefined ? null : findAdapter(channel.protocol)

@@ -76,7 +76,7 @@ function chooseDelay(
   const rules = TASK_RULES[task.kind]
   const age = now() - (task.acceptedAt ?? task.submittedAt)
   const wanted = delayMs ?? pollDelayMs(rules, age, hasFailed ? failures + 1 : 0)
-  // Its time does not end it any more.
+  // Its deadline no longer ends it.
   if (task.state === 'storing') return wanted
   return Math.max(1, Math.min(wanted, task.deadlineAt - now()))
 }

@@ -6,9 +6,9 @@ const REFRESH_AHEAD_MS = 5 * 60_000
 const REFRESH_AHEAD_SHARE = 0.2
 /** A token that ends sooner could end on its way. */
 const MIN_LEFT_MS = 10_000
-/** After a failure, calls fail at once for so long. */
+/** How long calls fail at once after a failure. */
 const FAILURE_REST_MS = 1_000
-/** A refused token is replaced at most so often: a channel whose access was withdrawn refuses every one. */
+/** How often a refused token is replaced at most: a channel whose access was withdrawn refuses every token. */
 const MIN_MS_BETWEEN_REPLACEMENTS = 30_000
 const FETCH_TIMEOUT_MS = 15_000
 

@@ -1,7 +1,7 @@
 /**
  * The credentials known to this process, and their wallets. A known key costs one look-up; an unknown one reads
  * PostgreSQL once. Changes arrive by notification, and a changed entry is read again before it is served. While
- * PostgreSQL is away, known entries are served for a time.
+ * PostgreSQL is down, known entries are served for a time.
  */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import { type BudgetPeriods, periodOfWalletId } from '../../schemas/accounts/budget.ts'
@@ -38,7 +38,7 @@ interface CredentialsOptions {
     readonly keys: Pick<Keys, 'lookupHash' | 'findCredential'>
     readonly wallets: Pick<Wallets, 'read'>
   }
-  /** Returns how long known keys are served while PostgreSQL is away, milliseconds. */
+  /** Returns how long known keys are served while PostgreSQL is down, milliseconds. */
   readonly graceMs: () => number
   /** Returns the cost that an earlier run of this process charged an account or a key and that is not booked yet. */
   readonly recoveredCost: (id: string) => Credits
@@ -93,7 +93,7 @@ export class Credentials {
   }
 
   /**
-   * Reads the key from PostgreSQL; null when there is no such key. Throws `service_unavailable` while PostgreSQL is away,
+   * Reads the key from PostgreSQL; null when there is no such key. Throws `service_unavailable` while PostgreSQL is down,
    * and any other error of it: a key that cannot be read must not go on by what was known of it.
    */
   load(rawKey: string): Promise<KnownKey | null> {
@@ -196,7 +196,7 @@ export class Credentials {
     try {
       this.update(await this.#options.database.wallets.read(known))
     } catch (error) {
-      // While PostgreSQL is away the health check calls `onDatabaseLost`.
+      // While PostgreSQL is down the health check calls `onDatabaseLost`.
       if (!this.#options.isAway(error)) this.#options.onFault(error)
     }
   }

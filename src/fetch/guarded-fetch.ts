@@ -27,7 +27,7 @@ export interface FetchLimits {
   readonly isAllowed?: (address: string) => boolean
   /** Name and port, as in a URL: files there may be fetched at whatever address that is. */
   readonly allowedHost?: string | null
-  /** Sent to `allowedHost` alone, and by the protocol of the first URL: never behind a redirect elsewhere. */
+  /** Sent only to `allowedHost`, and by the protocol of the first URL: never after a redirect elsewhere. */
   readonly headers?: ReadonlyArray<readonly [string, string]>
   readonly signal?: AbortSignal
 }

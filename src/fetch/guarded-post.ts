@@ -13,7 +13,7 @@ export interface PostOptions {
   readonly timeoutMs: number
   /** So much of the answer is read. */
   readonly maxAnswerBytes: number
-  /** In place of public addresses alone. */
+  /** Instead of only public addresses. */
   readonly isAllowed?: (address: string) => boolean
   /** In place of the machine's resolver. */
   readonly lookUp?: LookUp

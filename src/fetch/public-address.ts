@@ -1,5 +1,5 @@
 /**
- * Which addresses the gateway may fetch from on a caller's behalf: public ones alone, judged after name resolution.
+ * Which addresses the gateway may fetch from on a caller's behalf: only public ones, judged after name resolution.
  * See docs/api-rules.md, "Links from clients".
  */
 import { BlockList, isIP } from 'node:net'

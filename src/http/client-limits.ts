@@ -210,7 +210,7 @@ export class HeldBytes {
     this.#bytes = 0
   }
 
-  /** Releases the bytes and takes no more: the request has ended. */
+  /** Releases the bytes and takes no others: the request has ended. */
   close(): void {
     this.#isClosed = true
     this.release()

@@ -112,7 +112,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     return this.#isClosed
   }
 
-  /** Called when the client has left: nothing is written any more. */
+  /** Called when the client has left: nothing more is written. */
   abort(): void {
     if (this.#linger !== null) clearTimeout(this.#linger)
     this.#linger = null

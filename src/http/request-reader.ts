@@ -87,10 +87,10 @@ export interface CopiedHead {
   readonly path: string
   readonly query: string
   readonly header: HeaderLookup
-  /** Distinguishes an absent header from an empty one. Known of `idempotency-key` alone. */
+  /** Distinguishes an absent header from an empty one. Known only for `idempotency-key`. */
   readonly hasHeader: (name: 'idempotency-key') => boolean
   /**
-   * Why nothing on the connection may be read any more, where the end of the body or the host is ambiguous: a proxy in front
+   * Why nothing more may be read on the connection, where the end of the body or the host is ambiguous: a proxy in front
    * may have read another one. The server itself refuses length and chunks together.
    */
   readonly fault: Failure | null

@@ -202,7 +202,7 @@ const PREFLIGHT = {
   body: '',
 } as const
 
-/** A version alone begins too many paths. */
+/** Too many paths begin with only a version. */
 const MIN_PREFIX_SEGMENTS = 2
 
 /** Returns the first path that begins so. */

@@ -118,7 +118,7 @@ export class GatewayServer {
     return this.#inFlight
   }
 
-  /** Resolves with the port; rejects when it cannot be had. Several gateway processes may listen on one port. */
+  /** Resolves with the port; rejects when it is taken. Several gateway processes may listen on one port. */
   async listen(host: string, port: number): Promise<number> {
     const taken = await this.#listen(this.#apps.at(-1)!, host, port)
     this.#address = { host, port: taken }

@@ -39,7 +39,7 @@ export class ArbiterClient {
   /** Serial numbers that the leader has not been sent. */
   #unsent: number[] = []
   readonly #released = new Map<string, number>()
-  /** Serial numbers that the leader has, and that wait no more. */
+  /** Serial numbers that the leader has, and that no longer wait. */
   #withdrawn: number[] = []
   #isFlushComing = false
   #sweep: NodeJS.Timeout | null = null
@@ -98,7 +98,7 @@ export class ArbiterClient {
       })
   }
 
-  /** Returns the request of an answer, once each of its subjects is answered; null when it does not wait any more. */
+  /** Returns the request of an answer, once each of its subjects is answered; null when it no longer waits. */
   takeAnswered(serial: number, decision: Decision): Pick<Waiting, 'request' | 'decisions'> | null {
     const waiting = this.#waiting.get(serial)
     if (waiting === undefined) return null

@@ -1,7 +1,7 @@
 /**
  * Limits over all gateway processes. One process leads: it decides its own requests at once, and the others ask it,
  * many requests in a message. Every process reports each second what it admitted and which slots it holds; so the next
- * leader knows the window, and a process that ends leaves no slot behind. While NATS is away each process decides by
+ * leader knows the window, and a process that ends leaves no slot behind. While NATS is down each process decides by
  * its own state. The process that leads already stays leader; without one the oldest process leads. Where two lead,
  * the older one stays. See docs/api-rules.md, "Rate limits".
  */
@@ -20,9 +20,9 @@ import { findFirst, Members } from './members.ts'
 const REPORT_INTERVAL_MS = 1_000
 /** So long a process that has just come listens for others before it leads. */
 const JOIN_MS = 300
-/** A new leader waits so long for the others' reports. */
+/** How long a new leader waits for the others' reports. */
 const GATHER_BOUND_MS = 500
-/** A start waits so long for NATS. */
+/** How long a start waits for NATS. */
 const START_BOUND_MS = 2_500
 
 interface LimiterOptions {
@@ -35,7 +35,7 @@ interface LimiterOptions {
 }
 
 /**
- * alone: NATS is away. joining: it is here, and so may others be. following: requests go to the leader, once there is one.
+ * alone: NATS is down. joining: it is up, and there may be other processes. following: requests go to the leader, once there is one.
  * gathering: this process will lead when the others have reported.
  */
 type Mode = 'alone' | 'joining' | 'following' | 'gathering' | 'leading'

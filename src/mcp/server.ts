@@ -53,7 +53,7 @@ function makeServer(tools: ToolSet, version: string, onUnforeseen: (error: unkno
     { capabilities: { tools: {} }, instructions: MCP_INSTRUCTIONS, jsonSchemaValidator: validator },
   )
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...TOOLS] }))
-  // One after the other: a batch of many takes no more of PostgreSQL than one call does.
+  // One after the other, so that a batch loads PostgreSQL no more than one call does.
   let last: Promise<unknown> = Promise.resolve()
   server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
     const result = last.then(() => callTool(tools, params.name, params.arguments))

@@ -50,7 +50,7 @@ export interface ChatCall {
   readonly serviceTier?: string
   /** It asks the upstream to summarise a long prompt before it answers. */
   readonly compacts?: boolean
-  /** In the responses protocol alone. */
+  /** Only in the responses protocol. */
   readonly state?: CallState
   /**
    * Other settings of the answer, for the call log: pieces of `src/core/call-log/detail-text.ts`. Short, and without

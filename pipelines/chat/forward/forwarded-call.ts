@@ -1,7 +1,4 @@
-/**
- * One call under way: its attempts, its answer, and its one settlement. See docs/architecture.md, "A call";
- * docs/api-rules.md, "Attempts".
- */
+/** One call under way: its attempts, its answer, and its one settlement. See docs/architecture.md, "A call". */
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
@@ -209,7 +206,7 @@ export class ForwardedCall
     }
   }
 
-  /** Refuses what cannot be translated, and ends a call in which an exception occurs: its client must not wait for ever. */
+  /** Refuses what cannot be translated, and ends a call in which an exception occurs: its client must not wait forever. */
   #endFaulty(error: unknown): void {
     if (this.#isSettled) throw error
     // The client has left: no error is sent.

@@ -14,7 +14,7 @@ import type { CallRecord } from './call-record.ts'
 import type { Forwarding } from './deps.ts'
 import type { Answer } from './stream-answer.ts'
 
-/** The end of an answer waits so long: a call that goes on at once, in any process, finds the note. */
+/** How long the end of an answer waits for the note, so that a call that follows at once finds it in any process. */
 const MAX_WAIT_MS = 100
 const RETRY_MS = 1_000
 /** Beyond this the oldest note is dropped. */
@@ -32,7 +32,7 @@ interface NotedResponses {
 
 const makeKey = (accountId: string, id: string): string => `${accountId} ${id}`
 
-/** A note of a conversation alone is written under the name of its call. */
+/** A note that is only about a conversation is written under the name of its call. */
 const makeNoteKey = ({ accountId, id, conversation }: ResponseToStore): string =>
   makeKey(accountId, id ?? conversation?.requestId ?? '')
 

@@ -72,7 +72,7 @@ export const toReply = ({ status, header, body }: MediaAnswer): Reply => ({
   body,
 })
 
-/** Deletes by `ask`, and forgets what is deleted, or what the upstream does not have any more. @throws what `ask` throws */
+/** Deletes by `ask`, and forgets what is deleted, or what the upstream no longer has. @throws what `ask` throws */
 export async function deleteAndForget<Answered>(
   ask: () => Promise<Answered>,
   forget: () => Promise<unknown>,

@@ -192,7 +192,7 @@ export interface StoredState extends ResponseFinder, ConversationFinder {
   readonly storeResponse: StoredResponses['storeResponse']
 }
 
-/** A call whose process was killed counts for so long: longer than one can last. */
+/** How long a call counts whose process was killed: longer than any call lasts. */
 const LIVE_HOURS = 2
 const BACKGROUND_HOURS = 48
 

@@ -40,7 +40,7 @@ interface SpeechParams extends SpeechRequest {
   readonly asSound: boolean
 }
 
-/** @throws Failure also for a format that there is not, where the answer would be of that format */
+/** @throws Failure also for an unknown format, where the answer would have that format */
 function readSpeech({ body, header }: GatewayRequest): SpeechParams {
   const params = readJsonBody(speechRequest, body)
   const { response_format: format, stream_format: delivery } = params

@@ -110,7 +110,7 @@ const TRUTHS: Readonly<Record<string, boolean>> = { true: true, false: false }
 /** Of those that come before a file none is missing yet. */
 const earlyFields = imageEditFields.partial()
 
-/** Forms hold text alone. */
+/** Forms hold only text. */
 function readTypedValue([name, value]: readonly [string, string]): readonly [string, unknown] {
   if (NUMBERS.includes(name) && NUMBER.test(value)) return [name, Number(value)]
   if (BOOLEANS.includes(name) && Object.hasOwn(TRUTHS, value)) return [name, TRUTHS[value]]

@@ -22,7 +22,7 @@ export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<t
   created_at: toEpochSeconds(submittedAt),
 })
 
-/** Where the video can be had: with a fresh signature, or the upstream's own link where it could not be copied. */
+/** Returns a link to the video: freshly signed, or the upstream's own where it could not be copied. */
 async function findLink(files: FileLinks, file: ResultFile, now: number) {
   const { key, upstream_url, kept_until } = file
   if (!isThere(file, now)) return {}

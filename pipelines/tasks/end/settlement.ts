@@ -20,10 +20,10 @@ import type { TaskCharge } from './charge.ts'
 
 const MICROSECONDS_PER_MS = 1000
 
-/** Where what was made can be had. */
+/** Links to the results. */
 export interface ResultLinks {
   readonly urls: readonly string[]
-  /** Epoch milliseconds; null: they open for ever. */
+  /** Epoch milliseconds; null: they never expire. */
   readonly expiresAt: number | null
 }
 export const NO_LINKS: ResultLinks = { urls: [], expiresAt: null }

@@ -75,7 +75,7 @@ async function storeFile(
 
 /**
  * Records when the store removes the file that is put there next, so that a process that ends in between leaves nothing
- * behind. Returns that instant; null where the file stays for ever.
+ * behind. Returns that instant; null where the file stays forever.
  */
 export async function recordExpiry(
   { database, catalog, now }: TaskEngine,
@@ -100,7 +100,7 @@ async function copyFile(
   const request = channel?.adapter.fileRequest?.(channel.route.channel, url) ?? null
   const opensAt = request?.url ?? channel?.route.channel.base_url
   const allowedHost = opensAt === undefined ? null : new URL(opensAt).host
-  // A client that waits for the task is answered in time, with the upstream's link if need be.
+  // A client that waits for the task is answered in time, if necessary with the upstream's link.
   const untilAt = task.isAwaited ? task.deadlineAt : Number.POSITIVE_INFINITY
   for (let attempt = 1; ; attempt++) {
     const pauseMs = RETRY_PAUSE_MS * attempt
@@ -124,7 +124,7 @@ async function copyFile(
   }
 }
 
-/** Where its files can be had from now on, and until when. */
+/** Returns the links to the files of a task, and when they expire. */
 async function makeLinks(
   { storage, now }: TaskEngine,
   { kind }: Task,

@@ -30,7 +30,7 @@ import { OWN_REFUSALS, type OwnRefusal, retryAfterIn } from './refusal.ts'
 
 /** Less time than this is not worth an attempt. */
 const LEAST_ATTEMPT_MS = 100
-/** So long what an upstream answered is kept for a PostgreSQL that is away. */
+/** How long the answer of an upstream is kept here while PostgreSQL is down. */
 const KEEP_ANSWER_MS = 600_000
 const KEEP_RETRY_MS = 1_000
 
@@ -43,7 +43,7 @@ type Attempt =
       readonly failure: Failure
       readonly mayTryNext: boolean
       readonly isChannelFault: boolean
-      /** What the upstream said, for operators alone; left out where `failure` has it. */
+      /** What the upstream said, only for operators; left out where `failure` has it. */
       readonly detail?: string
     }
   /** Nobody knows what became of it. */
@@ -258,7 +258,7 @@ class SubmitLadder {
     return hasEndedWithout(after) ? this.#keepTrying(() => discardAnswer(this.#deps, after, changes)) : after
   }
 
-  /** What is known now is known to nobody else: while PostgreSQL is away it is kept here. */
+  /** Tries until the row is written: no other process knows what this one knows now. */
   async #keepTrying(move: () => Promise<Task>): Promise<Task> {
     const { now, pause } = this.#deps
     const giveUpAt = now() + KEEP_ANSWER_MS

@@ -52,7 +52,7 @@ const LINE_BREAKS = /[\r\n]+/g
 /** Control characters but tabs and the ends of lines: they distinguish a binary file from text. */
 const isControl = (byte: number): boolean => byte < 0x09 || (byte > 0x0d && byte < 0x20)
 
-/** Returns whether bytes are words: no picture and no sound is made of printable characters alone. */
+/** Returns whether bytes are words: no picture and no sound consists only of printable characters. */
 export function isText(bytes: Buffer): boolean {
   const head = bytes.subarray(0, MAX_TEXT_BYTES)
   return sniffMediaType(head) === null && !head.some(isControl)

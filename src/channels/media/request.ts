@@ -88,7 +88,7 @@ export const isLink = (file: FileRef): boolean => file.from === 'url'
 /** Returns several parts of a path, such as `owner/name`. */
 export const pathParts = (text: string): string => text.split('/').map(pathPart).join('/')
 
-/** Returns one part of a path. Dots alone are refused: they would leave the folder in any spelling. */
+/** Returns one part of a path. A part of only dots is refused: it would leave the folder in any spelling. */
 export const pathPart = (text: string): string => (/^\.+$/.test(text) ? '-' : encodeURIComponent(text))
 
 /** Returns the request for a file of a result, with the access of the channel and nothing else of it. */

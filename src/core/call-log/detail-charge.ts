@@ -66,7 +66,7 @@ function printTokenLines(usage: TokenUsage, terms: PriceTerms): Fact[] {
   ]
 }
 
-/** Returns the lines of a charge; the counts alone where its prices are unknown. */
+/** Returns the lines of a charge; only the counts where its prices are unknown. */
 export function chargeLines(call: CallWithDetail, { prices, charge, counts }: CallDetail): Fact[] {
   const terms = prices === undefined ? null : readPriceTerms(prices)
   const units = call.unit_type === null || call.unit_count === null ? undefined : call.unit_count

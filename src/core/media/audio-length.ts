@@ -8,7 +8,7 @@ export function measureAudioSeconds(bytes: Buffer): number | null {
   return seconds !== null && seconds > 0 && Number.isFinite(seconds) ? seconds : null
 }
 
-/** By version: kbit/s by the header's index, samples a second by its index, samples in a frame. Layer III alone. */
+/** By version: kbit/s by the header's index, samples a second by its index, samples in a frame. Only Layer III. */
 const MPEG1 = {
   kilobits: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
   rates: [44100, 48000, 32000],

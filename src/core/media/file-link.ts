@@ -32,7 +32,7 @@ const sign = (signingKey: Uint8Array, key: string, expires: string): Buffer =>
 
 export interface FileLinks {
   /**
-   * Returns a link. `expiresAt` is epoch milliseconds; the link is valid to the end of that second. Null: for ever.
+   * Returns a link. `expiresAt` is epoch milliseconds; the link is valid to the end of that second. Null: forever.
    */
   print(key: string, expiresAt: number | null): string
 }

@@ -1,6 +1,6 @@
 /**
  * Maps a requested size to the form that the kind of the model accepts. Most accept the size; grid-style models accept
- * only the ratio of its sides, and flags in the prompt for the quality; others accept the prompt alone. See
+ * only the ratio of its sides, and flags in the prompt for the quality; others accept only the prompt. See
  * docs/api-rules.md, "Images".
  */
 import type { ImageTraits } from '../../../schemas/config/catalog.ts'

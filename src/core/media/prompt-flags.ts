@@ -11,7 +11,7 @@ const LONG_DASHES = '\\u2013-\\u2015\\u2e3a\\u2e3b\\ufe58'
 const SPACE = '[\\s\\u0000-\\u001f\\u0085\\u180e\\u2800]'
 const SEPARATOR = `(?:${SPACE}|[=:])*`
 const VALUE = `(?:"[^"]*"|'[^']*'|(?![${DASHES}]{2}|${SPACE})\\S+)?`
-/** A value that cannot be a word of a sentence: after one long dash a name alone may be prose. */
+/** A value that cannot be a word of a sentence: after one long dash a name by itself may be prose. */
 const SURE_VALUE = '(?:[\\-+]?\\d\\S*|true\\b|false\\b|adaptive\\b)'
 
 /** The longer of two names comes first where one begins with the other. */

@@ -5,7 +5,7 @@ import type { Price } from '../../../schemas/payments/payment.ts'
 /** Currencies whose smallest unit is the unit itself, as the provider counts them. */
 const WITHOUT_DECIMALS = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
 const WITH_THREE_DECIMALS = new Set('bhd jod kwd omr tnd'.split(' '))
-/** Units that have no parts any more: the provider counts them in hundredths all the same, and takes whole ones alone. */
+/** Units that no longer have parts: the provider still counts them in hundredths, and takes only whole ones. */
 const WHOLE_IN_HUNDREDTHS = new Set(['isk', 'ugx'])
 
 /** Returns the number of decimals of a currency, as the provider counts. */

@@ -1,4 +1,4 @@
-/** Which passwords users may choose: length and rareness alone, after NIST SP 800-63B. */
+/** Which passwords users may choose: only length and rareness count, after NIST SP 800-63B. */
 
 import { normalizeText } from '../normalize-text.ts'
 import { isCommonPassword } from './common-passwords.ts'

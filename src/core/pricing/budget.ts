@@ -6,7 +6,7 @@ import { WalletView } from './wallet.ts'
 
 export class BudgetView {
   #budget: Budget
-  /** Known beginnings of periods, ascending. PostgreSQL computes them: it alone decides what a time zone is. */
+  /** Known beginnings of periods, ascending. PostgreSQL computes them: only it decides what a time zone is. */
   #starts: readonly number[]
   readonly #periods = new Map<number, WalletView>()
 

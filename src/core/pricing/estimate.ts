@@ -34,7 +34,7 @@ type PartCounts = Readonly<Record<'image' | 'file' | 'audio', number>>
 
 /** The parts of a request that decide its estimate. */
 export interface EstimatedCall {
-  /** Of the conversation alone, which the interface's formula counts. */
+  /** Only of the conversation, which the interface's formula counts. */
   readonly conversationBytes: number
   /** Of the whole prompt. */
   readonly promptBytes: number

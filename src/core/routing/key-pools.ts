@@ -1,5 +1,5 @@
 /**
- * The keys of channels that have several: used in turn; one that its upstream refuses rests alone, and the channel goes
+ * The keys of channels that have several: used in turn; only the one that its upstream refuses rests, and the channel goes
  * on with the others. Gateway processes do not share pools.
  */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'

@@ -25,7 +25,7 @@ export class TextLimit {
     return null
   }
 
-  /** Measures the rest of the whole body, with pauses for others; calls `done` once, or never when it is not wanted any more. */
+  /** Measures the rest of the whole body, with pauses for others; calls `done` once, or never when it is no longer wanted. */
   checkWhole(body: Buffer, isWanted: () => boolean, done: (refusal: Failure | null) => void): void {
     this.#body.bytes = body
     this.#body.isWhole = true

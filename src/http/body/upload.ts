@@ -12,7 +12,7 @@ export class BodyTooLarge extends Error {}
 
 interface UploadOptions {
   readonly limitBytes: number
-  /** Returns true when the reply is over or the client has left: the response is not touched any more. */
+  /** Returns true when the reply is over or the client has left: the response is no longer touched. */
   readonly isClosed: () => boolean
 }
 

@@ -43,7 +43,7 @@ export interface RequestSource {
   /** Index of the object's opening brace. */
   readonly open: number
   readonly request: Pick<ChatSettings, 'stream_options'>
-  /** It offers legacy functions alone. */
+  /** It offers only legacy functions. */
   readonly isLegacy: boolean
 }
 
@@ -96,7 +96,7 @@ const changedFieldsIn = (fields: ReadonlyMap<string, FieldSpan>): ChangedFields 
   stream_options: fields.get('stream_options'),
 })
 
-/** Returns the built-in tools. The options of a search alone also request one. */
+/** Returns the built-in tools. Options of a search request one too. */
 function builtInTools({ tools, web_search_options }: ChatCompletionsRequest): readonly ServerTool[] {
   const types = (tools ?? []).map(({ type }) => type)
   return serverToolsOf('chat-completions', web_search_options == null ? types : [...types, 'web_search'])

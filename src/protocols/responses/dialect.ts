@@ -123,7 +123,7 @@ function read({ body }: ClientRequest): ChatCall {
 
 export const responsesDialect: Dialect = { protocol: 'responses', read }
 
-/** Returns the body for a native upstream: the client's bytes, changed in model id and output limit alone. */
+/** Returns the body for a native upstream: the client's bytes, changed only in model id and output limit. */
 function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {
   const { body, fields, open } = call.source as ResponsesSource
   const splices: Splice[] = []

@@ -16,7 +16,7 @@ import { type PartReader, TranslatedStream } from './stream.ts'
 interface TranslatableSource {
   /** The client's body, byte for byte. */
   readonly body: Buffer
-  /** It offers legacy functions alone, so that its answer must use them. */
+  /** It offers only legacy functions, so that its answer must use them. */
   readonly isLegacy: boolean
   readonly request: { readonly stream_options?: { readonly include_usage?: boolean | null } | null }
 }

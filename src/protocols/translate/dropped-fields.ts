@@ -10,7 +10,7 @@ export class DroppedFields {
   /** Both, in the order in which they were found. */
   readonly #notes = new Set<string>()
 
-  /** Adds a field that the upstream does not get. `reason` is for the call log alone, and holds no text of the client. */
+  /** Adds a field that the upstream does not get. `reason` is only for the call log, and holds no text of the client. */
   add(field: string, reason?: string): void {
     this.#dropped.add(field)
     this.#notes.add(reason === undefined ? field : `${field} (${reason})`)

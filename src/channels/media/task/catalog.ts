@@ -8,9 +8,9 @@ import type { MediaAnswer, MediaRequest, Preset, PresetKind, PresetSource } from
 import { isSuccess, looseId, looseText, readFields } from '../answer.ts'
 import { getRequest } from '../request.ts'
 
-/** A provider has so long for each of these answers. */
+/** How long a provider may take for each of these answers. */
 export const CATALOG_TIMEOUT_MS = 15_000
-/** An answer may be shown again for so long. */
+/** How long an answer may be shown again. */
 export const CATALOG_TTL_MS = 60_000
 
 /**

@@ -37,7 +37,7 @@ import {
 import { arkRefusal, chooseArkCode } from './failure.ts'
 
 const TASKS = '/contents/generations/tasks'
-/** Role that every video of a request must have: reference alone. */
+/** The role that every video of a request must have. */
 const VIDEO_ROLE = 'reference_video'
 
 function toArkPart(part: VideoPart, resolveUrl: MediaSubmit['resolveUrl']): Record<string, unknown> {
@@ -153,7 +153,7 @@ export const arkVideo: MediaAdapter = {
     poll: (channel, { upstreamId }) => getRequest(channel, `${TASKS}/${pathPart(upstreamId)}`),
     readPoll,
     // Of a queued task this cancels, of a running one it is refused; of one that is over it deletes the record, which
-    // is why it is sent for queued tasks alone.
+    // is why it is sent only for queued tasks.
     cancel: (channel, { upstreamId }) => bareRequest(channel, 'DELETE', `${TASKS}/${pathPart(upstreamId)}`),
   },
 }

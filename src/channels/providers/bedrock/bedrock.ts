@@ -43,7 +43,7 @@ const invoke: ChannelAdapter = {
   body: (body, _channel, _call, header) => makeInvokeBody(body, header),
 }
 
-/** Geography of an inference profile. Tokens are counted for the model alone. */
+/** Geography of an inference profile. Tokens are counted for the model without it. */
 const GEOGRAPHY = /^(?:global|us-gov|[a-z]{2,5})\.(?=[a-z]+\.)/
 /** InvokeModel demands a limit, which a request to count has none of. It changes no count. */
 const ANY_LIMIT = { max_tokens: 1 }

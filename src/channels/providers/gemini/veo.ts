@@ -1,6 +1,6 @@
 /**
  * Veo by the Gemini API and by Vertex AI: operations of a model, polled by their names. Frames are sent as bytes. A video
- * opens with the channel's access alone, at the API or in a bucket; Vertex answers with its bytes where no bucket is
+ * opens only with the channel's access, at the API or in a bucket; Vertex answers with its bytes where no bucket is
  * configured.
  */
 import { z } from 'zod'

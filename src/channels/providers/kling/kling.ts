@@ -50,7 +50,7 @@ const LARGE_IMAGE_PIXELS = 1536
 /** Grades of videos by their resolutions. */
 const MODES: Readonly<Record<string, string>> = { '720p': 'std', '1080p': 'pro' }
 
-/** Returns the path: frames make another kind of job than words alone. */
+/** Returns the path: a job with frames is of another kind than one with only words. */
 function choosePath(job: MediaJob): string {
   if (job.work !== 'video') return IMAGES
   const { firstFrame, lastFrame } = sortVideoParts(job)

@@ -35,7 +35,7 @@ const makeBody = (job: ImageJob, model: string): Record<string, unknown> => ({
   ...omitUndefined({ model, prompt: job.prompt, n: job.n, size: job.size }),
 })
 
-/** Forms hold text alone. */
+/** Forms hold only text. */
 const textPart = ([name, value]: readonly [string, unknown]): FormPart => ({
   name,
   value: typeof value === 'string' ? value : JSON.stringify(value),

@@ -115,7 +115,7 @@ function readPoll(answer: MediaAnswer, { work }: MediaJob): PollOutcome {
     }
     case 'FAILED':
       return makeFailed('The task failed.')
-    // The task is not there, or there no more: a day after its end its record is deleted.
+    // The task does not exist, or no longer: its record is deleted a day after its end.
     case 'UNKNOWN':
       return { type: 'error', reason: 'The upstream does not know the task.' }
     default:

@@ -41,7 +41,7 @@ const PREDICTIONS = '/predictions'
 const VERSION = /^[0-9a-f]{64}$/
 const VERSIONED = /:([0-9a-f]{64})$/
 
-/** `owner/name`, `owner/name:version`, a version alone, or `deployments/owner/name`. */
+/** `owner/name`, `owner/name:version`, only a version, or `deployments/owner/name`. */
 function chooseTarget(model: string): { path: string; version?: string } {
   const version = VERSION.test(model) ? model : VERSIONED.exec(model)?.[1]
   if (version !== undefined) return { path: PREDICTIONS, version }

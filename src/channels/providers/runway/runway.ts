@@ -44,7 +44,7 @@ const headers = { 'x-runway-version': '2024-11-06' }
 
 /** Sizes of videos: a ratio is written in pixels. */
 const VIDEOS = ['1280:720', '720:1280', '1104:832', '832:1104', '960:960', '1584:672']
-/** Those of Veo, which alone makes 1080p. */
+/** Those of Veo, the only model that makes 1080p. */
 const VEO_VIDEOS = ['1280:720', '720:1280']
 const LARGE_VIDEOS = ['1920:1080', '1080:1920']
 const GEN3_VIDEOS = ['1280:768', '768:1280']
@@ -198,7 +198,7 @@ const media: MediaAdapter = {
   follow: {
     poll: (channel, { upstreamId }) => getRequest(channel, `/tasks/${pathPart(upstreamId)}`, { headers }),
     readPoll: (answer, { job }) => readPoll(answer, job),
-    // Of a finished task this deletes the record, which is why it is sent for queued tasks alone.
+    // Of a finished task this deletes the record, which is why it is sent only for queued tasks.
     cancel: (channel, { upstreamId }) =>
       bareRequest(channel, 'DELETE', `/tasks/${pathPart(upstreamId)}`, { headers }),
   },

@@ -47,7 +47,7 @@ const readFirstLine = (lyrics: string | null): string | null =>
     .map((line) => line.trim())
     .find((line) => line !== '' && !line.startsWith('[')) ?? null
 
-/** Returns the mode. Inspiration mode has a prompt alone: it gets the request's other wishes too. */
+/** Returns the mode. Inspiration mode has only a prompt, which contains the request's other wishes too. */
 function chooseMode(job: MusicJob): Record<string, unknown> {
   const lyrics = job.instrumental ? null : job.lyrics
   if (lyrics === null && job.prompt !== null) return { customMode: false, prompt: withTags(job) }

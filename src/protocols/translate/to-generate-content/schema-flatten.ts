@@ -10,7 +10,7 @@ export type Schema = LooseObject
 
 /** A definition may contain itself this often; deeper, only its type is kept. */
 const MAX_SELF_NESTING = 2
-/** Alternatives of alternatives multiply: no more are written out. */
+/** Nested alternatives multiply: the maximum that is written out. */
 const MAX_BRANCHES = 32
 /** Of `allOf` in `allOf`, and of definitions that name others. */
 const MAX_MERGED_LEVELS = 64
