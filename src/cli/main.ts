@@ -40,7 +40,7 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv = pro
   return run(argv, new RealWiring(env))
 }
 
-class RealWiring implements Wiring {
+export class RealWiring implements Wiring {
   readonly #env: NodeJS.ProcessEnv
   /** By the method that opened it. */
   readonly #opened = new Map<string, Promise<unknown>>()
