@@ -103,7 +103,7 @@ export const AUTH_MESSAGES = {
 } as const
 
 /** Returns the name of an upstream's own status in the chat-completions shape. */
-export function upstreamStatusName(status: number): { code: string; type: string } {
+export function nameUpstreamStatus(status: number): { code: string; type: string } {
   switch (status) {
     case 400:
     case 422:

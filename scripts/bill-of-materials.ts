@@ -34,7 +34,7 @@ const isLeftOut = ({ dev, optional, devOptional, link }: LockedPackage): boolean
   dev === true || link === true || (withoutOptional && (optional === true || devOptional === true))
 
 /** `node_modules/a/node_modules/@b/c` holds `@b/c`, unless its entry names another package. */
-const refOf = ([path, { name, version }]: [string, LockedPackage]): string =>
+const printRef = ([path, { name, version }]: [string, LockedPackage]): string =>
   `${name ?? path.slice(path.lastIndexOf(FOLDER) + FOLDER.length)}@${version}`
 
 const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
@@ -45,7 +45,7 @@ const kept = new Set(
   Object.entries(packages)
     .filter(([path]) => path.startsWith(FOLDER))
     .filter(([path, entry]) => COPIED.includes(path.slice(FOLDER.length)) || !isLeftOut(entry))
-    .map(refOf),
+    .map(printRef),
 )
 const rootRef = `${self?.name}@${self?.version}`
 const bill: Bill = JSON.parse(

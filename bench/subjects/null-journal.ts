@@ -23,7 +23,7 @@ export function nullJournal(): GatewayJournal {
     start(credentials) {
       walletOf = (id) => credentials.wallet(id)
     },
-    caughtUp: async () => {},
+    awaitCaughtUp: async () => {},
     unreadiness: () => null,
     lagMs: () => 0,
     pingNats: async () => {},

@@ -43,7 +43,7 @@ export function runJobs(deps: JobDeps): RunningJobs {
   let running: Promise<void> | null = null
   const look = () => {
     if (running !== null || isStopping) return
-    running = next(deps, () => isStopping).finally(() => {
+    running = takeNext(deps, () => isStopping).finally(() => {
       running = null
     })
   }
@@ -57,7 +57,7 @@ export function runJobs(deps: JobDeps): RunningJobs {
   }
 }
 
-async function next(
+async function takeNext(
   { database, work, log, touchMs = TOUCH_INTERVAL_MS }: JobDeps,
   isStopping: () => boolean,
 ): Promise<void> {

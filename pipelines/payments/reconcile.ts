@@ -60,7 +60,7 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
   }
   for (const payment of await database.payments.listOpen(OPEN_FOR_SECONDS))
     await count({ payment: payment.id }, async () => {
-      const report = await reportOf(deps, payment, startedAt)
+      const report = await makeReport(deps, payment, startedAt)
       return report && takeReport(deps, report)
     })
   // A shorter comparison leaves out what was not compared before.
@@ -74,7 +74,7 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
  * Returns what the provider says about an open payment; null where it says nothing yet, or is not asked: automatic
  * attempts ask by themselves.
  */
-async function reportOf(
+async function makeReport(
   { provider }: BookingDeps,
   payment: Payment,
   now: Date,

@@ -42,7 +42,7 @@ export const EMAILED_EVENTS: readonly EventType[] = [
 ]
 
 /** Returns the types of an account's events, or of the installation's. */
-export const eventsOf = (accountId: string): readonly EventType[] => [
+export const listEvents = (accountId: string): readonly EventType[] => [
   ...(accountId === INSTALLATION ? INSTALLATION_EVENTS : ACCOUNT_EVENTS),
   ...ENDPOINT_EVENTS,
 ]

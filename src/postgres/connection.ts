@@ -66,7 +66,7 @@ export function connect(url: string, options: ConnectOptions): Sql {
   const sockets = openSockets(url, server)
   const open = () =>
     postgres(server.url, {
-      ...postgresOptions(options),
+      ...makePostgresOptions(options),
       ...(server.tls !== null && { ssl: server.tls }),
       // The client (3.4.9) takes a standby for `read-write`, and tries hosts of which none answers without a pause.
       socket: () => sockets.open(),
@@ -96,7 +96,7 @@ export async function onConnection<T>(url: string, name: string, work: (sql: Sql
 /** Ends the connections of a pool: statements under way fail as closed, and later ones get new connections. */
 export const dropConnections = (sql: Sql): void => SOCKETS.get(sql)?.drop()
 
-function postgresOptions(options: ConnectOptions) {
+function makePostgresOptions(options: ConnectOptions) {
   return {
     max: options.max,
     types: { bigint: postgres.BigInt, json: EXACT_JSON, ...ARRAY_TYPES },
@@ -112,12 +112,12 @@ function postgresOptions(options: ConnectOptions) {
       application_name: options.name,
       TimeZone: 'UTC',
       DateStyle: 'ISO',
-      ...(options.isPooled ? {} : sessionSettings(options)),
+      ...(options.isPooled ? {} : makeSessionSettings(options)),
     },
   }
 }
 
-const sessionSettings = (options: ConnectOptions) => ({
+const makeSessionSettings = (options: ConnectOptions) => ({
   ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
   ...(options.plansOnce && { plan_cache_mode: 'force_generic_plan' }),
   ...(options.actor === undefined ? {} : { 'tollgate.actor': options.actor }),

@@ -1,7 +1,7 @@
 /** Lists and logs read from a standby, as current as on the primary, which has the statements of calls to itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from './connection.ts'
-import { isTransient, within } from './errors.ts'
+import { isTransient, waitWithin } from './errors.ts'
 import { onPool, type Pools, type Standby, type Work } from './repository.ts'
 
 /** A page waits so long for the standby. */
@@ -14,7 +14,7 @@ const READ_BOUND_MS = 3_000
 /** For so long the primary is asked at once after a standby that was behind or away. */
 const REST_MS = 2_000
 
-export const standbyOf = (sql: Sql): Standby => ({ sql, restsUntil: 0 })
+export const toStandby = (sql: Sql): Standby => ({ sql, restsUntil: 0 })
 
 /**
  * Binds functions that only read. Each runs on the standby where it has replayed all that the primary had written when
@@ -26,13 +26,13 @@ export function onStandby<Functions extends Readonly<Record<string, Work>>>(
   deadlineMs?: number,
 ): ReturnType<typeof onPool<Functions>> {
   if (standby === null) return onPool(main, functions, deadlineMs)
-  const reading =
+  const readFrom =
     (work: Work): Work =>
     async (sql: never, ...args: never[]) => {
       const isAsked = performance.now() > standby.restsUntil
       if (isAsked && (await isCurrent(main, standby)))
         try {
-          return await within(READ_BOUND_MS, work(standby.sql as never, ...args))
+          return await waitWithin(READ_BOUND_MS, work(standby.sql as never, ...args))
         } catch (error) {
           // Cancelled in favour of replication, or away.
           if (!isTransient(error)) throw error
@@ -40,7 +40,7 @@ export function onStandby<Functions extends Readonly<Record<string, Work>>>(
         }
       return work(sql, ...args)
     }
-  const entries = Object.entries(functions).map(([name, work]) => [name, reading(work)])
+  const entries = Object.entries(functions).map(([name, work]) => [name, readFrom(work)])
   return onPool(main, Object.fromEntries(entries) as Functions, deadlineMs)
 }
 
@@ -53,7 +53,7 @@ async function isCurrent(main: Sql, standby: Standby): Promise<boolean> {
   const deadline = performance.now() + CATCH_UP_BOUND_MS
   try {
     for (;;) {
-      const [row] = await within(
+      const [row] = await waitWithin(
         ANSWER_BOUND_MS,
         standby.sql<[{ has_replayed: boolean | null }]>`
           SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= ${written}::text::pg_lsn AS has_replayed`,

@@ -1,7 +1,7 @@
 /** What a client asks for when it asks for images, whether as JSON or as a form. See docs/api-rules.md, "Images". */
 import { createHash } from 'node:crypto'
 import {
-  furtherIn,
+  listFurtherFields,
   type ImageEditRequest,
   type ImageRequest,
   imageEditFields,
@@ -63,7 +63,7 @@ function readCommonFields(fields: Fields) {
     isAsync,
     callback_url: fields.callback_url ?? null,
     isInline,
-    extra: furtherIn(fields),
+    extra: listFurtherFields(fields),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Reads an agent's YAML file: all of it, or every problem with its place. See docs/organizations.md, "Agents". */
 import { readFileSync, statSync } from 'node:fs'
 import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
-import { problemsOf } from '../../config/issues.ts'
+import { toProblems } from '../../config/issues.ts'
 import type { Problem } from '../../config/problem.ts'
 import { readSource } from '../../config/source.ts'
 import { FileProblems } from '../config/config.ts'
@@ -32,6 +32,6 @@ export function readAgentFile(path: string): AgentFile {
   if (source.problems.length > 0) throw refuse(source.problems)
   const parsed = agentFile.safeParse(source.value)
   if (parsed.success) return parsed.data
-  const problems = problemsOf(parsed.error.issues, agentFile, source)
+  const problems = toProblems(parsed.error.issues, agentFile, source)
   throw refuse(problems.sort((a, b) => a.line - b.line || a.column - b.column))
 }

@@ -1,7 +1,7 @@
 /** Additions of commands to their operations: questions, files, options of their own, other answers. */
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
-import { cursorAfter } from '../../../pipelines/management/page.ts'
+import { printCursor } from '../../../pipelines/management/page.ts'
 import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
@@ -157,7 +157,7 @@ until then the log has the booked calls twice.`,
     ],
     prepare: (_, { state, before }) => ({
       ...(state === 'open' ? { open: 'true' } : { state }),
-      ...(before !== undefined && { cursor: cursorAfter(before) }),
+      ...(before !== undefined && { cursor: printCursor(before) }),
     }),
   },
   'payments reconcile': negativeIf(({ refused, failed }) => refused + failed > 0),

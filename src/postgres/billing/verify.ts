@@ -70,7 +70,7 @@ async function audit(
       differences.push(...(await comparing))
       return null
     } catch (error) {
-      return awayReason(error)
+      return explainAway(error)
     }
   }
   const logTrouble = log === undefined || copied === null ? null : await compare(compareLog(sql, copied, log))
@@ -86,7 +86,7 @@ async function audit(
   }
 }
 
-function awayReason(error: unknown): string {
+function explainAway(error: unknown): string {
   if (error instanceof Failure && error.code === 'service_unavailable') return error.internal ?? error.message
   throw error
 }

@@ -4,7 +4,7 @@ import { recordOperation } from '../accounts/audit-record.ts'
 import type { Queryable } from '../connection.ts'
 
 /** Returns the request ids of those calls that have no usage row. */
-export async function unbookedOf(sql: Queryable, calls: readonly LoggedCall[]): Promise<Set<string>> {
+export async function findUnbooked(sql: Queryable, calls: readonly LoggedCall[]): Promise<Set<string>> {
   const rows = await sql<{ request_id: string }[]>`
     SELECT c.request_id
     FROM unnest(

@@ -27,7 +27,7 @@ import {
 } from './jobs.ts'
 import {
   announceWallets,
-  callsReservedBy,
+  listReservedCalls,
   endJournal,
   type JournalEnd,
   type JournalHeartbeat,
@@ -104,7 +104,7 @@ export const openOperation = ({ main }: Pools): OperationRepositories => ({
     recordDrained,
     list: listJournals,
     lockSilent: lockSilentJournal,
-    readReserved: callsReservedBy,
+    readReserved: listReservedCalls,
     end: endJournal,
     announceWallets,
     recordSilent: recordSilentJournals,

@@ -90,7 +90,7 @@ import {
   type UserChanges,
   type UserListing,
   updateUser,
-  userEmails,
+  readUserEmails,
 } from './users.ts'
 
 export interface Users {
@@ -194,7 +194,7 @@ export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRe
       ...onPool(main, {
         create: createUser,
         show: showUser,
-        readEmails: userEmails,
+        readEmails: readUserEmails,
         findByEmail: findUserByEmail,
         update: updateUser,
         setEmail,

@@ -15,7 +15,7 @@ class ClosedInSilence extends Error {
  * Runs `close` when the client (3.4.9) listens to its socket, and has written what it was about to: it never sends again
  * what it could not, and over TLS its write to a socket that is gone is an uncaught exception.
  */
-const afterWrites = (close: () => void) => setImmediate(() => setImmediate(close))
+const closeAfterWrites = (close: () => void) => setImmediate(() => setImmediate(close))
 
 export class Sockets {
   readonly #choose: () => Promise<Address>
@@ -40,7 +40,7 @@ export class Sockets {
       this.#connect(socket, address)
     } catch (error) {
       socket.cork()
-      afterWrites(() => socket.destroy(error as Error))
+      closeAfterWrites(() => socket.destroy(error as Error))
     }
     return socket
   }
@@ -49,7 +49,7 @@ export class Sockets {
   drop(isKept: (address: Address) => boolean = () => false): void {
     const dropped = [...this.#open].filter(([socket, address]) => !socket.destroyed && !isKept(address))
     if (dropped.length > 0) this.onDrop()
-    afterWrites(() => {
+    closeAfterWrites(() => {
       for (const [socket] of dropped) socket.destroy()
     })
   }

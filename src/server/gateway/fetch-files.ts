@@ -33,7 +33,7 @@ const tooLarge = (maxBytes: number): Failure =>
   )
 
 /** Returns a fetcher of a request's files. It throws `Failure` as described at `Forwarding.fetchFiles`. */
-export function fileFetcher(options: FileFetchOptions = {}): Forwarding['fetchFiles'] {
+export function makeFileFetcher(options: FileFetchOptions = {}): Forwarding['fetchFiles'] {
   const { isAllowed, maxTotalBytes = MAX_TOTAL_BYTES } = options
   return async (urls, deadlineMs, signal) => {
     const wanted = new Set(urls)

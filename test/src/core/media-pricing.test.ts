@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { channelEntry, modelEntry } from '../../../schemas/config/catalog.ts'
-import { charactersIn } from '../../../schemas/media/fields.ts'
+import { countCharacters } from '../../../schemas/media/fields.ts'
 import { imageJob, mediaJob, taskResult } from '../../../schemas/media/job.ts'
 import { mediaPrice } from '../../../schemas/media/price.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
@@ -285,7 +285,7 @@ t.test('media cost what was delivered', async (t) => {
       units: '4',
       line: '4 characters x 125.36 / 1000 = 0.50144',
     })
-    t.equal(charactersIn('👩‍👩‍👧'), 5)
+    t.equal(countCharacters('👩‍👩‍👧'), 5)
   })
 
   t.test('flat prices', async (t) => {

@@ -63,7 +63,7 @@ await t.test('replicas are as configured, and change on a stream that is there',
   await replicasBecome(cluster, 1)
   await one.close()
   const left = open(cluster)
-  await left.connected(BOUND_MS)
+  await left.awaitConnection(BOUND_MS)
   const three = open(cluster, null)
   t.equal((await replicasBecome(cluster, 3)).config.num_replicas, 3)
   await three.close()

@@ -4,7 +4,7 @@ import t from 'tap'
 import { agentFile } from '../../../schemas/accounts/agent.ts'
 import { BODY_WORK } from '../../../src/protocols/body-work.ts'
 import type { ReaderName } from '../../../src/protocols/registry.ts'
-import { longRequests } from '../../../src/server/gateway/long-requests.ts'
+import { openLongRequests } from '../../../src/server/gateway/long-requests.ts'
 
 const errors: string[] = []
 const log = { error: (_details: object, message: string) => void errors.push(message) }
@@ -45,13 +45,13 @@ const REQUESTS: Readonly<Record<ReaderName, ReturnType<typeof requestOf>>> = {
 }
 
 type Request = ReturnType<typeof requestOf>
-type Long = ReturnType<typeof longRequests>
+type Long = ReturnType<typeof openLongRequests>
 const inputOf = (reader: ReaderName, { path, query }: Request) => ({ reader, path, query })
 const readBy = (long: Long, reader: ReaderName, request: Request, account: string) =>
   long.work(account, 'read', inputOf(reader, request), request.body)
 
 t.test('each protocol is read as on the event loop', async (t) => {
-  const long = longRequests(log)
+  const long = openLongRequests(log)
   t.teardown(() => long.close())
   for (const [name, request] of Object.entries(REQUESTS)) {
     const reader = name as ReaderName
@@ -62,7 +62,7 @@ t.test('each protocol is read as on the event loop', async (t) => {
 })
 
 t.test('a refusal arrives as it was thrown, and the thread goes on', async (t) => {
-  const long = longRequests(log)
+  const long = openLongRequests(log)
   t.teardown(() => long.close())
   const wrong = requestOf({ model: 'm', messages: [{ role: 'user', content: LONG }], max_tokens: 'many' })
   await t.rejects(readBy(long, 'chat-completions', wrong, 'a'), {
@@ -75,7 +75,7 @@ t.test('a refusal arrives as it was thrown, and the thread goes on', async (t) =
 })
 
 t.test('only so many of one account wait, and no more of all', async (t) => {
-  const long = longRequests(log)
+  const long = openLongRequests(log)
   const read = (account: string) => readBy(long, 'responses', REQUESTS.responses, account)
   // The first two are read, sixty-four wait.
   const some = Array.from({ length: 66 }, () => read('a'))
@@ -91,7 +91,7 @@ t.test('only so many of one account wait, and no more of all', async (t) => {
 })
 
 t.test('accounts take turns', async (t) => {
-  const long = longRequests(log)
+  const long = openLongRequests(log)
   t.teardown(() => long.close())
   const { path, query, body } = REQUESTS.responses
   const order: string[] = []
@@ -114,7 +114,7 @@ t.test('accounts take turns', async (t) => {
 })
 
 t.test('an unexpected error in the thread is the failure of its request alone', async (t) => {
-  const long = longRequests(log)
+  const long = openLongRequests(log)
   t.teardown(() => long.close())
   // Nothing reads by this name.
   const fatal = readBy(long, 'no-reader' as ReaderName, REQUESTS.responses, 'a')
@@ -124,7 +124,7 @@ t.test('an unexpected error in the thread is the failure of its request alone', 
 })
 
 t.test('a body is compared, rewritten and translated in the thread as on the event loop', async (t) => {
-  const long = longRequests(log)
+  const long = openLongRequests(log)
   t.teardown(() => long.close())
   const { body, ...request } = REQUESTS['chat-completions']
   const hash = await long.work('a', 'hash', { method: 'POST', ...request }, body)
@@ -152,7 +152,7 @@ t.test('a body is compared, rewritten and translated in the thread as on the eve
 })
 
 t.test('details of a refusal reach the client of messages', async (t) => {
-  const long = longRequests(log)
+  const long = openLongRequests(log)
   t.teardown(() => long.close())
   const threaded = requestOf({
     model: 'm',

@@ -15,7 +15,7 @@ interface StoredFirstDeps {
 }
 
 /** Returns the journal for calls. The durability may change while they run. */
-export const storedFirst = (journal: CallJournal, deps: StoredFirstDeps): CallJournal => ({
+export const storeFirst = (journal: CallJournal, deps: StoredFirstDeps): CallJournal => ({
   id: journal.id,
   admit(admission, written) {
     const isStalled = () => !deps.isConnected() || (deps.publisher()?.measureWaitMs() ?? 0) > STALLED_MS

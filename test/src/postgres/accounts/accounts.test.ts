@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { parseCredits } from '../../../../schemas/money.ts'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
-import { currentMasterKey } from '../../../../src/postgres/accounts/master-key.ts'
+import { readMasterKey } from '../../../../src/postgres/accounts/master-key.ts'
 import { type Database, openDatabase } from '../../../../src/postgres/database.ts'
 import { startEngines } from '../../../support/engines.ts'
 import { newAccount, openFresh } from '../support.ts'
@@ -161,14 +161,14 @@ t.test('key found sealed revealed', async (t) => {
 
   t.test('the master key of a data directory is made once, for its owner alone', (t) => {
     const dir = join(t.testdir(), 'data')
-    const key = currentMasterKey(dir)
+    const key = readMasterKey(dir)
     const path = join(dir, 'master-key')
-    t.same(currentMasterKey(dir), key)
+    t.same(readMasterKey(dir), key)
     t.equal(statSync(path).mode & 0o777, 0o600)
     t.equal(readFileSync(path, 'utf8').trim(), key.toString('hex'))
     chmodSync(path, 0o600)
     writeFileSync(path, 'not a key')
-    t.throws(() => currentMasterKey(dir), /does not hold a master key/, 'a damaged one is never replaced')
+    t.throws(() => readMasterKey(dir), /does not hold a master key/, 'a damaged one is never replaced')
     t.end()
   })
 })

@@ -8,9 +8,9 @@ import { rotate } from '../../../../src/cli/master-key.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
 import {
   completeRotation,
-  currentMasterKey,
+  readMasterKey,
   findMasterKey,
-  nextMasterKey,
+  readNextMasterKey,
 } from '../../../../src/postgres/accounts/master-key.ts'
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { migratedDatabase } from '../../../support/engines.ts'
@@ -153,11 +153,11 @@ t.test('a change that is killed in the middle has changed nothing, and is done b
 t.test('a kept master key changes after the database, and catches up where that was cut off', async (t) => {
   const url = await migratedDatabase(engines.databaseUrl)
   const dir = join(t.testdir(), 'data')
-  const first = currentMasterKey(dir)
+  const first = readMasterKey(dir)
   const database = await openDatabase({ url, masterKey: first })
   t.teardown(() => database.close())
-  const next = nextMasterKey(dir)
-  t.same(nextMasterKey(dir), next, 'it is made once')
+  const next = readNextMasterKey(dir)
+  t.same(readNextMasterKey(dir), next, 'it is made once')
   await completeRotation(dir, url)
   t.same(findMasterKey(dir), first, 'the database has not changed yet')
   await database.masterKey.rotate(next)

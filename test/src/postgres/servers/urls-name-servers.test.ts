@@ -1,6 +1,6 @@
 /** What a URL of PostgreSQL says of servers, and which of them is used. */
 import t from 'tap'
-import { parseServerUrl, serversOf, TARGETS } from '../../../../src/postgres/servers/address.ts'
+import { parseServerUrl, printServers, TARGETS } from '../../../../src/postgres/servers/address.ts'
 import { chooseServer, type ServerState } from '../../../../src/postgres/servers/finder.ts'
 
 const read = (url: string) => parseServerUrl(url, 'read-write')
@@ -24,7 +24,7 @@ t.test('hosts, ports and the kind of server', async (t) => {
   t.equal(read('postgres://h1,h2/db').target, 'read-write')
   t.equal(parseServerUrl('postgres://h1,h2/db', 'standby').target, 'standby')
   t.match(read('postgres://u@%2Frun%2Fpostgresql/db').addresses, [{ host: '/run/postgresql' }])
-  t.equal(serversOf('postgres://u:p@h1:1,h2:2/db?x=y'), 'h1:1,h2:2/db')
+  t.equal(printServers('postgres://u:p@h1:1,h2:2/db?x=y'), 'h1:1,h2:2/db')
   t.throws(() => read('postgres://u:p@h1:x/db'), /"h1:x" is no server/)
   t.throws(() => read('postgres://h/db?target_session_attrs=slave'), /must be one of any, read-write/)
 })
