@@ -1,6 +1,6 @@
 /**
  * `GET /v1/logs` as CSV: the same calls in the same order, many more of them in one answer.
- * See docs/api-rules.md, "Call log CSV".
+ * See docs/api-rules.md, "Call log CSV, summary and detail".
  */
 import type { Observable } from 'rxjs'
 import type { CallPages } from '../../src/clickhouse/call-log.ts'

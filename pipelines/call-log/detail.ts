@@ -1,4 +1,4 @@
-/** `GET /v1/logs/{id}`: one call in detail. See docs/api-rules.md, "Call detail". */
+/** `GET /v1/logs/{id}`: one call in detail. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import {
   type CallWithDetail,
   type LogDetailAnswer,

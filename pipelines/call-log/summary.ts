@@ -1,4 +1,4 @@
-/** `GET /v1/logs/summary`: totals of the calls that a key may see. See docs/api-rules.md, "Call log summary". */
+/** `GET /v1/logs/summary`: totals of the calls that a key may see. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import { type CallStatus, CURRENCY } from '../../schemas/call-log/row.ts'
 import {
   LOG_SUMMARY_CACHE_SECONDS,

@@ -1,6 +1,6 @@
 /**
  * Authenticates the caller: the key, its account, its wallet, its address. See docs/api-rules.md, "Finding the key" and
- * "Limits of a key"; docs/errors.md, "Messages of 401".
+ * "Keys"; docs/errors.md, "Messages of 401".
  */
 import { from, map } from 'rxjs'
 import type { RotatedSecret } from '../../schemas/accounts/key.ts'

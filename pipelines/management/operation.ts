@@ -81,7 +81,7 @@ interface Implement<Services> {
   <O extends Operation>(operation: O, run: Implementation<Services, O>['run']): Implementation<Services, O>
   <O extends Operation>(
     operation: O,
-    accountOf: AboutAccount<O>['findAccount'],
+    findAccount: AboutAccount<O>['findAccount'],
     run: Implementation<Services, O>['run'],
   ): Implementation<Services, O>
 }
@@ -178,14 +178,14 @@ function readInput<O extends Operation>({ input: schema }: O, given: object): z.
  * @throws Failure
  */
 export async function admit<O extends Operation>(
-  { operation, findAccount: accountOf }: AboutAccount<O>,
+  { operation, findAccount }: AboutAccount<O>,
   given: object,
   { database, caller, now }: ReadContext,
 ): Promise<z.output<O['input']>> {
   assertMayCall(caller, operation, now)
   const input = readInput(operation, given)
   if (Array.isArray(operation.allows)) {
-    const accountId = await accountOf(database, input)
+    const accountId = await findAccount(database, input)
     if (accountId === null) throw new Failure('invalid_request', 'account_id: is missing.')
     const isNamed = Object.values(input).includes(accountId)
     const notFound = isNamed ? `There is no account ${accountId}.` : undefined

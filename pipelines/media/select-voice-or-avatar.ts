@@ -1,6 +1,6 @@
 /**
  * Avatars and voices by the id that a client gives: one of the account's own that is ready, or a preset. They can be
- * used at the channels that have them only. See docs/api-rules.md, "Digital humans" and "Voices".
+ * used at the channels that have them only. See docs/api-rules.md, "Digital humans" and "Music, voices, avatars, transcripts".
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'

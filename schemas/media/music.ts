@@ -1,4 +1,4 @@
-/** Songs in requests and answers. See docs/api-rules.md, "Music". */
+/** Songs in requests and answers. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
 import { toTaskListSchema } from '../tasks/list.ts'
 import { countCharacters, isGiven, mediaFields, modelId, boundText } from './fields.ts'

@@ -138,7 +138,7 @@ class RealWiring implements Wiring {
     const { findEngines } = await import('./engines.ts')
     const urls = await findEngines(this.settings(), ['postgres'])
     if (urls === null) return null
-    const database = await openDatabaseOf(urls, this.settings())
+    const database = await openDatabaseAt(urls, this.settings())
     try {
       return await work(database)
     } finally {
@@ -221,7 +221,7 @@ class RealWiring implements Wiring {
   }
 
   async #connect(urls: EngineUrls): Promise<Database> {
-    const database = await openDatabaseOf(urls, this.settings())
+    const database = await openDatabaseAt(urls, this.settings())
     this.#closers.push(() => database.close())
     return database
   }
@@ -250,7 +250,7 @@ function nameOperator(): string {
   }
 }
 
-async function openDatabaseOf({ databaseUrl, masterKey }: EngineUrls, { keys }: Settings): Promise<Database> {
+async function openDatabaseAt({ databaseUrl, masterKey }: EngineUrls, { keys }: Settings): Promise<Database> {
   const { openDatabase } = await import('../postgres/database.ts')
   return openDatabase({
     url: databaseUrl!,

@@ -64,11 +64,11 @@ async function readNames({ database }: Context, by: Dimension, rows: readonly Da
 }
 
 /** Adds up the rows of one day and group. */
-function regroup(rows: readonly DailyUsage[], groupOf: Names['readGroup']): DailyUsage[] {
-  const groups = Map.groupBy(rows, (row) => `${row.day} ${groupOf(row)}`)
+function regroup(rows: readonly DailyUsage[], readGroup: Names['readGroup']): DailyUsage[] {
+  const groups = Map.groupBy(rows, (row) => `${row.day} ${readGroup(row)}`)
   return [...groups.values()].map((same) => ({
     day: same[0]!.day,
-    group: groupOf(same[0]!),
+    group: readGroup(same[0]!),
     ...addAllSums(same),
   }))
 }
@@ -138,8 +138,8 @@ export const usageOperations = [
       find(window),
       find({ from: window.from - length, to: window.from }),
     ])
-    const { readGroup: groupOf, findName: nameOf } = await readNames(context, by, rows)
-    const daily = regroup(rows, groupOf)
+    const { readGroup, findName } = await readNames(context, by, rows)
+    const daily = regroup(rows, readGroup)
     const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({
       id,
       ...addAllSums(same),
@@ -150,7 +150,7 @@ export const usageOperations = [
       before: printSums(addAllSums(before)),
       groups: groups
         .toSorted(compareCosts)
-        .map((sums) => ({ id: sums.id, name: nameOf(sums.id), ...printSums(sums) })),
+        .map((sums) => ({ id: sums.id, name: findName(sums.id), ...printSums(sums) })),
       by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...printSums(sums) })),
     }
   }),

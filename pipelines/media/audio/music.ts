@@ -1,4 +1,4 @@
-/** `/v1/music/generations`: create, get, list and cancel. See docs/api-rules.md, "Music". */
+/** `/v1/music/generations`: create, get, list and cancel. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import type { z } from 'zod'
 import { isGiven } from '../../../schemas/media/fields.ts'
 import type { JobOf, ResultFile, TrackFacts } from '../../../schemas/media/job.ts'

@@ -1,4 +1,4 @@
-/** `/v1/transcripts/extract`: the words that are spoken in a video. See docs/api-rules.md, "Transcripts". */
+/** `/v1/transcripts/extract`: the words that are spoken in a video. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { isGiven } from '../../../schemas/media/fields.ts'
 import {
   TRANSCRIPT_MODEL,

@@ -1,4 +1,4 @@
-/** `/v1/audio/voices`: clone, get, list with the presets, delete. See docs/api-rules.md, "Voices". */
+/** `/v1/audio/voices`: clone, get, list with the presets, delete. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import type { z } from 'zod'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { AVATAR_VIDEO_MODEL } from '../../../schemas/media/avatars.ts'

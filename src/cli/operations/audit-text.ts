@@ -1,7 +1,7 @@
 /** Prints the audit record: a line for each entry, then one for each field that differs. */
 import type { listAudit } from '../../../schemas/management/accounts/audit.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { isObject, type Json, type Paint, painter, printable } from '../output.ts'
+import { isObject, type Json, makePainter, type Paint, printable } from '../output.ts'
 
 type Entry = AnswerOf<typeof listAudit>['data'][number]
 // `before` and `after` are JSON values, as PostgreSQL keeps them.
@@ -41,4 +41,6 @@ function printEntry(entry: Entry, paint: Paint): string {
 }
 
 export const printAudit = (entries: readonly Entry[], isColoured: boolean): string =>
-  entries.length === 0 ? 'none\n' : entries.map((entry) => printEntry(entry, painter(isColoured))).join('\n')
+  entries.length === 0
+    ? 'none\n'
+    : entries.map((entry) => printEntry(entry, makePainter(isColoured))).join('\n')

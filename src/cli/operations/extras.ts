@@ -8,10 +8,10 @@ import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
-import { configToJudgeBy } from '../config/config.ts'
+import { findAgentConfig } from '../config/config.ts'
 import { assertAgreed, assertConfirmed } from '../confirm.ts'
 import type { Answer, Context } from '../context.ts'
-import { counted, type JsonObject } from '../output.ts'
+import { type JsonObject, printCount } from '../output.ts'
 import { readAgentFile } from './agent-file.ts'
 import { printAudit } from './audit-text.ts'
 import { type Input, runOperation } from './run.ts'
@@ -41,7 +41,7 @@ export interface Extra {
 }
 
 /** Asks before a balance changes by a large amount. */
-const confirmed = (describe: (input: Any, amount: Credits) => string): Extra => ({
+const confirmChange = (describe: (input: Any, amount: Credits) => string): Extra => ({
   options: () => [new Option('--yes', 'Do not ask, however large the amount is')],
   async prepare(input, { yes: isAgreed = false }, { wiring }) {
     const given = input.amount ?? input.credit
@@ -52,7 +52,7 @@ const confirmed = (describe: (input: Any, amount: Credits) => string): Extra => 
 })
 
 /** Asks before something is done that cannot be undone. `describe` returns null where there is nothing to ask. */
-const agreed = (
+const confirmLoss = (
   describe: (input: Any, context: Context) => Promise<string | null> | string,
   more: () => Option[] = () => [],
 ): Extra => ({
@@ -64,11 +64,11 @@ const agreed = (
   },
 })
 
-const ofRequest = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
+const findOrganization = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
   account_id: (await (await wiring.database()).keyRequests.show(id)).organizationId,
 })
 
-const negativeIf = (isNo: (answer: Any) => boolean): Extra => ({
+const failIf = (isNo: (answer: Any) => boolean): Extra => ({
   after(answer, _, context) {
     if (isNo(answer)) context.isNegativeAnswer()
     return undefined
@@ -83,7 +83,7 @@ const shape = ({ id, account_id, file, state, draft, drafted_at, created_at, upd
 
 /** Warns of what calls of the agent would be refused for. */
 function warnOfAgent(agent: Agent, _: unknown, { wiring, output }: Context): undefined {
-  const { reason } = configToJudgeBy(wiring)
+  const { reason } = findAgentConfig(wiring)
   if (reason !== null) output.error(`warning: the model was not checked: ${reason}\n`)
   for (const doubt of agent.warnings) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
 }
@@ -104,18 +104,20 @@ function readStates(text: string): string {
 
 /** By the words of the command. */
 export const EXTRAS: Readonly<Record<string, Extra>> = {
-  'account create': confirmed(({ name, credit }) => `give ${name} a credit of ${credit}`),
-  'wallet topup': confirmed(({ id, amount }) => `add ${amount} credits to ${id}`),
-  'wallet adjust': confirmed(({ id }, amount) =>
+  'account create': confirmChange(({ name, credit }) => `give ${name} a credit of ${credit}`),
+  'wallet topup': confirmChange(({ id, amount }) => `add ${amount} credits to ${id}`),
+  'wallet adjust': confirmChange(({ id }, amount) =>
     amount < 0n
       ? `take ${printCredits(-amount)} credits from ${id}`
       : `add ${printCredits(amount)} credits to ${id}`,
   ),
   'wallet import-log': {
-    ...agreed(async ({ dry_run = true }, context) => {
+    ...confirmLoss(async ({ dry_run = true }, context) => {
       if (dry_run) return null
       const { calls, cost } = await runOperation(importLog, { dry_run: true }, context)
-      return calls === 0 ? null : `${counted(Number(calls), 'call')} would be charged, ${cost} credits in all`
+      return calls === 0
+        ? null
+        : `${printCount(Number(calls), 'call')} would be charged, ${cost} credits in all`
     }),
     help: `
 The log is a copy of PostgreSQL: it has calls of its own only where PostgreSQL lost what it had committed, such as
@@ -133,12 +135,12 @@ until then the log has the booked calls twice.`,
       return account_logs && kind !== 'console' ? '--account-logs belongs to a key of --kind console' : null
     },
   },
-  'key forget': agreed(
+  'key forget': confirmLoss(
     () => 'This would delete the encrypted copies of all keys: none could be revealed again',
     () => [new Option('--all', 'Of every key of every account (required)').makeOptionMandatory()],
   ),
-  'key approve': { prepare: ofRequest },
-  'key deny': { prepare: ofRequest },
+  'key approve': { prepare: findOrganization },
+  'key deny': { prepare: findOrganization },
   'budget set': {
     refuse: ({ key_id, member_id }) =>
       key_id !== undefined && member_id !== undefined ? '--key and --member do not go together' : null,
@@ -160,10 +162,10 @@ until then the log has the booked calls twice.`,
       ...(before !== undefined && { cursor: printCursor(before) }),
     }),
   },
-  'payments reconcile': negativeIf(({ refused, failed }) => refused + failed > 0),
-  'channels test': negativeIf(({ ok }) => !ok),
+  'payments reconcile': failIf(({ refused, failed }) => refused + failed > 0),
+  'channels test': failIf(({ ok }) => !ok),
   'journal import': { prepare: ({ directory }) => ({ directory: resolve(directory) }) },
-  'journal abandon': agreed(({ id }) => `Calls that only the disk of the journal ${id} knows are lost`),
+  'journal abandon': confirmLoss(({ id }) => `Calls that only the disk of the journal ${id} knows are lost`),
   audit: {
     after: ({ data }, _, { output }) => ({ json: data, text: () => printAudit(data, output.isColoured) }),
   },

@@ -20,9 +20,10 @@ import {
   countUsageRows,
   holdCopying,
   findRangeEnd,
+  recordUnbooked,
   releaseRebuild,
+  findUnbooked,
 } from './rebuild.ts'
-import { recordUnbooked, findUnbooked } from './unbooked.ts'
 
 export interface Calls {
   readNewest(filter: CallFilter, count: number): Promise<NewestCalls>

@@ -60,7 +60,7 @@ async function sendAuthorized(
     return { authorization, answer }
   }
   const { authorization, answer } = await attempt()
-  return authorizer.refused(authorization, answer.status) ? (await attempt()).answer : answer
+  return authorizer.dropRefused(authorization, answer.status) ? (await attempt()).answer : answer
 }
 
 /** @throws MediaCallFailure where there is none: nothing was sent */

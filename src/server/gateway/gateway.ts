@@ -276,7 +276,7 @@ class Gateway {
       onOrphaned: () => this.#endOrphaned(),
     })
     drainOnUncaughtException(tools.log, () => void this.drain(BROKEN_DRAIN_MS, 1))
-    await Promise.all([engines.journal.awaitCaughtUp(), engines.limiter.joined()])
+    await Promise.all([engines.journal.awaitCaughtUp(), engines.limiter.waitUntilJoined()])
     await server.listen(boot.host, boot.port)
     if (boot.tls !== null) watchCertificate(boot.tls, server, tools.log)
     if (boot.admin !== null) await adminServer?.listen(boot.admin.host, boot.admin.port)
@@ -294,7 +294,7 @@ class Gateway {
     status.drain()
     server.drain()
     tools.log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'Draining')
-    await Promise.race([server.idle(), this.#cut.promise])
+    await Promise.race([server.waitUntilIdle(), this.#cut.promise])
     await this.#close()
     process.exit(exitCode)
   }

@@ -9,9 +9,13 @@ import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import { StoreFailure } from '../../../pipelines/tasks/ports.ts'
 import { makeKey } from '../../../pipelines/tasks/store/result-files.ts'
-import { findReferenceProblem } from '../../../pipelines/tasks/submit/check-reference.ts'
-import { listFiles, withFiles } from '../../../pipelines/tasks/submit/job-files.ts'
-import { prepareFiles, UnusableFile } from '../../../pipelines/tasks/submit/prepare-files.ts'
+import {
+  findReferenceProblem,
+  listFiles,
+  prepareFiles,
+  UnusableFile,
+  withFiles,
+} from '../../../pipelines/tasks/submit/prepare-files.ts'
 import { planTransition } from '../../../pipelines/tasks/transition.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { configFile } from '../../../schemas/config/file.ts'

@@ -507,7 +507,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
       for (const limit of ['1500000', '2147483647', '2147483648']) {
         const { code, stderr } = await command([...words, '--rpm', limit, '--concurrency', limit], wiring)
         t.equal(code, limit === '2147483648' ? 2 : 0, `${words.join(' ')} ${limit}`)
-        if (code !== 0) t.match(stderr, 'It is a whole number from 1 to 2147483647, or "none".')
+        if (code !== 0) t.match(stderr, 'It must be a whole number from 1 to 2147483647, or "none".')
       }
     await json('account', 'limits', account, '--rpm', 'none', '--concurrency', 'none')
   })
@@ -521,7 +521,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
     ]) {
       const { code, stderr } = await command([...words, '--expires', '2020-01-01T00:00:00Z'], wiring)
       t.equal(code, 2)
-      t.match(stderr, /It is past: the key would be refused at once/)
+      t.match(stderr, /It is in the past: the key would be refused at once/)
     }
     t.equal((await json('key', 'show', id)).expires_at, '2999-01-01T00:00:00.000Z')
     t.equal((await json('key', 'update', id, '--expires', 'never')).expires_at, null)

@@ -92,7 +92,7 @@ export async function openGatewayJournal({
     depth: () => sumDepths(all.map((j) => j.depth())),
     recoveredCost: (id) => all.reduce((sum, j) => sum + j.recoveredCost(id), 0n),
     start(credentials) {
-      const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.booked(costs, wallets)
+      const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.applyBooked(costs, wallets)
       // Notifications sent while NATS was away are lost: the totals are read instead.
       const onNotificationsMissed = () => void credentials.refreshWallets(credentials.walletIds)
       publishers = all.map(

@@ -19,7 +19,7 @@ const BY_FUNCTION: Readonly<Record<string, string>> = {
   master_keys: 'accounts/rotate-master-key.ts',
   payment_events: 'payments/refused-events.ts',
   recovery_codes: 'people/totp.ts',
-  tasks: 'operation/retry-task.ts',
+  tasks: 'tasks/tasks.ts',
   wiki_pages: 'knowledge/import.ts',
 }
 
