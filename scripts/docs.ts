@@ -112,7 +112,9 @@ const FIELDS = ['field', 'meaning', 'default']
 function listLeaves(value: unknown, path = ''): (readonly [string, unknown])[] {
   if (Array.isArray(value)) return value.flatMap((item) => listLeaves(item, `${path}[]`))
   if (typeof value !== 'object' || value === null) return [[path, value]]
-  return Object.entries(value).flatMap(([name, item]) => listLeaves(item, path === '' ? name : `${path}.${name}`))
+  return Object.entries(value).flatMap(([name, item]) =>
+    listLeaves(item, path === '' ? name : `${path}.${name}`),
+  )
 }
 
 /** What `profile: public` sets, with what holds without it. */

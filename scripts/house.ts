@@ -309,9 +309,10 @@ const MEASURES: readonly Measure[] = [
   {
     measure: 'idempotency engines',
     aim: '1',
-    found: findFilesWith(sources, /\b(INTO|UPDATE|FROM) \w*idempotency\w*|\b(idempotency|intent)_key\b/).filter(
-      (path) => /^src\/postgres\/.*\.ts$/.test(path),
-    ),
+    found: findFilesWith(
+      sources,
+      /\b(INTO|UPDATE|FROM) \w*idempotency\w*|\b(idempotency|intent)_key\b/,
+    ).filter((path) => /^src\/postgres\/.*\.ts$/.test(path)),
     how: 'files of src/postgres with SQL of an Idempotency-Key: idempotency in the name of a table or a column',
   },
   {

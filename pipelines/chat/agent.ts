@@ -144,7 +144,9 @@ function chooseBases({ file }: Agent, readable: readonly ReadableBase[]): Readab
 /** Reads the bases that the agent is attached to. */
 export function findBases(wiki: AgentKnowledge, agent: Agent): Observable<readonly ReadableBase[]> {
   const reader = { accountId: agent.accountId, agentId: agent.id }
-  return askKnowledge(() => wiki.listReadableBases(reader)).pipe(map((readable) => chooseBases(agent, readable)))
+  return askKnowledge(() => wiki.listReadableBases(reader)).pipe(
+    map((readable) => chooseBases(agent, readable)),
+  )
 }
 
 /** Emits the pages that answer the question, the best first. */

@@ -17,7 +17,13 @@ import type { ObjectStore } from '../../src/storage/store.ts'
 export interface WikiDeps {
   readonly wiki: Pick<
     Knowledge,
-    'listReadableBases' | 'findBase' | 'searchPages' | 'readPages' | 'listTags' | 'listPagesByTag' | 'listBacklinks'
+    | 'listReadableBases'
+    | 'findBase'
+    | 'searchPages'
+    | 'readPages'
+    | 'listTags'
+    | 'listPagesByTag'
+    | 'listBacklinks'
   >
   readonly files: Pick<ObjectStore, 'makeLink'>
   /** Returns epoch milliseconds. */

@@ -38,9 +38,7 @@ export interface BudgetPeriods {
 export const makeWalletId = (budgetId: string, startsAt: number): string => `${budgetId}@${startsAt}`
 
 /** Returns the budget and the beginning of the period that a wallet's id names; null for another wallet. */
-export function parseWalletId(
-  id: string,
-): { readonly budgetId: string; readonly startsAt: number } | null {
+export function parseWalletId(id: string): { readonly budgetId: string; readonly startsAt: number } | null {
   const at = id.indexOf('@')
   return at === -1 ? null : { budgetId: id.slice(0, at), startsAt: Number(id.slice(at + 1)) }
 }

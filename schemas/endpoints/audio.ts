@@ -5,7 +5,7 @@ import { speech, speechRequest, speechSubmitted, speechTask, speechTaskList } fr
 import { transcript, transcriptRequest } from '../media/transcripts.ts'
 import { voiceList, voiceRecord, voiceRequest } from '../media/voices.ts'
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
-import { createEndpoint, idPath, readEndpoint, describeTaskEndpoints } from './media.ts'
+import { createEndpoint, describeTaskEndpoints, idPath, readEndpoint } from './media.ts'
 
 const MUSIC = 'Music'
 const SPEECH = 'Speech'

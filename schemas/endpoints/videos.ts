@@ -21,7 +21,7 @@ import {
   videoTaskList,
 } from '../media/videos.ts'
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
-import { createEndpoint, idPath, OWN_MODEL, readEndpoint, describeTaskEndpoints } from './media.ts'
+import { createEndpoint, describeTaskEndpoints, idPath, OWN_MODEL, readEndpoint } from './media.ts'
 
 const HTTP_ACCEPTED = 202
 const HTTP_BAD_REQUEST = 400

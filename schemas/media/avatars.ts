@@ -1,6 +1,6 @@
 /** Avatars as clients register and read them. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
-import { callerLink, mediaFields, boundText } from './fields.ts'
+import { boundText, callerLink, mediaFields } from './fields.ts'
 
 export const AVATAR_MODEL = 'dh-avatar-create'
 /** The model that has the presets. */

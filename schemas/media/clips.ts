@@ -1,6 +1,6 @@
 /** Clips in requests: recognised subtitles, templates, and compositions of both. See docs/api-rules.md, "Clips". */
 import { z } from 'zod'
-import { callerLink, mediaFields, boundText } from './fields.ts'
+import { boundText, callerLink, mediaFields } from './fields.ts'
 
 export const CLIP_COMPOSE_MODEL = 'clip-compose'
 export const CLIP_SUBTITLE_MODEL = 'clip-subtitle'

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { toTaskListSchema } from '../tasks/list.ts'
-import { callerLink, mediaFields, modelId, normalizeLink, boundText } from './fields.ts'
+import { boundText, callerLink, mediaFields, modelId, normalizeLink } from './fields.ts'
 
 export const IMAGES_MAX = 10
 export const REFERENCE_IMAGES_MAX = 16

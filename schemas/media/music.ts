@@ -1,7 +1,7 @@
 /** Songs in requests and answers. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
 import { toTaskListSchema } from '../tasks/list.ts'
-import { countCharacters, isGiven, mediaFields, modelId, boundText } from './fields.ts'
+import { boundText, countCharacters, isGiven, mediaFields, modelId } from './fields.ts'
 
 export const MUSIC_PROMPT_MAX_CHARS = 200
 export const LYRICS_MAX_CHARS = 3000

@@ -1,7 +1,7 @@
 /** Speech in requests and answers. See docs/api-rules.md, "Speech". */
 import { z } from 'zod'
 import { toTaskListSchema } from '../tasks/list.ts'
-import { mediaFields, modelId, boundText } from './fields.ts'
+import { boundText, mediaFields, modelId } from './fields.ts'
 
 export const SPEECH_INPUT_MAX_CHARS = 5000
 export const SPEED_MIN = 0.25

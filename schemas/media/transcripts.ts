@@ -1,6 +1,6 @@
 /** Transcripts of a video in requests and answers. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
-import { isGiven, mediaFields, boundText } from './fields.ts'
+import { boundText, isGiven, mediaFields } from './fields.ts'
 
 export const TRANSCRIPT_MODEL = 'video-transcript'
 export const TRANSCRIPT_URL_MAX_CHARS = 2000

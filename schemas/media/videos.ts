@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { toTaskListSchema } from '../tasks/list.ts'
-import { callerLink, mediaFields, modelId, boundText } from './fields.ts'
+import { boundText, callerLink, mediaFields, modelId } from './fields.ts'
 
 /** Models that do something else than make a film from words and pictures. */
 export const VIDEO_WORKS: Readonly<Record<string, 'avatar_video' | 'lipsync' | 'motion' | 'clip_compose'>> = {

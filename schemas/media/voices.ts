@@ -1,6 +1,6 @@
 /** Voices as clients have them cloned and read of them. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
-import { callerLink, mediaFields, boundText } from './fields.ts'
+import { boundText, callerLink, mediaFields } from './fields.ts'
 
 export const VOICE_MODEL = 'voice-clone-pro'
 const VOICE_NAME_MAX_CHARS = 100

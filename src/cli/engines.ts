@@ -5,7 +5,7 @@ import type { Settings } from '../../schemas/config/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
 import { readServicePassword } from '../embedded/postgres/postgres.ts'
 import { startEmbedded } from '../embedded/start.ts'
-import { completeRotation, readMasterKey, findMasterKey } from '../postgres/accounts/master-key.ts'
+import { completeRotation, findMasterKey, readMasterKey } from '../postgres/accounts/master-key.ts'
 import { migrateAsOwner, migrateEmbedded } from '../postgres/roles.ts'
 
 /** Time to wait for another command, or a service that is starting. */

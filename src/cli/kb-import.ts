@@ -1,6 +1,6 @@
 /** `tollgate kb import`: a folder of Markdown files becomes the pages of a knowledge base. */
 import { join } from 'node:path'
-import { REPORTED_ENTRIES, makeReport } from '../../pipelines/management/knowledge/report.ts'
+import { makeReport, REPORTED_ENTRIES } from '../../pipelines/management/knowledge/report.ts'
 import { DEFAULT_KB_ID } from '../../schemas/knowledge/wiki.ts'
 import { newId } from '../core/keys/ids.ts'
 import type { FileProblem } from '../markdown/problem.ts'

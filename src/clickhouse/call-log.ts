@@ -12,10 +12,10 @@ import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
 import type { LoggedCall } from '../../schemas/call-log/unbooked.ts'
 import type { UsageGroup } from '../../schemas/management/calls/usage.ts'
 import { bucketSums, listCallsBetween, sumMonths } from './audit/calls.ts'
-import { type DayDifference, compareDays } from './audit/days.ts'
+import { compareDays, type DayDifference } from './audit/days.ts'
 import { type CallsQuery, listLoggedCalls, readLoggedSettlements } from './audit/logged-calls.ts'
 import { checkTables, commandOnCluster } from './cluster.ts'
-import { toFailure, connect, isUnknownTable } from './connection.ts'
+import { connect, isUnknownTable, toFailure } from './connection.ts'
 import { migrate } from './migrate.ts'
 import { type CallQuery, findCall } from './pages/find-call.ts'
 import { type CallPage, findCalls } from './pages/find-calls.ts'
@@ -25,9 +25,15 @@ import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summar
 import { type DailyGroup, type DailyUsage, sumUsageByDay } from './summaries/daily-usage.ts'
 import { type CallSummary, summarizeCalls } from './summaries/summarize-calls.ts'
 import type { AccountWindow, CallSums } from './summaries/summed-rows.ts'
-import { type CostSums, sumCostsByGroup, type UsageByQuery, type UsageSums, sumUsageByGroup } from './summaries/usage-by.ts'
+import {
+  type CostSums,
+  sumCostsByGroup,
+  sumUsageByGroup,
+  type UsageByQuery,
+  type UsageSums,
+} from './summaries/usage-by.ts'
 import { type SessionUsage, sumUsageBySession } from './summaries/usage-by-session.ts'
-import { sumCostByDay, type DayCost, sumUsage } from './summaries/usage-totals.ts'
+import { type DayCost, sumCostByDay, sumUsage } from './summaries/usage-totals.ts'
 import { type CallRange, insertCalls } from './tables/insert-calls.ts'
 import { readRetainedFrom } from './tables/marks.ts'
 import { createRebuildTables, type RebuildTables } from './tables/rebuild.ts'
@@ -45,7 +51,10 @@ export interface CallPages {
 export interface CallSummaries {
   summarizeCalls(window: AccountWindow, caller?: AbortSignal): Promise<CallSummary>
   callSeries(query: CallSeriesQuery, caller?: AbortSignal): Promise<CallSeriesPoint[]>
-  sumUsageByDay(query: AccountWindow & { readonly by: DailyGroup }, caller?: AbortSignal): Promise<DailyUsage[]>
+  sumUsageByDay(
+    query: AccountWindow & { readonly by: DailyGroup },
+    caller?: AbortSignal,
+  ): Promise<DailyUsage[]>
   sumUsage(window: AccountWindow, caller?: AbortSignal): Promise<CallSums>
   sumCostByDay(window: AccountWindow, caller?: AbortSignal): Promise<DayCost[]>
   sumUsageByGroup(

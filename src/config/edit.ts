@@ -3,7 +3,7 @@ import { accessSync, constants, lstatSync, renameSync, rmSync, statSync, writeFi
 import { dirname } from 'node:path'
 import { DEMONSTRATION_FILE } from './demonstration.ts'
 import { type LoadResult, loadConfig, readConfigText } from './load.ts'
-import { MASK, hideSecrets, restoreSecrets } from './secrets.ts'
+import { hideSecrets, MASK, restoreSecrets } from './secrets.ts'
 import { type Environment, readSource } from './source.ts'
 
 interface ShownConfiguration {

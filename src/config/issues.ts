@@ -26,7 +26,10 @@ function explainIssue(issue: Issue, schema: z.ZodType, source: Source): Problem[
     const values = issue.values.map(String)
     const hint = typeof value === 'string' ? suggestion(value, values) : ''
     return [
-      source.toProblem(issue.path, `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}.${hint}`),
+      source.toProblem(
+        issue.path,
+        `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}.${hint}`,
+      ),
     ]
   }
   const unset = source.findUnset(issue.path)

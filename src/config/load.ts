@@ -148,7 +148,11 @@ const placeFindings = (source: Source, findings: readonly Finding[]): Problem[] 
 
 const findWarnings = (source: Source, config: ConfigFile): Problem[] =>
   [
-    ...placeFindings(source, [...findUnservedModels(config), ...findAssumedCacheHits(config), ...findMissingCosts(config)]),
+    ...placeFindings(source, [
+      ...findUnservedModels(config),
+      ...findAssumedCacheHits(config),
+      ...findMissingCosts(config),
+    ]),
     ...findChannelsWithoutKey(source, config),
   ].sort((a, b) => a.line - b.line)
 

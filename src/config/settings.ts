@@ -90,7 +90,9 @@ const OWN_PREFIX = 'TOLLGATE_'
 const CLIENT_KEY = 'TOLLGATE_KEY'
 
 /** Returns the variables that are no settings and are called nearly as one, with its name: likely misspelt ones. */
-export function findMisspelledSettings(env: Environment): { readonly variable: string; readonly meant: string }[] {
+export function findMisspelledSettings(
+  env: Environment,
+): { readonly variable: string; readonly meant: string }[] {
   const known = Object.keys(environment.shape).filter((name) => name.startsWith(OWN_PREFIX))
   return Object.keys(env)
     .filter((name) => name.startsWith(OWN_PREFIX) && name !== CLIENT_KEY && !known.includes(name))

@@ -1,6 +1,6 @@
 /** A YAML text as plain values, with the place of every field and the environment filled in. */
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
-import { printField, type Path, type Problem } from './problem.ts'
+import { type Path, type Problem, printField } from './problem.ts'
 
 /** Bounds that keep a file of aliases to aliases from unfolding without end. */
 const MAX_DEPTH = 32

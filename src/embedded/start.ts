@@ -58,7 +58,10 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
   const engines = new Map<EngineName, SupervisedEngine>()
   // In the order in which they are stopped.
   for (const name of ENGINE_NAMES.filter((known) => options.engines.includes(known))) {
-    engines.set(name, new SupervisedEngine(makeKind(name, dataDir, options), dataDir, onEvent, options.lockFd))
+    engines.set(
+      name,
+      new SupervisedEngine(makeKind(name, dataDir, options), dataDir, onEvent, options.lockFd),
+    )
   }
   const signalAtExit = () => {
     for (const engine of engines.values()) engine.signalAtExit()

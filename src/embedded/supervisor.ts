@@ -179,7 +179,9 @@ export class SupervisedEngine {
     })
     const aborted = new Promise<never>((_, reject) => {
       given.addEventListener('abort', () => {
-        const late = bound.aborted ? `no answer within ${this.kind.readyBoundMs} ms` : readMessage(given.reason)
+        const late = bound.aborted
+          ? `no answer within ${this.kind.readyBoundMs} ms`
+          : readMessage(given.reason)
         reject(new Error(`${late}\n${running.tail.text}`))
       })
     })

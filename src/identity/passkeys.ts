@@ -41,7 +41,10 @@ export const makeRegistrationOptions = async (
 
 /** Returns the options of `navigator.credentials.get`: any passkey of this host. */
 export const makeAuthenticationOptions = async (origin: string) =>
-  (await importWebAuthn()).generateAuthenticationOptions({ rpID: toRpId(origin), userVerification: 'required' })
+  (await importWebAuthn()).generateAuthenticationOptions({
+    rpID: toRpId(origin),
+    userVerification: 'required',
+  })
 
 /** Returns the new credential; null where the answer does not prove one. */
 export async function verifyRegistration(

@@ -9,7 +9,13 @@ import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { encodeGroup, groupBound } from './format.ts'
 import { makeId, readId, writeId } from './id.ts'
-import { printAdmissionLine, estimateIn, printIdentity, makeInterruptedSettlement, printSettlementLine } from './lines.ts'
+import {
+  estimateIn,
+  makeInterruptedSettlement,
+  printAdmissionLine,
+  printIdentity,
+  printSettlementLine,
+} from './lines.ts'
 import { PAGE_BYTES } from './pages.ts'
 import { recoverState } from './recovery.ts'
 import { SEGMENT_BYTES, type Segment, Segments, SYNC_INTERVAL_MS } from './segments.ts'

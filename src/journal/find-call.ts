@@ -7,7 +7,7 @@ import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
 import { type Admission, admission } from '../../schemas/call-log/columns.ts'
 import { diskFiles, type JournalFiles } from './files.ts'
-import { readGroups, parseLines } from './format.ts'
+import { parseLines, readGroups } from './format.ts'
 import { isOwned } from './owner.ts'
 import { listSegments } from './segments.ts'
 

@@ -3,7 +3,7 @@ import { type Admission, admission, type Settlement } from '../../schemas/call-l
 import type { JournalLog } from './clock.ts'
 import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
-import { type Damage, type Group, readGroups, parseLines } from './format.ts'
+import { type Damage, type Group, parseLines, readGroups } from './format.ts'
 import { listSegments, type Segment } from './segments.ts'
 
 export interface RecoveredState<Call> {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Endpoint, NamedSchema } from '../../schemas/endpoints/endpoint.ts'
 import { FAILURES } from '../../schemas/failure.ts'
 import type { JsonSchema, OpenApiDocument, Operation, Parameter } from './document.ts'
-import { ERROR_SCHEMAS, HEADER_COMPONENTS, describeResponses, schemaRef } from './responses.ts'
+import { describeResponses, ERROR_SCHEMAS, HEADER_COMPONENTS, schemaRef } from './responses.ts'
 
 const FAILURE_ROWS = Object.entries(FAILURES).map(
   ([code, { status, type, messagesType, generateStatus }]) =>
@@ -142,7 +142,10 @@ export async function openApiDocument(
 ): Promise<OpenApiDocument> {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const endpoint of endpoints) {
-    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: describeOperation(endpoint) }
+    paths[endpoint.path] = {
+      ...paths[endpoint.path],
+      [endpoint.method.toLowerCase()]: describeOperation(endpoint),
+    }
     await pause()
   }
   const schemas: Record<string, JsonSchema> = { ...ERROR_SCHEMAS }

@@ -13,10 +13,10 @@ import {
   chargeNotice,
   disputeNotice,
   EVENT_TYPES,
-  toIntentNotice,
-  toNotice,
   PAYMENT_KEY,
   refundNotice,
+  toIntentNotice,
+  toNotice,
   toSessionNotice,
 } from './notices.ts'
 
@@ -295,7 +295,8 @@ export class Provider {
       const session = await catchMissing(this.#stripe.checkout.sessions.retrieve(sessionId))
       return session && toSessionNotice(session)
     }
-    const intent = intentId === null ? null : await catchMissing(this.#stripe.paymentIntents.retrieve(intentId))
+    const intent =
+      intentId === null ? null : await catchMissing(this.#stripe.paymentIntents.retrieve(intentId))
     return intent && (kind === 'automatic' ? chargeNotice(intent) : toIntentNotice(intent))
   }
 

@@ -16,7 +16,7 @@ import {
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
-import { readNumberCursor, toPage, readPage } from '../page.ts'
+import { readNumberCursor, readPage, toPage } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
 import { assertKnownModels, type Configured } from './key-rules.ts'
 

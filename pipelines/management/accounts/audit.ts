@@ -1,7 +1,7 @@
 /** Operations that read the audit record. */
 import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
 import { type Context, implement } from '../operation.ts'
-import { readNumberCursor, type PageInput, toPage } from '../page.ts'
+import { type PageInput, readNumberCursor, toPage } from '../page.ts'
 import { auditShape } from '../shapes.ts'
 
 const USER = 'user:'

@@ -8,7 +8,7 @@ import type { BudgetState } from '../../../src/postgres/billing/budgets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Caller, isMemberAlone } from '../caller.ts'
 import { implement } from '../operation.ts'
-import { toPage, readPage } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 import { printInstant } from '../shapes.ts'
 
 /** Share of a budget from which it is nearly spent. */

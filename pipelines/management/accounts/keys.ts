@@ -15,7 +15,7 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { isMemberAlone } from '../caller.ts'
 import { findVisibleKey } from '../calls/calls.ts'
 import { implementWith } from '../operation.ts'
-import { toPage, readPage } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 import { keyShape } from '../shapes.ts'
 import { assertKnownModels, type Configured, parseExpiry } from './key-rules.ts'
 

@@ -12,7 +12,7 @@ import type { Scope } from '../../../schemas/management/operation.ts'
 import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../operation.ts'
-import { type PageInput, toPage, readPage } from '../page.ts'
+import { type PageInput, readPage, toPage } from '../page.ts'
 import { tokenShape } from '../shapes.ts'
 import { parseExpiry } from './key-rules.ts'
 

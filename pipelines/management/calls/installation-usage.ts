@@ -69,7 +69,10 @@ interface Summed {
 async function sum(callLog: CallSummaries, query: UsageByQuery): Promise<Summed> {
   const { by } = query
   const costs = callLog.sumCostsByGroup(query)
-  return { costs: await costs, all: by === 'channel' ? await costs : await callLog.sumUsageByGroup({ ...query, by }) }
+  return {
+    costs: await costs,
+    all: by === 'channel' ? await costs : await callLog.sumUsageByGroup({ ...query, by }),
+  }
 }
 
 const totalShape = ({ all, costs }: Summed) => ({ ...printSums(addAllSums(all)), ...marginShape(costs) })

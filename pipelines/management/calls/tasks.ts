@@ -20,7 +20,7 @@ import type { TaskTransitions, TaskUpstreams } from '../../tasks/engine.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import type { TaskMessages } from '../../tasks/worker/messages.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { readCursor, type PageInput, toPage } from '../page.ts'
+import { type PageInput, readCursor, toPage } from '../page.ts'
 import { taskShape } from '../shapes.ts'
 
 /** Of a link to a file that is kept for ever. */

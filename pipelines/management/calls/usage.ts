@@ -14,7 +14,7 @@ import { addAllSums, printSums } from '../../call-log/sums.ts'
 import { printWindow, resolveWindow } from '../../calls/query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { printInstant, keyShape, walletShape } from '../shapes.ts'
+import { keyShape, printInstant, walletShape } from '../shapes.ts'
 import { findVisibleKey } from './calls.ts'
 
 export interface UsageServices {
@@ -50,7 +50,8 @@ interface Names {
 
 /** Names keys, and the members who hold them; models and states are their own names. */
 async function readNames({ database }: Context, by: Dimension, rows: readonly DailyUsage[]): Promise<Names> {
-  if (by === 'model' || by === 'status') return { readGroup: ({ group }) => group, findName: (group) => group }
+  if (by === 'model' || by === 'status')
+    return { readGroup: ({ group }) => group, findName: (group) => group }
   const keys = await database.keys.readNamed([...new Set(rows.map(({ group }) => group))])
   if (by === 'key')
     return { readGroup: ({ group }) => group, findName: (group) => keys.get(group)?.name ?? group }

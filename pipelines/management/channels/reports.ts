@@ -9,7 +9,8 @@ const findWorst = (reports: readonly ChannelReport[]): Breaker =>
   (['open', 'half-open'] as const).find((breaker) => reports.some((report) => report.breaker === breaker)) ??
   'closed'
 
-const chooseNewest = (a: LastError, b: LastError): LastError => (b !== null && (a === null || b.at > a.at) ? b : a)
+const chooseNewest = (a: LastError, b: LastError): LastError =>
+  b !== null && (a === null || b.at > a.at) ? b : a
 
 /**
  * Returns the reports of a channel, each with its process, and what they are together.

@@ -10,7 +10,7 @@ import {
 } from '../../../schemas/management/jobs.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import { implement } from '../operation.ts'
-import { toPage, readPage } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 import { printInstantOrNull } from '../shapes.ts'
 
 /** The shape that jobs of every kind have in common. */

@@ -13,7 +13,7 @@ import {
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../operation.ts'
-import { toPage, readPage, toWholeList } from '../page.ts'
+import { readPage, toPage, toWholeList } from '../page.ts'
 
 const baseShape = shapeOf<KnowledgeBase>
 

@@ -22,7 +22,7 @@ import { toStoreFailure } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { toPage, readPage } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 import { findBaseAccount } from './bases.ts'
 
 /** An import that has not begun within this time finds its files gone. */

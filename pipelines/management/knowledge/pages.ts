@@ -5,7 +5,7 @@ import type { Database } from '../../../src/postgres/database.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { isPageId, printSearch, read } from '../../knowledge/reading.ts'
 import { implement } from '../operation.ts'
-import { toPage, readPage } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 
 const MAX_BACKLINKS = 100
 

@@ -106,7 +106,12 @@ interface CallFilter {
   readonly statuses: readonly string[]
 }
 
-const filterCalls = ({ accountId, keyId, model, statuses }: CallFilter): MonoTypeOperatorFunction<SettledCall> =>
+const filterCalls = ({
+  accountId,
+  keyId,
+  model,
+  statuses,
+}: CallFilter): MonoTypeOperatorFunction<SettledCall> =>
   filter(
     (call) =>
       call === null ||

@@ -11,8 +11,8 @@ import { admits } from '../../../src/limits/limited-request.ts'
 import type { Limiter } from '../../../src/limits/limits.ts'
 import { Answered, calls, type Stage } from '../../calls/pipeline.ts'
 import { type CallerCall, identify, identifyCaller, type ManagementAccess } from '../identify.ts'
-import { type AboutAccount, readInputAccount, admit, type ReadContext, toFailure } from '../operation.ts'
-import { streamEvents, type LiveEvent } from './events.ts'
+import { type AboutAccount, admit, type ReadContext, readInputAccount, toFailure } from '../operation.ts'
+import { type LiveEvent, streamEvents } from './events.ts'
 
 /** An end of the session is noticed within this time. */
 const CHECK_INTERVAL_MS = 30_000

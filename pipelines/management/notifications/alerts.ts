@@ -9,7 +9,7 @@ import {
   updateEmailChoices,
 } from '../../../schemas/management/notifications/alerts.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { EMAILED_EVENTS, listEvents, INSTALLATION } from '../../../schemas/notifications/event.ts'
+import { EMAILED_EVENTS, INSTALLATION, listEvents } from '../../../schemas/notifications/event.ts'
 import type { Alerts } from '../../../src/postgres/notifications/repository.ts'
 import { implementWith } from '../operation.ts'
 import { requireSignedIn } from '../people/sessions.ts'

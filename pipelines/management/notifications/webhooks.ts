@@ -13,11 +13,11 @@ import {
   updateWebhook,
 } from '../../../schemas/management/notifications/webhooks.ts'
 import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts'
-import { listEvents, INSTALLATION } from '../../../schemas/notifications/event.ts'
+import { INSTALLATION, listEvents } from '../../../schemas/notifications/event.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
-import { toPage, readPage } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 import { deliveryShape } from './deliveries.ts'
 
 export interface WebhookServices {
@@ -67,11 +67,15 @@ export const webhookOperations = [
   implement(showWebhook, findEndpointAccount, async ({ database }, { id }) =>
     webhookShape(await database.webhooks.show(id)),
   ),
-  implement(updateWebhook, findEndpointAccount, async ({ database, write }, { id, ...changes }, { checkReceiver }) => {
-    assertEvents((await database.webhooks.show(id)).accountId, changes.events)
-    if (changes.url !== undefined) await checkReceiver(changes.url)
-    return webhookShape(await write((writing) => writing.webhooks.update(id, changes)))
-  }),
+  implement(
+    updateWebhook,
+    findEndpointAccount,
+    async ({ database, write }, { id, ...changes }, { checkReceiver }) => {
+      assertEvents((await database.webhooks.show(id)).accountId, changes.events)
+      if (changes.url !== undefined) await checkReceiver(changes.url)
+      return webhookShape(await write((writing) => writing.webhooks.update(id, changes)))
+    },
+  ),
   implement(deleteWebhook, findEndpointAccount, async ({ write }, { id }) => {
     await write((writing) => writing.webhooks.delete(id))
     return { id, deleted: true as const }

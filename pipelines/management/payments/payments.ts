@@ -22,7 +22,7 @@ import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { readCursor, type PageInput, toPage } from '../page.ts'
+import { type PageInput, readCursor, toPage } from '../page.ts'
 import { consoleBase, customerOf, openCards, type PaymentServices } from './cards.ts'
 
 const implement = implementWith<PaymentServices>()
@@ -54,7 +54,11 @@ async function showWithReceipts(database: Database, id: string) {
 }
 
 async function listPage({ database }: Context, accountId: string | null, input: PageInput) {
-  const payments = await database.payments.list({ accountId, before: readCursor(input), limit: input.limit + 1 })
+  const payments = await database.payments.list({
+    accountId,
+    before: readCursor(input),
+    limit: input.limit + 1,
+  })
   const receipts = await database.payments.listReceipts(payments.map(({ id }) => id))
   const shown = payments.map((payment) => paymentShape(payment, receipts))
   return toPage(shown, input)

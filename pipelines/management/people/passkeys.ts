@@ -15,8 +15,8 @@ import type { Ticket } from '../../../src/postgres/people/tickets.ts'
 import type { Context } from '../operation.ts'
 import { passkeyShape } from '../shapes.ts'
 import {
-  countAttemptOf,
   countAttempt,
+  countAttemptOf,
   implementForPeople,
   openSession,
   passkeyOrigin,

@@ -16,7 +16,7 @@ import {
 import { normalizeEmail } from '../../../src/core/people/email.ts'
 import { generateRecoveryCodes, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
 import { toWholeList } from '../page.ts'
-import { printInstantOrNull, passkeyShape, userShape } from '../shapes.ts'
+import { passkeyShape, printInstantOrNull, userShape } from '../shapes.ts'
 import { acceptCode, assertPassword, countAttemptOf, implementForPeople } from './rules.ts'
 import { renewSession, requireSignedIn } from './sessions.ts'
 

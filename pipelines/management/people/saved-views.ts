@@ -12,7 +12,9 @@ async function readViews(database: { readonly savedViews: SavedViews }, userId: 
 }
 
 export const savedViewOperations = [
-  implement(listViews, (context, { page }) => readViews(context.database, requireSignedIn(context).user.id, page)),
+  implement(listViews, (context, { page }) =>
+    readViews(context.database, requireSignedIn(context).user.id, page),
+  ),
   implement(saveView, (context, view) => {
     const { id } = requireSignedIn(context).user
     return context.write(async (database) => {

@@ -16,8 +16,8 @@ import type { Context } from '../operation.ts'
 import {
   acceptCode,
   assertPassword,
-  countAttemptOf,
   countAttempt,
+  countAttemptOf,
   implementForPeople,
   joinOrganization,
   openSession,

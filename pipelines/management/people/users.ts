@@ -19,7 +19,7 @@ import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts
 import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
 import { assertMayDecideOn } from '../accounts/ranks.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { type PageInput, toPage, readPage } from '../page.ts'
+import { type PageInput, readPage, toPage } from '../page.ts'
 import { invitationShape, userShape } from '../shapes.ts'
 import { readEmail, tooMany, type UserServices } from './rules.ts'
 

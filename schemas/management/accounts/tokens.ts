@@ -1,7 +1,7 @@
 /** Operations of management tokens. */
 import { z } from 'zod'
 import { MAX_NAME_CHARS } from '../../accounts/account.ts'
-import { instantText, operation, pageInput, toPageSchema, SCOPES } from '../operation.ts'
+import { instantText, operation, pageInput, SCOPES, toPageSchema } from '../operation.ts'
 import { expiresAt } from './keys.ts'
 
 const accountId = z.string().describe('Account of the token.')

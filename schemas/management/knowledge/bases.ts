@@ -1,6 +1,6 @@
 /** Operations of knowledge bases and of those who may read them. */
 import { z } from 'zod'
-import { instantText, operation, pageInput, toPageSchema, toListSchema } from '../operation.ts'
+import { instantText, operation, pageInput, toListSchema, toPageSchema } from '../operation.ts'
 
 const allows = ['owner', 'admin'] as const
 const id = z.string()

@@ -6,7 +6,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { printCredits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
-import { isInMonth, toMonth, listMonths } from '../tables/months.ts'
+import { isInMonth, listMonths, toMonth } from '../tables/months.ts'
 
 /** With keys and without: a difference that both have is named once. */
 const ROLLUPS = ['calls_by_day', 'calls_by_model'] as const
@@ -67,7 +67,8 @@ async function sumByDay(
 }
 
 async function findDifferences(client: ClickHouseClient, span: Span): Promise<DayDifference[]> {
-  const selectDay = (day: string): string => `${span.accountId === null ? `''` : `toString(${day})`} AS day_text`
+  const selectDay = (day: string): string =>
+    `${span.accountId === null ? `''` : `toString(${day})`} AS day_text`
   // The sums first: all calls that are in them exist when the calls are read.
   const rollups: Map<string, SumRow>[] = []
   for (const table of ROLLUPS)

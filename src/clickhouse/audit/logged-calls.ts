@@ -10,7 +10,7 @@ import {
 import type { LoggedCall, LogPosition } from '../../../schemas/call-log/unbooked.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
-import { FULL_COLUMNS, type PageRow, convertValues } from '../pages/call-row.ts'
+import { convertValues, FULL_COLUMNS, type PageRow } from '../pages/call-row.ts'
 
 const ORDER = 'account_id, created_at, id'
 const UNITS_OF_COST = 'toString(toInt128(cost * 100000000))'

@@ -4,8 +4,8 @@ import {
   type ColumnKind,
   type ColumnName,
   CUSTOMER_COLUMNS,
-  findColumn,
   type FullRow,
+  findColumn,
   isNullable,
   type LogRow,
 } from '../../../schemas/call-log/columns.ts'
@@ -26,7 +26,9 @@ function printExpression(name: ColumnName): string {
 const printAlias = (name: ColumnName): string => (printExpression(name) === name ? name : `read_${name}`)
 
 const printList = (names: readonly ColumnName[]): string =>
-  names.map((name) => `${printExpression(name)} AS ${printAlias(name)}`.replace(/^(\w+) AS \1$/, '$1')).join(', ')
+  names
+    .map((name) => `${printExpression(name)} AS ${printAlias(name)}`.replace(/^(\w+) AS \1$/, '$1'))
+    .join(', ')
 
 /** The columns of a page, from any table of calls. */
 export const PAGE_COLUMNS = printList(CUSTOMER_COLUMNS)

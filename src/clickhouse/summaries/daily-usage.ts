@@ -1,7 +1,14 @@
 /** Sums of one account's calls by UTC day and one more column. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows } from '../connection.ts'
-import { type AccountWindow, type CallSums, SUMS, type SumsRow, selectSummedRows, toSums } from './summed-rows.ts'
+import {
+  type AccountWindow,
+  type CallSums,
+  SUMS,
+  type SumsRow,
+  selectSummedRows,
+  toSums,
+} from './summed-rows.ts'
 
 export type DailyGroup = 'model' | 'key_id' | 'status'
 

@@ -2,7 +2,14 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import { readRows } from '../connection.ts'
-import { type AccountWindow, type CallSums, SUMS, type SumsRow, selectSummedRows, toSums } from './summed-rows.ts'
+import {
+  type AccountWindow,
+  type CallSums,
+  SUMS,
+  type SumsRow,
+  selectSummedRows,
+  toSums,
+} from './summed-rows.ts'
 
 /** In no particular order; what has no call is absent. */
 export interface CallSummary {

@@ -72,7 +72,13 @@ const selectFromCalls = (edges: readonly LogWindow[], columns: readonly string[]
 const toClickHouseDay = (epochMs: number): string => toClickHouseInstant(epochMs).slice(0, 10)
 
 /** Returns a query that yields the rows, with its parameters; null for an empty window. */
-export function selectSummedRows({ accountId, keyId, columns: groups, ofCosts = false, ...window }: SummedCalls) {
+export function selectSummedRows({
+  accountId,
+  keyId,
+  columns: groups,
+  ofCosts = false,
+  ...window
+}: SummedCalls) {
   const { days, edges } = splitWindow(window)
   const which = [
     accountId === null ? 'true' : 'account_id = {accountId:String}',

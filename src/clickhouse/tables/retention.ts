@@ -35,7 +35,11 @@ interface MonthRow {
 }
 
 /** Returns the months before `month` of which the table has rows. Reads nothing of a year without such rows. */
-const listMonthsBefore = (client: ClickHouseClient, { table, at }: Dated, month: string): Promise<MonthRow[]> =>
+const listMonthsBefore = (
+  client: ClickHouseClient,
+  { table, at }: Dated,
+  month: string,
+): Promise<MonthRow[]> =>
   readRows(client, {
     query: `
       SELECT DISTINCT _partition_id AS year, toString(toYYYYMM(${at})) AS month FROM ${table}

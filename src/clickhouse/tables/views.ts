@@ -31,7 +31,9 @@ async function queryOfFailed(client: ClickHouseClient, calls: string, failed: st
 }
 
 const createView = (client: ClickHouseClient, table: string, query: string) =>
-  client.command({ query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${nameView(table)} TO ${table} AS ${query}` })
+  client.command({
+    query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${nameView(table)} TO ${table} AS ${query}`,
+  })
 
 /** Creates the views; an existing one stays unchanged. */
 export async function createViews(

@@ -196,7 +196,8 @@ function deliveredPrice(price: MediaPrice, result: TaskResult): MediaPrice {
   return perUnit === undefined ? price : { ...price, perUnit }
 }
 
-const requestedCharacters = (job: MediaJob): number => (job.work === 'speech' ? countCharacters(job.input) : 0)
+const requestedCharacters = (job: MediaJob): number =>
+  job.work === 'speech' ? countCharacters(job.input) : 0
 
 function charactersCharge(price: MediaPrice, count: number): MediaCharge {
   const items = [item(BigInt(count), BigInt(price.perUnit), 'character', 0, CHARACTERS_PER_UNIT)]

@@ -16,7 +16,7 @@ import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { setActorToAccount } from './audit-record.ts'
 import { checkBindable, createKeyIn, type NewKey } from './keys.ts'
-import { readActingRole, assertOrganization, mayDecide, lockMembers, memberNotFound } from './members.ts'
+import { assertOrganization, lockMembers, mayDecide, memberNotFound, readActingRole } from './members.ts'
 
 export interface NewKeyRequest {
   readonly organizationId: string

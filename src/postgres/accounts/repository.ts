@@ -14,11 +14,11 @@ import { retryOnStaleEnd } from '../tasks/stale-end.ts'
 import {
   type AccountListing,
   type AccountWithWallet,
-  readAccountNames,
   createAccount,
   type LimitChanges,
   listAccounts,
   type NewAccount,
+  readAccountNames,
   recordView,
   renameAccount,
   setAccountEnabled,
@@ -49,8 +49,8 @@ import {
   findCredential,
   type KeyChanges,
   type KeyListing,
-  listKeysNearCap,
   listKeys,
+  listKeysNearCap,
   type NamedKey,
   type NewKey,
   readNamedKeys,
@@ -64,9 +64,9 @@ import {
   createOrganization,
   listMembers,
   type MemberSpend,
+  putMember,
   readMemberRole,
   readMemberSpend,
-  putMember,
   removeMember,
 } from './members.ts'
 import { rotateMasterKey } from './rotate-master-key.ts'

@@ -77,9 +77,11 @@ export async function compareLog(
   // Read second: it includes a month that was dropped meanwhile.
   const isKept = isKeptSince(await log.readRetainedFrom())
   const [booked, logged] = [copied.sums.filter(isKept), inLog.filter(isKept)]
-  const months = findDifferingSums(booked, logged, ({ accountId, month }) => `${accountId} ${month}`).toSorted(
-    (a, b) => compare(a.accountId, b.accountId) || compare(a.month, b.month),
-  )
+  const months = findDifferingSums(
+    booked,
+    logged,
+    ({ accountId, month }) => `${accountId} ${month}`,
+  ).toSorted((a, b) => compare(a.accountId, b.accountId) || compare(a.month, b.month))
   const named: Difference[] = []
   for (const month of months.slice(0, MAX_NAMED_MONTHS))
     named.push(...(await compareMonth({ sql, log, compared }, month)))
@@ -139,7 +141,10 @@ function compareAccountTotals(
       return expected === found ? [] : [{ account_id, kind, expected: print(expected), found: print(found) }]
     })
   }
-  return [...compareCounted('log_rows', ({ rows }) => rows), ...compareCounted('log_cost', ({ cost }) => cost)]
+  return [
+    ...compareCounted('log_rows', ({ rows }) => rows),
+    ...compareCounted('log_cost', ({ cost }) => cost),
+  ]
 }
 
 interface BothSides {

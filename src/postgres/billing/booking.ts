@@ -7,7 +7,7 @@ import type { Queryable, Sql } from '../connection.ts'
 import { isBadData } from '../errors.ts'
 import { printJson } from '../json.ts'
 import { readKeptSince } from '../partitions/make.ts'
-import { type WalletJson, parseWallet } from './wallet-rows.ts'
+import { parseWallet, type WalletJson } from './wallet-rows.ts'
 
 export interface Booking {
   /** The totals, after the booking, of every account, capped key and period of a budget that was charged. */

@@ -8,7 +8,7 @@ import type { Credits } from '../../../schemas/money.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import type { Queryable } from '../connection.ts'
 import { Refusal } from './refusal.ts'
-import { type WalletRow, toWallet } from './wallet-rows.ts'
+import { toWallet, type WalletRow } from './wallet-rows.ts'
 
 interface Hold {
   /** The task that the money is held for. */

@@ -8,7 +8,7 @@ import { readTakenBefore } from '../partitions/make.ts'
 import { inTransaction } from '../transaction.ts'
 import { lockWallet } from './holds.ts'
 import { Refusal } from './refusal.ts'
-import { type EntryRow, toLedgerEntry, type WalletRow, toWallet } from './wallet-rows.ts'
+import { type EntryRow, toLedgerEntry, toWallet, type WalletRow } from './wallet-rows.ts'
 
 export interface TopUpOptions {
   readonly note?: string | null

@@ -7,8 +7,8 @@ import {
   CALL_COLUMNS,
   type ColumnKind,
   type ColumnName,
-  findColumn,
   type FullRow,
+  findColumn,
 } from '../../../schemas/call-log/columns.ts'
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'

@@ -60,7 +60,8 @@ export const findCall = (sql: Sql, ref: string): Promise<FoundCall> =>
   inTransaction(sql, (snapshot) => readFound(snapshot, ref), ONE_INSTANT)
 
 async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
-  const call = (await findStoredCall(sql, ref)) ?? (NUMERIC_ID.test(ref) ? await findStoredCall(sql, BigInt(ref)) : null)
+  const call =
+    (await findStoredCall(sql, ref)) ?? (NUMERIC_ID.test(ref) ? await findStoredCall(sql, BigInt(ref)) : null)
   const task = await findTask(sql, call?.task_id ?? ref)
   const name = task?.id ?? call?.task_id ?? call?.request_id ?? ref
   const entries = await listEntries(sql, name)
@@ -74,7 +75,8 @@ async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
     entries,
     hold,
     task,
-    taskKeyName: task === null ? null : ((await readNamedKeys(sql, [task.keyId])).get(task.keyId)?.name ?? null),
+    taskKeyName:
+      task === null ? null : ((await readNamedKeys(sql, [task.keyId])).get(task.keyId)?.name ?? null),
     refused: await findRefused(sql, call?.request_id ?? ref),
     keptSince: await readTakenBefore(sql, 'usage_rows', ref),
   }

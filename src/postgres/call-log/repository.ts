@@ -3,26 +3,32 @@
 import type { LoggedCall } from '../../../schemas/call-log/unbooked.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
-import { type CallFilter, type CallsSince, listCallsSince, type NewestCalls, listNewestCalls } from './calls.ts'
+import {
+  type CallFilter,
+  type CallsSince,
+  listCallsSince,
+  listNewestCalls,
+  type NewestCalls,
+} from './calls.ts'
 import {
   type ClaimedRange,
   type CopyRange,
   claimCopyRange,
-  readCopiedUpto,
   finishCopyRange,
+  readCopiedUpto,
   readUsageRows,
 } from './copy.ts'
 import { type FoundCall, findCall } from './find-call.ts'
 import {
   type CopyMark,
-  readCallsKeptSince,
   claimRebuild,
   countUsageRows,
-  holdCopying,
   findRangeEnd,
+  findUnbooked,
+  holdCopying,
+  readCallsKeptSince,
   recordUnbooked,
   releaseRebuild,
-  findUnbooked,
 } from './rebuild.ts'
 
 export interface Calls {
@@ -48,7 +54,11 @@ export interface CallCopy {
 }
 
 export const openCalls = (pools: Pools): Calls =>
-  onStandby(pools, { readNewest: listNewestCalls, readSince: listCallsSince, find: findCall }, READ_DEADLINE_MS)
+  onStandby(
+    pools,
+    { readNewest: listNewestCalls, readSince: listCallsSince, find: findCall },
+    READ_DEADLINE_MS,
+  )
 
 export const openCallCopy = ({ main, copying, rebuilding, auditing }: Pools): CallCopy => ({
   ...onPool(copying, { claimRange: claimCopyRange, readRows: readUsageRows, finishRange: finishCopyRange }),

@@ -6,7 +6,7 @@ import { pageImpacts, type SearchableText } from '../../core/search/impact.ts'
 import { isFuzzy, letterBits, reverse } from '../../core/search/likeness.ts'
 import type { Transaction } from '../transaction.ts'
 import { copyLines, printTextArray } from './copy.ts'
-import { packEntry, splitEntries, unpackRow, sortEntries } from './postings.ts'
+import { packEntry, sortEntries, splitEntries, unpackRow } from './postings.ts'
 
 interface IndexedPage extends SearchableText {
   /** `wiki_pages.row_id` */
@@ -41,7 +41,9 @@ export class PageIndexer {
     for (const page of pages) {
       const impacts = pageImpacts(page)
       this.#add(Number(page.rowId), impacts)
-      lines.push(`${page.rowId}\t${this.#baseId}\t${printTextArray(impacts.keys())}\t{${[...impacts.values()]}}`)
+      lines.push(
+        `${page.rowId}\t${this.#baseId}\t${printTextArray(impacts.keys())}\t{${[...impacts.values()]}}`,
+      )
     }
     await copyLines(this.#transaction, 'wiki_page_terms', lines)
     if (this.#pending > MAX_PENDING_ENTRIES) await this.#flush()
@@ -136,7 +138,10 @@ function* printTermLines(baseId: string, terms: ReadonlyMap<string, readonly num
   }
 }
 
-function* printPostingLines(baseId: string, terms: ReadonlyMap<string, readonly number[]>): Generator<string> {
+function* printPostingLines(
+  baseId: string,
+  terms: ReadonlyMap<string, readonly number[]>,
+): Generator<string> {
   for (const [term, entries] of terms) {
     let part = 0
     for (const piece of splitEntries(entries)) yield `${baseId}\t${term}\t${part++}\t{${piece}}`

@@ -17,7 +17,7 @@ import {
 } from './bases.ts'
 import { importPages, readPageHashes } from './import.ts'
 import { reportLinks } from './link-report.ts'
-import { listBacklinks, type ListedPage, listPages, listTags, listPagesByTag, readPages } from './pages.ts'
+import { type ListedPage, listBacklinks, listPages, listPagesByTag, listTags, readPages } from './pages.ts'
 import { searchPages } from './search.ts'
 import { announceSources } from './sources.ts'
 import type {
@@ -70,10 +70,10 @@ export const openKnowledge = ({ main, searching }: Pools): Knowledge => ({
     grantBase,
     revokeBase,
   }),
-  ...onPool(main, { pageHashes: readPageHashes, importPages, announceSources, reportLinks }),
+  ...onPool(main, { readPageHashes, importPages, announceSources, reportLinks }),
   ...onPool(
     main,
-    { readableBases: listReadableBases, findBase, readPages, listPages, listTags, pagesByTag: listPagesByTag, backlinks: listBacklinks },
+    { listReadableBases, findBase, readPages, listPages, listTags, listPagesByTag, listBacklinks },
     READ_DEADLINE_MS,
   ),
   ...onPool(searching, { searchPages }, READ_DEADLINE_MS),

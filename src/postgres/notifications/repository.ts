@@ -32,13 +32,13 @@ import {
   touchDeliveries,
 } from './deliveries.ts'
 import {
-  readCallbackSecret,
   createEndpoint,
   deleteEndpoint,
   type EndpointChanges,
   listEndpoints,
   makeCallbacks,
   type NewEndpoint,
+  readCallbackSecret,
   revealCallbackSecret,
   rotateSecret,
   showEndpoint,

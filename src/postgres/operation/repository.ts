@@ -28,11 +28,11 @@ import {
 } from './jobs.ts'
 import {
   announceWallets,
-  listReservedCalls,
   endJournal,
   type JournalEnd,
   type JournalHeartbeat,
   listJournals,
+  listReservedCalls,
   lockSilentJournal,
   type RegisteredJournal,
   recordDrained,

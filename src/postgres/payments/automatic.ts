@@ -14,7 +14,7 @@ import { recordEvent } from '../notifications/outbox.ts'
 import { inTransaction } from '../transaction.ts'
 import { listMethods } from './methods.ts'
 import { createPayment, findCustomer } from './payments.ts'
-import { type PaymentRow, toPayment, selectPayments } from './rows.ts'
+import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
 /** After the first failure; each further one doubles it. */
 const RETRY_HOURS = 1

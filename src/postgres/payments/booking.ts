@@ -20,7 +20,7 @@ import { takeMethod } from './methods.ts'
 import { isCustomer } from './payments.ts'
 import { issueReceipt } from './receipts.ts'
 import { takeReversal } from './reversals.ts'
-import { type PaymentRow, toPayment, selectPayments } from './rows.ts'
+import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
 /** Takes an event of the provider, once. An event of an unknown payment is not kept: it is to come again. */
 export const takeProviderEvent = (sql: Sql, event: ProviderEvent): Promise<TakenNotice> =>
@@ -121,7 +121,13 @@ async function settle(
   }
   const about = { accountId, subjectId: id, crossing: `topup:${id}:${next}` }
   if (next === 'paid') {
-    const paid = { accountId, kind: 'topup', amount: credits, reference: id, note: printNote(payment) } as const
+    const paid = {
+      accountId,
+      kind: 'topup',
+      amount: credits,
+      reference: id,
+      note: printNote(payment),
+    } as const
     const { wallet } = await credit(sql, paid)
     await issueReceipt(sql, {
       kind: 'receipt',

@@ -50,7 +50,13 @@ export async function comparePayments(sql: Queryable, provider: AuditedPayments)
       row.created_at >= since &&
       !reported.has(row.intent_id!)
     )
-      differ('provider_payment', row, row.id, '0', `${printMoney(row)} (${printCredits(row.credits)} credits)`)
+      differ(
+        'provider_payment',
+        row,
+        row.id,
+        '0',
+        `${printMoney(row)} (${printCredits(row.credits)} credits)`,
+      )
   return differences
 }
 

@@ -8,7 +8,7 @@ import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
 import { bindSubject, type IdempotencyClaim } from '../requests/idempotency.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
-import { type PaymentRow, toPayment, selectPayments } from './rows.ts'
+import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
 /** A process that asks the provider has this long before another one asks again. */
 const CLAIM_SECONDS = 30

@@ -11,7 +11,7 @@ import { credit } from '../billing/wallets.ts'
 import type { Queryable } from '../connection.ts'
 import { lockAutomatic, switchOff } from './automatic.ts'
 import { issueReceipt } from './receipts.ts'
-import { type PaymentRow, toPayment, selectPayments } from './rows.ts'
+import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
 interface ReversalRow {
   state: ReversalState

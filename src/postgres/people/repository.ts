@@ -85,12 +85,12 @@ import {
   findUserByEmail,
   listUsers,
   type NewUser,
+  readUserEmails,
   setEmail,
   showUser,
   type UserChanges,
   type UserListing,
   updateUser,
-  readUserEmails,
 } from './users.ts'
 
 export interface Users {

@@ -7,7 +7,7 @@ import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
 import { proveEmail, removeWays } from './unproven-emails.ts'
-import { listAccess, type UserRow, userNotFound, toUser } from './users.ts'
+import { listAccess, toUser, type UserRow, userNotFound } from './users.ts'
 
 const SESSION_MAX_HOURS = 30 * 24
 const SESSION_IDLE_HOURS = 12

@@ -7,7 +7,7 @@ import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
 import { isUniqueViolation } from '../errors.ts'
 import { voidBegun } from './tickets.ts'
-import { type UserRow, toUser } from './users.ts'
+import { toUser, type UserRow } from './users.ts'
 
 type PasskeyRow = SnakeCase<Omit<Passkey, 'counter'>> & { counter: bigint }
 

@@ -64,10 +64,7 @@ async function sendAuthorized(
 }
 
 /** @throws MediaCallFailure where there is none: nothing was sent */
-async function authorize(
-  authorizer: Authorizer,
-  { method, url }: MediaRequest,
-): Promise<Authorization> {
+async function authorize(authorizer: Authorizer, { method, url }: MediaRequest): Promise<Authorization> {
   try {
     // Signatures, which cover a body, are for chat protocols alone.
     return await authorizer.authorize({ method, url: new URL(url), contentType: '', body: NO_BYTES })

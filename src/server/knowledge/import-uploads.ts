@@ -10,7 +10,7 @@ import type {
   ImportResult,
   UploadedFile,
 } from '../../../pipelines/management/knowledge/imports.ts'
-import { REPORTED_ENTRIES, makeReport } from '../../../pipelines/management/knowledge/report.ts'
+import { makeReport, REPORTED_ENTRIES } from '../../../pipelines/management/knowledge/report.ts'
 import { FileProblemError } from '../../markdown/problem.ts'
 import { isZipName, Unpacking } from '../../markdown/unpack.ts'
 import type { Knowledge } from '../../postgres/knowledge/repository.ts'

@@ -28,8 +28,10 @@ export interface BannerFacts {
 }
 
 /** Returns the model of the printed call: the first chat model of the configuration that can be called. */
-export const findBannerModel = (models: readonly ModelEntry[], served: (id: string) => boolean): string | null =>
-  models.find((m) => m.callable && m.endpoint_type === null && served(m.id))?.id ?? null
+export const findBannerModel = (
+  models: readonly ModelEntry[],
+  served: (id: string) => boolean,
+): string | null => models.find((m) => m.callable && m.endpoint_type === null && served(m.id))?.id ?? null
 
 /** Returns the request body of the printed call. */
 export const makeFirstCallBody = (model: string) => ({

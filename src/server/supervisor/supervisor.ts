@@ -9,7 +9,7 @@ import type { Settings } from '../../../schemas/config/settings.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
 import { loadConfigFile } from '../../config/load.ts'
-import { localUrl, findMisspelledSettings, readSettings } from '../../config/settings.ts'
+import { findMisspelledSettings, localUrl, readSettings } from '../../config/settings.ts'
 import { createCatalog } from '../../core/routing/catalog.ts'
 import { describeTlsFailure } from '../../core/tls-failure.ts'
 import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
@@ -30,7 +30,7 @@ import type { Boot, ChildRole } from '../messages.ts'
 import { logUncaughtExceptions } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { listenForOperators } from './admin-listener.ts'
-import { type BannerFacts, printBanner, findBannerModel, printFactsJson } from './banner.ts'
+import { type BannerFacts, findBannerModel, printBanner, printFactsJson } from './banner.ts'
 import { ServiceChild } from './children.ts'
 import { provideFirstAccess } from './first-access.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
@@ -63,7 +63,9 @@ export async function serve(
     // A signal during the start ends the race; what had started by then is stopped below.
     const started = service
       .start(startedAt)
-      .then((facts) => process.stdout.write((json ? printFactsJson : printBanner)(facts, process.stdout.isTTY)))
+      .then((facts) =>
+        process.stdout.write((json ? printFactsJson : printBanner)(facts, process.stdout.isTTY)),
+      )
     await Promise.race([started, stopped])
     logUncaughtExceptions(log)
     await stopped
@@ -100,7 +102,8 @@ function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
  */
 async function prepareDatabase(url: string, settings: Settings, log: LogOutput): Promise<string> {
   try {
-    if (settings.databaseUrl === null) return await migrateEmbedded(url, readServicePassword(settings.dataDir))
+    if (settings.databaseUrl === null)
+      return await migrateEmbedded(url, readServicePassword(settings.dataDir))
     await migrateAsOwner(url, settings.databaseOwnerUrl)
     const excess = await listExcess(url)
     if (excess.length > 0)
@@ -185,7 +188,10 @@ class Service {
       clickhouseCluster: config.clickhouse.cluster,
     }
     signal.throwIfAborted()
-    const [, first] = await Promise.all([this.#startChildren(boot), provideFirstAccess(settings, boot, config)])
+    const [, first] = await Promise.all([
+      this.#startChildren(boot),
+      provideFirstAccess(settings, boot, config),
+    ])
     const hasGateway = settings.roles.includes('gateway')
     if (boot.admin !== null && !hasGateway)
       this.#adminListener = await listenForOperators(boot.admin, {

@@ -628,7 +628,12 @@ t.test('answers what postgres would', async (t) => {
       const windows = fc.oneof(ranged, named(PERIODS))
       await fc.assert(
         fc.asyncProperty(windows, fc.constantFrom(null, account, other), which, async (window, only, by) => {
-          const found = await callLog.sumUsageByGroup({ accountId: only, by, from: window.from, to: window.to })
+          const found = await callLog.sumUsageByGroup({
+            accountId: only,
+            by,
+            from: window.from,
+            to: window.to,
+          })
           const booked = await sql`
           SELECT ${sql.unsafe(names[by])} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
             sum(input_tokens)::float8 AS input, sum(output_tokens)::float8 AS output,
@@ -637,7 +642,12 @@ t.test('answers what postgres would', async (t) => {
           WHERE (${only}::text IS NULL OR account_id = ${only})
             AND created_at >= ${window.from} AND created_at < ${window.to}
           GROUP BY 1 ORDER BY ${by === 'day' ? sql`1` : sql`sum(cost) DESC, 1`}`
-          const costs = await callLog.sumCostsByGroup({ accountId: only, by, from: window.from, to: window.to })
+          const costs = await callLog.sumCostsByGroup({
+            accountId: only,
+            by,
+            from: window.from,
+            to: window.to,
+          })
           const paid = await sql`
           SELECT ${sql.unsafe(names[by])} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
             sum(upstream_cost)::bigint AS upstream_cost

@@ -533,7 +533,10 @@ t.test('session cookie is the browsers alone', async (t) => {
     const transport = { isSecure: true }
     const [, set] = printSessionCookie(transport, head('gateway.example.com'), 'a-token')
     t.match(set, /^__Host-tollgate=a-token; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$/)
-    t.equal(readSessionToken(transport, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')), 'a-token')
+    t.equal(
+      readSessionToken(transport, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')),
+      'a-token',
+    )
     t.equal(
       readSessionToken(transport, head('gateway.example.com', 'tollgate-dev=planted')),
       null,
@@ -544,7 +547,10 @@ t.test('session cookie is the browsers alone', async (t) => {
   t.test('plain HTTP gives a session on the machine of the service alone', async (t) => {
     const transport = { isSecure: false }
     for (const host of ['localhost:8080', '127.0.0.1:8080', '[::1]:8080'])
-      t.match(printSessionCookie(transport, head(host), 'a-token')[1], /^tollgate-dev=a-token; .*SameSite=Lax$/)
+      t.match(
+        printSessionCookie(transport, head(host), 'a-token')[1],
+        /^tollgate-dev=a-token; .*SameSite=Lax$/,
+      )
     for (const host of ['gateway.example.com', 'localhost.example.com', '192.0.2.1:8080'])
       t.throws(() => printSessionCookie(transport, head(host), 'a-token'), { message: /needs HTTPS/ })
   })

@@ -400,7 +400,12 @@ t.test('page finds all of a long window', async (t) => {
 t.test('rollup counts each call once', async (t) => {
   // The sums by day are those of the calls, whatever is sent twice or breaks off.
   const DAY_END = Date.UTC(2026, 0, 31, 23, 59, 59, 999)
-  const TABLES = [...listViews(LIVE_NAMES), ...listTables(LIVE_NAMES), 'tollgate_marks', 'tollgate_migrations']
+  const TABLES = [
+    ...listViews(LIVE_NAMES),
+    ...listTables(LIVE_NAMES),
+    'tollgate_marks',
+    'tollgate_migrations',
+  ]
 
   const SUMS = `
   account_id, day, model, key_id, status, sum(requests) AS requests, toString(sum(cost)) AS cost,

@@ -3,8 +3,13 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, parseDocument } from 'yaml'
-import { MASK, hideSecrets, restoreSecrets } from '../../../src/config/secrets.ts'
-import { localUrl, findMisspelledSettings, readSettings, SettingsError } from '../../../src/config/settings.ts'
+import { hideSecrets, MASK, restoreSecrets } from '../../../src/config/secrets.ts'
+import {
+  findMisspelledSettings,
+  localUrl,
+  readSettings,
+  SettingsError,
+} from '../../../src/config/settings.ts'
 import type { Environment } from '../../../src/config/source.ts'
 
 t.test('settings read', async (t) => {

@@ -28,11 +28,11 @@ import { REJECTED_WAITING_MAX_CHARS, SPARE_BYTES } from '../../../src/journal/fi
 import { diskFiles, type JournalFiles } from '../../../src/journal/files.ts'
 import { type JournalBatch, openJournal } from '../../../src/journal/journal.ts'
 import {
-  printAdmissionLine,
   INTERRUPTED_MESSAGE,
+  printAdmissionLine,
   printIdentity,
-  SETTLEMENT_MAX_CHARS,
   printSettlementLine,
+  SETTLEMENT_MAX_CHARS,
 } from '../../../src/journal/lines.ts'
 import { openOrphans, retireJournal } from '../../../src/journal/orphans.ts'
 import { claimDirectory } from '../../../src/journal/owner.ts'

@@ -133,7 +133,11 @@ t.test('banner shows the key on a terminal alone', async (t) => {
 
   t.test('the same for a program', (t) => {
     t.match(JSON.parse(printFactsJson(FACTS, true)), { key: KEY, run_file: '/data/run.json' })
-    t.match(JSON.parse(printFactsJson(FACTS, false)), { key: null, sign_in_url: null, run_file: '/data/run.json' })
+    t.match(JSON.parse(printFactsJson(FACTS, false)), {
+      key: null,
+      sign_in_url: null,
+      run_file: '/data/run.json',
+    })
     t.end()
   })
 })

@@ -8,8 +8,8 @@ import { rotate } from '../../../../src/cli/master-key.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
 import {
   completeRotation,
-  readMasterKey,
   findMasterKey,
+  readMasterKey,
   readNextMasterKey,
 } from '../../../../src/postgres/accounts/master-key.ts'
 import { openDatabase } from '../../../../src/postgres/database.ts'

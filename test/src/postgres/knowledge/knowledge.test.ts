@@ -52,9 +52,17 @@ t.test('wiki links and tags', async (t) => {
       { id: idOf('e.md'), resolved: true, title: 'x' },
     ])
     t.same(page?.links, ['BETA', ' straße  weg', 'ＧＡＭＭＡ', 'Nobody', 'alpha', '休假'])
-    t.same(await database.knowledge.listBacklinks([base], idOf('b.md'), 9), [], 'its alias leads to another page')
+    t.same(
+      await database.knowledge.listBacklinks([base], idOf('b.md'), 9),
+      [],
+      'its alias leads to another page',
+    )
     t.same(titles(await database.knowledge.listBacklinks([base], idOf('c.md'), 9)), ['Alpha'])
-    t.same(titles(await database.knowledge.listBacklinks([base], idOf('a.md'), 9)), ['Alpha'], 'the page itself')
+    t.same(
+      titles(await database.knowledge.listBacklinks([base], idOf('a.md'), 9)),
+      ['Alpha'],
+      'the page itself',
+    )
     t.same(
       titles(await database.knowledge.listBacklinks([base], idOf('e.md'), 9)),
       ['Alpha'],
