@@ -1,6 +1,6 @@
 /**
  * Prints the bill of materials of a release as CycloneDX: what `npm sbom` lists of the lock file, without the packages
- * that are for development alone. With `--without-optional` also without the embedded engines, as in the image.
+ * that are only for development. With `--without-optional` also without the embedded engines, as in the image.
  *
  * `npm sbom --omit=dev` (11.19) is of no use: it also leaves out packages that both sides need.
  */
@@ -22,7 +22,7 @@ interface Bill {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
 }
 
-/** For development alone as packages, and in each release as a file that is built of them. */
+/** As packages only for development; each release has a file that is built from them. */
 const COPIED = ['@scalar/api-reference']
 const NPM_SBOM = ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only']
 const FOLDER = 'node_modules/'

@@ -62,7 +62,7 @@ export const commandCaller = (actor: string, accountId: string | null): Caller =
 })
 
 /**
- * Returns whether the caller sees no more of an organization than a member does. Operators and auditors see all, whatever
+ * Returns whether the caller sees only as much of an organization as a member does. Operators and auditors see all, whatever
  * role they have in it.
  */
 export const isMemberAlone = ({ installation, roles }: Caller, accountId: string): boolean =>

@@ -44,7 +44,7 @@ interface Share {
   readonly most: number
 }
 
-/** Returns the account and the host of a webhook. Mails have the mail server's lane alone. */
+/** Returns the account and the host of a webhook. Mails share only the mail server's lane. */
 function listShares({ event, endpoint }: DueDelivery): readonly Share[] {
   if (event === null || endpoint === null) return []
   const account = { key: `account ${event.accountId}`, most: ATTEMPTS_AT_ONCE.account }
@@ -95,7 +95,7 @@ export class DeliveryWork {
     if (this.#ids.size > 0) await this.#deps.database.deliveries.touch([...this.#ids])
   }
 
-  /** Begins no more attempts; resolves when those under way are recorded, or after the bound. */
+  /** Stops starting attempts. Resolves when those in progress are recorded, or after the bound. */
   stop(boundMs: number): Promise<void> {
     for (const lane of this.#lanes.values())
       for (const { message } of lane.waiting.splice(0)) this.#release(message, 0)

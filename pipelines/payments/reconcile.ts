@@ -29,7 +29,7 @@ interface Reconciled {
 /**
  * Takes everything that can be taken: what fails is logged, and leaves the rest its turn.
  * @param since from when on; default: where the last time ended
- * @throws Failure `service_unavailable` while the provider is away: nothing counts as compared
+ * @throws Failure `service_unavailable` while the provider is down: nothing counts as compared
  */
 export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconciled> {
   const { database, provider, log } = deps

@@ -52,7 +52,7 @@ export const searchQuery = ofBaseQuery.extend({
   offset: wholeNumber(0, OFFSET_MAX).optional().describe(`So many results are passed over; default 0.`),
 })
 
-/** In the order given, each once, and no more than are answered. */
+/** In the order given, each once, and at most as many as are answered. */
 const pageIdList = z
   .string({ error: REQUIRED })
   .transform((text) => {

@@ -1,4 +1,4 @@
-/** Operations on the months of the tables that grow for ever. */
+/** Operations on the months of the tables that keep growing. */
 import { z } from 'zod'
 import { instantText, operation, toListSchema } from './operation.ts'
 

@@ -66,7 +66,7 @@ const fields = {
     .min(1)
     .max(SIZE_MAX_CHARS)
     .nullish()
-    .describe('Width and height in pixels, such as 1024x768. Each model has sizes of its own.'),
+    .describe('Width and height in pixels, such as 1024x768. Each model has its own sizes.'),
   async: z.boolean().nullish().describe('True answers with a task to poll, at once.'),
   response_format: z
     .enum(['url', 'b64_json'])

@@ -22,7 +22,7 @@ const ENDPOINT_EVENTS = ['webhook.disabled'] as const
 export const EVENT_TYPES = [...ACCOUNT_EVENTS, ...INSTALLATION_EVENTS, ...ENDPOINT_EVENTS] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** Sent to one endpoint alone, when its owner asks for it. */
+/** Sent to only one endpoint, when its owner asks for it. */
 export const TEST_EVENT = 'webhook.test'
 
 /** Names the installation where else the id of an account stands. */

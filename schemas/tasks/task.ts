@@ -205,7 +205,7 @@ interface TaskRules {
   readonly submitTimeoutMs: number
   /** For all attempts at a submit together. */
   readonly ladderTimeoutMs: number
-  /** The first poll comes so long after the submit, and so often at least; see `pollDelayMs`. */
+  /** The delay of the first poll after the submit, and the shortest interval of the others; see `pollDelayMs`. */
   readonly pollFirstMs: number
   readonly pollMaxMs: number
 }

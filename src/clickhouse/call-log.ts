@@ -87,7 +87,7 @@ export interface CallAudit {
   compareDays(upto: bigint, since: Date | null): Promise<DayDifference[]>
 }
 
-/** Throws Failure `service_unavailable` from each query while ClickHouse is away. */
+/** Throws Failure `service_unavailable` from each query while ClickHouse is down. */
 export interface CallLog extends CallPages, CallSummaries, CallTables, CallAudit {
   /** Throws when ClickHouse does not answer. */
   ping(): Promise<void>

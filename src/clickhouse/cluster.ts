@@ -34,7 +34,7 @@ const CLUSTER_SETTINGS = {
 
 /**
  * Returns a statement for a cluster.
- * @throws Error for a statement of another form than those above: it would reach one server alone
+ * @throws Error for a statement of another form than those above: it would reach only one server
  */
 export function onCluster(statement: string, cluster: string): string {
   const start = START.exec(statement)![0]

@@ -48,7 +48,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     ...checkObjectStore(values),
     ...checkPair('SMTP_URL', 'SMTP_FROM', values),
     ...checkPair('TOLLGATE_TLS_CERT', 'TOLLGATE_TLS_KEY', values),
-    // Commas alone name no secret.
+    // A value with only commas names no secret.
     ...checkPair('STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET', {
       ...values,
       STRIPE_WEBHOOK_SECRET: readWebhookSecrets(values)[0],
@@ -140,7 +140,7 @@ function readTlsFiles(
   return cert && key ? { cert: resolve(folder, cert), key: resolve(folder, key) } : null
 }
 
-/** Variables that go with DATABASE_URL alone, and why. */
+/** Variables that need DATABASE_URL, and why. */
 const BESIDE_DATABASE_URL = [
   ['TOLLGATE_DATABASE_OWNER_URL', 'the embedded PostgreSQL has both roles by itself'],
   ['DATABASE_SESSION_URL', 'that one leads to the pooler'],

@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 
-/** Readable and writable by the owner alone: everything here holds a password or a pid we trust. */
+/** Only the owner may read and write: every file here holds a password or a pid we trust. */
 export const PRIVATE_MODE = 0o600
 
 /**

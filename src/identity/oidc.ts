@@ -69,7 +69,7 @@ export function openOidc() {
     const found = discovery(issuer, provider.client_id, provider.client_secret, undefined, {
       timeout: TIMEOUT_SECONDS,
       [customFetch]: fetchWhole,
-      // The configuration takes an issuer without TLS on this machine alone.
+      // The configuration accepts an issuer without TLS only on this machine.
       ...(issuer.protocol === 'http:' && { execute: [allowInsecureRequests] }),
     })
     known.set(key, { at: now, found })
@@ -100,7 +100,7 @@ export function openOidc() {
     /**
      * Exchanges the code that the provider sent the browser back with.
      * @param query of the address to which the browser came back
-     * Rejects where state, nonce, signature or code is wrong, or the provider refused or is away.
+     * Rejects where state, nonce, signature or code is wrong, or the provider refused or is down.
      */
     async finish(provider: OidcProvider, check: OidcCheck, query: string): Promise<OidcPerson> {
       const back = new URL(check.redirectUri)
@@ -125,7 +125,7 @@ export function openOidc() {
       }
     },
 
-    /** Returns the reason of an error because the provider is away; null for every other error. */
+    /** Explains an error that means the provider is down; null for every other error. */
     explainAway(error: unknown): string | null {
       // The client wraps it into another error.
       for (let one = error; one instanceof Error; one = one.cause)

@@ -1,4 +1,4 @@
-/** Settlements that are not in memory any more (or not yet, after a restart), read back from the segments in order. */
+/** Reads settlements back from the segments in order: those no longer in memory, or not yet after a restart. */
 import { Buffer } from 'node:buffer'
 import type { JournalFiles } from './files.ts'
 import { type Damage, type Group, readGroups } from './format.ts'

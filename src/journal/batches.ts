@@ -144,7 +144,7 @@ export class Batches<Call> {
     return this.#recoveredCosts.get(id) ?? 0n
   }
 
-  /** Takes what the journal has written; `group.bytes` is valid during the call alone. */
+  /** Takes what the journal has written; `group.bytes` is valid only during the call. */
   onWritten(group: WrittenGroup<Call>): void {
     this.#untaken += group.count
     group.segment.unbooked += group.count

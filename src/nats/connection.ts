@@ -1,4 +1,4 @@
-/** One connection to NATS that reconnects for ever and notifies its listeners. */
+/** One connection to NATS that reconnects forever and notifies its listeners. */
 import { readFileSync } from 'node:fs'
 import {
   type Authenticator,
@@ -40,7 +40,7 @@ export interface ConnectionListener {
 
 export class Connection {
   readonly #servers: string[]
-  /** The client itself reads no more of a URL than the host: without this, a server without TLS would do. */
+  /** The client reads only the host of a URL: without this it would accept a server without TLS. */
   readonly #tls: { tls?: object }
   readonly #login: { user?: string; pass?: string; token?: string }
   /** Path of a file with credentials; null: there is none. */
@@ -170,7 +170,7 @@ export class Connection {
   }
 }
 
-/** Returns the proof of a `.creds` file, which has a JWT and a seed, or of a file with the seed of an nkey alone. */
+/** Returns the proof of a `.creds` file, which has a JWT and a seed, or of a file with only the seed of an nkey. */
 function makeAuthenticator(file: Buffer): Authenticator {
   if (file.includes('BEGIN NATS USER JWT')) return credsAuthenticator(file)
   return nkeyAuthenticator(Buffer.from(file.toString('utf8').trim()))

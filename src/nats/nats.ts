@@ -25,7 +25,7 @@ export interface Nats {
   health(): NatsHealth
   /** `close` was called: whatever is tried again fails. */
   readonly isClosed: boolean
-  /** Waits until there is a connection, at most so long. */
+  /** Waits for a connection, at most this long. */
   awaitConnection(boundMs: number): Promise<void>
   /**
    * Measures a round trip.
@@ -37,7 +37,7 @@ export interface Nats {
    * or an earlier try.
    */
   publish(subject: string, messageId: string, payload: Uint8Array, done: Published): void
-  /** Sends to the current subscribers; lost while NATS is away. */
+  /** Sends to the current subscribers; lost while NATS is down. */
   announce(subject: string, payload: string): void
   /**
    * Subscribes to notifications, also across losses of the connection; `onGap` is called after each loss:
@@ -75,7 +75,7 @@ interface NatsOptions {
   readonly replicas?: number | null
 }
 
-/** Answers at once and connects for ever: NATS may come later, go, and come back. */
+/** Returns at once and keeps connecting: NATS may come later, go, and come back. */
 export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
   const connection = new Connection(url, name, log)
   const monitor = (plan: StreamPlan) => new StreamMonitor(connection, log, plan, replicas)

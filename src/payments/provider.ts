@@ -223,7 +223,7 @@ export class Provider {
   }
 
   /**
-   * Charges a saved card while its customer is away; once for each payment.
+   * Charges a saved card without its customer, once for each payment.
    * @throws Failure where whether it was charged is not known: ask again
    */
   async charge({ payment, customerId, methodId }: ChargedCard): Promise<PaymentNotice | Decline> {
@@ -254,7 +254,7 @@ export class Provider {
     }
   }
 
-  /** Makes sure that an intent takes no money any more. */
+  /** Makes sure that an intent takes no more money. */
   async cancelIntent(id: string): Promise<void> {
     try {
       await this.#stripe.paymentIntents.cancel(id)

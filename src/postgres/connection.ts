@@ -24,7 +24,7 @@ export interface ConnectOptions {
   readonly max: number
   /** Shown in `pg_stat_activity`. */
   readonly name: string
-  /** Close a connection that was idle for so long. Default: keep it. */
+  /** Closes a connection that has been idle this long. Default: keep it. */
   readonly idleSeconds?: number
   /** Replace a connection of this age; null never. Default: the client's, 30 to 60 minutes. */
   readonly lifetimeSeconds?: null
@@ -80,7 +80,7 @@ export function connect(url: string, options: ConnectOptions): Sql {
   return sql
 }
 
-/** The client (3.4.9) waits for ever for the end of a connection that was lost while it was being set up. */
+/** The client (3.4.9) waits forever for the end of a connection that was lost while it was being set up. */
 const CLOSE_SECONDS = 1
 
 /** Runs `work` on one connection, which it opens for that. */

@@ -188,7 +188,7 @@ function openPools(options: DatabaseOptions): Pools {
       name: `${name} search`,
       idleSeconds: IDLE_SECONDS,
       statementTimeoutMs: SEARCH_TIMEOUT_MS,
-      // Searches differ in size alone, and their plan takes longer to make than a small search.
+      // Searches differ only in size, and planning takes longer than a small search.
       plansOnce: true,
     }),
     standby:

@@ -68,7 +68,7 @@ export const isLockTimeout = (error: unknown): boolean => readCode(error) === '5
 export const isUniqueViolation = (error: unknown): boolean => readCode(error) === '23505'
 
 /**
- * Returns true when PostgreSQL is away, overloaded, or rolled the transaction back: the same call may succeed later.
+ * Returns true when PostgreSQL is down, overloaded, or rolled the transaction back: the same call may succeed later.
  */
 export function isTransient(error: unknown): boolean {
   const code = readCode(error)

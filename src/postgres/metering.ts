@@ -1,4 +1,4 @@
-/** Reports how the calls of the last day were metered, and which balances are negative, for the operators alone. */
+/** Reports how the calls of the last day were metered, and which balances are negative, only for the operators. */
 import { createHash } from 'node:crypto'
 import type { Credits } from '../../schemas/money.ts'
 import type { Queryable, Sql } from './connection.ts'

@@ -4,14 +4,14 @@ import type { Sql } from './connection.ts'
 import { isTransient, waitWithin } from './errors.ts'
 import { onPool, type Pools, type Standby, type Work } from './repository.ts'
 
-/** A page waits so long for the standby. */
+/** How long a page waits for the standby. */
 const CATCH_UP_BOUND_MS = 100
 const CATCH_UP_POLL_MS = 5
 /** The standby's answer to a question without work. */
 const ANSWER_BOUND_MS = 500
 /** A read takes milliseconds; after this time the primary is asked. */
 const READ_BOUND_MS = 3_000
-/** For so long the primary is asked at once after a standby that was behind or away. */
+/** How long reads go straight to the primary after the standby was behind or down. */
 const REST_MS = 2_000
 
 export const toStandby = (sql: Sql): Standby => ({ sql, restsUntil: 0 })
@@ -34,7 +34,7 @@ export function onStandby<Functions extends Readonly<Record<string, Work>>>(
         try {
           return await waitWithin(READ_BOUND_MS, work(standby.sql as never, ...args))
         } catch (error) {
-          // Cancelled in favour of replication, or away.
+          // Cancelled in favour of replication, or down.
           if (!isTransient(error)) throw error
           standby.restsUntil = performance.now() + REST_MS
         }
@@ -45,7 +45,7 @@ export function onStandby<Functions extends Readonly<Record<string, Work>>>(
 }
 
 /**
- * Returns whether the standby has replayed what the primary has written by now. A server that is no standby any more
+ * Returns whether the standby has replayed what the primary has written by now. A server that is no longer a standby
  * does not count: it may be a former primary.
  */
 async function isCurrent(main: Sql, standby: Standby): Promise<boolean> {
@@ -63,7 +63,7 @@ async function isCurrent(main: Sql, standby: Standby): Promise<boolean> {
       await sleep(CATCH_UP_POLL_MS)
     }
   } catch {
-    // It is away.
+    // It is down.
   }
   standby.restsUntil = performance.now() + REST_MS
   return false

@@ -115,7 +115,7 @@ export class BucketStore implements ObjectStore {
       await upload.done()
       return length
     } catch (error) {
-      // Where the abort fails as well, the client reports that alone.
+      // Where the abort fails as well, the client reports only that.
       throw failure ?? error
     } finally {
       body.destroy()

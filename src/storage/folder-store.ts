@@ -14,7 +14,7 @@ import type { ByteRange, ObjectBody, ObjectStore, PutOptions, StoredObject } fro
 
 /** Unfinished files: in the same file system as their final place. */
 const PARTS_FOLDER = '.parts'
-/** Parts of this age belong to no upload any more: their writer was killed. */
+/** Parts this old belong to no upload: their writer was killed. */
 const STALE_PART_MS = 6 * 60 * 60 * 1000
 /** Neither occurs in a key, so that no two names collide. */
 const SLASH = '~'

@@ -1,6 +1,6 @@
 /** The simulated messages protocol. */
 import t from 'tap'
-import { signatureOf } from '../../simulator/dialects/messages/blocks.ts'
+import { sign } from '../../simulator/dialects/messages/blocks.ts'
 import {
   askMessages,
   eventsOf,
@@ -209,7 +209,7 @@ t.test('messages strictness', async (t) => {
   const text = (said: string) => ({ type: 'text', text: said })
   const use = (id: string) => ({ type: 'tool_use', id, name: 'weather', input: {} })
   const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'Rain.' })
-  const thought = (thinking: string) => ({ type: 'thinking', thinking, signature: signatureOf(thinking) })
+  const thought = (thinking: string) => ({ type: 'thinking', thinking, signature: sign(thinking) })
   const image = (source: object) => user([{ type: 'image', source }])
   const ON = { thinking: { type: 'enabled', budget_tokens: 1024 } }
 

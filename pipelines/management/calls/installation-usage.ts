@@ -65,7 +65,7 @@ interface Summed {
   readonly costs: readonly CostSums[]
 }
 
-/** Channels are known of the calls with a cost alone. */
+/** Only calls with a cost have a known channel. */
 async function sum(callLog: CallSummaries, query: UsageByQuery): Promise<Summed> {
   const { by } = query
   const costs = callLog.sumCostsByGroup(query)

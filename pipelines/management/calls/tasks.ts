@@ -23,7 +23,7 @@ import { type Context, implementWith } from '../operation.ts'
 import { type PageInput, readCursor, toPage } from '../page.ts'
 import { taskShape } from '../shapes.ts'
 
-/** Of a link to a file that is kept for ever. */
+/** The expiry of a link to a file that is kept forever. */
 const PREVIEW_LINK_MS = 60 * 60 * 1000
 
 /** True unless the task counts as missing for its account: its record is deleted, or no upstream took it. */

@@ -1,4 +1,4 @@
-/** Operations of the months of the tables that grow for ever. */
+/** Operations of the months of the tables that keep growing. */
 import { listPartitions } from '../../../schemas/management/partitions.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { implement } from '../operation.ts'

@@ -30,7 +30,7 @@ interface OidcTicket {
   readonly invitation: string | null
 }
 
-/** Returns what of a provider's name a user may have: no control characters, and whole characters alone. */
+/** Cleans a provider's name for a user: drops control characters and broken characters, and cuts it to the limit. */
 const toUserName = (name: string): string =>
   name
     .replace(/\p{Cc}/gu, '')

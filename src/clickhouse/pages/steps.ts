@@ -38,7 +38,7 @@ const isSome = ({ from, to }: LogWindow): boolean => from < to
 type Step = LogWindow & { readonly isShared?: boolean }
 
 /**
- * Returns the steps for one call: the time around its start, first for a row of its own, then for a shared one; then all
+ * Returns the steps for one call: the time around its start, first for a separate row, then for a shared one; then all
  * later time, because an abandoned call is settled late.
  */
 function listRefSteps(window: LogWindow, ref: string): Step[] {

@@ -33,7 +33,7 @@ interface SummedCalls extends LogWindow {
   readonly keyId: string | null
   /** The columns that distinguish the rows. */
   readonly columns: readonly SumColumn[]
-  /** Of the calls with a known upstream cost alone, and with it. Only these have a channel, and no status. */
+  /** Only the calls with a known upstream cost, with that cost. Only these have a channel, and no status. */
   readonly ofCosts?: boolean
 }
 

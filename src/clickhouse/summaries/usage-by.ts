@@ -43,7 +43,7 @@ export const sumUsageByGroup = (
   signal: AbortSignal,
 ): Promise<UsageSums[]> => sumRows(client, { ...query, ofCosts: false }, signal)
 
-/** In the same order, of the calls with a known upstream cost alone. */
+/** In the same order, only of the calls with a known upstream cost. */
 export const sumCostsByGroup = (
   client: ClickHouseClient,
   query: UsageByQuery,

@@ -59,7 +59,7 @@ async function isDeleting(client: ClickHouseClient, table: string): Promise<bool
   return row!.open !== '0'
 }
 
-/** Ends when nothing is being deleted from the table any more. */
+/** Waits until nothing is being deleted from the table. */
 async function untilDeleted(client: ClickHouseClient, table: string): Promise<void> {
   const deadline = Date.now() + DELETION_BOUND_MS
   while (await isDeleting(client, table)) {

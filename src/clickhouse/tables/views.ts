@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows } from '../connection.ts'
 import { type LogNames, nameView } from './names.ts'
 
-/** A query for an error code, or for states without `success`, reads these rows alone. */
+/** A query for an error code, or for states without `success`, reads only these rows. */
 const IS_FAILED = `status != 'success' OR error_code != ''`
 
 /** Returns the query of sums by day and these columns. */

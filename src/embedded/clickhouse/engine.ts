@@ -76,7 +76,7 @@ export class ChdbEngine {
     }
   }
 
-  /** Ends when what runs has ended; what waits is not begun any more. */
+  /** Waits for the running statement; those that wait are dropped. */
   async close(): Promise<void> {
     this.#queue.length = 0
     if (this.#running > 0) {

@@ -91,7 +91,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
   })
 
 export interface RequestListing extends Listing {
-  /** Those of this member alone. */
+  /** Only those of this member. */
   readonly memberId?: string | null
   readonly state?: KeyRequestState | null
 }

@@ -27,9 +27,9 @@ export interface NewKey {
   /** Default null: every model. */
   readonly allowedModels?: readonly string[] | null
   readonly expiresAt?: Date | null
-  /** Of an employee or agent key. Default null: limited by the wallet alone. */
+  /** Of an employee or agent key. Default null: limited only by the wallet. */
   readonly spendCap?: Credits | null
-  /** Of a console key alone. */
+  /** Only of a console key. */
   readonly accountLogs?: boolean
   /** Default null: no limit besides the account's. */
   readonly requestsPerMinute?: number | null
@@ -223,7 +223,7 @@ async function insertKey(sql: Queryable, material: KeyMaterial, key: NewKey, gra
 
 /** An account may have a million keys. */
 export interface KeyListing extends Listing {
-  /** Those of this member alone. */
+  /** Only those of this member. */
   readonly memberId?: string | null
 }
 

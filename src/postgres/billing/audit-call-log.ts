@@ -17,7 +17,7 @@ import type { Queryable } from '../connection.ts'
 import { type AuditScope, firstId, MAX_DIFFERENCES_PER_KIND } from './audit-checks.ts'
 import type { AuditedLog, Difference } from './audit-report.ts'
 
-/** Calls are compared one by one in at most so many months of accounts, and in so many ranges of each. */
+/** The most months of accounts in which calls are compared one by one, and the most ranges of each. */
 const MAX_NAMED_MONTHS = 20
 const MAX_NAMED_BUCKETS = 20
 /** Ids follow the clock in microseconds: ten seconds of calls. */
@@ -66,7 +66,7 @@ export async function readCopied(sql: Queryable, scope: AuditScope): Promise<Cop
   }
 }
 
-/** @throws Failure `service_unavailable` while the call log is away */
+/** @throws Failure `service_unavailable` while the call log is down */
 export async function compareLog(
   sql: Queryable,
   copied: CopiedCalls,

@@ -18,7 +18,7 @@ export interface FoundRow {
   found: string
 }
 
-/** Rows that an audit reads: all, or those written since an instant; sums of before are known then. */
+/** Rows that an audit reads: all, or those written since an instant; the earlier sums are known then. */
 export interface AuditScope {
   /** Null: everything. */
   readonly since: Date | null
@@ -52,7 +52,7 @@ export const firstId = ({ since }: AuditScope): bigint =>
   since === null ? 0n : BigInt(since.getTime()) * IDS_PER_MS
 
 /**
- * Sums of the entries of each account: those known of before, and those that the scope reads, up to an instant.
+ * Sums of the entries of each account: the known earlier ones, and those that the scope reads, up to an instant.
  * `entries` counts those that were read.
  */
 export const ledgerSums = (sql: Queryable, scope: AuditScope, before: Date | null = null) => sql`
@@ -222,7 +222,7 @@ const credits: Check[] = [
 ]
 
 /**
- * Sums of the cost of the calls of each key that has a grant: those known of before, and those that the scope reads,
+ * Sums of the cost of the calls of each key that has a grant: the known earlier ones, and those that the scope reads,
  * below an id.
  */
 export const grantSums = (sql: Queryable, scope: AuditScope, beforeId: bigint | null = null) => sql`

@@ -103,13 +103,13 @@ export interface AuditReport {
   readonly paymentsTrouble?: string
 }
 
-/** The payment provider for audits. Throws Failure `service_unavailable` while it is away. */
+/** The payment provider for audits. Throws Failure `service_unavailable` while it is down. */
 export interface AuditedPayments {
   /** Returns our paid payments in its books, begun since an instant. */
   listPaid(since: Date): Promise<readonly ProviderPayment[]>
 }
 
-/** The call log for audits. Each throws Failure `service_unavailable` while it is away. */
+/** The call log for audits. Each throws Failure `service_unavailable` while it is down. */
 export interface AuditedLog {
   /** Months that ended before this instant (epoch milliseconds) were dropped by age; 0: none was. */
   readRetainedFrom(): Promise<number>

@@ -19,7 +19,7 @@ export interface Booking {
 }
 
 export interface BookedState {
-  /** The request ids that need no booking any more: booked, or refused permanently. */
+  /** The request ids that need no further booking: booked, or refused permanently. */
   readonly requestIds: Set<string>
   readonly wallets: WalletTotals[]
 }

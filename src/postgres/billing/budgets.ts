@@ -170,7 +170,7 @@ export async function showBudget(sql: Queryable, id: string): Promise<BudgetStat
 
 export interface BudgetListing extends Listing {
   readonly scope?: BudgetScope | null
-  /** Those of this key alone. */
+  /** Only those of this key. */
   readonly keyId?: string | null
   /** Those that cover the keys of this member. */
   readonly memberId?: string | null

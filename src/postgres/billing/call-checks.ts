@@ -109,7 +109,7 @@ const findCharges = (sql: Queryable, scope: AuditScope, suspects: Suspects) => s
   WHERE u.cost <> -coalesce(l.total, 0) OR l.charges > 1
   ORDER BY 2, 3 LIMIT ${MAX_DIFFERENCES_PER_KIND}`
 
-// A charge whose call was admitted in a month that was taken away has no row any more.
+// The row of a charge is gone when retention removed the month of its call's admission.
 const findMissingCalls = (sql: Queryable, scope: AuditScope, suspects: Suspects) => sql<FoundRow[]>`
   WITH charges AS MATERIALIZED (
     SELECT account_id, ref, amount FROM ledger_entries

@@ -35,7 +35,7 @@ export interface WalletReservation {
 /** Longer than any call: a reservation outlives its call only where the process died before the journal had it. */
 export const CAP_RESERVATION_MINUTES = 30
 
-/** The row of a call that has ended comes, however long the settler is away: until then its cost stays reserved. */
+/** The row of an ended call comes, however long the settler is down. Until then its cost stays reserved. */
 const CAP_UNBOOKED_HOURS = 24
 
 /**

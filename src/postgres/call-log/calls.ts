@@ -1,5 +1,5 @@
 /**
- * Usage rows as an operator reads them: the newest, and those that were booked since. Found by their id alone, so
+ * Usage rows as an operator reads them: the newest, and those that were booked since. Found only by their id, so
  * that a question never costs more than the rows it reads.
  */
 import {
@@ -96,7 +96,7 @@ async function readCalls(sql: Queryable, which: ReturnType<Queryable>): Promise<
 }
 
 interface Span {
-  /** Counts no more. */
+  /** Exclusive. */
   readonly after: bigint
   /** Counts. */
   readonly upto: bigint

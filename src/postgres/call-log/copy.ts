@@ -25,7 +25,7 @@ export interface CopyRange {
 }
 
 export interface ClaimedRange extends CopyRange {
-  /** Epoch milliseconds; null where the rows do not exist any more. */
+  /** Epoch milliseconds; null where the rows no longer exist. */
   readonly oldestBookedAt: number | null
 }
 

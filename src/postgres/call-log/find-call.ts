@@ -46,7 +46,7 @@ export interface FoundCall {
   /** The name of the task's key. */
   readonly taskKeyName: string | null
   readonly refused: RefusedSettlement | null
-  /** The instant before which retention has taken calls away, where the id is of before; null: it is not. */
+  /** The instant before which retention removed calls, if the id is older than that; otherwise null. */
   readonly keptSince: Date | null
 }
 

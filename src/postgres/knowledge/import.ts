@@ -42,7 +42,7 @@ export async function importPages(sql: Sql, folder: FolderImport): Promise<Impor
     const staged = await stageDrafts(sql, importId, folder.drafts)
     return await inTransaction(sql, (transaction) => importFolder(transaction, importId, folder, staged))
   } finally {
-    // When PostgreSQL is away, the next import does it.
+    // When PostgreSQL is down, the next import does it.
     await clearStaged(sql, importId).catch(() => {})
   }
 }

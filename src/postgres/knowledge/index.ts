@@ -1,5 +1,5 @@
 /**
- * The search index of a base, updated in the import's own transaction. Its content depends on the pages alone, not on
+ * The search index of a base, updated in the import's own transaction. Its content depends only on the pages, not on
  * their order: an incremental index equals one built from scratch.
  */
 import { pageImpacts, type SearchableText } from '../../core/search/impact.ts'

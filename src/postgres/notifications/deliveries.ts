@@ -14,7 +14,7 @@ import { printJson } from '../json.ts'
 import { inTransaction } from '../transaction.ts'
 import { recordEvent } from './outbox.ts'
 
-/** An endpoint that failed for so long is switched off. */
+/** An endpoint that keeps failing for this long is switched off. */
 const FAILING_DAYS = 5
 const KEPT_DAYS = 30
 /** A crossing is remembered for longer than any period that it names. */
@@ -38,7 +38,7 @@ export async function dispatchEvents(
   return row.taken
 }
 
-/** Names deliveries that are due, at most so many of a lane at a time. */
+/** Names deliveries that are due, at most this many of a lane at a time. */
 export async function nameDeliveries(sql: Sql, ofLane: number, staleMs: number): Promise<NamedDelivery[]> {
   const rows = await sql<{ id: string; named_at: Date }[]>`
     SELECT * FROM name_deliveries(${ofLane}, make_interval(secs => ${staleMs / 1000}))`
@@ -218,7 +218,7 @@ async function judge(
     })
 }
 
-/** Writes a mail to a person, as part of the transaction of what it is about. */
+/** Writes a mail to a person, as part of the transaction that causes it. */
 export async function sendMail(
   sql: Queryable,
   material: KeyMaterial,

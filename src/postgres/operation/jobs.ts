@@ -55,9 +55,9 @@ const toJob = ({
 const columns = (sql: Queryable) =>
   sql`id, kind, state, account_id, subject_id, input, done, total, result, error, created_by, created_at, started_at, ended_at`
 
-/** A job whose process has given no sign of life for so long is run again. */
+/** A job whose process has sent no heartbeat for this long runs again. */
 const LOST_SECONDS = 60
-/** A job that ends its process each time would do so for ever. */
+/** A job that crashes its process every time would do so forever. */
 const MAX_ATTEMPTS = 3
 const LOST_TOO_OFTEN = `The process that ran it ended ${MAX_ATTEMPTS} times before the job did, so it is not run again: the log of the service says why`
 

@@ -6,9 +6,9 @@ import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
-/** A journal without a heartbeat for so long counts as silent: its process has ended, or does not reach PostgreSQL. */
+/** A journal without a heartbeat for this long counts as silent: its process has ended, or does not reach PostgreSQL. */
 const SILENT_AFTER_SECONDS = 30
-/** Operators are notified of a journal that has been silent for so long. */
+/** Operators are notified of a journal that has been silent for this long. */
 const NOTICE_AFTER_MINUTES = 5
 
 type JournalOutcome = 'drained' | 'imported' | 'abandoned'

@@ -67,7 +67,7 @@ export async function setAutomatic(sql: Queryable, wanted: AutomaticSettings): P
 
 /**
  * Finds accounts whose balance is below their threshold, and which neither wait nor have an attempt under way.
- * @param accountId looks for this one alone
+ * @param accountId looks only at this one
  */
 export async function findLowBalances(sql: Queryable, accountId: string | null = null): Promise<string[]> {
   const rows = await sql<{ account_id: string }[]>`
@@ -83,7 +83,7 @@ export async function findLowBalances(sql: Queryable, accountId: string | null =
   return rows.map(({ account_id }) => account_id)
 }
 
-/** Locks the settings of an account, so that an attempt begins and ends alone. */
+/** Locks the settings of an account, so that only one attempt runs at a time. */
 export async function lockAutomatic(sql: Queryable, accountId: string): Promise<AutomaticTopUp | null> {
   const [row] = await sql<AutomaticRow[]>`
     SELECT * FROM automatic_topups WHERE account_id = ${accountId} FOR UPDATE`

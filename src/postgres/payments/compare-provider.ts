@@ -11,7 +11,7 @@ const COMPARED_DAYS = 90
 
 /**
  * Returns where the provider's paid payments of the last 90 days and ours differ.
- * @throws Failure `service_unavailable` while the provider is away
+ * @throws Failure `service_unavailable` while the provider is down
  */
 export async function comparePayments(sql: Queryable, provider: AuditedPayments): Promise<Difference[]> {
   const [{ since, now }] = await sql<[{ since: Date; now: Date }]>`

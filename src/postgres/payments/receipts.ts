@@ -21,7 +21,7 @@ const toReceipt = (row: ReceiptRow): Receipt => ({
 
 type NewReceipt = Omit<Receipt, 'number' | 'accountName' | 'issuedAt'>
 
-/** Issues a receipt in the transaction that books what it is about: when that fails, no number is used. */
+/** Issues a receipt in the transaction that books the payment: when that fails, no number is used. */
 export async function issueReceipt(sql: Queryable, wanted: NewReceipt): Promise<void> {
   const { kind, paymentId, reversalId, accountId, amount, currency, credits } = wanted
   await sql`

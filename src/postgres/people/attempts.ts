@@ -1,6 +1,6 @@
 /**
  * Attempts to sign in, and invitations that are mailed, counted over all processes. An attempt counts before it is
- * checked, so that many at the same time are no more than the limit; one that succeeds is taken back.
+ * checked, so that many at the same time stay within the limit; one that succeeds is taken back.
  */
 import { createHash } from 'node:crypto'
 import type { Sql } from '../connection.ts'

@@ -129,7 +129,7 @@ export interface NewLink {
   readonly tokenHash: Buffer
   readonly userId: string
   readonly minutes: number
-  /** It goes to the user's email alone. */
+  /** It goes only to the user's email. */
   readonly isMailed?: boolean
 }
 

@@ -18,7 +18,7 @@ interface TlsOptions {
 }
 
 export interface ServerUrl {
-  /** For the client: the first host alone, without the parameters that are read here. */
+  /** For the client: only the first host, without the parameters that are read here. */
   readonly url: string
   readonly addresses: readonly Address[]
   /** Null: the one server of the URL, whatever it is. */

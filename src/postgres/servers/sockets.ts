@@ -31,7 +31,7 @@ export class Sockets {
     this.#onFailed = onFailed
   }
 
-  /** Returns a socket that connects. Never rejects: the client (3.4.9) loses a connection for ever without a socket. */
+  /** Returns a socket that connects. Never rejects: the client (3.4.9) loses a connection forever without a socket. */
   async open(): Promise<Socket> {
     const socket = new Socket()
     try {
@@ -72,7 +72,7 @@ export class Sockets {
     socket.on('error', () => this.#onFailed(address))
     socket.on('end', () => {
       this.#onFailed(address)
-      // The client (3.4.9) connects again without a pause, for ever, where a server closes a connection in silence.
+      // The client (3.4.9) reconnects without a pause, forever, where a server closes a connection in silence.
       if (socket.bytesRead === 0) socket.destroy(new ClosedInSilence(address))
     })
   }

@@ -163,7 +163,7 @@ async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | nu
   const returned = await giveBackIn(sql, move.id, ending)
   if (move.settlement === null) return returned
   const { wallets } = await bookCharge(sql, move.settlement)
-  // Processes that know a capped key or a budget read what it leaves: the answer below has the account's wallet alone.
+  // Processes that know a capped key or a budget read what it leaves: the answer below has only the account's wallet.
   for (const { accountId } of wallets) {
     const id = parseWalletId(accountId)?.budgetId ?? accountId
     if (id !== returned.accountId) await sql`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${id}`})`

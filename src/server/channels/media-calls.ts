@@ -66,7 +66,7 @@ async function sendAuthorized(
 /** @throws MediaCallFailure where there is none: nothing was sent */
 async function authorize(authorizer: Authorizer, { method, url }: MediaRequest): Promise<Authorization> {
   try {
-    // Signatures, which cover a body, are for chat protocols alone.
+    // Only chat protocols sign requests: a signature covers the body.
     return await authorizer.authorize({ method, url: new URL(url), contentType: '', body: NO_BYTES })
   } catch (error) {
     throw new MediaCallFailure((error as Error).message, { isSent: false, isTimeout: false })

@@ -15,7 +15,7 @@ const MAX_TIMEOUT_MS = 20_000
 const BYTES_PER_MIB = 1024 * 1024
 
 interface FileFetchOptions {
-  /** Replaces the rule that allows public addresses alone. */
+  /** Replaces the rule that allows only public addresses. */
   readonly isAllowed?: (address: string) => boolean
   readonly maxTotalBytes?: number
 }

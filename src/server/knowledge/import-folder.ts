@@ -97,7 +97,7 @@ class FolderReader {
     this.#problems = [...problems]
   }
 
-  /** Yields the drafts. After the first problem files are read for their problems alone. */
+  /** Yields the drafts. After the first problem, files are read only for their problems. */
   async *readDrafts(files: readonly PageFile[]): AsyncGenerator<readonly PageDraft[]> {
     let batch: PageDraft[] = []
     let chars = 0

@@ -16,7 +16,7 @@ export interface BannerFacts {
   readonly signInUrl: string | null
   /** Null where the operator has accounts already. */
   readonly key: string | null
-  /** Holds the key too, for its owner alone. */
+  /** Also holds the key; only its owner may read it. */
   readonly runFile: string
   readonly credit: string | null
   /** A chat model to call; null where none is configured. */

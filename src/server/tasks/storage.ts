@@ -46,7 +46,7 @@ async function recognize(
 
 interface TaskStorageOptions {
   readonly store: ObjectStore
-  /** Replaces the rule that allows public addresses alone. */
+  /** Replaces the rule that allows only public addresses. */
   readonly isAllowed?: (address: string) => boolean
   /** In place of the machine's resolver. */
   readonly resolve?: Resolve

@@ -28,7 +28,7 @@ export async function startHeartbeats(
   await beat()
   const timer = repeatUnlessBusy(HEARTBEAT_INTERVAL_MS, () =>
     beat().catch((error) => {
-      // While PostgreSQL is away the check of the engines says so.
+      // While PostgreSQL is down, the check of the engines reports it.
       if (!isAway(error)) log.warn({ err: error }, 'Failed to record a heartbeat of the journals')
     }),
   )

@@ -2,7 +2,7 @@
 import type { SettlementPublisher } from '../../../../pipelines/settlement/publisher.ts'
 import type { Journal, Ticket } from '../../../journal/journal.ts'
 
-/** Calls are refused while an answer has been waiting for so long: JetStream does not store. */
+/** Calls are refused once an answer has waited this long: JetStream does not store. */
 const STALLED_MS = 3_000
 
 type CallJournal = Pick<Journal, 'id' | 'admit' | 'settle'>
