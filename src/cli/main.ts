@@ -40,7 +40,7 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv = pro
   return run(argv, new RealWiring(env))
 }
 
-class RealWiring implements Wiring {
+export class RealWiring implements Wiring {
   readonly #env: NodeJS.ProcessEnv
   /** By the method that opened it. */
   readonly #opened = new Map<string, Promise<unknown>>()
@@ -175,10 +175,6 @@ class RealWiring implements Wiring {
     return load(simulatorUrl ?? ANY_SIMULATOR_URL).config.channels
   }
 
-  async readList(source: string) {
-    return (await import('./config/price-list-source.ts')).readList(source)
-  }
-
   async processReports() {
     const url = natsUrl(this.settings())
     if (url === null) return null
@@ -270,13 +266,7 @@ const natsUrl = ({ dataDir, natsUrl: configured }: Settings): string | null =>
 async function untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void> {
   const ending = new AbortController()
   const stop = () => ending.abort()
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  for (const signal of signals) process.once(signal, stop)
+  process.once('SIGINT', stop).once('SIGTERM', stop)
   process.stdout.once('error', stop)
-  try {
-    await work(ending.signal)
-  } finally {
-    for (const signal of signals) process.off(signal, stop)
-    process.stdout.off('error', stop)
-  }
+  await work(ending.signal)
 }

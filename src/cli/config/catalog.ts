@@ -1,9 +1,11 @@
 /** `tollgate catalog diff`: prices of the configuration beside those of a public list. Applies nothing. */
+import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError, Option } from 'commander'
 import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'
 import { findProvider } from '../../channels/providers/presets.ts'
 import { catalogDifference, type PriceChange } from '../../core/pricing/catalog-difference.ts'
 import { readPriceList } from '../../core/pricing/price-list.ts'
+import type { FetchLimits } from '../../fetch/guarded-fetch.ts'
 import type { Command, Context } from '../context.ts'
 import { type JsonObject, printable } from '../output.ts'
 import { requireConfig } from './config.ts'
@@ -22,6 +24,21 @@ function readRate(text: string): Rate {
     // Said below.
   }
   throw new InvalidArgumentError('It must be a number above 0, such as 1 or 7.2.')
+}
+
+/**
+ * Reads the text of a file, or of a URL at a public address.
+ * @param limits of a URL, in place of the usual ones
+ */
+export async function readList(source: string, limits?: Pick<FetchLimits, 'isAllowed'>): Promise<string> {
+  if (/^https?:\/\//.test(source)) {
+    const { guardedFetch } = await import('../../fetch/guarded-fetch.ts')
+    return String((await guardedFetch(source, limits)).bytes)
+  }
+  return readFile(source, 'utf8').catch(({ code, message }: NodeJS.ErrnoException) => {
+    const reason = code === 'ENOENT' ? 'there is no such file' : message
+    throw new Error(`The price list ${source} cannot be read: ${reason}.`)
+  })
 }
 
 const quote = (text: string): string => JSON.stringify(text)
@@ -63,7 +80,7 @@ export function addCatalogCommands(program: Command, { wiring }: Context): void 
     .answers(async (source: string, { perUsd, cost }: Options) => {
       const ofCosts = cost === true
       const config = requireConfig(wiring)
-      const list = readPriceList(await wiring.readList(source))
+      const list = readPriceList(await readList(source))
       const { changes, unlisted } = catalogDifference(config, list, {
         perUsd,
         ofCosts,

@@ -18,7 +18,7 @@ import {
   readValue,
 } from './fields.ts'
 import { type Input, runOperation } from './run.ts'
-import { inWords } from './words.ts'
+import { inWords } from './texts.ts'
 
 /** The thing that an id names, where it is not the first word of the command. */
 const NOUNS: Readonly<Record<string, string>> = {

@@ -2,20 +2,26 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { printCursor } from '../../../pipelines/management/page.ts'
+import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
 import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
-import { findAgentConfig } from '../config/config.ts'
+import { toProblems } from '../../config/issues.ts'
+import { readConfigText } from '../../config/load.ts'
+import type { Problem } from '../../config/problem.ts'
+import { readSource } from '../../config/source.ts'
+import { FileProblems, findAgentConfig } from '../config/config.ts'
 import { assertAgreed, assertConfirmed } from '../confirm.ts'
 import type { Answer, Context } from '../context.ts'
 import { type JsonObject, printCount } from '../output.ts'
-import { readAgentFile } from './agent-file.ts'
-import { printAudit } from './audit-text.ts'
 import { type Input, runOperation } from './run.ts'
-import { printUsage } from './usage-text.ts'
+import { printAudit, printUsage } from './texts.ts'
+
+/** A persona of the greatest length, in any script, and everything else that there may be. */
+const MAX_AGENT_FILE_BYTES = 256 * 1024
 
 // biome-ignore lint/suspicious/noExplicitAny: the input and the answer of any operation.
 type Any = any
@@ -86,6 +92,19 @@ function warnOfAgent(agent: Agent, _: unknown, { wiring, output }: Context): und
   const { reason } = findAgentConfig(wiring)
   if (reason !== null) output.error(`warning: the model was not checked: ${reason}\n`)
   for (const doubt of agent.warnings) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
+}
+
+/** Reads an agent's YAML file: all of it, or every problem with its place. @throws FileProblems */
+function readAgentFile(path: string): AgentFile {
+  const refuse = (problems: readonly Problem[]) => new FileProblems('The agent file', problems)
+  const { text, refusal } = readConfigText(path, MAX_AGENT_FILE_BYTES)
+  if (refusal !== null) throw refuse([{ file: path, line: 1, column: 1, field: '', message: refusal }])
+  const source = readSource(text, path, null)
+  if (source.problems.length > 0) throw refuse(source.problems)
+  const parsed = agentFile.safeParse(source.value)
+  if (parsed.success) return parsed.data
+  const problems = toProblems(parsed.error.issues, agentFile, source)
+  throw refuse(problems.sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
 const agentFromFile: Extra = {
