@@ -7,7 +7,7 @@ import t from 'tap'
 import { z } from 'zod'
 import { UsageError } from '../../bench/harness/command-line.ts'
 import { Random } from '../../bench/harness/random.ts'
-import { quantilesOf } from '../../bench/harness/statistics.ts'
+import { computeQuantiles } from '../../bench/harness/statistics.ts'
 import { statementsTo } from '../../bench/logs/engines/clickhouse-statements.ts'
 import {
   type EngineName,
@@ -27,9 +27,9 @@ import {
   YOUNG_PAGE,
 } from '../../bench/logs/queries/queries.ts'
 import { walkPages } from '../../bench/logs/queries/walk.ts'
-import { aimsOf, slowPagesOf } from '../../bench/logs/report/aims.ts'
+import { listAims, listSlowPages } from '../../bench/logs/report/aims.ts'
 import type { AccountName, LogResults, Measured } from '../../bench/logs/report/results.ts'
-import { batchesOf } from '../../bench/logs/rows/clickhouse-tables.ts'
+import { listBatches } from '../../bench/logs/rows/clickhouse-tables.ts'
 import { assertRoom, bytesNeeded, enterGround } from '../../bench/logs/rows/data-folder.ts'
 import { rowAt, rowsSql } from '../../bench/logs/rows/generator.ts'
 import {
@@ -127,7 +127,7 @@ t.test('rows', async (t) => {
 
   for (const total of [10_000, 1_000_000, 12_345_678, 100_000_000])
     t.test(`the batches of ${total} rows are all rows, each once, none of two months`, async (t) => {
-      const batches = batchesOf(total)
+      const batches = listBatches(total)
       t.equal(batches[0]!.from, 0)
       t.equal(batches.at(-1)!.to, total)
       t.equal(batches.at(-1)!.before, END_MS)
@@ -211,7 +211,7 @@ t.test('aims', async (t) => {
     ({ measured, questions: QUESTIONS, browser: BROWSER }) as unknown as LogResults
 
   const results = (measured: readonly Measured[]) =>
-    aimsOf(resultsOf(measured)).map((aim) => [aim.value, isMet(aim)])
+    listAims(resultsOf(measured)).map((aim) => [aim.value, isMet(aim)])
 
   t.test('what was not measured is neither met nor missed', async (t) => {
     t.same(results([]).slice(0, -2), Array(6).fill([null, null]))
@@ -232,7 +232,7 @@ t.test('aims', async (t) => {
     t.same(page, [90, false])
     t.same(year, [99, true])
     t.same(
-      slowPagesOf(resultsOf(measured)).map(({ question, p99Ms }) => [question, p99Ms]),
+      listSlowPages(resultsOf(measured)).map(({ question, p99Ms }) => [question, p99Ms]),
       [
         ['rare', 90],
         ['ref', 51],
@@ -353,9 +353,9 @@ t.test('population', async (t) => {
 
   t.test('quantiles are of the times as numbers, in whatever order they came', async (t) => {
     const times = Array.from({ length: 200 }, (_, i) => 200 - i)
-    t.same(quantilesOf(times), { p50Ms: 100, p99Ms: 198, maxMs: 200 })
+    t.same(computeQuantiles(times), { p50Ms: 100, p99Ms: 198, maxMs: 200 })
     t.same(times[0], 200, 'the list stays as it is')
-    t.same(quantilesOf([9, 100, 20]), { p50Ms: 20, p99Ms: 100, maxMs: 100 })
+    t.same(computeQuantiles([9, 100, 20]), { p50Ms: 20, p99Ms: 100, maxMs: 100 })
   })
 })
 

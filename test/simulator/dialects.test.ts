@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { signatureOf } from '../../simulator/dialects/messages/blocks.ts'
+import { sign } from '../../simulator/dialects/messages/blocks.ts'
 import {
   askGenerateContent,
   askMessages,
@@ -512,7 +512,7 @@ t.test('messages', async (t) => {
     const text = (said: string) => ({ type: 'text', text: said })
     const use = (id: string) => ({ type: 'tool_use', id, name: 'weather', input: {} })
     const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'Rain.' })
-    const thought = (thinking: string) => ({ type: 'thinking', thinking, signature: signatureOf(thinking) })
+    const thought = (thinking: string) => ({ type: 'thinking', thinking, signature: sign(thinking) })
     const image = (source: object) => user([{ type: 'image', source }])
     const ON = { thinking: { type: 'enabled', budget_tokens: 1024 } }
 

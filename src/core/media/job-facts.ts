@@ -2,7 +2,7 @@
  * Describes a job for the detail of its call, as lines: the request and the result. Never any
  * text of a prompt, a name that a person gave, or a link, and nothing that an upstream calls its own.
  */
-import { charactersIn } from '../../../schemas/media/fields.ts'
+import { countCharacters } from '../../../schemas/media/fields.ts'
 import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import { ROUTES, type RouteName } from '../../../schemas/routes.ts'
 import { DETAIL_TEXT_MAX_CHARS } from '../call-log/detail-text.ts'
@@ -21,7 +21,7 @@ const lines = (facts: Facts): Lines =>
 
 const MS_PER_SECOND = 1000
 
-const countCharacters = (text: string | null): number | null => (text === null ? null : charactersIn(text))
+const countGiven = (text: string | null): number | null => (text === null ? null : countCharacters(text))
 const countItems = (list: readonly unknown[]): number | null => (list.length === 0 ? null : list.length)
 const roundSeconds = (seconds: number | null): number | null =>
   seconds === null ? null : Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND
@@ -72,7 +72,7 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
         ['size', job.size],
         ['input_images', countItems(job.images)],
         ['mask', ifTrue(job.mask !== null)],
-        ['prompt_characters', countCharacters(job.prompt)],
+        ['prompt_characters', countGiven(job.prompt)],
       ]
     case 'video':
       return [
@@ -91,7 +91,7 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
       return [
         ['duration_sec', job.duration],
         ['speaks', job.audio === null ? 'a text' : 'a recording'],
-        ['text_characters', countCharacters(job.text)],
+        ['text_characters', countGiven(job.text)],
       ]
     case 'lipsync':
       return [['duration_sec', job.duration]]
@@ -116,12 +116,12 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
       return [
         ['sung', job.lyrics === null ? null : 'the lyrics of the request'],
         ['instrumental', job.instrumental],
-        ['prompt_characters', countCharacters(job.prompt)],
-        ['lyrics_characters', countCharacters(job.lyrics)],
+        ['prompt_characters', countGiven(job.prompt)],
+        ['lyrics_characters', countGiven(job.lyrics)],
       ]
     case 'speech':
       return [
-        ['characters', countCharacters(job.input)],
+        ['characters', countGiven(job.input)],
         ['voice', job.voice === null ? 'the default' : 'chosen'],
         ['speed', job.speed],
       ]

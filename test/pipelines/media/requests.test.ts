@@ -75,7 +75,7 @@ import { generateContentDialect } from '../../../src/protocols/generate-content/
 import { messagesDialect } from '../../../src/protocols/messages/dialect.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { responsesDialect } from '../../../src/protocols/responses/dialect.ts'
-import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
+import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { findTaskAdapter } from '../../../src/server/tasks/adapters.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
@@ -1136,7 +1136,7 @@ t.test('channel lists are cached for a minute', async (t) => {
   const upstream = new UpstreamClient()
   t.teardown(() => upstream.close())
   const noFile = () => Promise.reject(new Error('nothing is sent along'))
-  const calls = mediaCalls(upstream, { open: noFile }, authorizerOf)
+  const calls = openMediaCalls(upstream, { open: noFile }, authorizerOf)
 
   t.test('one question a minute, however many ask', async (t) => {
     const lister = await startLister()
@@ -1272,7 +1272,7 @@ t.test('tasks are cancelled', async (t) => {
   t.teardown(() => simulator.close())
   const client = new UpstreamClient()
   t.teardown(() => client.close())
-  const calls = mediaCalls(
+  const calls = openMediaCalls(
     client,
     { open: () => Promise.reject(new Error('nothing is sent along')) },
     authorizerOf,

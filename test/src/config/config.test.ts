@@ -32,8 +32,13 @@ import {
 } from '../../../src/config/demonstration.ts'
 import { type LoadResult, loadConfigFile } from '../../../src/config/load.ts'
 import type { Problem } from '../../../src/config/problem.ts'
-import { MASK, withoutSecrets, withSecretsOf } from '../../../src/config/secrets.ts'
-import { localUrl, misspeltSettings, readSettings, SettingsError } from '../../../src/config/settings.ts'
+import { hideSecrets, MASK, restoreSecrets } from '../../../src/config/secrets.ts'
+import {
+  findMisspelledSettings,
+  localUrl,
+  readSettings,
+  SettingsError,
+} from '../../../src/config/settings.ts'
 import type { Environment } from '../../../src/config/source.ts'
 import { watchConfig } from '../../../src/config/watch.ts'
 import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
@@ -1172,7 +1177,7 @@ t.test('settings', async (t) => {
         TOLLGATE_PORT_8080_TCP: 'tcp://10.0.0.7:8080',
         NATS_URI: '',
       }
-      t.same(misspeltSettings(env), [
+      t.same(findMisspelledSettings(env), [
         { variable: 'TOLLGATE_PROT', meant: 'TOLLGATE_PORT' },
         { variable: 'TOLLGATE_DATADIR', meant: 'TOLLGATE_DATA_DIR' },
       ])
@@ -1209,7 +1214,7 @@ sign_in:
     ]
 
     t.test('no secret is shown, and all else stays as it is written', async (t) => {
-      const shown = withoutSecrets(TEXT)
+      const shown = hideSecrets(TEXT)
       for (const secret of SECRETS) t.notMatch(shown, secret)
       t.equal(shown.split(MASK).length - 1, SECRETS.length)
       for (const kept of ['# prices are ours', '# the first', '${TWO_KEY}', 'x-tenant'])
@@ -1217,13 +1222,13 @@ sign_in:
     })
 
     t.test('a masked secret is put back, also where its entry has moved', async (t) => {
-      const shown = withoutSecrets(TEXT)
-      const put = withSecretsOf(shown, TEXT)
+      const shown = hideSecrets(TEXT)
+      const put = restoreSecrets(shown, TEXT)
       for (const secret of SECRETS) t.ok(put.includes(secret), secret)
       t.notOk(put.includes(MASK))
       const two = `channels:\n  - { id: two, headers: { authorization: "${MASK}" } }\n  - { id: one, api_key: "${MASK}" }\n`
       t.equal(
-        withSecretsOf(two, TEXT),
+        restoreSecrets(two, TEXT),
         two.replace(`"${MASK}"`, '"Bearer two"').replace(`"${MASK}"`, '"sk-one"'),
       )
     })
@@ -1241,20 +1246,20 @@ sign_in:
     api_key: >-
       sk-two
 `
-      const shown = withoutSecrets(text)
+      const shown = hideSecrets(text)
       t.same(parseDocument(shown).errors, [])
       t.notMatch(shown, 'service_account')
-      t.same(parse(withSecretsOf(shown, text)), parse(text))
+      t.same(parse(restoreSecrets(shown, text)), parse(text))
     })
 
     t.test('a list of secrets is put back as it was edited', async (t) => {
       const listed = (...keys: string[]) => `channels:\n  - id: one\n    api_keys: [${keys.join(', ')}]\n`
       const current = listed('sk-a', '${B_KEY}', 'sk-c', 'sk-d')
       const masked = /"[^"]+"/g
-      const shown = withoutSecrets(current)
+      const shown = hideSecrets(current)
       const [a = '', c = '', d = ''] = shown.match(masked) ?? []
       t.equal(shown, listed(a, '${B_KEY}', c, d))
-      const put = (...keys: string[]) => withSecretsOf(listed(...keys), current)
+      const put = (...keys: string[]) => restoreSecrets(listed(...keys), current)
       t.equal(put(a, '${B_KEY}', c, d), listed('"sk-a"', '${B_KEY}', '"sk-c"', '"sk-d"'), 'unchanged')
       t.equal(put(c, d), listed('"sk-c"', '"sk-d"'), 'the earlier ones are removed')
       t.equal(put(d, c, a), listed('"sk-d"', '"sk-c"', '"sk-a"'), 'moved')
@@ -1265,18 +1270,18 @@ sign_in:
 
     t.test('a secret below entries without an id is put back where its entry is now', async (t) => {
       const current = 'proxies:\n  - { name: a, token: one }\n  - { name: b, token: two }\n'
-      const [, second = ''] = withoutSecrets(current).match(/"[^"]+"/g) ?? []
+      const [, second = ''] = hideSecrets(current).match(/"[^"]+"/g) ?? []
       const text = `proxies:\n  - { name: b, token: ${second} }\n`
-      t.equal(withSecretsOf(text, current), text.replace(second, '"two"'))
+      t.equal(restoreSecrets(text, current), text.replace(second, '"two"'))
     })
 
     t.test('a mask without a secret in the file stays, and a new secret is taken', async (t) => {
       const text = `channels:\n  - { id: three, api_key: "${MASK}" }\n  - { id: one, api_key: sk-new }\n`
-      t.equal(withSecretsOf(text, TEXT), text)
+      t.equal(restoreSecrets(text, TEXT), text)
     })
 
     t.test('text that is no YAML is no error', async (t) => {
-      for (const broken of ['{', 'a: [', '\t- x', '"', '']) t.equal(typeof withoutSecrets(broken), 'string')
+      for (const broken of ['{', 'a: [', '\t- x', '"', '']) t.equal(typeof hideSecrets(broken), 'string')
     })
   })
 })

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import { channelEntry, imageTraits, modelEntry } from '../../../schemas/config/catalog.ts'
-import { charactersIn } from '../../../schemas/media/fields.ts'
+import { countCharacters } from '../../../schemas/media/fields.ts'
 import { imageJob, mediaJob, taskResult } from '../../../schemas/media/job.ts'
 import { mediaPrice } from '../../../schemas/media/price.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
@@ -670,7 +670,7 @@ t.test('media pricing', async (t) => {
         units: '4',
         line: '4 characters x 125.36 / 1000 = 0.50144',
       })
-      t.equal(charactersIn('👩‍👩‍👧'), 5)
+      t.equal(countCharacters('👩‍👩‍👧'), 5)
     })
 
     t.test('flat prices', async (t) => {

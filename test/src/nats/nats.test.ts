@@ -526,7 +526,7 @@ t.test('streams outlive a lost leader', async (t) => {
     await replicasBecome(cluster, 1)
     await one.close()
     const left = open(cluster)
-    await left.connected(BOUND_MS)
+    await left.awaitConnection(BOUND_MS)
     const three = open(cluster, null)
     t.equal((await replicasBecome(cluster, 3)).config.num_replicas, 3)
     await three.close()

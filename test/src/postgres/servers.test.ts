@@ -8,7 +8,7 @@ import { connect, dropConnections } from '../../../src/postgres/connection.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { isTransient } from '../../../src/postgres/errors.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
-import { parseServerUrl, serversOf, TARGETS } from '../../../src/postgres/servers/address.ts'
+import { parseServerUrl, printServers, TARGETS } from '../../../src/postgres/servers/address.ts'
 import { chooseServer, type ServerState } from '../../../src/postgres/servers/finder.ts'
 import { losesCommits } from '../../../src/postgres/servers/replication.ts'
 import { eventually, until } from '../../support/eventually.ts'
@@ -279,7 +279,7 @@ t.test('urls name servers', async (t) => {
     t.equal(read('postgres://h1,h2/db').target, 'read-write')
     t.equal(parseServerUrl('postgres://h1,h2/db', 'standby').target, 'standby')
     t.match(read('postgres://u@%2Frun%2Fpostgresql/db').addresses, [{ host: '/run/postgresql' }])
-    t.equal(serversOf('postgres://u:p@h1:1,h2:2/db?x=y'), 'h1:1,h2:2/db')
+    t.equal(printServers('postgres://u:p@h1:1,h2:2/db?x=y'), 'h1:1,h2:2/db')
     t.throws(() => read('postgres://u:p@h1:x/db'), /"h1:x" is no server/)
     t.throws(() => read('postgres://h/db?target_session_attrs=slave'), /must be one of any, read-write/)
   })

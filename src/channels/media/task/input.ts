@@ -1,5 +1,5 @@
 /** Encodes jobs as the input of Tollgate's task contract. See docs/upstream-task.md, "Kinds". */
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { FileRef, JobOf, MediaWork, VideoPart } from '../../../../schemas/media/job.ts'
 import { omitUndefined } from '../request.ts'
 
@@ -26,7 +26,7 @@ export function makeTaskInput(job: JobOf<MediaWork>, resolveUrl: ResolveUrl): In
         ...fields,
         images: omitEmptyList(job.images.map(resolveUrl)),
         mask: link(job.mask),
-        extra: omitEmptyExtra(furtherIn(job.extra)),
+        extra: omitEmptyExtra(listFurtherFields(job.extra)),
       })
     case 'video': {
       const content = job.content.map((part) => toInputPart(part, resolveUrl))

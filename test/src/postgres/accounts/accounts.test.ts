@@ -12,9 +12,9 @@ import { newId } from '../../../../src/core/keys/ids.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
 import {
   completeRotation,
-  currentMasterKey,
   findMasterKey,
-  nextMasterKey,
+  readMasterKey,
+  readNextMasterKey,
 } from '../../../../src/postgres/accounts/master-key.ts'
 import { type Database, openDatabase } from '../../../../src/postgres/database.ts'
 import { migratedDatabase, startEngines } from '../../../support/engines.ts'
@@ -173,14 +173,14 @@ t.test('key found sealed revealed', async (t) => {
 
   t.test('the master key of a data directory is made once, for its owner alone', (t) => {
     const dir = join(t.testdir(), 'data')
-    const key = currentMasterKey(dir)
+    const key = readMasterKey(dir)
     const path = join(dir, 'master-key')
-    t.same(currentMasterKey(dir), key)
+    t.same(readMasterKey(dir), key)
     t.equal(statSync(path).mode & 0o777, 0o600)
     t.equal(readFileSync(path, 'utf8').trim(), key.toString('hex'))
     chmodSync(path, 0o600)
     writeFileSync(path, 'not a key')
-    t.throws(() => currentMasterKey(dir), /does not hold a master key/, 'a damaged one is never replaced')
+    t.throws(() => readMasterKey(dir), /does not hold a master key/, 'a damaged one is never replaced')
     t.end()
   })
 })
@@ -1186,11 +1186,11 @@ t.test('master key is replaced', async (t) => {
   t.test('a kept master key changes after the database, and catches up where that was cut off', async (t) => {
     const url = await migratedDatabase(engines.databaseUrl)
     const dir = join(t.testdir(), 'data')
-    const first = currentMasterKey(dir)
+    const first = readMasterKey(dir)
     const database = await openDatabase({ url, masterKey: first })
     t.teardown(() => database.close())
-    const next = nextMasterKey(dir)
-    t.same(nextMasterKey(dir), next, 'it is made once')
+    const next = readNextMasterKey(dir)
+    t.same(readNextMasterKey(dir), next, 'it is made once')
     await completeRotation(dir, url)
     t.same(findMasterKey(dir), first, 'the database has not changed yet')
     await database.masterKey.rotate(next)
