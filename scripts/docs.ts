@@ -44,7 +44,7 @@ import { EMAILED_EVENTS, EVENT_TYPES, TEST_EVENT } from '../schemas/notification
 import { TASK_KINDS } from '../schemas/tasks/kinds.ts'
 import { listOutwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../schemas/tasks/list.ts'
 import { TASK_RULES } from '../schemas/tasks/task.ts'
-import { findMediaAdapter, MEDIA_PROTOCOLS, listWorks } from '../src/channels/media/registry.ts'
+import { findMediaAdapter, listWorks, MEDIA_PROTOCOLS } from '../src/channels/media/registry.ts'
 import { PRESETS } from '../src/channels/providers/presets.ts'
 import { listProtocols } from '../src/channels/providers/provider.ts'
 import { withProfile } from '../src/config/profile.ts'
