@@ -266,7 +266,7 @@ t.test('conversation row by row', async (t) => {
       sent({ model: 'x', stream: true, stream_options: {}, metadata: { a: '1' }, unknown: true }),
       {
         contents: [user({ text: 'Hi' })],
-        dropped: ['metadata', 'unknown'],
+        dropped: ['unknown', 'metadata'],
       },
     )
   })
