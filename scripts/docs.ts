@@ -44,7 +44,7 @@ import { EMAILED_EVENTS, EVENT_TYPES, TEST_EVENT } from '../schemas/notification
 import { TASK_KINDS } from '../schemas/tasks/kinds.ts'
 import { outwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../schemas/tasks/list.ts'
 import { TASK_RULES } from '../schemas/tasks/task.ts'
-import { MEDIA_PROTOCOLS, mediaAdapterOf, worksOf } from '../src/channels/media/registry.ts'
+import { findMediaAdapter, MEDIA_PROTOCOLS, worksOf } from '../src/channels/media/registry.ts'
 import { PRESETS } from '../src/channels/providers/presets.ts'
 import { protocolsOf } from '../src/channels/providers/provider.ts'
 import { withProfile } from '../src/config/profile.ts'
@@ -61,6 +61,8 @@ interface Table {
   readonly rows: readonly (readonly Cell[])[]
   /** Its prose may be empty. */
   readonly mayBeEmpty?: true
+  /** The page has only the rows that it describes; the names of the others say enough. */
+  readonly isPartial?: true
 }
 
 const code = (text: string | number): string => `\`${text}\``
@@ -205,7 +207,7 @@ const TABLES: Readonly<Record<string, Table>> = {
   'call-columns': {
     head: ['field', 'kind', 'rule'],
     rows: CUSTOMER_COLUMNS.map((name) => [code(name), columnOf(name).kind, null]),
-    mayBeEmpty: true,
+    isPartial: true,
   },
   tasks: {
     head: ['kind', 'id', 'statuses that clients see', 'ends within', 'one submit', 'all submits'],
@@ -288,7 +290,7 @@ const TABLES: Readonly<Record<string, Table>> = {
       'length of a video that is charged',
     ],
     rows: [...new Set(Object.values(PRESETS).flatMap(protocolsOf))].flatMap((protocol): Cell[][] => {
-      const { follow = null } = mediaAdapterOf(protocol) ?? {}
+      const { follow = null } = findMediaAdapter(protocol) ?? {}
       return follow === null
         ? []
         : [[code(protocol), isSupported(follow.find), isSupported(follow.cancel), null]]
@@ -297,6 +299,7 @@ const TABLES: Readonly<Record<string, Table>> = {
   usage: {
     head: ['provider', 'what it reports in its own way'],
     rows: CHAT_PROVIDERS.map((name) => [code(name), null]),
+    isPartial: true,
   },
   'public-profile': {
     head: ['setting', 'without a profile', '`profile: public`', 'what a client sees'],
@@ -325,7 +328,7 @@ const MARKED = /^<!-- table: ([\w-]+) -->\n((?:\|.*\n)*)/gm
 function renderTable(name: string, written: string): string {
   const table = TABLES[name]
   if (table === undefined) throw new Error(`There is no table "${name}" in scripts/docs.ts.`)
-  const { head, rows } = table
+  const { head, rows, isPartial } = table
   // A failure is found by its code, since several have one status.
   const key = head[0] === 'HTTP' ? 1 : 0
   const [columns = [], , ...lines] = written.trimEnd().split('\n').map(cellsIn)
@@ -334,7 +337,8 @@ function renderTable(name: string, written: string): string {
     const kept = prose.get(row[key] ?? '')
     return row.map((cell, index) => cell ?? kept?.[columns.indexOf(head[index]!)] ?? '')
   })
-  return [head, ...full]
+  const shown = isPartial ? full.filter((cells) => !cells.includes('')) : full
+  return [head, ...shown]
     .map((cells) => `| ${cells.join(' | ')} |\n`)
     .toSpliced(1, 0, `|${head.map(() => '---').join('|')}|\n`)
     .join('')

@@ -323,8 +323,8 @@ const MEASURES: readonly Measure[] = [
   {
     measure: 'queue workers',
     aim: '1',
-    found: filesWith(pipelines, /#\w+ = new Set<Delivery>/),
-    how: 'classes in pipelines that hold messages of a queue while they work on them (the settler holds batches)',
+    found: filesWith(pipelines, /\bdelivery\??\.release\([^)]/),
+    how: 'files of pipelines that give a message back for later: those that work on what a message names do (the settler books what it carries)',
   },
   {
     measure: 'routers',

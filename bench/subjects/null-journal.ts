@@ -21,7 +21,7 @@ export function nullJournal(): GatewayJournal {
     depth: () => ({ open: 0, settlementsUnbooked: 0, bytes: 0, dropped: 0, isWritable: true }),
     recoveredCost: () => 0n,
     start(credentials) {
-      walletOf = (id) => credentials.wallet(id)
+      walletOf = (id) => credentials.findWallet(id)
     },
     caughtUp: async () => {},
     unreadiness: () => null,

@@ -1,5 +1,4 @@
 /** The account of the page: chosen among those of the reader, and the way to a new organization. */
-import { useLingui } from '@lingui/react'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
@@ -8,12 +7,11 @@ import { request } from './api/client.ts'
 import { sessionQuery, useAccount, useSession } from './api/session.ts'
 import { t } from './i18n.ts'
 import { Button } from './ui/button.tsx'
-import { SelectField } from './ui/field.tsx'
+import { SelectField } from './ui/form.tsx'
 import { NameDialog } from './ui/name-dialog.tsx'
 
 /** Changes the account, and keeps everything else that is in the URL. */
 export function AccountSwitcher() {
-  useLingui()
   const { accounts } = useSession()
   const account = useAccount()
   const navigate = useNavigate()

@@ -1,5 +1,4 @@
 /** The dialog in which the user confirms who they are, when the service asks for it before a sensitive request. */
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { onReauthentication, request, setCsrfToken } from './api/client.ts'
@@ -8,12 +7,10 @@ import { type Session, sessionQuery } from './api/session.ts'
 import { t } from './i18n.ts'
 import { Button } from './ui/button.tsx'
 import { Dialog } from './ui/dialog.tsx'
-import { Field } from './ui/field.tsx'
-import { Actions, Form } from './ui/form.tsx'
+import { Actions, Field, Form } from './ui/form.tsx'
 import { FormError, QueryState } from './ui/states.tsx'
 
 function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; onCancel(): void }) {
-  useLingui()
   const [password, setPassword] = useState('')
   const ways = useGet('showSecurity', {})
   const byPassword = useMutation({
@@ -70,7 +67,6 @@ function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; 
 
 /** Shown above any page; requests wait while it is open, and are repeated once the user has confirmed. */
 export function ConfirmIdentity() {
-  useLingui()
   const queries = useQueryClient()
   const [isOpen, setOpen] = useState(false)
   const waiting = useRef<((isConfirmed: boolean) => void)[]>([])

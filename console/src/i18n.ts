@@ -30,5 +30,5 @@ export async function chooseLanguage(language: Language): Promise<void> {
   await activateLanguage(language)
 }
 
-/** Returns a text in the language of the page. A component that uses it re-renders with `useLingui`. */
+/** Returns a text in the language of the page. The router renders a page again when the language changes. */
 export const t = (message: string, values?: Record<string, unknown>): string => i18n._(message, values)

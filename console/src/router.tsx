@@ -1,4 +1,5 @@
 /** The routes of the console. Each page is a separate chunk, loaded when it is first opened. */
+import { useLingui } from '@lingui/react'
 import type { QueryClient } from '@tanstack/react-query'
 import {
   createRootRouteWithContext,
@@ -7,6 +8,7 @@ import {
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router'
+import type { FunctionComponent } from 'react'
 import { sessionQuery } from './api/session.ts'
 import { printSearch, readSearch, texts } from './search.ts'
 import { PageError } from './ui/page-error.tsx'
@@ -15,6 +17,20 @@ import { Skeleton } from './ui/states.tsx'
 
 interface RouterContext {
   readonly queries: QueryClient
+}
+
+/** The module of a page. */
+type Load<Name extends string> = () => Promise<Record<Name, FunctionComponent>>
+
+/** Loads a page when it is first opened, and renders it again when its reader chooses another language. */
+function lazyPage<Name extends string>(load: Load<Name>, name: Name) {
+  const Page = lazyRouteComponent(async () => ({ default: (await load())[name] as FunctionComponent }))
+  // biome-ignore lint/correctness/noComponentHookFactories: this runs once for each page, as the module loads.
+  const Localized = () => {
+    useLingui()
+    return <Page />
+  }
+  return Object.assign(Localized, { preload: Page.preload })
 }
 
 const accountSearch = texts('account')
@@ -35,31 +51,31 @@ const signIn = createRoute({
   path: '/sign-in',
   validateSearch: ({ next }: Record<string, unknown>): { next?: string } =>
     typeof next === 'string' && next.startsWith('/') && !next.startsWith('//') ? { next } : {},
-  component: lazyRouteComponent(() => import('./pages/sign-in/sign-in.tsx'), 'SignIn'),
+  component: lazyPage(() => import('./pages/sign-in/sign-in.tsx'), 'SignIn'),
 })
 
 const signUp = createRoute({
   getParentRoute: () => beforeSignIn,
   path: '/sign-up',
-  component: lazyRouteComponent(() => import('./pages/sign-in/sign-up.tsx'), 'SignUp'),
+  component: lazyPage(() => import('./pages/sign-in/sign-up.tsx'), 'SignUp'),
 })
 
 const providerReturn = createRoute({
   getParentRoute: () => beforeSignIn,
   path: '/sign-in/oidc/$id',
-  component: lazyRouteComponent(() => import('./pages/sign-in/provider-return.tsx'), 'ProviderReturn'),
+  component: lazyPage(() => import('./pages/sign-in/provider-return.tsx'), 'ProviderReturn'),
 })
 
 const recovery = createRoute({
   getParentRoute: () => beforeSignIn,
   path: '/recovery',
-  component: lazyRouteComponent(() => import('./pages/sign-in/recovery.tsx'), 'Recovery'),
+  component: lazyPage(() => import('./pages/sign-in/recovery.tsx'), 'Recovery'),
 })
 
 const confirmEmail = createRoute({
   getParentRoute: () => beforeSignIn,
   path: '/confirm-email',
-  component: lazyRouteComponent(() => import('./pages/sign-in/confirm-email.tsx'), 'ConfirmEmail'),
+  component: lazyPage(() => import('./pages/sign-in/confirm-email.tsx'), 'ConfirmEmail'),
 })
 
 /** Pages that need a session. */
@@ -74,26 +90,31 @@ const signedIn = createRoute({
   component: Shell,
 })
 
-const home = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/',
-  component: lazyRouteComponent(() => import('./pages/home.tsx'), 'Home'),
-})
+/** Describes a page of those who are signed in, with the search parameters that its address keeps. */
+const createPage = <Path extends string, Name extends string, Search extends object = object>(
+  path: Path,
+  load: Load<Name>,
+  name: Name,
+  validateSearch: (search: Record<string, unknown>) => Search = () => ({}) as Search,
+) => createRoute({ getParentRoute: () => signedIn, path, validateSearch, component: lazyPage(load, name) })
 
-const keys = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/keys',
-  validateSearch: (search: Record<string, unknown>): { create?: true; key?: string } => ({
+const home = createPage('/', () => import('./pages/home.tsx'), 'Home')
+
+const keys = createPage(
+  '/keys',
+  () => import('./pages/keys/keys.tsx'),
+  'Keys',
+  (search: Record<string, unknown>): { create?: true; key?: string } => ({
     ...texts('key')(search),
     ...(search.create === true && { create: true }),
   }),
-  component: lazyRouteComponent(() => import('./pages/keys/keys.tsx'), 'Keys'),
-})
+)
 
-const calls = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/calls',
-  validateSearch: texts(
+const calls = createPage(
+  '/calls',
+  () => import('./pages/calls/calls.tsx'),
+  'Calls',
+  texts(
     'period',
     'from',
     'to',
@@ -108,134 +129,80 @@ const calls = createRoute({
     'call',
     'live',
   ),
-  component: lazyRouteComponent(() => import('./pages/calls/calls.tsx'), 'Calls'),
-})
+)
 
-const profile = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/profile',
-  component: lazyRouteComponent(() => import('./pages/profile/profile.tsx'), 'Profile'),
-})
+const profile = createPage('/profile', () => import('./pages/profile/profile.tsx'), 'Profile')
 
-const members = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/members',
-  component: lazyRouteComponent(() => import('./pages/members/members.tsx'), 'Members'),
-})
+const members = createPage('/members', () => import('./pages/members/members.tsx'), 'Members')
 
-const audit = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/audit',
-  validateSearch: texts('action', 'scope'),
-  component: lazyRouteComponent(() => import('./pages/audit.tsx'), 'Audit'),
-})
+const audit = createPage('/audit', () => import('./pages/audit.tsx'), 'Audit', texts('action', 'scope'))
 
-const accounts = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/accounts',
-  validateSearch: texts('search', 'open'),
-  component: lazyRouteComponent(() => import('./pages/accounts/accounts.tsx'), 'Accounts'),
-})
+const accounts = createPage(
+  '/accounts',
+  () => import('./pages/accounts/accounts.tsx'),
+  'Accounts',
+  texts('search', 'open'),
+)
 
-const models = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/models',
-  validateSearch: texts('q', 'model'),
-  component: lazyRouteComponent(() => import('./pages/models/models.tsx'), 'Models'),
-})
+const models = createPage('/models', () => import('./pages/models/models.tsx'), 'Models', texts('q', 'model'))
 
-const playground = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/playground',
-  validateSearch: texts('model'),
-  component: lazyRouteComponent(() => import('./pages/playground/playground.tsx'), 'Playground'),
-})
+const playground = createPage(
+  '/playground',
+  () => import('./pages/playground/playground.tsx'),
+  'Playground',
+  texts('model'),
+)
 
-const usage = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/usage',
-  validateSearch: texts('period', 'from', 'to', 'by', 'key_id', 'scope'),
-  component: lazyRouteComponent(() => import('./pages/usage/usage.tsx'), 'Usage'),
-})
+const usage = createPage(
+  '/usage',
+  () => import('./pages/usage/usage.tsx'),
+  'Usage',
+  texts('period', 'from', 'to', 'by', 'key_id', 'scope'),
+)
 
-const tasks = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/tasks',
-  validateSearch: texts('kind', 'state', 'scope', 'task'),
-  component: lazyRouteComponent(() => import('./pages/tasks/tasks.tsx'), 'Tasks'),
-})
+const tasks = createPage(
+  '/tasks',
+  () => import('./pages/tasks/tasks.tsx'),
+  'Tasks',
+  texts('kind', 'state', 'scope', 'task'),
+)
 
-const overview = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/overview',
-  component: lazyRouteComponent(() => import('./pages/overview.tsx'), 'Overview'),
-})
+const overview = createPage('/overview', () => import('./pages/overview.tsx'), 'Overview')
 
-const catalog = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/catalog',
-  component: lazyRouteComponent(() => import('./pages/catalog.tsx'), 'Catalog'),
-})
+const catalog = createPage('/catalog', () => import('./pages/catalog.tsx'), 'Catalog')
 
-const integrity = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/integrity',
-  component: lazyRouteComponent(() => import('./pages/integrity/integrity.tsx'), 'Integrity'),
-})
+const integrity = createPage('/integrity', () => import('./pages/integrity/integrity.tsx'), 'Integrity')
 
-const agents = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/agents',
-  validateSearch: texts('agent'),
-  component: lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'Agents'),
-})
+const agents = createPage('/agents', () => import('./pages/agents/agents.tsx'), 'Agents', texts('agent'))
 
-const knowledge = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/knowledge',
-  validateSearch: texts('base', 'page', 'search'),
-  component: lazyRouteComponent(() => import('./pages/knowledge/knowledge.tsx'), 'Knowledge'),
-})
+const knowledge = createPage(
+  '/knowledge',
+  () => import('./pages/knowledge/knowledge.tsx'),
+  'Knowledge',
+  texts('base', 'page', 'search'),
+)
 
-const billing = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/billing',
-  validateSearch: texts('payment', 'saved'),
-  component: lazyRouteComponent(() => import('./pages/billing/billing.tsx'), 'Billing'),
-})
+const billing = createPage(
+  '/billing',
+  () => import('./pages/billing/billing.tsx'),
+  'Billing',
+  texts('payment', 'saved'),
+)
 
-const webhooks = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/webhooks',
-  validateSearch: texts('scope', 'endpoint', 'state', 'delivery'),
-  component: lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
-})
+const webhooks = createPage(
+  '/webhooks',
+  () => import('./pages/webhooks/webhooks.tsx'),
+  'Webhooks',
+  texts('scope', 'endpoint', 'state', 'delivery'),
+)
 
-const tokens = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/tokens',
-  validateSearch: texts('scope'),
-  component: lazyRouteComponent(() => import('./pages/tokens/tokens.tsx'), 'Tokens'),
-})
+const tokens = createPage('/tokens', () => import('./pages/tokens/tokens.tsx'), 'Tokens', texts('scope'))
 
-const users = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/users',
-  validateSearch: texts('search'),
-  component: lazyRouteComponent(() => import('./pages/users/users.tsx'), 'Users'),
-})
+const users = createPage('/users', () => import('./pages/users/users.tsx'), 'Users', texts('search'))
 
-const channels = createRoute({
-  getParentRoute: () => signedIn,
-  path: '/channels',
-  component: lazyRouteComponent(() => import('./pages/channels.tsx'), 'Channels'),
-})
+const channels = createPage('/channels', () => import('./pages/channels.tsx'), 'Channels')
 
-const notFound = createRoute({
-  getParentRoute: () => signedIn,
-  path: '$',
-  component: lazyRouteComponent(() => import('./pages/not-found.tsx'), 'NotFound'),
-})
+const notFound = createPage('$', () => import('./pages/not-found.tsx'), 'NotFound')
 
 const routeTree = root.addChildren([
   beforeSignIn.addChildren([signIn, signUp, providerReturn, recovery, confirmEmail]),

@@ -15,7 +15,7 @@ import { answerJson, calls } from '../calls/pipeline.ts'
  * Returns the key's balance. Cost of this process's ended calls counts as used, booked or not, as it does where calls
  * are admitted.
  */
-function keyBalance(view: WalletView) {
+function showKeyBalance(view: WalletView) {
   const { balance, unbooked } = view
   const used = view.totals.used + unbooked
   const { held } = view.totals
@@ -30,13 +30,13 @@ function keyBalance(view: WalletView) {
 }
 
 /** Returns the spend cap of a key and the amount of it that is spent. */
-const ofCap = ({ totals, unbooked }: WalletView) => ({
+const showCap = ({ totals, unbooked }: WalletView) => ({
   spend_cap: printCredits(totals.balance + totals.used),
   spent: printCredits(totals.used + unbooked),
 })
 
 /** Returns the budgets that cover a key, each in the period of the request. */
-const ofBudgets = (budgets: readonly BudgetView[], instant: number) => ({
+const showBudgets = (budgets: readonly BudgetView[], instant: number) => ({
   budgets: budgets.map((view) => {
     const { budget } = view
     const { totals, unbooked } = view.at(instant)
@@ -59,7 +59,7 @@ export const balance = (access: KeyAccess): Handler =>
 /** Answers with the wallet, with the cap of a capped key, and with the budgets that cover it. */
 export const answerWithBalance = (): Stage<AuthenticatedCall, never> =>
   answerJson(({ known: { view, cap, budgets }, request }) => ({
-    ...keyBalance(view),
-    ...(cap !== null && ofCap(cap)),
-    ...(budgets.length > 0 && ofBudgets(budgets, request.submittedAt)),
+    ...showKeyBalance(view),
+    ...(cap !== null && showCap(cap)),
+    ...(budgets.length > 0 && showBudgets(budgets, request.submittedAt)),
   }))

@@ -10,7 +10,7 @@ import {
 } from '../../schemas/accounts/billing.ts'
 import type { ApiKey } from '../../schemas/accounts/key.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../src/clickhouse/call-log.ts'
 import type { DayCost } from '../../src/clickhouse/summaries/usage-totals.ts'
 import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
@@ -38,7 +38,7 @@ type Spent = Found<Credits | null>
  * where calls are admitted. An employee sees the cap and the amount spent; without a cap, the amount spent and the
  * wallet's balance.
  */
-function amountsOf({ key, view, cap }: Reader, spent: Credits | null) {
+function readAmounts({ key, view, cap }: Reader, spent: Credits | null) {
   const { totals, balance, unbooked } = cap !== null && key.kind === 'employee' ? cap : view
   if (spent !== null) return { used: spent, available: balance, granted: balance + spent }
   const used = totals.used + unbooked
@@ -64,7 +64,7 @@ export const findSpent = ({ keys }: GrantDeps): Stage<AuthenticatedCall, Authent
 export const answerWithSubscription = (): Stage<AuthenticatedCall & Spent, never> =>
   answerJson(({ known, found }): BillingSubscription => {
     const { expiresAt } = known.key
-    const granted = toNumber(amountsOf(known, found).granted)
+    const granted = toNumber(readAmounts(known, found).granted)
     return {
       object: 'billing_subscription',
       has_payment_method: true,
@@ -78,7 +78,7 @@ export const answerWithSubscription = (): Stage<AuthenticatedCall & Spent, never
 /** Answers with what the wallet has, and what of it is used. */
 export const answerWithGrants = (): Stage<AuthenticatedCall & Spent, never> =>
   answerJson(({ known, found }): CreditGrants => {
-    const { granted, used, available } = amountsOf(known, found)
+    const { granted, used, available } = readAmounts(known, found)
     return {
       object: 'credit_summary',
       total_granted: toNumber(granted),
@@ -88,7 +88,7 @@ export const answerWithGrants = (): Stage<AuthenticatedCall & Spent, never> =>
   })
 
 export interface BillingUsageDeps {
-  readonly callLog: Pick<CallLog, 'costByDay'>
+  readonly callLog: CallSummaries
   readonly now?: () => number
 }
 
@@ -119,7 +119,7 @@ type DaysCall = AuthenticatedCall & Asked<LogWindow>
 
 /** Adds the days, as a window of time. @throws Failure `invalid_request` */
 export const readDays = ({ now = Date.now }: BillingUsageDeps): Stage<AuthenticatedCall, DaysCall> =>
-  readParams(({ request }) => windowOf(request.query, now()))
+  readParams(({ request }) => readCostWindow(request.query, now()))
 
 /** Adds what each day cost, by model. */
 export const findCosts = ({ callLog }: BillingUsageDeps): Stage<DaysCall, Call & Found<readonly DayCost[]>> =>
@@ -129,7 +129,7 @@ export const findCosts = ({ callLog }: BillingUsageDeps): Stage<DaysCall, Call &
 export const answerWithCosts = (): Stage<Call & Found<readonly DayCost[]>, never> =>
   answerJson(({ found }) => printCosts(found))
 
-function windowOf(query: string, now: number): LogWindow {
+function readCostWindow(query: string, now: number): LogWindow {
   const { start_date: first = 0, end_date: last } = readQuery(billingUsageQuery, query)
   if (last !== undefined && first > last) throw refusedParameter('start_date', 'must not be after end_date')
   return { from: first, to: last === undefined ? now + 1 : last + DAY_MS }

@@ -34,7 +34,7 @@ const CONTENT_PROTOCOL = 'generate-content'
 const displayName = (entry: ModelEntry): string => entry.display_name ?? entry.id
 
 /** The catalog knows no release dates: a model is as old as the installation. */
-const listed = ({ id, entry }: Model, installedAt: Date) => ({
+const listEntry = ({ id, entry }: Model, installedAt: Date) => ({
   id,
   object: 'model',
   created: Math.floor(installedAt.getTime() / MS_PER_SECOND),
@@ -44,7 +44,7 @@ const listed = ({ id, entry }: Model, installedAt: Date) => ({
   created_at: installedAt.toISOString(),
 })
 
-function callableModels(catalog: Catalog, { key, account }: AllowedModels): readonly Model[] {
+function listCallableModels(catalog: Catalog, { key, account }: AllowedModels): readonly Model[] {
   const allowed = [key, account].map(({ allowedModels }) => resolveAllowlist(catalog, allowedModels))
   return catalog.models.filter(
     (model) => model.entry.callable && allowed.every((names) => isModelAllowed(names, model)),
@@ -55,15 +55,15 @@ function callableModels(catalog: Catalog, { key, account }: AllowedModels): read
  * Returns the model with this id or alias.
  * @throws Failure `model_not_found` with 404: a model that the key may not call is not listed either
  */
-function callableModel(catalog: Catalog, caller: AllowedModels, name: string): Model {
+function findCallableModel(catalog: Catalog, caller: AllowedModels, name: string): Model {
   const model = catalog.resolve(name)
   if (model === null || !model.entry.callable || !mayCall(catalog, caller, model))
     throw noSuchModel(name, HTTP_NOT_FOUND)
   return model
 }
 
-function modelList({ catalog, installedAt }: ModelsDeps, caller: AllowedModels) {
-  const data = callableModels(catalog(), caller).map((found) => listed(found, installedAt))
+function printModelList({ catalog, installedAt }: ModelsDeps, caller: AllowedModels) {
+  const data = listCallableModels(catalog(), caller).map((found) => listEntry(found, installedAt))
   return {
     object: 'list',
     data,
@@ -73,9 +73,10 @@ function modelList({ catalog, installedAt }: ModelsDeps, caller: AllowedModels) 
   }
 }
 
-const price = (rate: Rate | undefined): string | null => (rate === undefined ? null : printRate(rate))
+const printOptionalRate = (rate: Rate | undefined): string | null =>
+  rate === undefined ? null : printRate(rate)
 
-const printed = (
+const printPrices = (
   rates: Readonly<Partial<Record<string, Rate>>> | undefined,
 ): Record<string, string> | null =>
   rates === undefined
@@ -83,34 +84,34 @@ const printed = (
     : Object.fromEntries(Object.entries(rates).map(([name, rate]) => [name, printRate(rate!)]))
 
 /** Returns the price of each kind of tokens besides input and output. */
-const publicKinds = (kinds: Partial<KindRates>) => ({
-  cached_input: price(kinds.cached),
-  cache_write: price(kinds.cacheWrite),
-  cache_write_1h: price(kinds.cacheWrite1h),
-  reasoning: price(kinds.reasoning),
-  input_audio: price(kinds.inputAudio),
-  output_audio: price(kinds.outputAudio),
-  input_image: price(kinds.inputImage),
-  output_image: price(kinds.outputImage),
+const printKinds = (kinds: Partial<KindRates>) => ({
+  cached_input: printOptionalRate(kinds.cached),
+  cache_write: printOptionalRate(kinds.cacheWrite),
+  cache_write_1h: printOptionalRate(kinds.cacheWrite1h),
+  reasoning: printOptionalRate(kinds.reasoning),
+  input_audio: printOptionalRate(kinds.inputAudio),
+  output_audio: printOptionalRate(kinds.outputAudio),
+  input_image: printOptionalRate(kinds.inputImage),
+  output_image: printOptionalRate(kinds.outputImage),
 })
 
-const publicUnits = ({ per_unit, variants }: Pick<PricingFields, 'per_unit' | 'variants'>) => ({
-  per_unit: price(per_unit),
-  variants: printed(variants),
+const printUnits = ({ per_unit, variants }: Pick<PricingFields, 'per_unit' | 'variants'>) => ({
+  per_unit: printOptionalRate(per_unit),
+  variants: printPrices(variants),
 })
 
 /** Prices before the discount, as they are billed: defaults filled in. A discount that has ended is not shown. */
-function publicPrices(pricing: PricingFields, tokens: TokenPrice | null, now: number) {
+function printPublicPrices(pricing: PricingFields, tokens: TokenPrice | null, now: number) {
   const { discount_until: until } = pricing
   const isDiscounted = pricing.discount !== undefined && (until === undefined || now < Date.parse(until))
   const base = tokens?.tiers.at(-1)?.full.terms
   const above = tokens?.tiers.slice(0, -1).reverse() ?? []
   return {
-    input: price(base?.input),
-    output: price(base?.output),
-    ...publicKinds(base ?? { inputImage: pricing.input_image! }),
-    ...publicUnits(pricing),
-    ...(pricing.with_audio !== undefined && { with_audio: publicUnits(pricing.with_audio) }),
+    input: printOptionalRate(base?.input),
+    output: printOptionalRate(base?.output),
+    ...printKinds(base ?? { inputImage: pricing.input_image! }),
+    ...printUnits(pricing),
+    ...(pricing.with_audio !== undefined && { with_audio: printUnits(pricing.with_audio) }),
     pixel_tiers: pricing.pixel_tiers.map(({ from_pixels, per_unit }) => ({
       from_pixels,
       per_unit: printRate(per_unit),
@@ -119,34 +120,34 @@ function publicPrices(pricing: PricingFields, tokens: TokenPrice | null, now: nu
       from_prompt_tokens: terms.fromPromptTokens,
       input: printRate(terms.input),
       output: printRate(terms.output),
-      ...publicKinds(terms),
+      ...printKinds(terms),
     })),
-    server_tool_call: price(pricing.server_tool_call),
-    server_tools: printed(pricing.server_tools),
-    service_tiers: printed(pricing.service_tiers),
+    server_tool_call: printOptionalRate(pricing.server_tool_call),
+    server_tools: printPrices(pricing.server_tools),
+    service_tiers: printPrices(pricing.service_tiers),
     minimum: pricing.minimum === undefined ? null : printCredits(pricing.minimum),
-    discount: isDiscounted ? price(pricing.discount) : null,
+    discount: isDiscounted ? printOptionalRate(pricing.discount) : null,
     ...(isDiscounted && pricing.discount_server_tools === true && { discount_server_tools: true }),
     discount_until: isDiscounted && until !== undefined ? new Date(until).toISOString() : null,
   }
 }
 
 /** Returns the prices that hold, and those that are planned. */
-function publicPricing(pricing: Pricing, price: TokenPrice | null, now: number) {
+function printPublicPricing(pricing: Pricing, price: TokenPrice | null, now: number) {
   const at = (instant: number) => (price === null ? null : priceAt(price, instant))
   return {
     unit: pricing.unit,
-    ...publicPrices(pricingAt(pricing, now), at(now), now),
+    ...printPublicPrices(pricingAt(pricing, now), at(now), now),
     changes: pricesInOrder(pricing)
       .filter(({ from }) => from !== null && now < Date.parse(from))
       .map(({ from, fields }) => {
         const instant = Date.parse(from!)
-        return { from: new Date(instant).toISOString(), ...publicPrices(fields, at(instant), instant) }
+        return { from: new Date(instant).toISOString(), ...printPublicPrices(fields, at(instant), instant) }
       }),
   }
 }
 
-const publicModel = (catalog: Catalog, model: Model, now: number) => {
+const printModel = (catalog: Catalog, model: Model, now: number) => {
   const { entry } = model
   return {
     id: model.id,
@@ -163,7 +164,7 @@ const publicModel = (catalog: Catalog, model: Model, now: number) => {
     capabilities: entry.capabilities,
     images: entry.images ? { ...entry.images, default_size: entry.images.default_size ?? null } : null,
     ...(entry.videos?.default_audio && { videos: { default_audio: true } }),
-    pricing: entry.pricing === undefined ? null : publicPricing(entry.pricing, model.price, now),
+    pricing: entry.pricing === undefined ? null : printPublicPricing(entry.pricing, model.price, now),
   }
 }
 
@@ -181,16 +182,16 @@ export interface ModelsDeps extends CatalogDeps {
 
 /** Answers with the models that the key may call. */
 export const answerWithModels = (deps: ModelsDeps): Stage<AuthenticatedCall, never> =>
-  answerJson(({ known }) => modelList(deps, known))
+  answerJson(({ known }) => printModelList(deps, known))
 
 /** Answers with the model in the path. @throws Failure `model_not_found` */
 export const answerWithModel = ({ catalog, installedAt }: ModelsDeps): Stage<AuthenticatedCall, never> =>
   answerJson(({ known, request }) =>
-    listed(callableModel(catalog(), known, request.params.model), installedAt),
+    listEntry(findCallableModel(catalog(), known, request.params.model), installedAt),
   )
 
 /** Returns a model in the shape of the generate-content protocol: its methods are those that the model supports. */
-function contentListed(catalog: Catalog, found: Model): ContentModel {
+function printContentModel(catalog: Catalog, found: Model): ContentModel {
   const { id, entry } = found
   const isServed = catalog.supportedProtocols(found).includes(CONTENT_PROTOCOL)
   const counts = catalog
@@ -208,33 +209,33 @@ function contentListed(catalog: Catalog, found: Model): ContentModel {
   }
 }
 
-function contentModelList(catalog: Catalog, caller: AllowedModels, query: string): ContentModelList {
+function printContentModels(catalog: Catalog, caller: AllowedModels, query: string): ContentModelList {
   const { pageSize, pageToken } = readQuery(contentModelsQuery, query)
-  const found = callableModels(catalog, caller)
+  const found = listCallableModels(catalog, caller)
   const before = pageToken === undefined ? -1 : found.findIndex(({ id }) => id === pageToken)
   if (pageToken !== undefined && before < 0) throw refusedParameter('pageToken', 'begin again without it')
   const page = found.slice(before + 1, before + 1 + pageSize)
   const last = page.at(-1)
   return {
-    models: page.map((one) => contentListed(catalog, one)),
+    models: page.map((one) => printContentModel(catalog, one)),
     ...(last !== undefined && last !== found.at(-1) && { nextPageToken: last.id }),
   }
 }
 
 /** Answers with a page of the models that the key may call. @throws Failure `invalid_request` */
 export const answerWithContentModels = ({ catalog }: CatalogDeps): Stage<AuthenticatedCall, never> =>
-  answerJson(({ known, request }) => contentModelList(catalog(), known, request.query))
+  answerJson(({ known, request }) => printContentModels(catalog(), known, request.query))
 
 /** Answers with the model in the path. @throws Failure `model_not_found` */
 export const answerWithContentModel = ({ catalog }: CatalogDeps): Stage<AuthenticatedCall, never> =>
   answerJson(({ known, request: { params } }) => {
     const current = catalog()
-    return contentListed(current, callableModel(current, known, withoutCollection(params.model)))
+    return printContentModel(current, findCallableModel(current, known, withoutCollection(params.model)))
   })
 
 /** Answers with the whole catalog, placeholders too. */
 export const answerWithCatalog = ({ catalog, now = Date.now }: CatalogDeps): Stage<Call, never> =>
   answerJson(() => {
     const current = catalog()
-    return { models: current.models.map((model) => publicModel(current, model, now())) }
+    return { models: current.models.map((model) => printModel(current, model, now())) }
   })

@@ -14,18 +14,18 @@ import {
   type ModelsDeps,
 } from './model-lists.ts'
 
-const headersOnly: FindKey = ({ header }) => headerKey(header)
+const findKeyInHeaders: FindKey = ({ header }) => headerKey(header)
 
 /** `GET /v1/models` */
 export const listModels = (access: CallAccess, deps: ModelsDeps): Handler =>
-  calls(authenticate(access, { findKey: headersOnly }))
+  calls(authenticate(access, { findKey: findKeyInHeaders }))
     .then(rateLimit(access))
     .then(answerWithModels(deps))
     .toHandler()
 
 /** `GET /v1/models/{model}` */
 export const showModel = (access: CallAccess, deps: ModelsDeps): Handler =>
-  calls(authenticate(access, { findKey: headersOnly }))
+  calls(authenticate(access, { findKey: findKeyInHeaders }))
     .then(rateLimit(access))
     .then(answerWithModel(deps))
     .toHandler()

@@ -5,7 +5,7 @@
 import { type UsageReport, usageQuery } from '../../schemas/accounts/usage.ts'
 import { CURRENCY, type LogPeriod } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../src/clickhouse/call-log.ts'
 import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { Handler } from '../../src/http/handler.ts'
@@ -13,10 +13,10 @@ import { visibleUsage } from '../call-log/search.ts'
 import { type AuthenticatedCall, authenticate, type KeyAccess } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Asked, answerJson, calls, type Found, find, readParams } from '../calls/pipeline.ts'
-import { readQuery, windowOf, windowShape } from '../calls/query.ts'
+import { printWindow, readQuery, resolveWindow } from '../calls/query.ts'
 
 export interface UsageDeps {
-  readonly callLog: Pick<CallLog, 'usageTotals'>
+  readonly callLog: CallSummaries
   readonly now?: () => number
 }
 
@@ -31,7 +31,7 @@ export const usage = (access: KeyAccess, deps: UsageDeps): Handler =>
 
 /** Adds the window of time. @throws Failure `invalid_request` */
 export const readWindow = ({ now = Date.now }: UsageDeps): Stage<AuthenticatedCall, WindowCall> =>
-  readParams(({ request }) => windowOf(readQuery(usageQuery, request.query), DEFAULT_PERIOD, now()))
+  readParams(({ request }) => resolveWindow(readQuery(usageQuery, request.query), DEFAULT_PERIOD, now()))
 
 /** Adds what was used in the window. */
 export const findUsage = ({ callLog }: UsageDeps): Stage<WindowCall, TotalsCall> =>
@@ -43,7 +43,7 @@ export const answerWithUsage = (): Stage<TotalsCall, never> =>
     ({ params: window, found: totals }): UsageReport => ({
       object: 'usage',
       currency: CURRENCY,
-      ...windowShape(window),
+      ...printWindow(window),
       total_requests: totals.requests,
       total_cost: printCredits(totals.cost),
       total_input_tokens: totals.inputTokens,

@@ -1,19 +1,19 @@
 /**
  * `GET /v1/logs` as CSV: the same calls in the same order, many more of them in one answer.
- * See docs/api-rules.md, "Call log CSV".
+ * See docs/api-rules.md, "Call log CSV, summary and detail".
  */
 import type { Observable } from 'rxjs'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallPages } from '../../src/clickhouse/call-log.ts'
 import type { CallPositions } from '../../src/clickhouse/pages/list-positions.ts'
 import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/query.ts'
 import { LOG_CSV_HEADER, logCsvRecord } from '../../src/core/call-log/csv.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import { pacedReply } from '../calls/replies.ts'
-import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery } from './search.ts'
+import { buildPageQuery, type LogReader, type LogSearch, type LogSearchDeps } from './search.ts'
 
 export interface LogCsvDeps extends LogSearchDeps {
-  readonly callLog: Pick<CallLog, 'listPositions' | 'findCallsAt'>
+  readonly callLog: CallPages
 }
 
 /** So many rows are held at a time. */
@@ -21,7 +21,7 @@ const ROWS_PER_READ = 500
 /** Rows leave together as soon as they are this long: a write each would cost more than they do. */
 const PIECE_CHARS = 32 * 1024
 
-function headersOf(
+function makeHeaders(
   deps: LogCsvDeps,
   reader: LogReader,
   { order, window }: LogSearch,
@@ -40,7 +40,7 @@ function headersOf(
   ]
 }
 
-async function* piecesOf(
+async function* printPieces(
   { callLog }: LogCsvDeps,
   accountId: string,
   positions: readonly CallPosition[],
@@ -67,10 +67,10 @@ const NOTHING: CallPositions = { positions: [], hasMore: false }
  */
 export const logCsv = (deps: LogCsvDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
   pacedReply(async (signal) => {
-    const query: CallPageQuery | null = pageQuery(reader, search)
+    const query: CallPageQuery | null = buildPageQuery(reader, search)
     const list = query === null ? NOTHING : await deps.callLog.listPositions(query, signal)
     return {
-      headers: headersOf(deps, reader, search, list),
-      pieces: piecesOf(deps, reader.account.id, list.positions, signal),
+      headers: makeHeaders(deps, reader, search, list),
+      pieces: printPieces(deps, reader.account.id, list.positions, signal),
     }
   })

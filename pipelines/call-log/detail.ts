@@ -1,4 +1,4 @@
-/** `GET /v1/logs/{id}`: one call in detail. See docs/api-rules.md, "Call detail". */
+/** `GET /v1/logs/{id}`: one call in detail. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import {
   type CallWithDetail,
   type LogDetailAnswer,
@@ -7,7 +7,7 @@ import {
 } from '../../schemas/call-log/detail.ts'
 import type { LogScope } from '../../schemas/call-log/query.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallPages } from '../../src/clickhouse/call-log.ts'
 import { detailView } from '../../src/core/call-log/detail.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
@@ -17,7 +17,7 @@ import { type RefundDeps, readRefund } from './refund.ts'
 import { assertReadsLogs, assertVisible, mayReadAccount } from './search.ts'
 
 export interface LogDetailDeps extends RefundDeps {
-  readonly callLog: Pick<CallLog, 'findCall'>
+  readonly callLog: CallPages
 }
 
 /** An id is written in one way only. */

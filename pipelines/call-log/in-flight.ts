@@ -11,7 +11,7 @@ import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { OpenJob } from '../../src/postgres/tasks/types.ts'
 
 export interface InFlightDeps {
-  readonly tasks: Pick<Tasks, 'listOpenJobs'>
+  readonly tasks: Tasks
 }
 
 function printJob({ task, keyName, keyPrefix }: OpenJob): JobInFlight {

@@ -4,23 +4,27 @@ import { map, type Observable } from 'rxjs'
 import type { LogRow } from '../../schemas/call-log/columns.ts'
 import type { JobInFlight, LogPage } from '../../schemas/call-log/query.ts'
 import { CURRENCY } from '../../schemas/call-log/row.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { Reply } from '../../src/http/handler.ts'
 import type { Stage } from '../calls/pipeline.ts'
 import { answer, fromAbortable } from '../calls/pipeline.ts'
-import { windowShape } from '../calls/query.ts'
+import { printWindow } from '../calls/query.ts'
 import { jsonReply } from '../calls/replies.ts'
 import { type LogCsvDeps, logCsv } from './csv.ts'
 import { type InFlightDeps, jobsInFlight } from './in-flight.ts'
-import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery, type SearchCall } from './search.ts'
+import {
+  buildPageQuery,
+  type LogReader,
+  type LogSearch,
+  type LogSearchDeps,
+  type SearchCall,
+  type SearchPlace,
+} from './search.ts'
 
-export interface LogPageDeps extends LogCsvDeps, InFlightDeps {
-  readonly callLog: LogCsvDeps['callLog'] & Pick<CallLog, 'findCalls'>
-}
+export interface LogPageDeps extends LogCsvDeps, InFlightDeps {}
 
-const includesOf = ({ query }: LogSearch): readonly string[] =>
+const chooseIncludes = ({ query }: LogSearch): readonly string[] =>
   query.include.length === 0 ? ['attempts'] : query.include
 
 const withoutAttempts = ({ attempts: _, ...row }: LogRow): LogRow => row
@@ -33,10 +37,10 @@ export function withAttempts(row: LogRow): LogRow {
 }
 
 /** Returns the cursor of the page after this one; null at the end. */
-export function nextCursor(
+export function makeNextCursor(
   deps: LogSearchDeps,
   accountId: string,
-  { order, window }: Pick<LogSearch, 'order' | 'window'>,
+  { order, window }: SearchPlace,
   page: CallPage,
 ): string | null {
   const last = page.rows.at(-1)
@@ -62,10 +66,10 @@ function printPage(
     object: 'list',
     currency: CURRENCY,
     scope: query.scope,
-    ...windowShape(window),
-    data: page.rows.map(includesOf(search).includes('attempts') ? withAttempts : withoutAttempts),
+    ...printWindow(window),
+    data: page.rows.map(chooseIncludes(search).includes('attempts') ? withAttempts : withoutAttempts),
     has_more: page.hasMore,
-    next_cursor: nextCursor(deps, reader.account.id, search, page),
+    next_cursor: makeNextCursor(deps, reader.account.id, search, page),
     ...(inFlight !== null && { in_flight: inFlight }),
   }
 }
@@ -78,8 +82,8 @@ async function findPage(
   search: LogSearch,
   signal: AbortSignal,
 ): Promise<FoundPage> {
-  const query = pageQuery(reader, search)
-  const isAskedFor = search.cursor === null && includesOf(search).includes('in_flight')
+  const query = buildPageQuery(reader, search)
+  const isAskedFor = search.cursor === null && chooseIncludes(search).includes('in_flight')
   if (query === null) return { page: NOTHING, inFlight: isAskedFor ? [] : null }
   const [page, inFlight] = await Promise.all([
     deps.callLog.findCalls(query, signal),
@@ -88,7 +92,7 @@ async function findPage(
   return { page, inFlight }
 }
 
-const listed = (deps: LogPageDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
+const answerPage = (deps: LogPageDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
   fromAbortable(async (signal) =>
     printPage(deps, reader, search, await findPage(deps, reader, search, signal)),
   ).pipe(map(jsonReply))
@@ -96,5 +100,5 @@ const listed = (deps: LogPageDeps, reader: LogReader, search: LogSearch): Observ
 /** Answers with a page as JSON, or with the CSV. */
 export const answerWithCalls = (deps: LogPageDeps): Stage<SearchCall, never> =>
   answer(({ known, params }) =>
-    params.format === 'csv' ? logCsv(deps, known, params) : listed(deps, known, params),
+    params.format === 'csv' ? logCsv(deps, known, params) : answerPage(deps, known, params),
   )

@@ -6,9 +6,10 @@
  */
 import type { UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { Accounts } from '../../src/postgres/accounts/repository.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
-import { findUnbooked, sumUnbooked, type UnbookedDeps } from './unbooked.ts'
-import { tokenOf } from './usage-copy.ts'
+import { findUnbooked, sumUnbooked } from './unbooked.ts'
+import { makeCopyToken } from './usage-copy.ts'
 
 /** Rows in one insert: some 25 MB of text, a part on disk for each month in it. */
 const RANGE_ROWS = 50_000
@@ -31,20 +32,10 @@ export interface RebuildResult {
 
 export interface LogRebuildDeps {
   readonly database: {
-    readonly callCopy: Pick<
-      CallCopy,
-      | 'claimRebuild'
-      | 'releaseRebuild'
-      | 'readKeptSince'
-      | 'countRows'
-      | 'readCopiedUpto'
-      | 'readRowsToRebuild'
-      | 'findRangeEnd'
-      | 'holdCopying'
-      | 'recordUnbooked'
-    >
-  } & UnbookedDeps['database']
-  readonly callLog: Pick<CallLog, 'insertCalls' | 'createRebuildTables' | 'loggedCalls'>
+    readonly callCopy: CallCopy
+    readonly accounts: Accounts
+  }
+  readonly callLog: CallLog
   /**
    * Called where the log has calls that PostgreSQL has not; resolves where they may be deleted. Default: they may not.
    */
@@ -84,7 +75,7 @@ const refuseDeletion = async (unbooked: UnbookedSum): Promise<void> => {
 }
 
 /** Returns what the rebuild will delete with consent; null: nothing. */
-async function deletionOf(deps: LogRebuildDeps): Promise<UnbookedSum | null> {
+async function findDeletion(deps: LogRebuildDeps): Promise<UnbookedSum | null> {
   const { database, callLog, confirmDeletion = refuseDeletion } = deps
   const found = await findUnbooked({ database, callLog })
   if (found.length === 0) return null
@@ -100,17 +91,17 @@ async function deletionOf(deps: LogRebuildDeps): Promise<UnbookedSum | null> {
 export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
   await claim(deps.database)
   try {
-    return await rebuildClaimed(deps)
+    return await rebuildUnderClaim(deps)
   } finally {
     await deps.database.callCopy.releaseRebuild()
   }
 }
 
-async function rebuildClaimed(deps: LogRebuildDeps): Promise<RebuildResult> {
+async function rebuildUnderClaim(deps: LogRebuildDeps): Promise<RebuildResult> {
   const { database, callLog, onProgress, rangeRows = RANGE_ROWS, heldRows = HELD_ROWS } = deps
   const total = await database.callCopy.countRows()
   const fresh = await callLog.createRebuildTables()
-  const deletion = await deletionOf(deps).catch(async (error) => {
+  const deletion = await findDeletion(deps).catch(async (error) => {
     await fresh.drop()
     throw error
   })
@@ -153,7 +144,7 @@ async function rebuildClaimed(deps: LogRebuildDeps): Promise<RebuildResult> {
     // Its copier may have sent it to the log that was, and be about to finish it. If it comes again, it is known.
     const range = { from: copiedUpto + 1n, to: claimedUpto }
     const text = await database.callCopy.readRowsToRebuild(range)
-    rows += await callLog.insertCalls({ token: tokenOf(range), text })
+    rows += await callLog.insertCalls({ token: makeCopyToken(range), text })
     read += countLines(text)
   })
   await fresh.drop()

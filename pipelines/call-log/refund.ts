@@ -5,7 +5,7 @@ import { printCredits } from '../../schemas/money.ts'
 import type { Wallets } from '../../src/postgres/billing/repository.ts'
 
 export interface RefundDeps {
-  readonly database: { readonly wallets: Pick<Wallets, 'findRefund'> }
+  readonly database: { readonly wallets: Wallets }
 }
 
 /**

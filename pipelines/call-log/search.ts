@@ -17,10 +17,13 @@ import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Stage } from '../calls/pipeline.ts'
 import { type Asked, readParams } from '../calls/pipeline.ts'
-import { readQuery, refusedParameter, windowOf } from '../calls/query.ts'
+import { readQuery, refusedParameter, resolveWindow } from '../calls/query.ts'
 
 /** The key that reads the log, and its account. */
-export type LogReader = Pick<Credential, 'key' | 'account'>
+export interface LogReader {
+  readonly key: Credential['key']
+  readonly account: Credential['account']
+}
 
 export interface LogSearchDeps {
   /** Signs the cursors; the same on every gateway process. */
@@ -28,26 +31,29 @@ export interface LogSearchDeps {
   readonly now?: () => number
 }
 
-/** One request, understood: what to find, and how to print it. */
-export interface LogSearch {
-  readonly query: LogQuery
-  readonly format: LogFormat
-  readonly limit: number
+/** Where a page begins, in which window and order. */
+export interface SearchPlace {
   readonly cursor: LogCursor | null
   readonly window: LogWindow
   readonly order: 'asc' | 'desc'
 }
 
+/** One request, understood: what to find, and how to print it. */
+export interface LogSearch extends SearchPlace {
+  readonly query: LogQuery
+  readonly format: LogFormat
+  readonly limit: number
+}
+
 export const DEFAULT_LOG_PERIOD: LogPeriod = '30d'
 
-export const mayReadAccount = ({ key }: Pick<LogReader, 'key'>): boolean =>
-  key.kind === 'console' && key.accountLogs
+export const mayReadAccount = ({ key }: LogReader): boolean => key.kind === 'console' && key.accountLogs
 
 /**
  * Refuses a key that may read no log at all, whatever it requests.
  * @throws Failure
  */
-export function assertReadsLogs({ key }: Pick<LogReader, 'key'>): void {
+export function assertReadsLogs({ key }: LogReader): void {
   if (key.kind === 'agent') throw new Failure('permission_denied', 'An agent key cannot read call logs.')
 }
 
@@ -55,13 +61,13 @@ export function assertReadsLogs({ key }: Pick<LogReader, 'key'>): void {
  * Refuses a scope that the key may not read.
  * @throws Failure
  */
-export function assertVisible(reader: Pick<LogReader, 'key'>, scope: LogScope): void {
+export function assertVisible(reader: LogReader, scope: LogScope): void {
   if (scope === 'account' && !mayReadAccount(reader))
     throw new Failure('permission_denied', 'This API key cannot read the call logs of the whole account.')
 }
 
 /** Returns the calls of a scope; null where it has none: another key's calls in this key's scope. */
-export function visibleCalls(
+export function limitToVisible(
   { account, key }: LogReader,
   { scope, key_id }: Pick<LogQuery, 'scope' | 'key_id'>,
 ): Pick<CallFilter, 'accountId' | 'keyId'> | null {
@@ -78,7 +84,7 @@ export const visibleUsage = ({ account, key }: LogReader): { accountId: string; 
 /** The part of a query that decides which page it is of which window. */
 type WindowQuery = Pick<LogQuery, 'cursor' | 'order' | 'ref' | 'from' | 'to' | 'period'>
 
-function cursorOf(deps: LogSearchDeps, accountId: string, query: WindowQuery): LogCursor | null {
+function readCursor(deps: LogSearchDeps, accountId: string, query: WindowQuery): LogCursor | null {
   if (query.cursor === undefined) return null
   const cursor = parseCursor(deps.cursorKey, accountId, query.cursor)
   if (cursor === null) throw refusedParameter('cursor', 'is not a cursor of this log')
@@ -93,7 +99,7 @@ const DEFAULT_ROWS: Readonly<Record<LogFormat, number>> = {
   csv: LOG_CSV_MAX_ROWS,
 }
 
-function limitOf({ limit }: LogQuery, format: LogFormat): number {
+function readLimit({ limit }: LogQuery, format: LogFormat): number {
   if (limit === undefined) return DEFAULT_ROWS[format]
   if (limit >= 1 && limit <= MAX_ROWS[format]) return limit
   throw refusedParameter('limit', `must be 1 to ${MAX_ROWS[format]}`)
@@ -106,49 +112,51 @@ export type SearchCall = AuthenticatedCall & Asked<LogSearch>
  * @throws Failure `invalid_request` with a message that names the parameter; `permission_denied`
  */
 export const readSearch = (deps: LogSearchDeps): Stage<AuthenticatedCall, SearchCall> =>
-  readParams(({ known, request }) => searchOf(deps, known, request))
+  readParams(({ known, request }) => resolveSearch(deps, known, request))
 
-function searchOf(deps: LogSearchDeps, reader: LogReader, request: GatewayRequest): LogSearch {
+function resolveSearch(deps: LogSearchDeps, reader: LogReader, request: GatewayRequest): LogSearch {
   assertReadsLogs(reader)
   const query = readQuery(logQuery, request.query)
   const format = query.format ?? (prefersCsv(request.header('accept')) ? 'csv' : 'json')
-  const limit = limitOf(query, format)
+  const limit = readLimit(query, format)
   assertVisible(reader, query.scope)
-  return { query, format, limit, ...placeOf(deps, reader.account.id, query) }
+  return { query, format, limit, ...readPlace(deps, reader.account.id, query) }
 }
 
 /**
  * Returns the window of a query, and where its page begins.
  * @throws Failure `invalid_request`
  */
-export function placeOf(deps: LogSearchDeps, accountId: string, query: WindowQuery) {
-  const cursor = cursorOf(deps, accountId, query)
+export function readPlace(deps: LogSearchDeps, accountId: string, query: WindowQuery) {
+  const cursor = readCursor(deps, accountId, query)
   const now = (deps.now ?? Date.now)()
-  const asked = windowOf(query, DEFAULT_LOG_PERIOD, now)
+  const asked = resolveWindow(query, DEFAULT_LOG_PERIOD, now)
   // An exact lookup finds its call however old it is: clients send their usual period with it.
   const window = query.ref === undefined ? asked : periodWindow('all', now)
   return { cursor, window: cursor?.window ?? window, order: cursor?.order ?? query.order ?? 'desc' }
 }
 
 /** Returns null for an empty list, which filters nothing, as an empty value does. */
-const narrowing = <T>(list: readonly T[] | undefined): readonly T[] | null =>
+const omitEmpty = <T>(list: readonly T[] | undefined): readonly T[] | null =>
   list === undefined || list.length === 0 ? null : list
 
 /** Returns the query of a page; null where no row can match. */
-export function pageQuery(reader: LogReader, search: LogSearch): CallPageQuery | null {
+export function buildPageQuery(reader: LogReader, search: LogSearch): CallPageQuery | null {
   const { query, cursor, window, order, limit } = search
-  const visible = visibleCalls(reader, query)
-  return visible && { ...visible, ...filtersOf(query), ...window, order, limit, after: cursor?.after ?? null }
+  const visible = limitToVisible(reader, query)
+  return (
+    visible && { ...visible, ...readFilters(query), ...window, order, limit, after: cursor?.after ?? null }
+  )
 }
 
 /** Returns the filters that a query names. */
-export const filtersOf = (
+export const readFilters = (
   query: Pick<LogQuery, 'model' | 'status' | 'unit_type' | 'error_code' | 'ref' | 'session_id'>,
 ): Pick<CallFilter, 'models' | 'statuses' | 'unitTypes' | 'errorCodes' | 'ref' | 'sessionId'> => ({
-  models: narrowing(query.model),
-  statuses: narrowing(query.status),
-  unitTypes: narrowing(query.unit_type),
-  errorCodes: narrowing(query.error_code),
+  models: omitEmpty(query.model),
+  statuses: omitEmpty(query.status),
+  unitTypes: omitEmpty(query.unit_type),
+  errorCodes: omitEmpty(query.error_code),
   ref: query.ref ?? null,
   sessionId: query.session_id || null,
 })

@@ -1,4 +1,4 @@
-/** `GET /v1/logs/summary`: totals of the calls that a key may see. See docs/api-rules.md, "Call log summary". */
+/** `GET /v1/logs/summary`: totals of the calls that a key may see. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import { type CallStatus, CURRENCY } from '../../schemas/call-log/row.ts'
 import {
   LOG_SUMMARY_CACHE_SECONDS,
@@ -10,7 +10,7 @@ import {
   rowFiltersOfLogSummary,
 } from '../../schemas/call-log/summary.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../src/clickhouse/call-log.ts'
 import type { CallSummary } from '../../src/clickhouse/summaries/summarize-calls.ts'
 import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import { AnswerCache } from '../../src/core/answer-cache.ts'
@@ -18,13 +18,19 @@ import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Asked, answerOnce, type Found, find, readParams } from '../calls/pipeline.ts'
-import { readQuery, refusedParameter, windowOf, windowShape } from '../calls/query.ts'
+import { printWindow, readQuery, refusedParameter, resolveWindow } from '../calls/query.ts'
 import { jsonTextReply } from '../calls/replies.ts'
-import { assertReadsLogs, assertVisible, DEFAULT_LOG_PERIOD, type LogReader, visibleCalls } from './search.ts'
-import { sumOf, sumsShape } from './sums.ts'
+import {
+  assertReadsLogs,
+  assertVisible,
+  DEFAULT_LOG_PERIOD,
+  type LogReader,
+  limitToVisible,
+} from './search.ts'
+import { addAllSums, printSums } from './sums.ts'
 
 export interface LogSummaryDeps {
-  readonly callLog: Pick<CallLog, 'summarizeCalls'>
+  readonly callLog: CallSummaries
   readonly now?: () => number
 }
 
@@ -35,11 +41,11 @@ const SUMMARY_CACHE_MAX_CHARS = 16 * 1024 * 1024
 
 const MS_PER_SECOND = 1000
 
-function windowOfSummary(query: LogSummaryQuery, now: number): LogWindow {
+function readSummaryWindow(query: LogSummaryQuery, now: number): LogWindow {
   const { from, to, period } = query
   if (from === undefined && to === undefined && period === 'all')
     throw refusedParameter('period', `a summary takes ${LOG_SUMMARY_PERIODS.join(', ')}, or from and to`)
-  const window = windowOf(query, DEFAULT_LOG_PERIOD, now)
+  const window = resolveWindow(query, DEFAULT_LOG_PERIOD, now)
   if (window.to - window.from > LOG_SUMMARY_MAX_DAYS * DAY_MS)
     throw refusedParameter('from', `a summary is of at most ${LOG_SUMMARY_MAX_DAYS} days`)
   return window
@@ -63,7 +69,7 @@ function cacheKey(
 
 const EMPTY: CallSummary = { byStatus: [], byDay: [], byModel: [] }
 
-function countsOf({ byStatus }: CallSummary): LogSummary['status_counts'] {
+function printStatusCounts({ byStatus }: CallSummary): LogSummary['status_counts'] {
   const counts = new Map(byStatus.map(({ status, requests }) => [status, requests]))
   const count = (status: CallStatus): number => counts.get(status) ?? 0
   return {
@@ -74,30 +80,30 @@ function countsOf({ byStatus }: CallSummary): LogSummary['status_counts'] {
   }
 }
 
-const tokensOf = ({ inputTokens, outputTokens }: CallSums): number => inputTokens + outputTokens
+const addTokens = ({ inputTokens, outputTokens }: CallSums): number => inputTokens + outputTokens
 
 /** Compares names by their code units, whatever the machine's language. */
 const compare = <T extends string | bigint>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0)
 
-function daysOf({ byDay }: CallSummary): LogSummary['by_day'] {
+function printDays({ byDay }: CallSummary): LogSummary['by_day'] {
   return byDay
     .toSorted((a, b) => compare(a.day, b.day))
     .map((sums) => ({
       date: sums.day,
       requests: sums.requests,
       cost: printCredits(sums.cost),
-      tokens: tokensOf(sums),
+      tokens: addTokens(sums),
     }))
 }
 
-function modelsOf({ byModel }: CallSummary): LogSummary['by_model'] {
+function printModels({ byModel }: CallSummary): LogSummary['by_model'] {
   return byModel
     .toSorted((a, b) => compare(b.cost, a.cost) || compare(a.model, b.model))
     .map((sums) => ({
       model: sums.model,
       requests: sums.requests,
       cost: printCredits(sums.cost),
-      total_tokens: tokensOf(sums),
+      total_tokens: addTokens(sums),
     }))
 }
 
@@ -105,12 +111,12 @@ const printSummary = ({ scope }: LogSummaryQuery, window: LogWindow, summary: Ca
   object: 'logs.summary',
   currency: CURRENCY,
   scope,
-  ...windowShape(window),
+  ...printWindow(window),
   // Every call has exactly one status.
-  total: sumsShape(sumOf(summary.byStatus)),
-  status_counts: countsOf(summary),
-  by_day: daysOf(summary),
-  by_model: modelsOf(summary),
+  total: printSums(addAllSums(summary.byStatus)),
+  status_counts: printStatusCounts(summary),
+  by_day: printDays(summary),
+  by_model: printModels(summary),
 })
 
 interface SummaryWindow {
@@ -130,7 +136,7 @@ export const readSummary = ({ now = Date.now }: LogSummaryDeps): Stage<Authentic
     const query = readQuery(logSummaryQuery, request.query)
     assertVisible(known, query.scope)
     const at = now()
-    return { query, window: windowOfSummary(query, at), at }
+    return { query, window: readSummaryWindow(query, at), at }
   })
 
 /** Adds the summary, as JSON text; one that was made a moment ago is used again. */
@@ -146,7 +152,7 @@ export function findSummary({
   })
   return find(({ known, params: { query, window, at } }, signal) => {
     const make = async (given: AbortSignal): Promise<string> => {
-      const calls = visibleCalls(known, query)
+      const calls = limitToVisible(known, query)
       const summary = calls === null ? EMPTY : await callLog.summarizeCalls({ ...calls, ...window }, given)
       return JSON.stringify(printSummary(query, window, summary))
     }

@@ -4,7 +4,7 @@ import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 
 const NOTHING: CallSums = { requests: 0, cost: 0n, inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
 
-const added = (a: CallSums, b: CallSums): CallSums => ({
+const addSums = (a: CallSums, b: CallSums): CallSums => ({
   requests: a.requests + b.requests,
   cost: a.cost + b.cost,
   inputTokens: a.inputTokens + b.inputTokens,
@@ -12,9 +12,9 @@ const added = (a: CallSums, b: CallSums): CallSums => ({
   cachedTokens: a.cachedTokens + b.cachedTokens,
 })
 
-export const sumOf = (rows: readonly CallSums[]): CallSums => rows.reduce(added, NOTHING)
+export const addAllSums = (rows: readonly CallSums[]): CallSums => rows.reduce(addSums, NOTHING)
 
-export const sumsShape = ({ requests, cost, inputTokens, outputTokens, cachedTokens }: CallSums) => ({
+export const printSums = ({ requests, cost, inputTokens, outputTokens, cachedTokens }: CallSums) => ({
   requests,
   cost: printCredits(cost),
   input_tokens: inputTokens,

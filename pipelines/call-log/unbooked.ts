@@ -5,7 +5,7 @@
 
 import type { LoggedCall, UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallAudit } from '../../src/clickhouse/call-log.ts'
 import type { Accounts } from '../../src/postgres/accounts/repository.ts'
 import type { Bookings } from '../../src/postgres/billing/repository.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
@@ -17,10 +17,10 @@ const BOOK_CALLS = 200
 
 export interface UnbookedDeps {
   readonly database: {
-    readonly callCopy: Pick<CallCopy, 'readUnbooked' | 'readKeptSince'>
-    readonly accounts: Pick<Accounts, 'readNames'>
+    readonly callCopy: CallCopy
+    readonly accounts: Accounts
   }
-  readonly callLog: Pick<CallLog, 'loggedCalls'>
+  readonly callLog: CallAudit
   readonly pageCalls?: number
 }
 
@@ -40,7 +40,7 @@ export async function findUnbooked(deps: UnbookedDeps): Promise<LoggedCall[]> {
   }
 }
 
-const costOf = (calls: readonly LoggedCall[]): string =>
+const sumCosts = (calls: readonly LoggedCall[]): string =>
   printCredits(calls.reduce((sum, { cost }) => sum + cost, 0n))
 
 /** Sums them up by account. */
@@ -52,19 +52,19 @@ export async function sumUnbooked(
   const names = await database.accounts.readNames([...byAccount.keys()])
   return {
     calls: calls.length,
-    cost: costOf(calls),
+    cost: sumCosts(calls),
     accounts: [...byAccount].map(([account_id, some]) => ({
       account_id,
       calls: some.length,
-      cost: costOf(some),
+      cost: sumCosts(some),
       is_known: names.has(account_id),
     })),
   }
 }
 
 export interface BookDeps {
-  readonly database: { readonly bookings: Pick<Bookings, 'book'> }
-  readonly callLog: Pick<CallLog, 'loggedSettlements'>
+  readonly database: { readonly bookings: Bookings }
+  readonly callLog: CallAudit
 }
 
 /** Books calls of known accounts. Returns the request ids that were booked; others had been booked meanwhile. */

@@ -17,7 +17,7 @@ import {
   timer,
 } from 'rxjs'
 import { MAX_RANGE_ROWS } from '../../schemas/call-log/usage-row.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallTables } from '../../src/clickhouse/call-log.ts'
 import type { CopyRange } from '../../src/postgres/call-log/copy.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
 
@@ -57,13 +57,13 @@ export interface UsageCopier {
 }
 
 interface UsageCopierDeps {
-  readonly database: { readonly callCopy: Pick<CallCopy, 'claimRange' | 'readRows' | 'finishRange'> }
-  readonly callLog: Pick<CallLog, 'insertCalls'>
+  readonly database: { readonly callCopy: CallCopy }
+  readonly callLog: CallTables
   readonly onEvent?: (event: CopierEvent) => void
 }
 
 /** Returns the same token for every try at the range, and for no other range. */
-export const tokenOf = ({ from, to }: CopyRange): string => `usage-${from}-${to}`
+export const makeCopyToken = ({ from, to }: CopyRange): string => `usage-${from}-${to}`
 
 const retryMs = (failures: number): number => Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS)
 
@@ -86,20 +86,20 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
     waitingSince = range?.oldestBookedAt ?? null
     if (range === null) return null
     const text = await database.callCopy.readRows(range)
-    const rows = await callLog.insertCalls({ token: tokenOf(range), text })
+    const rows = await callLog.insertCalls({ token: makeCopyToken(range), text })
     await database.callCopy.finishRange(range)
     waitingSince = null
     copiedRows += rows
     return rows
   }
 
-  function succeeded(): void {
+  function noteSuccess(): void {
     if (failures > 0) onEvent({ event: 'recovered', failures })
     failures = 0
     lastError = null
   }
 
-  function failed(error: Error): Observable<unknown> {
+  function noteFailure(error: Error): Observable<unknown> {
     failures += 1
     lastError = error.message
     const delay = retryMs(failures)
@@ -111,14 +111,14 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
    * Waits before the next range: not at all after a full one, because more rows wait; a gap after one that was not full;
    * until the next booking after none.
    */
-  function untilNext(rows: number | null): Observable<unknown> {
+  function waitForNext(rows: number | null): Observable<unknown> {
     const goesOn = rows !== null || isWoken
     isWoken = false
     if (!goesOn) return race(wakes, timer(POLL_MS)).pipe(take(1))
     return timer(rows !== null && rows >= MAX_RANGE_ROWS ? 0 : INSERT_GAP_MS)
   }
 
-  function rounds(): Observable<number | null> {
+  function repeatRounds(): Observable<number | null> {
     let last: number | null = null
     return defer(() => {
       isWoken = false
@@ -128,16 +128,16 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
     }).pipe(
       tap((rows) => {
         last = rows
-        succeeded()
+        noteSuccess()
       }),
-      repeat({ delay: () => untilNext(last) }),
-      retry({ delay: failed }),
+      repeat({ delay: () => waitForNext(last) }),
+      retry({ delay: noteFailure }),
     )
   }
 
   return {
     start() {
-      subscription ??= rounds().subscribe()
+      subscription ??= repeatRounds().subscribe()
     },
     wake() {
       isWoken = true

@@ -1,6 +1,6 @@
 /**
  * Authenticates the caller: the key, its account, its wallet, its address. See docs/api-rules.md, "Finding the key" and
- * "Limits of a key"; docs/errors.md, "Messages of 401".
+ * "Keys"; docs/errors.md, "Messages of 401".
  */
 import { from, map } from 'rxjs'
 import type { RotatedSecret } from '../../schemas/accounts/key.ts'
@@ -42,7 +42,7 @@ export function assertUsable(known: KnownKey, now: number): void {
 
 /** Returns the key of a request, or null. */
 export type FindKey = (head: RequestHead) => string | null
-const anywhere: FindKey = ({ header, query }) => requestKey(header, query)
+const findKeyAnywhere: FindKey = ({ header, query }) => requestKey(header, query)
 
 /** Throws unless the key may be used from the address that the call comes from. */
 function assertAddress(authenticated: AuthenticatedCall, allowed: AddressList): void {
@@ -96,15 +96,15 @@ interface AuthenticateOptions {
  */
 export function authenticate(
   { credentials, onSecretUsed }: KeyAccess,
-  { findKey = anywhere, isOpenToAgents = false }: AuthenticateOptions = {},
+  { findKey = findKeyAnywhere, isOpenToAgents = false }: AuthenticateOptions = {},
 ): Stage<Call, AuthenticatedCall> {
-  const checked = (known: KnownKey | null, now: number): KnownKey => {
+  const checkKey = (known: KnownKey | null, now: number): KnownKey => {
     if (known === null) throw refuse(AUTH_MESSAGES.invalid)
     assertUsable(known, now)
     return known
   }
-  const admitted = (call: Call, found: KnownKey | null): AuthenticatedCall => {
-    const authenticated = { ...call, known: checked(found, call.request.submittedAt) }
+  const admitKey = (call: Call, found: KnownKey | null): AuthenticatedCall => {
+    const authenticated = { ...call, known: checkKey(found, call.request.submittedAt) }
     const { addresses, secret } = authenticated.known
     if (addresses !== null) assertAddress(authenticated, addresses)
     if (secret !== null) onSecretUsed(secret)
@@ -125,14 +125,14 @@ export function authenticate(
   }
   const admit = (head: RequestHead, now: number, mayLookUp = true): Promise<void> | null => {
     const found = find(head, mayLookUp)
-    if (found instanceof Promise) return found.then((loaded) => void checked(loaded, now))
-    checked(found, now)
+    if (found instanceof Promise) return found.then((loaded) => void checkKey(loaded, now))
+    checkKey(found, now)
     return null
   }
-  const authenticating = (call: Call) => {
+  const addKey = (call: Call) => {
     const found = find(call.request)
-    if (!(found instanceof Promise)) return admitted(call, found)
-    return from(found).pipe(map((loaded) => admitted(call, loaded)))
+    if (!(found instanceof Promise)) return admitKey(call, found)
+    return from(found).pipe(map((loaded) => admitKey(call, loaded)))
   }
-  return Object.assign(authenticating, { admit })
+  return Object.assign(addKey, { admit })
 }

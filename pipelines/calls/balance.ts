@@ -59,7 +59,7 @@ export function assertFunds(
  * Returns the call where `assert` throws nothing, or where the Idempotency-Key of the call has an answer or a task already:
  * the charge or the hold of that may be what leaves too little.
  */
-export function covered<C extends Caller>(
+export function checkUnlessRepeated<C extends Caller>(
   records: AnsweredKeys,
   call: C,
   assert: (call: C) => void,
@@ -85,7 +85,7 @@ export function covered<C extends Caller>(
 export const requireCovered =
   <C extends AuthenticatedCall>(records: AnsweredKeys, assert: (call: C) => void): Stage<C, C> =>
   (call: C) => {
-    const checked = covered(records, call, assert)
+    const checked = checkUnlessRepeated(records, call, assert)
     return checked instanceof Promise ? from(checked) : checked
   }
 
@@ -130,7 +130,7 @@ const budgetReached = ({ id, amount, period, scope }: Budget, resetsAt: number |
 export const toSpendFailure = (refusal: SpendRefusal, cost?: string): Failure =>
   refusal.by === 'spend_cap' ? spendCapReached(cost) : budgetReached(refusal.budget, refusal.resetsAt, cost)
 
-const reached = (view: BudgetView, at: number, cost?: string): Failure =>
+const toBudgetFailure = (view: BudgetView, at: number, cost?: string): Failure =>
   budgetReached(view.budget, view.resetsAt(at), cost)
 
 /**
@@ -147,7 +147,7 @@ export function admitWithinLimits(
   for (const [index, budget] of budgets.entries()) {
     if (budget.at(at).admit(estimate, true)) continue
     endWithinLimits({ cap, budgets: budgets.slice(0, index) }, { estimate, cost: 0n }, at)
-    return reached(budget, at, note())
+    return toBudgetFailure(budget, at, note())
   }
   return null
 }
@@ -165,7 +165,7 @@ export function endWithinLimits(
 /** @throws Failure `quota_exceeded` where a limit is used up, calls under way not counted */
 export function assertLimitsLeft({ cap, budgets }: Limited, at: number): void {
   if (cap !== null && cap.balance <= 0n) throw spendCapReached()
-  for (const budget of budgets) if (budget.at(at).balance <= 0n) throw reached(budget, at)
+  for (const budget of budgets) if (budget.at(at).balance <= 0n) throw toBudgetFailure(budget, at)
 }
 
 /** @throws Failure `quota_exceeded` where a limit leaves less than the amount */
@@ -173,6 +173,6 @@ export function assertLimitsLeave({ cap, budgets }: Limited, amount: Credits, at
   if (cap !== null && amount > cap.balance - cap.inFlight) throw spendCapReached()
   for (const budget of budgets) {
     const { balance, inFlight } = budget.at(at)
-    if (amount > balance - inFlight) throw reached(budget, at)
+    if (amount > balance - inFlight) throw toBudgetFailure(budget, at)
   }
 }

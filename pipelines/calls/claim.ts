@@ -46,7 +46,7 @@ export class Claim {
   /** Adds to the answer, and returns the reply in whose place the client gets the same. */
   gather(reply: Reply): Reply {
     this.#gathered.add(reply)
-    return reply.type === 'head' ? this.#gathered.overhearing(reply) : reply
+    return reply.type === 'head' ? this.#gathered.overhear(reply) : reply
   }
 
   /**
@@ -73,7 +73,7 @@ export class Claim {
   }
 
   /** Lets the next request with the key run; stores an answer that is charged. Never rejects. */
-  free(): Promise<void> {
+  release(): Promise<void> {
     return this.#end(this.#isCharged && this.#gathered.isKeepable)
   }
 
@@ -118,7 +118,7 @@ class GatheredAnswer {
   }
 
   /** Returns the same head with a sink that also gathers data sent past the events. */
-  overhearing(head: Extract<Reply, { type: 'head' }>): Reply {
+  overhear(head: Extract<Reply, { type: 'head' }>): Reply {
     const { direct } = head
     if (direct === undefined) return head
     return {
@@ -181,7 +181,7 @@ export const storeAnswer =
           if (reply.type === 'full') inOnePiece = reply
           else subscriber.next(gathered)
         },
-        error: (error) => void claim.free().then(() => subscriber.error(error)),
+        error: (error) => void claim.release().then(() => subscriber.error(error)),
         async complete() {
           await claim.store(originalRequestId)
           if (inOnePiece !== null) subscriber.next(inOnePiece)

@@ -33,21 +33,21 @@ export const withHeaders = (error: unknown, headers: HeaderList): unknown =>
   headers.length === 0 ? error : new ErrorWithHeaders(error, headers)
 
 /** Returns the error itself, and the headers added to it. */
-export function unwrapped(error: unknown): { readonly error: unknown; readonly headers: HeaderList } {
+export function unwrapError(error: unknown): { readonly error: unknown; readonly headers: HeaderList } {
   if (!(error instanceof ErrorWithHeaders)) return { error, headers: [] }
-  const inner = unwrapped(error.cause)
+  const inner = unwrapError(error.cause)
   return { error: inner.error, headers: [...inner.headers, ...error.headers] }
 }
 
 /** Errors no one foresaw are reported and shown to the client as `internal_error`, without a detail. */
-export function errorReply(
+export function makeErrorReply(
   path: string,
   requestId: string,
   listener: ErrorListener,
 ): (error: unknown) => Extract<Reply, { type: 'full' }> {
-  const replyTo = (error: unknown): Extract<Reply, { type: 'full' }> => {
+  const toReply = (error: unknown): Extract<Reply, { type: 'full' }> => {
     if (error instanceof ErrorWithHeaders) {
-      const reply = replyTo(error.cause)
+      const reply = toReply(error.cause)
       const headers = [...reply.headers, ...error.headers]
       return { ...reply, headers, ...(error.requestId !== undefined && { requestId: error.requestId }) }
     }
@@ -71,5 +71,5 @@ export function errorReply(
       body: errorBody(shape, failure),
     }
   }
-  return replyTo
+  return toReply
 }

@@ -1,5 +1,5 @@
 /**
- * A request with an Idempotency-Key is carried out once, whatever repeats it: a call, a task, a payment or an act. Its
+ * A request with an Idempotency-Key is carried out once, whatever repeats it: a call, a task, a payment or an operation. Its
  * answer is kept and replayed. The record is in PostgreSQL, so it holds across processes. See docs/api-rules.md,
  * "Idempotency".
  */
@@ -14,7 +14,7 @@ import { workOnBody } from '../../src/protocols/body-work.ts'
 import type { AuthenticatedCall, Caller } from './authenticate.ts'
 import { Claim, type Idempotency } from './claim.ts'
 import { Answered, type Stage } from './pipeline.ts'
-import { pacedReply, piecesOf } from './replies.ts'
+import { cutPieces, pacedReply } from './replies.ts'
 
 const KEY = /^[\x21-\x7e]{1,200}$/
 
@@ -56,16 +56,16 @@ export const idempotent =
     const accountId = known.account.id
     const claim = (requestHash: Buffer) => {
       const record: IdempotencyClaim = { ...keyed, scope: `account:${accountId}`, requestHash }
-      return claimed(deps, record).pipe(
+      return claimKey(deps, record).pipe(
         map((stored) => {
           if (stored !== null) {
             const held = new HeldAnswer(deps.answerMemory, accountId)
             call.ends.add(() => held.release())
             if (!held.grow(stored.body.length)) throw answersFull()
-            return new Answered(call, storedReply(stored))
+            return new Answered(call, replayAnswer(stored))
           }
           const claim = new Claim(deps, record, { accountId, isReplayable })
-          call.ends.add(() => void claim.free())
+          call.ends.add(() => void claim.release())
           return { ...call, claim }
         }),
       )
@@ -102,35 +102,35 @@ const answersFull = (): Failure =>
   )
 
 /** A long answer goes no faster than its client reads, so that its memory counts until then. */
-const storedReply = (stored: WholeReply): Observable<Reply> =>
+const replayAnswer = (stored: WholeReply): Observable<Reply> =>
   stored.body.length <= FREE_BYTES
     ? of(stored)
     : pacedReply(async () => {
         const body = stored.body as Buffer
-        return { ...stored, length: body.length, pieces: piecesOf(body) }
+        return { ...stored, length: body.length, pieces: cutPieces(body) }
       })
 
 /** Emits the stored answer; null for a key that is claimed. A claim for a client that has left is freed. */
-function claimed(
+function claimKey(
   { records, onRecordLost }: Idempotency,
   record: IdempotencyClaim,
 ): Observable<WholeReply | null> {
   return new Observable((subscriber) => {
     const decide = (outcome: ClaimOutcome) => {
       if (!subscriber.closed) {
-        subscriber.next(storedAnswer(record, outcome))
+        subscriber.next(decideClaim(record, outcome))
         subscriber.complete()
       } else if (outcome.outcome === 'claimed') records.free(record).catch(onRecordLost)
     }
     records
       .claim(record)
-      .then(decide, unavailable)
+      .then(decide, throwUnavailable)
       .catch((error) => subscriber.error(error))
   })
 }
 
 /** Refuses the call: without the record it is unknown whether the call was executed before. */
-function unavailable(error: Error): never {
+function throwUnavailable(error: Error): never {
   throw new Failure(
     'service_unavailable',
     'The service cannot take calls with an Idempotency-Key at the moment. Try again in a minute.',
@@ -139,7 +139,7 @@ function unavailable(error: Error): never {
 }
 
 /** Returns null where the key is claimed. @throws Failure where neither the key can be had nor an answer be replayed */
-export function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): WholeReply | null {
+export function decideClaim(claim: IdempotencyClaim, outcome: ClaimOutcome): WholeReply | null {
   if (outcome.outcome === 'claimed') return null
   if (!outcome.requestHash.equals(claim.requestHash))
     throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')

@@ -125,13 +125,13 @@ class Pipeline<Out> {
 
   /** Ends a pipeline whose refused calls leave a record. */
   onRefused(this: Pipeline<never>, onRefused: OnRefused): Handler {
-    const handle = handler(this.#stages, onRefused)
+    const handle = toHandler(this.#stages, onRefused)
     const admit = this.#admit
     return admit === undefined ? handle : Object.assign(handle, { admit })
   }
 }
 
-function handler(stages: readonly AnyStage[], onRefused: OnRefused): Handler {
+function toHandler(stages: readonly AnyStage[], onRefused: OnRefused): Handler {
   const answerRefused = (refused: RefusedCall): Answered => {
     const error = withHeaders(refused.error, onRefused(refused))
     return new Answered(
@@ -151,10 +151,10 @@ function handler(stages: readonly AnyStage[], onRefused: OnRefused): Handler {
       const ends = new CallEnds()
       client.add(ends)
       const answered = begin({ request, ends })
-      if (answered instanceof Answered) return void repliesTo(answered).subscribe(client)
+      if (answered instanceof Answered) return void emitReplies(answered).subscribe(client)
       const waiting = answered.subscribe({
-        next: (later) => repliesTo(later).subscribe(client),
-        error: (refused) => repliesTo(answerRefused(refused)).subscribe(client),
+        next: (later) => emitReplies(later).subscribe(client),
+        error: (refused) => emitReplies(answerRefused(refused)).subscribe(client),
       })
       client.add(waiting)
     })
@@ -199,7 +199,7 @@ const waitForStage = (
   )
 
 /** Returns the replies as the client gets them. Those of a usual call pass no operator. */
-function repliesTo({ call, replies }: Answered): Observable<Reply> {
+function emitReplies({ call, replies }: Answered): Observable<Reply> {
   const { claim, keepAlive, replyHeaders, originalRequestId } = call
   let all = replies
   if (claim !== undefined) all = all.pipe(storeAnswer(claim, originalRequestId))

@@ -22,7 +22,7 @@ export function readQuery<Schema extends z.ZodType>(schema: Schema, query: strin
 }
 
 /** Returns the window as answers have it. */
-export const windowShape = ({ from, to }: LogWindow) => ({
+export const printWindow = ({ from, to }: LogWindow) => ({
   period_from: new Date(from).toISOString(),
   period_to: new Date(to).toISOString(),
 })
@@ -38,7 +38,7 @@ interface WindowParameters {
  * Returns the window of time.
  * @throws Failure `invalid_request` for a half-specified range and for an unknown period
  */
-export function windowOf(
+export function resolveWindow(
   { from, to, period }: WindowParameters,
   fallback: LogPeriod,
   now: number,

@@ -38,7 +38,7 @@ interface Wording {
 }
 
 /** Returns the limits of the account, or null without any. */
-function limitsOf({ requestsPerMinute, concurrency }: Account, catalog: Catalog): Limits | null {
+function readAccountLimits({ requestsPerMinute, concurrency }: Account, catalog: Catalog): Limits | null {
   const { limits } = catalog.config
   const own = requestsPerMinute ?? limits.requests_per_minute
   const ownConcurrency = concurrency ?? limits.concurrency
@@ -48,8 +48,8 @@ function limitsOf({ requestsPerMinute, concurrency }: Account, catalog: Catalog)
 }
 
 /** Returns the limits of the key and those of the account, where there are any; null without both. */
-function scopesOf({ key, account }: KnownKey, catalog: Catalog): Scope[] | null {
-  const limits = limitsOf(account, catalog)
+function listScopes({ key, account }: KnownKey, catalog: Catalog): Scope[] | null {
+  const limits = readAccountLimits(account, catalog)
   if (limits === null && key.limits === null) return null
   const scopes: Scope[] = []
   // Not the id alone: that is the subject of the limit of the call log.
@@ -58,28 +58,30 @@ function scopesOf({ key, account }: KnownKey, catalog: Catalog): Scope[] | null 
   return scopes
 }
 
-const secondsOf = (ms: number): number => Math.ceil(ms / MS_PER_SECOND)
+const toSeconds = (ms: number): number => Math.ceil(ms / MS_PER_SECOND)
 
-function requestHeaders({ limits, decision }: Decided, suffix = ''): HeaderList {
+function printRequestHeaders({ limits, decision }: Decided, suffix = ''): HeaderList {
   return [
     [`x-ratelimit-limit${suffix}`, String(limits.requestsPerMinute)],
     [`x-ratelimit-remaining${suffix}`, String(decision.remainingRequests)],
-    [`x-ratelimit-reset${suffix}`, String(secondsOf(decision.resetMs))],
+    [`x-ratelimit-reset${suffix}`, String(toSeconds(decision.resetMs))],
   ]
 }
 
-const fewerRequests = ({ decision: a }: Decided, { decision: b }: Decided): number =>
+const compareRequests = ({ decision: a }: Decided, { decision: b }: Decided): number =>
   a.remainingRequests - b.remainingRequests || b.resetMs - a.resetMs
 
-const fewerSlots = ({ decision: a }: Decided, { decision: b }: Decided): number =>
+const compareSlots = ({ decision: a }: Decided, { decision: b }: Decided): number =>
   a.remainingConcurrency - b.remainingConcurrency
 
 /** Returns the headers of the tighter limit in each dimension. */
-function callHeaders(decided: readonly Decided[]): HeaderList {
-  const [byMinute] = decided.filter(({ limits }) => limits.requestsPerMinute !== null).sort(fewerRequests)
-  const [bySlots] = decided.filter(({ limits }) => limits.concurrency !== null).sort(fewerSlots)
+function printCallHeaders(decided: readonly Decided[]): HeaderList {
+  const [byMinute] = decided.filter(({ limits }) => limits.requestsPerMinute !== null).sort(compareRequests)
+  const [bySlots] = decided.filter(({ limits }) => limits.concurrency !== null).sort(compareSlots)
   const requests =
-    byMinute === undefined ? [] : [...requestHeaders(byMinute), ...requestHeaders(byMinute, '-requests')]
+    byMinute === undefined
+      ? []
+      : [...printRequestHeaders(byMinute), ...printRequestHeaders(byMinute, '-requests')]
   if (bySlots === undefined) return requests
   return [
     ...requests,
@@ -91,10 +93,10 @@ function callHeaders(decided: readonly Decided[]): HeaderList {
 const retryAfter = (seconds: number) => ['retry-after', String(Math.max(1, seconds))] as const
 
 /** Names the limit that is to be waited for longest. */
-function callRefusal(decided: readonly Decided[]): Failure {
-  const [byMinute] = decided.filter(({ decision }) => decision.refusedBy === 'requests').sort(fewerRequests)
+function refuseCall(decided: readonly Decided[]): Failure {
+  const [byMinute] = decided.filter(({ decision }) => decision.refusedBy === 'requests').sort(compareRequests)
   if (byMinute !== undefined) {
-    const seconds = secondsOf(byMinute.decision.resetMs)
+    const seconds = toSeconds(byMinute.decision.resetMs)
     return new Failure(
       'rate_limit_exceeded',
       `Rate limit exceeded: requests per minute. This ${byMinute.name} may make ${byMinute.limits.requestsPerMinute}; try again in ${seconds} s.`,
@@ -109,8 +111,8 @@ function callRefusal(decided: readonly Decided[]): Failure {
   )
 }
 
-function logRefusal([decided]: readonly Decided[]): Failure {
-  const seconds = secondsOf(decided!.decision.resetMs)
+function refuseLogRead([decided]: readonly Decided[]): Failure {
+  const seconds = toSeconds(decided!.decision.resetMs)
   return new Failure(
     'logs_rate_limited',
     `The call log answers ${LOG_REQUESTS_PER_MINUTE} requests per minute to a key; try again in ${seconds} s.`,
@@ -118,14 +120,14 @@ function logRefusal([decided]: readonly Decided[]): Failure {
   )
 }
 
-const CALLS: Wording = { headers: callHeaders, refusal: callRefusal }
-const LOG_READS: Wording = { headers: ([decided]) => requestHeaders(decided!), refusal: logRefusal }
+const CALLS: Wording = { headers: printCallHeaders, refusal: refuseCall }
+const LOG_READS: Wording = { headers: ([decided]) => printRequestHeaders(decided!), refusal: refuseLogRead }
 
 /** Throws where another refusal goes before that of the limits. */
 type Assertion<C> = (call: C) => void
 
 /** Returns the refusal of a call that is over a limit. */
-function refusalOf<C extends AuthenticatedCall>(
+function refuseAfter<C extends AuthenticatedCall>(
   call: C,
   refusal: () => Failure,
   assert?: Assertion<C>,
@@ -139,7 +141,7 @@ function refusalOf<C extends AuthenticatedCall>(
 }
 
 /** Emits the call once it is admitted. Its slots are given back when the call is over. */
-const limited = <C extends AuthenticatedCall>(
+const takeSlots = <C extends AuthenticatedCall>(
   { limiter }: CallAccess,
   call: C,
   scopes: readonly Scope[],
@@ -150,7 +152,7 @@ const limited = <C extends AuthenticatedCall>(
       const decided = scopes.map((scope, index) => ({ ...scope, decision: decisions[index]! }))
       const counted = { ...call, replyHeaders: wording.headers(decided) }
       if (!admits(decisions))
-        return subscriber.error(refusalOf(counted, () => wording.refusal(decided), assert))
+        return subscriber.error(refuseAfter(counted, () => wording.refusal(decided), assert))
       subscriber.next(counted)
       subscriber.complete()
     }
@@ -166,8 +168,8 @@ const limited = <C extends AuthenticatedCall>(
 export const rateLimit =
   <C extends AuthenticatedCall>(access: CallAccess, assert?: Assertion<C>): Stage<C, C> =>
   (call: C) => {
-    const scopes = scopesOf(call.known, access.catalog())
-    return scopes === null ? call : limited(access, call, scopes, { wording: CALLS, assert })
+    const scopes = listScopes(call.known, access.catalog())
+    return scopes === null ? call : takeSlots(access, call, scopes, { wording: CALLS, assert })
   }
 
 const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurrency: null }
@@ -179,6 +181,6 @@ const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurr
 export const limitLogReads =
   <C extends AuthenticatedCall>(access: CallAccess): Stage<C, C> =>
   (call: C) =>
-    limited(access, call, [{ subject: call.known.key.id, limits: LOG_LIMITS, name: 'API key' }], {
+    takeSlots(access, call, [{ subject: call.known.key.id, limits: LOG_LIMITS, name: 'API key' }], {
       wording: LOG_READS,
     })

@@ -24,13 +24,13 @@ export interface RefusedRow {
 }
 
 /**
- * Records refused calls. `rowOf` gets the call with the facts known to the stage that refused it.
+ * Records refused calls. `describeRow` gets the call with the facts known to the stage that refused it.
  * @param headersOf returns headers of the refusal
  */
 export const recordRefusals =
   (
     { catalog, onRefused }: CallAccess,
-    rowOf: (call: AuthenticatedCall, failure: Failure) => RefusedRow,
+    describeRow: (call: AuthenticatedCall, failure: Failure) => RefusedRow,
     headersOf: OnRefused = () => [],
   ): OnRefused =>
   (refused) => {
@@ -38,17 +38,17 @@ export const recordRefusals =
     if (isAuthenticated(call)) {
       const failure =
         error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
-      const { model: given, unitType = null, ...rest } = rowOf(call, failure)
+      const { model: given, unitType = null, ...rest } = describeRow(call, failure)
       const { path, body } = call.request
       const name = cutText(given ?? refusedModel(path, body), REFUSED_MODEL_MAX_CHARS)
       const model = catalog().resolve(name)?.id ?? name
-      onRefused(refusedSettlement(call, { ...rest, model, unit_type: unitType }, failure, Date.now()))
+      onRefused(makeRefusedSettlement(call, { ...rest, model, unit_type: unitType }, failure, Date.now()))
     }
     return headersOf(refused)
   }
 
 /** Returns the row of a call that was refused before any upstream was called. It costs nothing. */
-export function refusedSettlement(
+export function makeRefusedSettlement(
   { request, known }: Caller,
   row: Pick<Settlement, 'protocol' | 'model' | 'stream' | 'unit_type' | 'detail'>,
   failure: Failure,

@@ -1,7 +1,7 @@
 /** Replies of the gateway: JSON in one piece, long ones in pieces; and what every reply to a call gets. */
 import { catchError, type MonoTypeOperatorFunction, map, Observable, throwError } from 'rxjs'
 import type { Flow, HeaderList, Reply } from '../../src/http/handler.ts'
-import { ErrorWithHeaders, unwrapped } from './errors.ts'
+import { ErrorWithHeaders, unwrapError } from './errors.ts'
 import { UpstreamRefusal } from './upstream-error.ts'
 
 type FullReply = Extract<Reply, { type: 'full' }>
@@ -44,7 +44,7 @@ class Gate implements Flow {
     this.#shut = null
   }
 
-  async passed(): Promise<void> {
+  async waitUntilOpen(): Promise<void> {
     await this.#shut?.promise
   }
 }
@@ -52,7 +52,7 @@ class Gate implements Flow {
 const PIECE_BYTES = 64 * 1024
 
 /** Yields bytes that are all there already. */
-export async function* piecesOf(bytes: Buffer): AsyncGenerator<Buffer> {
+export async function* cutPieces(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
 }
 
@@ -69,7 +69,7 @@ export const pacedReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): 
       subscriber.next({ type: 'head', status, requestId, headers, flow: gate, length })
       for await (const bytes of pieces) {
         subscriber.next({ type: 'data', bytes })
-        await gate.passed()
+        await gate.waitUntilOpen()
         if (subscriber.closed) return
       }
       subscriber.complete()
@@ -92,7 +92,7 @@ export const addReplyHeaders =
             reply.type === 'data' ? reply : { ...reply, headers: [...reply.headers, ...headers] },
           ),
         error: (error) => {
-          const { error: cause } = unwrapped(error)
+          const { error: cause } = unwrapError(error)
           const isUpstreamLimit = cause instanceof UpstreamRefusal && cause.status === TOO_MANY_REQUESTS
           subscriber.error(isUpstreamLimit ? error : new ErrorWithHeaders(error, headers))
         },

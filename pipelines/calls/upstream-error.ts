@@ -82,7 +82,7 @@ const attemptFailure = (
 })
 
 /** Returns the error with its public text masked: an upstream may quote its key, its host or its model. */
-export function masked(
+export function maskError(
   error: Failure | UpstreamRefusal,
   mask: (text: string) => string,
 ): Failure | UpstreamRefusal {
@@ -98,7 +98,7 @@ export function masked(
 }
 
 /** Describes a refusal without a text by its status. */
-const unnamed = (status: number): string => `The upstream answered with status ${status}.`
+const describeStatus = (status: number): string => `The upstream answered with status ${status}.`
 
 const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
 const MS_PER_SECOND = 1000
@@ -135,7 +135,7 @@ const ABOUT_REQUEST: ReadonlySet<number> = new Set([BAD_REQUEST, 413, 415, 422])
  * Returns the status of the call-log row of a call that an upstream refused: `rejected` for bad parameters and for
  * content that is not taken, `error` for what is no fault of the request.
  */
-export function refusedCallStatus(
+export function chooseRefusedStatus(
   status: number,
   message: string,
 ): Extract<CallStatus, 'rejected' | 'error'> {
@@ -159,7 +159,7 @@ const WITHOUT_CREDIT: readonly unknown[] = Object.values(PROVIDERS).flatMap(
 )
 
 /** Returns the time that a `retry-after` names, in seconds or as a date. */
-function waitOf(retryAfter: string | null): number {
+function readRetryAfter(retryAfter: string | null): number {
   const seconds = Number(retryAfter ?? Number.NaN)
   const ms = Number.isNaN(seconds) ? Date.parse(retryAfter ?? '') - Date.now() : seconds * MS_PER_SECOND
   return Number.isFinite(ms) && ms > 0 ? ms : LIMITED_KEY_REST_MS
@@ -168,32 +168,32 @@ function waitOf(retryAfter: string | null): number {
 const isRedirect = (status: number): boolean => status >= 300 && status < 400
 
 /** Returns the failure of a redirect. It is not followed: it may lead the channel's key to another host. */
-function redirected(status: number): AttemptFailure {
+function refuseRedirect(status: number): AttemptFailure {
   const message = `The upstream answered with a redirect (${status}), which is not followed.`
   return { ...unusable(message), detail: `${message} Set base_url of the channel to where it leads.` }
 }
 
 /** Returns the failure of an answer with an error status, as its channel lets the client see it. */
-export function refusedByUpstream(
+export function readUpstreamRefusal(
   channel: Hiding,
   status: number,
   body: Buffer,
   retryAfter: string | null,
 ): AttemptFailure {
-  if (isRedirect(status)) return redirected(status)
-  const { message, parameter, names, extras, isPlain } = readErrorBody(body, unnamed(status))
+  if (isRedirect(status)) return refuseRedirect(status)
+  const { message, parameter, names, extras, isPlain } = readErrorBody(body, describeStatus(status))
   const isWithoutCredit = status === TOO_MANY_REQUESTS && names.some((name) => WITHOUT_CREDIT.includes(name))
   const isAccess = isWithoutCredit || isAboutAccess(status, message)
   const isRetryable = isRetryableStatus(status)
   if (isAccess && channel.hide_auth_errors) return { ...accessRefused(status, message), isRetryable }
   const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
   const error = new UpstreamRefusal(status, message, headers, { ...extras, isPlain })
-  const isRejected = refusedCallStatus(status, message) === 'rejected'
+  const isRejected = chooseRefusedStatus(status, message) === 'rejected'
   const more = { isRetryable, isChannelFault: isRetryable || isAccess, isRejected, parameter }
   if (isAccess) return attemptFailure(error, { ...more, keyRestMs: REFUSED_KEY_REST_MS })
   return attemptFailure(
     error,
-    status === TOO_MANY_REQUESTS ? { ...more, keyRestMs: waitOf(retryAfter) } : more,
+    status === TOO_MANY_REQUESTS ? { ...more, keyRestMs: readRetryAfter(retryAfter) } : more,
   )
 }
 
@@ -204,7 +204,7 @@ const unusable = (message: string): AttemptFailure =>
 export const NO_ANSWER = 'The upstream answered with neither content nor usage.'
 
 /** Returns the failure of an error event, as the channel of this protocol lets the client see it. */
-export function erredAnswer(
+export function toStreamFailure(
   event: Buffer,
   { protocol, channel }: { readonly protocol: ChannelProtocol; readonly channel: Hiding },
 ): AttemptFailure {
@@ -289,7 +289,7 @@ export const STALE_WITHIN_MS = 1_000
 export const isStale = ({ mayBeStale }: UpstreamFailure, sentAt: number): boolean =>
   mayBeStale && performance.now() - sentAt < STALE_WITHIN_MS
 
-export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
+export function toConnectionFailure(failure: UpstreamFailure): AttemptFailure {
   if (failure.kind === 'exhausted') return noConnectionLeft(failure)
   // The upstream has processed nothing: another channel may be authorized.
   if (failure.kind === 'authorization') return { ...accessRefusedBy(failure.message), isRetryable: true }

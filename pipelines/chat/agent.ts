@@ -23,7 +23,7 @@ import { type AgentBody, type LongBodyWork, workOnBody } from '../../src/protoco
 import type { Dialect } from '../../src/protocols/dialect.ts'
 import type { AuthenticatedCall, CallAccess, Caller } from '../calls/authenticate.ts'
 import { fromAbortable, type Stage } from '../calls/pipeline.ts'
-import { type AppliedAgent, asCalledByAgent, type FoundAgent } from './read-call.ts'
+import { type AppliedAgent, type FoundAgent, toAgentCall } from './read-call.ts'
 import type { PricedCall } from './select-model.ts'
 
 const denied = (why: string): Failure => new Failure('permission_denied', why)
@@ -185,7 +185,7 @@ export const searchKnowledge =
       const { path, query } = request
       const input = { reader: dialect.protocol, path, query }
       const read = await workOnBody(bodies, call.known.account.id, 'read', input, body)
-      return { ...call, request: { ...request, body }, call: asCalledByAgent(read, call, detail) }
+      return { ...call, request: { ...request, body }, call: toAgentCall(read, call, detail) }
     }
     return findPages(wiki, part.bases, part.question).pipe(
       concatMap((pages) => (pages.length === 0 ? just(call) : inform(pages))),

@@ -15,7 +15,7 @@ import { type RefusedRow, recordRefusals } from '../calls/refusals.ts'
 import { type AgentKnowledge, applyAgent, findAgent, requireVision, searchKnowledge } from './agent.ts'
 import type { Forwarding } from './forward/deps.ts'
 import { forward } from './forward/forward.ts'
-import { plannedTranslation } from './forward/translation-headers.ts'
+import { planTranslationHeaders } from './forward/translation-headers.ts'
 import { type CallReservations, estimateCall, precharge, reserve } from './precharge.ts'
 import { readCall } from './read-call.ts'
 import {
@@ -62,13 +62,13 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     .onRefused(
       recordRefusals(
         deps.access,
-        (call, failure) => refusedRow(deps.access, dialect.protocol, call, failure),
-        ({ call }) => plannedTranslation(dialect.protocol, call as Partial<PricedCall>),
+        (call, failure) => describeRefusedRow(deps.access, dialect.protocol, call, failure),
+        ({ call }) => planTranslationHeaders(dialect.protocol, call as Partial<PricedCall>),
       ),
     )
 
 /** Returns the row of a refused call, from the facts known by then. */
-function refusedRow(
+function describeRefusedRow(
   { catalog }: CallAccess,
   protocol: ChatProtocol,
   refused: AuthenticatedCall & Partial<PricedCall>,

@@ -25,9 +25,9 @@ import { Answered, calls, type Stage } from '../calls/pipeline.ts'
 import { rateLimit } from '../calls/rate-limit.ts'
 import {
   type AttemptFailure,
-  brokenConnection,
-  masked,
-  refusedByUpstream,
+  maskError,
+  readUpstreamRefusal,
+  toConnectionFailure,
   tooLargeAnswer,
   unusableAnswer,
 } from '../calls/upstream-error.ts'
@@ -55,7 +55,7 @@ interface Counting {
   readonly dialect: Dialect
   readonly reader: ReaderName
   /** Returns the client's body with the upstream's name of the model. */
-  readonly bodyFor: (call: ChatCall, upstreamModel: string) => Buffer
+  readonly buildBody: (call: ChatCall, upstreamModel: string) => Buffer
   /** The field with the count in an answer to a client. */
   readonly countField: string
 }
@@ -64,7 +64,7 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   messages: {
     dialect: messagesDialect,
     reader: 'messages',
-    bodyFor: (call, upstreamModel) =>
+    buildBody: (call, upstreamModel) =>
       messagesNative.encodeRequest(call, {
         upstreamModel,
         outputCeiling: null,
@@ -77,13 +77,16 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   'generate-content': {
     dialect: generateContentCount,
     reader: 'generate-content-count',
-    bodyFor: countBody,
+    buildBody: countBody,
     countField: 'totalTokens',
   },
 }
 
 /** Returns the client's request to the one channel in use. */
-function requestFor(protocol: CountingProtocol, { call, model, routes, request }: PricedCall): CountRequest {
+function buildCountRequest(
+  protocol: CountingProtocol,
+  { call, model, routes, request }: PricedCall,
+): CountRequest {
   const counting = routes.filter(({ channel }) => countingAdapterOf(channel, protocol) !== null)
   const route = nextRoute(counting, [], null)
   if (route === null)
@@ -97,7 +100,7 @@ function requestFor(protocol: CountingProtocol, { call, model, routes, request }
     stream: false,
     query: '',
     header: request.header,
-    body: COUNTINGS[protocol].bodyFor(call, upstreamModel),
+    body: COUNTINGS[protocol].buildBody(call, upstreamModel),
     requestId: request.requestId,
     deadlineMs: DEADLINE_MS,
     onFreshConnection: false,
@@ -109,7 +112,7 @@ function requestFor(protocol: CountingProtocol, { call, model, routes, request }
  * Sends the request. Counting twice has no effect: when a kept connection proves closed, the request is sent again on
  * a new one.
  */
-function asked(
+function sendCount(
   open: TokenCounting['openCountTokens'],
   countRequest: CountRequest,
 ): Observable<UpstreamEvent> {
@@ -132,7 +135,7 @@ function answer(
   mask: (text: string) => string,
 ): Observable<Reply> {
   return new Observable((subscriber) => {
-    const fail = ({ error }: AttemptFailure) => subscriber.error(masked(error, mask))
+    const fail = ({ error }: AttemptFailure) => subscriber.error(maskError(error, mask))
     const pieces: Buffer[] = []
     let length = 0
     let status = 0
@@ -148,10 +151,10 @@ function answer(
         if (length > MAX_ANSWER_BYTES) fail(tooLargeAnswer())
         else pieces.push(Buffer.from(event.bytes))
       },
-      error: (failure: UpstreamFailure) => fail(brokenConnection(failure)),
+      error: (failure: UpstreamFailure) => fail(toConnectionFailure(failure)),
       complete() {
         const answered = Buffer.concat(pieces, length)
-        if (status !== 200) return fail(refusedByUpstream(channel, status, answered, retryAfter))
+        if (status !== 200) return fail(readUpstreamRefusal(channel, status, answered, retryAfter))
         const counted = answerFields(answered)?.[fields.upstream]
         if (typeof counted !== 'number') return fail(unusableAnswer(answered))
         const isOwn = fields.upstream === fields.own
@@ -169,12 +172,12 @@ function answer(
 const count =
   (deps: TokenCounting, protocol: CountingProtocol): Stage<PricedCall, never> =>
   (call) => {
-    const request = requestFor(protocol, call)
+    const request = buildCountRequest(protocol, call)
     const { names, secrets } = upstreamTexts([request], call.model.id)
-    const events = asked(deps.openCountTokens, request)
-    const masked = (text: string) => mask(text, names, secrets)
+    const events = sendCount(deps.openCountTokens, request)
+    const maskText = (text: string) => mask(text, names, secrets)
     const fields = { own: COUNTINGS[protocol].countField, upstream: request.adapter.countField }
-    return new Answered(call, answer(request, events, fields, masked))
+    return new Answered(call, answer(request, events, fields, maskText))
   }
 
 export const countTokens = (deps: TokenCounting, protocol: CountingProtocol): Handler =>

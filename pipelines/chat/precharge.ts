@@ -70,7 +70,7 @@ const FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<'conversation' | 'li
   'generate-content': { conversation: 'contents', limit: 'maxOutputTokens' },
 }
 
-function partName(part: EstimatePart, { call, protocol, model }: PricedCall): string {
+function printPart(part: EstimatePart, { call, protocol, model }: PricedCall): string {
   const { conversation, limit } = FIELDS[protocol]
   switch (part) {
     case 'prompt':
@@ -97,11 +97,11 @@ function partName(part: EstimatePart, { call, protocol, model }: PricedCall): st
 /** Returns the part that most of the estimate is for, as a refusal names it: `, 12.8 of them for …`. */
 export function explainEstimate(priced: PricedCall, mode: Estimate): string {
   const { part, amount } = largestPart(priced.call, (call) => estimateCall({ ...priced, call }, mode))
-  return amount === 0n ? '' : `, ${printCredits(amount)} of them for ${partName(part, priced)}`
+  return amount === 0n ? '' : `, ${printCredits(amount)} of them for ${printPart(part, priced)}`
 }
 
 /** Returns what a call may cost, for the refusal of a cap or a budget. An agent's key does not learn prices. */
-export const costNote = (priced: PricedCall, estimate: Credits, mode: Estimate): string =>
+export const explainCost = (priced: PricedCall, estimate: Credits, mode: Estimate): string =>
   priced.known.key.kind === 'agent'
     ? ''
     : ` (up to ${printCredits(estimate)} credits${explainEstimate(priced, mode)})`
@@ -117,7 +117,7 @@ export const precharge =
     if (!known.view.admit(estimate, wallet.reserve_in_flight))
       throw insufficientBalance(known, estimate, explainEstimate(call, mode))
     if (isLimited(known)) {
-      const note = () => costNote(call, estimate, mode)
+      const note = () => explainCost(call, estimate, mode)
       const refusal = admitWithinLimits(known, estimate, call.request.submittedAt, note)
       if (refusal !== null) {
         known.view.end(estimate, 0n)
@@ -156,7 +156,7 @@ const reportFault =
     if (!isAway(error)) onReservationFault(error)
   }
 
-const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Returns the call as its journal will have it. */
 export const toAdmission = (admitted: AdmittedCall): Admission => ({
@@ -186,7 +186,7 @@ async function reserveInWallet(
   }
   for (const ms of RETRY_AFTER_MS) {
     if (await caps.reserveWallet(wanted)) return true
-    await after(ms)
+    await wait(ms)
   }
   return caps.reserveWallet(wanted)
 }
@@ -210,11 +210,11 @@ async function reserveOverProcesses(deps: CallReservations, call: AdmittedCall):
   })
   if (refusal === null) return
   deps.onReservationRefused(refusal.by)
-  throw toSpendFailure(refusal, costNote(call, estimate, call.estimateMode))
+  throw toSpendFailure(refusal, explainCost(call, estimate, call.estimateMode))
 }
 
 /** Reserves, then emits the call. Until then a refusal, or a client that leaves, gives back what was admitted here. */
-const reserved = <C extends AdmittedCall>(deps: CallReservations, admitted: C): Observable<C> =>
+const reserveAndEmit = <C extends AdmittedCall>(deps: CallReservations, admitted: C): Observable<C> =>
   new Observable((subscriber) => {
     const { request, known, estimate } = admitted
     let isHandedOver = false
@@ -253,7 +253,7 @@ const reserved = <C extends AdmittedCall>(deps: CallReservations, admitted: C): 
 export const reserve =
   <C extends AdmittedCall>(deps: CallReservations): Stage<C, C> =>
   (call: C) =>
-    !isLimited(call.known) && !call.isShared ? call : reserved(deps, call)
+    !isLimited(call.known) && !call.isShared ? call : reserveAndEmit(deps, call)
 
 /** Ends the reservations of an admitted call, in this process and over all of them. */
 export function endReservation(

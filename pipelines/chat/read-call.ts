@@ -36,7 +36,7 @@ export interface AppliedAgent {
 }
 
 /** Returns the call as its agent makes it. */
-export function asCalledByAgent(read: ChatCall, { agent }: AppliedAgent, detail = agent?.detail): ChatCall {
+export function toAgentCall(read: ChatCall, { agent }: AppliedAgent, detail = agent?.detail): ChatCall {
   if (agent === undefined) return read
   return { ...read, settings: read.settings + detail, ...(agent.isAssembled && { isAssembled: true }) }
 }
@@ -70,7 +70,7 @@ export const readCall =
     const add = (read: ChatCall) => ({
       ...call,
       protocol: dialect.protocol,
-      call: asCalledByAgent(read, call),
+      call: toAgentCall(read, call),
     })
     const { path, query, body } = call.request
     const read = workOnBody(bodies, call.known.account.id, 'read', { reader, path, query }, body)

@@ -109,16 +109,16 @@ export const requireServerTools =
       )
     const missing = tools.find((tool) => !model.entry.capabilities[tool])
     if (missing !== undefined) throw notSupported(missing, model.id)
-    const fit = fittingRoutes(routes, tools)
+    const fit = filterRoutes(routes, tools)
     if (fit.length === 0) throw notSupported(tools[0]!, model.id)
     const fallbacks = priced.fallbacks
       .filter((other) => tools.every((tool) => other.model.entry.capabilities[tool]))
-      .map((other) => ({ ...other, routes: fittingRoutes(other.routes, tools) }))
+      .map((other) => ({ ...other, routes: filterRoutes(other.routes, tools) }))
       .filter((other) => other.routes.length > 0)
     return { ...priced, routes: fit, fallbacks }
   }
 
-const fittingRoutes = (routes: readonly Route[], tools: readonly ServerTool[]): readonly Route[] =>
+const filterRoutes = (routes: readonly Route[], tools: readonly ServerTool[]): readonly Route[] =>
   routes.filter((route) => tools.every((tool) => supports(route, tool)))
 
 export interface LinkChecker {
@@ -138,7 +138,7 @@ export const checkLinks =
     const { urls } = call.call.links
     if (urls.length === 0) return call
     const models = [call, ...call.fallbacks]
-    const trusting = models.map(trustingRoutes)
+    const trusting = models.map(keepTrustedRoutes)
     if (models.every(({ routes }, index) => trusting[index]!.routes.length === routes.length)) return call
     return from(deps.checkLinks(urls)).pipe(
       map(() => call),
@@ -150,7 +150,7 @@ export const checkLinks =
     )
   }
 
-const trustingRoutes = ({ model, routes }: ServedModel): ServedModel => ({
+const keepTrustedRoutes = ({ model, routes }: ServedModel): ServedModel => ({
   model,
   routes: routes.filter(({ channel }) => channel.private_links),
 })

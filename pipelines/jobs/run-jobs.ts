@@ -23,7 +23,7 @@ interface RanJob extends JobOutcome {
 export type RunJob = (job: Job, report: ReportProgress) => Promise<RanJob>
 
 interface JobDeps {
-  readonly database: { readonly jobs: Pick<Jobs, 'claim' | 'report' | 'release' | 'end'> }
+  readonly database: { readonly jobs: Jobs }
   /** The kinds that this process runs. */
   readonly work: Readonly<Partial<Record<JobKind, RunJob>>>
   readonly log: PipelineLog

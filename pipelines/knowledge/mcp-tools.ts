@@ -23,7 +23,7 @@ const noPage = (id: string): Failure =>
       'search_wiki, list_by_tag, backlinks or outgoing_links.',
   )
 
-const listed = (found: readonly WikiEntry[]) => {
+const printEntries = (found: readonly WikiEntry[]) => {
   const pages = found.slice(0, MCP_LIST_MAX_ENTRIES)
   return { returned: pages.length, has_more: found.length > pages.length, pages }
 }
@@ -32,7 +32,7 @@ export function wikiTools(deps: WikiDeps, reader: WikiReader): ToolSet {
   const { wiki } = deps
   const bases = (): Promise<ReadableBase[]> => read(wiki.readableBases(reader))
 
-  const pageOf = async (id: string): Promise<WikiPage> => {
+  const findPage = async (id: string): Promise<WikiPage> => {
     const [page] = isPageId(id) ? await read(wiki.readPages(await bases(), [id])) : []
     if (page === undefined) throw noPage(id)
     return page
@@ -41,7 +41,7 @@ export function wikiTools(deps: WikiDeps, reader: WikiReader): ToolSet {
   return {
     search_wiki: async ({ q, limit, offset }) =>
       printSearch(q, offset, await read(wiki.searchPages(await bases(), q, { limit, offset }))),
-    read_page: async ({ id }) => cutPage(await pageOf(id), READ_PAGE_BODY_MAX_CHARS),
+    read_page: async ({ id }) => cutPage(await findPage(id), READ_PAGE_BODY_MAX_CHARS),
     read_pages: async ({ ids }) => {
       const asked = [...new Set(ids)]
       const found = await read(wiki.readPages(await bases(), asked.filter(isPageId)))
@@ -53,13 +53,13 @@ export function wikiTools(deps: WikiDeps, reader: WikiReader): ToolSet {
     },
     list_by_tag: async ({ tag }) => ({
       tag,
-      ...listed(await readByTag(deps, await bases(), tag, FETCHED_ENTRIES)),
+      ...printEntries(await readByTag(deps, await bases(), tag, FETCHED_ENTRIES)),
     }),
     backlinks: async ({ id }) => {
       const found = isPageId(id) ? await read(wiki.backlinks(await bases(), id, FETCHED_ENTRIES)) : null
       if (found === null) throw noPage(id)
-      return { id, ...listed(found) }
+      return { id, ...printEntries(found) }
     },
-    get_source: async ({ id }) => linkToSource(deps, await pageOf(id)),
+    get_source: async ({ id }) => linkToSource(deps, await findPage(id)),
   }
 }

@@ -5,7 +5,7 @@ import type { McpAnswer, McpServer } from '../../src/mcp/server.ts'
 import { type AuthenticatedCall, authenticate, type KeyAccess } from '../calls/authenticate.ts'
 import { answerOnce, type Call, calls, type Found, find, type Stage } from '../calls/pipeline.ts'
 import { wikiTools } from './mcp-tools.ts'
-import { readerOf, type WikiDeps } from './reading.ts'
+import { toReader, type WikiDeps } from './reading.ts'
 
 export interface McpDeps extends WikiDeps {
   readonly openMcp: () => Promise<McpServer>
@@ -17,14 +17,14 @@ const BYTES_PER_MIB = 1024 * 1024
 /** A message is a few words. */
 export const MCP_MAX_BODY_BYTES = BYTES_PER_MIB
 
-const requestOf = ({ header, body }: GatewayRequest) => ({
+const toMcpRequest = ({ header, body }: GatewayRequest) => ({
   accept: header('accept'),
   contentType: header('content-type'),
   protocolVersion: header('mcp-protocol-version'),
   body,
 })
 
-const replyOf = ({ found: { status, contentType, body } }: Call & Found<McpAnswer>): Reply => ({
+const toReply = ({ found: { status, contentType, body } }: Call & Found<McpAnswer>): Reply => ({
   type: 'full',
   status,
   headers: contentType === '' ? [] : [['content-type', contentType]],
@@ -36,7 +36,7 @@ export const mcp = (access: KeyAccess, deps: McpDeps): Handler =>
   calls(authenticate(access))
     .then(checkOrigin(deps))
     .then(askServer(deps))
-    .then(answerOnce(replyOf))
+    .then(answerOnce(toReply))
     .toHandler()
 
 /**
@@ -59,5 +59,5 @@ const checkOrigin =
 const askServer = (deps: McpDeps): Stage<AuthenticatedCall, Call & Found<McpAnswer>> =>
   find(async ({ known, request }, signal) => {
     const server = await deps.openMcp()
-    return server.answer(requestOf(request), wikiTools(deps, readerOf(known)), signal)
+    return server.answer(toMcpRequest(request), wikiTools(deps, toReader(known)), signal)
   })

@@ -34,12 +34,12 @@ export const isPageId = (text: string): boolean => PAGE_ID.test(text)
 export const isKbId = (text: string): boolean => KB_ID.test(text)
 
 /** Returns the key's account, and the member of the organization who has an employee key. */
-export const readerOf = ({ account, key }: Pick<KnownKey, 'account' | 'key'>): WikiReader => ({
+export const toReader = ({ account, key }: Pick<KnownKey, 'account' | 'key'>): WikiReader => ({
   accountId: account.id,
   memberId: key.grant?.memberId ?? null,
 })
 
-const unavailable = (error: Error): never => {
+const throwUnavailable = (error: Error): never => {
   throw new Failure(
     'service_unavailable',
     'Knowledge bases cannot be read at the moment. Try again in a minute.',
@@ -51,7 +51,7 @@ const unavailable = (error: Error): never => {
 }
 
 /** @throws Failure `service_unavailable` where PostgreSQL fails, or takes too long */
-export const read = <T>(answer: Promise<T>): Promise<T> => answer.catch(unavailable)
+export const read = <T>(answer: Promise<T>): Promise<T> => answer.catch(throwUnavailable)
 
 /** A letter with its accents in so many characters can be one character of a page's tag. */
 const CHARS_OF_A_LETTER = 4

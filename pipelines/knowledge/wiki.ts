@@ -24,7 +24,7 @@ import {
   printSearch,
   read,
   readByTag,
-  readerOf,
+  toReader,
   type WikiDeps,
 } from './reading.ts'
 
@@ -35,31 +35,31 @@ import {
 const notFound = (): Failure => new Failure('not_found', 'There is no such knowledge base or page.')
 
 /** Returns the stages of every endpoint here: free, and counted by no limit. */
-const reading = (access: KeyAccess, work: (caller: Caller) => Promise<object>): Handler =>
+const readWiki = (access: KeyAccess, work: (caller: Caller) => Promise<object>): Handler =>
   calls(authenticate(access))
     .then(find<AuthenticatedCall, object>(work))
     .then(answerJson(({ found }: Call & Found<object>) => found))
     .toHandler()
 
-async function baseOf(deps: WikiDeps, { known }: Caller, kbId: string): Promise<ReadableBase> {
-  const base = isKbId(kbId) ? await read(deps.wiki.findBase(readerOf(known), kbId)) : null
+async function findBase(deps: WikiDeps, { known }: Caller, kbId: string): Promise<ReadableBase> {
+  const base = isKbId(kbId) ? await read(deps.wiki.findBase(toReader(known), kbId)) : null
   if (base === null) throw notFound()
   return base
 }
 
-const requestedBase = (deps: WikiDeps, caller: Caller): Promise<ReadableBase> =>
-  baseOf(deps, caller, readQuery(ofBaseQuery, caller.request.query).kb_id)
+const findRequestedBase = (deps: WikiDeps, caller: Caller): Promise<ReadableBase> =>
+  findBase(deps, caller, readQuery(ofBaseQuery, caller.request.query).kb_id)
 
 /** Returns the base, and the requested page id, which may not exist. */
-async function requestedPageId(deps: WikiDeps, caller: Caller) {
+async function readPageId(deps: WikiDeps, caller: Caller) {
   const { id } = caller.request.params
-  const base = await requestedBase(deps, caller)
+  const base = await findRequestedBase(deps, caller)
   if (!isPageId(id)) throw notFound()
   return { base, id }
 }
 
-async function requestedPage(deps: WikiDeps, caller: Caller): Promise<WikiPage> {
-  const { base, id } = await requestedPageId(deps, caller)
+async function findRequestedPage(deps: WikiDeps, caller: Caller): Promise<WikiPage> {
+  const { base, id } = await readPageId(deps, caller)
   const [page] = await read(deps.wiki.readPages([base], [id]))
   if (page === undefined) throw notFound()
   return page
@@ -72,16 +72,16 @@ const list = (found: readonly object[], limit = Number.POSITIVE_INFINITY) => ({
 })
 
 export const searchWiki = (access: KeyAccess, deps: WikiDeps): Handler =>
-  reading(access, async (caller) => {
+  readWiki(access, async (caller) => {
     const query = readQuery(searchQuery, caller.request.query)
     const { q, kb_id, limit = SEARCH_DEFAULT_LIMIT, offset = 0 } = query
-    const base = await baseOf(deps, caller, kb_id)
+    const base = await findBase(deps, caller, kb_id)
     return printSearch(q, offset, await read(deps.wiki.searchPages([base], q, { limit, offset })))
   })
 
 export const listBases = (access: KeyAccess, deps: WikiDeps): Handler =>
-  reading(access, async ({ known }) => {
-    const bases = await read(deps.wiki.readableBases(readerOf(known)))
+  readWiki(access, async ({ known }) => {
+    const bases = await read(deps.wiki.readableBases(toReader(known)))
     return list(bases.map(({ kbId, name, pages }) => ({ kb_id: kbId, name, page_count: pages })))
   })
 
@@ -89,14 +89,14 @@ export const listBases = (access: KeyAccess, deps: WikiDeps): Handler =>
 const FETCHED_ENTRIES = REST_LIST_MAX_ENTRIES + 1
 
 export const listTags = (access: KeyAccess, deps: WikiDeps): Handler =>
-  reading(access, async (caller) => {
-    const base = await requestedBase(deps, caller)
+  readWiki(access, async (caller) => {
+    const base = await findRequestedBase(deps, caller)
     return list(await read(deps.wiki.listTags([base], FETCHED_ENTRIES)), REST_LIST_MAX_ENTRIES)
   })
 
 export const listByTag = (access: KeyAccess, deps: WikiDeps): Handler =>
-  reading(access, async (caller) => {
-    const base = await requestedBase(deps, caller)
+  readWiki(access, async (caller) => {
+    const base = await findRequestedBase(deps, caller)
     return list(
       await readByTag(deps, [base], caller.request.params.tag, FETCHED_ENTRIES),
       REST_LIST_MAX_ENTRIES,
@@ -104,23 +104,23 @@ export const listByTag = (access: KeyAccess, deps: WikiDeps): Handler =>
   })
 
 export const readPages = (access: KeyAccess, deps: WikiDeps): Handler =>
-  reading(access, async (caller) => {
+  readWiki(access, async (caller) => {
     const { ids, kb_id } = readQuery(pagesQuery, caller.request.query)
-    const base = await baseOf(deps, caller, kb_id)
+    const base = await findBase(deps, caller, kb_id)
     const pages = await read(deps.wiki.readPages([base], ids.filter(isPageId)))
     return list(pages.map((page) => cutPage(page, REST_BATCH_BODY_MAX_CHARS)))
   })
 
 export const readPage = (access: KeyAccess, deps: WikiDeps): Handler =>
-  reading(access, (caller) => requestedPage(deps, caller))
+  readWiki(access, (caller) => findRequestedPage(deps, caller))
 
 export const listBacklinks = (access: KeyAccess, deps: WikiDeps): Handler =>
-  reading(access, async (caller) => {
-    const { base, id } = await requestedPageId(deps, caller)
+  readWiki(access, async (caller) => {
+    const { base, id } = await readPageId(deps, caller)
     const found = await read(deps.wiki.backlinks([base], id, FETCHED_ENTRIES))
     if (found === null) throw notFound()
     return list(found, REST_LIST_MAX_ENTRIES)
   })
 
 export const showSource = (access: KeyAccess, deps: WikiDeps): Handler =>
-  reading(access, async (caller) => linkToSource(deps, await requestedPage(deps, caller)))
+  readWiki(access, async (caller) => linkToSource(deps, await findRequestedPage(deps, caller)))

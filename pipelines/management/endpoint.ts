@@ -1,36 +1,21 @@
-/** An act as an endpoint of the management API, opened by the console's session or by a management token. */
+/** Serves an operation as an endpoint of the management API, opened by the console's session or by a management token. */
 import { from, map, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Operation } from '../../schemas/management/operation.ts'
 import { isTooDeep, MAX_JSON_LEVELS } from '../../src/core/json/exact.ts'
-import type { FormContent, GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
+import type { GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
 import { readIdempotencyKey } from '../calls/idempotency.ts'
 import { Answered, calls, type Stage } from '../calls/pipeline.ts'
 import { jsonReply } from '../calls/replies.ts'
-import { type Act, runAct } from './act.ts'
-import { type CallerCall, type EndpointDeps, identified, identify } from './identify.ts'
-import { answerWithStream, type StreamAct, type StreamDeps } from './live/act.ts'
+import { type CallerCall, identify, type ManagementAccess } from './identify.ts'
+import { type Implementation, runImplementation, type Visit } from './operation.ts'
 import { sessionCookie } from './session.ts'
 
 const JSON_TYPE = /^application\/json *(;|$)/i
 const NO_STORE: HeaderList = [['cache-control', 'no-store']]
 
-/** The part of a request that acts use besides their input: those of signing in and out, and uploads. */
-export interface Visit {
-  readonly userAgent: string
-  readonly address: string
-  /** The address of the console, such as `https://gateway.example.com`; empty where no browser calls. */
-  readonly origin: string
-  /** The token of the present session; null without one. */
-  readonly token: string | null
-  /** The form of an upload, not read yet. */
-  readonly form: FormContent | null
-  /** Sets the cookie of the answer; null deletes it. */
-  setToken(token: string | null): void
-}
-
 /** Reads the JSON body. A form of another origin can send JSON too, as text/plain, without asking the browser. */
-function bodyInput({ body, header }: GatewayRequest): Record<string, unknown> {
+function readBody({ body, header }: GatewayRequest): Record<string, unknown> {
   if (body.length === 0) return {}
   if (!JSON_TYPE.test(header('content-type')))
     throw new Failure('invalid_request', 'Content-Type: is not application/json.')
@@ -57,7 +42,7 @@ function readInput({ method, isUpload }: Operation, request: GatewayRequest): ob
       'invalid_request',
       `${misplaced}: is in the query. ${method} reads its fields from the body.`,
     )
-  const given: Record<string, unknown> = isInQuery ? Object.fromEntries(query) : bodyInput(request)
+  const given: Record<string, unknown> = isInQuery ? Object.fromEntries(query) : readBody(request)
   const inPath: Readonly<Record<string, string>> = request.params
   const differing = Object.keys(inPath).find(
     (name) => Object.hasOwn(given, name) && given[name] !== inPath[name],
@@ -67,14 +52,14 @@ function readInput({ method, isUpload }: Operation, request: GatewayRequest): ob
   return { ...given, ...inPath }
 }
 
-/** The answer of an act with a `fileType`. */
+/** The answer of an operation with a `fileType`. */
 interface FileAnswer {
   readonly name: string
   readonly content_type: string
   readonly base64: string
 }
 
-const fileReply = ({ name, content_type, base64 }: FileAnswer) => ({
+const toFileReply = ({ name, content_type, base64 }: FileAnswer) => ({
   type: 'full' as const,
   status: 200,
   headers: [
@@ -84,11 +69,16 @@ const fileReply = ({ name, content_type, base64 }: FileAnswer) => ({
   body: Buffer.from(base64, 'base64'),
 })
 
-/** Runs the act and answers with what it returns. */
+/** Runs the operation and answers with what it returns. */
 const answer =
-  <Deps>(deps: EndpointDeps & Deps, act: Act<Deps & { visit: Visit }>): Stage<CallerCall, never> =>
+  <Services>(
+    access: ManagementAccess,
+    implementation: Implementation<Services>,
+    services: Services,
+  ): Stage<CallerCall, never> =>
   (call) => {
     const { request, caller, token } = call
+    const { operation } = implementation
     const cookies: HeaderList[number][] = []
     const visit: Visit = {
       userAgent: request.header('user-agent'),
@@ -96,30 +86,31 @@ const answer =
       origin: request.header('origin'),
       token,
       form: request.form ?? null,
-      setToken: (next) => void cookies.push(sessionCookie(deps, request, next)),
+      setToken: (next) => void cookies.push(sessionCookie(access, request.header, next)),
     }
-    const running = runAct(act, readInput(act.operation, request), {
-      database: deps.database,
-      deps: { ...deps, visit },
+    const running = runImplementation(implementation, readInput(operation, request), {
+      database: access.database,
+      services,
       caller,
+      visit,
       now: request.submittedAt,
       idempotency: readIdempotencyKey(request),
     })
     return from(running).pipe(
       map((body) => {
-        const reply = act.operation.fileType === undefined ? jsonReply(body) : fileReply(body as FileAnswer)
+        const reply = operation.fileType === undefined ? jsonReply(body) : toFileReply(body as FileAnswer)
         const headers = [...reply.headers, ...NO_STORE, ...cookies]
-        return new Answered(call, of({ ...reply, status: act.operation.status ?? reply.status, headers }))
+        return new Answered(call, of({ ...reply, status: operation.status ?? reply.status, headers }))
       }),
     )
   }
 
-/** Makes the handler of an act. */
-export const endpoint = <Deps>(deps: EndpointDeps & Deps, act: Act<Deps & { visit: Visit }>): Handler =>
-  calls(identify(deps)).then(answer(deps, act)).toHandler()
-
-/** Makes the handler of an act that streams. */
-export const streamEndpoint = <Deps>(deps: EndpointDeps & StreamDeps & Deps, act: StreamAct<Deps>): Handler =>
-  calls(identify(deps))
-    .then(answerWithStream(deps, act, async ({ request }) => (await identified(deps, request)).caller))
+/** Makes the handler of an operation. */
+export const serveOperation = <Services>(
+  access: ManagementAccess,
+  implementation: Implementation<Services>,
+  services: Services,
+): Handler =>
+  calls(identify(access))
+    .then(answer(access, implementation, services))
     .toHandler()

@@ -9,7 +9,7 @@ export interface PageInput {
 const notACursor = (): Failure => new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
 
 /** Returns the key after which a page begins; null for the first page. @throws Failure `invalid_request` */
-export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
+export function afterOf({ cursor }: PageInput): string | null {
   if (cursor === undefined) return null
   const id = Buffer.from(cursor, 'base64url').toString()
   // No key has a NUL, which PostgreSQL's texts cannot contain.
@@ -18,7 +18,7 @@ export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
 }
 
 /** Returns the number before which a page of the newest begins, as `afterOf` does. @throws Failure `invalid_request` */
-export function numberBefore(input: Pick<PageInput, 'cursor'>): bigint | null {
+export function numberBefore(input: PageInput): bigint | null {
   const after = afterOf(input)
   if (after === null) return null
   if (/^\d{1,18}$/.test(after)) return BigInt(after)
@@ -45,7 +45,7 @@ export const wholeList = <Entry>(data: readonly Entry[]) => ({
  */
 export function page<Entry extends { readonly id: string | number }>(
   entries: readonly Entry[],
-  { limit }: Pick<PageInput, 'limit'>,
+  { limit }: PageInput,
   keyOf: (entry: Entry) => string | number = ({ id }) => id,
 ) {
   const data = entries.slice(0, limit)

@@ -11,7 +11,7 @@ import type { AccountWithWallet } from '../../src/postgres/accounts/accounts.ts'
 import type { AuditEntry } from '../../src/postgres/accounts/audit-record.ts'
 import type { AuditReport } from '../../src/postgres/billing/audit-report.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { attemptRows, endingOf } from '../tasks/end/settlement.ts'
+import { printAttemptRows, readEnding } from '../tasks/end/settlement.ts'
 
 /** Returns `remaining`, `used`, `held` and `total` as `GET /v1/key/balance` does; `balance` equals `remaining`. */
 export const walletShape = (wallet: WalletTotals) => ({
@@ -84,7 +84,7 @@ export const timeOrNull = (epochMs: number | null): string | null =>
   epochMs === null ? null : instantOf(epochMs)
 
 export const taskShape = (task: Task) => {
-  const { code, message } = endingOf(task)
+  const { code, message } = readEnding(task)
   return {
     id: task.id,
     kind: task.kind,
@@ -105,7 +105,7 @@ export const taskShape = (task: Task) => {
     accepted_at: timeOrNull(task.acceptedAt),
     ended_at: timeOrNull(task.endedAt),
     deadline_at: instantOf(task.deadlineAt),
-    attempts: attemptRows(task),
+    attempts: printAttemptRows(task),
   }
 }
 

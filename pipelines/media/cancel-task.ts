@@ -8,9 +8,9 @@ import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
 import type { Caller } from '../calls/authenticate.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import { cancelUpstream, notCancellable } from '../tasks/end/cancel-upstream.ts'
-import { type TaskTransitions, type TaskUpstreams, transitionedTask } from '../tasks/engine.ts'
+import { type TaskTransitions, type TaskUpstreams, transition } from '../tasks/engine.ts'
 import type { TaskNotices } from '../tasks/worker/messages.ts'
-import { findTask, type TaskFinder, unavailable } from './task-records.ts'
+import { findTask, type TaskFinder, throwUnavailable } from './task-records.ts'
 
 /** Other processes may change the task meanwhile: how often the transition is retried. */
 const TRANSITION_TRIES = 4
@@ -51,7 +51,7 @@ export async function cancelFoundTask(deps: TaskCanceller, found: Task): Promise
     if (calledOff === null && task.state === 'queued') calledOff = await cancelUpstream(deps, task)
     const isMovable = task.state === 'waiting' || (calledOff !== null && isWithUpstream(task))
     if (!isMovable) break
-    task = await cancelled(deps, task, calledOff ?? {})
+    task = await markCancelled(deps, task, calledOff ?? {})
     if (task.state === 'cancelled') return task
   }
   if (calledOff !== null && task.state === 'cancelled') return task
@@ -60,12 +60,12 @@ export async function cancelFoundTask(deps: TaskCanceller, found: Task): Promise
 
 const isWithUpstream = ({ state }: Task): boolean => state === 'queued' || state === 'running'
 
-const cancelled = (
+const markCancelled = (
   { database, messages, log, now = Date.now, catalog }: TaskCanceller,
   task: Task,
   changes: TaskChanges,
 ): Promise<Task> => {
   const upstreamPrice = upstreamPriceOf(catalog().config, task)
   const move = { database, messages, log, now }
-  return transitionedTask(move, task, 'cancelled', changes, { upstreamPrice }).catch(unavailable)
+  return transition(move, task, 'cancelled', changes, { upstreamPrice }).catch(throwUnavailable)
 }

@@ -44,30 +44,30 @@ interface ListedUpstreams {
 }
 
 export function channelLists(deps: ListedUpstreams): ChannelLists {
-  const presets = cachedLists<Preset>(deps)
-  const templates = cachedLists<ClipTemplate>(deps)
-  const categories = cachedLists<ClipCategory>(deps)
+  const presets = cacheLists<Preset>(deps)
+  const templates = cacheLists<ClipTemplate>(deps)
+  const categories = cacheLists<ClipCategory>(deps)
   return {
     async presets(channel, kind) {
       const place = presetsOf(channel.protocol, kind)
       if (place === null) return []
       if (place.type === 'known') return place.presets
       const { source } = place
-      return presets(keyOf(channel, kind), source.request(channel), source.read)
+      return presets(makeKey(channel, kind), source.request(channel), source.read)
     },
     clipTemplates: (channel, categoryId) =>
       templates(
-        keyOf(channel, categoryId ?? ''),
+        makeKey(channel, categoryId ?? ''),
         clipTemplatesRequest(channel, categoryId),
         readClipTemplates,
       ),
     clipCategories: (channel) =>
-      categories(keyOf(channel, ''), clipCategoriesRequest(channel), readClipCategories),
+      categories(makeKey(channel, ''), clipCategoriesRequest(channel), readClipCategories),
   }
 }
 
 /** A channel that leads elsewhere after a change of the configuration lists other things. */
-const keyOf = ({ id, base_url }: ChannelEntry, of: string): string => JSON.stringify([id, base_url, of])
+const makeKey = ({ id, base_url }: ChannelEntry, of: string): string => JSON.stringify([id, base_url, of])
 
 type Read<Item> = (answer: MediaAnswer) => readonly Item[] | null
 type FetchList<Item> = (key: string, params: MediaRequest, read: Read<Item>) => Promise<readonly Item[]>
@@ -80,16 +80,16 @@ interface CachedList<Item> {
   asking: Promise<readonly Item[]> | null
 }
 
-function cachedLists<Item>({ calls, now = Date.now }: ListedUpstreams): FetchList<Item> {
+function cacheLists<Item>({ calls, now = Date.now }: ListedUpstreams): FetchList<Item> {
   const lists = new Map<string, CachedList<Item>>()
-  const keptAs = (key: string): CachedList<Item> => {
+  const keepAs = (key: string): CachedList<Item> => {
     const kept = lists.get(key) ?? { items: null, freshUntil: 0, asking: null }
     if (lists.size >= MAX_CACHED_LISTS && !lists.has(key)) lists.delete(lists.keys().next().value ?? '')
     lists.set(key, kept)
     return kept
   }
   return (key, params, read) => {
-    const kept = keptAs(key)
+    const kept = keepAs(key)
     if (kept.items !== null && now() < kept.freshUntil) return Promise.resolve(kept.items)
     kept.asking ??= fetchList(calls, params, read)
       .then((items) => {
@@ -123,7 +123,7 @@ async function fetchList<Item>(
  * What all of these channels list, each thing once: the first channel that has it says what it is. A channel that does
  * not answer is left out, unless none does.
  */
-export async function mergedLists<Item>(
+export async function mergeLists<Item>(
   channels: readonly ChannelEntry[],
   ask: (channel: ChannelEntry) => Promise<readonly Item[]>,
   idOf: (item: Item) => string,

@@ -1,9 +1,9 @@
-/** Deleting the record of something that was made for an account. See docs/api-rules.md, "Voices". */
+/** Deleting the record of something that was made for an account. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { Failure } from '../../schemas/failure.ts'
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/media/adapter.ts'
 import type { Caller } from '../calls/authenticate.ts'
-import { findTask, type TaskFinder, taskNotFound, unavailable } from './task-records.ts'
+import { findTask, type TaskFinder, taskNotFound, throwUnavailable } from './task-records.ts'
 
 export interface DeletableRecords extends TaskFinder {
   /** Returns false where there is none. */
@@ -25,7 +25,7 @@ export async function deleteRecord(
   const task = await findTask(records, caller, kind, caller.request.params.id)
   const { id, accountId, state } = task
   if (!isFinal(state)) throw pendingRecord(kind)
-  const isDeleted = await records.deleteRecord(accountId, kind, id, Date.now()).catch(unavailable)
+  const isDeleted = await records.deleteRecord(accountId, kind, id, Date.now()).catch(throwUnavailable)
   if (!isDeleted) throw taskNotFound(kind)
   return { id, deleted: true }
 }

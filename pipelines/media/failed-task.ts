@@ -2,11 +2,12 @@
 import { Failure } from '../../schemas/failure.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { UpstreamRefusal } from '../calls/upstream-error.ts'
-import { endingOf } from '../tasks/end/settlement.ts'
-import { failureOfAwaited } from '../tasks/order/awaited-failure.ts'
+import { readEnding } from '../tasks/end/settlement.ts'
+import { toAwaitedFailure } from '../tasks/order/awaited-failure.ts'
 
 /** Of a task that has failed, expired or been cancelled. */
-export const toTaskFailure = (task: Task): Failure | UpstreamRefusal => failureOfAwaited(task, endingOf(task))
+export const toTaskFailure = (task: Task): Failure | UpstreamRefusal =>
+  toAwaitedFailure(task, readEnding(task))
 
 /** Of an intent that was carried out, and never answered because its client was cut off: its files are there no more. */
 export const filesRemoved = (what: 'images' | 'speech'): Failure =>

@@ -7,7 +7,7 @@ import { rateLimit } from '../calls/rate-limit.ts'
 import { jsonReply } from '../calls/replies.ts'
 
 /** Answers with what `work` returns, whatever the wallet holds. */
-export const freeReply = (access: CallAccess, work: (caller: Caller) => Promise<Reply>): Handler =>
+export const replyForFree = (access: CallAccess, work: (caller: Caller) => Promise<Reply>): Handler =>
   calls(authenticate(access))
     .then(rateLimit(access))
     .then(find<AuthenticatedCall, Reply>(work))
@@ -15,5 +15,5 @@ export const freeReply = (access: CallAccess, work: (caller: Caller) => Promise<
     .toHandler()
 
 /** Answers with what `work` returns, as JSON, whatever the wallet holds. */
-export const freeCall = (access: CallAccess, work: (caller: Caller) => Promise<object>): Handler =>
-  freeReply(access, async (caller) => jsonReply(await work(caller)))
+export const answerForFree = (access: CallAccess, work: (caller: Caller) => Promise<object>): Handler =>
+  replyForFree(access, async (caller) => jsonReply(await work(caller)))

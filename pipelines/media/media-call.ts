@@ -83,7 +83,7 @@ export interface MediaEndpoint<Params> {
   /** What the client asks for. @throws Failure that says which field is wrong */
   readonly read: (request: GatewayRequest, reading: Reading) => Params | Promise<Params>
   /** An id or an alias: the one that the client names, or the one model that the endpoint has. */
-  readonly modelOf: string | ((params: Params) => string)
+  readonly model: string | ((params: Params) => string)
   /** The model that a key's allowlist has to name, where it is not the one above. */
   readonly permittedBy?: string
   /** What distinguishes requests under one Idempotency-Key; what `read` returned, where this is left out. */
@@ -116,16 +116,19 @@ export const mediaCall = <Params extends MediaParams>(
     .onRefused(
       recordRefusals(orders.access, (refused: AuthenticatedCall & Partial<MediaCall<Params>>) => ({
         protocol: endpoint.protocol,
-        model: refused.model?.id ?? nameOf(endpoint, refused.params),
+        model: refused.model?.id ?? readModelName(endpoint, refused.params),
         stream: false,
         unitType: TASK_RULES[endpoint.kind].unitType,
         detail: refusedDetail({ path: refused.request.path }),
       })),
     )
 
-function nameOf<Params>({ modelOf }: MediaEndpoint<Params>, params: Params | undefined): string | undefined {
-  if (typeof modelOf === 'string') return modelOf
-  return params === undefined ? undefined : modelOf(params)
+function readModelName<Params>(
+  { model }: MediaEndpoint<Params>,
+  params: Params | undefined,
+): string | undefined {
+  if (typeof model === 'string') return model
+  return params === undefined ? undefined : model(params)
 }
 
 /** Adds the upload of the files that the request brings. What no task takes over is removed when the call is over. */
@@ -146,7 +149,7 @@ const readRequest =
   (call: C) => {
     const { request, known, upload } = call
     const checkModel = (name: string) => void selectMediaModel(catalog(), known, name, permittedBy)
-    const added = (params: Params) => {
+    const addParams = (params: Params) => {
       const current = catalog()
       const afterMs = current.config.images.keep_alive_after_seconds * MS_PER_SECOND
       const errorBody = (error: unknown) => renderError(request.path, request.requestId)(error).body
@@ -161,7 +164,7 @@ const readRequest =
           : undefined,
       }
     }
-    return from(Promise.resolve(read(request, { upload, checkModel })).then(added))
+    return from(Promise.resolve(read(request, { upload, checkModel })).then(addParams))
   }
 
 /** Adds the model, at the price that holds for the request. @throws Failure `model_not_found`, `model_not_allowed` */
@@ -171,7 +174,7 @@ const selectModel =
   ): Stage<C, C & MediaCall<Params>> =>
   (call: C) => {
     const { catalog, known, params, request } = call
-    const name = nameOf(endpoint, params)!
+    const name = readModelName(endpoint, params)!
     const model = selectMediaModel(catalog, known, name, endpoint.permittedBy)
     return { ...call, model: modelAt(model, request.submittedAt) }
   }
@@ -185,13 +188,13 @@ const orderTask =
   (call: C) => {
     const { model, known, params, claim } = call
     const callbackUrl = params.callback_url ?? undefined
-    const ordered = async () => {
+    const makeOrder = async () => {
       if (callbackUrl !== undefined) await checkCallback(known, callbackUrl)
       const idempotency = claim?.record ?? null
       const parts = { caller: call, kind, protocol, model, callbackUrl, idempotency }
       return { ...call, order: { ...(await order(call)), ...parts } }
     }
-    return from(ordered())
+    return from(makeOrder())
   }
 
 /** Refuses a call whose hold is not covered. @throws Failure `quota_exceeded` */

@@ -7,14 +7,14 @@ import { defaultVariant, variantNamed, variantNames } from '../../src/core/media
 import type { Model } from '../../src/core/routing/catalog.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
 import type { MediaCall, OrderParts } from './media-call.ts'
-import { assertEndpoint, type EndpointType, mediaRoutes } from './select-media.ts'
+import { assertEndpoint, type EndpointType, requireRoutes } from './select-media.ts'
 
 /**
  * The variant that a request chooses by one of its fields, as the model spells it; null where the model has one price
  * for all of them. `having` is what they have in common, where the model has others besides.
  * @throws Failure `invalid_request` that names those that the model has
  */
-export function chosenVariant(
+export function chooseVariant(
   entry: Model['entry'],
   field: string,
   value: string | null,
@@ -32,24 +32,24 @@ export function chosenVariant(
 
 /**
  * Returns the order of a job of an endpoint whose models have one price each.
- * @throws Failure `no_channel_available`; as `pricedJob` does
+ * @throws Failure `no_channel_available`; as `priceJob` does
  */
-export function orderOf(
+export function priceOrder(
   { catalog, model }: Pick<MediaCall<unknown>, 'catalog' | 'model'>,
   type: EndpointType,
   job: JobOf<MediaWork>,
   until: OrderParts['until'] = 'accepted',
 ): OrderParts {
   assertEndpoint(model, [type])
-  const routes = mediaRoutes(catalog, model, job.work)
-  return { ...pricedJob(model, job), routes, until }
+  const routes = requireRoutes(catalog, model, job.work)
+  return { ...priceJob(model, job), routes, until }
 }
 
 /**
- * `variant` is one that `chosenVariant` gave.
+ * `variant` is one that `chooseVariant` gave.
  * @throws Failure `internal_error` where the model has no price
  */
-export function pricedJob(
+export function priceJob(
   { id, entry }: Model,
   job: MediaJob,
   variant: string | null = null,

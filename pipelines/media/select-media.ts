@@ -20,7 +20,7 @@ const HTTP_NOT_FOUND = 404
 const OF_DIGITAL_HUMANS = /^(?:dh|clip)-/
 
 /** @throws Failure `model_not_found`, of digital humans and clips with 404 */
-const callableModel = (catalog: Catalog, name: string): Model =>
+const findCallableModel = (catalog: Catalog, name: string): Model =>
   selectCallable(catalog, name, OF_DIGITAL_HUMANS.test(name) ? HTTP_NOT_FOUND : undefined)
 
 /**
@@ -35,8 +35,8 @@ export function selectMediaModel(
   name: string,
   permittedBy: string = name,
 ): Model {
-  const model = callableModel(catalog, name)
-  const permitted = permittedBy === name ? model : callableModel(catalog, permittedBy)
+  const model = findCallableModel(catalog, name)
+  const permitted = permittedBy === name ? model : findCallableModel(catalog, permittedBy)
   if (!mayCall(catalog, known, permitted)) throw notAllowed(permitted, HTTP_FORBIDDEN)
   return model
 }
@@ -50,7 +50,7 @@ export function assertEndpoint({ id, entry }: Model, types: readonly EndpointTyp
 }
 
 /** Returns the routes by priority; those of one priority in the order of the configuration. */
-function routesTo(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {
+function listRoutes(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {
   const protocols = MEDIA_PROTOCOLS.filter((protocol) => worksOf(protocol).includes(work))
   const routes = protocols.flatMap((protocol) => catalog.routes(model, protocol))
   const place = ({ channel }: Route): number => catalog.channels.indexOf(channel)
@@ -58,19 +58,19 @@ function routesTo(catalog: Catalog, model: Model, work: MediaWork): readonly Rou
 }
 
 /** Channels that do this work for the model; there may be none. */
-export const channelsFor = (catalog: Catalog, model: Model, work: MediaWork): readonly ChannelEntry[] =>
-  routesTo(catalog, model, work).map(({ channel }) => channel)
+export const listChannels = (catalog: Catalog, model: Model, work: MediaWork): readonly ChannelEntry[] =>
+  listRoutes(catalog, model, work).map(({ channel }) => channel)
 
 /** Whether any channel does this work for the model. */
 export const isServed = (catalog: Catalog, model: Model, work: MediaWork): boolean =>
-  routesTo(catalog, model, work).length > 0
+  listRoutes(catalog, model, work).length > 0
 
 /**
  * Ways to the channels that do this work for the model, in order of priority.
  * @throws Failure `no_channel_available`
  */
-export function mediaRoutes(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {
-  const routes = routesTo(catalog, model, work)
+export function requireRoutes(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {
+  const routes = listRoutes(catalog, model, work)
   if (routes.length === 0)
     throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this endpoint.`)
   return routes

@@ -1,6 +1,6 @@
 /**
  * Avatars and voices by the id that a client gives: one of the account's own that is ready, or a preset. They can be
- * used at the channels that have them only. See docs/api-rules.md, "Digital humans" and "Voices".
+ * used at the channels that have them only. See docs/api-rules.md, "Digital humans" and "Music, voices, avatars, transcripts".
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
@@ -10,7 +10,7 @@ import type { Route } from '../../src/core/routing/catalog.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
 import type { Caller } from '../calls/authenticate.ts'
 import type { PresetLists } from './channel-lists.ts'
-import { type TaskFinder, unavailable } from './task-records.ts'
+import { type TaskFinder, throwUnavailable } from './task-records.ts'
 
 /** Where voices and avatars are found: those that were made, and those that channels have for everybody. */
 export interface MediaResources {
@@ -39,8 +39,8 @@ export async function resolveMediaResource(
   { field, id, routes }: { readonly field: string; readonly id: string; readonly routes: readonly Route[] },
 ): Promise<MediaResource> {
   const isOwn = id.startsWith(`${TASK_RULES[kind].idPrefix}_`)
-  const task = isOwn ? await deps.tasks.find(known.account.id, kind, id).catch(unavailable) : null
-  if (task === null) return preset(deps, kind, field, id, routes)
+  const task = isOwn ? await deps.tasks.find(known.account.id, kind, id).catch(throwUnavailable) : null
+  if (task === null) return findPreset(deps, kind, field, id, routes)
   const madeId = task.result?.made_id ?? null
   if (task.state !== 'succeeded' || madeId === null) throw invalidField(field, `the ${kind} is not ready`)
   const own = routes.filter(({ channel }) => channel.id === task.channelId)
@@ -48,7 +48,7 @@ export async function resolveMediaResource(
   throw new Failure('no_channel_available', `No channel is available that has this ${kind}.`)
 }
 
-async function preset(
+async function findPreset(
   { lists }: MediaResources,
   kind: PresetKind,
   field: string,

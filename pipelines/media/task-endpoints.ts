@@ -4,7 +4,7 @@ import type { Handler } from '../../src/http/handler.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { CallAccess } from '../calls/authenticate.ts'
 import { type CancelledTasks, cancelTask } from './cancel-task.ts'
-import { freeCall } from './free-call.ts'
+import { answerForFree } from './free-call.ts'
 import { findTask, listTasks, type TaskFinder, type TaskRecords } from './task-records.ts'
 
 /** Returns a task as its account reads it. */
@@ -21,14 +21,16 @@ export const showTask = (
   kind: TaskKind,
   print: PrintTask,
 ): Handler =>
-  freeCall(access, async (caller) => print(await findTask(records, caller, kind, caller.request.params.id)))
+  answerForFree(access, async (caller) =>
+    print(await findTask(records, caller, kind, caller.request.params.id)),
+  )
 
 export const taskEndpoints = (access: CallAccess, deps: MediaTasks, kind: TaskKind, print: PrintTask) => ({
   show: showTask(access, deps.tasks, kind, print),
-  cancel: freeCall(access, async (caller) =>
+  cancel: answerForFree(access, async (caller) =>
     print(await cancelTask(deps, caller, kind, caller.request.params.id)),
   ),
-  list: freeCall(access, async (caller) => {
+  list: answerForFree(access, async (caller) => {
     const { tasks, page } = await listTasks(deps.tasks, caller, kind)
     return { object: 'list', data: await Promise.all(tasks.map((task) => print(task))), ...page }
   }),

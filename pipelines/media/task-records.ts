@@ -16,7 +16,7 @@ export interface TaskRecords extends TaskFinder {
 
 const MS_PER_SECOND = 1000
 
-export const epochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
+export const toEpochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
 
 /** Answers alike for a missing task and for one of another account, so that nobody can tell them apart. */
 export const taskNotFound = (kind: TaskKind): Failure =>
@@ -31,12 +31,12 @@ export async function findTask(
 ): Promise<Task> {
   // PostgreSQL keeps no such text.
   const isId = !id.includes('\0')
-  const task = isId ? await records.find(known.account.id, kind, id).catch(unavailable) : null
+  const task = isId ? await records.find(known.account.id, kind, id).catch(throwUnavailable) : null
   if (task === null) throw taskNotFound(kind)
   return task
 }
 
-function statesOf(kind: TaskKind, words: readonly string[]): readonly TaskState[] | null {
+function listStates(kind: TaskKind, words: readonly string[]): readonly TaskState[] | null {
   if (words.length === 0 || words.includes(ALL_STATUSES)) return null
   const { outward } = TASK_RULES[kind]
   return TASK_STATES.filter((state) => words.includes(outward[state]))
@@ -55,16 +55,16 @@ export async function listTasks(
   kind: TaskKind,
 ): Promise<{ tasks: readonly Task[]; page: TaskPage }> {
   const { cursor, limit, status } = readQuery(taskListQuery(kind), request.query)
-  const states = statesOf(kind, status)
+  const states = listStates(kind, status)
   const before = cursor === '' ? null : cursor
   const found = await records
     .list({ accountId: known.account.id, kind, states, before, limit })
-    .catch(unavailable)
+    .catch(throwUnavailable)
   const next_cursor = found.hasMore ? (found.tasks.at(-1)?.id ?? null) : null
   return { tasks: found.tasks, page: { has_more: found.hasMore, next_cursor } }
 }
 
-export function unavailable(error: Error): never {
+export function throwUnavailable(error: Error): never {
   throw new Failure('service_unavailable', 'Tasks cannot be read at the moment. Try again in a minute.', {
     internal: `tasks: ${error.message}`,
   })

@@ -2,7 +2,6 @@
 import type { Attempt, AttemptResult, DueDelivery } from '../../schemas/notifications/delivery.ts'
 import type { NotifiedEvent } from '../../schemas/notifications/event.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
-import { pauseAfter } from '../../src/core/notifications/retries.ts'
 import { webhookHeaders } from '../../src/core/notifications/signature.ts'
 import type { Posted, PostOptions } from '../../src/fetch/guarded-post.ts'
 import type { Mail } from '../../src/mail/mail.ts'
@@ -10,6 +9,27 @@ import type { Mail } from '../../src/mail/mail.ts'
 const WEBHOOK_TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 4096
 const USER_AGENT = 'tollgate-webhooks'
+
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** The pause after each attempt; after one more the delivery has failed. Together 23 hours and 43 minutes. */
+const PAUSES_MS: readonly number[] = [
+  5 * SECOND_MS,
+  30 * SECOND_MS,
+  2 * MINUTE_MS,
+  10 * MINUTE_MS,
+  30 * MINUTE_MS,
+  HOUR_MS,
+  2 * HOUR_MS,
+  4 * HOUR_MS,
+  6 * HOUR_MS,
+  10 * HOUR_MS,
+]
+
+/** Receivers that failed together are not asked together again: up to so much of a pause is added. */
+const JITTER = 0.1
 
 export interface AttemptDeps {
   readonly post: (url: string, options: PostOptions) => Promise<Posted>
@@ -96,4 +116,14 @@ export async function attempt(deps: AttemptDeps, delivery: DueDelivery): Promise
     state: outcome.error === null ? 'delivered' : pauseMs === null ? 'failed' : 'waiting',
     pauseMs: pauseMs ?? 0,
   }
+}
+
+/**
+ * Returns the pause before the next attempt; null where there is none.
+ * @param tries attempts before the one that failed
+ * @param random from 0 to 1
+ */
+function pauseAfter(tries: number, random: number): number | null {
+  const pause = PAUSES_MS[tries]
+  return pause === undefined ? null : Math.round(pause * (1 + JITTER * random))
 }

@@ -17,14 +17,14 @@ export function decodeDeliveryMessage(payload: Uint8Array): { readonly id: strin
 }
 
 /** Returns a function that publishes. What NATS does not take is named again after a while. */
-export function deliveryPublisher(nats: Pick<Nats, 'publish' | 'isClosed'>, log: PipelineLog) {
+export function deliveryPublisher(nats: Nats, log: PipelineLog) {
   const publishing = new OutageLog(log, 'Publishing deliveries')
   return ({ id, namedAt }: NamedDelivery): void => {
     const message: DeliveryMessage = { delivery: id }
     const messageId = `${id}.${namedAt.getTime()}`
     nats.publish(DELIVERY_SUBJECT, messageId, encoder.encode(JSON.stringify(message)), (error) => {
-      if (error === null) publishing.succeeded()
-      else if (!nats.isClosed) publishing.failed(error)
+      if (error === null) publishing.noteSuccess()
+      else if (!nats.isClosed) publishing.noteFailure(error)
     })
   }
 }

@@ -15,8 +15,8 @@ const STALE_MS = 15_000
 
 interface RoundDeps {
   readonly database: {
-    readonly events: Pick<Events, 'dispatch'>
-    readonly deliveries: Pick<Deliveries, 'claimDue'>
+    readonly events: Events
+    readonly deliveries: Deliveries
   }
   readonly publish: (delivery: NamedDelivery) => void
   /** Works on a delivery without a message. */
@@ -44,9 +44,9 @@ export function deliveryRounds(deps: RoundDeps): () => void {
   const run = async () => {
     try {
       await round()
-      trouble.succeeded()
+      trouble.noteSuccess()
     } catch (error) {
-      trouble.failed(error)
+      trouble.noteFailure(error)
     } finally {
       isRunning = false
       if (isWanted) begin()

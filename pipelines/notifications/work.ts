@@ -23,7 +23,7 @@ import { decodeDeliveryMessage } from './messages.ts'
 export const ATTEMPTS_AT_ONCE = { lane: 8, account: 32, host: 32, all: 512 } as const
 
 export interface DeliveryWorkDeps extends AttemptDeps {
-  readonly database: { readonly deliveries: Pick<Deliveries, 'read' | 'endAttempts' | 'touch'> }
+  readonly database: { readonly deliveries: Deliveries }
   /** Called after attempts have been recorded: their lanes have room. */
   readonly onRecorded: () => void
   readonly log: PipelineLog
@@ -196,13 +196,13 @@ export class DeliveryWork {
       const ended = this.#results.splice(0, BATCH_MAX_ROWS)
       try {
         await this.#deps.database.deliveries.endAttempts(ended.map(({ result }) => result))
-        this.#queue.outage.succeeded()
+        this.#queue.outage.noteSuccess()
         for (const { message } of ended) this.#finish(message)
         // A process that stops would not work on what another round names, and other processes would wait for it.
         if (!this.#queue.isStopped) this.#deps.onRecorded()
       } catch (error) {
         // The attempts were made, and will be made again: at least once.
-        this.#queue.outage.failed(error)
+        this.#queue.outage.noteFailure(error)
         for (const { message } of ended) this.#release(message, FAULT_DELAY_MS)
       }
     }

@@ -28,7 +28,7 @@ export async function topUpAutomatically(deps: AutomaticDeps): Promise<void> {
   if (priceOf !== null)
     for (const accountId of await database.payments.findLowBalances()) {
       try {
-        const begun = await database.inNameOf(ACTOR, (writing) =>
+        const begun = await database.transactAs(ACTOR, (writing) =>
           writing.payments.beginAutomatic(accountId, priceOf),
         )
         if (begun !== null) ids.push(begun.id)

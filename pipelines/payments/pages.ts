@@ -10,10 +10,7 @@ const billingPage = (base: string, query: Readonly<Record<string, string>>): str
   `${base}/console/billing?${new URLSearchParams(query)}`
 
 /** Returns the pages for a payment: the first waits until it is booked. */
-export const returnPages = (
-  base: string,
-  { id, accountId }: Pick<Payment, 'id' | 'accountId'>,
-): ReturnPages => ({
+export const returnPages = (base: string, { id, accountId }: Payment): ReturnPages => ({
   successUrl: billingPage(base, { account: accountId, payment: id }),
   cancelUrl: billingPage(base, { account: accountId }),
 })

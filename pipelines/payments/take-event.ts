@@ -16,7 +16,7 @@ export interface BookingDeps {
 /** Takes an event once, whatever comes twice, late or out of order. */
 export async function takeEvent(deps: BookingDeps, event: ProviderEvent): Promise<TakenNotice> {
   const { database, provider, log } = deps
-  const take = () => database.inNameOf(PROVIDER, (writing) => writing.payments.takeProviderEvent(event))
+  const take = () => database.transactAs(PROVIDER, (writing) => writing.payments.takeProviderEvent(event))
   let taken = await take()
   const { notice } = event
   if (taken.outcome === 'payment_unknown' && notice?.about === 'reversal') {
@@ -35,7 +35,7 @@ export async function takeReport(
   { database, log }: BookingDeps,
   notice: ProviderNotice,
 ): Promise<TakenNotice> {
-  const taken = await database.inNameOf(PROVIDER, (writing) => writing.payments.takeNotice(notice))
+  const taken = await database.transactAs(PROVIDER, (writing) => writing.payments.takeNotice(notice))
   if (taken.outcome === 'refused') logRefusal(log, taken, {})
   return taken
 }

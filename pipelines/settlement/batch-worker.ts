@@ -117,7 +117,7 @@ export class BatchWorker<Message extends { readonly id: string }, Row extends { 
           if (this.#isStopped) this.release(held, 0)
           else this.#queue.work(held, byId.get(held.message.id) ?? null)
       } catch (error) {
-        this.outage.failed(error)
+        this.outage.noteFailure(error)
         for (const held of batch) this.release(held, FAULT_DELAY_MS)
       }
     }

@@ -60,7 +60,7 @@ export function lookUpLate(deps: LookUpDependencies): Observable<void> {
   }
 
   /** Returns late batches. Those that can be read do not wait until a disk is repaired. */
-  const late = (): Published[] => {
+  const findLate = (): Published[] => {
     const found: Published[] = []
     let [readable, unreadable] = [0, 0]
     for (const published of inFlight.values()) {
@@ -71,7 +71,7 @@ export function lookUpLate(deps: LookUpDependencies): Observable<void> {
     return found
   }
 
-  const contentOf = (published: Published): SettlementMessage | null => {
+  const decodeContent = (published: Published): SettlementMessage | null => {
     const { batch } = published
     try {
       const content = decodeSettlements(batch.id, batch.payload())
@@ -91,7 +91,7 @@ export function lookUpLate(deps: LookUpDependencies): Observable<void> {
     const { batch } = published
     // It may have been confirmed while it waited for its turn.
     if (!inFlight.has(batch.id)) return
-    const content = contentOf(published)
+    const content = decodeContent(published)
     if (content === null) return
     const requestIds = content.settlements.map(({ request_id }) => request_id)
     const { requestIds: found, wallets } = await database.bookings.readBooked(requestIds, [
@@ -119,12 +119,12 @@ export function lookUpLate(deps: LookUpDependencies): Observable<void> {
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
-    if (failures.length === 0) asking.succeeded()
-    else asking.failed(failures[0])
+    if (failures.length === 0) asking.noteSuccess()
+    else asking.noteFailure(failures[0])
   }
 
   return interval(INTERVAL_MS, scheduler).pipe(
-    map(late),
+    map(findLate),
     exhaustMap((waiting) => (waiting.length === 0 ? EMPTY : round(waiting))),
   )
 }

@@ -17,14 +17,14 @@ export interface SettlementMessage {
   readonly malformed: Malformed[]
 }
 
-export const textOf = (payload: Uint8Array): string =>
+export const decodeText = (payload: Uint8Array): string =>
   Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
 
 /** Reads a message of the stream. A line that cannot be read does not affect the others. */
 export function decodeSettlements(messageId: string | null, payload: Uint8Array): SettlementMessage {
   const settlements: Settlement[] = []
   const malformed: Malformed[] = []
-  for (const line of textOf(payload).split(SETTLEMENT_SEPARATOR)) {
+  for (const line of decodeText(payload).split(SETTLEMENT_SEPARATOR)) {
     if (line === '') continue
     try {
       settlements.push(settlement.parse(JSON.parse(line)))
@@ -39,7 +39,7 @@ export function decodeSettlements(messageId: string | null, payload: Uint8Array)
  * Returns when the first call of a batch ended, epoch milliseconds. Returns null when its first line cannot be read;
  * the settler logs that.
  */
-export const firstEndIn = (payload: Uint8Array): number | null =>
+export const readFirstEnd = (payload: Uint8Array): number | null =>
   decodeSettlements(null, payload).settlements[0]?.created_at ?? null
 
 /** The changes of one commit: the batches that it booked, and the totals after it. */
@@ -64,7 +64,7 @@ export function encodeCommitNotification({ batches, wallets }: CommitNotificatio
 
 /** @throws Error when it is not what `encodeCommitNotification` returns */
 export function decodeCommitNotification(payload: Uint8Array): CommitNotification {
-  const { batches, wallets } = booked.parse(JSON.parse(textOf(payload)))
+  const { batches, wallets } = booked.parse(JSON.parse(decodeText(payload)))
   return {
     batches,
     wallets: wallets.map((wallet) => ({

@@ -29,8 +29,8 @@ import type { Journal, JournalBatch } from '../../src/journal/journal.ts'
 import type { Nats } from '../../src/nats/nats.ts'
 import type { Bookings } from '../../src/postgres/billing/repository.ts'
 import { lookUpLate, type Published } from './look-up.ts'
-import { decodeCommitNotification, firstEndIn } from './messages.ts'
-import { OutageLog, type PipelineLog, retrying } from './retrying.ts'
+import { decodeCommitNotification, readFirstEnd } from './messages.ts'
+import { OutageLog, type PipelineLog, retryForever } from './retrying.ts'
 import { type OnStored, StoredMark } from './stored.ts'
 
 /** Time that a settlement waits for others that share its message. */
@@ -71,7 +71,7 @@ interface PublisherDependencies {
   readonly onBooked: (notification: CommittedWallets) => void
   /** Called after NATS was away: notifications of other processes may be lost, so wallets must be read again. Must not throw. */
   readonly onNotificationsMissed?: () => void
-  /** Returns whether answers wait for `whenStored`. Default: they do not. */
+  /** Returns whether answers wait for `callWhenStored`. Default: they do not. */
   readonly isAwaited?: () => boolean
   readonly log: PipelineLog
   readonly scheduler?: SchedulerLike
@@ -108,13 +108,13 @@ export class SettlementPublisher {
   }
 
   /** Calls `done` once JetStream has every settlement that the journal has taken until now. */
-  whenStored(done: OnStored): void {
-    this.#mark.when(this.#deps.journal.settledTo, done)
+  callWhenStored(done: OnStored): void {
+    this.#mark.callWhenStored(this.#deps.journal.settledTo, done)
   }
 
   /** Returns how long an answer has been waiting for JetStream, milliseconds. */
-  awaitedMs(): number {
-    return this.#mark.waitedMs()
+  measureWaitMs(): number {
+    return this.#mark.measureWaitMs()
   }
 
   /** Batches published and not known to be booked. */
@@ -126,11 +126,11 @@ export class SettlementPublisher {
    * Returns when the oldest call ended whose settlement is published and not known to be booked, epoch milliseconds.
    * Returns null as well while its file cannot be read.
    */
-  oldestUnbookedAt(): number | null {
+  readOldestUnbookedAt(): number | null {
     // Batches are taken in order, and a map keeps it; one that is not taken yet is younger.
     const [oldest] = this.#inFlight.values()
     try {
-      return oldest === undefined ? null : firstEndIn(oldest.batch.payload())
+      return oldest === undefined ? null : readFirstEnd(oldest.batch.payload())
     } catch {
       return null
     }
@@ -156,7 +156,7 @@ export class SettlementPublisher {
   #publish(): Subscription {
     const taken$ = this.#changed$.pipe(
       startWith(undefined),
-      exhaustMap(() => timer(this.#lingerMs(), this.#scheduler)),
+      exhaustMap(() => timer(this.#chooseLingerMs(), this.#scheduler)),
       mergeMap(() => this.#takeBatches()),
     )
     return merge(taken$, this.#unbooked$)
@@ -201,7 +201,7 @@ export class SettlementPublisher {
     for (const batch of batches) {
       // A message that was delivered twice can be named twice.
       if (!this.#inFlight.delete(batch.id)) continue
-      this.#mark.stored(batch)
+      this.#mark.markStored(batch)
       this.#deps.journal.confirm(batch)
       for (const [id, cost] of batch.costs) costs.set(id, (costs.get(id) ?? 0n) + cost)
     }
@@ -222,7 +222,7 @@ export class SettlementPublisher {
           ...{ isOverdue: false, isUnreadable: false },
         }
         this.#inFlight.set(batch.id, published)
-        this.#mark.taken(batch)
+        this.#mark.add(batch)
         batches.push(published)
       }
     } catch (error) {
@@ -237,7 +237,7 @@ export class SettlementPublisher {
     return this.#inFlight.size < maxBatches && this.#mark.unstored < UNSTORED_MAX_BATCHES
   }
 
-  #lingerMs(): number {
+  #chooseLingerMs(): number {
     if (!this.#hasWaitingAnswers()) return PUBLISH_LINGER_MS
     return Math.min(
       PUBLISH_LINGER_MS,
@@ -266,13 +266,13 @@ export class SettlementPublisher {
         // The stream may have no consumer that delivers it.
         if (published.isOverdue) this.#sendDirectly(published, payload, published.storedAt)
         if (this.#hasWaitingAnswers()) journal.release(batch)
-        this.#mark.stored(batch)
+        this.#mark.markStored(batch)
         if (journal.untaken > 0) this.#changed$.next()
         subscriber.next()
         subscriber.complete()
       })
     }).pipe(
-      retrying(this.#outage, this.#scheduler),
+      retryForever(this.#outage, this.#scheduler),
       takeUntil(this.#confirmed$.pipe(filter((id) => id === batch.id))),
     )
   }

@@ -27,13 +27,13 @@ export class OutageLog {
     return this.#reason
   }
 
-  failed(error: unknown): void {
+  noteFailure(error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
     if (this.#reason === null) this.#log.warn({ error, reason }, `${this.#subject} fails; retrying`)
     this.#reason = reason
   }
 
-  succeeded(): void {
+  noteSuccess(): void {
     if (this.#reason !== null) this.#log.info({}, `${this.#subject} works again`)
     this.#reason = null
   }
@@ -54,15 +54,15 @@ export function resubscribeOnFault<T>(
   })
 }
 
-export function retrying<T>(trouble: OutageLog, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> {
+export function retryForever<T>(trouble: OutageLog, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> {
   return (source$) =>
     source$.pipe(
       retry({
         delay: (error, attempt) => {
-          trouble.failed(error)
+          trouble.noteFailure(error)
           return timer(Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(attempt - 1, 10)), scheduler)
         },
       }),
-      tap(() => trouble.succeeded()),
+      tap(() => trouble.noteSuccess()),
     )
 }

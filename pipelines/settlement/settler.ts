@@ -24,7 +24,7 @@ import { BOOKED_SUBJECT } from '../../schemas/events/event.ts'
 import type { Delivery, Nats } from '../../src/nats/nats.ts'
 import type { Bookings, Wallets } from '../../src/postgres/billing/repository.ts'
 import { decodeSettlements, encodeCommitNotification, type Malformed } from './messages.ts'
-import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './retrying.ts'
+import { OutageLog, type PipelineLog, resubscribeOnFault, retryForever } from './retrying.ts'
 
 /** Time that a message waits for others that share its transaction. */
 const BOOK_LINGER_MS = 10
@@ -150,7 +150,7 @@ export class Settler {
   #bookNext(): Observable<WalletTotals[]> {
     const incoming = this.#takeMessages()
     return defer(() => this.#book(incoming)).pipe(
-      retrying(this.#outage, this.#scheduler),
+      retryForever(this.#outage, this.#scheduler),
       tap((wallets) => this.#finish(incoming, wallets)),
     )
   }

@@ -38,36 +38,36 @@ export class StoredMark {
     return this.#unstored.length
   }
 
-  taken(batch: JournalBatch): void {
+  add(batch: JournalBatch): void {
     this.#unstored.push(batch)
     this.#takenTo = batch.end
   }
 
   /** Notes that JetStream or PostgreSQL has the batch. A second call changes nothing. */
-  stored(batch: JournalBatch): void {
+  markStored(batch: JournalBatch): void {
     const at = this.#unstored.indexOf(batch)
     if (at === -1) return
     this.#unstored.splice(at, 1)
     if (at > 0 || this.#waiting.length === 0) return
-    const upTo = this.#storedTo()
+    const upTo = this.#readStoredTo()
     const count = this.#waiting.findIndex((waiting) => waiting.upTo > upTo)
     for (const { done } of this.#waiting.splice(0, count === -1 ? this.#waiting.length : count)) done()
   }
 
   /** Calls `done` once every settlement numbered below `upTo` is stored. */
-  when(upTo: number, done: OnStored): void {
-    if (upTo <= this.#storedTo()) return done()
+  callWhenStored(upTo: number, done: OnStored): void {
+    if (upTo <= this.#readStoredTo()) return done()
     this.#waiting.push({ upTo, since: this.#scheduler.now(), done })
     this.#sweepLater()
   }
 
   /** Returns how long an answer has been waiting, milliseconds; 0 when none waits. */
-  waitedMs(): number {
+  measureWaitMs(): number {
     const [oldest] = this.#waiting
     return oldest === undefined ? 0 : Math.max(0, this.#scheduler.now() - oldest.since)
   }
 
-  #storedTo(): number {
+  #readStoredTo(): number {
     const [oldest] = this.#unstored
     return oldest === undefined ? this.#takenTo : oldest.end - oldest.count
   }
@@ -80,7 +80,7 @@ export class StoredMark {
       const now = this.#scheduler.now()
       // The clock may have been set back.
       for (const waiting of this.#waiting) waiting.since = Math.min(waiting.since, now)
-      while (this.waitedMs() > STORED_WAIT_MS)
+      while (this.measureWaitMs() > STORED_WAIT_MS)
         this.#waiting.shift()?.done(new Error('JetStream has not stored the settlement.'))
       if (this.#waiting.length > 0) this.#sweepLater()
     }, SWEEP_INTERVAL_MS)

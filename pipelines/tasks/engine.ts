@@ -9,7 +9,7 @@ import type { ChannelHealth } from '../../src/core/routing/circuit-breaker.ts'
 import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { MoveOutcome, Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
-import type { AdapterOf, MediaCalls, TaskStorage } from './ports.ts'
+import type { FindAdapter, MediaCalls, TaskStorage } from './ports.ts'
 import { planTransition, type TransitionContext } from './transition.ts'
 import type { TaskNotices } from './worker/messages.ts'
 
@@ -25,7 +25,7 @@ interface EngineTasks extends TaskTransitions {
 /** The upstreams that have tasks. */
 export interface TaskUpstreams {
   readonly calls: MediaCalls
-  readonly adapterOf: AdapterOf
+  readonly findAdapter: FindAdapter
   readonly catalog: () => Catalog
 }
 
@@ -53,12 +53,12 @@ export interface TaskEngine extends TaskUpstreams, TaskMover {
 /** How an attempt at an upstream ended, for the metrics. */
 export type SubmitEnd = 'accepted' | 'produced' | 'refused' | 'lost' | 'unreachable' | 'timeout' | 'unusable'
 interface TaskEvents {
-  submitted(end: SubmitEnd): void
-  polled(outcome: string): void
+  countSubmit(end: SubmitEnd): void
+  countPoll(outcome: string): void
   /** A channel delivered something else than was requested. */
-  exceededOrder(): void
+  countExcess(): void
   /** An upstream answered for a task that had ended. */
-  discarded(): void
+  countDiscard(): void
 }
 
 interface TransitionResult {
@@ -69,7 +69,7 @@ interface TransitionResult {
 }
 
 /** Moves a task by an event. An event that its state does not allow changes nothing and is logged. */
-export async function transition(
+export async function tryTransition(
   { database, messages, log, now }: TaskMover,
   task: Task,
   event: TaskEvent,
@@ -97,35 +97,34 @@ export async function transition(
 }
 
 /** Applies a transition and returns the current row, whichever process changed it. */
-export const transitionedTask = async (...args: Parameters<typeof transition>): Promise<Task> =>
-  (await transition(...args)).task
+export const transition = async (...args: Parameters<typeof tryTransition>): Promise<Task> =>
+  (await tryTransition(...args)).task
 
 /**
  * Moves a task whose upstream is done. The client that waits has its error once its time is over, and a timeout is free:
  * what comes later ends the task as its deadline does.
  */
-export function producedTask(deps: TaskMover, task: Task, changes: TaskChanges): Promise<Task> {
-  if (!task.isAwaited || deps.now() < task.deadlineAt)
-    return transitionedTask(deps, task, 'produced', changes)
+export function finishTask(deps: TaskMover, task: Task, changes: TaskChanges): Promise<Task> {
+  if (!task.isAwaited || deps.now() < task.deadlineAt) return transition(deps, task, 'produced', changes)
   const { result: _, ...facts } = changes
-  return transitionedTask(deps, task, 'deadline', facts)
+  return transition(deps, task, 'deadline', facts)
 }
 
 /**
  * An upstream has a task after all that has ended meanwhile, cancelled or past its deadline: its result is discarded, and
  * the row says who has it. `task` is the current row.
  */
-export async function discard(
+export async function discardAnswer(
   deps: TaskMover & { readonly metrics: TaskEvents },
   task: Task,
   { upstreamId, upstreamState }: TaskChanges,
 ): Promise<Task> {
-  deps.metrics.discarded()
+  deps.metrics.countDiscard()
   deps.log.warn(
     { task: task.id, channel: task.channelId, state: task.state, upstream_task: upstreamId ?? null },
     'Upstream answered for a task that had ended; discarded its result',
   )
-  return transitionedTask(deps, task, 'discarded', {
+  return transition(deps, task, 'discarded', {
     ...(upstreamId !== undefined && { upstreamId }),
     ...(upstreamState !== undefined && { upstreamState }),
   })
@@ -141,7 +140,7 @@ interface UpstreamRoute {
 }
 
 /** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
-export function masked(text: string, route: UpstreamRoute, model: string): string {
+export function maskText(text: string, route: UpstreamRoute, model: string): string {
   const { names, secrets } = upstreamTexts([route], model)
   return redact(text, names, secrets)
 }
@@ -152,15 +151,15 @@ export interface TaskChannel {
 }
 
 /** The channel that has the task; null when it is in the configuration no more, or is switched off. */
-export function taskChannel({ catalog, adapterOf }: TaskUpstreams, task: Task): TaskChannel | null {
+export function findTaskChannel({ catalog, findAdapter }: TaskUpstreams, task: Task): TaskChannel | null {
   const channel = catalog().channels.find((entry) => entry.id === task.channelId && hasAccess(entry))
-  const adapter = channel === undefined ? null : adapterOf(channel.protocol)
+  const adapter = channel === undefined ? null : findAdapter(channel.protocol)
   if (channel === undefined || adapter === null) return null
   return { route: { channel, upstreamModel: task.upstreamModel ?? task.model }, adapter }
 }
 
 /** Returns the question how far a task is that its upstream has under this id. */
-export const pollOf = ({ route }: TaskChannel, { job }: Task, upstreamId: string): MediaPoll => ({
+export const toPoll = ({ route }: TaskChannel, { job }: Task, upstreamId: string): MediaPoll => ({
   upstreamId,
   upstreamModel: route.upstreamModel,
   job,
@@ -168,7 +167,7 @@ export const pollOf = ({ route }: TaskChannel, { job }: Task, upstreamId: string
 })
 
 /** Returns what a poll says of an end without a delivery: with what was used, where that is charged all the same. */
-export const endOf = ({
+export const readEnd = ({
   upstreamState,
   result,
 }: Extract<PollState, { type: 'failed' | 'lapsed' | 'cancelled' }>): TaskChanges =>

@@ -81,7 +81,7 @@ export interface MediaCalls {
   /** The whole answer, whatever its status. @throws MediaCallFailure */
   send(request: MediaRequest, options: MediaSendOptions): Promise<MediaAnswer>
   /** The headers of a request, with the token of its channel where it has one. @throws MediaCallFailure */
-  headersOf(request: MediaRequest): Promise<HeaderFields>
+  makeHeaders(request: MediaRequest): Promise<HeaderFields>
 }
 
 /** A call that brought no whole answer. */
@@ -105,4 +105,4 @@ export function throwUnanswered(error: unknown): never {
 }
 
 /** The adapter that speaks a channel's protocol; null where it is none of media. */
-export type AdapterOf = (protocol: string) => TaskAdapter | null
+export type FindAdapter = (protocol: string) => TaskAdapter | null

@@ -13,7 +13,7 @@ export interface StepResult {
 
 export type Step = (deps: TaskEngine, task: Task) => Promise<StepResult>
 
-export const stepResult = (task: Task, more: Partial<StepResult> = {}): StepResult => ({
+export const endStep = (task: Task, more: Partial<StepResult> = {}): StepResult => ({
   task,
   hasFailed: false,
   delayMs: null,

@@ -9,8 +9,8 @@ import {
 } from '../../schemas/tasks/task.ts'
 import { costOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
-import { chargeOfTask } from './end/charge.ts'
-import { NO_LINKS, type ResultLinks, taskSettlement } from './end/settlement.ts'
+import { chargeTask } from './end/charge.ts'
+import { NO_LINKS, type ResultLinks, settleTask } from './end/settlement.ts'
 import { OWN_REFUSALS } from './submit/refusal.ts'
 
 export interface TransitionContext {
@@ -40,7 +40,7 @@ export function planTransition(
   // What has ended has its row in the call log already.
   if (!isFinal(to) || isFinal(task.state)) return { ...move, changes, settlement: null }
   const changed = { ...task, ...changes, state: to }
-  const charge = money === 'charge' ? chargeOfTask(changed, changed.price) : null
+  const charge = money === 'charge' ? chargeTask(changed, changed.price) : null
   const ended = { ...changed, cost: charge?.cost ?? 0n, endedAt: now }
   // What was neither delivered nor used is given back like that of any other task.
   const isOwed = to === 'succeeded' || ended.cost > 0n
@@ -49,17 +49,17 @@ export function planTransition(
     money: money === 'charge' && !isOwed ? 'refund' : money,
     changes: { ...changes, cost: ended.cost, endedAt: now },
     settlement: {
-      ...taskSettlement(ended, charge, links, now),
+      ...settleTask(ended, charge, links, now),
       ...(charge !== null &&
         upstreamPrice !== null && {
-          upstream_cost: String(chargeOfTask(changed, upstreamPrice, costOf)!.cost),
+          upstream_cost: String(chargeTask(changed, upstreamPrice, costOf)!.cost),
         }),
     },
   }
 }
 
 /** Nobody has sent it anywhere, and nobody will. Null where somebody may have. */
-export function refusedUnsent(task: Task, now: number): TaskMove | null {
+export function planUnsentRefusal(task: Task, now: number): TaskMove | null {
   if (task.state !== 'waiting') return null
   const code = 'service_unavailable'
   return planTransition(task, 'refused', { errorCode: code, errorMessage: OWN_REFUSALS[code] }, { now })

@@ -1,4 +1,4 @@
-/** One call of the log in detail. See docs/api-rules.md, "Call detail". */
+/** One call of the log in detail. See docs/api-rules.md, "Call log CSV, summary and detail". */
 
 import { z } from 'zod'
 import type { FullRow } from './columns.ts'

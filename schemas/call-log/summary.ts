@@ -1,4 +1,4 @@
-/** The parameters and the answer of `GET /v1/logs/summary`. See docs/api-rules.md, "Call log summary". */
+/** The parameters and the answer of `GET /v1/logs/summary`. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import { z } from 'zod'
 import { LOG_SCOPES, logQuery } from './query.ts'
 import { currency, LOG_PERIODS } from './row.ts'

@@ -1,7 +1,7 @@
 /**
  * The form of a chat-completions request that can be translated: stricter than for a native upstream, because here the
  * gateway itself has to understand every message. Unknown fields are allowed and ignored. See docs/api-rules.md, "Chat
- * completions"; docs/translation.md, "The request".
+ * protocols"; docs/translation.md, "The request".
  */
 import { z } from 'zod'
 

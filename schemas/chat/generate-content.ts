@@ -1,7 +1,7 @@
 /**
  * The generate-content client contract. Unknown fields are let through: on native paths they belong to the upstream.
  * As with the vendor, a field may be named in snake case, and one object may replace a list of one.
- * See docs/api-rules.md, "Generate content".
+ * See docs/api-rules.md, "Chat protocols".
  */
 import { z } from 'zod'
 import { MAX_CHOICES } from './chat-completions.ts'

@@ -1,6 +1,6 @@
 /**
  * The messages client contract. Unknown fields are let through: they belong to the upstream.
- * See docs/api-rules.md, "Messages".
+ * See docs/api-rules.md, "Chat protocols".
  */
 import { z } from 'zod'
 

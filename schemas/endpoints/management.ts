@@ -7,7 +7,11 @@ import { MANAGEMENT_PATH } from '../routes.ts'
 import type { Endpoint } from './endpoint.ts'
 
 const IDEMPOTENCY = z.object({
-  'idempotency-key': z.string().max(200).optional().describe('Makes the act happen once within 7 days.'),
+  'idempotency-key': z
+    .string()
+    .max(200)
+    .optional()
+    .describe('Within 7 days, the operation runs once for each key.'),
 })
 
 const CONTINUES = z.object({

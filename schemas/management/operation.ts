@@ -1,5 +1,5 @@
 /**
- * An operation of the management API: one act, described for HTTP, the console, the command line and the reference.
+ * An operation of the management API, described for HTTP, the console, the command line and the reference.
  * `pipelines/management` implements it.
  */
 import { z } from 'zod'
@@ -69,10 +69,10 @@ interface Description<Input extends z.ZodObject, Answer extends z.ZodType> {
   /** Answers with a secret: auditors may not call it. */
   readonly isSecret?: true
   /**
-   * Creates or moves money: takes an Idempotency-Key. `by-act`: the act itself keeps the key, because it waits for more
+   * Creates or moves money: takes an Idempotency-Key. `by-operation`: the operation itself keeps the key, because it waits for more
    * than the database.
    */
-  readonly isIdempotent?: true | 'by-act'
+  readonly isIdempotent?: true | 'by-operation'
   /** Answers with a file of this media type. */
   readonly fileType?: string
   /** Answers with server-sent events: the schema of the answer is that of their data. */

@@ -1,4 +1,4 @@
-/** Avatars as clients register and read them. See docs/api-rules.md, "Avatars". */
+/** Avatars as clients register and read them. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
 import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
 

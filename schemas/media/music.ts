@@ -1,4 +1,4 @@
-/** Songs in requests and answers. See docs/api-rules.md, "Music". */
+/** Songs in requests and answers. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
 import { taskListOf } from '../tasks/list.ts'
 import { charactersIn, isGiven, mediaFields, modelId, textOfAtMost } from './fields.ts'

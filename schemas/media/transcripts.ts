@@ -1,4 +1,4 @@
-/** Transcripts of a video in requests and answers. See docs/api-rules.md, "Transcripts". */
+/** Transcripts of a video in requests and answers. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
 import { isGiven, mediaFields, textOfAtMost } from './fields.ts'
 

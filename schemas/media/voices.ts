@@ -1,4 +1,4 @@
-/** Voices as clients have them cloned and read of them. See docs/api-rules.md, "Voices". */
+/** Voices as clients have them cloned and read of them. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
 import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
 

@@ -45,7 +45,7 @@ export class TokenCache<Token extends Expiring> {
   }
 
   /** Gives up a token that was refused. Returns whether `get` returns another one. */
-  refused(token: Token): boolean {
+  dropRefused(token: Token): boolean {
     if (token !== this.#token) return true
     const now = this.#elapsed()
     if (now < this.#keptUntil) return false
@@ -57,9 +57,9 @@ export class TokenCache<Token extends Expiring> {
   #refresh(now: number): Promise<Token> {
     if (this.#refreshing !== null) return this.#refreshing
     if (this.#failure !== null && now < this.#failure.until) return Promise.reject(this.#failure.error)
-    const refreshing = bounded(this.#fetch()).then(
+    const refreshing = boundTime(this.#fetch()).then(
       (token) => {
-        this.#taken(token, now)
+        this.#keep(token, now)
         return token
       },
       (error) => {
@@ -72,7 +72,7 @@ export class TokenCache<Token extends Expiring> {
     return refreshing
   }
 
-  #taken(token: Token, askedAt: number): void {
+  #keep(token: Token, askedAt: number): void {
     this.#refreshing = null
     this.#failure = null
     this.#token = token
@@ -82,7 +82,7 @@ export class TokenCache<Token extends Expiring> {
 }
 
 /** Rejects when the work takes too long. */
-function bounded<T>(work: Promise<T>): Promise<T> {
+function boundTime<T>(work: Promise<T>): Promise<T> {
   const timeout = Promise.withResolvers<never>()
   const timer = setTimeout(
     () => timeout.reject(new Error(`There was no token within ${FETCH_TIMEOUT_MS / 1000} seconds.`)),

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../../schemas/config/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
-import type { EngineName } from '../embedded/engine.ts'
 import { servicePasswordOf } from '../embedded/postgres/postgres.ts'
 import { startEmbedded } from '../embedded/start.ts'
 import { completeRotation, currentMasterKey, findMasterKey } from '../postgres/accounts/master-key.ts'
@@ -24,38 +23,32 @@ export interface EngineUrls {
   masterKey(): Promise<Buffer>
 }
 
-export async function withEngines<T>(
-  settings: Settings,
-  needed: readonly Needed[],
-  work: (urls: EngineUrls) => Promise<T>,
-): Promise<T> {
-  const running = runningUrls(settings)
-  if (running !== null) return work(running)
-  const missing = needed.filter((name) => configuredUrl(settings, name) === null)
-  if (missing.length === 0) return work(await configured(settings, needed))
+interface OpenedEngines {
+  readonly urls: EngineUrls
+  /** Stops those that were started. */
+  close(): Promise<void>
+}
+
+const keepRunning = async () => {}
+
+export async function openEngines(settings: Settings, needed: readonly Needed[]): Promise<OpenedEngines> {
+  const urls = await findEngines(settings, needed)
+  if (urls !== null) return { urls, close: keepRunning }
   if (!existsSync(settings.dataDir))
     process.stderr.write(
       `There was no data directory ${settings.dataDir}: a new one is created, without any account. Set TOLLGATE_DATA_DIR if yours is elsewhere.\n`,
     )
   const held = await holdDataDir(settings)
-  if ('running' in held) return work(held.running)
-  try {
-    return await withOwn(settings, held.lock, { needed, missing }, work)
-  } finally {
-    held.lock.release()
-  }
+  return 'running' in held
+    ? { urls: held.running, close: keepRunning }
+    : startOwn(settings, held.lock, needed)
 }
 
 /** Starts nothing: null while no service runs here and something that is needed is not configured. */
-export async function withServiceEngines<T>(
-  settings: Settings,
-  needed: readonly Needed[],
-  work: (urls: EngineUrls) => Promise<T>,
-): Promise<T | null> {
+export async function findEngines(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls | null> {
   const running = runningUrls(settings)
-  if (running !== null) return work(running)
-  if (needed.some((name) => configuredUrl(settings, name) === null)) return null
-  return work(await configured(settings, needed))
+  if (running !== null) return running
+  return needed.some((name) => configuredUrl(settings, name) === null) ? null : configured(settings, needed)
 }
 
 function runningUrls(settings: Settings): EngineUrls | null {
@@ -94,26 +87,36 @@ async function configured(settings: Settings, needed: readonly Needed[]): Promis
   return { databaseUrl, clickhouseUrl, simulatorUrl: null, masterKey }
 }
 
-async function withOwn<T>(
+async function startOwn(
   settings: Settings,
-  { fd: lockFd }: DataDirLock,
-  { needed, missing }: { needed: readonly Needed[]; missing: readonly EngineName[] },
-  work: (urls: EngineUrls) => Promise<T>,
-): Promise<T> {
-  const { urls, stop } = await startEmbedded({ dataDir: settings.dataDir, lockFd, engines: missing })
+  lock: DataDirLock,
+  needed: readonly Needed[],
+): Promise<OpenedEngines> {
+  const { dataDir } = settings
+  const missing = needed.filter((name) => configuredUrl(settings, name) === null)
+  let stop = keepRunning
+  const close = async () => {
+    try {
+      await stop()
+    } finally {
+      lock.release()
+    }
+  }
   try {
-    const { databaseUrl: ownerUrl } = urls
+    const started = await startEmbedded({ dataDir, lockFd: lock.fd, engines: missing })
+    stop = started.stop
+    const { databaseUrl: ownerUrl, clickhouseUrl, simulatorUrl } = started.urls
+    // A command may no more than the service.
+    const ownUrl = ownerUrl && (await migrateEmbedded(ownerUrl, servicePasswordOf(dataDir)))
     const known = {
       ...settings,
-      // A command may no more than the service.
-      databaseUrl:
-        settings.databaseUrl ??
-        (ownerUrl && (await migrateEmbedded(ownerUrl, servicePasswordOf(settings.dataDir)))),
-      clickhouseUrl: settings.clickhouseUrl ?? urls.clickhouseUrl,
+      databaseUrl: settings.databaseUrl ?? ownUrl,
+      clickhouseUrl: settings.clickhouseUrl ?? clickhouseUrl,
     }
-    return await work({ ...(await configured(known, needed)), simulatorUrl: urls.simulatorUrl })
-  } finally {
-    await stop()
+    return { urls: { ...(await configured(known, needed)), simulatorUrl }, close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 

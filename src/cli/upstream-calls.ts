@@ -1,5 +1,5 @@
 /** Calls of a command to upstreams. Imported where one is made: most commands make none. */
-import type { ChannelTestDeps } from '../../pipelines/management/channels/test-call.ts'
+import type { OpenUpstream } from '../../pipelines/management/channels/test-call.ts'
 import type { MediaCalls } from '../../pipelines/tasks/ports.ts'
 import { openAuthorizers } from '../server/channels/authorizers.ts'
 import { mediaCalls } from '../server/channels/media-calls.ts'
@@ -7,7 +7,8 @@ import { upstreamCalls } from '../server/channels/upstream-calls.ts'
 import { UpstreamClient } from '../upstream/client.ts'
 import { observeUpstream } from '../upstream/observe.ts'
 
-export interface CommandCalls extends ChannelTestDeps {
+export interface CommandCalls {
+  readonly openUpstream: OpenUpstream
   /** They send no file. */
   readonly media: MediaCalls
   readonly close: () => void

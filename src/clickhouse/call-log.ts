@@ -33,23 +33,16 @@ import { readRetainedFrom } from './tables/marks.ts'
 import { createRebuildTables, type RebuildTables } from './tables/rebuild.ts'
 import { dropCallsBefore } from './tables/retention.ts'
 
-/**
- * Throws Failure `service_unavailable` from each query while ClickHouse is away. A query that a client waits for ends
- * with `caller`.
- */
-export interface CallLog {
-  /** Throws when ClickHouse does not answer. */
-  ping(): Promise<void>
-  /** Brings the tables up to date. All functions below do so before their first use. */
-  migrate(): Promise<void>
-  /** Adds the range's rows; a range that is already present adds nothing. Returns the number of rows of the range. */
-  insertCalls(range: CallRange): Promise<number>
-  createRebuildTables(): Promise<RebuildTables>
-  dropCallsBefore(cutoffMs: number): Promise<string[]>
+/** Rows that a client reads. Each query ends with `caller`. */
+export interface CallPages {
   findCalls(query: CallPageQuery, caller?: AbortSignal): Promise<CallPage>
   listPositions(query: CallPageQuery, caller?: AbortSignal): Promise<CallPositions>
   findCallsAt(query: CallsAtQuery, caller?: AbortSignal): Promise<LogRow[]>
   findCall(query: CallQuery, caller?: AbortSignal): Promise<CallWithDetail | null>
+}
+
+/** Sums that a client reads. Each query ends with `caller`. */
+export interface CallSummaries {
   summarizeCalls(window: AccountWindow, caller?: AbortSignal): Promise<CallSummary>
   callSeries(query: CallSeriesQuery, caller?: AbortSignal): Promise<CallSeriesPoint[]>
   dailyUsage(query: AccountWindow & { readonly by: DailyGroup }, caller?: AbortSignal): Promise<DailyUsage[]>
@@ -64,6 +57,18 @@ export interface CallLog {
     query: AccountWindow & { readonly limit: number },
     caller?: AbortSignal,
   ): Promise<SessionUsage[]>
+}
+
+/** What fills, rebuilds and prunes the log. */
+export interface CallTables {
+  /** Adds the range's rows; a range that is already present adds nothing. Returns the number of rows of the range. */
+  insertCalls(range: CallRange): Promise<number>
+  createRebuildTables(): Promise<RebuildTables>
+  dropCallsBefore(cutoffMs: number): Promise<string[]>
+}
+
+/** What compares the log with the books. */
+export interface CallAudit {
   loggedCalls(query: CallsQuery): Promise<LoggedCall[]>
   loggedSettlements(calls: readonly LoggedCall[]): Promise<Settlement[]>
   retainedFrom(): Promise<number>
@@ -71,6 +76,14 @@ export interface CallLog {
   bucketSums(month: MonthCalls, compared: ComparedCalls, bucketIds: number): Promise<BucketSum[]>
   callsBetween(month: MonthCalls, compared: ComparedCalls): Promise<AuditedCall[]>
   dayDifferences(upto: bigint, since: Date | null): Promise<DayDifference[]>
+}
+
+/** Throws Failure `service_unavailable` from each query while ClickHouse is away. */
+export interface CallLog extends CallPages, CallSummaries, CallTables, CallAudit {
+  /** Throws when ClickHouse does not answer. */
+  ping(): Promise<void>
+  /** Brings the tables up to date. All other functions do so before their first use. */
+  migrate(): Promise<void>
   close(): Promise<void>
 }
 

@@ -5,7 +5,7 @@ import {
   type ChatProtocol,
   chatProtocol,
 } from '../../schemas/config/catalog.ts'
-import { mediaAdapterOf } from '../channels/media/registry.ts'
+import { findMediaAdapter } from '../channels/media/registry.ts'
 import { findProvider, PRESETS } from '../channels/providers/presets.ts'
 import { suggestion } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
@@ -136,7 +136,7 @@ const CHAT_FORMS: Readonly<Record<ChatProtocol, BaseUrlForm>> = {
 /** Returns the form of a protocol; null where any base URL will do. */
 function formOf(protocol: ChannelProtocol): BaseUrlForm | null {
   if (isChat(protocol)) return CHAT_FORMS[protocol]
-  const { baseUrl = 'any' } = mediaAdapterOf(protocol) ?? {}
+  const { baseUrl = 'any' } = findMediaAdapter(protocol) ?? {}
   if (baseUrl === 'any') return null
   const { end, appended } = baseUrl
   const rule = end === null ? UNVERSIONED : { path: new RegExp(`${end}$`), message: `must end in ${end}` }

@@ -110,7 +110,7 @@ export class Credentials {
   }
 
   /** Returns the wallet of an account that some known key belongs to, or of a known key that has a cap. */
-  wallet(id: string): WalletView | undefined {
+  findWallet(id: string): WalletView | undefined {
     return this.#wallets.get(id)
   }
 
@@ -120,7 +120,7 @@ export class Credentials {
   }
 
   /** Takes a notification: the entry that it names is read again before it is served. */
-  changed(kind: CredentialChange, id: string): void {
+  forgetChanged(kind: CredentialChange, id: string): void {
     if (kind === 'wallet') {
       void this.refreshWallets([id])
       return
@@ -147,7 +147,7 @@ export class Credentials {
   }
 
   /** Takes a commit: charges of this process are booked, and the totals include them, in one step. */
-  booked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
+  applyBooked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
     for (const [id, cost] of costs) {
       this.#wallets.get(id)?.booked(cost)
       for (const budget of this.#budgetsOf.get(id) ?? NO_BUDGETS) budget.booked(cost)
@@ -202,14 +202,14 @@ export class Credentials {
   }
 
   /** Returns the reason why no key is served; null while known keys are. */
-  unreadiness(): string | null {
+  explainUnready(): string | null {
     const lostAt = this.#databaseLostAt
     const isOver = lostAt !== null && this.#now() - lostAt > this.#options.graceMs()
     return isOver ? 'PostgreSQL has been away for longer than database.grace_seconds' : null
   }
 
   #checkGrace(): void {
-    if (this.unreadiness() !== null) throw unavailable()
+    if (this.explainUnready() !== null) throw unavailable()
   }
 
   async #load(rawKey: string): Promise<KnownKey | null> {
@@ -234,18 +234,24 @@ export class Credentials {
       return null
     }
     const capped = capTotals(credential.key.grant)
-    const cap = capped === null ? null : this.#viewOf(capped)
+    const cap = capped === null ? null : this.#updateView(capped)
     const budgets = credential.budgets.length === 0 ? NO_BUDGETS : credential.budgets.map(this.#budgetOf)
     if (budgets.length === 0) this.#budgetsOf.delete(credential.key.id)
     else this.#budgetsOf.set(credential.key.id, budgets)
     const { allowedAddresses } = credential.key
     const addresses = allowedAddresses === null ? null : new AddressList(allowedAddresses)
-    const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet), cap, budgets, addresses }
+    const known: KnownKey = {
+      ...credential,
+      view: this.#updateView(credential.wallet),
+      cap,
+      budgets,
+      addresses,
+    }
     this.#store(this.#entries, rawKey, { known, isStale: changes !== this.#changes }, MAX_KNOWN_KEYS)
     return known
   }
 
-  #viewOf(totals: WalletTotals): WalletView {
+  #updateView(totals: WalletTotals): WalletView {
     const existing = this.#wallets.get(totals.accountId)
     if (existing) {
       existing.update(totals)

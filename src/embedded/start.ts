@@ -84,13 +84,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
     if (engine === undefined) throw new Error(`${name} is not among the embedded engines`)
     return engine
   }
-  const urlOf = (name: EngineName) => engines.get(name)?.url ?? null
+  const resolveUrl = (name: EngineName) => engines.get(name)?.url ?? null
   return {
     urls: {
-      databaseUrl: urlOf('postgres'),
-      natsUrl: urlOf('nats'),
-      clickhouseUrl: urlOf('clickhouse'),
-      simulatorUrl: urlOf('simulator'),
+      databaseUrl: resolveUrl('postgres'),
+      natsUrl: resolveUrl('nats'),
+      clickhouseUrl: resolveUrl('clickhouse'),
+      simulatorUrl: resolveUrl('simulator'),
     },
     health: () => Object.fromEntries([...engines].map(([name, engine]) => [name, engine.health()])),
     stop,

@@ -19,7 +19,7 @@ export class TrustedProxies extends AddressList {
    * Returns the address that a request comes from: the connection's, or, where a trusted proxy made the connection, the
    * last in `X-Forwarded-For` that no trusted proxy has. What comes before it can be forged.
    */
-  clientOf(peer: string, forwardedFor: string): string {
+  findClient(peer: string, forwardedFor: string): string {
     if (forwardedFor === '' || !this.has(peer)) return peer
     let client = peer
     for (const entry of forwardedFor.split(',').reverse()) {

@@ -91,7 +91,7 @@ export class Arbiter {
     for (let at = 0; at < asks.length; ) {
       const [request] = asks[at]!
       const subjects: SubjectLimits[] = []
-      for (; asks[at]?.[0] === request; at++) subjects.push(subjectOf(asks[at]!))
+      for (; asks[at]?.[0] === request; at++) subjects.push(describeSubject(asks[at]!))
       this.#take({ holder: from, subjects, request })
     }
     this.#sendAnswers()
@@ -223,7 +223,7 @@ export class Arbiter {
   }
 }
 
-const subjectOf = ([
+const describeSubject = ([
   ,
   subject,
   requestsPerMinute,

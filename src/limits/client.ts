@@ -24,7 +24,7 @@ interface Waiting {
 }
 
 /** Returns how many rows go into one message: those of one request stay together. */
-function wholeRequests(asks: LimitAsks['asks']): number {
+function countWholeRequests(asks: LimitAsks['asks']): number {
   let count = Math.min(asks.length, MAX_LIMIT_ROWS)
   while (count < asks.length && asks[count]![0] === asks[count - 1]![0]) count--
   return count
@@ -92,7 +92,7 @@ export class ArbiterClient {
     this.#released.clear()
     while (asks.length > 0 || released.length > 0 || withdrawn.length > 0)
       this.#options.send(leader, {
-        asks: asks.splice(0, wholeRequests(asks)),
+        asks: asks.splice(0, countWholeRequests(asks)),
         released: released.splice(0, MAX_LIMIT_ROWS),
         withdrawn: withdrawn.splice(0, MAX_LIMIT_ROWS),
       })

@@ -15,7 +15,7 @@ import { ArbiterClient } from './client.ts'
 import { decodeMessage, ReportAssembler, splitReport } from './codec.ts'
 import { AdmissionCounter } from './counter.ts'
 import { admits, LimitedRequest, type Permit } from './limited-request.ts'
-import { firstOf, Members } from './members.ts'
+import { findFirst, Members } from './members.ts'
 
 const REPORT_INTERVAL_MS = 1_000
 /** So long a process that has just come listens for others before it leads. */
@@ -99,19 +99,19 @@ export class Limiter {
   take(subjects: readonly SubjectLimits[], onDecisions: (decisions: readonly Decision[]) => void): Permit {
     const request = new LimitedRequest(subjects, {
       onDecisions,
-      onReleased: (over) => this.#released(over),
+      onReleased: (over) => this.#reportReleased(over),
     })
     this.#ask(request)
     return request
   }
 
   /** Returns the requests in flight known to this process; exact where it leads. */
-  inFlight(subject: string): number {
+  countInFlight(subject: string): number {
     return this.#state.inFlight(subject)
   }
 
   /** Resolves when it is known who leads, or when that takes too long. */
-  joined(): Promise<void> {
+  waitUntilJoined(): Promise<void> {
     return this.#joined.promise
   }
 
@@ -146,7 +146,7 @@ export class Limiter {
       if (limits.requestsPerMinute !== null) this.#counter.add(subject, by, this.#now())
   }
 
-  #released({ subjects }: LimitedRequest): void {
+  #reportReleased({ subjects }: LimitedRequest): void {
     for (const { subject, limits } of subjects) {
       if (limits.concurrency === null) continue
       this.#state.release(subject, this.#self)
@@ -284,11 +284,11 @@ export class Limiter {
     if (this.#leader === this.#self) leaders.push(this.#self)
     if (leaders.length === 0) {
       if (this.#mode === 'joining') return
-      const first = firstOf([...this.#members.ids, this.#self])
+      const first = findFirst([...this.#members.ids, this.#self])
       if (first === this.#self) return this.#gather()
       this.#follow(null)
       this.#probe(first)
-    } else if (firstOf(leaders) !== this.#self) this.#follow(firstOf(leaders))
+    } else if (findFirst(leaders) !== this.#self) this.#follow(findFirst(leaders))
     // The other leader receives the report and follows this one.
     else if (leaders.length > 1) this.#report({ calls: true })
   }
@@ -349,7 +349,7 @@ export class Limiter {
     const wasStopped = now - this.#lastTickAt > 2 * REPORT_INTERVAL_MS
     this.#lastTickAt = now
     if (wasStopped) this.#members.touchAll(now)
-    for (const id of this.#members.silent(now)) this.#onProcessLost(id)
+    for (const id of this.#members.listSilent(now)) this.#onProcessLost(id)
     this.#state.sweep(now)
     this.#counter.prune(now)
     if (this.#mode !== 'alone') this.#report()

@@ -1,7 +1,7 @@
 /** Everything that the service does with PostgreSQL: the repositories of all domains, on the pools of one process. */
 import type { KeyStorage } from '../../schemas/config/settings.ts'
 import { deriveKeyMaterial } from '../core/keys/material.ts'
-import { actAs } from './accounts/audit-record.ts'
+import { setActor } from './accounts/audit-record.ts'
 import { type KnownMasterKey, recognizeMasterKey, setKeyStorage } from './accounts/master-key.ts'
 import { type AccountRepositories, openAccounts } from './accounts/repository.ts'
 import { type BillingRepositories, openBilling } from './billing/repository.ts'
@@ -78,7 +78,7 @@ export interface Database extends Repositories {
   /** Throws when PostgreSQL does not answer. */
   ping(): Promise<void>
   /** Runs `work` on repositories of one transaction, whose entries in the audit record name `actor`. */
-  inNameOf<T>(actor: string, work: (database: Repositories) => Promise<T>): Promise<T>
+  transactAs<T>(actor: string, work: (database: Repositories) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
@@ -101,11 +101,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     await close()
     throw error
   }
-  const acts = {
+  const administration = {
     ...onPool(pools.main, { ping }, READ_DEADLINE_MS),
-    inNameOf: <T>(actor: string, work: (database: Repositories) => Promise<T>): Promise<T> =>
+    transactAs: <T>(actor: string, work: (database: Repositories) => Promise<T>): Promise<T> =>
       inTransaction(pools.main, async (transaction) => {
-        await actAs(transaction, actor)
+        await setActor(transaction, actor)
         return work(openRepositories({ ...pools, main: transaction as never, standby: null }, masterKey))
       }),
   }
@@ -113,7 +113,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const left = Object.entries(repositories).map(([name, one]) => [name, leavingReadOnly(pools, one)])
   return {
     ...(Object.fromEntries(left) as typeof repositories),
-    ...leavingReadOnly(pools, acts),
+    ...leavingReadOnly(pools, administration),
     installedAt,
     close,
   }

@@ -18,7 +18,7 @@ export const standbyOf = (sql: Sql): Standby => ({ sql, restsUntil: 0 })
 
 /**
  * Binds functions that only read. Each runs on the standby where it has replayed all that the primary had written when
- * the function was called: so it shows every act that was answered before, of any process. Else it runs on the primary.
+ * the function was called: so it shows every operation that was answered before, of any process. Else it runs on the primary.
  */
 export function onStandby<Functions extends Readonly<Record<string, Work>>>(
   { main, standby }: Pools,

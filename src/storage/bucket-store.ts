@@ -37,14 +37,14 @@ const IDLE_TIMEOUT_MS = 30_000
 const ATTEMPTS = 3
 const MS_PER_SECOND = 1000
 
-const statusOf = (error: unknown): number | undefined =>
+const readStatus = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
 
 async function orNull<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found
   } catch (error) {
-    if (statusOf(error) === 404) return null
+    if (readStatus(error) === 404) return null
     throw error
   }
 }

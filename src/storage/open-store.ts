@@ -19,7 +19,7 @@ interface StoreSettings {
 const FILES_FOLDER = 'files'
 
 /** Opens the store. The bucket's client is loaded only for a bucket: it takes longer than the rest of a start. */
-export async function storeOf(settings: StoreSettings): Promise<ObjectStore> {
+export async function openStore(settings: StoreSettings): Promise<ObjectStore> {
   const links = fileLinks(settings.publicUrl, settings.fileLinkKey)
   if (settings.objectStore === null) return FolderStore.open(join(settings.dataDir, FILES_FOLDER), links)
   const { BucketStore } = await import('./bucket-store.ts')

@@ -8,14 +8,14 @@ const MS_PER_SECOND = 1_000
 
 export interface TaskMeters {
   /** Counts an attempt at a submit by its outcome. */
-  submitted(outcome: string): void
+  countSubmit(outcome: string): void
   /** Counts a poll of a task by its outcome. */
-  polled(outcome: string): void
+  countPoll(outcome: string): void
   /** Counts a channel that delivered something else than was requested. */
-  exceededOrder(): void
+  countExcess(): void
   /** Counts an upstream's answer for a task that had ended. */
-  discarded(): void
-  late(lateMs: number): void
+  countDiscard(): void
+  observeLateness(lateMs: number): void
 }
 
 export function registerTasks(register: Register): TaskMeters {
@@ -23,8 +23,8 @@ export function registerTasks(register: Register): TaskMeters {
   let discarded = 0
   const lateness = emptyHistogram(LATENESS_BOUNDS_SECONDS)
   const outcomes = (name: string, help: string) => countBy(register, 'outcome', name, help)
-  const submitted = outcomes('tollgate_task_submits_total', 'Attempts at submitting tasks to upstreams.')
-  const polled = outcomes('tollgate_task_polls_total', 'Polls of tasks that upstreams work on.')
+  const countSubmit = outcomes('tollgate_task_submits_total', 'Attempts at submitting tasks to upstreams.')
+  const countPoll = outcomes('tollgate_task_polls_total', 'Polls of tasks that upstreams work on.')
   register(
     'tollgate_task_beyond_order_total',
     'Results that are not what was requested: longer, larger, in greater number, or with files of another kind.',
@@ -43,10 +43,10 @@ export function registerTasks(register: Register): TaskMeters {
     lateness.counts.some((count) => count > 0) ? samplesOf(name, LATENESS_BOUNDS_SECONDS, lateness, {}) : [],
   )
   return {
-    submitted,
-    polled,
-    exceededOrder: () => void beyond++,
-    discarded: () => void discarded++,
-    late: (lateMs) => observe(LATENESS_BOUNDS_SECONDS, lateness, lateMs / MS_PER_SECOND),
+    countSubmit,
+    countPoll,
+    countExcess: () => void beyond++,
+    countDiscard: () => void discarded++,
+    observeLateness: (lateMs) => observe(LATENESS_BOUNDS_SECONDS, lateness, lateMs / MS_PER_SECOND),
   }
 }

@@ -332,7 +332,7 @@ t.test('null journal', async (t) => {
       ['acc_1', 'key_1'].map((id) => [id, new WalletView({ ...totals, accountId: id })] as const),
     )
     const journal = nullJournal()
-    journal.start({ wallet: (id: string) => wallets.get(id) } as Credentials)
+    journal.start({ findWallet: (id: string) => wallets.get(id) } as Credentials)
     for (const wallet of wallets.values()) {
       t.ok(wallet.admit(9n, true))
       wallet.end(9n, 7n)

@@ -17,9 +17,16 @@ t.test('each table stands in a page', async (t) => {
 
 t.test('prose is kept, and a new row asks for it', async (t) => {
   const written =
-    '<!-- table: usage -->\n| provider | what it reports in its own way |\n|---|---|\n| `xai` | prose |\n'
+    '<!-- table: commands -->\n| command | words behind it | does |\n|---|---|---|\n| `providers` | – | prose |\n'
   const page = renderPage(written)
-  t.match(page, '| `xai` | prose |\n')
-  t.ok(emptyRows(page).includes('| `groq` |  |'))
+  t.match(page, '| `providers` | – | prose |\n')
+  t.ok(emptyRows(page).includes('| `audit` | – |  |'))
   t.equal(renderPage(page), page)
+})
+
+t.test('a partial table has the rows that its page describes', async (t) => {
+  const head = '<!-- table: usage -->\n| provider | what it reports in its own way |\n|---|---|\n'
+  const page = renderPage(`${head}| \`xai\` | prose |\n| \`gone\` | prose |\n`)
+  t.equal(page, `${head}| \`xai\` | prose |\n`)
+  t.same(emptyRows(page), [])
 })

@@ -1,6 +1,6 @@
 /** What reads texts of clients and upstreams, each with the texts around the value that it is given. */
 import { Buffer } from 'node:buffer'
-import { refusedByUpstream } from '../../pipelines/calls/upstream-error.ts'
+import { readUpstreamRefusal } from '../../pipelines/calls/upstream-error.ts'
 import { rejectsUsageOption } from '../../pipelines/chat/forward/route-choice.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { clipComposeRequest } from '../../schemas/media/clips.ts'
@@ -287,7 +287,7 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
     around: ['{"error":{"message":%,"param":%,"code":%}}', '%'],
     read: (text) =>
       redact(
-        refusedByUpstream({}, 400, Buffer.from(text), null).message,
+        readUpstreamRefusal({}, 400, Buffer.from(text), null).message,
         ['upstream-model'],
         ['secret-of-the-channel'],
       ),

@@ -204,7 +204,7 @@ export class Gateway {
       journal,
       nats: faults.mutation === 'confirmed when stored' ? confirmedWhenStored(nats) : nats,
       database,
-      onBooked: ({ costs, wallets }) => credentials.booked(costs, wallets),
+      onBooked: ({ costs, wallets }) => credentials.applyBooked(costs, wallets),
       isAwaited: () => isAwaited,
       onNotificationsMissed: () => void credentials.refreshWallets(credentials.walletIds),
       log: quiet,

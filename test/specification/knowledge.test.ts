@@ -5,7 +5,7 @@ import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
 import { importFolder } from '../../src/server/knowledge/import-folder.ts'
-import { storeOf } from '../../src/storage/open-store.ts'
+import { openStore } from '../../src/storage/open-store.ts'
 import { section, statement, statements } from './statement.ts'
 import type { Client, World } from './world.ts'
 
@@ -53,7 +53,7 @@ async function fill(t: Test, world: World) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), content)
   }
-  const store = await storeOf({
+  const store = await openStore({
     objectStore: null,
     dataDir: join(dirname(service.configPath), 'service'),
     publicUrl: service.baseUrl,

@@ -68,8 +68,12 @@ max_client_conn = ${MAX_CLIENTS}
   const pooler = new Program({ name: PROGRAM, command, prefix, env, outputPath, host: LOOPBACK, port })
   t.teardown(() => pooler.kill())
   await pooler.start()
-  const urlOf = (path: string) => `postgres://${username}@${LOOPBACK}:${port}${path}`
-  return { url: urlOf(pathname), program: pooler, transactions: () => transactionsAt(urlOf('/pgbouncer')) }
+  const resolveUrl = (path: string) => `postgres://${username}@${LOOPBACK}:${port}${path}`
+  return {
+    url: resolveUrl(pathname),
+    program: pooler,
+    transactions: () => transactionsAt(resolveUrl('/pgbouncer')),
+  }
 }
 
 async function transactionsAt(url: string): Promise<number> {

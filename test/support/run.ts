@@ -1,10 +1,10 @@
 /**
- * Runs tap on the tests that are named, by file or folder; with `--all` on every test; with `--unit` on those of pure
- * code; else on all that need neither the whole service nor a browser. `--with=FOLDER,FOLDER` adds those of folders.
- * Prints one page; all that tap writes goes to a file. Lends services to the tests meanwhile. Both end when this process
- * does, however that is: what runs below tap is tap's to end, and the kernel ends the services.
+ * Runs the tests that are named, by file or folder; with `--all` every test; with `--unit` those of pure code; else all
+ * that need neither the whole service nor a browser. `--with=FOLDER,FOLDER` adds those of folders. Prints one page; all
+ * output goes to a file. A test file is a program that prints TAP: the kernel ends it when this process ends, however
+ * that is, and so it ends the services that are lent to the tests meanwhile.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   createWriteStream,
@@ -16,8 +16,9 @@ import {
   statSync,
 } from 'node:fs'
 import { join, relative } from 'node:path'
-import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import { findChromium } from './chromium-binary.ts'
 import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
@@ -25,7 +26,8 @@ import { TapPage } from './tap-page.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const TESTS = 'test'
-const TAP = join(ROOT, 'node_modules/.bin/tap')
+/** The settings of tap that apply to a run, whoever starts it. */
+const { jobs, timeout }: { jobs: number; timeout: number } = parse(readFileSync(join(ROOT, '.taprc'), 'utf8'))
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate')
 const OUTPUTS = join(CACHE, 'test-output')
 const OUTPUTS_KEPT_MS = 86_400_000
@@ -51,24 +53,9 @@ const ALL = '--all'
 const UNIT_ONLY = '--unit'
 const WITH = '--with='
 const CONSOLE_BUILD = join(ROOT, 'scripts/console-build.ts')
-const TAP_AS_BUILT = join(ROOT, 'node_modules/@tapjs/test/test-built/src/index.ts')
 const STDERR_LINES = 20
 /** Where nobody watches, a line now and then. */
 const FILES_PER_LINE = 25
-
-function startTap(words: readonly string[], env: NodeJS.ProcessEnv) {
-  const { NODE_OPTIONS: _, ...ours } = process.env
-  const [program = '', ...args] = [...endWithUs('SIGTERM'), process.execPath, TAP, ...words]
-  return spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...ours, ...env } })
-}
-
-/** Whether tap was built with the plugins that `.taprc` leaves it; as it comes it has them all. */
-function isTapBuilt(): boolean {
-  if (!existsSync(TAP_AS_BUILT)) return false
-  const built = readFileSync(TAP_AS_BUILT, 'utf8')
-  const unwanted = readFileSync(join(ROOT, '.taprc'), 'utf8').matchAll(/"!(@tapjs\/[\w-]+)"/g)
-  return [...unwanted].every(([, plugin = '']) => !built.includes(plugin))
-}
 
 /** Returns the test files of a path: itself, or those below the folder. */
 function listTests(path: string): string[] {
@@ -85,6 +72,10 @@ function listUsualTests(added: readonly string[]): string[] {
 }
 
 function chooseTests(words: readonly string[]): string[] {
+  const unknown = words.find(
+    (word) => /^-/.test(word) && ![ALL, UNIT_ONLY].includes(word) && !word.startsWith(WITH),
+  )
+  if (unknown !== undefined) throw new Error(`${unknown}: there is no such option`)
   const named = words.filter((word) => !word.startsWith('-'))
   if (named.length > 0) return named.flatMap(listTests)
   if (words.includes(ALL)) return listTests(TESTS)
@@ -106,7 +97,14 @@ async function prepareBrowserTests(): Promise<void> {
   await once(spawn(process.execPath, [CONSOLE_BUILD], { stdio: 'inherit' }), 'exit')
 }
 
-/** A new file for all that tap writes; those of other days go. */
+/** Returns the lines of TAP that make a subtest of what a test file printed. */
+const asSubtest = (file: string, lines: readonly string[], isFailure: boolean): string[] => [
+  `# Subtest: ${file}`,
+  ...lines.map((line) => `    ${line}`),
+  `${isFailure ? 'not ok' : 'ok'} ${page.files + 1} - ${file}`,
+]
+
+/** A new file for all that tests write; those of other days go. */
 function outputPath(): string {
   mkdirSync(OUTPUTS, { recursive: true })
   for (const name of readdirSync(OUTPUTS)) {
@@ -117,51 +115,62 @@ function outputPath(): string {
 }
 
 const words = process.argv.slice(2)
-const own = [ALL, UNIT_ONLY]
-const options = words.filter((word) => word.startsWith('-') && !own.includes(word) && !word.startsWith(WITH))
 const files = [...new Set(chooseTests(words))]
 if (files.some((path) => path.startsWith(BROWSER_TESTS))) await prepareBrowserTests()
-if (!isTapBuilt()) await once(spawn(process.execPath, [TAP, 'build'], { stdio: 'ignore' }), 'exit')
 const lender = await startLender()
 const startedAt = performance.now()
 const path = outputPath()
 const output = createWriteStream(path)
-const tap = startTap(['--reporter=tap', ...options, ...files], {
+const env = {
+  ...process.env,
   [LENDER_PORT_VARIABLE]: String(lender.port),
   NODE_COMPILE_CACHE: join(CACHE, 'compiled'),
-})
-// From a terminal tap has it as well; from elsewhere it is passed on. We go when tap has gone.
-process.on('SIGINT', () => undefined)
-for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => tap.kill(signal))
-
+  TAP_TIMEOUT: String(timeout),
+}
 const page = new TapPage()
 const { isTTY } = process.stdout
-const showProgress = () => {
+const running = new Set<ChildProcess>()
+const lastWords: string[] = []
+let endedBy: NodeJS.Signals | null = null
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => {
+    endedBy = signal
+    for (const child of running) child.kill(signal)
+  })
+
+async function runFile(file: string): Promise<void> {
+  const [program = '', ...args] = [...endWithUs('SIGTERM'), process.execPath, file]
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
+  running.add(child)
+  const [printed, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  running.delete(child)
+  output.write(errors)
+  const isFailure = child.exitCode !== 0
+  for (const line of asSubtest(file, printed.trimEnd().split('\n'), isFailure)) {
+    output.write(`${line}\n`)
+    page.take(line)
+  }
+  if (isFailure) lastWords.push(...errors.trimEnd().split('\n').slice(-STDERR_LINES))
   const line = `${page.files} of ${files.length} files: ${page.counts}`
   if (isTTY) process.stdout.write(`\r${line}`)
   else if (page.files % FILES_PER_LINE === 0) process.stdout.write(`${line}\n`)
 }
-const lastWords: string[] = []
-const ended = once(tap, 'exit')
-tap.stdout.pipe(output, { end: false })
-tap.stderr.pipe(output, { end: false })
-createInterface({ input: tap.stderr }).on('line', (line) => {
-  lastWords.push(line)
-  if (lastWords.length > STDERR_LINES) lastWords.shift()
-})
-for await (const line of createInterface({ input: tap.stdout })) if (page.take(line)) showProgress()
-const [code] = await ended
+
+const waiting = files.values()
+const runNext = async () => {
+  for (const file of waiting) if (endedBy === null) await runFile(file)
+}
+await Promise.all(Array.from({ length: jobs }, runNext))
 await lender.close()
 output.end()
 
 const seconds = Math.round((performance.now() - startedAt) / 1000)
-const isLost = code !== 0 && page.failures.length === 0
 if (isTTY) process.stdout.write('\n')
 if (page.failures.length > 0) process.stdout.write(`\n${page}\n`)
 // A file that could not be loaded has said so there.
 const hasError = page.failures.some(({ test }) => test === 'it ended with an error')
-if ((isLost || hasError) && lastWords.length > 0) process.stdout.write(`\n${lastWords.join('\n')}\n`)
-if (isLost) process.stdout.write(`\ntap ended with ${code}\n`)
-process.stdout.write(`\nall that tap wrote: ${relative(process.cwd(), path)}\n`)
+if (hasError && lastWords.length > 0) process.stdout.write(`\n${lastWords.slice(-STDERR_LINES).join('\n')}\n`)
+if (endedBy !== null) process.stdout.write(`\nended by ${endedBy}\n`)
+process.stdout.write(`\nall output: ${relative(process.cwd(), path)}\n`)
 process.stdout.write(`${page.counts}, ${page.files} files, ${seconds} s\n`)
-process.exitCode = code === 0 && page.failures.length === 0 && page.files === files.length ? 0 : 1
+process.exitCode = page.failures.length === 0 && page.files === files.length ? 0 : 1

@@ -15,7 +15,6 @@ import { migrate } from '../../src/postgres/migrate.ts'
 import { descendantsOf, signalQuietly } from './descendants.ts'
 import { startEngines, type Teardown, type TestEngines, testDataDir } from './engines.ts'
 import { BOUND_MS, eventually } from './eventually.ts'
-import { plainNode } from './plain-node.ts'
 import { type LentService, ServiceClient } from './service-client.ts'
 
 export { eventually, type LentService, type LogJson, until } from './service-client.ts'
@@ -145,12 +144,7 @@ export function commandEnv(
 export const outputPathOf = (configPath: string): string => join(dirname(configPath), 'output.log')
 
 /** Ends with the test however that ends; its own processes end with it. */
-const serveCommand = (nodeOptions?: string) => [
-  ...endWithUs('SIGKILL'),
-  ...plainNode(nodeOptions),
-  MAIN,
-  'serve',
-]
+const serveCommand = () => [...endWithUs('SIGKILL'), process.execPath, MAIN, 'serve']
 
 /** The shell gives way to the program: the pid is the service's own. */
 const limitFiles = (maxOpenFiles: number | undefined): readonly string[] =>
@@ -192,7 +186,7 @@ class RunningService extends ServiceClient implements TestService {
 
   async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const all = { ...this.#env, ...env }
-    const [program = '', ...args] = [...this.#limit, ...serveCommand(all.NODE_OPTIONS)]
+    const [program = '', ...args] = [...this.#limit, ...serveCommand()]
     const output = openSync(this.#outputPath, 'a', 0o600)
     const child = spawn(program, args, { env: all, stdio: ['ignore', output, output] })
     closeSync(output)

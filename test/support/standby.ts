@@ -61,8 +61,8 @@ export async function startPostgresPair(
     })
   const servers = { one: serverOf('one', 'postgres'), two: serverOf('two', 'standby') }
   t.teardown(() => Promise.all([servers.two.kill(), servers.one.kill()]))
-  const urlOf = (host: string) => `postgres://${USER}:${password}@${host}/${DATABASE}`
-  const url = (name: ServerName) => urlOf(`${LOOPBACK}:${ports[name]}`)
+  const resolveUrl = (host: string) => `postgres://${USER}:${password}@${host}/${DATABASE}`
+  const url = (name: ServerName) => resolveUrl(`${LOOPBACK}:${ports[name]}`)
   const run: PostgresPair['run'] = async (name, work) => {
     const sql = postgres(url(name), { max: 1, fetch_types: false, onnotice: () => {} })
     try {
@@ -123,7 +123,7 @@ lc_messages = 'C'
   return {
     servers,
     url,
-    bothUrl: urlOf(`${LOOPBACK}:${ports.one},${LOOPBACK}:${ports.two}`),
+    bothUrl: resolveUrl(`${LOOPBACK}:${ports.one},${LOOPBACK}:${ports.two}`),
     run,
     promote: (name) => run(name, async (sql) => void (await sql`SELECT pg_promote(true, 60)`)),
   }

@@ -1,5 +1,4 @@
 /** The balance below which an account is notified. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -7,8 +6,7 @@ import { request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
-import { CheckField, Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { CheckField, Field, Form } from '../ui/form.tsx'
 import { FormError, Panel, QueryState } from '../ui/states.tsx'
 
 interface ThresholdProps {
@@ -21,7 +19,6 @@ interface ThresholdProps {
 const USUAL_THRESHOLD = '20'
 
 function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
-  useLingui()
   const [isOn, setOn] = useState(threshold !== null)
   const [amount, setAmount] = useState(threshold ?? USUAL_THRESHOLD)
   const save = useMutation({
@@ -75,7 +72,6 @@ export function Alerts({
   readonly accountId: string
   readonly mayChange: boolean
 }) {
-  useLingui()
   const alerts = useGet('showAlerts', { account_id: accountId })
   return (
     <Panel title={t('Alerts')}>

@@ -1,5 +1,4 @@
 /** The audit record: of an account, or of the whole installation for operators. */
-import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import { type CsvValue, csvRecord } from '../../../src/core/call-log/csv-records.ts'
 import type { AnswerOf } from '../api/client.ts'
@@ -7,10 +6,9 @@ import { useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { useChangeSearch } from '../change-search.ts'
 import { t } from '../i18n.ts'
-import { SelectField } from '../ui/field.tsx'
-import { ListPanel } from '../ui/list-panel.tsx'
+import { SelectField } from '../ui/form.tsx'
 import { EmptyState, PageHeader } from '../ui/states.tsx'
-import type { Column } from '../ui/table.tsx'
+import { type Column, ListPanel } from '../ui/table.tsx'
 import { Id, Time } from '../ui/text.tsx'
 import { CsvExport } from './csv-export.tsx'
 import { ScopeField, useIsWhole } from './scope-field.tsx'
@@ -66,7 +64,6 @@ function Changes({ before, after }: Pick<Entry, 'before' | 'after'>) {
 }
 
 export function Audit() {
-  useLingui()
   const { account_id: accountId } = useAccount()
   const { action, scope } = route.useSearch()
   const isWhole = useIsWhole(scope)

@@ -1,5 +1,4 @@
 /** The configuration file: models, prices and channels as they are written; checked, compared and applied. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useRef, useState } from 'react'
@@ -217,7 +216,6 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
 }
 
 export function Catalog() {
-  useLingui()
   const { user } = useSession()
   const configuration = useGet('showConfiguration', {})
   const [isApplied, setApplied] = useState(false)

@@ -1,5 +1,4 @@
 /** Channels of the installation, for operators: how they do, and whether they take calls. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
@@ -101,7 +100,6 @@ function TestResult({ tested }: { readonly tested: Tested }) {
 }
 
 export function Channels() {
-  useLingui()
   const { user } = useSession()
   const list = useGet('listChannels', {}, { refetchInterval: REFRESH_MS })
   const meta = { done: t('Channel changed'), changes: ['/channels'] } as const

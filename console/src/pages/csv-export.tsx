@@ -1,5 +1,4 @@
 /** Writes a list into a CSV file, page by page. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { ReadName } from '../api/client.ts'
@@ -38,7 +37,6 @@ async function csvOf<Entry>(
 }
 
 export function CsvExport<Entry>(props: CsvExportProps<Entry>) {
-  useLingui()
   const [count, setCount] = useState(0)
   const stop = useRef<AbortController | null>(null)
   const writing = useMutation({

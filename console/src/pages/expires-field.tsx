@@ -1,7 +1,6 @@
 /** The time from which a key or a token is refused. */
-import { useLingui } from '@lingui/react'
 import { t } from '../i18n.ts'
-import { Field } from '../ui/field.tsx'
+import { Field } from '../ui/form.tsx'
 
 interface ExpiresFieldProps {
   readonly value: string
@@ -9,7 +8,6 @@ interface ExpiresFieldProps {
 }
 
 export function ExpiresField({ value, onText }: ExpiresFieldProps) {
-  useLingui()
   return (
     <Field
       label={t('Expires')}

@@ -1,5 +1,4 @@
 /** The first page of an account: what is left, how long it lasts, what was spent. */
-import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
 import type { AnswerOf } from '../api/client.ts'
 import { useGet, useList } from '../api/read.ts'
@@ -78,7 +77,6 @@ function NearCap({ keys_near_cap: keys }: HomeData) {
 }
 
 export function Home() {
-  useLingui()
   const { account_id: accountId, name, role } = useAccount()
   const isAllowed = role !== 'member'
   const home = useGet(

@@ -1,8 +1,7 @@
 /** The choice of a key as a filter. */
-import { useLingui } from '@lingui/react'
 import { type KeyNames, MAX_NAMED_KEYS } from '../api/key-names.ts'
 import { t } from '../i18n.ts'
-import { SelectField } from '../ui/field.tsx'
+import { SelectField } from '../ui/form.tsx'
 
 interface KeyFieldProps {
   /** Undefined while they are read. */
@@ -14,7 +13,6 @@ interface KeyFieldProps {
 }
 
 export function KeyField({ names, value = '', hasAll, onChange }: KeyFieldProps) {
-  useLingui()
   const keys = names?.keys ?? []
   // The URL may name a key that is not listed: what is chosen is shown all the same.
   const isOther = value !== '' && !keys.some(({ id }) => id === value)

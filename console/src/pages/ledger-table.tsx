@@ -1,12 +1,10 @@
 /** Entries of a wallet, the newest first. */
-import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
 import type { AnswerOf } from '../api/client.ts'
 import type { useList } from '../api/read.ts'
 import { t } from '../i18n.ts'
-import { ListPanel } from '../ui/list-panel.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import type { Column } from '../ui/table.tsx'
+import { type Column, ListPanel } from '../ui/table.tsx'
 import { Id, Money, Time } from '../ui/text.tsx'
 
 type Entry = AnswerOf<'listLedger'>['data'][number]
@@ -28,7 +26,6 @@ function kindName({ kind, ref }: Entry): string {
 }
 
 export function LedgerTable({ list }: { readonly list: ReturnType<typeof useList<'listLedger'>> }) {
-  useLingui()
   const columns: Column<Entry>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Kind'), cell: kindName },

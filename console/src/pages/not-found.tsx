@@ -1,11 +1,9 @@
 /** In place of a page that does not exist. */
-import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
 import { t } from '../i18n.ts'
 import { EmptyState, PageHeader, Panel } from '../ui/states.tsx'
 
 export function NotFound() {
-  useLingui()
   return (
     <>
       <PageHeader title={t('Page not found')} />

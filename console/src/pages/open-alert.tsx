@@ -1,5 +1,4 @@
 /** The alert of a balance that is low or used up, for those who can top it up. */
-import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
 import type { AnswerOf } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
@@ -11,7 +10,6 @@ interface OpenAlertProps {
 }
 
 export function OpenAlert({ accountId, wallet: { balance, held } }: OpenAlertProps) {
-  useLingui()
   const alerts = useGet('showAlerts', { account_id: accountId }, { refetchOnMount: 'always' })
   const threshold = alerts.data?.balance_low ?? null
   // What is held counts as the alert counts it.

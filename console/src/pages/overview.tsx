@@ -1,6 +1,5 @@
 /** The running installation at a glance, live: calls, errors, latency, money in flight, lags, engines and processes. */
 
-import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Overview as OverviewData } from '../../../schemas/management/live.ts'
@@ -142,7 +141,6 @@ function Parts({ now: { engines, processes } }: { readonly now: Installation }) 
 }
 
 export function Overview() {
-  useLingui()
   const [points, setPoints] = useState<readonly OverviewData[]>([])
   const first = useGet('showInstallation', {})
   const state = useLive(linkTo('watchInstallation', {}), ['overview'], (_, data) =>

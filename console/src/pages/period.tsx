@@ -1,7 +1,6 @@
 /** The choice of a period, in the words of the API. It is in the URL. */
-import { useLingui } from '@lingui/react'
 import { t } from '../i18n.ts'
-import { Field, SelectField } from '../ui/field.tsx'
+import { Field, SelectField } from '../ui/form.tsx'
 
 export interface Period {
   readonly period?: string
@@ -18,7 +17,6 @@ interface PeriodFieldsProps {
 }
 
 export function PeriodFields({ value: { period, from, to }, hasAll = false, onChange }: PeriodFieldsProps) {
-  useLingui()
   const isRange = from !== undefined || to !== undefined
   const today = new Date().toISOString().slice(0, 10)
   const range = { period: '', from: from?.slice(0, 10) ?? '', to: to?.slice(0, 10) ?? '' }

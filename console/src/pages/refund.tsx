@@ -1,5 +1,4 @@
 /** What was given back of a charge, and the form by which an operator gives it back. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ShownRefund } from '../../../schemas/call-log/detail.ts'
@@ -8,9 +7,8 @@ import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Fact } from '../ui/fact.tsx'
-import { AmountField, Field } from '../ui/field.tsx'
-import { DialogForm } from '../ui/form.tsx'
+import { AmountField, DialogForm, Field } from '../ui/form.tsx'
+import { Fact } from '../ui/states.tsx'
 import { Money, Time } from '../ui/text.tsx'
 
 /** A line of a list of facts. */
@@ -41,7 +39,6 @@ interface RefundProps {
 
 /** A button for operators, while something was charged and nothing was given back. */
 export function RefundButton({ refund, cost, ...props }: RefundProps) {
-  useLingui()
   const [isOpen, setOpen] = useState(false)
   const isOperator = useSession().user.installation_role === 'operator'
   if (!isOperator || refund !== null || cost === null || cost === '0') return null

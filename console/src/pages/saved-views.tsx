@@ -1,6 +1,5 @@
 /** Filters of a page under names: chosen, saved, deleted. They belong to the user, on every machine. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
@@ -30,7 +29,6 @@ const print = (filters: SavedViewsProps['filters']): string =>
   ).toString()
 
 export function SavedViews({ page, filters }: SavedViewsProps) {
-  useLingui()
   const [isSaving, setSaving] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()

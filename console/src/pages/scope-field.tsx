@@ -1,8 +1,7 @@
 /** The choice between the account of the page and the whole installation, for those who may read it. */
-import { useLingui } from '@lingui/react'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
-import { SelectField } from '../ui/field.tsx'
+import { SelectField } from '../ui/form.tsx'
 
 const INSTALLATION = 'installation'
 
@@ -16,7 +15,6 @@ interface ScopeFieldProps {
 }
 
 export function ScopeField({ value, onChange }: ScopeFieldProps) {
-  useLingui()
   if (useSession().user.installation_role === null) return null
   return (
     <SelectField

@@ -1,15 +1,12 @@
 /** The search of a list. It is in the URL. */
-import { useLingui } from '@lingui/react'
 import { useState } from 'react'
 import { useChangeSearch } from '../change-search.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { Field, Form } from '../ui/form.tsx'
 
 /** @param value the present search parameter `search` */
 export function SearchForm({ label, value }: { readonly label: string; readonly value: string | undefined }) {
-  useLingui()
   const [typed, setTyped] = useState(value ?? '')
   const change = useChangeSearch()
   return (

@@ -1,5 +1,4 @@
 /** Charts of calls over time: their number, their cost, and the time that they took. */
-import { useLingui } from '@lingui/react'
 import { t } from '../i18n.ts'
 import { Chart } from './chart.tsx'
 import { printCount, printDuration, printShortAmount } from './numbers.ts'
@@ -58,7 +57,6 @@ interface Latency {
 
 /** The median, and what 99 of 100 calls stay below. */
 export function LatencyChart({ times, points }: ChartProps<Latency>) {
-  useLingui()
   return (
     <Chart
       title={t('Time per call')}

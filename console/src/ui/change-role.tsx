@@ -1,14 +1,12 @@
 /** Gives a person another role, by a dialog: a key press in a list chooses, and only its button sends. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Changed } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
-import { SelectField } from './field.tsx'
-import { DialogForm } from './form.tsx'
+import { DialogForm, SelectField } from './form.tsx'
 
 interface ChangeRoleProps<Role extends string> {
   /** Of the person. */
@@ -52,7 +50,6 @@ function RoleDialog<Role extends string>({
 
 /** The button that opens the dialog. */
 export function ChangeRole<Role extends string>(props: ChangeRoleProps<Role>) {
-  useLingui()
   const [isOpen, setOpen] = useState(false)
   return (
     <>

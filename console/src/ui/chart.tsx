@@ -1,6 +1,5 @@
 /** Charts over time, with axes and units, and the same figures as a table. */
 import 'uplot/dist/uPlot.min.css'
-import { useLingui } from '@lingui/react'
 import { type ReactNode, useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import { t } from '../i18n.ts'
@@ -119,7 +118,6 @@ function onThemeChange(draw: () => void): () => void {
 }
 
 export function Chart({ title, times, series, print, cell }: ChartProps) {
-  useLingui()
   const box = useRef<HTMLDivElement>(null)
   // As text: the chart is drawn again when what it shows changes, not at each render of the page.
   const shown = JSON.stringify({ times, series })

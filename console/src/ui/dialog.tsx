@@ -1,12 +1,10 @@
-/** Dialogs: a form or a question in front of the page, and the button whose question is answered by typing. */
+/** Dialogs and drawers in front of the page, and the button whose question is answered by typing. */
 import { Dialog as Base } from '@base-ui/react/dialog'
-import { useLingui } from '@lingui/react'
 import { type MutationMeta, useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { t } from '../i18n.ts'
 import { Button, type ButtonKind } from './button.tsx'
-import { Field } from './field.tsx'
-import { DialogForm } from './form.tsx'
+import { DialogForm, Field } from './form.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -80,7 +78,6 @@ function ConfirmDialog({ onClose, ...confirmed }: ConfirmProps & { onClose(): vo
 
 /** A button that asks before it destroys something: its name has to be typed. */
 export function ConfirmButton({ label, kind = 'quiet', ...confirmed }: ConfirmProps) {
-  useLingui()
   const [isOpen, setOpen] = useState(false)
   return (
     <>
@@ -89,5 +86,31 @@ export function ConfirmButton({ label, kind = 'quiet', ...confirmed }: ConfirmPr
       </Button>
       {isOpen && <ConfirmDialog {...confirmed} onClose={() => setOpen(false)} />}
     </>
+  )
+}
+
+interface DrawerProps {
+  readonly title: string
+  readonly isOpen: boolean
+  onClose(): void
+  readonly children: ReactNode
+}
+
+export function Drawer({ title, isOpen, onClose, children }: DrawerProps) {
+  return (
+    <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <Base.Portal>
+        <Base.Backdrop className="fixed inset-0 bg-shade" />
+        <Base.Popup className="fixed inset-y-0 right-0 flex w-[42rem] max-w-full flex-col border-line border-l bg-page shadow-xl">
+          <div className="flex items-center justify-between gap-3 border-line border-b bg-surface px-4 py-3">
+            <Base.Title className="truncate font-semibold text-lg">{title}</Base.Title>
+            <Button kind="quiet" onClick={onClose}>
+              {t('Close')}
+            </Button>
+          </div>
+          <div className="flex flex-1 flex-col gap-4 overflow-y-auto p-4">{children}</div>
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
   )
 }

@@ -1,8 +1,139 @@
-/** Forms: they send without a reload, and in a dialog end with their buttons. */
-import type { FormHTMLAttributes, ReactNode } from 'react'
+/** Fields, and the forms that send them: without a reload, and in a dialog with its buttons at the end. */
+import {
+  type FormHTMLAttributes,
+  type InputHTMLAttributes,
+  type ReactNode,
+  type SelectHTMLAttributes,
+  type TextareaHTMLAttributes,
+  useId,
+} from 'react'
 import { t } from '../i18n.ts'
 import { Button, type ButtonKind } from './button.tsx'
 import { FormError } from './states.tsx'
+
+const CONTROL =
+  'h-8 w-full rounded-md border border-edge bg-surface px-2.5 text-base text-ink placeholder:text-quiet aria-invalid:border-bad'
+
+interface Labelled {
+  readonly label: string
+  readonly hint?: string
+  readonly error?: string | null
+}
+
+interface Ids {
+  readonly id: string
+  readonly 'aria-describedby': string | undefined
+  readonly 'aria-invalid': boolean
+}
+
+function Labels({ label, hint, error, children }: Labelled & { children: (ids: Ids) => ReactNode }) {
+  const id = useId()
+  const note = error ?? hint
+  return (
+    <div className="flex flex-col gap-1">
+      <label htmlFor={id} className="font-medium text-sm">
+        {label}
+      </label>
+      {children({ id, 'aria-describedby': note ? `${id}-note` : undefined, 'aria-invalid': Boolean(error) })}
+      {note && (
+        <p id={`${id}-note`} className={`text-xs ${error ? 'text-bad' : 'text-quiet'}`}>
+          {note}
+        </p>
+      )}
+    </div>
+  )
+}
+
+type Texted<Attributes> = Labelled &
+  Omit<Attributes, 'onChange'> & {
+    /** Takes the text that is typed or chosen. */
+    onText?(text: string): void
+  }
+
+export type FieldProps = Texted<InputHTMLAttributes<HTMLInputElement>>
+
+export const Field = ({ label, hint, error, onText, ...rest }: FieldProps) => (
+  <Labels label={label} hint={hint} error={error}>
+    {(ids) => (
+      <input className={CONTROL} onChange={({ target }) => onText?.(target.value)} {...ids} {...rest} />
+    )}
+  </Labels>
+)
+
+/** A field of an amount of credits. */
+export const AmountField = (props: FieldProps) => (
+  <Field required inputMode="decimal" pattern="\d+(\.\d{1,8})?" {...props} />
+)
+
+type SelectProps = Texted<SelectHTMLAttributes<HTMLSelectElement>> & {
+  readonly options: Iterable<readonly [value: string | number, name: string]>
+}
+
+export const SelectField = ({ label, hint, error, options, onText, ...rest }: SelectProps) => (
+  <Labels label={label} hint={hint} error={error}>
+    {(ids) => (
+      <select className={CONTROL} onChange={({ target }) => onText?.(target.value)} {...ids} {...rest}>
+        {[...options].map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+    )}
+  </Labels>
+)
+
+export const TextAreaField = ({
+  label,
+  hint,
+  error,
+  isCode = false,
+  onText,
+  ...rest
+}: { readonly isCode?: boolean } & Texted<TextareaHTMLAttributes<HTMLTextAreaElement>>) => (
+  <Labels label={label} hint={hint} error={error}>
+    {(ids) => (
+      <textarea
+        className={`w-full rounded-md border border-edge bg-surface px-2.5 py-1.5 placeholder:text-quiet aria-invalid:border-bad ${isCode ? 'font-mono text-xs' : 'text-base text-ink'}`}
+        onChange={({ target }) => onText?.(target.value)}
+        {...ids}
+        {...rest}
+      />
+    )}
+  </Labels>
+)
+
+interface CheckFieldProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> {
+  readonly label: string
+  readonly hint?: string
+  onCheck(isChecked: boolean): void
+}
+
+export const CheckField = ({ label, hint, onCheck, ...rest }: CheckFieldProps) => {
+  const id = useId()
+  return (
+    <div className="flex items-start gap-2">
+      <input
+        id={id}
+        type="checkbox"
+        aria-describedby={hint ? `${id}-note` : undefined}
+        className="mt-0.5 size-4 accent-accent"
+        onChange={({ target }) => onCheck(target.checked)}
+        {...rest}
+      />
+      <div>
+        <label htmlFor={id} className="text-base">
+          {label}
+        </label>
+        {hint && (
+          <p id={`${id}-note`} className="text-quiet text-xs">
+            {hint}
+          </p>
+        )}
+      </div>
+    </div>
+  )
+}
 
 /** The buttons at the end of a dialog. */
 export const Actions = ({ children }: { readonly children: ReactNode }) => (

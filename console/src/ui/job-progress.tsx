@@ -1,9 +1,7 @@
 /** The progress of a job in the background. */
-import { useLingui } from '@lingui/react'
 import { t } from '../i18n.ts'
 
 export function JobProgress({ done, total }: { readonly done: number; readonly total: number }) {
-  useLingui()
   return (
     <span role="status" className="flex min-w-60 flex-1 items-center gap-4">
       <progress

@@ -5,8 +5,7 @@ import { useState } from 'react'
 import type { Changed } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Dialog } from './dialog.tsx'
-import { Field } from './field.tsx'
-import { DialogForm } from './form.tsx'
+import { DialogForm, Field } from './form.tsx'
 
 interface NameDialogProps {
   readonly title: string

@@ -1,11 +1,9 @@
 /** In place of a page that cannot be shown: why, and a way out. */
-import { useLingui } from '@lingui/react'
 import type { ErrorComponentProps } from '@tanstack/react-router'
 import { t } from '../i18n.ts'
 import { ErrorState } from './states.tsx'
 
 export function PageError({ error, reset }: ErrorComponentProps) {
-  useLingui()
   return (
     <main>
       <ErrorState error={error as Error} onRetry={reset} />

@@ -1,7 +1,6 @@
 /** The command palette: goes to any page, and to whatever an id names. */
 import { Autocomplete } from '@base-ui/react/autocomplete'
 import { Dialog } from '@base-ui/react/dialog'
-import { useLingui } from '@lingui/react'
 import { useNavigate } from '@tanstack/react-router'
 import { useDeferredValue, useState } from 'react'
 import type { AnswerOf } from '../api/client.ts'
@@ -96,7 +95,6 @@ function useGoals(typed: string) {
 }
 
 export function Palette({ onClose }: { onClose(): void }) {
-  useLingui()
   const [typed, setTyped] = useState('')
   const { groups, isSearching } = useGoals(typed)
   const navigate = useNavigate()

@@ -14,7 +14,7 @@ import { NAVIGATION } from '../navigation.ts'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
 import { setTimeZone, timeZone } from '../time-zone.ts'
 import { Button } from './button.tsx'
-import { SelectField } from './field.tsx'
+import { SelectField } from './form.tsx'
 import { FormError } from './states.tsx'
 import { Toasts } from './toasts.tsx'
 
@@ -66,7 +66,6 @@ interface NavigationProps {
 }
 
 function Navigation({ onSearch, onChosen }: NavigationProps) {
-  useLingui()
   const session = useSession()
   const account = useAccount()
   const queries = useQueryClient()
@@ -186,7 +185,6 @@ function ViewNotice() {
 }
 
 export function Shell() {
-  useLingui()
   const [isOpen, setOpen] = useState(false)
   // A page is reset when another account is chosen: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()

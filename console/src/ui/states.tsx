@@ -1,11 +1,15 @@
-/** What a page shows beside its data: headings, figures, and that there is nothing yet, or an error. */
-import { useLingui } from '@lingui/react'
-import type { ReactNode } from 'react'
+/** What a page shows beside its tables: headings, panels, figures, facts, and that there is nothing yet, or an error. */
+import { type ReactNode, useEffect } from 'react'
 import { ApiError } from '../api/client.ts'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
-import { useDocumentTitle } from './document-title.ts'
 import { CopyButton } from './text.tsx'
+
+export function useDocumentTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · Tollgate`
+  }, [title])
+}
 
 const SERVER_ERROR = 500
 
@@ -75,7 +79,6 @@ export const Badge = ({
 )
 
 export const Skeleton = ({ rows = 4 }: { readonly rows?: number }) => {
-  useLingui()
   return (
     <div role="status" className="flex flex-col gap-2 p-4">
       <span className="sr-only">{t('Loading')}</span>
@@ -107,7 +110,6 @@ interface ErrorStateProps {
 
 /** Says what went wrong, and the id by which an operator finds the request. */
 export function ErrorState({ error, onRetry }: ErrorStateProps) {
-  useLingui()
   if (!error) return null
   const requestId = error instanceof ApiError ? error.requestId : null
   return (
@@ -158,3 +160,17 @@ export const QueryState = ({ query, rows }: QueryStateProps) =>
   ) : (
     <ErrorState error={query.error} onRetry={() => void query.refetch()} />
   )
+
+export const Fact = ({ name, value }: { readonly name: string; readonly value: ReactNode }) => (
+  <div className="grid grid-cols-[7rem_minmax(0,1fr)] gap-3 px-4 sm:grid-cols-[10rem_minmax(0,1fr)] py-1.5">
+    <dt className="text-quiet text-sm">{name}</dt>
+    <dd className="tabular min-w-0 break-words">{value}</dd>
+  </div>
+)
+
+/** A panel of facts. */
+export const FactPanel = ({ title, children }: Parameters<typeof Panel>[0]) => (
+  <Panel title={title}>
+    <dl className="py-1.5">{children}</dl>
+  </Panel>
+)

@@ -1,5 +1,8 @@
-/** A table of records. On a narrow screen it is scrolled sideways in its own box. */
+/** Tables of records, and lists in all their states. */
 import type { ReactNode } from 'react'
+import { t } from '../i18n.ts'
+import { Button } from './button.tsx'
+import { Panel, type Query, QueryState } from './states.tsx'
 
 export interface Column<Row> {
   readonly name: string
@@ -48,3 +51,36 @@ export const Table = <Row,>({ caption, columns, rows, keyOf }: TableProps<Row>) 
     </table>
   </section>
 )
+
+interface List<Row> extends Query {
+  readonly rows: readonly Row[]
+  readonly hasNextPage: boolean
+  readonly isFetchingNextPage: boolean
+  fetchNextPage(): unknown
+}
+
+interface ListPanelProps<Row> {
+  readonly title?: string
+  readonly caption: string
+  readonly list: List<Row>
+  readonly columns: readonly Column<Row>[]
+  readonly empty: ReactNode
+  keyOf(row: Row): string
+}
+
+export function ListPanel<Row>({ title, caption, list, columns, empty, keyOf }: ListPanelProps<Row>) {
+  return (
+    <Panel title={title}>
+      <QueryState query={list} />
+      {!list.isPending && !list.error && list.rows.length === 0 && empty}
+      {list.rows.length > 0 && <Table caption={caption} columns={columns} rows={list.rows} keyOf={keyOf} />}
+      {list.hasNextPage && (
+        <div className="border-line border-t p-3 text-center">
+          <Button isBusy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+            {t('Show more')}
+          </Button>
+        </div>
+      )}
+    </Panel>
+  )
+}

@@ -1,5 +1,4 @@
 /** Texts of one kind: ids, amounts, times, code, and the button that copies them. */
-import { useLingui } from '@lingui/react'
 import { useEffect, useState } from 'react'
 import { t } from '../i18n.ts'
 import { timeZone } from '../time-zone.ts'
@@ -7,7 +6,6 @@ import { timeZone } from '../time-zone.ts'
 const COPIED_MS = 1_500
 
 export function CopyButton({ text, label }: { readonly text: string; readonly label?: string }) {
-  useLingui()
   const [isCopied, setCopied] = useState(false)
   useEffect(() => {
     if (!isCopied) return

@@ -1,6 +1,5 @@
 /** Short notices in a corner: an act was done. */
 import { Toast } from '@base-ui/react/toast'
-import { useLingui } from '@lingui/react'
 import { t } from '../i18n.ts'
 
 const manager = Toast.createToastManager()
@@ -25,7 +24,6 @@ function List() {
 }
 
 export function Toasts() {
-  useLingui()
   return (
     <Toast.Provider toastManager={manager}>
       <Toast.Portal>

@@ -99,7 +99,7 @@ export function readOn(
   const isToLimit = isSent && wanted === 'read_on'
   if (!isToLimit && !hadAll && answer?.awaitsUsage !== true) return null
   if (!lateUsage.add(call, isToLimit)) return null
-  return new ReadOn(call, hadAll, isToLimit ? record.outputLimit() : null)
+  return new ReadOn(call, hadAll, isToLimit ? record.readOutputLimit() : null)
 }
 
 /** The rules by which the upstream of a call is read on whose client has left. */
@@ -122,20 +122,20 @@ export class ReadOn {
   }
 
   /** Returns the reader of the rest of an answer, which goes nowhere. */
-  rest(answer: Answer): Answer {
+  discardRest(answer: Answer): Answer {
     answer.release?.()
     return new Rest(answer, this)
   }
 
   /** Takes note of bytes that were read; ends the call where they are enough. */
-  took(answer: Answer, bytes: number): void {
+  noteBytes(answer: Answer, bytes: number): void {
     const isLong = bytes >= (this.isToLimit ? MAX_WHOLE_RESPONSE_BYTES : LATE_USAGE_MAX_BYTES)
     if (isLong || this.#isEnough(answer)) this.#call.giveUp()
   }
 
   #isEnough(answer: Answer): boolean {
     if (this.#maxTokens === null) return answer.awaitsUsage !== true
-    return estimateOutputTokens(answer.metered().characters) >= this.#maxTokens
+    return estimateOutputTokens(answer.readMeter().characters) >= this.#maxTokens
   }
 }
 
@@ -149,23 +149,23 @@ class Rest implements Answer {
     this.#readOn = readOn
   }
 
-  metered(): Metered {
-    return this.#answer.metered()
+  readMeter(): Metered {
+    return this.#answer.readMeter()
   }
 
   data(bytes: Buffer): void {
     this.#readOn.hadAll = false
     this.#answer.data(bytes)
     this.#bytes += bytes.length
-    this.#readOn.took(this.#answer, this.#bytes)
+    this.#readOn.noteBytes(this.#answer, this.#bytes)
   }
 
   end(): void {
     this.#answer.end()
   }
 
-  broken(failure: UpstreamFailure): void {
-    this.#answer.broken(failure)
+  breakOff(failure: UpstreamFailure): void {
+    this.#answer.breakOff(failure)
   }
 }
 

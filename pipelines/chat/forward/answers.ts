@@ -19,10 +19,10 @@ import type {
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import {
   type AttemptFailure,
-  brokenConnection,
   endedWithoutAnswer,
   incompleteAnswer,
-  refusedByUpstream,
+  readUpstreamRefusal,
+  toConnectionFailure,
   tooLargeAnswer,
   unusableAnswer,
 } from '../../calls/upstream-error.ts'
@@ -68,7 +68,7 @@ class WholeAnswer implements Answer {
     this.#read = read
   }
 
-  metered(): Metered {
+  readMeter(): Metered {
     return this.#metered
   }
 
@@ -77,22 +77,22 @@ class WholeAnswer implements Answer {
     if (this.#body.length <= MAX_WHOLE_RESPONSE_BYTES) return
     // Too large to be read: it is charged by its bytes, up to the most that one call can use.
     this.#metered = meterCharacters(this.#body.length)
-    this.#call.failed(tooLargeAnswer())
+    this.#call.fail(tooLargeAnswer())
   }
 
   end(): void {
     const { body, metered, isAnswer } = this.#read(this.#body.all())
     // As in a stream: nothing is sent, another channel may do better, and nothing is charged.
-    if (!isAnswer) return this.#call.failed(unusableAnswer(body))
+    if (!isAnswer) return this.#call.fail(unusableAnswer(body))
     this.#metered = metered
     this.#call.finishWhole([['content-type', this.#contentType]], body)
   }
 
-  broken(failure: UpstreamFailure): void {
-    const broken = brokenConnection(failure)
+  breakOff(failure: UpstreamFailure): void {
+    const broken = toConnectionFailure(failure)
     // The upstream has worked until the time was over.
     if (broken.isTimeout) this.#metered = this.#read(this.#body.all()).metered
-    this.#call.failed(broken)
+    this.#call.fail(broken)
   }
 }
 
@@ -110,7 +110,7 @@ class AssembledAnswer implements Answer {
     this.#assembler = assembler
   }
 
-  metered(): Metered {
+  readMeter(): Metered {
     return this.#metered
   }
 
@@ -118,7 +118,7 @@ class AssembledAnswer implements Answer {
     this.#take(this.#stream.push(bytes))
     if (this.#length <= MAX_WHOLE_RESPONSE_BYTES) return
     this.#metered = this.#stream
-    this.#call.failed(tooLargeAnswer())
+    this.#call.fail(tooLargeAnswer())
   }
 
   #take(out: Buffer | null): void {
@@ -131,19 +131,19 @@ class AssembledAnswer implements Answer {
     this.#take(this.#stream.end())
     const { laterError, firstError, isAnswer, isComplete } = this.#stream
     const error = laterError ?? firstError
-    if (error !== null) return this.#call.failed(this.#call.erred(error))
-    if (!isAnswer) return this.#call.failed(endedWithoutAnswer())
-    if (!isComplete) return this.#call.failed(incompleteAnswer())
+    if (error !== null) return this.#call.fail(this.#call.readStreamError(error))
+    if (!isAnswer) return this.#call.fail(endedWithoutAnswer())
+    if (!isComplete) return this.#call.fail(incompleteAnswer())
     this.#metered = this.#stream
     this.#call.finishWhole([['content-type', JSON_TYPE]], this.#assembler.body())
   }
 
-  broken(failure: UpstreamFailure): void {
+  breakOff(failure: UpstreamFailure): void {
     if (this.#stream.isFinished) return this.end()
-    const broken = brokenConnection(failure)
+    const broken = toConnectionFailure(failure)
     // As of any whole answer: the upstream has worked until the time was over.
     if (broken.isTimeout) this.#metered = this.#stream
-    this.#call.failed(broken)
+    this.#call.fail(broken)
   }
 }
 
@@ -197,16 +197,16 @@ const MAX_ERROR_BODY_BYTES = 65_536
 
 /** An upstream's answer with an error status: its body says why. */
 class ErrorAnswer {
-  readonly #call: { failed(failure: AttemptFailure): void }
+  readonly #call: { fail(failure: AttemptFailure): void }
   readonly #head: AnswerHead
   readonly #body = new Collected()
 
-  constructor(call: { failed(failure: AttemptFailure): void }, head: AnswerHead) {
+  constructor(call: { fail(failure: AttemptFailure): void }, head: AnswerHead) {
     this.#call = call
     this.#head = head
   }
 
-  metered(): Metered {
+  readMeter(): Metered {
     return NOTHING_METERED
   }
 
@@ -219,11 +219,11 @@ class ErrorAnswer {
   end(): void {
     const { status, headers, route } = this.#head
     const retryAfter = headers.get('retry-after') ?? null
-    this.#call.failed(refusedByUpstream(route.channel, status, this.#body.all(), retryAfter))
+    this.#call.fail(readUpstreamRefusal(route.channel, status, this.#body.all(), retryAfter))
   }
 
   /** Ends the attempt: the status suffices, even where its body was cut off. */
-  broken(): void {
+  breakOff(): void {
     this.end()
   }
 }

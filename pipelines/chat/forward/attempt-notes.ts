@@ -31,43 +31,43 @@ export class AttemptNotes {
   }
 
   /** Returns the trace context of the attempt, for its upstream; null without traces. */
-  began(route: Route, dropped: readonly string[], now: number): string | null {
-    this.#record.attemptBegins(route, dropped, now)
+  begin(route: Route, dropped: readonly string[], now: number): string | null {
+    this.#record.beginAttempt(route, dropped, now)
     this.#health.began(route.channel.id)
     return this.#trace?.attempt(route.channel.id) ?? null
   }
 
-  answered(status: number): void {
-    this.#record.attemptAnswered(status, performance.now())
+  noteStatus(status: number): void {
+    this.#record.recordStatus(status, performance.now())
     this.#trace?.answered(status)
   }
 
   /** Records the end of the attempt; `code` and `message` are null for one that did not fail. */
-  ended(code: string | null, message: string | null): void {
+  end(code: string | null, message: string | null): void {
     this.#trace?.attemptEnded(code)
-    this.#record.attemptEnded(code, message, performance.now())
+    this.#record.endAttempt(code, message, performance.now())
   }
 
   /** Records the end of a failed attempt. A channel that goes on with another key is not at fault. */
-  failed(failure: AttemptFailure, isOtherKey: boolean): void {
-    this.ended(failure.code, failure.message)
+  fail(failure: AttemptFailure, isOtherKey: boolean): void {
+    this.end(failure.code, failure.message)
     const isFault = isOtherKey ? false : this.#record.blames(failure)
-    this.health(isFault, { ...failure, message: failure.detail ?? failure.message })
+    this.noteHealth(isFault, { ...failure, message: failure.detail ?? failure.message })
   }
 
   /** Records an attempt on a connection that had been closed: no fault of the channel. */
-  replaced({ code, message }: AttemptFailure): void {
-    this.ended(code, message)
-    this.health(null)
+  replace({ code, message }: AttemptFailure): void {
+    this.end(code, message)
+    this.noteHealth(null)
   }
 
   /** Records the end of a stream that was not whole. */
-  broken(ending: Ending): void {
+  breakOff(ending: Ending): void {
     const error = { code: 'upstream_timeout', message: '', ...ending }
-    this.ended(error.code, error.message)
+    this.end(error.code, error.message)
     const isTimeout = ending.kind === 'timeout'
     const isChannelFault = ending.kind !== 'refused'
-    this.health(this.#record.blames({ isTimeout, isChannelFault }), error)
+    this.noteHealth(this.#record.blames({ isTimeout, isChannelFault }), error)
   }
 
   /** Ends the attempt that answered, or whose client left. The row itself describes an only attempt. */
@@ -75,7 +75,7 @@ export class AttemptNotes {
     const { attempts, attemptsCount, ending, attempt } = this.#record
     if (attempts.length === attemptsCount) return
     if (ending.kind !== 'success') this.#health.abandoned(attempt!.route.channel.id)
-    if (attemptsCount > 1) this.ended(null, null)
+    if (attemptsCount > 1) this.end(null, null)
     else this.#trace?.attemptEnded(null)
   }
 
@@ -84,20 +84,20 @@ export class AttemptNotes {
    * @param isFault null: nothing
    * @param error absent: the attempt succeeded
    */
-  health(isFault: boolean | null, error?: ChannelError): void {
+  noteHealth(isFault: boolean | null, error?: ChannelError): void {
     const { route } = this.#record.attempt!
     const { id } = route.channel
     if (isFault === null) this.#health.abandoned(id)
     else if (isFault) this.#health.failed(id, error)
     else if (error === undefined) {
-      const ms = this.#record.msToFirstByte()
+      const ms = this.#record.measureMsToFirstByte()
       this.#health.succeeded(id, ms)
-      this.#choice.took(route, ms)
+      this.#choice.noteTime(route, ms)
     } else this.#health.refused(id, error)
   }
 
   /** Ends the trace of the call. */
-  settled(settlement: Settlement, status: number): void {
+  endTrace(settlement: Settlement, status: number): void {
     this.#trace?.ended(settlement, this.#path, status)
   }
 }

@@ -56,7 +56,7 @@ export type FetchFiles = (
 const EVENT_STREAM_QUERY = 'alt=sse'
 
 /** Returns how the client's request is written for the channel. */
-export const encodeOptions = (
+export const chooseEncodeOptions = (
   { channel, upstreamModel }: Route,
   { model }: ServedModel,
   askUsage: boolean,
@@ -69,7 +69,7 @@ export const encodeOptions = (
 })
 
 /** @param now the beginning of the attempt, on the clock of `performance.now()` */
-export function attemptRequest(
+export function buildAttemptRequest(
   { request, call }: AdmittedCall,
   { channel, protocol, upstreamModel, isTranslated }: Route,
   now: number,

@@ -74,13 +74,13 @@ export class CallRecord {
    * Records a new attempt. Called once the request is written: a request that could not be written is no attempt of
    * the channel.
    */
-  attemptBegins(route: Route, dropped: readonly string[], now: number): void {
+  beginAttempt(route: Route, dropped: readonly string[], now: number): void {
     this.attempt = { route, dropped, beganAt: now, status: null, answeredAt: null }
     this.attemptsCount++
   }
 
   /** Records the upstream's status. */
-  attemptAnswered(status: number, now: number): void {
+  recordStatus(status: number, now: number): void {
     const attempt = this.attempt!
     attempt.status = status
     attempt.answeredAt = now
@@ -97,13 +97,13 @@ export class CallRecord {
   }
 
   /** Returns how long a successful attempt took to its first byte, milliseconds. */
-  msToFirstByte(): number {
+  measureMsToFirstByte(): number {
     const { beganAt, answeredAt } = this.attempt!
     return (this.firstByteAt ?? answeredAt!) - beganAt
   }
 
   /** Records the end of the attempt. `code` and `message` are null for an attempt that did not fail. */
-  attemptEnded(code: string | null, message: string | null, now: number): void {
+  endAttempt(code: string | null, message: string | null, now: number): void {
     const latency = now - this.attempt!.beganAt
     this.attempts.push({
       seq: this.attemptsCount,
@@ -145,7 +145,7 @@ export class CallRecord {
    * reported. A call that failed before any output costs nothing; one that its client left owes the prompt, and so
    * does one whose time ran out during its answer.
    */
-  usage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
+  chooseUsage(): { usage: TokenUsage; source: Settlement['usage_source'] } {
     const { metered, ending } = this
     const { usage } = metered
     // Read no sooner than needed: some answers count their characters on demand.
@@ -155,7 +155,7 @@ export class CallRecord {
     if (metered.characters === 0 && !this.#owesWithoutText(reported))
       return { usage: NO_USAGE, source: 'none' }
     const said = metered.charactersSinceUsage
-    const prompt = reported.prompt || this.#estimatedPrompt()
+    const prompt = reported.prompt || this.#estimatePrompt()
     const shown = reported.output + estimateOutputTokens(said)
     const hidden = Math.max(0, this.#madeTokens - shown)
     const isReported = ending.kind !== 'success' && reported.prompt > 0 && said === 0 && hidden === 0
@@ -168,7 +168,7 @@ export class CallRecord {
   }
 
   /** Returns the output limit of the call, tokens: the client's, or that of the model which is sent in its place. */
-  outputLimit(): number {
+  readOutputLimit(): number {
     const { call, model } = this.admitted
     return (call.outputLimit ?? model.entry.max_output_tokens ?? ESTIMATE_OUTPUT_CAP_TOKENS) * call.choices
   }
@@ -189,10 +189,10 @@ export class CallRecord {
     }
     const isHidden = model.entry.capabilities.reasoning || !call.stream || call.isAssembled === true
     if (!isLeft || metered.isUsageWhole || !isHidden) return
-    this.#madeTokens = Math.min(this.outputLimit(), rates.tokensIn(model.id, ms))
+    this.#madeTokens = Math.min(this.readOutputLimit(), rates.tokensIn(model.id, ms))
   }
 
-  #estimatedPrompt(): number {
+  #estimatePrompt(): number {
     const { call, model } = this.admitted
     return unreportedPrompt(model.entry, call, Math.max(0, this.#laterBytes))
   }
@@ -212,14 +212,14 @@ export class CallRecord {
   }
 
   /** Returns the name of the model that answered, where it differs from the one requested of the upstream. */
-  #otherModel(): string {
+  #readOtherModel(): string {
     const { model = '' } = this.metered
     if (model === '' || this.attempt === null) return ''
     return isRequestedModel(this.attempt.route.upstreamModel, model) ? '' : model
   }
 
   /** Returns what the operator pays for the usage of the last attempt; null where its channel has no cost. */
-  #costOf(usage: TokenUsage, serviceTier: string): Credits | null {
+  #computeUpstreamCost(usage: TokenUsage, serviceTier: string): Credits | null {
     const cost = this.attempt === null ? null : this.attempt.route.cost
     if (cost === null) return null
     const { request, model, call } = this.admitted
@@ -229,13 +229,13 @@ export class CallRecord {
 
   /** Returns a text from an upstream as the call log may show it. */
   redact(text: string): string {
-    const { names, secrets } = this.#upstreamTexts()
+    const { names, secrets } = this.#listUpstreamTexts()
     return redact(text, names, secrets)
   }
 
   /** Returns a text from an upstream as the client may see it: masked as in the call log, and not cut. */
   mask(text: string): string {
-    const { names, secrets } = this.#upstreamTexts()
+    const { names, secrets } = this.#listUpstreamTexts()
     return mask(text, names, secrets)
   }
 
@@ -244,13 +244,13 @@ export class CallRecord {
    * as it came: the same bytes where it holds none.
    */
   hideSecrets(bytes: Buffer): Buffer {
-    const { hosts, secrets } = this.#upstreamTexts()
+    const { hosts, secrets } = this.#listUpstreamTexts()
     const text = bytes.toString('latin1')
     const hidden = maskSecrets(text, [...secrets, ...hosts])
     return hidden === text ? bytes : Buffer.from(hidden, 'latin1')
   }
 
-  #upstreamTexts() {
+  #listUpstreamTexts() {
     return upstreamTexts(this.#tried, this.admitted.model.id)
   }
 
@@ -261,7 +261,7 @@ export class CallRecord {
     // Reported counts are not estimated.
     if (!this.metered.isUsageWhole) this.#countLaterBytes()
     const { metered } = this
-    const { usage: used, source } = this.usage()
+    const { usage: used, source } = this.chooseUsage()
     const { usage, cost, suspect, serviceTier, terms } = chargeTokens({
       model: model.entry,
       call,
@@ -276,8 +276,11 @@ export class CallRecord {
       serviceTier: metered.serviceTier ?? '',
     })
     // What is not charged costs the operator what was reported of it.
-    const upstreamCost = this.#costOf(source === 'none' ? (metered.usage ?? NO_USAGE) : usage, serviceTier)
-    const oddities: Oddities = { suspect, reported: metered.reported, otherModel: this.#otherModel() }
+    const upstreamCost = this.#computeUpstreamCost(
+      source === 'none' ? (metered.usage ?? NO_USAGE) : usage,
+      serviceTier,
+    )
+    const oddities: Oddities = { suspect, reported: metered.reported, otherModel: this.#readOtherModel() }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     const settlement: Settlement = {
       ...emptySettlement(admission, now),
@@ -340,8 +343,8 @@ export function toEnding({ code, message, isTimeout, isRejected = false }: Attem
   return { kind: isRejected ? 'refused' : 'failed', code, message }
 }
 
-const failedBy = (code: string, message: string): Ending => ({ kind: 'failed', code, message })
+const toFailedEnding = (code: string, message: string): Ending => ({ kind: 'failed', code, message })
 export const toRefusedEnding = ({ code, message }: Failure): Ending => ({ kind: 'refused', code, message })
 
-export const FAULT = failedBy('internal_error', 'The gateway failed to handle the call.')
-export const UNJOURNALED = failedBy('service_unavailable', 'The journal cannot be written.')
+export const FAULT = toFailedEnding('internal_error', 'The gateway failed to handle the call.')
+export const UNJOURNALED = toFailedEnding('service_unavailable', 'The journal cannot be written.')

@@ -20,14 +20,14 @@ import type {
 import { withHeaders } from '../../calls/errors.ts'
 import {
   type AttemptFailure,
-  brokenConnection,
   brokenOff,
   compressedAnswer,
-  erredAnswer,
   isStale,
-  masked,
+  maskError,
   notJournaled,
   notStored,
+  toConnectionFailure,
+  toStreamFailure,
 } from '../../calls/upstream-error.ts'
 import { type AdmittedCall, endReservation } from '../precharge.ts'
 import {
@@ -40,13 +40,13 @@ import {
 } from './after-answer.ts'
 import { chooseAnswer, maskKeys } from './answers.ts'
 import { AttemptNotes } from './attempt-notes.ts'
-import { AttemptBody, attemptRequest, encodeOptions, type WaitingCall } from './attempt-request.ts'
+import { AttemptBody, buildAttemptRequest, chooseEncodeOptions, type WaitingCall } from './attempt-request.ts'
 import { CallRecord, type Ending, FAULT, toEnding, toRefusedEnding, UNJOURNALED } from './call-record.ts'
 import type { Forwarding } from './deps.ts'
-import { noteStored, noteUnfinished, runAfter } from './response-notes.ts'
+import { noteStoredResponse, noteUnfinishedCall, runAfter } from './response-notes.ts'
 import { RouteChoice } from './route-choice.ts'
 import { type Answer, type AnswerReceiver, readKeepAliveMs } from './stream-answer.ts'
-import { answerHeaders, plannedTranslation, translationHeaders } from './translation-headers.ts'
+import { joinAnswerHeaders, makeTranslationHeaders, planTranslationHeaders } from './translation-headers.ts'
 
 export class ForwardedCall
   implements AnswerReceiver, FinishedCall, LeftCall, UpstreamHandler, Unsubscribable, WaitingCall
@@ -106,7 +106,7 @@ export class ForwardedCall
     this.#left = readOn(this.#deps, this, this.#record, this.#answer, this.#upstream?.sent === true)
     if (this.#left === null) return this.#closeLeft()
     if (this.#left.hadAll) void this.#admitted.claim?.keep()
-    if (this.#answer !== null) this.#answer = this.#left.rest(this.#answer)
+    if (this.#answer !== null) this.#answer = this.#left.discardRest(this.#answer)
     this.#upstream?.resume()
   }
 
@@ -125,13 +125,15 @@ export class ForwardedCall
 
   readonly #admittedToJournal = (error: Error | null): void => {
     if (this.#isSettled) return
-    this.#guarded(() => (error === null ? this.#attempt(this.#choice.next()!) : this.#unjournaled(error)))
+    this.#runGuarded(() =>
+      error === null ? this.#attempt(this.#choice.next()!) : this.#failUnjournaled(error),
+    )
   }
 
-  #unjournaled(error: Error): void {
+  #failUnjournaled(error: Error): void {
     this.#ticket = null
     this.#record.ending = UNJOURNALED
-    const planned = plannedTranslation(this.#admitted.protocol, this.#admitted)
+    const planned = planTranslationHeaders(this.#admitted.protocol, this.#admitted)
     this.#subscriber.error(withHeaders(notJournaled(error), planned))
   }
 
@@ -139,15 +141,15 @@ export class ForwardedCall
     this.#record.forgetAttempt()
     this.#route = route
     const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
-    this.#translation = translationHeaders(route, adapter)
-    const options = encodeOptions(route, this.#choice.served, this.#choice.asksUsage(route))
+    this.#translation = makeTranslationHeaders(route, adapter)
+    const options = chooseEncodeOptions(route, this.#choice.served, this.#choice.asksUsage(route))
     this.#body.write(this.#admitted, route, adapter, options, (encoded) =>
       this.#send(route, adapter, encoded, onFreshConnection),
     )
   }
 
   goOn(work: () => void): void {
-    if (!this.#isSettled) this.#guarded(work)
+    if (!this.#isSettled) this.#runGuarded(work)
   }
 
   #send(
@@ -156,12 +158,12 @@ export class ForwardedCall
     { body, notes, ...leftOut }: EncodedRequest,
     onFreshConnection: boolean,
   ): void {
-    this.#admitted = this.#record.admitted = this.#choice.serving(this.#admitted)
+    this.#admitted = this.#record.admitted = this.#choice.setModel(this.#admitted)
     this.#adapter = adapter
     const now = performance.now()
-    const traceparent = this.#notes.began(route, notes ?? leftOut.dropped, now)
-    this.#translation = translationHeaders(route, adapter, leftOut)
-    const request = attemptRequest(this.#admitted, route, now, { body, onFreshConnection, traceparent })
+    const traceparent = this.#notes.begin(route, notes ?? leftOut.dropped, now)
+    this.#translation = makeTranslationHeaders(route, adapter, leftOut)
+    const request = buildAttemptRequest(this.#admitted, route, now, { body, onFreshConnection, traceparent })
     this.#upstream = this.#deps.callUpstream(request, this)
   }
 
@@ -180,67 +182,67 @@ export class ForwardedCall
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    this.#guarded(() => this.#head(status, headers, maskKeys(this.#adapter!, this.#route!.channel)))
+    this.#runGuarded(() => this.#beginAnswer(status, headers, maskKeys(this.#adapter!, this.#route!.channel)))
   }
 
   onData(bytes: Uint8Array): void {
     try {
       this.#answer!.data(bytes as Buffer)
     } catch (error) {
-      this.#fault(error)
+      this.#endFaulty(error)
     }
   }
 
   onEnd(): void {
-    this.#guarded(() => this.#answer!.end())
+    this.#runGuarded(() => this.#answer!.end())
   }
 
   onError(failure: UpstreamFailure): void {
-    this.#guarded(() => this.#broken(failure))
+    this.#runGuarded(() => this.#handleBroken(failure))
   }
 
-  #guarded(work: () => void): void {
+  #runGuarded(work: () => void): void {
     try {
       work()
     } catch (error) {
-      this.#fault(error)
+      this.#endFaulty(error)
     }
   }
 
   /** Refuses what cannot be translated, and ends a call in which an exception occurs: its client must not wait for ever. */
-  #fault(error: unknown): void {
+  #endFaulty(error: unknown): void {
     if (this.#isSettled) throw error
     // The client has left: no error is sent.
     if (this.#subscriber.closed) return this.#close()
     const failure = error instanceof Failure ? error : null
     const last = this.#lastFailure
     // It could be written for an upstream before: how that one failed is the answer, unless another does better.
-    if (failure !== null && last !== null) return this.#guarded(() => this.#goOn(last))
+    if (failure !== null && last !== null) return this.#runGuarded(() => this.#goOn(last))
     this.#record.ending = failure === null ? FAULT : toRefusedEnding(failure)
     this.#status = failure?.status ?? FAILURES.internal_error.status
     this.#subscriber.error(withHeaders(error, this.#translation))
   }
 
-  #head(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
+  #beginAnswer(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
     this.#status = status
-    this.#notes.answered(status)
+    this.#notes.noteStatus(status)
     const { call, request } = this.#admitted
     const keepAliveMs = readKeepAliveMs(this.#deps.config(), adapter)
     const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAliveMs }
     const answer = chooseAnswer(call, this, { status, headers, adapter, route: this.#route!, waiting })
-    if (answer === null) return this.failed(compressedAnswer())
-    this.#answer = this.#left?.rest(answer) ?? answer
+    if (answer === null) return this.fail(compressedAnswer())
+    this.#answer = this.#left?.discardRest(answer) ?? answer
   }
 
-  #broken(failure: UpstreamFailure): void {
-    if (this.#answer !== null) return this.#answer.broken(failure)
-    const broken = brokenConnection(failure)
+  #handleBroken(failure: UpstreamFailure): void {
+    if (this.#answer !== null) return this.#answer.breakOff(failure)
+    const broken = toConnectionFailure(failure)
     const isReplaced = this.#mayReplaceConnection && isStale(failure, this.#record.attempt!.beganAt)
-    if (!isReplaced) return this.failed(broken)
+    if (!isReplaced) return this.fail(broken)
     // Connections that idle together close together: a new one is no retry, and outside the budget of retries.
     this.#mayReplaceConnection = false
     this.#abortUpstream()
-    this.#notes.replaced(broken)
+    this.#notes.replace(broken)
     this.#attempt(this.#route!, true)
   }
 
@@ -250,7 +252,7 @@ export class ForwardedCall
     this.#subscriber.next({
       type: 'head',
       status: this.#status,
-      headers: answerHeaders(headers, this.#admitted, this.#translation),
+      headers: joinAnswerHeaders(headers, this.#admitted, this.#translation),
       flow: this.#upstream,
       direct: (sink) => {
         this.#client = sink
@@ -258,8 +260,8 @@ export class ForwardedCall
     })
   }
 
-  firstByte(isError: boolean): void {
-    if (!isError) this.#choice.succeeded(this.#route!)
+  noteFirstByte(isError: boolean): void {
+    if (!isError) this.#choice.noteSuccess(this.#route!)
     this.#record.firstByteAt = performance.now()
   }
 
@@ -274,7 +276,7 @@ export class ForwardedCall
     if (this.#left !== null) return this.#closeLeft({ type: 'data', bytes })
     this.#recordSuccess({ type: 'data', bytes })
     this.#finished = new FinishedStream(this, this.#admitted.claim, bytes)
-    this.#finished.begin(this.#deps.lateUsage.add(this) && !this.#answer!.metered().isUsageWhole)
+    this.#finished.begin(this.#deps.lateUsage.add(this) && !this.#answer!.readMeter().isUsageWhole)
   }
 
   settleThen(written: () => void): void {
@@ -290,10 +292,10 @@ export class ForwardedCall
 
   isPaused = (): boolean => this.#upstream?.paused ?? false
   hideSecrets = (bytes: Buffer): Buffer => this.#record.hideSecrets(bytes)
-  erred = (event: Buffer): AttemptFailure => erredAnswer(event, this.#route!)
+  readStreamError = (event: Buffer): AttemptFailure => toStreamFailure(event, this.#route!)
 
   finishWhole(headers: HeaderList, body: Buffer): void {
-    const all = answerHeaders(headers, this.#admitted, this.#translation)
+    const all = joinAnswerHeaders(headers, this.#admitted, this.#translation)
     const whole: Reply = { type: 'full', status: this.#status, headers: all, body }
     if (this.#left !== null) return this.#closeLeft(whole)
     this.#record.firstByteAt = performance.now()
@@ -309,8 +311,8 @@ export class ForwardedCall
 
   #recordSuccess(last?: Reply): void {
     this.#record.ending = { kind: 'success' }
-    this.#notes.health(false)
-    this.#stored = noteStored(this.#deps, this.#admitted, this.#route!, this.#answer!)
+    this.#notes.noteHealth(false)
+    this.#stored = noteStoredResponse(this.#deps, this.#admitted, this.#route!, this.#answer!)
     this.#admitted.claim?.charge(last)
   }
 
@@ -319,7 +321,7 @@ export class ForwardedCall
     if (this.#left !== null) return this.#closeLeft()
     if (ending.kind === 'success') return this.#succeed()
     this.#record.ending = ending
-    this.#notes.broken(ending)
+    this.#notes.breakOff(ending)
     const notice = writeBreakNotice(this.#admitted)
     if (notice !== null) this.send(notice)
     // The client has read in it that it failed.
@@ -327,14 +329,14 @@ export class ForwardedCall
     const isOrderly = notice !== null || (isTold && isReadable)
     this.#close(() => {
       if (!isOrderly) return this.#subscriber.error(brokenOff())
-      void this.#admitted.claim?.free()
+      void this.#admitted.claim?.release()
       this.#subscriber.complete()
     })
   }
 
-  failsOver(failure: AttemptFailure): boolean {
-    const isOtherKey = this.#choice.keyRefused(this.#route!, failure)
-    const route = this.#another(failure)
+  failOver(failure: AttemptFailure): boolean {
+    const isOtherKey = this.#choice.restKey(this.#route!, failure)
+    const route = this.#chooseAnother(failure)
     // Nobody reads the event of a call whose client has left.
     if (route === null && this.#left === null) return false
     this.#endAttempt(failure, isOtherKey)
@@ -342,34 +344,34 @@ export class ForwardedCall
     return true
   }
 
-  failed(failure: AttemptFailure): void {
-    this.#endAttempt(failure, this.#choice.keyRefused(this.#route!, failure))
+  fail(failure: AttemptFailure): void {
+    this.#endAttempt(failure, this.#choice.restKey(this.#route!, failure))
     this.#goOn(failure)
   }
 
   #endAttempt(failure: AttemptFailure, isOtherKey: boolean): void {
     this.#abortUpstream()
-    if (this.#answer !== null) this.#record.metered = this.#answer.metered()
+    if (this.#answer !== null) this.#record.metered = this.#answer.readMeter()
     this.#answer = null
-    this.#notes.failed(failure, isOtherKey)
+    this.#notes.fail(failure, isOtherKey)
   }
 
   /** Makes another attempt, or replies with the failure of the last one. */
-  #goOn(failure: AttemptFailure, route = this.#another(failure)): void {
+  #goOn(failure: AttemptFailure, route = this.#chooseAnother(failure)): void {
     this.#lastFailure = failure
     if (route !== null) return this.#attempt(route)
     this.#record.ending = toEnding(failure)
     this.#status = failure.error.status
     if (this.#left !== null) return this.#close()
-    const shown = masked(failure.error, (text) => this.#record.mask(text))
+    const shown = maskError(failure.error, (text) => this.#record.mask(text))
     this.#subscriber.error(withHeaders(shown, this.#translation))
   }
 
   /** Returns the route of another attempt; null where none follows. Only ever before the first byte. */
-  #another(failure: AttemptFailure): Route | null {
+  #chooseAnother(failure: AttemptFailure): Route | null {
     if (this.#left !== null) return null
     const attempts = this.#record.attemptsCount - Number(!this.#mayReplaceConnection)
-    return this.#choice.afterFailure(this.#route!, failure, attempts)
+    return this.#choice.chooseAfterFailure(this.#route!, failure, attempts)
   }
 
   /** Settles and ends the call. `written` gets an error where the settlement may be lost with this machine. */
@@ -384,16 +386,16 @@ export class ForwardedCall
     this.#body.end()
     this.#notes.endOpen()
     this.#choice.end()
-    if (this.#answer !== null) this.#record.metered = this.#answer.metered()
+    if (this.#answer !== null) this.#record.metered = this.#answer.readMeter()
     const now = performance.now()
     this.#record.measureOutput(this.#deps.outputRates, now, this.#left?.isToLimit === true)
     const { settlement, cost, oddities } = this.#record.settle(Date.now(), now)
     endReservation(this.#deps, this.#admitted, cost)
-    noteUnfinished(this.#deps, this.#admitted, this.#record)
+    noteUnfinishedCall(this.#deps, this.#admitted, this.#record)
     this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')
-    this.#notes.settled(settlement, this.#status)
+    this.#notes.endTrace(settlement, this.#status)
     this.#admitted.ends.release()
   }
 }

@@ -30,11 +30,11 @@ interface NotedResponses {
   readonly pause: (ms: number) => Promise<unknown>
 }
 
-const keyOf = (accountId: string, id: string): string => `${accountId} ${id}`
+const makeKey = (accountId: string, id: string): string => `${accountId} ${id}`
 
 /** A note of a conversation alone is written under the name of its call. */
-const keyOfNote = ({ accountId, id, conversation }: ResponseToStore): string =>
-  keyOf(accountId, id ?? conversation?.requestId ?? '')
+const makeNoteKey = ({ accountId, id, conversation }: ResponseToStore): string =>
+  makeKey(accountId, id ?? conversation?.requestId ?? '')
 
 /** One instance a process. */
 export class ResponseNotes {
@@ -51,7 +51,7 @@ export class ResponseNotes {
 
   /** Resolves once the note is made, or after a moment without it. Never rejects. */
   readonly storeResponse = (response: ResponseToStore): Promise<void> => {
-    this.#pending.set(keyOfNote(response), response)
+    this.#pending.set(makeNoteKey(response), response)
     if (this.#pending.size > MAX_PENDING) this.#drop()
     if (this.#isRetrying) return Promise.resolve()
     const written = this.#write(response).then((isWritten) => {
@@ -61,10 +61,10 @@ export class ResponseNotes {
   }
 
   readonly findStoredResponse = async (accountId: string, id: string): Promise<StoredResponse | null> =>
-    this.#found(accountId, id) ?? this.#deps.responses.findStoredResponse(accountId, id)
+    this.#findPending(accountId, id) ?? this.#deps.responses.findStoredResponse(accountId, id)
 
   readonly forgetStoredResponse = async (accountId: string, id: string): Promise<void> => {
-    this.#pending.delete(keyOf(accountId, id))
+    this.#pending.delete(makeKey(accountId, id))
     await this.#deps.responses.forgetStoredResponse(accountId, id)
   }
 
@@ -78,8 +78,8 @@ export class ResponseNotes {
       )
   }
 
-  #found(accountId: string, id: string): StoredResponse | null {
-    const note = this.#pending.get(keyOf(accountId, id))
+  #findPending(accountId: string, id: string): StoredResponse | null {
+    const note = this.#pending.get(makeKey(accountId, id))
     return note?.id === id ? { channelId: note.channelId, upstreamId: id, tokens: note.tokens } : null
   }
 
@@ -87,11 +87,11 @@ export class ResponseNotes {
     try {
       await this.#deps.responses.storeResponse(response)
     } catch (error) {
-      this.#trouble.failed(error)
+      this.#trouble.noteFailure(error)
       return false
     }
-    this.#trouble.succeeded()
-    const key = keyOfNote(response)
+    this.#trouble.noteSuccess()
+    const key = makeNoteKey(response)
     if (this.#pending.get(key) === response) this.#pending.delete(key)
     return true
   }
@@ -120,7 +120,7 @@ export class ResponseNotes {
  * Notes which channel keeps a response, before the end of the answer leaves: the next call may go on with it.
  * Returns null where the upstream keeps nothing: no promise is made. The promise never rejects.
  */
-export function noteStored(
+export function noteStoredResponse(
   { storeResponse }: Forwarding,
   { call, known, request, model }: AdmittedCall,
   { channel }: Route,
@@ -132,10 +132,10 @@ export function noteStored(
   const { conversation } = state
   const isKept = state.isStored && days > 0
   if (!isKept && conversation === null) return null
-  const { responseId = '' } = answer.metered()
+  const { responseId = '' } = answer.readMeter()
   const id = isKept && responseId !== '' ? responseId : null
   if (id === null && conversation === null) return null
-  const reported = reportedTokens(answer.metered())
+  const reported = countReportedTokens(answer.readMeter())
   return storeResponse({
     accountId: known.account.id,
     id,
@@ -150,13 +150,13 @@ export function noteStored(
 }
 
 /** Returns what the next call reads of this one, by its report; null without a whole one. No prompt has no tokens. */
-const reportedTokens = ({ usage, isUsageWhole }: Metered): number | null =>
+const countReportedTokens = ({ usage, isUsageWhole }: Metered): number | null =>
   isUsageWhole && usage !== null && usage.prompt > 0 ? usage.prompt + usage.output : null
 
 /**
  * Notes the end of a call that did not succeed in its conversation: what its upstream may have kept of it counts in full.
  */
-export function noteUnfinished(
+export function noteUnfinishedCall(
   { storeResponse }: Forwarding,
   { call, known, request }: AdmittedCall,
   { ending, attempt, metered }: CallRecord,
@@ -166,7 +166,7 @@ export function noteUnfinished(
   const status = attempt?.status ?? 0
   const isRefused = ending.kind === 'failed' && status >= 400 && status < 500
   const isStored = attempt !== null && ending.kind !== 'refused' && !isRefused
-  const reported = reportedTokens(metered)
+  const reported = countReportedTokens(metered)
   const conversation = { id, requestId: request.requestId, reported, isStored }
   void storeResponse({
     ...{ accountId: known.account.id, id: null, channelId: '', tokens: null, days: 0, conversation },

@@ -15,7 +15,7 @@ import type { AdmittedCall } from '../precharge.ts'
 import type { ServedModel } from '../select-model.ts'
 import type { Forwarding } from './deps.ts'
 
-const channelOf = ({ channel }: Route): string => channel.id
+const readChannelId = ({ channel }: Route): string => channel.id
 
 /** Share of the calls that measure routes other than the fastest. */
 const MEASURING_SHARE = 0.05
@@ -58,9 +58,9 @@ export class RouteChoice {
     const { pin } = this.admitted
     const { health } = this.#deps
     const tried = this.#triedHere
-    const open = routes.length === 1 ? routes : health.available(routes, channelOf)
+    const open = routes.length === 1 ? routes : health.available(routes, readChannelId)
     // A call that was admitted before its channels were paused makes its first attempt.
-    const others = tried.length === 0 ? routes : health.active(routes, channelOf)
+    const others = tried.length === 0 ? routes : health.active(routes, readChannelId)
     const rank = this.#rank()
     const route =
       nextRoute(open, tried, pin, this.#random, rank) ?? nextRoute(others, tried, pin, this.#random, rank)
@@ -88,18 +88,18 @@ export class RouteChoice {
   }
 
   /** Returns the call with the model that serves it by now. */
-  serving(admitted: AdmittedCall): AdmittedCall {
+  setModel(admitted: AdmittedCall): AdmittedCall {
     const { model, routes } = this.served
     return model === admitted.model ? admitted : { ...admitted, model, routes }
   }
 
   /** Notes the time to the first byte of an attempt that succeeded. */
-  took(route: Route, ms: number): void {
+  noteTime(route: Route, ms: number): void {
     if (this.served.model.strategy === 'least_latency') this.#deps.health.latencies.took(route, ms)
   }
 
   /** Lets a refused key of a pool rest. Returns whether its channel goes on with another one. */
-  keyRefused({ channel }: Route, { keyRestMs }: AttemptFailure): boolean {
+  restKey({ channel }: Route, { keyRestMs }: AttemptFailure): boolean {
     this.#hasOtherKey =
       channel.api_keys.length > 0 &&
       keyRestMs !== undefined &&
@@ -113,45 +113,46 @@ export class RouteChoice {
   }
 
   /** Notes that an attempt is answered. One without the usage option proves that the error before was about the option. */
-  succeeded(route: Route): void {
+  noteSuccess(route: Route): void {
     if (this.#leavesUsageOut) this.#deps.usageOptionRefusals.add(route)
   }
 
   /** Returns the route of another attempt after `failure`; null where there is none, or a budget is used up. */
-  afterFailure(route: Route, failure: AttemptFailure, attempts: number): Route | null {
+  chooseAfterFailure(route: Route, failure: AttemptFailure, attempts: number): Route | null {
     const isLeftOut = this.#leavesUsageOut || this.#deps.usageOptionRefusals.has(route)
     if (!isLeftOut && rejectsUsageOption(route, this.admitted.call, failure)) {
       this.#leavesUsageOut = true
       return route
     }
-    const other = this.#otherRoute(failure, attempts)
+    const other = this.#chooseOtherRoute(failure, attempts)
     if (other !== null) this.#leavesUsageOut = false
     return other
   }
 
-  #otherRoute(failure: AttemptFailure, attempts: number): Route | null {
+  #chooseOtherRoute(failure: AttemptFailure, attempts: number): Route | null {
     if (this.#hasOtherKey && this.#keyRetries < MAX_KEY_RETRIES) {
       this.#keyRetries++
       return this.#mark(this.#triedHere.pop()!)
     }
     const here = attempts - this.#attemptsBefore - this.#keyRetries
-    return this.#otherChannel(failure, here) ?? this.#otherModel(failure, attempts)
+    return this.#chooseOtherChannel(failure, here) ?? this.#chooseOtherModel(failure, attempts)
   }
 
-  #otherChannel({ isRetryable }: AttemptFailure, attempts: number): Route | null {
+  #chooseOtherChannel({ isRetryable }: AttemptFailure, attempts: number): Route | null {
     const { health, retries } = this.#deps
     if (!isRetryable || attempts > retries()) return null
-    if (nextRoute(health.active(this.served.routes, channelOf), this.#triedHere, null) === null) return null
+    if (nextRoute(health.active(this.served.routes, readChannelId), this.#triedHere, null) === null)
+      return null
     return this.#takeRetry() ? this.next() : null
   }
 
   /** Goes on with the next model that has a channel. */
-  #otherModel({ isRetryable, keyRestMs }: AttemptFailure, attempts: number): Route | null {
+  #chooseOtherModel({ isRetryable, keyRestMs }: AttemptFailure, attempts: number): Route | null {
     const { fallbacks } = this.admitted
     if (!isRetryable && keyRestMs === undefined) return null
     while (this.#nextFallback < fallbacks.length) {
       const served = fallbacks[this.#nextFallback++]!
-      if (this.#deps.health.active(served.routes, channelOf).length === 0) continue
+      if (this.#deps.health.active(served.routes, readChannelId).length === 0) continue
       if (!this.#takeRetry()) return null
       this.served = served
       this.#triedHere = []

@@ -10,10 +10,10 @@ import type { AnswerStream, Metered, ProtocolAdapter } from '../../../src/protoc
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import {
   type AttemptFailure,
-  brokenConnection,
   endedWithoutAnswer,
   INCOMPLETE,
   NO_ANSWER,
+  toConnectionFailure,
 } from '../../calls/upstream-error.ts'
 import { type Ending, toEnding } from './call-record.ts'
 
@@ -22,7 +22,7 @@ export interface AnswerReceiver {
   /** Sets the head, which goes out with the next bytes; no other attempt follows. */
   begin(headers: HeaderList): void
   /** Called when the answer itself begins, or an error in its place: its first bytes go out next. */
-  firstByte(isError: boolean): void
+  noteFirstByte(isError: boolean): void
   send(bytes: Uint8Array): void
   /** Sends the protocol's last event: the call is a success from here on. More bytes may follow, and `finish` does. */
   sendLast(bytes: Uint8Array): void
@@ -34,26 +34,26 @@ export interface AnswerReceiver {
    * Ends a stream.
    * @param isTold the upstream has sent why the answer is none, and has ended the stream in good order
    */
-  finish(ending: Ending, isTold?: boolean): void
+  finish(readEnding: Ending, isTold?: boolean): void
   /** Sends the whole answer and ends it. */
   finishWhole(headers: HeaderList, body: Buffer): void
   /** Returns the failure of an error event. */
-  erred(event: Buffer): AttemptFailure
+  readStreamError(event: Buffer): AttemptFailure
   /**
    * Called with an error that came first: makes another attempt in place of this one. Returns false where none is left,
    * or none would do better: the event is the answer then.
    */
-  failsOver(failure: AttemptFailure): boolean
+  failOver(failure: AttemptFailure): boolean
   /** Called when nothing went out yet: makes another attempt, or replies with this failure. */
-  failed(failure: AttemptFailure): void
+  fail(failure: AttemptFailure): void
 }
 
 /** Handler of an upstream's answer, called piece by piece. */
 export interface Answer {
   data(bytes: Buffer): void
   end(): void
-  broken(failure: UpstreamFailure): void
-  metered(): Metered
+  breakOff(failure: UpstreamFailure): void
+  readMeter(): Metered
   /** Called when the call is over, or continues with another attempt. */
   release?(): void
   /** The model has finished, and the usage that its upstream reports after that has not come. */
@@ -122,7 +122,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     if (keepAliveMs !== null) silence.add(this)
   }
 
-  metered(): Metered {
+  readMeter(): Metered {
     return this.#meter
   }
 
@@ -202,7 +202,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     const isFirst = this.#state === SILENT
     this.#state = FLOWING
     this.#hasSent = true
-    if (isFirst) this.#call.firstByte(this.#meter.firstError !== null)
+    if (isFirst) this.#call.noteFirstByte(this.#meter.firstError !== null)
     // Only at the beginning is it a byte order mark.
     const isMarked = isFirst && this.#hasFilled && out.indexOf(BYTE_ORDER_MARK) === 0
     this.#send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
@@ -224,17 +224,17 @@ export class StreamAnswer implements Answer, WatchedStream {
     if (this.#state !== WAITING) this.#flow(tail)
     else if (firstError !== null && this.#endsAttempt(firstError)) return
     // Nothing was answered or sent: another channel may do better.
-    else if (firstError === null && !isAnswer) return this.#call.failed(endedWithoutAnswer())
+    else if (firstError === null && !isAnswer) return this.#call.fail(endedWithoutAnswer())
     else this.#begin(tail)
     this.#call.finish(this.#ending(), this.#hasTold())
   }
 
   /** Returns whether the attempt ends with an error that came first: then nothing of it goes out. */
   #endsAttempt(event: Buffer): boolean {
-    const failure = this.#call.erred(event)
-    if (this.#call.failsOver(failure)) return true
+    const failure = this.#call.readStreamError(event)
+    if (this.#call.failOver(failure)) return true
     if (failure.hidesEvent !== true) return false
-    this.#call.failed(failure)
+    this.#call.fail(failure)
     return true
   }
 
@@ -248,25 +248,25 @@ export class StreamAnswer implements Answer, WatchedStream {
   #ending(): Ending {
     const { laterError, firstError, isAnswer, isComplete } = this.#meter
     const error = laterError ?? firstError
-    if (error !== null) return toEnding(this.#call.erred(error))
-    if (!isComplete) return failedEnding(INCOMPLETE)
-    return isAnswer ? SUCCESS : failedEnding(NO_ANSWER)
+    if (error !== null) return toEnding(this.#call.readStreamError(error))
+    if (!isComplete) return makeFailedEnding(INCOMPLETE)
+    return isAnswer ? SUCCESS : makeFailedEnding(NO_ANSWER)
   }
 
-  broken(failure: UpstreamFailure): void {
-    const broken = brokenConnection(failure)
-    if (this.#state === WAITING) return this.#call.failed(broken)
+  breakOff(failure: UpstreamFailure): void {
+    const broken = toConnectionFailure(failure)
+    if (this.#state === WAITING) return this.#call.fail(broken)
     this.#flow(this.#meter.end())
     const { isFinished, hasEnded } = this.#meter
     if (isFinished || this.#hasTold()) return this.#call.finish(this.#ending(), hasEnded)
     const { message } = broken
-    this.#call.finish(broken.isTimeout ? { kind: 'timeout', message } : failedEnding(message))
+    this.#call.finish(broken.isTimeout ? { kind: 'timeout', message } : makeFailedEnding(message))
   }
 }
 
 const SUCCESS: Ending = { kind: 'success' }
 
-const failedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
+const makeFailedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
 
 /** By so much a comment may be late. */
 const TICK_MS = 1_000

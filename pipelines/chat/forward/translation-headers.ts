@@ -15,7 +15,7 @@ interface ServedCall {
   readonly model: Model
 }
 
-const servedModelHeaders = ({ requested, model }: ServedCall): HeaderList =>
+const makeModelHeaders = ({ requested, model }: ServedCall): HeaderList =>
   model === requested ? NO_HEADERS : [['x-served-model', model.id.replace(NOT_PRINTABLE, '?')]]
 
 type LeftOut = Pick<EncodedRequest, 'dropped' | 'changed'>
@@ -37,18 +37,18 @@ function listHeader(header: string, names: readonly string[] = []): HeaderList {
   return [[header, list.replace(NOT_PRINTABLE, '?')]]
 }
 
-const translationHeader = (from: string, to: string) =>
+const makeTranslationHeader = (from: string, to: string) =>
   ['x-protocol-translation', `${from} to ${to}`] as const
 
 /** Returns the headers that describe the translation of an attempt; none of a native one. */
-export const translationHeaders = (
+export const makeTranslationHeaders = (
   { isTranslated }: Pick<Route, 'isTranslated'>,
   { from, to }: Pick<ProtocolAdapter, 'from' | 'to'>,
   { dropped, changed }: LeftOut = NOTHING,
 ): HeaderList =>
   isTranslated
     ? [
-        translationHeader(from, to),
+        makeTranslationHeader(from, to),
         ...listHeader('x-protocol-warning', dropped),
         ...listHeader('x-protocol-changes', changed),
       ]
@@ -59,18 +59,18 @@ interface PlannedRoute extends Pick<Route, 'isTranslated' | 'protocol'> {
 }
 
 /** Returns the header of a call that was refused before an attempt, where any attempt would have been translated: of the first. */
-export function plannedTranslation(
+export function planTranslationHeaders(
   protocol: ChatProtocol,
   { routes = [] }: { readonly routes?: readonly PlannedRoute[] },
 ): HeaderList {
   const [first] = routes.toSorted((a, b) => a.channel.priority - b.channel.priority)
   const isTranslated = routes.every((route) => route.isTranslated)
-  return first === undefined || !isTranslated ? NO_HEADERS : [translationHeader(protocol, first.protocol)]
+  return first === undefined || !isTranslated ? NO_HEADERS : [makeTranslationHeader(protocol, first.protocol)]
 }
 
 /** Returns the headers of an answer: its own, and those that name its model and its translation. */
-export const answerHeaders = (own: HeaderList, call: ServedCall, translation: HeaderList): HeaderList => [
+export const joinAnswerHeaders = (own: HeaderList, call: ServedCall, translation: HeaderList): HeaderList => [
   ...own,
-  ...servedModelHeaders(call),
+  ...makeModelHeaders(call),
   ...translation,
 ]

@@ -10,7 +10,7 @@ import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 import type { Caller } from '../../calls/authenticate.ts'
-import { masked, refusedByUpstream } from '../../calls/upstream-error.ts'
+import { maskError, readUpstreamRefusal } from '../../calls/upstream-error.ts'
 import type { MediaCalls } from '../../tasks/ports.ts'
 import { throwUnanswered } from '../../tasks/ports.ts'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../forward/stream-answer.ts'
@@ -19,7 +19,7 @@ const DEADLINE_MS = 30_000
 /** Parameters that the upstream gets: the others are ours, such as a key. */
 const FORWARDED_PARAMETERS = ['include', 'include[]', 'limit', 'order', 'after', 'before']
 
-export const accountOf = ({ known }: Caller): string => known.account.id
+export const readAccountId = ({ known }: Caller): string => known.account.id
 
 /** The channels that keep what clients store. */
 export interface KeepingChannels {
@@ -35,7 +35,7 @@ export function readId({ request }: Caller, name: 'id' | 'item_id'): string {
 }
 
 /** @throws Failure `invalid_request` for a stream */
-export function forwardedQuery(query: string): string {
+export function forwardQuery(query: string): string {
   const given = new URLSearchParams(query)
   if (given.get('stream') === 'true')
     throw new Failure('invalid_request', 'stream: a stored response is read whole; leave it out.')
@@ -44,7 +44,7 @@ export function forwardedQuery(query: string): string {
 }
 
 /** Returns the channel that keeps it. @throws Failure `no_channel_available` */
-export function channelOf(catalog: Catalog, channelId: string | null): ChannelEntry {
+export function findKeepingChannel(catalog: Catalog, channelId: string | null): ChannelEntry {
   const channel = catalog.channels.find((entry) => entry.id === channelId)
   if (channel !== undefined && hasAccess(channel)) return channel
   throw new Failure('no_channel_available', 'The channel that keeps this is not available.')
@@ -61,11 +61,11 @@ export async function askChannel(
   if (answer.status >= 200 && answer.status < 300)
     return { ...answer, body: withoutKeys(channel, answer.body) }
   const { names, secrets } = upstreamTexts([{ channel, upstreamModel: '' }], '')
-  const { error } = refusedByUpstream(channel, answer.status, answer.body, answer.header('retry-after'))
-  throw masked(error, (text) => mask(text, names, secrets))
+  const { error } = readUpstreamRefusal(channel, answer.status, answer.body, answer.header('retry-after'))
+  throw maskError(error, (text) => mask(text, names, secrets))
 }
 
-export const replyOf = ({ status, header, body }: MediaAnswer): Reply => ({
+export const toReply = ({ status, header, body }: MediaAnswer): Reply => ({
   type: 'full',
   status,
   headers: [['content-type', header('content-type') ?? 'application/json']],
@@ -73,7 +73,7 @@ export const replyOf = ({ status, header, body }: MediaAnswer): Reply => ({
 })
 
 /** Deletes by `ask`, and forgets what is deleted, or what the upstream does not have any more. @throws what `ask` throws */
-export async function deleted<Answered>(
+export async function deleteAndForget<Answered>(
   ask: () => Promise<Answered>,
   forget: () => Promise<unknown>,
 ): Promise<Answered> {

@@ -28,19 +28,19 @@ import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.t
 import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
 import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
-import { freeReply } from '../../media/free-call.ts'
+import { replyForFree } from '../../media/free-call.ts'
 import type { LinkChecker } from '../select-model.ts'
 import {
-  accountOf,
   askChannel,
-  channelOf,
-  deleted,
-  forwardedQuery,
+  deleteAndForget,
+  findKeepingChannel,
+  forwardQuery,
   type KeepingChannels,
+  readAccountId,
   readId,
-  replyOf,
+  toReply,
 } from './ask-channel.ts'
-import { type ConversationFinder, found, storedConversation } from './state.ts'
+import { awaitStored, type ConversationFinder, findConversation } from './state.ts'
 
 const PROTOCOL = 'responses'
 
@@ -65,7 +65,7 @@ const readBody = <Body>(schema: ZodType<Body>, body: Buffer): Body =>
  * Returns the tokens that the items of a body are estimated at, by the model that counts most for a link: any may go on
  * with the conversation. @throws Failure `invalid_request` for a link
  */
-async function tokensOf(
+async function countStoredTokens(
   { links: checker, access: { catalog } }: KeptConversations,
   body: Buffer,
   items: unknown,
@@ -81,7 +81,7 @@ async function tokensOf(
 }
 
 /** Returns the models that the key may call, or the one that the client names. @throws Failure `model_*` */
-function modelsFor(catalog: Catalog, { known }: Caller, name: string | null | undefined): readonly Model[] {
+function listModels(catalog: Catalog, { known }: Caller, name: string | null | undefined): readonly Model[] {
   if (name == null) return catalog.models.filter((model) => mayCall(catalog, known, model))
   const model = selectCallable(catalog, name)
   if (mayCall(catalog, known, model)) return [model]
@@ -89,7 +89,7 @@ function modelsFor(catalog: Catalog, { known }: Caller, name: string | null | un
 }
 
 /** Returns the channel for a new conversation: the first in priority. @throws Failure `invalid_request` */
-function channelForNew(models: readonly Model[], catalog: Catalog): ChannelEntry {
+function chooseChannel(models: readonly Model[], catalog: Catalog): ChannelEntry {
   const able = models
     .flatMap((model) => catalog.routes(model, PROTOCOL).map(({ channel }) => channel))
     .filter(({ keeps_conversations }) => keeps_conversations)
@@ -117,7 +117,7 @@ async function note(
   id: string,
   tokens: number,
 ) {
-  const noted = { accountId: accountOf(caller), id, channelId: channel.id, tokens }
+  const noted = { accountId: readAccountId(caller), id, channelId: channel.id, tokens }
   await deps.conversations
     .storeConversation(noted)
     .catch(async (error: Error & { readonly code?: string }) => {
@@ -133,15 +133,15 @@ async function note(
     })
 }
 
-const idIn = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)
+const readAnswerId = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)
 
 export const beginConversation = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, async (caller) => {
+  replyForFree(deps.access, async (caller) => {
     const catalog = deps.access.catalog()
     const given = caller.request.body.length === 0 ? Buffer.from('{}') : caller.request.body
     const { model: name, items } = readBody(newConversation, given)
-    const channel = channelForNew(modelsFor(catalog, caller, name), catalog)
-    const tokens = await tokensOf(deps, given, items)
+    const channel = chooseChannel(listModels(catalog, caller, name), catalog)
+    const tokens = await countStoredTokens(deps, given, items)
     const body = withoutModel(given)
     const answer = await askChannel(deps.channels, channel, {
       method: 'POST',
@@ -149,11 +149,11 @@ export const beginConversation = (deps: KeptConversations): Handler =>
       id: '',
       body,
     })
-    const id = idIn(answer)
+    const id = readAnswerId(answer)
     if (id === '')
       throw new Failure('upstream_error', 'The upstream answered with something that is no conversation.')
     await note(deps, caller, channel, id, tokens)
-    return replyOf(answer)
+    return toReply(answer)
   })
 
 /** What is asked below the path of a conversation. */
@@ -162,41 +162,41 @@ type QuestionBelow = Omit<StoredQuestion, 'kind' | 'id' | 'query'>
 /** Asks the channel of a conversation for what is below its path. @throws Failure `not_found` */
 async function askAbout(deps: KeptConversations, caller: Caller, question: QuestionBelow): Promise<Reply> {
   const id = readId(caller, 'id')
-  const { channelId } = await storedConversation(deps.conversations, accountOf(caller), id)
-  const channel = channelOf(deps.access.catalog(), channelId)
-  const query = forwardedQuery(caller.request.query)
-  return replyOf(await askChannel(deps.channels, channel, { kind: 'conversations', id, query, ...question }))
+  const { channelId } = await findConversation(deps.conversations, readAccountId(caller), id)
+  const channel = findKeepingChannel(deps.access.catalog(), channelId)
+  const query = forwardQuery(caller.request.query)
+  return toReply(await askChannel(deps.channels, channel, { kind: 'conversations', id, query, ...question }))
 }
 
 export const showConversation = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'GET' }))
+  replyForFree(deps.access, (caller) => askAbout(deps, caller, { method: 'GET' }))
 
 export const changeConversation = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) => {
+  replyForFree(deps.access, (caller) => {
     readJsonBody(changedConversation, caller.request.body)
     return askAbout(deps, caller, { method: 'POST', body: caller.request.body })
   })
 
 export const deleteConversation = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) =>
-    deleted(
+  replyForFree(deps.access, (caller) =>
+    deleteAndForget(
       () => askAbout(deps, caller, { method: 'DELETE' }),
-      () => deps.conversations.forgetConversation(accountOf(caller), readId(caller, 'id')),
+      () => deps.conversations.forgetConversation(readAccountId(caller), readId(caller, 'id')),
     ),
   )
 
 export const listConversationItems = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
+  replyForFree(deps.access, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
 
 export const addConversationItems = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, async (caller) => {
+  replyForFree(deps.access, async (caller) => {
     const { body } = caller.request
     const { items } = readBody(newItems, body)
-    const tokens = await tokensOf(deps, body, items)
+    const tokens = await countStoredTokens(deps, body, items)
     const add = (count: number) =>
-      deps.conversations.addToConversation(accountOf(caller), readId(caller, 'id'), count)
+      deps.conversations.addToConversation(readAccountId(caller), readId(caller, 'id'), count)
     // Before they are there: what is stored is counted, whatever becomes of this process and of the answer.
-    await found(add(tokens))
+    await awaitStored(add(tokens))
     return askAbout(deps, caller, { method: 'POST', below: '/items', body }).catch(async (error: unknown) => {
       if (isRefusal(error)) await add(-tokens).catch(() => {})
       throw error
@@ -207,10 +207,14 @@ export const addConversationItems = (deps: KeptConversations): Handler =>
 const isRefusal = (error: unknown): boolean =>
   error instanceof UpstreamRefusal && error.status >= 400 && error.status < 500
 
-const belowItem = (caller: Caller): string => `/items/${pathPart(readId(caller, 'item_id'))}`
+const printItemPath = (caller: Caller): string => `/items/${pathPart(readId(caller, 'item_id'))}`
 
 export const showConversationItem = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'GET', below: belowItem(caller) }))
+  replyForFree(deps.access, (caller) =>
+    askAbout(deps, caller, { method: 'GET', below: printItemPath(caller) }),
+  )
 
 export const deleteConversationItem = (deps: KeptConversations): Handler =>
-  freeReply(deps.access, (caller) => askAbout(deps, caller, { method: 'DELETE', below: belowItem(caller) }))
+  replyForFree(deps.access, (caller) =>
+    askAbout(deps, caller, { method: 'DELETE', below: printItemPath(caller) }),
+  )

@@ -9,21 +9,21 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { cancelFoundTask, type TaskCanceller } from '../../media/cancel-task.ts'
-import { freeReply } from '../../media/free-call.ts'
-import { epochSeconds } from '../../media/task-records.ts'
+import { replyForFree } from '../../media/free-call.ts'
+import { toEpochSeconds } from '../../media/task-records.ts'
 import { notCancellable } from '../../tasks/end/cancel-upstream.ts'
-import { endingOf } from '../../tasks/end/settlement.ts'
+import { readEnding } from '../../tasks/end/settlement.ts'
 import {
-  accountOf,
   askChannel,
-  channelOf,
-  deleted,
-  forwardedQuery,
+  deleteAndForget,
+  findKeepingChannel,
+  forwardQuery,
   type KeepingChannels,
+  readAccountId,
   readId,
-  replyOf,
+  toReply,
 } from './ask-channel.ts'
-import { found, type ResponseFinder, storedResponse } from './state.ts'
+import { awaitStored, findResponse, type ResponseFinder } from './state.ts'
 
 interface ResponseTasks {
   findByResponse(accountId: string, id: string): Promise<Task | null>
@@ -48,8 +48,8 @@ export interface KeptResponses {
 /** Whether the upstream may be asked about the task; else the task itself is all there is. */
 const isWithUpstream = (task: Task): task is Task & { upstreamId: string } => task.upstreamId !== null
 
-const responseTask = ({ tasks }: KeptResponses, caller: Caller): Promise<Task | null> =>
-  found(tasks.findByResponse(accountOf(caller), readId(caller, 'id')))
+const findResponseTask = ({ tasks }: KeptResponses, caller: Caller): Promise<Task | null> =>
+  awaitStored(tasks.findByResponse(readAccountId(caller), readId(caller, 'id')))
 
 /** Asks the channel that keeps a response for what is below its path. */
 async function askAbout(
@@ -59,32 +59,32 @@ async function askAbout(
   below = '',
 ): Promise<Reply> {
   const id = readId(caller, 'id')
-  const { channelId, upstreamId } = await storedResponse(deps.stored, accountOf(caller), id)
-  const channel = channelOf(deps.channels.catalog(), channelId)
+  const { channelId, upstreamId } = await findResponse(deps.stored, readAccountId(caller), id)
+  const channel = findKeepingChannel(deps.channels.catalog(), channelId)
   const question = {
     method,
     kind: 'responses',
     id: upstreamId,
     below,
-    query: forwardedQuery(caller.request.query),
+    query: forwardQuery(caller.request.query),
   } as const
-  return replyOf(await askChannel(deps.channels, channel, question))
+  return toReply(await askChannel(deps.channels, channel, question))
 }
 
 export const showResponse = (deps: KeptResponses): Handler =>
-  freeReply(deps.access, async (caller) => {
-    const task = await responseTask(deps, caller)
+  replyForFree(deps.access, async (caller) => {
+    const task = await findResponseTask(deps, caller)
     return task === null
       ? askAbout(deps, caller, 'GET')
-      : showTask(deps.channels, task, forwardedQuery(caller.request.query))
+      : showTask(deps.channels, task, forwardQuery(caller.request.query))
   })
 
 /** Shows a response in its upstream's words; in ours while the upstream does not have it, or does not say. */
 export async function showTask(channels: KeepingChannels, task: Task, query = ''): Promise<Reply> {
   if (!isWithUpstream(task)) return jsonReply(printResponseTask(task))
   try {
-    const channel = channelOf(channels.catalog(), task.channelId)
-    return replyOf(
+    const channel = findKeepingChannel(channels.catalog(), task.channelId)
+    return toReply(
       await askChannel(channels, channel, { method: 'GET', kind: 'responses', id: task.upstreamId, query }),
     )
   } catch (error) {
@@ -94,8 +94,8 @@ export async function showTask(channels: KeepingChannels, task: Task, query = ''
 }
 
 export const listResponseInput = (deps: KeptResponses): Handler =>
-  freeReply(deps.access, async (caller) => {
-    const task = await responseTask(deps, caller)
+  replyForFree(deps.access, async (caller) => {
+    const task = await findResponseTask(deps, caller)
     if (task !== null && !isWithUpstream(task))
       throw new Failure(
         'invalid_request',
@@ -109,12 +109,12 @@ export const listResponseInput = (deps: KeptResponses): Handler =>
  * upstream's to refuse.
  */
 export const cancelResponse = (deps: KeptResponses): Handler =>
-  freeReply(deps.access, async (caller) => {
-    const task = await responseTask(deps, caller)
+  replyForFree(deps.access, async (caller) => {
+    const task = await findResponseTask(deps, caller)
     if (task === null) return askAbout(deps, caller, 'POST', '/cancel')
     if (isWithUpstream(task)) {
       const reply = await askAbout(deps, caller, 'POST', '/cancel')
-      if (!isFinal(task.state)) await driven(deps, task)
+      if (!isFinal(task.state)) await pollAtOnce(deps, task)
       return reply
     }
     if (isFinal(task.state)) throw notCancellable()
@@ -122,40 +122,40 @@ export const cancelResponse = (deps: KeptResponses): Handler =>
   })
 
 /** The worker polls it in any case: what fails here comes a little later. */
-const driven = ({ driveTask, canceller: { log } }: KeptResponses, task: Task): Promise<unknown> =>
+const pollAtOnce = ({ driveTask, canceller: { log } }: KeptResponses, task: Task): Promise<unknown> =>
   driveTask(task).catch((error: unknown) =>
     log.info({ task: task.id, error }, 'Failed to poll a response at once; the task worker does'),
   )
 
 export const deleteResponse = (deps: KeptResponses): Handler =>
-  freeReply(deps.access, async (caller) => {
-    const task = await responseTask(deps, caller)
+  replyForFree(deps.access, async (caller) => {
+    const task = await findResponseTask(deps, caller)
     return task === null ? deleteStored(deps, caller) : deleteTask(deps, caller, task)
   })
 
 const deleteStored = (deps: KeptResponses, caller: Caller): Promise<Reply> =>
-  deleted(
+  deleteAndForget(
     () => askAbout(deps, caller, 'DELETE'),
-    () => deps.stored.forgetStoredResponse(accountOf(caller), readId(caller, 'id')),
+    () => deps.stored.forgetStoredResponse(readAccountId(caller), readId(caller, 'id')),
   )
 
 /** Deletes a response once its task has ended: what is gone at its upstream can be charged no more. */
 async function deleteTask(deps: KeptResponses, caller: Caller, task: Task): Promise<Reply> {
-  if (!isFinal(task.state) && isWithUpstream(task)) await driven(deps, task)
-  const [current = task] = await found(deps.tasks.read([task.id]))
+  if (!isFinal(task.state) && isWithUpstream(task)) await pollAtOnce(deps, task)
+  const [current = task] = await awaitStored(deps.tasks.read([task.id]))
   if (!isFinal(current.state))
     throw new Failure(
       'invalid_request',
       'The response is still being made: cancel it first, or wait for its end.',
     )
-  return deleted(
+  return deleteAndForget(
     async () =>
       isWithUpstream(current)
         ? askAbout(deps, caller, 'DELETE')
         : jsonReply({ id: task.id, object: 'response', deleted: true }),
     async () => {
-      await found(deps.tasks.deleteRecord(accountOf(caller), 'response', task.id, Date.now()))
-      await deps.stored.forgetStoredResponse(accountOf(caller), task.id)
+      await awaitStored(deps.tasks.deleteRecord(readAccountId(caller), 'response', task.id, Date.now()))
+      await deps.stored.forgetStoredResponse(readAccountId(caller), task.id)
     },
   )
 }
@@ -167,11 +167,11 @@ async function deleteTask(deps: KeptResponses, caller: Caller, task: Task): Prom
 export function printResponseTask(task: Task): object {
   const { id, upstreamId, submittedAt, kind, state, model } = task
   const status = TASK_RULES[kind].outward[state]
-  const { code, message } = endingOf(task)
+  const { code, message } = readEnding(task)
   return {
     id: upstreamId ?? id,
     object: 'response',
-    created_at: epochSeconds(submittedAt),
+    created_at: toEpochSeconds(submittedAt),
     status,
     background: true,
     model,

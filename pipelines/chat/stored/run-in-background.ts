@@ -10,7 +10,7 @@ import { laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
-import { assertFunds, covered } from '../../calls/balance.ts'
+import { assertFunds, checkUnlessRepeated } from '../../calls/balance.ts'
 import { Answered, type Stage } from '../../calls/pipeline.ts'
 import type { InputStore } from '../../media/inputs/store-input.ts'
 import type { Upload } from '../../media/inputs/uploads.ts'
@@ -35,7 +35,7 @@ export const runInBackground =
   <C extends CountedCall>({ orders, inputs, channels }: BackgroundCalls): Stage<C, C> =>
   (call: C) => {
     if (call.call.state?.isBackground !== true) return call
-    return from(ordered(orders, inputs, call)).pipe(
+    return from(orderInBackground(orders, inputs, call)).pipe(
       map(({ order, task }) => {
         const replies = orders.awaitTask(order, task).pipe(concatMap((taken) => showTask(channels, taken)))
         const isOriginal = task.requestId === call.request.requestId
@@ -46,7 +46,7 @@ export const runInBackground =
   }
 
 /** Creates the task, which takes over the request. From here on the task leaves the call's row in the log. */
-async function ordered(
+async function orderInBackground(
   orders: MediaOrders,
   inputs: InputStore,
   call: PricedCall,
@@ -57,10 +57,10 @@ async function ordered(
   const { config } = orders.access.catalog()
   const hold = estimateCall(call, config.estimate)
   const explain = () => explainEstimate(call, config.estimate)
-  await covered(orders.idempotency.records, call, () => assertFunds(call, hold, config, explain))
+  await checkUnlessRepeated(orders.idempotency.records, call, () => assertFunds(call, hold, config, explain))
   const upload = orders.uploads.begin(known.account.id)
   call.ends.add(() => void upload.end())
-  const order = orderOf(call, hold, await storeBody(inputs, call, upload))
+  const order = makeOrder(call, hold, await storeBody(inputs, call, upload))
   return { order, task: await createWithFiles(orders.createTask, order, upload) }
 }
 
@@ -81,11 +81,11 @@ async function storeBody(
   upload.count(body.length)
   await objects.recordObjects([{ key, expiresAt: Date.now() + INPUT_LIFETIME_MS }])
   await files.put(key, Readable.from([body]), { mediaType: JSON_TYPE, maxBytes: body.length })
-  await upload.stored(key)
+  await upload.noteStored(key)
   return { from: 'store', key, media_type: JSON_TYPE, bytes: body.length, name: 'response.json' }
 }
 
-function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body']): TaskOrder {
+function makeOrder(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body']): TaskOrder {
   const { call, model, routes, request } = caller
   const { image, file, audio, inline } = call.links
   const job: JobOf<'response'> = {

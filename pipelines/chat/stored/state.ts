@@ -36,7 +36,7 @@ export const noSuchConversation = (id: string): Failure =>
 const NUL = '\0'
 
 /** Waits for what the database finds. @throws Failure `service_unavailable` where it does not answer */
-export const found = <Found>(finding: Promise<Found>): Promise<Found> =>
+export const awaitStored = <Found>(finding: Promise<Found>): Promise<Found> =>
   finding.catch((error: Error) => {
     throw new Failure(
       'service_unavailable',
@@ -46,28 +46,29 @@ export const found = <Found>(finding: Promise<Found>): Promise<Found> =>
   })
 
 /** Finds a response of the account. @throws Failure `not_found`, `service_unavailable` */
-export async function storedResponse(
+export async function findResponse(
   { findStoredResponse }: ResponseFinder,
   accountId: string,
   id: string,
 ): Promise<StoredResponse> {
-  const response = id.includes(NUL) ? null : await found(findStoredResponse(accountId, id))
+  const response = id.includes(NUL) ? null : await awaitStored(findStoredResponse(accountId, id))
   if (response === null) throw noSuchResponse(id)
   return response
 }
 
 /** Finds a conversation of the account. @throws Failure `not_found`, `service_unavailable` */
-export async function storedConversation(
+export async function findConversation(
   { findStoredConversation }: ConversationFinder,
   accountId: string,
   id: string,
 ): Promise<StoredConversation> {
-  const conversation = id.includes(NUL) ? null : await found(findStoredConversation(accountId, id))
+  const conversation = id.includes(NUL) ? null : await awaitStored(findStoredConversation(accountId, id))
   if (conversation === null) throw noSuchConversation(id)
   return conversation
 }
 
-const refused = (field: string, why: string): Failure => new Failure('invalid_request', `${field}: ${why}`)
+const refuseField = (field: string, why: string): Failure =>
+  new Failure('invalid_request', `${field}: ${why}`)
 
 /** A demand of a call on its channel, by the field of the request that makes it. */
 interface Need {
@@ -96,16 +97,16 @@ const BACKGROUND: Need = {
 }
 
 /** Keeps the routes that the call may take. @throws Failure `invalid_request` where none is left */
-function narrowed<C extends PricedCall>(call: C, { field, isMet, why }: Need): C {
+function keepMetRoutes<C extends PricedCall>(call: C, { field, isMet, why }: Need): C {
   const { model, requested } = call
   // Another model's channels do not have what is kept, and its calls have another price.
   const routes = model === requested ? call.routes.filter(isMet) : []
-  if (routes.length === 0) throw refused(field, `no channel of the model '${requested.id}' ${why}`)
+  if (routes.length === 0) throw refuseField(field, `no channel of the model '${requested.id}' ${why}`)
   return { ...call, routes, fallbacks: [] }
 }
 
 /** Returns the call with the tokens that it reads of what is kept: of unknown ones, all that the model can read. */
-export function withKept<C extends PricedCall>(call: C, tokens: number | null): C {
+export function addKeptTokens<C extends PricedCall>(call: C, tokens: number | null): C {
   const window = call.model.entry.context_window ?? MAX_CONTEXT_TOKENS
   const keptTokens = Math.min(tokens ?? window, window)
   const { conversationBytes, promptBytes } = call.call
@@ -115,10 +116,14 @@ export function withKept<C extends PricedCall>(call: C, tokens: number | null): 
 }
 
 /** Returns the call with the route to the channel that keeps its past. @throws Failure `invalid_request` */
-function continued<C extends PricedCall>(call: C, { field }: Need, { channelId }: StoredConversation): C {
+function keepPastRoutes<C extends PricedCall>(
+  call: C,
+  { field }: Need,
+  { channelId }: StoredConversation,
+): C {
   const routes = call.routes.filter(({ channel }) => channel.id === channelId)
   if (routes.length === 0)
-    throw refused(
+    throw refuseField(
       field,
       `the channel that keeps it does not serve the model '${call.requested.id}' now. Use a model of that channel, or send the full history in input.`,
     )
@@ -131,19 +136,22 @@ function checkTogether(
   stream: boolean,
 ): void {
   if (previous !== null && conversation !== null)
-    throw refused('conversation', 'it cannot be combined with previous_response_id; leave one of them out.')
+    throw refuseField(
+      'conversation',
+      'it cannot be combined with previous_response_id; leave one of them out.',
+    )
   if (isBackground && stream)
-    throw refused(
+    throw refuseField(
       'background',
       'an answer in the background is not streamed; leave stream out, and ask GET /v1/responses/{id} how far it is.',
     )
   if (isBackground && !isStored)
-    throw refused(
+    throw refuseField(
       'background',
       'the answer has to be kept until it is fetched; leave store out, or background.',
     )
   if (!isBackground && callbackUrl !== undefined)
-    throw refused(
+    throw refuseField(
       'callback_url',
       'it tells the end of an answer in the background alone; set background, or leave it out.',
     )
@@ -158,22 +166,22 @@ export const followState =
     checkTogether(state, call.call.stream)
     const { previous, conversation, isBackground } = state
     const accountId = call.known.account.id
-    const able = isBackground ? narrowed(call, BACKGROUND) : call
+    const able = isBackground ? keepMetRoutes(call, BACKGROUND) : call
     if (previous !== null) {
-      const keeping = narrowed(able, PREVIOUS)
-      return fromAbortable(() => storedResponse(stored, accountId, previous)).pipe(
+      const keeping = keepMetRoutes(able, PREVIOUS)
+      return fromAbortable(() => findResponse(stored, accountId, previous)).pipe(
         map((response) => {
           const { upstreamId, tokens } = response
-          const next = withKept(continued(keeping, PREVIOUS, response), tokens)
+          const next = addKeptTokens(keepPastRoutes(keeping, PREVIOUS, response), tokens)
           if (upstreamId === previous) return next
           return { ...next, call: { ...next.call, state: { ...state, upstreamPrevious: upstreamId } } }
         }),
       )
     }
     if (conversation === null) return able
-    const keeping = narrowed(able, CONVERSATION)
-    return fromAbortable(() => storedConversation(stored, accountId, conversation)).pipe(
-      map((kept) => continued(keeping, CONVERSATION, kept)),
+    const keeping = keepMetRoutes(able, CONVERSATION)
+    return fromAbortable(() => findConversation(stored, accountId, conversation)).pipe(
+      map((kept) => keepPastRoutes(keeping, CONVERSATION, kept)),
     )
   }
 
@@ -216,10 +224,10 @@ export const countInConversation =
   <C extends PricedCall>(stored: StoredState): Stage<C, C & CountedCall> =>
   (call: C) => {
     const id = call.call.state?.conversation ?? null
-    return id === null ? call : fromAbortable(() => begun(stored, call, id))
+    return id === null ? call : fromAbortable(() => beginInConversation(stored, call, id))
   }
 
-async function begun<C extends PricedCall>(
+async function beginInConversation<C extends PricedCall>(
   { beginConversationCall, storeResponse }: StoredState,
   call: C,
   id: string,
@@ -240,7 +248,7 @@ async function begun<C extends PricedCall>(
     void storeResponse({ accountId, id: null, channelId: '', tokens: null, days: 0, conversation })
   }
   call.ends.add(() => void beginning.then(withdraw, () => {}))
-  const kept = await found(beginning)
+  const kept = await awaitStored(beginning)
   if (kept === null) throw noSuchConversation(id)
-  return { ...withKept(call, kept.tokens), inConversation }
+  return { ...addKeptTokens(call, kept.tokens), inConversation }
 }

@@ -1,5 +1,4 @@
-/** Acts of accounts and their wallets. */
-import type { ConfigFile } from '../../../schemas/config/file.ts'
+/** Operations of accounts and their wallets. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   adjust,
@@ -16,16 +15,12 @@ import {
 } from '../../../schemas/management/accounts/accounts.ts'
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { implementWith } from '../act.ts'
+import { implementWith } from '../operation.ts'
 import { numberBefore, page, pageAfter } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
-import { assertKnownModels } from './key-rules.ts'
+import { assertKnownModels, type Configured } from './key-rules.ts'
 
-export interface AccountDeps {
-  readonly config: () => Pick<ConfigFile, 'trial_credit' | 'models'>
-}
-
-const act = implementWith<AccountDeps>()
+const implement = implementWith<Configured>()
 
 const ofId = async (_: Database, { id }: { readonly id: string }): Promise<string> => id
 
@@ -35,40 +30,42 @@ const creditedShape = ({ wallet, entry, isRepeated }: Credited) => ({
   repeated: isRepeated,
 })
 
-export const accountActs = [
-  act(listAccounts, async ({ database }, input) => {
+export const accountOperations = [
+  implement(listAccounts, async ({ database }, input) => {
     const found = await database.accounts.list({ search: input.search ?? null, ...pageAfter(input) })
     return page(found.map(accountShape), input)
   }),
-  act(showAccount, ofId, async ({ database }, { id }) => accountShape(await database.accounts.show(id))),
-  act(createAccount, async ({ write, config }, { name, kind, credit = config().trial_credit }) =>
-    accountShape(await write((database) => database.accounts.create({ name, kind, credit }))),
+  implement(showAccount, ofId, async ({ database }, { id }) =>
+    accountShape(await database.accounts.show(id)),
   ),
-  act(createOrganization, async ({ write, caller }, { name }) => {
+  implement(createAccount, async ({ write }, { name, kind, credit = null }, { config }) => {
+    const wanted = { name, kind, credit: credit ?? config().trial_credit }
+    return accountShape(await write((database) => database.accounts.create(wanted)))
+  }),
+  implement(createOrganization, async ({ write, caller }, { name }) => {
     if (caller.signedIn === null)
       throw new Failure('permission_denied', 'A user creates an organization: its owner.')
     const owner = caller.signedIn.user.accountId
     return accountShape(await write((database) => database.organizations.create(owner, name)))
   }),
-  act(renameAccount, ofId, async ({ write }, { id, name }) =>
+  implement(renameAccount, ofId, async ({ write }, { id, name }) =>
     accountShape(await write((database) => database.accounts.rename(id, name))),
   ),
-  act(viewAccount, ({ write }, { id }) =>
+  implement(viewAccount, ({ write }, { id }) =>
     write(async (database) => {
       const account = accountShape(await database.accounts.show(id))
       await database.accounts.recordView(id)
       return account
     }),
   ),
-  act(updateAccount, async (context, { id, enabled, ...input }) => {
-    const { write, database: reading } = context
+  implement(updateAccount, async ({ write, database: reading }, { id, enabled, ...input }, configured) => {
     const { requests_per_minute: requestsPerMinute, concurrency, allowed_models: allowedModels } = input
     const limits = {
       ...(requestsPerMinute !== undefined && { requestsPerMinute }),
       ...(concurrency !== undefined && { concurrency }),
     }
     const present = async () => (await reading.accounts.show(id)).account.allowedModels
-    await assertKnownModels(context, allowedModels, present)
+    await assertKnownModels(configured, allowedModels, present)
     const updated = await write(async (database) => {
       if (enabled !== undefined) await database.accounts.setEnabled(id, enabled)
       if (allowedModels !== undefined) await database.accounts.setModels(id, allowedModels)
@@ -76,16 +73,16 @@ export const accountActs = [
     })
     return accountShape(updated)
   }),
-  act(topUp, async ({ write }, { id, amount, note, reference }) =>
+  implement(topUp, async ({ write }, { id, amount, note, reference }) =>
     creditedShape(await write((database) => database.wallets.topUp(id, amount, { note, reference }))),
   ),
-  act(adjust, async ({ write }, { id, amount, reason, reference }) =>
+  implement(adjust, async ({ write }, { id, amount, reason, reference }) =>
     creditedShape(await write((database) => database.wallets.adjust(id, amount, { reason, reference }))),
   ),
-  act(refund, async ({ write }, { id, ref, amount, reason }) =>
+  implement(refund, async ({ write }, { id, ref, amount, reason }) =>
     creditedShape(await write((database) => database.wallets.refund(id, ref, { amount, reason }))),
   ),
-  act(listLedger, ofId, async ({ database }, { id, ...input }) => {
+  implement(listLedger, ofId, async ({ database }, { id, ...input }) => {
     const before = numberBefore(input)
     const entries = await database.wallets.readLedger(id, { before, limit: input.limit + 1 })
     return page(entries.map(entryShape), input)

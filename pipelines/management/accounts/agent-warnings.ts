@@ -21,7 +21,7 @@ export function modelWarnings(file: AgentFile, models: readonly ModelEntry[]): s
 
 /** Returns the knowledge bases that an agent may not read, as parts of a sentence. */
 export async function knowledgeWarnings(
-  database: { readonly knowledge: Pick<Knowledge, 'readableBases'> },
+  database: { readonly knowledge: Knowledge },
   { id, accountId }: { readonly id: string; readonly accountId: string },
   { knowledge }: AgentFile,
 ): Promise<string[]> {

@@ -1,4 +1,4 @@
-/** Acts of agents. */
+/** Operations of agents. */
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import {
@@ -14,18 +14,16 @@ import {
 } from '../../../schemas/management/accounts/agents.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
-import { implementWith } from '../act.ts'
+import { implementWith } from '../operation.ts'
 import { wholeList } from '../page.ts'
 import { knowledgeWarnings, modelWarnings } from './agent-warnings.ts'
 
-export interface AgentDeps {
-  /** null: not known, so that models are not judged. */
-  readonly config: () => Pick<ConfigFile, 'models'> | null
+export interface AgentServices {
+  /** Null: not known, so that models are not judged. */
+  readonly config: () => ConfigFile | null
 }
 
-type Reading = Pick<Repositories, 'agents' | 'knowledge'>
-
-async function agentShape(database: Reading, { config }: AgentDeps, agent: Agent) {
+async function agentShape(database: Repositories, { config }: AgentServices, agent: Agent) {
   const [draft] = await database.agents.readDrafts([agent.id])
   const judged = draft?.file ?? agent.file
   const models = config()?.models
@@ -43,41 +41,39 @@ async function agentShape(database: Reading, { config }: AgentDeps, agent: Agent
 const accountOfAgent = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.agents.show(id)).accountId
 
-const act = implementWith<AgentDeps>()
+const implement = implementWith<AgentServices>()
 
-/** Makes the act that changes one agent. All such operations have the input and the answer of this one. */
+/** Implements an operation that changes one agent. All such operations have the input and the answer of this one. */
 const changing = (
   operation: typeof discardDraft | typeof publishAgent | typeof unpublishAgent | typeof deleteAgent,
   change: (database: Repositories, id: string) => Promise<unknown>,
 ) =>
-  act(operation, accountOfAgent, (context, { id }) =>
-    context.write(async (database) => {
+  implement(operation, accountOfAgent, ({ write }, { id }, services) =>
+    write(async (database) => {
       await change(database, id)
-      return agentShape(database, context, await database.agents.show(id))
+      return agentShape(database, services, await database.agents.show(id))
     }),
   )
 
-export const agentActs = [
-  act(listAgents, async (context, { account_id: accountId, deleted }) => {
-    const agents = await context.database.agents.list(accountId)
+export const agentOperations = [
+  implement(listAgents, async ({ database }, { account_id: accountId, deleted }, services) => {
+    const agents = await database.agents.list(accountId)
     const listed = agents.filter(({ state }) => deleted || state !== 'deleted')
-    return wholeList(await Promise.all(listed.map((agent) => agentShape(context.database, context, agent))))
+    return wholeList(await Promise.all(listed.map((agent) => agentShape(database, services, agent))))
   }),
-  act(showAgent, accountOfAgent, async (context, { id }) =>
-    agentShape(context.database, context, await context.database.agents.show(id)),
+  implement(showAgent, accountOfAgent, async ({ database }, { id }, services) =>
+    agentShape(database, services, await database.agents.show(id)),
   ),
-  act(createAgent, async (context, { account_id: accountId, file }) =>
-    context.write(async (database) =>
-      agentShape(database, context, await database.agents.create(accountId, file)),
-    ),
+  implement(createAgent, async ({ write }, { account_id: accountId, file }, services) =>
+    write(async (database) => agentShape(database, services, await database.agents.create(accountId, file))),
   ),
-  act(replaceAgent, accountOfAgent, async (context, { id, file }) =>
-    context.write(async (database) => agentShape(database, context, await database.agents.update(id, file))),
+  implement(replaceAgent, accountOfAgent, async ({ write }, { id, file }, services) =>
+    write(async (database) => agentShape(database, services, await database.agents.update(id, file))),
   ),
-  act(saveDraft, accountOfAgent, async (context, { id, file }) =>
-    context.write(async (database) => {
+  implement(saveDraft, accountOfAgent, async ({ write }, { id, file }, services) =>
+    write(async (database) => {
       await database.agents.saveDraft(id, file)
-      return agentShape(database, context, await database.agents.show(id))
+      return agentShape(database, services, await database.agents.show(id))
     }),
   ),
   changing(discardDraft, (database, id) => database.agents.discardDraft(id)),

@@ -1,7 +1,6 @@
-/** Acts that read the audit record. */
+/** Operations that read the audit record. */
 import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
-import type { AuditFilter } from '../../../src/postgres/accounts/audit-record.ts'
-import { type Context, implement } from '../act.ts'
+import { type Context, implement } from '../operation.ts'
 import { numberBefore, type PageInput, page } from '../page.ts'
 import { auditShape } from '../shapes.ts'
 
@@ -13,7 +12,7 @@ interface Filters extends PageInput {
   readonly since?: string | undefined
 }
 
-async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, filters: Filters) {
+async function list({ database }: Context, of: { readonly accountId?: string }, filters: Filters) {
   const { action, subject_id: subjectId, since } = filters
   const before = numberBefore(filters)
   const entries = await database.auditRecord.list({
@@ -35,7 +34,7 @@ async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, f
   return page(named, filters)
 }
 
-export const auditActs = [
+export const auditOperations = [
   implement(listAudit, (context, { account_id: accountId, ...filters }) =>
     list(context, { accountId }, filters),
   ),

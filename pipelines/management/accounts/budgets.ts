@@ -1,4 +1,4 @@
-/** Acts of budgets. */
+/** Operations of budgets. */
 import type { Budget } from '../../../schemas/accounts/budget.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { deleteBudget, listBudgets, putBudget } from '../../../schemas/management/accounts/budgets.ts'
@@ -6,8 +6,8 @@ import { printCredits } from '../../../schemas/money.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { BudgetState } from '../../../src/postgres/billing/budgets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { implement } from '../act.ts'
 import { type Caller, isMemberAlone } from '../caller.ts'
+import { implement } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { instantOf } from '../shapes.ts'
 
@@ -32,7 +32,7 @@ export const isNearlySpent = ({ budget, spent }: BudgetState): boolean =>
 /** Checks that the role of the caller decides on budgets of this scope. @throws Failure `permission_denied` */
 function assertDecides(
   { roles, installation }: Caller,
-  { accountId, scope }: Pick<Budget, 'accountId' | 'scope'>,
+  { accountId, scope }: { readonly accountId: string; readonly scope: Budget['scope'] },
 ) {
   const role = roles.get(accountId)
   if (installation === 'operator' || role === 'owner') return
@@ -63,7 +63,7 @@ function subjectOf({
   return { scope: 'account', subjectId: account_id } as const
 }
 
-export const budgetActs = [
+export const budgetOperations = [
   implement(listBudgets, async ({ caller, database }, input) => {
     const { account_id: accountId, scope = null, key_id: keyId = null } = input
     const found = await database.budgets.list(accountId, {

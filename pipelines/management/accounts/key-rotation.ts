@@ -1,10 +1,10 @@
-/** Acts of the secrets of one key. */
+/** Operations of the secrets of one key. */
 import { endFormerSecret, rotateKey } from '../../../schemas/management/accounts/key-rotation.ts'
-import { implement } from '../act.ts'
+import { implement } from '../operation.ts'
 import { keyShape } from '../shapes.ts'
 import { accountOfKey, withSecret } from './keys.ts'
 
-export const keyRotationActs = [
+export const keyRotationOperations = [
   implement(rotateKey, accountOfKey, async ({ write }, { id, grace_seconds }) =>
     withSecret(await write((database) => database.keys.rotate(id, grace_seconds))),
   ),

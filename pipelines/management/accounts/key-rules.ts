@@ -3,8 +3,8 @@ import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { suggestion } from '../../../src/core/suggest.ts'
 
-export interface ModelDeps {
-  readonly config: () => Pick<ConfigFile, 'models'>
+export interface Configured {
+  readonly config: () => ConfigFile
 }
 
 /**
@@ -13,7 +13,7 @@ export interface ModelDeps {
  * @throws Failure `invalid_request` with the nearest known name
  */
 export async function assertKnownModels(
-  { config }: ModelDeps,
+  { config }: Configured,
   names: readonly string[] | null | undefined,
   present: () => Promise<readonly string[] | null> = async () => null,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-/** Acts of API keys. */
+/** Operations of API keys. */
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
@@ -12,15 +12,15 @@ import {
 } from '../../../schemas/management/accounts/keys.ts'
 import { plainNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { implementWith } from '../act.ts'
 import { isMemberAlone } from '../caller.ts'
 import { visibleKey } from '../calls/calls.ts'
+import { implementWith } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { keyShape } from '../shapes.ts'
-import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
+import { assertKnownModels, type Configured, expiryOf } from './key-rules.ts'
 
 /** @throws Failure naming the text that is no network */
-export function networksOf(texts: readonly string[] | null): string[] | null {
+export function parseNetworks(texts: readonly string[] | null): string[] | null {
   try {
     return texts && [...new Set(texts.map(plainNetwork))]
   } catch (error) {
@@ -34,10 +34,10 @@ export const accountOfKey = async (database: Database, { id }: { id: string }) =
 
 export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
 
-const act = implementWith<ModelDeps>()
+const implement = implementWith<Configured>()
 
-export const keyActs = [
-  act(listKeys, async ({ database, caller }, input) => {
+export const keyOperations = [
+  implement(listKeys, async ({ database, caller }, input) => {
     // A member of an organization lists their keys.
     const keys = await database.keys.list(input.account_id, {
       ...pageAfter(input),
@@ -45,8 +45,8 @@ export const keyActs = [
     })
     return page(keys.map(keyShape), input)
   }),
-  act(createKey, async (context, input) => {
-    await assertKnownModels(context, input.allowed_models)
+  implement(createKey, async (context, input, configured) => {
+    await assertKnownModels(configured, input.allowed_models)
     const wanted = {
       accountId: input.account_id,
       name: input.name,
@@ -59,40 +59,47 @@ export const keyActs = [
       opensDraft: input.opens_draft,
       requestsPerMinute: input.requests_per_minute,
       concurrency: input.concurrency,
-      allowedAddresses: networksOf(input.allowed_addresses),
+      allowedAddresses: parseNetworks(input.allowed_addresses),
     }
     return withSecret(await context.write((database) => database.keys.create(wanted)))
   }),
-  act(showKey, accountOfKey, async (context, { id }) => {
+  implement(showKey, accountOfKey, async (context, { id }) => {
     const key = await context.database.keys.show(id)
     await visibleKey(context, key.accountId, id)
     return keyShape(key)
   }),
-  act(updateKey, accountOfKey, async (context, { id, name, enabled, ...input }) => {
-    const { write, database, now } = context
-    const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
-    const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
-    await assertKnownModels(context, allowedModels, async () => (await database.keys.show(id)).allowedModels)
-    const changes = {
-      ...(name !== undefined && { name }),
-      ...(allowedModels !== undefined && { allowedModels }),
-      ...(expires_at !== undefined && { expiresAt: expiryOf(expires_at, now) }),
-      ...(enabled !== undefined && { enabled }),
-      ...(accountLogs !== undefined && { accountLogs }),
-      ...(spend_cap !== undefined && { spendCap: spend_cap }),
-      ...(requestsPerMinute !== undefined && { requestsPerMinute }),
-      ...(concurrency !== undefined && { concurrency }),
-      ...(allowed_addresses !== undefined && { allowedAddresses: networksOf(allowed_addresses) }),
-    }
-    return keyShape(await write((writing) => writing.keys.update(id, changes)))
-  }),
-  act(revealKey, accountOfKey, async ({ write }, { id }) =>
+  implement(
+    updateKey,
+    accountOfKey,
+    async ({ write, database, now }, { id, name, enabled, ...input }, configured) => {
+      const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
+      const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
+      await assertKnownModels(
+        configured,
+        allowedModels,
+        async () => (await database.keys.show(id)).allowedModels,
+      )
+      const changes = {
+        ...(name !== undefined && { name }),
+        ...(allowedModels !== undefined && { allowedModels }),
+        ...(expires_at !== undefined && { expiresAt: expiryOf(expires_at, now) }),
+        ...(enabled !== undefined && { enabled }),
+        ...(accountLogs !== undefined && { accountLogs }),
+        ...(spend_cap !== undefined && { spendCap: spend_cap }),
+        ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+        ...(concurrency !== undefined && { concurrency }),
+        ...(allowed_addresses !== undefined && { allowedAddresses: parseNetworks(allowed_addresses) }),
+      }
+      return keyShape(await write((writing) => writing.keys.update(id, changes)))
+    },
+  ),
+  implement(revealKey, accountOfKey, async ({ write }, { id }) =>
     withSecret(await write((database) => database.keys.reveal(id))),
   ),
-  act(forgetKeys, async ({ write }) => ({
+  implement(forgetKeys, async ({ write }) => ({
     forgotten: await write((database) => database.keys.eraseSealed()),
   })),
-  act(revokeKey, accountOfKey, async ({ write }, { id }) =>
+  implement(revokeKey, accountOfKey, async ({ write }, { id }) =>
     keyShape(await write((database) => database.keys.revoke(id))),
   ),
 ]

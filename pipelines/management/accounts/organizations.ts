@@ -1,4 +1,4 @@
-/** Acts of organizations: members, and keys that they request. */
+/** Operations of organizations: members, and keys that they request. */
 import type { Member } from '../../../schemas/accounts/organization.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
@@ -15,12 +15,12 @@ import { printCredits } from '../../../schemas/money.ts'
 import type { Decider } from '../../../src/postgres/accounts/key-requests.ts'
 import type { MemberSpend } from '../../../src/postgres/accounts/members.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
-import { type Context, implementWith } from '../act.ts'
 import { assertMayActIn } from '../caller.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
-import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
-import { networksOf } from './keys.ts'
+import { assertKnownModels, type Configured, expiryOf } from './key-rules.ts'
+import { parseNetworks } from './keys.ts'
 import { assertMayDecideOn, isAdminOnly } from './ranks.ts'
 
 const withSpend = (member: Member, { email, spent }: MemberSpend) => ({
@@ -66,23 +66,23 @@ async function assertRequestOf(database: Repositories, organizationId: string, i
     throw new Failure('not_found', `There is no key request ${id} in ${organizationId}.`)
 }
 
-const act = implementWith<ModelDeps>()
+const implement = implementWith<Configured>()
 
-export const organizationActs = [
-  act(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
+export const organizationOperations = [
+  implement(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
     const found = await database.organizations.listMembers(organizationId, pageAfter(input))
     // The schema of the answer leaves out the id, by which pages go.
     const members = found.map((member) => ({ ...withSpend(member, member), id: member.accountId }))
     return page(members, input)
   }),
-  act(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
+  implement(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
     const member = await context.write(async (database) => {
       await assertOutranks(context, database, organizationId, { member: accountId, role })
       return database.organizations.putMember(organizationId, accountId, role)
     })
     return withSpend(member, await context.database.organizations.readSpend(organizationId, accountId))
   }),
-  act(removeMember, async (context, { account_id: organizationId, member_id: accountId }) => {
+  implement(removeMember, async (context, { account_id: organizationId, member_id: accountId }) => {
     // Everyone may leave.
     if (accountId !== context.caller.signedIn?.user.accountId)
       assertMayActIn(context.caller, { ...removeMember, allows: ['owner', 'admin'] }, organizationId)
@@ -92,25 +92,28 @@ export const organizationActs = [
     })
     return withSpend(member, await context.database.organizations.readSpend(organizationId, accountId))
   }),
-  act(requestKey, async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
+  implement(requestKey, async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
     const memberId = ownAccount(context)
     const asked = { organizationId, memberId, name, agentId, note }
     return keyRequestShape(await context.write((database) => database.keyRequests.create(asked)))
   }),
-  act(listKeyRequests, async ({ database, caller }, { account_id: organizationId, state, ...input }) => {
-    const role = caller.roles.get(organizationId)
-    const isDecider = caller.installation !== null || role === 'owner' || role === 'admin'
-    const found = await database.keyRequests.list(organizationId, {
-      // An id that no account has lists nothing.
-      memberId: isDecider ? null : (caller.signedIn?.user.accountId ?? ''),
-      state: state ?? null,
-      ...pageAfter(input),
-    })
-    return page(found.map(keyRequestShape), input)
-  }),
-  act(approveKey, async (context, input) => {
+  implement(
+    listKeyRequests,
+    async ({ database, caller }, { account_id: organizationId, state, ...input }) => {
+      const role = caller.roles.get(organizationId)
+      const isDecider = caller.installation !== null || role === 'owner' || role === 'admin'
+      const found = await database.keyRequests.list(organizationId, {
+        // An id that no account has lists nothing.
+        memberId: isDecider ? null : (caller.signedIn?.user.accountId ?? ''),
+        state: state ?? null,
+        ...pageAfter(input),
+      })
+      return page(found.map(keyRequestShape), input)
+    },
+  ),
+  implement(approveKey, async (context, input, configured) => {
     const { account_id: organizationId, id } = input
-    await assertKnownModels(context, input.allowed_models)
+    await assertKnownModels(configured, input.allowed_models)
     const approval = {
       ...deciderOf(context),
       requestId: id,
@@ -119,7 +122,7 @@ export const organizationActs = [
       expiresAt: expiryOf(input.expires_at, context.now),
       requestsPerMinute: input.requests_per_minute,
       concurrency: input.concurrency,
-      allowedAddresses: networksOf(input.allowed_addresses),
+      allowedAddresses: parseNetworks(input.allowed_addresses),
     }
     const issued = await context.write(async (database) => {
       await assertRequestOf(database, organizationId, id)
@@ -127,7 +130,7 @@ export const organizationActs = [
     })
     return { ...keyShape(issued.key), key: issued.raw, request: keyRequestShape(issued.request) }
   }),
-  act(denyKey, async (context, { account_id: organizationId, id }) => {
+  implement(denyKey, async (context, { account_id: organizationId, id }) => {
     const denied = await context.write(async (database) => {
       await assertRequestOf(database, organizationId, id)
       return database.keyRequests.deny(id, deciderOf(context))

@@ -1,4 +1,4 @@
-/** Acts of management tokens. */
+/** Operations of management tokens. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   createInstallationToken,
@@ -11,7 +11,7 @@ import {
 import type { Scope } from '../../../schemas/management/operation.ts'
 import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { type Context, implement } from '../act.ts'
+import { type Context, implement } from '../operation.ts'
 import { type PageInput, page, pageAfter } from '../page.ts'
 import { tokenShape } from '../shapes.ts'
 import { expiryOf } from './key-rules.ts'
@@ -55,7 +55,7 @@ const accountOfToken = async (database: Database, { id }: { readonly id: string 
   return accountId
 }
 
-export const tokenActs = [
+export const tokenOperations = [
   implement(createToken, (context, { account_id, ...wanted }) => create(context, account_id, wanted)),
   implement(listTokens, (context, { account_id, ...input }) => list(context, account_id, input)),
   implement(revokeToken, accountOfToken, async ({ write }, { id }) =>

@@ -1,23 +1,14 @@
-/** Acts on the call log as a whole. */
+/** Operations on the call log as a whole. */
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import {
-  type BookDeps,
-  bookLogged,
-  findUnbooked,
-  sumUnbooked,
-  type UnbookedDeps,
-} from '../../call-log/unbooked.ts'
-import { implementWith } from '../act.ts'
+import type { CallAudit } from '../../../src/clickhouse/call-log.ts'
+import { bookLogged, findUnbooked, sumUnbooked } from '../../call-log/unbooked.ts'
+import { implementWith } from '../operation.ts'
 
-export interface CallLogDeps {
-  readonly callLog: UnbookedDeps['callLog'] & BookDeps['callLog']
-}
+const implement = implementWith<{ readonly callLog: CallAudit }>()
 
-const act = implementWith<CallLogDeps>()
-
-export const callLogActs = [
-  act(importLog, async ({ database, callLog, write }, { dry_run }) => {
+export const callLogOperations = [
+  implement(importLog, async ({ database, write }, { dry_run }, { callLog }) => {
     const found = await findUnbooked({ database, callLog })
     const sum = await sumUnbooked(database, found)
     if (dry_run || found.length === 0)

@@ -1,4 +1,4 @@
-/** Acts of the call log. */
+/** Operations of the call log. */
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { listCalls, seriesOfCalls, showCall } from '../../../schemas/management/calls/calls.ts'
@@ -7,16 +7,18 @@ import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { nextCursor, withAttempts } from '../../call-log/page.ts'
+import { makeNextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
-import { filtersOf, type LogSearchDeps, placeOf } from '../../call-log/search.ts'
-import { windowShape } from '../../calls/query.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type LogSearchDeps, readFilters, readPlace } from '../../call-log/search.ts'
+import { printWindow } from '../../calls/query.ts'
 import { isMemberAlone } from '../caller.ts'
+import { type Context, implementWith, type ReadContext } from '../operation.ts'
 import { instantOf } from '../shapes.ts'
 
-export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
-  readonly callLog: Pick<CallLog, 'findCalls' | 'findCall' | 'callSeries'>
+export interface CallServices {
+  readonly callLog: CallLog
+  /** Signs the cursors; the same on every gateway process. */
+  readonly cursorKey: Uint8Array
 }
 
 /**
@@ -25,7 +27,7 @@ export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
  * @throws Failure `invalid_request`, `permission_denied`
  */
 export async function visibleKey(
-  { caller, database }: Pick<Context, 'caller' | 'database'>,
+  { caller, database }: ReadContext,
   accountId: string,
   keyId: string | undefined,
 ) {
@@ -38,7 +40,10 @@ export async function visibleKey(
   return keyId
 }
 
-const searching = ({ cursorKey, now }: Context & CallDeps): LogSearchDeps => ({ cursorKey, now: () => now })
+const searching = ({ now }: Context, { cursorKey }: CallServices): LogSearchDeps => ({
+  cursorKey,
+  now: () => now,
+})
 
 const BUCKET_SECONDS = [1, 10, 60, 300, 900, 3_600, 10_800, 86_400, 604_800, 2_592_000] as const
 const MAX_BUCKETS = 200
@@ -48,18 +53,18 @@ const SERIES_MAX_DAYS = 365
 const bucketOf = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
-const act = implementWith<CallDeps>()
+const implement = implementWith<CallServices>()
 
-export const callActs = [
-  act(listCalls, async (context, input) => {
+export const callOperations = [
+  implement(listCalls, async (context, input, services) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
-    const place = placeOf(searching(context), accountId, input)
+    const place = readPlace(searching(context, services), accountId, input)
     const { window, order, cursor } = place
-    const found = await context.callLog.findCalls({
+    const found = await services.callLog.findCalls({
       accountId,
       keyId,
-      ...filtersOf(input),
+      ...readFilters(input),
       ...window,
       order,
       limit: input.limit,
@@ -67,28 +72,28 @@ export const callActs = [
     })
     return {
       object: 'list' as const,
-      ...windowShape(window),
+      ...printWindow(window),
       data: found.rows.map(withAttempts),
       has_more: found.hasMore,
-      next_cursor: nextCursor(searching(context), accountId, place, found),
+      next_cursor: makeNextCursor(searching(context, services), accountId, place, found),
     }
   }),
-  act(seriesOfCalls, async (context, input) => {
+  implement(seriesOfCalls, async (context, input, services) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
-    const { window: asked } = placeOf(searching(context), accountId, input)
+    const { window: asked } = readPlace(searching(context, services), accountId, input)
     const to = Math.min(asked.to, context.now)
     const window = { from: Math.min(to, Math.max(asked.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
     const bucketSeconds = bucketOf(window)
-    const points = await context.callLog.callSeries({
+    const points = await services.callLog.callSeries({
       accountId,
       keyId,
-      ...filtersOf(input),
+      ...readFilters(input),
       ...window,
       bucketSeconds,
     })
     return {
-      ...windowShape(window),
+      ...printWindow(window),
       bucket_seconds: bucketSeconds,
       data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
         at: instantOf(at * 1000),
@@ -100,8 +105,8 @@ export const callActs = [
       })),
     }
   }),
-  act(showCall, async (context, { account_id: accountId, id }) => {
-    const found = await context.callLog.findCall({ accountId, keyId: null, id })
+  implement(showCall, async (context, { account_id: accountId, id }, { callLog }) => {
+    const found = await callLog.findCall({ accountId, keyId: null, id })
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null
     if (call === null) throw new Failure('log_not_found', `There is no call ${id} in account ${accountId}.`)

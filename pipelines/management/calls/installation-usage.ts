@@ -1,17 +1,14 @@
-/** The act that sums up the calls of all accounts. */
+/** The operation that sums up the calls of all accounts. */
 import { CURRENCY, type LogPeriod } from '../../../schemas/call-log/row.ts'
 import { showInstallationUsage, type UsageGroup } from '../../../schemas/management/calls/usage.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import type { CallLog } from '../../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { sumOf, sumsShape } from '../../call-log/sums.ts'
-import { windowOf, windowShape } from '../../calls/query.ts'
-import { type Context, implementWith } from '../act.ts'
-
-export interface InstallationUsageDeps {
-  readonly callLog: Pick<CallLog, 'usageBy' | 'costsBy'>
-}
+import { addAllSums, printSums } from '../../call-log/sums.ts'
+import { printWindow, resolveWindow } from '../../calls/query.ts'
+import { type Context, implementWith } from '../operation.ts'
+import type { UsageServices } from './usage.ts'
 
 const DEFAULT_PERIOD: LogPeriod = '30d'
 
@@ -53,7 +50,7 @@ function groupShape(row: UsageSums, by: UsageGroup, names: Names) {
 
 /** Returns the sums of calls, with the margin of those of them that have a known cost. */
 function marginShape(costs: readonly CostSums[]) {
-  const { requests, cost } = sumOf(costs)
+  const { requests, cost } = addAllSums(costs)
   const upstreamCost = costs.reduce((sum, row) => sum + row.upstreamCost, 0n)
   const isKnown = costs.length > 0
   return {
@@ -69,47 +66,50 @@ interface Summed {
 }
 
 /** Channels are known of the calls with a cost alone. */
-async function sum({ callLog }: InstallationUsageDeps, query: UsageByQuery): Promise<Summed> {
+async function sum(callLog: CallSummaries, query: UsageByQuery): Promise<Summed> {
   const { by } = query
   const costs = callLog.costsBy(query)
   return { costs: await costs, all: by === 'channel' ? await costs : await callLog.usageBy({ ...query, by }) }
 }
 
-const totalShape = ({ all, costs }: Summed) => ({ ...sumsShape(sumOf(all)), ...marginShape(costs) })
+const totalShape = ({ all, costs }: Summed) => ({ ...printSums(addAllSums(all)), ...marginShape(costs) })
 
-const act = implementWith<InstallationUsageDeps>()
+const implement = implementWith<UsageServices>()
 
-export const installationUsageActs = [
-  act(showInstallationUsage, async (context, { account_id: accountId = null, limit, ...input }) => {
-    const { database, now } = context
-    const by = input.by ?? (accountId === null ? 'account' : 'model')
-    const window = windowOf(input, DEFAULT_PERIOD, now)
-    const { from, to } = withCalls(window, now)
-    if (accountId !== null) await database.accounts.show(accountId)
-    const before = { from: Math.max(0, from - (to - from)), to: from }
-    const [lost, earlier, found] = await Promise.all([
-      database.lostSubmits.sum({ accountId, from, to }),
-      sum(context, { accountId, by: by === 'channel' ? by : 'model', ...before }),
-      sum(context, { accountId, by, from, to }),
-    ])
-    const rows = found.all.slice(0, limit)
-    const costs = Map.groupBy(found.costs, groupOf)
-    const names = await namesOf(context, by, rows)
-    return {
-      object: 'usage' as const,
-      currency: CURRENCY,
-      ...windowShape(window),
-      account_id: accountId,
-      by,
-      rows: rows.map((row) => ({
-        ...groupShape(row, by, names),
-        ...sumsShape(row),
-        ...marginShape(costs.get(groupOf(row)) ?? []),
-      })),
-      has_more: found.all.length > limit,
-      total: totalShape(found),
-      before: totalShape(earlier),
-      lost_submits: { submits: lost.submits, upstream_cost: printCredits(lost.cost) },
-    }
-  }),
+export const installationUsageOperations = [
+  implement(
+    showInstallationUsage,
+    async (context, { account_id: accountId = null, limit, ...input }, { callLog }) => {
+      const { database, now } = context
+      const by = input.by ?? (accountId === null ? 'account' : 'model')
+      const window = resolveWindow(input, DEFAULT_PERIOD, now)
+      const { from, to } = withCalls(window, now)
+      if (accountId !== null) await database.accounts.show(accountId)
+      const before = { from: Math.max(0, from - (to - from)), to: from }
+      const [lost, earlier, found] = await Promise.all([
+        database.lostSubmits.sum({ accountId, from, to }),
+        sum(callLog, { accountId, by: by === 'channel' ? by : 'model', ...before }),
+        sum(callLog, { accountId, by, from, to }),
+      ])
+      const rows = found.all.slice(0, limit)
+      const costs = Map.groupBy(found.costs, groupOf)
+      const names = await namesOf(context, by, rows)
+      return {
+        object: 'usage' as const,
+        currency: CURRENCY,
+        ...printWindow(window),
+        account_id: accountId,
+        by,
+        rows: rows.map((row) => ({
+          ...groupShape(row, by, names),
+          ...printSums(row),
+          ...marginShape(costs.get(groupOf(row)) ?? []),
+        })),
+        has_more: found.all.length > limit,
+        total: totalShape(found),
+        before: totalShape(earlier),
+        lost_submits: { submits: lost.submits, upstream_cost: printCredits(lost.cost) },
+      }
+    },
+  ),
 ]

@@ -1,4 +1,4 @@
-/** Acts of lost submits. */
+/** Operations of lost submits. */
 import {
   checkLostSubmit,
   closeLostSubmit,
@@ -6,7 +6,7 @@ import {
 } from '../../../schemas/management/calls/lost-submits.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import type { LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
-import { implement } from '../act.ts'
+import { implement } from '../operation.ts'
 import { afterOf, page } from '../page.ts'
 import { instantOf, timeOrNull } from '../shapes.ts'
 
@@ -30,7 +30,7 @@ const lostShape = (lost: LostSubmit) => ({
   close_reason: lost.closeReason,
 })
 
-export const lostSubmitActs = [
+export const lostSubmitOperations = [
   implement(listLostSubmits, async ({ database }, { state, ...input }) => {
     const query = { isOpen: state === 'open', before: afterOf(input), limit: input.limit + 1 }
     return page((await database.lostSubmits.list(query)).map(lostShape), input)

@@ -1,4 +1,4 @@
-/** The act that finds what an id names. */
+/** The operation that finds what an id names. */
 import { Failure } from '../../../schemas/failure.ts'
 import { showAccount } from '../../../schemas/management/accounts/accounts.ts'
 import { showKey } from '../../../schemas/management/accounts/keys.ts'
@@ -6,8 +6,8 @@ import { showCall } from '../../../schemas/management/calls/calls.ts'
 import { search } from '../../../schemas/management/calls/search.ts'
 import { showTask } from '../../../schemas/management/calls/tasks.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
-import { type Context, implement, toFailure } from '../act.ts'
 import { assertMayActIn } from '../caller.ts'
+import { type Context, implement, toFailure } from '../operation.ts'
 import { page } from '../page.ts'
 import { visibleKey } from './calls.ts'
 import { isShown } from './tasks.ts'
@@ -78,7 +78,7 @@ const FIND_BY_PREFIX = [
   ['usr_', findUser],
 ] as const
 
-export const searchActs = [
+export const searchOperations = [
   implement(search, async (context, { q }) => {
     const [, find = findCall] = FIND_BY_PREFIX.find(([prefix]) => q.startsWith(prefix)) ?? []
     return page(await ifSeen(() => find(context, q)), { limit: MAX_RESULTS })

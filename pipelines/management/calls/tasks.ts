@@ -1,4 +1,4 @@
-/** Acts of tasks. */
+/** Operations of tasks. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   cancelTask,
@@ -19,7 +19,7 @@ import { endTask as endByOperator, NotEndable } from '../../tasks/end/end-task.t
 import type { TaskTransitions, TaskUpstreams } from '../../tasks/engine.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import type { TaskMessages } from '../../tasks/worker/messages.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { afterOf, type PageInput, page } from '../page.ts'
 import { taskShape } from '../shapes.ts'
 
@@ -55,7 +55,8 @@ async function queryOf(
   return { kind: kind ?? null, states, isOpen: open, before, limit: input.limit + 1 }
 }
 
-export interface TaskDeps extends TaskUpstreams {
+export interface TaskServices {
+  readonly upstreams: TaskUpstreams
   /** Rejects with the reason why the provider has not cancelled the task. */
   readonly cancelUpstream: (task: Task) => Promise<unknown>
   readonly messages: TaskMessages
@@ -75,7 +76,7 @@ async function listFiles(files: FileLinks, { kind, result }: Task, now: number) 
   return Promise.all(links)
 }
 
-const readDetail = async ({ database, files, now }: Context & { readonly files: FileLinks }, task: Task) => ({
+const readDetail = async ({ database, now }: Context, task: Task, files: FileLinks) => ({
   ...taskShape(task),
   files: await listFiles(files, task, now),
   refund: await readRefund({ database }, task.accountId, task.id),
@@ -85,9 +86,9 @@ const readDetail = async ({ database, files, now }: Context & { readonly files: 
 const listTransitions = ({ write }: Context, { state }: Task): { readonly tasks: TaskTransitions } => ({
   tasks: {
     applyTransition: (move) => {
-      const act = { action: 'task.cancelled', before: { state }, after: { state: move.to } }
+      const audit = { action: 'task.cancelled', before: { state }, after: { state: move.to } }
       return write((database) =>
-        database.tasks.applyTransition(move.to === 'cancelled' ? { ...move, act } : move),
+        database.tasks.applyTransition(move.to === 'cancelled' ? { ...move, audit } : move),
       )
     },
   },
@@ -100,32 +101,35 @@ const conflict = (error: unknown): never => {
 const accountOfTask = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await taskOf(database, id, isShown)).accountId
 
-const act = implementWith<TaskDeps>()
+const implement = implementWith<TaskServices>()
 
-export const taskActs = [
-  act(listTasks, async ({ database }, { account_id: accountId, ...input }) => {
+export const taskOperations = [
+  implement(listTasks, async ({ database }, { account_id: accountId, ...input }) => {
     const query = await queryOf(database, input)
     const tasks = await database.tasks.listAll({ ...query, accountId, isShown: true })
     return page(tasks.map(taskShape), input)
   }),
-  act(showTask, accountOfTask, async (context, { id }) =>
-    readDetail(context, await taskOf(context.database, id, isShown)),
+  implement(showTask, accountOfTask, async (context, { id }, { files }) =>
+    readDetail(context, await taskOf(context.database, id, isShown), files),
   ),
-  act(cancelTask, accountOfTask, async (context, { id }) => {
+  implement(cancelTask, accountOfTask, async (context, { id }, { upstreams, messages, log }) => {
     const task = await taskOf(context.database, id, isShown)
     const now = () => context.now
     return taskShape(
-      await cancelFoundTask({ ...context, database: listTransitions(context, task), now }, task),
+      await cancelFoundTask(
+        { ...upstreams, database: listTransitions(context, task), messages, log, now },
+        task,
+      ),
     )
   }),
-  act(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
+  implement(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
     const query = await queryOf(database, input)
     return page((await database.tasks.listAll({ ...query, accountId })).map(taskShape), input)
   }),
-  act(showAnyTask, async (context, { id }) =>
-    readDetail(context, await taskOf(context.database, id, () => true)),
+  implement(showAnyTask, async (context, { id }, { files }) =>
+    readDetail(context, await taskOf(context.database, id, () => true), files),
   ),
-  act(endTask, async ({ database, write, messages, cancelUpstream, now }, { id, as, reason }) => {
+  implement(endTask, async ({ database, write, now }, { id, as, reason }, { messages, cancelUpstream }) => {
     await taskOf(database, id, () => true)
     const tasks = {
       read: database.tasks.read,
@@ -135,7 +139,7 @@ export const taskActs = [
     const { task, provider } = await endByOperator(deps, id, { event: as, reason }).catch(conflict)
     return { ...taskShape(task), provider }
   }),
-  act(retryTask, async ({ database, write, messages, now }, { id }) => {
+  implement(retryTask, async ({ database, write, now }, { id }, { messages }) => {
     const task = await taskOf(database, id, () => true)
     const renewed = await write((writing) => writing.tasks.renewChain(id, now))
     if (renewed === null)

@@ -1,4 +1,4 @@
-/** Acts that sum up the calls of an account. */
+/** Operations that sum up the calls of an account. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   showHome,
@@ -7,19 +7,18 @@ import {
   type USAGE_DIMENSIONS,
 } from '../../../schemas/management/calls/usage.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import type { CallLog } from '../../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../../src/clickhouse/call-log.ts'
 import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/daily-usage.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { sumOf, sumsShape } from '../../call-log/sums.ts'
-import { windowOf, windowShape } from '../../calls/query.ts'
+import { addAllSums, printSums } from '../../call-log/sums.ts'
+import { printWindow, resolveWindow } from '../../calls/query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { instantOf, keyShape, walletShape } from '../shapes.ts'
 import { visibleKey } from './calls.ts'
-import { runwayDays, spendRate } from './spend-rate.ts'
 
-export interface UsageDeps {
-  readonly callLog: Pick<CallLog, 'dailyUsage' | 'usageBySession'>
+export interface UsageServices {
+  readonly callLog: CallSummaries
 }
 
 type Dimension = (typeof USAGE_DIMENSIONS)[number]
@@ -67,7 +66,11 @@ async function namesOf({ database }: Context, by: Dimension, rows: readonly Dail
 /** Adds up the rows of one day and group. */
 function regrouped(rows: readonly DailyUsage[], groupOf: Names['groupOf']): DailyUsage[] {
   const groups = Map.groupBy(rows, (row) => `${row.day} ${groupOf(row)}`)
-  return [...groups.values()].map((same) => ({ day: same[0]!.day, group: groupOf(same[0]!), ...sumOf(same) }))
+  return [...groups.values()].map((same) => ({
+    day: same[0]!.day,
+    group: groupOf(same[0]!),
+    ...addAllSums(same),
+  }))
 }
 
 /** Begins at the day of `days` before, UTC. */
@@ -77,22 +80,59 @@ const lastDays = (days: number, now: number): LogWindow => ({
 })
 
 /** Returns the window of a report. @throws Failure `invalid_request` */
-function reportWindow(input: Parameters<typeof windowOf>[0], now: number): LogWindow {
-  const { from, to } = windowOf(input, '30d', now)
+function reportWindow(input: Parameters<typeof resolveWindow>[0], now: number): LogWindow {
+  const { from, to } = resolveWindow(input, '30d', now)
   const window = { from, to: Math.min(to, now) }
   if (window.to - from > MAX_DAYS * DAY_MS)
     throw new Failure('invalid_request', `Parameter from: a report is of at most ${MAX_DAYS} days.`)
   return window
 }
 
-const act = implementWith<UsageDeps>()
+const RATE_DAYS = 7
 
-export const usageActs = [
-  act(showUsage, async (context, input) => {
+interface SpendRate {
+  readonly perDay: Credits
+  /** Days before today of which `perDay` is the mean; 0: it is what today has cost so far. */
+  readonly days: number
+}
+
+interface DayCost {
+  /** `2026-01-31`, UTC. */
+  readonly day: string
+  readonly cost: Credits
+}
+
+const dateOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+
+/**
+ * Returns the mean of the last seven days, or of those since the first day with a cost where they are fewer: a new account
+ * has no days to divide by. Today is not over, so it counts only where the days before it cost nothing.
+ */
+export function spendRate(rows: readonly DayCost[], now: number): SpendRate {
+  const today = dateOf(now)
+  const week = dateOf(now - RATE_DAYS * DAY_MS)
+  const costOf = (days: readonly DayCost[]) => days.reduce((sum, { cost }) => sum + cost, 0n)
+  const spent = costOf(rows.filter(({ day }) => day >= week && day < today))
+  if (spent === 0n) return { perDay: costOf(rows.filter(({ day }) => day === today)), days: 0 }
+  const first = rows.reduce((least, { day, cost }) => (cost > 0n && day < least ? day : least), today)
+  const days = Math.min(RATE_DAYS, Math.round((Date.parse(today) - Date.parse(first)) / DAY_MS))
+  return { perDay: spent / BigInt(days), days }
+}
+
+/** Returns how many days the balance lasts; null where nothing is spent. */
+export const runwayDays = (balance: Credits, { perDay }: SpendRate): number | null =>
+  perDay > 0n ? Math.max(0, Number((balance * 10n) / perDay) / 10) : null
+
+const implement = implementWith<UsageServices>()
+
+export const usageOperations = [
+  implement(showUsage, async (context, input, { callLog }) => {
     const { account_id: accountId, by } = input
+    // Operators may name any account.
+    await context.database.accounts.show(accountId)
     const keyId = await visibleKey(context, accountId, input.key_id)
     const window = reportWindow(input, context.now)
-    const find = (of: LogWindow) => context.callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
+    const find = (of: LogWindow) => callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
     const length = window.to - window.from
     const [rows, before] = await Promise.all([
       find(window),
@@ -100,37 +140,38 @@ export const usageActs = [
     ])
     const { groupOf, nameOf } = await namesOf(context, by, rows)
     const daily = regrouped(rows, groupOf)
-    const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({ id, ...sumOf(same) }))
+    const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({
+      id,
+      ...addAllSums(same),
+    }))
     return {
-      ...windowShape(window),
-      total: sumsShape(sumOf(daily)),
-      before: sumsShape(sumOf(before)),
+      ...printWindow(window),
+      total: printSums(addAllSums(daily)),
+      before: printSums(addAllSums(before)),
       groups: groups
         .toSorted(byCost)
-        .map((sums) => ({ id: sums.id, name: nameOf(sums.id), ...sumsShape(sums) })),
-      by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...sumsShape(sums) })),
+        .map((sums) => ({ id: sums.id, name: nameOf(sums.id), ...printSums(sums) })),
+      by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...printSums(sums) })),
     }
   }),
-  act(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
-    // Operators may name any account.
+  implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }, { callLog }) => {
     await context.database.accounts.show(accountId)
     const keyId = await visibleKey(context, accountId, key_id)
     const window = reportWindow(input, context.now)
-    const found = await context.callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })
+    const found = await callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })
     return {
-      ...windowShape(window),
+      ...printWindow(window),
       data: found.slice(0, limit).map((session) => ({
         session_id: session.sessionId,
         models: [...session.models],
-        ...sumsShape(session),
+        ...printSums(session),
         first_call_at: instantOf(session.firstAt),
         last_call_at: instantOf(session.lastAt),
       })),
       has_more: found.length > limit,
     }
   }),
-  act(showHome, async (context, { account_id: accountId }) => {
-    const { database, callLog, now } = context
+  implement(showHome, async ({ database, now }, { account_id: accountId }, { callLog }) => {
     const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
       database.accounts.show(accountId),
       database.keys.listNearCap(accountId, { percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),
@@ -146,9 +187,9 @@ export const usageActs = [
       runway_days: runwayDays(wallet.balance, rate),
       by_day: days.map(([date, same]) => ({
         date,
-        requests: sumOf(same).requests,
-        failed: sumOf(same.filter(({ group }) => group !== 'success')).requests,
-        cost: printCredits(sumOf(same).cost),
+        requests: addAllSums(same).requests,
+        failed: addAllSums(same.filter(({ group }) => group !== 'success')).requests,
+        cost: printCredits(addAllSums(same).cost),
       })),
       keys_near_cap: nearCap.map(keyShape),
       budgets_near: budgets.filter(isNearlySpent).map(budgetShape),

@@ -1,4 +1,4 @@
-/** Acts of channels: what the processes report of them, and what operators set them to. */
+/** Operations of channels: what the processes report of them, and what operators set them to. */
 import type { ChannelEntry, Strategy } from '../../../schemas/config/catalog.ts'
 import type { ChannelHold, HeldState, ProcessReport } from '../../../schemas/config/channel-report.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -13,23 +13,22 @@ import {
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess, maskedTail } from '../../../src/core/routing/channel-access.ts'
 import { keysSeen } from '../../../src/core/routing/key-pools.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { wholeList } from '../page.ts'
 import { joinReports } from './reports.ts'
-import { type ChannelTestDeps, callChannel } from './test-call.ts'
+import { callChannel, type OpenUpstream } from './test-call.ts'
 
-export interface ChannelDeps extends ChannelTestDeps {
+export interface ChannelServices {
   readonly catalog: () => Catalog
   /** Asks every running process for its channels; null without an answer. */
   readonly processReports: () => Promise<readonly ProcessReport[] | null>
+  readonly openUpstream: OpenUpstream
 }
 
-type ChannelContext = Context & ChannelDeps
-
-const act = implementWith<ChannelDeps>()
+const implement = implementWith<ChannelServices>()
 
 /** @throws Failure `not_found` */
-function channelOf({ catalog }: Pick<ChannelDeps, 'catalog'>, id: string): ChannelEntry {
+function channelOf({ catalog }: ChannelServices, id: string): ChannelEntry {
   const found = catalog().channels.find((channel) => channel.id === id)
   if (found === undefined) throw new Failure('not_found', `The configuration has no channel ${id}.`)
   return found
@@ -54,7 +53,7 @@ function strategiesOf(catalog: Catalog, { models }: ChannelEntry): Strategy[] {
 
 /** Joins what every process reports of a channel. */
 function channelShape(
-  { catalog }: Pick<ChannelDeps, 'catalog'>,
+  { catalog }: ChannelServices,
   channel: ChannelEntry,
   { processes, holds, openTasks }: Seen,
 ) {
@@ -87,7 +86,7 @@ function channelShape(
   }
 }
 
-async function look({ database, processReports }: ChannelContext): Promise<Seen> {
+async function look({ database }: Context, { processReports }: ChannelServices): Promise<Seen> {
   const [processes, holds, openTasks] = await Promise.all([
     processReports(),
     database.channels.listHolds(),
@@ -96,32 +95,32 @@ async function look({ database, processReports }: ChannelContext): Promise<Seen>
   return { processes, holds, openTasks }
 }
 
-async function hold(context: ChannelContext, id: string, state: HeldState) {
-  const channel = channelOf(context, id)
+async function hold(context: Context, services: ChannelServices, id: string, state: HeldState) {
+  const channel = channelOf(services, id)
   await context.write((writing) => writing.channels.hold(id, state))
-  return channelShape(context, channel, await look(context))
+  return channelShape(services, channel, await look(context, services))
 }
 
-export const channelActs = [
-  act(listChannels, async (context) => {
-    const seen = await look(context)
-    const data = context.catalog().channels.map((channel) => channelShape(context, channel, seen))
+export const channelOperations = [
+  implement(listChannels, async (context, _, services) => {
+    const seen = await look(context, services)
+    const data = services.catalog().channels.map((channel) => channelShape(services, channel, seen))
     return wholeList(data)
   }),
-  act(showChannel, async (context, { id }) =>
-    channelShape(context, channelOf(context, id), await look(context)),
+  implement(showChannel, async (context, { id }, services) =>
+    channelShape(services, channelOf(services, id), await look(context, services)),
   ),
-  act(pauseChannel, (context, { id }) => hold(context, id, 'paused')),
-  act(drainChannel, (context, { id }) => hold(context, id, 'draining')),
-  act(resumeChannel, async (context, { id }) => {
-    const channel = channelOf(context, id)
+  implement(pauseChannel, (context, { id }, services) => hold(context, services, id, 'paused')),
+  implement(drainChannel, (context, { id }, services) => hold(context, services, id, 'draining')),
+  implement(resumeChannel, async (context, { id }, services) => {
+    const channel = channelOf(services, id)
     await context.write((writing) => writing.channels.resume(id))
-    return channelShape(context, channel, await look(context))
+    return channelShape(services, channel, await look(context, services))
   }),
-  act(testChannel, async (context, { id, model }) => {
-    const channel = channelOf(context, id)
-    const { catalog, write, now } = context
-    return callChannel(context, {
+  implement(testChannel, async ({ write, now }, { id, model }, services) => {
+    const channel = channelOf(services, id)
+    const { catalog, openUpstream } = services
+    return callChannel(openUpstream, {
       channel,
       name: model,
       catalog: catalog(),

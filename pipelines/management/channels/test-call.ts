@@ -15,7 +15,7 @@ import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
-import { refusedByUpstream } from '../../calls/upstream-error.ts'
+import { readUpstreamRefusal } from '../../calls/upstream-error.ts'
 import type { UpstreamCallRequest } from '../../chat/forward/attempt-request.ts'
 
 const DEADLINE_MS = 30_000
@@ -49,9 +49,7 @@ const REQUESTS: Readonly<Record<ChatProtocol, (model: string) => { path: string;
   }),
 }
 
-export interface ChannelTestDeps {
-  readonly openUpstream: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
-}
+export type OpenUpstream = (request: UpstreamCallRequest) => Observable<UpstreamEvent>
 
 interface TestedChannel {
   readonly channel: ChannelEntry
@@ -107,7 +105,7 @@ async function collect(events: Observable<UpstreamEvent>): Promise<{ status: num
  * Calls a channel, and says how it went and what it costs.
  * @throws Failure `invalid_request` where the channel takes no such call
  */
-export async function callChannel({ openUpstream }: ChannelTestDeps, tested: TestedChannel) {
+export async function callChannel(openUpstream: OpenUpstream, tested: TestedChannel) {
   const { channel, now, onCall } = tested
   const { protocol } = channel
   if (!isChat(protocol))
@@ -156,7 +154,7 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
   if (answered instanceof Error) return { ...unpaid, status: null, error: hidden(answered.message) }
   const { status } = answered
   if (status !== 200) {
-    const { message, detail } = refusedByUpstream(AS_OPERATORS_READ, status, answered.body, null)
+    const { message, detail } = readUpstreamRefusal(AS_OPERATORS_READ, status, answered.body, null)
     return { ...unpaid, status, error: hidden(detail ?? message) }
   }
   const { metered, isAnswer } = adapter.readWhole(call, answered.body, channel.provider)

@@ -1,4 +1,4 @@
-/** Acts of the configuration file. */
+/** Operations of the configuration file. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   applyConfiguration,
@@ -7,13 +7,13 @@ import {
 } from '../../../schemas/management/configuration.ts'
 import type { EditableConfiguration } from '../../../src/config/edit.ts'
 import type { Problem } from '../../../src/config/problem.ts'
-import { implementWith } from '../act.ts'
+import { implementWith } from '../operation.ts'
 import { differenceOf } from './difference.ts'
 
-export interface ConfigurationDeps {
-  readonly configurationFile: EditableConfiguration
+export interface ConfigurationServices {
+  readonly file: EditableConfiguration
   /** Whether the file has problems, so that an earlier content is in force. */
-  readonly isConfigurationRefused: () => boolean
+  readonly isRefused: () => boolean
 }
 
 const SECRET_FIELDS = ['api_key', 'api_keys', 'auth', 'headers']
@@ -32,15 +32,15 @@ function checked(file: EditableConfiguration, text: string) {
   }
 }
 
-const act = implementWith<ConfigurationDeps>()
+const implement = implementWith<ConfigurationServices>()
 
-export const configurationActs = [
-  act(showConfiguration, async ({ configurationFile, isConfigurationRefused }) => {
-    const { path, text, digest, isWritable } = configurationFile.read()
-    return { path, text, digest, is_writable: isWritable, is_refused: isConfigurationRefused() }
+export const configurationOperations = [
+  implement(showConfiguration, async (_, __, { file, isRefused }) => {
+    const { path, text, digest, isWritable } = file.read()
+    return { path, text, digest, is_writable: isWritable, is_refused: isRefused() }
   }),
-  act(checkConfiguration, async ({ configurationFile }, { text }) => checked(configurationFile, text)),
-  act(applyConfiguration, async ({ configurationFile: file, write }, { text, digest }) => {
+  implement(checkConfiguration, async (_, { text }, { file }) => checked(file, text)),
+  implement(applyConfiguration, async ({ write }, { text, digest }, { file }) => {
     const before = file.read()
     if (!before.isWritable)
       throw new Failure(
@@ -56,7 +56,7 @@ export const configurationActs = [
         'invalid_request',
         `text: line ${first?.line}, column ${first?.column}: ${first?.field ? `${first.field}: ` : ''}${first?.message}`,
       )
-    // Within the transaction: the audit record has the act exactly if the file was replaced.
+    // Within the transaction: the audit record has the operation exactly if the file was replaced.
     await write(async (database) => {
       await database.configurations.record(difference)
       file.replace(text)

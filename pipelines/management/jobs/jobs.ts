@@ -1,4 +1,4 @@
-/** Acts of long jobs. */
+/** Operations of long jobs. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   cancelJob,
@@ -9,7 +9,7 @@ import {
   type Verified,
 } from '../../../schemas/management/jobs.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
-import { implement } from '../act.ts'
+import { implement } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { instantOrNull } from '../shapes.ts'
 
@@ -41,7 +41,7 @@ function jobShape(job: Job) {
   }
 }
 
-export const jobActs = [
+export const jobOperations = [
   implement(startJob, async ({ write }, { kind, ...flags }) => {
     const given = Object.entries(flags).filter(([, isSet]) => isSet)
     const input = given.length > 0 ? Object.fromEntries(given) : null

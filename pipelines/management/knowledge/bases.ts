@@ -1,4 +1,4 @@
-/** Acts of knowledge bases and of those who may read them. */
+/** Operations of knowledge bases and of those who may read them. */
 import { Failure } from '../../../schemas/failure.ts'
 import type { KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
 import {
@@ -12,8 +12,7 @@ import {
 } from '../../../schemas/management/knowledge/bases.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { type Context, implement } from '../act.ts'
-import type { Caller } from '../caller.ts'
+import { type Context, implement } from '../operation.ts'
 import { page, pageAfter, wholeList } from '../page.ts'
 
 const baseShape = shapeOf<KnowledgeBase>
@@ -22,11 +21,7 @@ export const accountOfBase = async (database: Database, { id }: { readonly id: s
   (await database.knowledge.showBase(id)).accountId
 
 /** Whether the reader is an agent or a member of the account, or another account that the caller administers. */
-async function isNear(
-  { caller, database }: Pick<Context, 'database'> & { readonly caller: Caller },
-  accountId: string,
-  reader: string,
-): Promise<boolean> {
+async function isNear({ caller, database }: Context, accountId: string, reader: string): Promise<boolean> {
   const role = caller.roles.get(reader)
   if (role === 'owner' || role === 'admin') return true
   if ((await database.accounts.show(accountId)).account.kind !== 'organization') return false
@@ -34,7 +29,7 @@ async function isNear(
   return (await database.agents.list(accountId)).some(({ id }) => id === reader)
 }
 
-export const baseActs = [
+export const baseOperations = [
   implement(listBases, async ({ database }, { account_id: accountId }) => {
     const [own, readable] = await Promise.all([
       database.knowledge.listBases(accountId),

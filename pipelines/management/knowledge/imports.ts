@@ -1,4 +1,4 @@
-/** Acts of imports into a knowledge base. The task worker runs them. */
+/** Operations of imports into a knowledge base. The task worker runs them. */
 
 import { Readable } from 'node:stream'
 import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
@@ -15,15 +15,13 @@ import {
   startImport,
 } from '../../../schemas/management/knowledge/imports.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import type { FormContent } from '../../../src/http/handler.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
-import type { Jobs } from '../../../src/postgres/operation/repository.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { notStored } from '../../media/inputs/store-input.ts'
+import { toStoreFailure } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
-import { implementWith } from '../act.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { accountOfBase } from './bases.ts'
 
@@ -55,10 +53,9 @@ export interface ImportResult {
   readonly problems: readonly ImportProblem[]
 }
 
-export interface ImportDeps {
-  readonly files: Pick<ObjectStore, 'put'>
+export interface ImportServices {
+  readonly files: ObjectStore
   readonly uploads: Uploads
-  readonly visit: { readonly form: FormContent | null }
 }
 
 const shapeOf = (job: Job) => {
@@ -84,7 +81,8 @@ const tooLarge = (path: string): Failure =>
 
 /** Stores the files of the form. Those of a form that is cut are removed again. */
 async function storeFiles(
-  { files, visit, database, now }: ImportDeps & { readonly database: Database; readonly now: number },
+  { visit, database, now }: Context,
+  files: ObjectStore,
   upload: Upload,
 ): Promise<UploadedFile[]> {
   if (visit.form === null)
@@ -110,9 +108,9 @@ async function storeFiles(
         })
       }
       await put().catch((error: Error) => {
-        throw notStored(error, tooLarge(path))
+        throw toStoreFailure(error, tooLarge(path))
       })
-      await upload.stored(key)
+      await upload.noteStored(key)
       stored[at] = { key, path }
     },
   )
@@ -122,7 +120,7 @@ async function storeFiles(
 
 /** @throws Failure `not_found`: there is none of that base */
 async function importOf(
-  database: { readonly jobs: Pick<Jobs, 'read'> },
+  database: Database,
   { id, import_id: importId }: { readonly id: string; readonly import_id: string },
 ): Promise<Job> {
   const job = await database.jobs.read(importId).catch((error: { code?: string }) => {
@@ -133,20 +131,20 @@ async function importOf(
   return job
 }
 
-const act = implementWith<ImportDeps>()
+const implement = implementWith<ImportServices>()
 
-export const importActs = [
-  act(
+export const importOperations = [
+  implement(
     startImport,
     async (database, { id, account_id: accountId = null }) =>
       id === DEFAULT_KB_ID ? accountId : accountOfBase(database, { id }),
-    async (context, { id, account_id: given, prune }) => {
-      const { caller, database, uploads, write } = context
+    async (context, { id, account_id: given, prune }, { files: store, uploads }) => {
+      const { caller, database, write } = context
       const isOwn = id === DEFAULT_KB_ID
       const accountId = isOwn ? given! : await accountOfBase(database, { id })
       const upload = uploads.begin(accountId)
       try {
-        const files = await storeFiles(context, upload)
+        const files = await storeFiles(context, store, upload)
         const job = await write(async (writing) => {
           const subjectId = isOwn ? (await writing.knowledge.defaultBase(accountId)).id : id
           const maxAccountPages =
@@ -161,12 +159,14 @@ export const importActs = [
       }
     },
   ),
-  act(listImports, accountOfBase, async ({ database }, { id, ...input }) => {
+  implement(listImports, accountOfBase, async ({ database }, { id, ...input }) => {
     const found = await database.jobs.list({ kinds: ['import'], subjectId: id, ...pageAfter(input) })
     return page(found.map(shapeOf), input)
   }),
-  act(showImport, accountOfBase, async ({ database }, input) => shapeOf(await importOf(database, input))),
-  act(cancelImport, accountOfBase, async ({ database, write }, input) => {
+  implement(showImport, accountOfBase, async ({ database }, input) =>
+    shapeOf(await importOf(database, input)),
+  ),
+  implement(cancelImport, accountOfBase, async ({ database, write }, input) => {
     const { id } = await importOf(database, input)
     return shapeOf(await write((writing) => writing.jobs.cancel(id)))
   }),

@@ -1,10 +1,10 @@
-/** Acts that read the pages of a knowledge base. */
+/** Operations that read the pages of a knowledge base. */
 import { Failure } from '../../../schemas/failure.ts'
 import { listPages, searchPages, showPage } from '../../../schemas/management/knowledge/pages.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { isPageId, printSearch, read } from '../../knowledge/reading.ts'
-import { implement } from '../act.ts'
+import { implement } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 
 const MAX_BACKLINKS = 100
@@ -19,7 +19,7 @@ async function baseOf(
   return base
 }
 
-export const pageActs = [
+export const pageOperations = [
   implement(listPages, async ({ database }, input) => {
     const base = await baseOf(database, input)
     const found = await read(database.knowledge.listPages(base, pageAfter(input)))

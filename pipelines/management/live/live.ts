@@ -1,4 +1,4 @@
-/** Acts that watch the installation and the calls of an account, from what the processes publish. */
+/** Operations that watch the installation and the calls of an account, from what the processes publish. */
 
 import {
   concat,
@@ -27,12 +27,12 @@ import {
   watchInstallation,
 } from '../../../schemas/management/live.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { implementWith } from '../act.ts'
 import { visibleKey } from '../calls/calls.ts'
+import { implementWith } from '../operation.ts'
 import { instantOf } from '../shapes.ts'
-import { implementStream } from './act.ts'
 import type { LiveEvent } from './events.ts'
 import { installationOf } from './installation.ts'
+import { implementStream } from './stream.ts'
 import { CallWindow } from './window.ts'
 
 /** A settled call; null: some may have been missed. */
@@ -46,7 +46,7 @@ interface Published {
   readonly processReports: () => Promise<ProcessReport[] | null>
 }
 
-export interface LiveDeps extends Published {
+export interface LiveServices extends Published {
   /** Made by `overviews`, once for a process. */
   readonly overviews: Observable<Overview>
 }
@@ -116,23 +116,23 @@ const matching = ({ accountId, keyId, model, statuses }: CallFilter): MonoTypeOp
         (statuses.length === 0 || statuses.includes(call.status))),
   )
 
-const act = implementWith<LiveDeps>()
+const implement = implementWith<LiveServices>()
 
-export const liveActs = [
-  act(showInstallation, async (context) => installationOf(await reportsOf(context), context.now)),
+export const liveOperations = [
+  implement(showInstallation, async ({ now }, _, live) => installationOf(await reportsOf(live), now)),
 ]
 
 export const liveStreams = [
-  implementStream<LiveDeps, typeof watchInstallation>(watchInstallation, async (context) =>
-    context.overviews.pipe(map((data) => ({ name: 'overview', data }))),
+  implementStream<LiveServices, typeof watchInstallation>(watchInstallation, async (_, __, { overviews }) =>
+    overviews.pipe(map((data) => ({ name: 'overview', data }))),
   ),
-  implementStream<LiveDeps, typeof watchCalls>(watchCalls, async (context, input, isContinued) => {
+  implementStream<LiveServices, typeof watchCalls>(watchCalls, async (context, input, { settledCalls }) => {
     const { account_id: accountId, key_id, model, status: statuses = [] } = input
     const keyId = await visibleKey(context, accountId, key_id)
-    const calls = context.settledCalls.pipe(
+    const calls = settledCalls.pipe(
       matching({ accountId, keyId, model, statuses }),
       map((call): LiveEvent => (call === null ? GAP : { name: 'call', data: liveCallOf(call) })),
     )
-    return isContinued ? concat(of(GAP), calls) : calls
+    return context.isContinued ? concat(of(GAP), calls) : calls
   }),
 ]

@@ -1,4 +1,4 @@
-/** Acts of alerts: thresholds of an account, and the emails that each user wants. */
+/** Operations of alerts: thresholds of an account, and the emails that each user wants. */
 
 import type { SignedIn } from '../../../schemas/accounts/people.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -11,10 +11,10 @@ import {
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { EMAILED_EVENTS, eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
 import type { Alerts } from '../../../src/postgres/notifications/repository.ts'
-import { implementWith } from '../act.ts'
+import { implementWith } from '../operation.ts'
 import { signedInOf } from '../people/sessions.ts'
 
-export interface AlertDeps {
+export interface AlertServices {
   /** Whether a mail server is configured. */
   readonly hasMail: boolean
 }
@@ -33,11 +33,7 @@ function notifiable({ user, access }: SignedIn) {
   return [...accounts, { accountId: INSTALLATION, name: 'Tollgate', isDefault: true }]
 }
 
-async function choicesOf(
-  database: { readonly alerts: Pick<Alerts, 'readEmailChoices'> },
-  signedIn: SignedIn,
-  hasMail: boolean,
-) {
+async function choicesOf(database: { readonly alerts: Alerts }, signedIn: SignedIn, hasMail: boolean) {
   const chosen = await database.alerts.readEmailChoices(signedIn.user.id)
   return {
     is_sent: hasMail,
@@ -55,20 +51,22 @@ async function choicesOf(
   }
 }
 
-const act = implementWith<AlertDeps>()
+const implement = implementWith<AlertServices>()
 
-export const alertActs = [
-  act(showAlerts, async ({ database }, { account_id: accountId }) =>
+export const alertOperations = [
+  implement(showAlerts, async ({ database }, { account_id: accountId }) =>
     alertsShape(accountId, await database.alerts.readLowBalance(accountId)),
   ),
-  act(updateAlerts, ({ write }, { account_id: accountId, balance_low: threshold }) =>
+  implement(updateAlerts, ({ write }, { account_id: accountId, balance_low: threshold }) =>
     write(async (writing) => {
       await writing.alerts.setLowBalance(accountId, threshold)
       return alertsShape(accountId, threshold)
     }),
   ),
-  act(showEmailChoices, (context) => choicesOf(context.database, signedInOf(context), context.hasMail)),
-  act(updateEmailChoices, async (context, { account_id: accountId, events }) => {
+  implement(showEmailChoices, (context, _, { hasMail }) =>
+    choicesOf(context.database, signedInOf(context), hasMail),
+  ),
+  implement(updateEmailChoices, async (context, { account_id: accountId, events }, { hasMail }) => {
     const signedIn = signedInOf(context)
     if (!notifiable(signedIn).some((one) => one.accountId === accountId))
       throw new Failure('not_found', `There is no account ${accountId} of which you can be notified.`)
@@ -76,7 +74,7 @@ export const alertActs = [
     return context.write(async (writing) => {
       const wanted = known.filter((event) => events.includes(event))
       await writing.alerts.setEmailChoices(signedIn.user.id, accountId, wanted)
-      return choicesOf(writing, signedIn, context.hasMail)
+      return choicesOf(writing, signedIn, hasMail)
     })
   }),
 ]

@@ -1,4 +1,4 @@
-/** Acts of deliveries. */
+/** Operations of deliveries. */
 import {
   listDeliveries,
   replayDelivery,
@@ -8,7 +8,7 @@ import type { DeliveryRecord } from '../../../schemas/notifications/delivery.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { webhookBody } from '../../notifications/attempt.ts'
-import { implement } from '../act.ts'
+import { implement } from '../operation.ts'
 import { numberBefore, page } from '../page.ts'
 
 export function deliveryShape(delivery: DeliveryRecord) {
@@ -29,7 +29,7 @@ export function deliveryShape(delivery: DeliveryRecord) {
 const ofDelivery = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.deliveries.show(id)).accountId
 
-export const deliveryActs = [
+export const deliveryOperations = [
   implement(listDeliveries, async ({ database }, input) => {
     const records = await database.deliveries.list({
       accountId: input.account_id,

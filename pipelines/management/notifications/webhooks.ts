@@ -1,4 +1,4 @@
-/** Acts of webhook endpoints and of the secret of callbacks. */
+/** Operations of webhook endpoints and of the secret of callbacks. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   createWebhook,
@@ -16,11 +16,11 @@ import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts
 import { eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { implementWith } from '../act.ts'
+import { implementWith } from '../operation.ts'
 import { page, pageAfter } from '../page.ts'
 import { deliveryShape } from './deliveries.ts'
 
-export interface WebhookDeps {
+export interface WebhookServices {
   /** Checks that webhooks may go to an address. @throws Failure `invalid_request` */
   readonly checkReceiver: (url: string) => Promise<void>
 }
@@ -45,12 +45,12 @@ function assertEvents(accountId: string, events: readonly string[] | null | unde
 const ofEndpoint = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.webhooks.show(id)).accountId
 
-const act = implementWith<WebhookDeps>()
+const implement = implementWith<WebhookServices>()
 
-export const webhookActs = [
-  act(
+export const webhookOperations = [
+  implement(
     createWebhook,
-    async ({ database, write, checkReceiver }, { account_id: accountId, url, description, events }) => {
+    async ({ database, write }, { account_id: accountId, url, description, events }, { checkReceiver }) => {
       if (accountId !== INSTALLATION) await database.accounts.show(accountId)
       assertEvents(accountId, events)
       await checkReceiver(url)
@@ -60,40 +60,40 @@ export const webhookActs = [
       return { ...webhookShape(endpoint), secret }
     },
   ),
-  act(listWebhooks, async ({ database }, { account_id, ...input }) => {
+  implement(listWebhooks, async ({ database }, { account_id, ...input }) => {
     const found = await database.webhooks.list(account_id, pageAfter(input))
     return page(found.map(webhookShape), input)
   }),
-  act(showWebhook, ofEndpoint, async ({ database }, { id }) =>
+  implement(showWebhook, ofEndpoint, async ({ database }, { id }) =>
     webhookShape(await database.webhooks.show(id)),
   ),
-  act(updateWebhook, ofEndpoint, async ({ database, write, checkReceiver }, { id, ...changes }) => {
+  implement(updateWebhook, ofEndpoint, async ({ database, write }, { id, ...changes }, { checkReceiver }) => {
     assertEvents((await database.webhooks.show(id)).accountId, changes.events)
     if (changes.url !== undefined) await checkReceiver(changes.url)
     return webhookShape(await write((writing) => writing.webhooks.update(id, changes)))
   }),
-  act(deleteWebhook, ofEndpoint, async ({ write }, { id }) => {
+  implement(deleteWebhook, ofEndpoint, async ({ write }, { id }) => {
     await write((writing) => writing.webhooks.delete(id))
     return { id, deleted: true as const }
   }),
-  act(rotateWebhook, ofEndpoint, async ({ write }, { id }) => {
+  implement(rotateWebhook, ofEndpoint, async ({ write }, { id }) => {
     const { endpoint, secret } = await write((writing) => writing.webhooks.rotateSecret(id))
     return { ...webhookShape(endpoint), secret }
   }),
-  act(testWebhook, ofEndpoint, async ({ database, write }, { id }) => {
+  implement(testWebhook, ofEndpoint, async ({ database, write }, { id }) => {
     const { accountId, enabled } = await database.webhooks.show(id)
     if (!enabled) throw new Failure('conflict', `Webhook endpoint ${id} is switched off: switch it on first.`)
     return deliveryShape(await write((writing) => writing.webhooks.test({ id, accountId })))
   }),
-  act(replayFailed, ofEndpoint, async ({ write }, { id, since }) => ({
+  implement(replayFailed, ofEndpoint, async ({ write }, { id, since }) => ({
     replayed: await write((writing) => writing.deliveries.replayFailed(id, new Date(since))),
   })),
-  act(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
+  implement(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
     await database.accounts.show(accountId)
     const secret = await write((writing) => writing.webhooks.revealCallbackSecret(accountId))
     return { account_id: accountId, secret }
   }),
-  act(rotateCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
+  implement(rotateCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
     await database.accounts.show(accountId)
     const { secret } = await write(async (writing) =>
       writing.webhooks.rotateSecret((await writing.webhooks.findCallbackSecret(accountId)).id),

@@ -1,8 +1,9 @@
-/** Acts of payments by card. */
+/** Operations of payments by card. */
 import { createHash, randomUUID } from 'node:crypto'
 import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
+  downloadReceipt,
   listAllPayments,
   listPayments,
   reconcilePayments,
@@ -20,11 +21,11 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { afterOf, type PageInput, page } from '../page.ts'
-import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
+import { consoleBase, customerOf, openCards, type PaymentServices } from './cards.ts'
 
-const act = implementWith<PaymentDeps>()
+const implement = implementWith<PaymentServices>()
 
 const receiptShape = (receipt: Receipt) => ({
   ...shapeOf(receipt),
@@ -78,8 +79,10 @@ function minorUnits(amount: string | null, currency: string): bigint | null {
   return BigInt(whole + fraction.padEnd(decimals, '0'))
 }
 
-export const paymentActs = [
-  act(showOffer, async ({ config, openProvider, hasSimulatedCards }) => {
+const FILE_NAMES = { receipt: 'receipt', credit_note: 'credit-note' } as const
+
+export const paymentOperations = [
+  implement(showOffer, async (_, __, { config, openProvider, hasSimulatedCards }) => {
     const rates = openProvider === null ? null : config().payments
     return {
       takes_cards: rates !== null,
@@ -94,30 +97,45 @@ export const paymentActs = [
         })) ?? [],
     }
   }),
-  act(startPayment, async (context, { account_id: accountId, credits, save_card: savesMethod }) => {
-    assertEnough(credits, 'credits')
-    const { database, write, provider, rates, idempotency: keyed, log, caller } = await openCards(context)
-    const requestHash = createHash('sha256').update(`${accountId} ${credits}`).digest()
-    const idempotency = keyed && { ...keyed, scope: `payments:${caller.actor}` as const, requestHash }
-    const customerId = await customerOf(context, provider, accountId)
-    // Our row comes first: what the provider reports later is compared with it.
-    const wanted = { accountId, kind: 'checkout', credits, ...priceOf(credits, rates), savesMethod } as const
-    const payment = await write((writing) => writing.payments.create({ ...wanted, idempotency }))
-    if (payment.state === 'created') {
-      const pages = { ...returnPages(consoleBase(context), payment), savesMethod }
-      await takeReport({ database, provider, log }, await provider.openCheckout(payment, customerId, pages))
-    }
-    return shownPayment(database, payment.id)
-  }),
-  act(listPayments, (context, { account_id: accountId, ...input }) => listed(context, accountId, input)),
-  act(listAllPayments, (context, input) => listed(context, null, input)),
-  act(
+  implement(
+    startPayment,
+    async (context, { account_id: accountId, credits, save_card: savesMethod }, services) => {
+      assertEnough(credits, 'credits')
+      const { database, write, idempotency: keyed, caller } = context
+      const { provider, rates } = await openCards(services)
+      const requestHash = createHash('sha256').update(`${accountId} ${credits}`).digest()
+      const idempotency = keyed && { ...keyed, scope: `payments:${caller.actor}` as const, requestHash }
+      const customerId = await customerOf(context, provider, accountId)
+      // Our row comes first: what the provider reports later is compared with it.
+      const wanted = {
+        accountId,
+        kind: 'checkout',
+        credits,
+        ...priceOf(credits, rates),
+        savesMethod,
+      } as const
+      const payment = await write((writing) => writing.payments.create({ ...wanted, idempotency }))
+      if (payment.state === 'created') {
+        const pages = { ...returnPages(consoleBase(context, services), payment), savesMethod }
+        await takeReport(
+          { database, provider, log: services.log },
+          await provider.openCheckout(payment, customerId, pages),
+        )
+      }
+      return shownPayment(database, payment.id)
+    },
+  ),
+  implement(listPayments, (context, { account_id: accountId, ...input }) =>
+    listed(context, accountId, input),
+  ),
+  implement(listAllPayments, (context, input) => listed(context, null, input)),
+  implement(
     showPayment,
     async (database, { id }) => (await database.payments.show(id)).accountId,
     ({ database }, { id }) => shownPayment(database, id),
   ),
-  act(refundPayment, async (context, { id, amount, reason }) => {
-    const { database, write, provider, idempotency, log } = await openCards(context)
+  implement(refundPayment, async ({ database, write, idempotency }, { id, amount, reason }, services) => {
+    const { provider } = await openCards(services)
     const payment = await database.payments.show(id)
     if (payment.state !== 'paid' || payment.intentId === null)
       throw new Failure('conflict', `The payment ${id} is ${payment.state}: only a paid one can be refunded.`)
@@ -130,13 +148,26 @@ export const paymentActs = [
       paymentId: id,
       key: `refund-${id}-${once}`,
     })
-    await takeReport({ database, provider, log }, refund)
+    await takeReport({ database, provider, log: services.log }, refund)
     return shownPayment(database, id)
   }),
-  act(reconcilePayments, async (context, { days }) => {
-    const { database, provider, log, now } = await openCards(context)
+  implement(reconcilePayments, async ({ database, now }, { days }, services) => {
+    const { provider } = await openCards(services)
     const since = days === undefined ? undefined : new Date(now - days * DAY_MS)
-    const { since: from, ...counts } = await reconcile({ database, provider, log }, since)
+    const { since: from, ...counts } = await reconcile({ database, provider, log: services.log }, since)
     return { since: from.toISOString(), ...counts }
   }),
+  implement(
+    downloadReceipt,
+    async (database, { number }) => (await database.payments.showReceipt(BigInt(number))).accountId,
+    async ({ database }, { number }, { config, printReceipt }) => {
+      const receipt = await database.payments.showReceipt(BigInt(number))
+      const pdf = await printReceipt(receipt, config().payments?.seller ?? [])
+      return {
+        name: `${FILE_NAMES[receipt.kind]}-${number}.pdf`,
+        content_type: 'application/pdf',
+        base64: pdf.toString('base64'),
+      }
+    },
+  ),
 ]

@@ -1,13 +1,13 @@
-/** Acts of refused payment events. */
+/** Operations of refused payment events. */
 import { closeRefusedEvent, listRefusedEvents } from '../../../schemas/management/payments/refused-events.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { RefusedEvent } from '../../../src/postgres/payments/refused-events.ts'
-import { implement } from '../act.ts'
+import { implement } from '../operation.ts'
 import { afterOf, page } from '../page.ts'
 
 const eventShape = shapeOf<RefusedEvent>
 
-export const refusedEventActs = [
+export const refusedEventOperations = [
   implement(listRefusedEvents, async ({ database }, { state, ...input }) => {
     const query = { isOpen: state === 'open', before: afterOf(input), limit: input.limit + 1 }
     return page((await database.payments.listRefusedEvents(query)).map(eventShape), input)

@@ -1,4 +1,4 @@
-/** Acts that go through a person's mailbox: recovery, and another address. No answer tells whether an email is known. */
+/** Operations that go through a person's mailbox: recovery, and another address. No answer tells whether an email is known. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../../schemas/failure.ts'
 import { changeEmail } from '../../../schemas/management/people/profile.ts'
@@ -6,7 +6,7 @@ import { confirmEmail, recover } from '../../../schemas/management/people/sign-i
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
-import { countAttempt, type PeopleContext, peopleAct, readEmail } from './rules.ts'
+import { countAttempt, implementForPeople, type PeopleServices, readEmail } from './rules.ts'
 import { signedInOf } from './sessions.ts'
 
 const LINK_MINUTES = 15
@@ -14,7 +14,7 @@ const NEW_EMAIL_MINUTES = 24 * 60
 /** Longer than the writing of a mail takes: whether one is written is not seen by its time. */
 const ANSWER_MS = 300
 
-function assertMail({ hasMail }: PeopleContext): void {
+function assertMail({ hasMail }: PeopleServices): void {
   if (!hasMail)
     throw new Failure(
       'conflict',
@@ -25,10 +25,9 @@ function assertMail({ hasMail }: PeopleContext): void {
 const linkIsOver = (): Failure =>
   new Failure('invalid_request', 'The link was used before, or is over: ask for another one.')
 
-export const emailActs = [
-  peopleAct(recover, async (context, input) => {
-    assertMail(context)
-    const { database, visit, write, publicUrl } = context
+export const emailOperations = [
+  implementForPeople(recover, async ({ database, visit, write }, input, services) => {
+    assertMail(services)
     const email = normalizeEmail(input.email)
     const over = sleep(ANSWER_MS)
     await countAttempt(database, { address: clientNetwork(visit.address), account: `recovery ${email}` })
@@ -42,7 +41,7 @@ export const emailActs = [
           minutes: LINK_MINUTES,
           isMailed: true,
         })
-        const link = `${publicUrl}/console/sign-in#link=${token}`
+        const link = `${services.publicUrl}/console/sign-in#link=${token}`
         await writing.deliveries.sendMail(user.email, {
           mail: 'recovery',
           locale: user.locale,
@@ -54,9 +53,9 @@ export const emailActs = [
     await over
     return { email }
   }),
-  peopleAct(changeEmail, async (context, input) => {
-    assertMail(context)
-    const { database, visit, write, publicUrl } = context
+  implementForPeople(changeEmail, async (context, input, services) => {
+    assertMail(services)
+    const { database, visit, write } = context
     const { user } = signedInOf(context)
     const email = readEmail(input.email)
     const over = sleep(ANSWER_MS)
@@ -67,14 +66,14 @@ export const emailActs = [
         const ticket = { tokenHash: tokenHash(token), purpose: 'new_email', userId: user.id } as const
         await writing.tickets.void(user.id, ticket.purpose)
         await writing.tickets.create(ticket, { email }, NEW_EMAIL_MINUTES)
-        const link = `${publicUrl}/console/confirm-email#token=${token}`
+        const link = `${services.publicUrl}/console/confirm-email#token=${token}`
         await writing.deliveries.sendMail(email, { mail: 'new_email', locale: user.locale, values: {}, link })
       })
     }
     await over
     return { email }
   }),
-  peopleAct(confirmEmail, async ({ database, write }, { token }) => {
+  implementForPeople(confirmEmail, async ({ database, write }, { token }) => {
     const waiting = { tokenHash: tokenHash(token), purpose: 'new_email' } as const
     const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw linkIsOver()

@@ -1,4 +1,4 @@
-/** Acts of signing in at an OpenID Connect provider, and of connecting one. */
+/** Operations of signing in at an OpenID Connect provider, and of connecting one. */
 import { MAX_NAME_CHARS } from '../../../schemas/accounts/account.ts'
 import type { User } from '../../../schemas/accounts/people.ts'
 import type { OidcProvider } from '../../../schemas/config/file.ts'
@@ -9,12 +9,13 @@ import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts
 import type { OidcCheck, OidcPerson } from '../../../src/identity/oidc.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Ticket } from '../../../src/postgres/people/tickets.ts'
+import type { Context } from '../operation.ts'
 import {
   attempted,
+  implementForPeople,
   joinOrganization,
   newSession,
-  type PeopleContext,
-  peopleAct,
+  type PeopleServices,
   providerOf,
   readEmail,
   signInFailed,
@@ -40,7 +41,7 @@ const userNameOf = (name: string): string =>
 /** Returns the user who is the person at the provider; creates or connects one where that is allowed. */
 async function userOfPerson(
   writing: Repositories,
-  { config }: PeopleContext,
+  { config }: PeopleServices,
   { provider, invitation }: OidcTicket,
   { subject, verifiedEmail, name }: OidcPerson,
 ): Promise<User> {
@@ -81,20 +82,22 @@ const away = ({ name }: OidcProvider, reason: string): Failure =>
 
 /** Remembers the way to the provider, and returns where to send the browser. */
 async function begin(
-  context: PeopleContext,
+  context: Context,
+  services: PeopleServices,
   { id, invitation = null }: { readonly id: string; readonly invitation?: string | null | undefined },
   { purpose, userId }: Omit<Ticket, 'tokenHash'>,
 ) {
-  const { identity, visit, write } = context
-  const provider = providerOf(context, id)
+  const { visit, write } = context
+  const { oidc } = services.identity
+  const provider = providerOf(services, id)
   if (!URL.canParse(visit.origin))
     throw new Failure('invalid_request', 'Sign-in at a provider needs a browser.')
   const redirectUri = `${new URL(visit.origin).origin}/console/sign-in/oidc/${id}`
-  let begun: Awaited<ReturnType<typeof identity.oidc.begin>>
+  let begun: Awaited<ReturnType<typeof oidc.begin>>
   try {
-    begun = await identity.oidc.begin(provider, redirectUri)
+    begun = await oidc.begin(provider, redirectUri)
   } catch (error) {
-    throw away(provider, identity.oidc.awayReason(error) ?? String(error))
+    throw away(provider, oidc.awayReason(error) ?? String(error))
   }
   const ticket = generateToken()
   const data: OidcTicket = { provider: id, check: begun.check, invitation }
@@ -107,47 +110,52 @@ async function begin(
  * @throws Failure `sign_in_failed`; `service_unavailable` where the provider does not answer
  */
 async function finish(
-  context: PeopleContext,
+  context: Context,
+  services: PeopleServices,
   { id, ticket, query }: { readonly id: string; readonly ticket: string; readonly query: string },
   expected: Omit<Ticket, 'tokenHash'>,
 ) {
-  const { database, identity } = context
-  const provider = providerOf(context, id)
-  const kept = await database.tickets.take<OidcTicket>({ ...expected, tokenHash: tokenHash(ticket) })
+  const { oidc } = services.identity
+  const provider = providerOf(services, id)
+  const kept = await context.database.tickets.take<OidcTicket>({ ...expected, tokenHash: tokenHash(ticket) })
   if (kept?.provider !== id) throw tooLate()
   try {
-    return { kept, person: await identity.oidc.finish(provider, kept.check, query) }
+    return { kept, person: await oidc.finish(provider, kept.check, query) }
   } catch (error) {
-    const reason = identity.oidc.awayReason(error)
+    const reason = oidc.awayReason(error)
     if (reason !== null) throw away(provider, reason)
     throw signInFailed(`${provider.name} did not confirm the sign-in: try again.`, error)
   }
 }
 
 const VISITING = { purpose: 'oidc', userId: null } as const
-const connecting = (context: PeopleContext) =>
+const connecting = (context: Context) =>
   ({ purpose: 'new_identity', userId: signedInOf(context).user.id }) as const
 
-export const oidcActs = [
-  peopleAct(beginOidcSignIn, (context, input) => begin(context, input, VISITING)),
-  peopleAct(signInByOidc, (context, input) =>
+export const oidcOperations = [
+  implementForPeople(beginOidcSignIn, (context, input, services) =>
+    begin(context, services, input, VISITING),
+  ),
+  implementForPeople(signInByOidc, (context, input, services) =>
     attempted(context, null, async () => {
-      const { kept, person } = await finish(context, input, VISITING)
+      const { kept, person } = await finish(context, services, input, VISITING)
       return startSession(context, async (writing, hash) => {
-        const user = await userOfPerson(writing, context, kept, person)
+        const user = await userOfPerson(writing, services, kept, person)
         if (!user.enabled) throw signInFailed('This user is disabled: ask an operator.')
         return writing.sessions.create(newSession(context, hash, user.id))
       })
     }),
   ),
-  peopleAct(beginIdentity, (context, input) => begin(context, input, connecting(context))),
-  peopleAct(addIdentity, async (context, input) => {
-    const { person } = await finish(context, input, connecting(context))
+  implementForPeople(beginIdentity, (context, input, services) =>
+    begin(context, services, input, connecting(context)),
+  ),
+  implementForPeople(addIdentity, async (context, input, services) => {
+    const { person } = await finish(context, services, input, connecting(context))
     const { user } = signedInOf(context)
     await context.write((writing) => writing.signIn.addIdentity(user.id, input.id, person.subject))
     return { id: input.id }
   }),
-  peopleAct(removeIdentity, async (context, { id }) => {
+  implementForPeople(removeIdentity, async (context, { id }) => {
     const { user } = signedInOf(context)
     await context.write((writing) => writing.signIn.removeIdentity(user.id, id))
     return { removed: true as const }

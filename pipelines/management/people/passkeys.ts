@@ -1,4 +1,4 @@
-/** Acts of passkeys: sign-in, confirmation, and those of a user. */
+/** Operations of passkeys: sign-in, confirmation, and those of a user. */
 import {
   addPasskey,
   beginPasskey,
@@ -10,15 +10,16 @@ import {
 import { beginPasskeySignIn, signInByPasskey } from '../../../schemas/management/people/sign-in.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import type { Identity } from '../../../src/identity/identity.ts'
 import type { Ticket } from '../../../src/postgres/people/tickets.ts'
+import type { Context } from '../operation.ts'
 import { passkeyShape } from '../shapes.ts'
 import {
   attempted,
   countAttempt,
+  implementForPeople,
   newSession,
-  type PeopleContext,
   passkeyOrigin,
-  peopleAct,
   signInFailed,
   tooLate,
 } from './rules.ts'
@@ -33,7 +34,7 @@ interface Challenge {
 
 /** Remembers the challenge, and returns what the browser gets. */
 async function challengeFor(
-  { write }: PeopleContext,
+  { write }: Context,
   { purpose, userId }: Omit<Ticket, 'tokenHash'>,
   origin: string,
   options: { readonly challenge: string },
@@ -47,7 +48,7 @@ async function challengeFor(
 
 /** Uses up the challenge. @throws Failure `sign_in_failed` */
 async function challengeOf(
-  { database }: PeopleContext,
+  { database }: Context,
   ticket: string,
   expected: Omit<Ticket, 'tokenHash'>,
 ): Promise<Challenge> {
@@ -60,36 +61,37 @@ const wrongPasskey = () => signInFailed('The passkey is not known here, or its a
 
 /** Returns the passkey that signed the challenge, and its next counter. @throws Failure `sign_in_failed` */
 async function provenPasskey(
-  { database, identity }: PeopleContext,
+  { database }: Context,
+  { passkeys }: Identity,
   { challenge, origin }: Challenge,
   response: Readonly<Record<string, unknown>>,
 ) {
   const passkey = typeof response.id === 'string' ? await database.signIn.findPasskey(response.id) : null
   if (passkey === null) throw wrongPasskey()
-  const counter = await identity.passkeys.verifyAuthentication(origin, challenge, response, passkey)
+  const counter = await passkeys.verifyAuthentication(origin, challenge, response, passkey)
   if (counter === null) throw wrongPasskey()
   return { passkey, counter }
 }
 
 const VISITING = { purpose: 'passkey', userId: null } as const
-const confirming = (context: PeopleContext) =>
+const confirming = (context: Context) =>
   ({ purpose: 'confirm', userId: signedInOf(context).user.id }) as const
-const adding = (context: PeopleContext) =>
+const adding = (context: Context) =>
   ({ purpose: 'new_passkey', userId: signedInOf(context).user.id }) as const
 
-export const passkeyActs = [
-  peopleAct(beginPasskeySignIn, async (context) => {
+export const passkeyOperations = [
+  implementForPeople(beginPasskeySignIn, async (context, _, { identity }) => {
     const origin = passkeyOrigin(context)
     // Apart from the attempts that send an answer.
     const address = `passkey ${clientNetwork(context.visit.address)}`
     const counted = await countAttempt(context.database, { address })
-    const options = await context.identity.passkeys.authenticationOptions(origin)
+    const options = await identity.passkeys.authenticationOptions(origin)
     return challengeFor(context, VISITING, origin, options, counted)
   }),
-  peopleAct(signInByPasskey, (context, { ticket, response }) =>
+  implementForPeople(signInByPasskey, (context, { ticket, response }, { identity }) =>
     attempted(context, null, async () => {
       const challenge = await challengeOf(context, ticket, VISITING)
-      const { passkey, counter } = await provenPasskey(context, challenge, response)
+      const { passkey, counter } = await provenPasskey(context, identity, challenge, response)
       const session = await startSession(context, async (writing, hash) => {
         if (!(await writing.signIn.advancePasskey(passkey, counter))) throw wrongPasskey()
         return writing.sessions.create(newSession(context, hash, passkey.userId))
@@ -98,42 +100,42 @@ export const passkeyActs = [
       return session
     }),
   ),
-  peopleAct(beginPasskeyConfirm, async (context) => {
+  implementForPeople(beginPasskeyConfirm, async (context, _, { identity }) => {
     const origin = passkeyOrigin(context)
-    const options = await context.identity.passkeys.authenticationOptions(origin)
+    const options = await identity.passkeys.authenticationOptions(origin)
     return challengeFor(context, confirming(context), origin, options)
   }),
-  peopleAct(confirmByPasskey, (context, { ticket, response }) =>
+  implementForPeople(confirmByPasskey, (context, { ticket, response }, { identity }) =>
     attempted(context, signedInOf(context).user.id, async () => {
       const challenge = await challengeOf(context, ticket, confirming(context))
-      const { passkey, counter } = await provenPasskey(context, challenge, response)
+      const { passkey, counter } = await provenPasskey(context, identity, challenge, response)
       if (passkey.userId !== signedInOf(context).user.id) throw wrongPasskey()
       return renewSession(context, true, async (writing) => {
         if (!(await writing.signIn.advancePasskey(passkey, counter))) throw wrongPasskey()
       })
     }),
   ),
-  peopleAct(beginPasskey, async (context) => {
+  implementForPeople(beginPasskey, async (context, _, { identity }) => {
     const { user } = signedInOf(context)
     const origin = passkeyOrigin(context)
     const { passkeys } = await context.database.signIn.listMethods(user.id)
-    const options = await context.identity.passkeys.registrationOptions(origin, user, passkeys)
+    const options = await identity.passkeys.registrationOptions(origin, user, passkeys)
     return challengeFor(context, adding(context), origin, options)
   }),
-  peopleAct(addPasskey, async (context, { ticket, response, name }) => {
+  implementForPeople(addPasskey, async (context, { ticket, response, name }, { identity }) => {
     const { user } = signedInOf(context)
     const { challenge, origin } = await challengeOf(context, ticket, adding(context))
-    const credential = await context.identity.passkeys.verifyRegistration(origin, challenge, response)
+    const credential = await identity.passkeys.verifyRegistration(origin, challenge, response)
     if (credential === null) throw wrongPasskey()
     return passkeyShape(
       await context.write((writing) => writing.signIn.addPasskey({ ...credential, userId: user.id, name })),
     )
   }),
-  peopleAct(renamePasskey, async (context, { id, name }) => {
+  implementForPeople(renamePasskey, async (context, { id, name }) => {
     const { user } = signedInOf(context)
     return passkeyShape(await context.write((writing) => writing.signIn.renamePasskey(user.id, id, name)))
   }),
-  peopleAct(removePasskey, async (context, { id }) => {
+  implementForPeople(removePasskey, async (context, { id }) => {
     const { user } = signedInOf(context)
     await context.write((writing) => writing.signIn.removePasskey(user.id, id))
     return { removed: true as const }

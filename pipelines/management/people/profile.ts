@@ -1,4 +1,4 @@
-/** Acts of the signed-in user on themselves. */
+/** Operations of the signed-in user on themselves. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   confirmByPassword,
@@ -17,20 +17,19 @@ import { normalizeEmail } from '../../../src/core/people/email.ts'
 import { generateRecoveryCodes, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
 import { wholeList } from '../page.ts'
 import { instantOrNull, passkeyShape, userShape } from '../shapes.ts'
-import { acceptCode, assertPassword, attempted, peopleAct } from './rules.ts'
+import { acceptCode, assertPassword, attempted, implementForPeople } from './rules.ts'
 import { renewSession, signedInOf } from './sessions.ts'
 
-export const profileActs = [
-  peopleAct(updateProfile, async (context, changes) => {
+export const profileOperations = [
+  implementForPeople(updateProfile, async (context, changes) => {
     const { user } = signedInOf(context)
     return userShape(await context.write((writing) => writing.users.update(user.id, changes)))
   }),
-  peopleAct(showSecurity, async (context) => {
-    const { database, config } = context
-    const methods = await database.signIn.listMethods(signedInOf(context).user.id)
+  implementForPeople(showSecurity, async (context, _, { config, hasMail }) => {
+    const methods = await context.database.signIn.listMethods(signedInOf(context).user.id)
     const names = new Map(config().sign_in.oidc.map(({ id, name }) => [id, name]))
     return {
-      may_change_email: context.hasMail,
+      may_change_email: hasMail,
       password_set_at: instantOrNull(methods.passwordSetAt),
       totp_confirmed_at: instantOrNull(methods.totpConfirmedAt),
       recovery_codes: methods.recoveryCodes,
@@ -42,34 +41,33 @@ export const profileActs = [
       })),
     }
   }),
-  peopleAct(confirmByPassword, (context, { password }) => {
-    const { database, identity } = context
+  implementForPeople(confirmByPassword, (context, { password }, { identity }) => {
     const { user } = signedInOf(context)
     // Not by the email: strangers who try to sign in with it do not lock out the user who is.
     return attempted(context, user.id, async () => {
-      const found = await database.signIn.findPassword(normalizeEmail(user.email))
+      const found = await context.database.signIn.findPassword(normalizeEmail(user.email))
       if (!(await identity.passwords.verify(found?.passwordHash ?? null, password)))
         throw new Failure('sign_in_failed', 'The password is wrong.', { status: 403 })
       return renewSession(context, true)
     })
   }),
-  peopleAct(setPassword, async (context, { password }) => {
+  implementForPeople(setPassword, async (context, { password }, { identity }) => {
     const { user, session } = signedInOf(context)
     assertPassword(password, normalizeEmail(user.email))
-    const hash = await context.identity.passwords.hash(password)
+    const hash = await identity.passwords.hash(password)
     return renewSession(context, false, async (writing) => {
       await writing.signIn.setPassword(user.id, hash)
       await writing.sessions.end(user.id, { allBut: session.id })
     })
   }),
-  peopleAct(enrolTotp, async (context) => {
+  implementForPeople(enrolTotp, async (context, _, { identity }) => {
     const { user } = signedInOf(context)
-    const enrolment = context.identity.totp.enrolTotp(user.email)
+    const enrolment = identity.totp.enrolTotp(user.email)
     await context.write((writing) => writing.signIn.enrolTotp(user.id, enrolment.secret))
     return enrolment
   }),
-  peopleAct(confirmTotp, (context, { code }) => {
-    const { database, write } = context
+  implementForPeople(confirmTotp, (context, { code }, { identity }) => {
+    const { database, write, now } = context
     const { user, session } = signedInOf(context)
     return attempted(context, user.id, async () => {
       const secret = await database.signIn.findTotpSecret(user.id, { isConfirmed: false })
@@ -77,7 +75,7 @@ export const profileActs = [
         throw new Failure('conflict', 'There is no new secret to confirm: set up one-time codes first.')
       const codes = generateRecoveryCodes()
       await write(async (writing) => {
-        await acceptCode(writing, context, { userId: user.id, secret, code })
+        await acceptCode(writing, identity, now, { userId: user.id, secret, code })
         await writing.signIn.confirmTotp(user.id)
         await writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash))
         await writing.sessions.end(user.id, { allBut: session.id })
@@ -85,7 +83,7 @@ export const profileActs = [
       return { recovery_codes: codes }
     })
   }),
-  peopleAct(renewRecoveryCodes, async (context) => {
+  implementForPeople(renewRecoveryCodes, async (context) => {
     const { user } = signedInOf(context)
     const { totpConfirmedAt } = await context.database.signIn.listMethods(user.id)
     if (totpConfirmedAt === null)
@@ -94,12 +92,12 @@ export const profileActs = [
     await context.write((writing) => writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash)))
     return { recovery_codes: codes }
   }),
-  peopleAct(removeTotp, async (context) => {
+  implementForPeople(removeTotp, async (context) => {
     const { user } = signedInOf(context)
     await context.write((writing) => writing.signIn.removeTotp(user.id))
     return { removed: true as const }
   }),
-  peopleAct(listSessions, async (context) => {
+  implementForPeople(listSessions, async (context) => {
     const { user, session } = signedInOf(context)
     const sessions = await context.database.sessions.list(user.id)
     return wholeList(
@@ -113,13 +111,13 @@ export const profileActs = [
       })),
     )
   }),
-  peopleAct(endSession, async (context, { id }) => {
+  implementForPeople(endSession, async (context, { id }) => {
     const { user } = signedInOf(context)
     const ended = await context.write((writing) => writing.sessions.end(user.id, { only: id }))
     if (ended === 0) throw new Failure('not_found', `You have no session ${id}.`)
     return { removed: true as const }
   }),
-  peopleAct(endOtherSessions, async (context) => {
+  implementForPeople(endOtherSessions, async (context) => {
     const { user, session } = signedInOf(context)
     return { ended: await context.write((writing) => writing.sessions.end(user.id, { allBut: session.id })) }
   }),

@@ -1,4 +1,4 @@
-/** Rules that the acts of people share: attempts, names that are read, invitations, one-time codes. */
+/** Rules that operations of people share: attempts, names that are read, invitations, one-time codes. */
 
 import type { Invitation } from '../../../schemas/accounts/people.ts'
 import type { ConfigFile, OidcProvider } from '../../../schemas/config/file.ts'
@@ -10,23 +10,19 @@ import { isRecoveryCode, recoveryCodeHash } from '../../../src/core/people/recov
 import type { Identity } from '../../../src/identity/identity.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Attempts } from '../../../src/postgres/people/repository.ts'
-import { type Context, implementWith } from '../act.ts'
-import type { Visit } from '../endpoint.ts'
+import { type Context, implementWith } from '../operation.ts'
 
-export interface UserDeps {
-  readonly config: () => Pick<ConfigFile, 'signup' | 'sign_in' | 'trial_credit'>
+export interface UserServices {
+  readonly config: () => ConfigFile
   /** Base of the links that are handed out, without a slash at its end. */
   readonly publicUrl: string
   /** Whether a mail server is configured. */
   readonly hasMail: boolean
 }
 
-export interface PeopleDeps extends UserDeps {
+export interface PeopleServices extends UserServices {
   readonly identity: Identity
-  readonly visit: Visit
 }
-
-export type PeopleContext = Context & PeopleDeps
 
 export const signInFailed = (message: string, internal?: unknown): Failure =>
   new Failure('sign_in_failed', message, internal === undefined ? {} : { internal: String(internal) })
@@ -42,15 +38,15 @@ export const tooLate = (): Failure =>
 
 const invalid = (message: string): Failure => new Failure('invalid_request', message)
 
-/** Makes the act of an operation of people. */
-export const peopleAct = implementWith<PeopleDeps>()
+export const implementForPeople = implementWith<PeopleServices>()
 
 /** Returns the session to open for a user. */
-export const newSession = (
-  { visit: { userAgent, address } }: Pick<PeopleContext, 'visit'>,
-  hash: Buffer,
-  userId: string,
-) => ({ tokenHash: hash, userId, userAgent, address })
+export const newSession = ({ visit: { userAgent, address } }: Context, hash: Buffer, userId: string) => ({
+  tokenHash: hash,
+  userId,
+  userAgent,
+  address,
+})
 
 /**
  * Runs `work` as an attempt to sign in, which counts unless it succeeds, or the service cannot check it.
@@ -58,7 +54,7 @@ export const newSession = (
  * @throws Failure `rate_limit_exceeded`
  */
 export async function attempted<T>(
-  { database, visit }: Pick<PeopleContext, 'database' | 'visit'>,
+  { database, visit }: Context,
   account: string | null,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -71,7 +67,7 @@ export async function attempted<T>(
 
 /** Runs `work` as a counted attempt, which is taken back where the service cannot check it. */
 export async function takenBackUnchecked<T>(
-  database: { readonly attempts: Pick<Attempts, 'takeBack'> },
+  database: { readonly attempts: Attempts },
   ids: readonly bigint[],
   work: () => Promise<T>,
 ): Promise<T> {
@@ -86,7 +82,7 @@ export async function takenBackUnchecked<T>(
 
 /** Counts an attempt. @throws Failure `rate_limit_exceeded` */
 export async function countAttempt(
-  database: { readonly attempts: Pick<Attempts, 'take'> },
+  database: { readonly attempts: Attempts },
   subjects: { readonly account?: string; readonly address: string },
 ): Promise<readonly bigint[]> {
   const attempt = await database.attempts.take(subjects)
@@ -118,7 +114,7 @@ export function assertPassword(password: string, email: string): void {
 }
 
 /** @throws Failure `not_found` */
-export function providerOf({ config }: UserDeps, id: string): OidcProvider {
+export function providerOf({ config }: UserServices, id: string): OidcProvider {
   const provider = config().sign_in.oidc.find((one) => one.id === id)
   if (provider === undefined) throw new Failure('not_found', `There is no sign-in provider ${id}.`)
   return provider
@@ -140,10 +136,11 @@ export async function joinOrganization(
  */
 export async function acceptCode(
   database: Repositories,
-  { identity, now }: Pick<PeopleContext, 'identity' | 'now'>,
+  { totp }: Identity,
+  now: number,
   { userId, secret, code }: { readonly userId: string; readonly secret: string; readonly code: string },
 ): Promise<void> {
-  const period = identity.totp.totpPeriodOf(secret, code, now)
+  const period = totp.totpPeriodOf(secret, code, now)
   const isAccepted =
     period === null
       ? isRecoveryCode(code) && (await database.signIn.spendRecoveryCode(userId, recoveryCodeHash(code)))
@@ -154,7 +151,7 @@ export async function acceptCode(
 const IP_ADDRESS = /^(\d+\.){3}\d+$|^\[/
 
 /** Returns the origin that passkeys are bound to. @throws Failure `invalid_request` where browsers take none */
-export function passkeyOrigin({ visit: { origin } }: Pick<PeopleContext, 'visit'>): string {
+export function passkeyOrigin({ visit: { origin } }: Context): string {
   if (!URL.canParse(origin)) throw invalid('Passkeys need a browser.')
   const { hostname } = new URL(origin)
   if (IP_ADDRESS.test(hostname))

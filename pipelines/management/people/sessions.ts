@@ -1,18 +1,13 @@
-/** Acts of signing in and out. */
+/** Operations of signing in and out. */
 import type { Session, SignedIn } from '../../../schemas/accounts/people.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { showSession, signInByLink, signOut } from '../../../schemas/management/people/sessions.ts'
 import { csrfTokenOf, generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
-import { type Context, implementWith } from '../act.ts'
-import type { Visit } from '../endpoint.ts'
+import { type Context, implement, type ReadContext } from '../operation.ts'
 import { userShape } from '../shapes.ts'
 
 const SESSION_MAX_MS = 30 * 24 * 60 * 60 * 1000
-
-interface SessionDeps {
-  readonly visit: Visit
-}
 
 const sessionShape = ({ session, user, access }: SignedIn, token: string) => ({
   id: session.id,
@@ -28,7 +23,7 @@ const sessionShape = ({ session, user, access }: SignedIn, token: string) => ({
  * a token from before the sign-in is worth nothing after it.
  */
 export async function startSession(
-  { database, write, visit, caller }: Context & SessionDeps,
+  { database, write, visit, caller }: Context,
   open: (database: Repositories, tokenHash: Buffer) => Promise<Session>,
 ) {
   const token = generateToken()
@@ -43,7 +38,7 @@ export async function startSession(
 }
 
 /** Returns the session of the caller. @throws Failure `permission_denied` for a management token */
-export function signedInOf({ caller }: Pick<Context, 'caller'>): SignedIn {
+export function signedInOf({ caller }: ReadContext): SignedIn {
   if (caller.signedIn !== null) return caller.signedIn
   throw new Failure('permission_denied', 'Only a signed-in user may do this, not a management token.')
 }
@@ -53,7 +48,7 @@ export function signedInOf({ caller }: Pick<Context, 'caller'>): SignedIn {
  * @param isConfirmed the user has just proved who they are
  */
 export async function renewSession(
-  context: Context & SessionDeps,
+  context: Context,
   isConfirmed: boolean,
   work: (database: Repositories) => Promise<unknown> = async () => {},
 ) {
@@ -68,20 +63,18 @@ export async function renewSession(
   return sessionShape((await database.sessions.find(tokenHash(token)))!, token)
 }
 
-const act = implementWith<SessionDeps>()
-
-export const sessionActs = [
-  act(showSession, async ({ caller, visit }) => sessionShape(signedInOf({ caller }), visit.token!)),
-  act(signInByLink, (context, { token }) =>
+export const sessionOperations = [
+  implement(showSession, async (context) => sessionShape(signedInOf(context), context.visit.token!)),
+  implement(signInByLink, (context, { token }) =>
     startSession(context, (database, hash) => {
       const { userAgent, address } = context.visit
       return database.sessions.signInByLink(tokenHash(token), { tokenHash: hash, userAgent, address })
     }),
   ),
-  act(signOut, async ({ caller, visit, write }) => {
-    const { session } = signedInOf({ caller })
-    await write((database) => database.sessions.end(session.userId, { only: session.id }))
-    visit.setToken(null)
+  implement(signOut, async (context) => {
+    const { session } = signedInOf(context)
+    await context.write((database) => database.sessions.end(session.userId, { only: session.id }))
+    context.visit.setToken(null)
     return { signed_out: true as const }
   }),
 ]

@@ -1,4 +1,4 @@
-/** Acts of becoming a user and of signing in. No answer tells whether an email exists, nor does its time. */
+/** Operations of becoming a user and of signing in. No answer tells whether an email exists, nor does its time. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../../schemas/failure.ts'
 import {
@@ -12,15 +12,16 @@ import {
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
+import type { Context } from '../operation.ts'
 import {
   acceptCode,
   assertPassword,
   attempted,
   countAttempt,
+  implementForPeople,
   joinOrganization,
   newSession,
-  type PeopleContext,
-  peopleAct,
+  type PeopleServices,
   readEmail,
   signInFailed,
   signUpIsOff,
@@ -36,7 +37,7 @@ const isTaken = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'email_taken'
 
 async function signUpByPassword(
-  context: PeopleContext,
+  { database, visit, write }: Context,
   input: {
     readonly email?: string | undefined
     readonly name: string
@@ -44,8 +45,8 @@ async function signUpByPassword(
     readonly locale: 'en' | 'zh'
     readonly invitation?: string | undefined
   },
+  { config, identity }: PeopleServices,
 ): Promise<{ email: string }> {
-  const { config, database, identity, visit, write } = context
   const { name, password, locale, invitation } = input
   const { signup, trial_credit: credit } = config()
   if (signup === 'off' || (signup === 'invite' && invitation === undefined)) throw signUpIsOff()
@@ -74,14 +75,14 @@ async function signUpByPassword(
   return { email }
 }
 
-export const signInActs = [
-  peopleAct(signInWays, async ({ config, hasMail }) => {
+export const signInOperations = [
+  implementForPeople(signInWays, async (_, __, { config, hasMail }) => {
     const { signup, sign_in } = config()
     return { signup, providers: sign_in.oidc.map(({ id, name }) => ({ id, name })), recovery: hasMail }
   }),
-  peopleAct(signUp, signUpByPassword),
-  peopleAct(signInByPassword, (context, input) => {
-    const { database, identity, write } = context
+  implementForPeople(signUp, signUpByPassword),
+  implementForPeople(signInByPassword, (context, input, { identity }) => {
+    const { database, write } = context
     const email = normalizeEmail(input.email)
     return attempted(context, email, async () => {
       const found = await database.signIn.findPassword(email)
@@ -102,8 +103,8 @@ export const signInActs = [
       return { session: null, ticket }
     })
   }),
-  peopleAct(signInByTotp, async (context, { ticket, code }) => {
-    const { database } = context
+  implementForPeople(signInByTotp, async (context, { ticket, code }, { identity }) => {
+    const { database, now } = context
     const waiting = { tokenHash: tokenHash(ticket), purpose: 'totp' } as const
     const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw tooLate()
@@ -111,20 +112,20 @@ export const signInActs = [
       const secret = await database.signIn.findTotpSecret(userId, { isConfirmed: true })
       if (secret === null) throw tooLate()
       return startSession(context, async (writing, hash) => {
-        await acceptCode(writing, context, { userId, secret, code })
+        await acceptCode(writing, identity, now, { userId, secret, code })
         if ((await writing.tickets.take({ ...waiting, userId })) === null) throw tooLate()
         return writing.sessions.create(newSession(context, hash, userId))
       })
     })
   }),
-  peopleAct(lookUpInvitation, async ({ database }, { token }) => {
+  implementForPeople(lookUpInvitation, async ({ database }, { token }) => {
     const { email, accountName, role, installationRole, expiresAt } = await database.invitations.find(
       tokenHash(token),
     )
     const expires_at = expiresAt.toISOString()
     return { email, account_name: accountName, role, installation_role: installationRole, expires_at }
   }),
-  peopleAct(acceptInvitation, (context, { token }) => {
+  implementForPeople(acceptInvitation, (context, { token }) => {
     const { user, session, access } = signedInOf(context)
     return renewSession(context, false, async (writing) => {
       const offer = await writing.invitations.redeem(tokenHash(token))

@@ -1,4 +1,4 @@
-/** Acts of users and invitations. */
+/** Operations of users and invitations. */
 import { Failure } from '../../../schemas/failure.ts'
 import {
   createInvitation,
@@ -18,18 +18,19 @@ import {
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
 import { assertMayDecideOn } from '../accounts/ranks.ts'
-import { type Context, implementWith } from '../act.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { type PageInput, page, pageAfter } from '../page.ts'
 import { invitationShape, userShape } from '../shapes.ts'
-import { readEmail, tooMany, type UserDeps } from './rules.ts'
+import { readEmail, tooMany, type UserServices } from './rules.ts'
 
 const LINK_MINUTES = 15
 
-const act = implementWith<UserDeps>()
+const implement = implementWith<UserServices>()
 
 /** Creates an invitation, and sends it, or returns it with the link to hand on. */
 async function invite(
-  { database, write, publicUrl, hasMail, caller }: Context & UserDeps,
+  { database, write, caller }: Context,
+  { publicUrl, hasMail }: UserServices,
   { email, ...to }: Omit<NewInvitation, 'tokenHash'>,
 ) {
   const token = generateToken()
@@ -61,13 +62,13 @@ async function invitationPage({ database }: Context, accountId: string | null, i
   return page(found.map(invitationShape), input)
 }
 
-export const userActs = [
-  act(listUsers, async ({ database }, input) => {
+export const userOperations = [
+  implement(listUsers, async ({ database }, input) => {
     const found = await database.users.list({ search: input.search ?? null, ...pageAfter(input) })
     return page(found.map(userShape), input)
   }),
-  act(showUser, async ({ database }, { id }) => userShape(await database.users.show(id))),
-  act(createUser, async ({ write, config }, input) => {
+  implement(showUser, async ({ database }, { id }) => userShape(await database.users.show(id))),
+  implement(createUser, async ({ write }, input, { config }) => {
     const { name, locale, installation_role: installationRole, account_id: accountId } = input
     const email = readEmail(input.email)
     const credit = config().trial_credit
@@ -83,7 +84,7 @@ export const userActs = [
       }),
     )
   }),
-  act(createSignInLink, async ({ write, publicUrl }, { id }) => {
+  implement(createSignInLink, async ({ write }, { id }, { publicUrl }) => {
     const token = generateToken()
     await write(async (writing) => {
       const { enabled } = await writing.users.show(id)
@@ -92,13 +93,13 @@ export const userActs = [
     })
     return { url: `${publicUrl}/console/sign-in#link=${token}`, minutes: LINK_MINUTES }
   }),
-  act(enableUser, async ({ write }, { id }) =>
+  implement(enableUser, async ({ write }, { id }) =>
     userShape(await write((writing) => writing.users.update(id, { enabled: true }))),
   ),
-  act(disableUser, async ({ write }, { id }) =>
+  implement(disableUser, async ({ write }, { id }) =>
     userShape(await write((writing) => writing.users.update(id, { enabled: false }))),
   ),
-  act(setInstallationRole, async ({ write }, { id, installation_role: installationRole }) =>
+  implement(setInstallationRole, async ({ write }, { id, installation_role: installationRole }) =>
     userShape(
       await write(async (writing) => {
         const user = await writing.users.update(id, { installationRole })
@@ -108,21 +109,21 @@ export const userActs = [
       }),
     ),
   ),
-  act(createInvitation, (context, { email, installation_role: installationRole }) =>
-    invite(context, { email, installationRole, accountId: null, role: null }),
+  implement(createInvitation, (context, { email, installation_role: installationRole }, services) =>
+    invite(context, services, { email, installationRole, accountId: null, role: null }),
   ),
-  act(listInvitations, (context, input) => invitationPage(context, null, input)),
-  act(revokeInvitation, async ({ write }, { id }) =>
+  implement(listInvitations, (context, input) => invitationPage(context, null, input)),
+  implement(revokeInvitation, async ({ write }, { id }) =>
     invitationShape(await write((writing) => writing.invitations.revoke(id))),
   ),
-  act(inviteMember, async (context, { email, account_id: accountId, role }) => {
+  implement(inviteMember, async (context, { email, account_id: accountId, role }, services) => {
     assertMayDecideOn(context, accountId, role)
-    return invite(context, { email, accountId, role, installationRole: null })
+    return invite(context, services, { email, accountId, role, installationRole: null })
   }),
-  act(listMemberInvitations, (context, { account_id, ...input }) =>
+  implement(listMemberInvitations, (context, { account_id, ...input }) =>
     invitationPage(context, account_id, input),
   ),
-  act(revokeMemberInvitation, async (context, { id, account_id: accountId }) =>
+  implement(revokeMemberInvitation, async (context, { id, account_id: accountId }) =>
     invitationShape(
       await context.write(async (writing) => {
         const invitation = await writing.invitations.show(id)

@@ -1,4 +1,4 @@
-/** `/v1/music/generations`: create, get, list and cancel. See docs/api-rules.md, "Music". */
+/** `/v1/music/generations`: create, get, list and cancel. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import type { z } from 'zod'
 import { isGiven } from '../../../schemas/media/fields.ts'
 import type { JobOf, ResultFile, TrackFacts } from '../../../schemas/media/job.ts'
@@ -15,28 +15,28 @@ import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { FileLinks } from '../../../src/storage/store.ts'
 import type { CallAccess } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
-import { endingOf } from '../../tasks/end/settlement.ts'
+import { readEnding } from '../../tasks/end/settlement.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { type MediaOrders, mediaCall } from '../media-call.ts'
-import { orderOf } from '../priced-job.ts'
+import { priceOrder } from '../priced-job.ts'
 import { type MediaTasks, taskEndpoints } from '../task-endpoints.ts'
 
 /** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
 const MUSIC_LINK_MS = 7 * 24 * 60 * 60 * 1000
 
-const given = (text: string | null | undefined): string | null => (isGiven(text) ? text : null)
+const omitBlank = (text: string | null | undefined): string | null => (isGiven(text) ? text : null)
 
 /** Lyrics are sung where somebody sings, and then the prompt says nothing. */
-export function musicJob(asked: MusicRequest): JobOf<'music'> {
+export function buildMusicJob(asked: MusicRequest): JobOf<'music'> {
   const instrumental = asked.instrumental === true
-  const lyrics = instrumental ? null : given(asked.lyrics)
+  const lyrics = instrumental ? null : omitBlank(asked.lyrics)
   return {
     work: 'music',
-    prompt: lyrics === null ? given(asked.prompt) : null,
+    prompt: lyrics === null ? omitBlank(asked.prompt) : null,
     lyrics,
-    title: given(asked.title),
-    tags: given(asked.tags),
-    negative_tags: given(asked.negative_tags),
+    title: omitBlank(asked.title),
+    tags: omitBlank(asked.tags),
+    negative_tags: omitBlank(asked.negative_tags),
     instrumental,
   }
 }
@@ -54,15 +54,15 @@ export const makeMusic = (orders: MediaOrders): Handler =>
     kind: 'music',
     protocol: 'music',
     read: ({ body }) => readJsonBody(musicRequest, body),
-    modelOf: ({ model }) => model,
-    order: (call) => orderOf(call, 'music_generations', musicJob(call.params)),
+    model: ({ model }) => model,
+    order: (call) => priceOrder(call, 'music_generations', buildMusicJob(call.params)),
     reply: (task) => jsonReply(printSubmittedMusic(task)),
   })
 
 type Track = MusicTask['tracks'][number]
 
 /** The upstream's own link where the file could not be copied. */
-async function linkOf(files: FileLinks, file: ResultFile, now: number): Promise<string | null> {
+async function findLink(files: FileLinks, file: ResultFile, now: number): Promise<string | null> {
   const { key, upstream_url, kept_until } = file
   if (!isThere(file, now)) return null
   if (key === null) return upstream_url
@@ -73,7 +73,7 @@ async function printTracks(files: FileLinks, { result }: Task, now: number): Pro
   if (result === null) return []
   const linkTo = async (role: ResultFile['role'], index: number) => {
     const file = result.files.find((each) => each.role === role && each.track === index)
-    return file === undefined ? null : linkOf(files, file, now)
+    return file === undefined ? null : findLink(files, file, now)
   }
   const printTrack = async (
     { clip_id, title, lyrics, seconds }: TrackFacts,
@@ -88,7 +88,7 @@ async function printTracks(files: FileLinks, { result }: Task, now: number): Pro
 /** `now` is in epoch milliseconds. */
 export async function printMusic(files: FileLinks, task: Task, now: number): Promise<MusicTask> {
   const { id, kind, model, state, upstreamState, submittedAt, endedAt } = task
-  const { code, message } = endingOf(task)
+  const { code, message } = readEnding(task)
   return {
     id,
     model,

@@ -21,13 +21,13 @@ import { invalidField, readJsonBody } from '../../../src/protocols/request/clien
 import type { FileReader, LastingLinks } from '../../../src/storage/store.ts'
 import type { CallAccess } from '../../calls/authenticate.ts'
 import { jsonReply, pacedReply } from '../../calls/replies.ts'
-import { endingOf } from '../../tasks/end/settlement.ts'
+import { readEnding } from '../../tasks/end/settlement.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { filesRemoved, toTaskFailure } from '../failed-task.ts'
-import { unreadable } from '../files/unreadable.ts'
+import { throwUnreadable } from '../files/unreadable.ts'
 import { type MediaCall, type MediaOrders, mediaCall, type OrderParts } from '../media-call.ts'
-import { pricedJob } from '../priced-job.ts'
-import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+import { priceJob } from '../priced-job.ts'
+import { assertEndpoint, requireRoutes } from '../select-media.ts'
 import { type MediaResources, resolveMediaResource } from '../select-voice-or-avatar.ts'
 import { type MediaTasks, taskEndpoints } from '../task-endpoints.ts'
 
@@ -53,33 +53,33 @@ function readSpeech({ body, header }: GatewayRequest): SpeechParams {
 }
 
 /** A voice selects the channels that have it; without one, any channel uses its default voice. */
-async function voiceFor(resources: MediaResources, call: MediaCall<SpeechRequest>) {
+async function findVoice(resources: MediaResources, call: MediaCall<SpeechRequest>) {
   const { catalog, params, model } = call
-  const routes = mediaRoutes(catalog, model, 'speech')
+  const routes = requireRoutes(catalog, model, 'speech')
   if (params.voice == null) return { voice: null, isOwn: false, routes }
   const asked = { field: 'voice', id: params.voice, routes }
   const { upstreamId, ...rest } = await resolveMediaResource(resources, call, 'voice', asked)
   return { voice: upstreamId, ...rest }
 }
 
-async function order(resources: MediaResources, call: MediaCall<SpeechRequest>): Promise<OrderParts> {
+async function orderSpeech(resources: MediaResources, call: MediaCall<SpeechRequest>): Promise<OrderParts> {
   const { params, model } = call
   assertEndpoint(model, ['audio_speech'])
-  const { voice, isOwn, routes } = await voiceFor(resources, call)
+  const { voice, isOwn, routes } = await findVoice(resources, call)
   // It applies to cloned voices only.
   const speed = isOwn ? (params.speed ?? DEFAULT_SPEED) : DEFAULT_SPEED
   const job = { work: 'speech', input: params.input, voice, speed } as const
   const until = params.async === true ? 'accepted' : 'ended'
-  return { ...pricedJob(model, job), routes, until }
+  return { ...priceJob(model, job), routes, until }
 }
 
-function charactersOf({ id, job }: Task): number {
+function countJobCharacters({ id, job }: Task): number {
   if (job.work !== 'speech') throw new Error(`task ${id} says nothing`)
   return charactersIn(job.input)
 }
 
 /** The upstream's own link where the sound could not be copied. */
-function soundOf(files: LastingLinks, { result }: Task): string | null {
+function findSound(files: LastingLinks, { result }: Task): string | null {
   const sound = result?.files.find(({ role }) => role === 'audio')
   if (sound === undefined || !isThere(sound, Date.now())) return null
   return sound.key === null ? sound.upstream_url : files.permanentLink(sound.key)
@@ -87,13 +87,13 @@ function soundOf(files: LastingLinks, { result }: Task): string | null {
 
 /** @throws Failure for a task that came to nothing */
 export function printSpeech(files: LastingLinks, task: Task): z.infer<typeof speech> {
-  const audio_url = soundOf(files, task)
+  const audio_url = findSound(files, task)
   if (task.state !== 'succeeded') throw toTaskFailure(task)
   if (audio_url === null) throw filesRemoved('speech')
   return {
     model: task.model,
     audio_url,
-    characters: charactersOf(task),
+    characters: countJobCharacters(task),
     cost_usd: printCredits(task.cost ?? 0n),
   }
 }
@@ -103,20 +103,20 @@ export const printSubmittedSpeech = (task: Task): z.infer<typeof speechSubmitted
   id: task.id,
   model: task.model,
   status: 'pending',
-  characters: charactersOf(task),
+  characters: countJobCharacters(task),
   created_at: new Date(task.submittedAt).toISOString(),
 })
 
 export function printSpeechTask(files: LastingLinks, task: Task): SpeechTask {
   const { id, kind, state, model, submittedAt, result } = task
-  const { code, message } = endingOf(task)
-  const audio_url = state === 'succeeded' ? soundOf(files, task) : null
+  const { code, message } = readEnding(task)
+  const audio_url = state === 'succeeded' ? findSound(files, task) : null
   const seconds = audio_url === null ? null : (result?.seconds ?? null)
   return {
     id,
     model,
     status: TASK_RULES[kind].outward[state] as SpeechTask['status'],
-    characters: charactersOf(task),
+    characters: countJobCharacters(task),
     ...(seconds !== null && { duration_sec: printSeconds(seconds) }),
     ...(audio_url !== null && { audio_url }),
     created_at: new Date(submittedAt).toISOString(),
@@ -125,12 +125,12 @@ export function printSpeechTask(files: LastingLinks, task: Task): SpeechTask {
 }
 
 /** The bytes of the sound; JSON with the upstream's own link where it could not be copied. */
-function soundReply(files: SpeechFiles, task: Task): Reply | Observable<Reply> {
+function replyWithSound(files: SpeechFiles, task: Task): Reply | Observable<Reply> {
   const printed = printSpeech(files, task)
   const key = task.result?.files.find(({ role }) => role === 'audio')?.key ?? null
   if (key === null) return jsonReply(printed)
   return pacedReply(async () => {
-    const found = await files.get(key).catch(unreadable)
+    const found = await files.get(key).catch(throwUnreadable)
     if (found === null) throw new Failure('not_found', 'The sound is not there any more.')
     // No content-length: the reply ends after its last byte, once the record of its Idempotency-Key is stored.
     return { headers: [['content-type', found.mediaType]], pieces: found.stream }
@@ -143,12 +143,12 @@ export const makeSpeech = (orders: MediaOrders, resources: MediaResources, files
     kind: 'speech',
     protocol: 'speech',
     read: readSpeech,
-    modelOf: ({ model }) => model,
+    model: ({ model }) => model,
     meaning: ({ asSound: _, ...fields }) => fields,
-    order: (call) => order(resources, call),
+    order: (call) => orderSpeech(resources, call),
     reply(task, { params }) {
       if (params.async === true) return jsonReply(printSubmittedSpeech(task))
-      return params.asSound ? soundReply(files, task) : jsonReply(printSpeech(files, task))
+      return params.asSound ? replyWithSound(files, task) : jsonReply(printSpeech(files, task))
     },
   })
 

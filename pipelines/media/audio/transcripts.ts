@@ -1,4 +1,4 @@
-/** `/v1/transcripts/extract`: the words that are spoken in a video. See docs/api-rules.md, "Transcripts". */
+/** `/v1/transcripts/extract`: the words that are spoken in a video. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { isGiven } from '../../../schemas/media/fields.ts'
 import {
   TRANSCRIPT_MODEL,
@@ -14,11 +14,11 @@ import { jsonReply } from '../../calls/replies.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { toTaskFailure } from '../failed-task.ts'
 import { type MediaOrders, mediaCall } from '../media-call.ts'
-import { orderOf } from '../priced-job.ts'
+import { priceOrder } from '../priced-job.ts'
 
 const COVER_LINK_MS = 24 * 60 * 60 * 1000
 
-async function coverOf(files: FileLinks, { result }: Task, now: number): Promise<string> {
+async function linkToCover(files: FileLinks, { result }: Task, now: number): Promise<string> {
   const cover = result?.files.find(({ role }) => role === 'cover')
   if (cover === undefined || !isThere(cover, now)) return ''
   return cover.key === null ? (cover.upstream_url ?? '') : files.link(cover.key, now + COVER_LINK_MS)
@@ -32,23 +32,23 @@ export async function printTranscript(files: FileLinks, task: Task, now: number)
     model: task.model,
     content: found.content,
     title: found.title ?? '',
-    cover: await coverOf(files, task, now),
+    cover: await linkToCover(files, task, now),
     platform: found.platform ?? '',
     duration_sec: found.seconds,
     origin_link: found.origin_link ?? '',
   }
 }
 
-const linkIn = ({ url, input }: TranscriptRequest): string => (isGiven(url) ? url : (input ?? '')).trim()
+const readLink = ({ url, input }: TranscriptRequest): string => (isGiven(url) ? url : (input ?? '')).trim()
 
 export const extractTranscript = (orders: MediaOrders, files: FileLinks): Handler =>
   mediaCall<TranscriptRequest>(orders, {
     kind: 'transcript',
     protocol: 'transcripts',
     read: ({ body }) => readJsonBody(transcriptRequest, body),
-    modelOf: TRANSCRIPT_MODEL,
-    meaning: (params) => ({ ...params, url: linkIn(params), input: null }),
+    model: TRANSCRIPT_MODEL,
+    meaning: (params) => ({ ...params, url: readLink(params), input: null }),
     order: (call) =>
-      orderOf(call, 'transcripts_extract', { work: 'transcript', url: linkIn(call.params) }, 'ended'),
+      priceOrder(call, 'transcripts_extract', { work: 'transcript', url: readLink(call.params) }, 'ended'),
     reply: async (task) => jsonReply(await printTranscript(files, task, Date.now())),
   })

@@ -1,4 +1,4 @@
-/** `/v1/audio/voices`: clone, get, list with the presets, delete. See docs/api-rules.md, "Voices". */
+/** `/v1/audio/voices`: clone, get, list with the presets, delete. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import type { z } from 'zod'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { AVATAR_VIDEO_MODEL } from '../../../schemas/media/avatars.ts'
@@ -17,16 +17,16 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
-import { endingOf } from '../../tasks/end/settlement.ts'
-import { mergedLists, type PresetLists } from '../channel-lists.ts'
+import { readEnding } from '../../tasks/end/settlement.ts'
+import { mergeLists, type PresetLists } from '../channel-lists.ts'
 import { type DeletableRecords, deleteRecord } from '../delete-record.ts'
 import { toTaskFailure } from '../failed-task.ts'
-import { freeCall } from '../free-call.ts'
+import { answerForFree } from '../free-call.ts'
 import { type MediaOrders, mediaCall } from '../media-call.ts'
-import { orderOf } from '../priced-job.ts'
-import { channelsFor } from '../select-media.ts'
+import { priceOrder } from '../priced-job.ts'
+import { listChannels } from '../select-media.ts'
 import { showTask } from '../task-endpoints.ts'
-import { type TaskFinder, type TaskRecords, unavailable } from '../task-records.ts'
+import { type TaskFinder, type TaskRecords, throwUnavailable } from '../task-records.ts'
 
 export function printVoice(task: Task): VoiceRecord {
   const { id, kind, state, model, job, submittedAt } = task
@@ -37,7 +37,7 @@ export function printVoice(task: Task): VoiceRecord {
     status: TASK_RULES[kind].outward[state] as VoiceRecord['status'],
     model,
     created_at: new Date(submittedAt).toISOString(),
-    error: endingOf(task).message,
+    error: readEnding(task).message,
   }
 }
 
@@ -53,11 +53,11 @@ export const cloneVoice = (orders: MediaOrders): Handler =>
     kind: 'voice',
     protocol: 'voices',
     read: ({ body }) => readJsonBody(voiceRequest, body),
-    modelOf: VOICE_MODEL,
+    model: VOICE_MODEL,
     order(call) {
       const { name, audio_url, async } = call.params
       const job = { work: 'voice', name, audio: { from: 'url', url: audio_url } } as const
-      return orderOf(call, 'audio_voices', job, async === true ? 'accepted' : 'ended')
+      return priceOrder(call, 'audio_voices', job, async === true ? 'accepted' : 'ended')
     },
     reply: (task, { params }) => jsonReply(printMade(task, params.async === true)),
   })
@@ -66,7 +66,7 @@ export const showVoice = (access: CallAccess, records: TaskFinder): Handler =>
   showTask(access, records, 'voice', printVoice)
 
 export const deleteVoice = (access: CallAccess, records: DeletableRecords): Handler =>
-  freeCall(access, (caller) => deleteRecord(records, caller, 'voice'))
+  answerForFree(access, (caller) => deleteRecord(records, caller, 'voice'))
 
 interface Voices {
   readonly tasks: TaskRecords
@@ -75,23 +75,23 @@ interface Voices {
 }
 
 /** Models that take a voice, each with the channels that have some. */
-function speakers(catalog: Catalog): { id: string; channels: readonly ChannelEntry[] }[] {
+function listSpeakers(catalog: Catalog): { id: string; channels: readonly ChannelEntry[] }[] {
   const speech = catalog.models
     .filter(({ entry }) => entry.callable && entry.endpoint_type === 'audio_speech')
-    .map((model) => ({ id: model.id, channels: channelsFor(catalog, model, 'speech') }))
+    .map((model) => ({ id: model.id, channels: listChannels(catalog, model, 'speech') }))
   const avatars = catalog.resolve(AVATAR_VIDEO_MODEL)
   if (avatars === null) return speech
-  return [...speech, { id: avatars.id, channels: channelsFor(catalog, avatars, 'avatar_video') }]
+  return [...speech, { id: avatars.id, channels: listChannels(catalog, avatars, 'avatar_video') }]
 }
 
 type PresetVoice = z.infer<typeof voiceList>['presets'][number]
 
 /** Each once, with all models that take it. Where nobody says what there is, nothing is listed. */
-async function presetVoices({ catalog, lists }: Voices): Promise<PresetVoice[]> {
+async function listPresetVoices({ catalog, lists }: Voices): Promise<PresetVoice[]> {
   const listed = await Promise.all(
-    speakers(catalog()).map(async ({ id: model, channels }) => {
+    listSpeakers(catalog()).map(async ({ id: model, channels }) => {
       const ask = (channel: ChannelEntry) => lists.presets(channel, 'voice')
-      const voices = await mergedLists(channels, ask, ({ id }) => id).catch(() => [])
+      const voices = await mergeLists(channels, ask, ({ id }) => id).catch(() => [])
       return voices.map(({ id, name }) => ({ id, name, model }))
     }),
   )
@@ -102,11 +102,11 @@ async function presetVoices({ catalog, lists }: Voices): Promise<PresetVoice[]> 
 }
 
 export const listVoices = (access: CallAccess, voices: Voices): Handler =>
-  freeCall(access, async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
+  answerForFree(access, async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
     const query = { accountId: known.account.id, kind: 'voice', states: null, limit: VOICE_LIST_MAX } as const
     const [own, presets] = await Promise.all([
-      voices.tasks.list(query).catch(unavailable),
-      presetVoices(voices),
+      voices.tasks.list(query).catch(throwUnavailable),
+      listPresetVoices(voices),
     ])
     return { voices: own.tasks.map(printVoice), presets }
   })

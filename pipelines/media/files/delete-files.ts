@@ -5,8 +5,8 @@ import type { Handler } from '../../../src/http/handler.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { FileRemover } from '../../../src/storage/store.ts'
 import type { CallAccess } from '../../calls/authenticate.ts'
-import { freeCall } from '../free-call.ts'
-import { findTask, type TaskFinder, unavailable } from '../task-records.ts'
+import { answerForFree } from '../free-call.ts'
+import { findTask, type TaskFinder, throwUnavailable } from '../task-records.ts'
 
 export interface DeletableFiles {
   readonly tasks: RecordsOfFiles
@@ -23,12 +23,12 @@ const notEnded = (): Failure =>
 
 /** Throws `Failure` `invalid_request` while the task runs; `not_found`, `service_unavailable`. */
 export const deleteFiles = (access: CallAccess, { tasks, files }: DeletableFiles, kind: TaskKind): Handler =>
-  freeCall(access, async (caller) => {
+  answerForFree(access, async (caller) => {
     const task = await findTask(tasks, caller, kind, caller.request.params.id)
     if (!isFinal(task.state)) throw notEnded()
     const keys = (task.result?.files ?? []).flatMap(({ key }) => (key === null ? [] : [key]))
     // The files first: a client whose request is cut off in between deletes again, and nothing is left behind.
-    await files.delete(keys).catch(unavailable)
-    await tasks.removeFiles(task, keys).catch(unavailable)
+    await files.delete(keys).catch(throwUnavailable)
+    await tasks.removeFiles(task, keys).catch(throwUnavailable)
     return { id: task.id, deleted: true }
   })

@@ -6,14 +6,13 @@
 import { createHash } from 'node:crypto'
 import { from, type Observable, of } from 'rxjs'
 import { Failure } from '../../../schemas/failure.ts'
-import { type ByteSpan, readRange } from '../../../src/core/media/byte-range.ts'
 import { checkLink, isObjectKey } from '../../../src/core/media/file-link.ts'
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { FileLinks, FileReader, StoredObject } from '../../../src/storage/store.ts'
 import type { Call, Stage } from '../../calls/pipeline.ts'
 import { type Asked, answer, calls, type Found, find, readParams } from '../../calls/pipeline.ts'
 import { pacedReply } from '../../calls/replies.ts'
-import { unreadable } from './unreadable.ts'
+import { throwUnreadable } from './unreadable.ts'
 
 interface LinkedStore extends FileReader, FileLinks {
   /** Its links lead to the bucket, which sends the files. */
@@ -39,7 +38,11 @@ const TAG_CHARS = 22
 const HASH_OF_CONTENT = /^[0-9a-f]{64}-(?=.)/
 
 /** The key of the path, once its link is found to be good. */
-function admittedKey({ params: { key }, query }: GatewayRequest, linkKey: Uint8Array, now: number): string {
+function checkLinkedKey(
+  { params: { key }, query }: GatewayRequest,
+  linkKey: Uint8Array,
+  now: number,
+): string {
   const decision = isObjectKey(key) ? checkLink(linkKey, key, new URLSearchParams(query), now) : 'invalid'
   if (decision === 'valid') return key
   const why =
@@ -51,13 +54,13 @@ function admittedKey({ params: { key }, query }: GatewayRequest, linkKey: Uint8A
 
 const gone = (): Failure => new Failure('not_found', 'The file is not there any more.')
 
-const tagOf = (key: string, { bytes }: StoredObject): string =>
+const makeTag = (key: string, { bytes }: StoredObject): string =>
   `"${createHash('sha256').update(`${key}\n${bytes}`).digest('base64url').slice(0, TAG_CHARS)}"`
 
 /** Anything that a browser might run stays a download. */
 const isShown = (mediaType: string): boolean => /^(?:image\/(?!svg)|video\/|audio\/)/.test(mediaType)
 
-function headersOf(
+function makeHeaders(
   key: string,
   { mediaType }: StoredObject,
   tag: string,
@@ -76,10 +79,15 @@ function headersOf(
   ] as const
 }
 
-const empty = (status: number, headers: HeaderList): Reply => ({ type: 'full', status, headers, body: '' })
+const makeEmptyReply = (status: number, headers: HeaderList): Reply => ({
+  type: 'full',
+  status,
+  headers,
+  body: '',
+})
 
 /** Returns the requested span; null is the whole file, also where the client's part is of another version. */
-function spanOf({ header }: GatewayRequest, { bytes }: StoredObject, tag: string): ByteSpan | null {
+function readSpan({ header }: GatewayRequest, { bytes }: StoredObject, tag: string): ByteSpan | null {
   const condition = header('if-range')
   if (condition !== '' && condition !== tag) return null
   const span = readRange(header('range'), bytes)
@@ -102,14 +110,15 @@ function send(
   found: StoredObject,
   now: number,
 ): Observable<Reply> {
-  const tag = tagOf(key, found)
-  const headers = headersOf(key, found, tag, new URLSearchParams(request.query).get('expires'), now)
-  if (isKnown(request, tag)) return of(empty(304, headers))
-  if (request.method === 'HEAD') return of(empty(200, [...headers, ['content-length', String(found.bytes)]]))
-  const span = spanOf(request, found, tag)
-  if (found.bytes === 0) return of(empty(200, headers))
+  const tag = makeTag(key, found)
+  const headers = makeHeaders(key, found, tag, new URLSearchParams(request.query).get('expires'), now)
+  if (isKnown(request, tag)) return of(makeEmptyReply(304, headers))
+  if (request.method === 'HEAD')
+    return of(makeEmptyReply(200, [...headers, ['content-length', String(found.bytes)]]))
+  const span = readSpan(request, found, tag)
+  if (found.bytes === 0) return of(makeEmptyReply(200, headers))
   return pacedReply(async () => {
-    const body = await store.get(key, span ?? undefined).catch(unreadable)
+    const body = await store.get(key, span ?? undefined).catch(throwUnreadable)
     if (body === null) throw gone()
     if (span === null) return { headers, length: found.bytes, pieces: body.stream }
     const range = ['content-range', `bytes ${span.first}-${span.last}/${found.bytes}`] as const
@@ -118,9 +127,9 @@ function send(
   })
 }
 
-async function leadTo(store: LinkedStore, key: string, now: number): Promise<Reply> {
+async function redirectTo(store: LinkedStore, key: string, now: number): Promise<Reply> {
   const location = await store.link(key, now + REDIRECT_MS)
-  return empty(302, [
+  return makeEmptyReply(302, [
     ['location', location],
     ['cache-control', 'no-store'],
   ])
@@ -137,19 +146,19 @@ type FileCall = LinkCall & Found<StoredObject>
 
 /** The link is the permission: no key is asked for. */
 export const files = (deps: LinkedFiles): Handler =>
-  calls(checkLinkOf(deps)).then(findFile(deps)).then(answerWithFile(deps)).toHandler()
+  calls(checkFileLink(deps)).then(findFile(deps)).then(answerWithFile(deps)).toHandler()
 
 /** Adds the key that the link opens. @throws Failure `permission_denied` */
-const checkLinkOf = ({ fileLinkKey, now = Date.now }: LinkedFiles): Stage<Call, LinkCall> =>
+const checkFileLink = ({ fileLinkKey, now = Date.now }: LinkedFiles): Stage<Call, LinkCall> =>
   readParams(({ request }) => {
     const at = now()
-    return { key: admittedKey(request, fileLinkKey, at), at }
+    return { key: checkLinkedKey(request, fileLinkKey, at), at }
   })
 
 /** Adds what the store has under the key. @throws Failure `not_found` */
 const findFile = ({ files: store }: LinkedFiles): Stage<LinkCall, FileCall> =>
   find(async ({ params: { key } }) => {
-    const found = await store.head(key).catch(unreadable)
+    const found = await store.head(key).catch(throwUnreadable)
     if (found === null) throw gone()
     return found
   })
@@ -157,5 +166,30 @@ const findFile = ({ files: store }: LinkedFiles): Stage<LinkCall, FileCall> =>
 /** Answers with the file, or with the way to it. */
 const answerWithFile = ({ files: store }: LinkedFiles): Stage<FileCall, never> =>
   answer(({ request, params: { key, at }, found }) =>
-    store.servesLinks ? from(leadTo(store, key, at)) : send(store, request, key, found, at),
+    store.servesLinks ? from(redirectTo(store, key, at)) : send(store, request, key, found, at),
   )
+
+interface ByteSpan {
+  /** The first byte and the last one, both included. */
+  readonly first: number
+  readonly last: number
+}
+
+const ONE_RANGE = /^bytes=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i
+
+/**
+ * Reads the part of a file that a client requests in its `range` header (RFC 9110, section 14). Null: the whole file, also for several parts at once and for an unknown form. `unsatisfiable`: the
+ * file has no such part.
+ */
+function readRange(header: string, size: number): ByteSpan | 'unsatisfiable' | null {
+  const [, from = '', to = ''] = ONE_RANGE.exec(header) ?? []
+  if (from === '' && to === '') return null
+  if (from === '') {
+    const length = Math.min(Number(to), size)
+    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 }
+  }
+  const first = Number(from)
+  if (to !== '' && Number(to) < first) return null
+  if (first >= size) return 'unsatisfiable'
+  return { first, last: to === '' ? size - 1 : Math.min(Number(to), size - 1) }
+}

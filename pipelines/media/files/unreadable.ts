@@ -2,7 +2,7 @@
 import { Failure } from '../../../schemas/failure.ts'
 
 /** @throws Failure `service_unavailable` */
-export function unreadable(error: Error): never {
+export function throwUnreadable(error: Error): never {
   throw new Failure('service_unavailable', 'Files cannot be read at the moment. Try again in a minute.', {
     internal: `object store: ${error.message}`,
   })

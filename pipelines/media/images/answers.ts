@@ -6,11 +6,11 @@ import type { ResultFile } from '../../../schemas/media/job.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { FileLinks, FileReader } from '../../../src/storage/store.ts'
-import { endingOf } from '../../tasks/end/settlement.ts'
+import { readEnding } from '../../tasks/end/settlement.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import { filesRemoved } from '../failed-task.ts'
-import { unreadable } from '../files/unreadable.ts'
-import { epochSeconds } from '../task-records.ts'
+import { throwUnreadable } from '../files/unreadable.ts'
+import { toEpochSeconds } from '../task-records.ts'
 
 type ImageAnswer = z.infer<typeof imageAnswer>
 type ImageTask = z.infer<typeof imageTask>
@@ -21,57 +21,57 @@ const BYTES_PER_MIB = 1024 * 1024
 const INLINE_MAX_BYTES = 96 * BYTES_PER_MIB
 
 /** Those that their owner has not deleted. */
-const imagesOf = ({ result }: Task): readonly ResultFile[] =>
+const listImages = ({ result }: Task): readonly ResultFile[] =>
   result?.files.filter((file) => file.role === 'image' && isThere(file, Date.now())) ?? []
 
 /** When the files go, and links to them stop to open. */
-const expiryOf = ({ kind, endedAt, submittedAt }: Task): number =>
+const computeExpiry = ({ kind, endedAt, submittedAt }: Task): number =>
   (endedAt ?? submittedAt) + (KEEPING[kind].linkMs ?? 0)
 
-async function linked(files: ImageFiles, task: Task, { key, upstream_url }: ResultFile) {
-  return { url: key === null ? (upstream_url ?? '') : await files.link(key, expiryOf(task)) }
+async function linkImage(files: ImageFiles, task: Task, { key, upstream_url }: ResultFile) {
+  return { url: key === null ? (upstream_url ?? '') : await files.link(key, computeExpiry(task)) }
 }
 
-const HEAD_OF = ({ id, model, submittedAt }: Task) => ({
+const printHead = ({ id, model, submittedAt }: Task) => ({
   id,
   object: 'image.task' as const,
   model,
-  created_at: epochSeconds(submittedAt),
+  created_at: toEpochSeconds(submittedAt),
 })
 
 /** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
 export function printSubmittedImages(task: Task): z.infer<typeof imageSubmitted> {
-  const { id, object, model, created_at } = HEAD_OF(task)
+  const { id, object, model, created_at } = printHead(task)
   return { id, object, model, status: 'queued', created_at }
 }
 
 export async function printImageTask(files: ImageFiles, task: Task): Promise<ImageTask> {
-  const { id, object, model, created_at } = HEAD_OF(task)
-  const { code, message } = endingOf(task)
+  const { id, object, model, created_at } = printHead(task)
+  const { code, message } = readEnding(task)
   const status = TASK_RULES[task.kind].outward[task.state] as ImageTask['status']
   const printed = { id, object, model, status, created_at }
   if (code !== null) return { ...printed, error: { code, message: message ?? '' } }
   if (task.state !== 'succeeded') return printed
-  const images = imagesOf(task)
+  const images = listImages(task)
   // Of none that is there any more, too.
   const isOurs = images.length === 0 || images.some(({ key }) => key !== null)
   return {
     ...printed,
-    data: await Promise.all(images.map((image) => linked(files, task, image))),
-    expires_at: isOurs ? epochSeconds(expiryOf(task)) : null,
+    data: await Promise.all(images.map((image) => linkImage(files, task, image))),
+    expires_at: isOurs ? toEpochSeconds(computeExpiry(task)) : null,
   }
 }
 
 /** The file in base64, where it is here and not too large for what is left of the answer. */
-async function inlined(files: ImageFiles, { key }: ResultFile, maxBytes: number): Promise<Buffer | null> {
+async function readInline(files: ImageFiles, { key }: ResultFile, maxBytes: number): Promise<Buffer | null> {
   if (key === null) return null
-  const body = await files.get(key).catch(unreadable)
+  const body = await files.get(key).catch(throwUnreadable)
   if (body === null) throw filesRemoved('images')
   if (body.bytes > maxBytes) {
     body.stream.destroy()
     return null
   }
-  return Buffer.concat(await body.stream.toArray().catch(unreadable))
+  return Buffer.concat(await body.stream.toArray().catch(throwUnreadable))
 }
 
 /**
@@ -81,12 +81,12 @@ async function inlined(files: ImageFiles, { key }: ResultFile, maxBytes: number)
 export async function printImages(files: ImageFiles, task: Task, isInline: boolean): Promise<ImageAnswer> {
   const data: ImageAnswer['data'] = []
   let left = INLINE_MAX_BYTES
-  const images = imagesOf(task)
+  const images = listImages(task)
   if (images.length === 0) throw filesRemoved('images')
   for (const image of images) {
-    const bytes = isInline ? await inlined(files, image, left) : null
+    const bytes = isInline ? await readInline(files, image, left) : null
     left -= bytes?.length ?? 0
-    data.push(bytes === null ? await linked(files, task, image) : { b64_json: bytes.toString('base64') })
+    data.push(bytes === null ? await linkImage(files, task, image) : { b64_json: bytes.toString('base64') })
   }
-  return { created: epochSeconds(task.submittedAt), model: task.model, data }
+  return { created: toEpochSeconds(task.submittedAt), model: task.model, data }
 }

@@ -1,17 +1,19 @@
 /** `/v1/images`: create, edit, get, list and cancel. See docs/api-rules.md, "Images". */
-import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
+import type { FileRef, JobOf, StoredFileRef } from '../../../schemas/media/job.ts'
+import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
 import { shapeFor, withQualityApart } from '../../../src/core/media/image-shape.ts'
 import type { Model } from '../../../src/core/routing/catalog.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import { invalidField } from '../../../src/protocols/request/client-json.ts'
 import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
+import type { StoredObject } from '../../../src/storage/store.ts'
 import type { CallAccess } from '../../calls/authenticate.ts'
-import { covered, insufficientBalance } from '../../calls/balance.ts'
+import { checkUnlessRepeated, insufficientBalance } from '../../calls/balance.ts'
 import type { AnsweredKeys } from '../../calls/idempotency.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { toTaskFailure } from '../failed-task.ts'
-import { type OwnLinks, ownFile } from '../files/own-links.ts'
-import { ACCEPTED_IMAGES, type InputStore, storeDataUri } from '../inputs/store-input.ts'
+import { throwUnreadable } from '../files/unreadable.ts'
+import { ACCEPTED_IMAGES, type AcceptedFiles, type InputStore, storeDataUri } from '../inputs/store-input.ts'
 import {
   type MediaCall,
   type MediaEndpoint,
@@ -19,15 +21,21 @@ import {
   mediaCall,
   type OrderParts,
 } from '../media-call.ts'
-import { chosenVariant, pricedJob } from '../priced-job.ts'
-import { assertEndpoint, isServed, mediaRoutes } from '../select-media.ts'
+import { chooseVariant, priceJob } from '../priced-job.ts'
+import { assertEndpoint, isServed, requireRoutes } from '../select-media.ts'
 import { type MediaTasks, taskEndpoints } from '../task-endpoints.ts'
 import { type ImageFiles, printImages, printImageTask, printSubmittedImages } from './answers.ts'
-import { type ImageInput, type ImageParams, imageMeaning, readEdit, readGeneration } from './request.ts'
+import { describeMeaning, type ImageInput, type ImageParams, readEdit, readGeneration } from './request.ts'
 
 /** All attempts of a request that waits for its images. See docs/api-rules.md, "Timeouts". */
 const WAIT_MAX_MS = 280_000
 const ENDPOINT_TYPES = ['images_generations'] as const
+
+interface OwnLinks {
+  readonly files: { head(key: string): Promise<StoredObject | null> }
+  /** Signs the links: see `linkKey`. */
+  readonly fileLinkKey: Uint8Array
+}
 
 /** Where images come from and go. */
 export interface ImageStore extends InputStore, OwnLinks {
@@ -37,16 +45,16 @@ export interface ImageStore extends InputStore, OwnLinks {
 type ImageJob = JobOf<'image' | 'image_edit'>
 
 /** An edit without a mask is what others call a generation from images. */
-const workOf = ({ catalog, params, model }: MediaCall<ImageParams>): ImageJob['work'] =>
+const chooseWork = ({ catalog, params, model }: MediaCall<ImageParams>): ImageJob['work'] =>
   params.isEdit && (params.mask !== null || isServed(catalog, model, 'image_edit')) ? 'image_edit' : 'image'
 
 /** The prompt, the size and the quality as the model takes them, and the variant that is paid for. */
-function wished({ entry }: Model, { prompt, size, extra }: ImageParams) {
+function resolveWish({ entry }: Model, { prompt, size, extra }: ImageParams) {
   const asked = withQualityApart(entry.images, { prompt, size, extra })
   if (asked.prompt.trim() === '')
     throw invalidField('prompt', 'it says nothing in words: flags such as --hd are removed')
   const { quality = null } = asked.extra
-  const variant = chosenVariant(entry, 'quality', quality as string | null)
+  const variant = chooseVariant(entry, 'quality', quality as string | null)
   const chosen = variant === null ? asked : { ...asked, extra: { ...asked.extra, quality: variant } }
   const wish = shapeFor(entry.images, chosen)
   if (wish === null)
@@ -59,7 +67,7 @@ interface Placing extends InputStore, OwnLinks {
 }
 
 /** Links stay links, but for those of ours; inline files of the request go into the store. */
-async function placed(
+async function placeFiles(
   deps: Placing,
   { request, upload }: MediaCall<ImageParams>,
   given: readonly ImageInput[],
@@ -73,31 +81,31 @@ async function placed(
     else if (isDataUri(source)) {
       const place = { upload, requestId, number: sent + index + 1, field, uri: source }
       files.push(await storeDataUri(deps, place, ACCEPTED_IMAGES))
-    } else files.push((await ownFile(deps, source, ACCEPTED_IMAGES)) ?? { from: 'url', url: source })
+    } else files.push((await findOwnFile(deps, source, ACCEPTED_IMAGES)) ?? { from: 'url', url: source })
   }
   return files
 }
 
 /** @throws Failure */
-export async function imageOrder(
+export async function orderImages(
   idempotency: AnsweredKeys,
   store: Placing,
   call: MediaCall<ImageParams>,
 ): Promise<OrderParts> {
   const { known, catalog, params, model } = call
   assertEndpoint(model, ENDPOINT_TYPES)
-  const work = workOf(call)
-  const routes = mediaRoutes(catalog, model, work)
+  const work = chooseWork(call)
+  const routes = requireRoutes(catalog, model, work)
   const { images, mask, n, isAsync } = params
   const given = mask === null ? images : [...images, mask]
-  const { wish, variant } = wished(model, params)
+  const { wish, variant } = resolveWish(model, params)
   const job: ImageJob = { work, n, ...wish, images: [], mask: null }
   // What they cost is known before they are anywhere.
-  const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
-  await covered(idempotency, call, () => {
+  const counted = priceJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
+  await checkUnlessRepeated(idempotency, call, () => {
     if (counted.hold > known.view.balance) throw insufficientBalance(known, counted.hold)
   })
-  const files = await placed(store, call, given)
+  const files = await placeFiles(store, call, given)
   return {
     ...counted,
     job: { ...job, images: files.slice(0, images.length), mask: files[images.length] ?? null },
@@ -117,12 +125,12 @@ const imageCall = (
     kind: 'image',
     protocol: 'images',
     read,
-    modelOf: ({ model }) => model,
-    meaning: imageMeaning,
+    model: ({ model }) => model,
+    meaning: describeMeaning,
     isKeptAlive: ({ isAsync }) => !isAsync,
     // Files in the answer are too large to keep, and which of them are does not hang on what they show.
     isReplayable: ({ isAsync, isInline }) => isAsync || !isInline,
-    order: (call) => imageOrder(orders.idempotency.records, store, call),
+    order: (call) => orderImages(orders.idempotency.records, store, call),
     async reply(task, { params: { isAsync, isInline } }) {
       if (isAsync) return jsonReply(printSubmittedImages(task))
       if (task.state !== 'succeeded') throw toTaskFailure(task)
@@ -138,3 +146,22 @@ export const editImages = (orders: MediaOrders, store: ImageStore): Handler =>
 
 export const imageTasks = (access: CallAccess, tasks: MediaTasks, files: ImageFiles) =>
   taskEndpoints(access, tasks, 'image', (task) => printImageTask(files, task))
+
+/**
+ * Returns the file of a link that was handed out here; null for any other link, and for an expired one. It is taken from
+ * the store: the gateway itself may have an address from which nothing may be fetched. A link is enough to read its file.
+ */
+async function findOwnFile(
+  { files, fileLinkKey }: OwnLinks,
+  link: string,
+  accepted: AcceptedFiles,
+): Promise<StoredFileRef | null> {
+  const { pathname, searchParams } = new URL(link)
+  const key = pathname.slice(FILES_PATH.length)
+  const isOurs = pathname.startsWith(FILES_PATH) && isObjectKey(key)
+  if (!isOurs || checkLink(fileLinkKey, key, searchParams, Date.now()) !== 'valid') return null
+  const found = await files.head(key).catch(throwUnreadable)
+  if (found === null || !accepted.mediaTypes.includes(found.mediaType)) return null
+  const { bytes, mediaType } = found
+  return { from: 'store', key, media_type: mediaType, bytes, name: key.slice(key.lastIndexOf('/') + 1) }
+}

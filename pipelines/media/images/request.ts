@@ -47,7 +47,7 @@ type Fields = Pick<
 >
 
 /** @throws Failure `invalid_request` for images in base64 that are polled for: a task has links */
-function asked(fields: Fields) {
+function readCommonFields(fields: Fields) {
   const isAsync = fields.async === true
   const isInline = fields.response_format === 'b64_json'
   if (isAsync && isInline)
@@ -67,7 +67,7 @@ function asked(fields: Fields) {
   }
 }
 
-function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): readonly ImageInput[] {
+function listImageInputs(image: ImageRequest['image'] | ImageEditRequest['image']): readonly ImageInput[] {
   if (image == null) return []
   if (typeof image === 'string') return [{ field: 'image', source: image }]
   return image.map((source, index) => ({ field: `image[${index}]`, source }))
@@ -76,7 +76,7 @@ function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): rea
 /** @throws Failure `invalid_request` */
 export function readGeneration({ body }: Pick<GatewayRequest, 'body'>): ImageParams {
   const params = readJsonBody(imageRequest, body)
-  return { ...asked(params), isEdit: false, images: imagesIn(params.image), mask: null }
+  return { ...readCommonFields(params), isEdit: false, images: listImageInputs(params.image), mask: null }
 }
 
 /** @throws Failure `invalid_request`, `request_too_large` */
@@ -90,14 +90,14 @@ export async function readEdit(
     files: { image: REFERENCE_IMAGES_MAX, 'image[]': REFERENCE_IMAGES_MAX, mask: 1 },
     upload,
     check(fields) {
-      const { model } = readClientJson(earlyFields, textsOf(fields))
+      const { model } = readClientJson(earlyFields, readTexts(fields))
       if (model !== undefined) checkModel(model)
     },
   })
   if (form !== null) return readEditForm(form)
   const params = readJsonBody(imageEditRequest, request.body)
   const mask = params.mask == null ? null : { field: 'mask', source: params.mask }
-  return { ...asked(params), isEdit: true, images: imagesIn(params.image), mask }
+  return { ...readCommonFields(params), isEdit: true, images: listImageInputs(params.image), mask }
 }
 
 const IMAGE_FIELDS = ['image', 'image[]']
@@ -111,37 +111,39 @@ const TRUTHS: Readonly<Record<string, boolean>> = { true: true, false: false }
 const earlyFields = imageEditFields.partial()
 
 /** Forms hold text alone. */
-function typed([name, value]: readonly [string, string]): readonly [string, unknown] {
+function readTypedValue([name, value]: readonly [string, string]): readonly [string, unknown] {
   if (NUMBERS.includes(name) && NUMBER.test(value)) return [name, Number(value)]
   if (BOOLEANS.includes(name) && Object.hasOwn(TRUTHS, value)) return [name, TRUTHS[value]]
   return [name, value]
 }
 
-const textsOf = (fields: ReadForm['fields']): Record<string, unknown> =>
-  Object.fromEntries(fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '').map(typed))
+const readTexts = (fields: ReadForm['fields']): Record<string, unknown> =>
+  Object.fromEntries(
+    fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '').map(readTypedValue),
+  )
 
 /** Returns the first field that comes twice and may come once. */
-function repeatedIn(fields: ReadForm['fields']): string | undefined {
+function findRepeated(fields: ReadForm['fields']): string | undefined {
   const names = fields.map(([name]) => name).filter((name) => !FILE_FIELDS.includes(name))
   const seen = new Set<string>()
   return names.find((name) => seen.size === seen.add(name).size)
 }
 
 function readEditForm({ fields, files }: ReadForm): ImageParams {
-  const repeated = repeatedIn(fields)
+  const repeated = findRepeated(fields)
   if (repeated !== undefined) throw invalidField(repeated, 'the form has it more than once')
-  const params = readClientJson(imageEditFields, textsOf(fields))
-  const images = imageInputsOf({ fields, files }, IMAGE_FIELDS)
-  const [mask = null, ...moreMasks] = imageInputsOf({ fields, files }, ['mask'])
+  const params = readClientJson(imageEditFields, readTexts(fields))
+  const images = readImageInputs({ fields, files }, IMAGE_FIELDS)
+  const [mask = null, ...moreMasks] = readImageInputs({ fields, files }, ['mask'])
   if (images.length === 0) throw invalidField('image', 'a file, a link or a data URI is required')
   if (images.length > REFERENCE_IMAGES_MAX)
     throw invalidField('image', `at most ${REFERENCE_IMAGES_MAX} images are taken`)
   if (moreMasks.length > 0) throw invalidField('mask', 'at most one mask is taken')
-  return { ...asked(params), isEdit: true, images, mask }
+  return { ...readCommonFields(params), isEdit: true, images, mask }
 }
 
 /** Files of these fields, and what their texts name. */
-function imageInputsOf({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, names: readonly string[]) {
+function readImageInputs({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, names: readonly string[]) {
   const sent = files
     .filter(({ field }) => names.includes(field))
     .map(({ field, file, sha256 }): ImageInput => ({ field, source: file, sha256 }))
@@ -156,10 +158,10 @@ function imageInputsOf({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, na
 }
 
 /** Returns what distinguishes two requests, files by their content: a form may have its fields in any order. */
-export function imageMeaning({ images, mask, ...fields }: ImageParams): object {
-  const contentOf = ({ source, sha256 }: ImageInput): string => {
+export function describeMeaning({ images, mask, ...fields }: ImageParams): object {
+  const describeContent = ({ source, sha256 }: ImageInput): string => {
     if (typeof source !== 'string') return `file ${sha256!.toString('base64')}`
     return isDataUri(source) ? createHash('sha256').update(source).digest('base64') : source
   }
-  return { ...fields, images: images.map(contentOf), mask: mask && contentOf(mask) }
+  return { ...fields, images: images.map(describeContent), mask: mask && describeContent(mask) }
 }

@@ -61,7 +61,7 @@ interface Incoming {
 }
 
 /** Without folders, and without what a header could not carry. */
-function nameOf({ name, number }: Incoming, extension: string): string {
+function makeName({ name, number }: Incoming, extension: string): string {
   const last = name
     .slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
     .replace(/[^\p{L}\p{N}._ -]+/gu, '_')
@@ -86,7 +86,7 @@ export async function storeInput(
   const extension = extensionOf(mediaType) ?? 'bin'
   const key = `inputs/${requestId}-${number}.${extension}`
   const hash = createHash('sha256')
-  async function* hashed() {
+  async function* hashPieces() {
     for await (const piece of all) {
       upload.count(piece.length)
       hash.update(piece)
@@ -96,24 +96,24 @@ export async function storeInput(
   const { maxBytes } = accepted
   const put = async () => {
     await objects.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
-    return files.put(key, Readable.from(hashed(), { objectMode: false }), { mediaType, maxBytes })
+    return files.put(key, Readable.from(hashPieces(), { objectMode: false }), { mediaType, maxBytes })
   }
   const { bytes } = await put().catch((error: Error) => {
-    throw notStored(error, tooLarge(field, maxBytes))
+    throw toStoreFailure(error, tooLarge(field, maxBytes))
   })
-  await upload.stored(key)
+  await upload.noteStored(key)
   const file: StoredFileRef = {
     from: 'store',
     key,
     media_type: mediaType,
     bytes,
-    name: nameOf(incoming, extension),
+    name: makeName(incoming, extension),
   }
   return { file, sha256: hash.digest() }
 }
 
 /** Returns the client's error for a file that the store did not take: none of a store or a database is the client's. */
-export function notStored(error: Error, tooLarge: Failure): Failure {
+export function toStoreFailure(error: Error, tooLarge: Failure): Failure {
   if (error instanceof Failure) return error
   if (error.name === 'ObjectTooLarge') return tooLarge
   const message = 'Files cannot be stored at the moment. Try again in a minute.'

@@ -74,7 +74,7 @@ export class Upload {
   }
 
   /** A file is stored now. One that comes after the discard is removed at once. */
-  async stored(key: string): Promise<void> {
+  async noteStored(key: string): Promise<void> {
     this.#keys.push(key)
     if (this.#isDiscarded) await this.#deps.remove([key])
   }

@@ -1,4 +1,4 @@
-/** `/v1/videos/avatars`: register, get, list, delete; and the presets. See docs/api-rules.md, "Avatars". */
+/** `/v1/videos/avatars`: register, get, list, delete; and the presets. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import {
   AVATAR_LIST_MAX,
   AVATAR_MODEL,
@@ -13,15 +13,15 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { CallAccess } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
-import { endingOf } from '../../tasks/end/settlement.ts'
-import { mergedLists, type PresetLists } from '../channel-lists.ts'
+import { readEnding } from '../../tasks/end/settlement.ts'
+import { mergeLists, type PresetLists } from '../channel-lists.ts'
 import { type DeletableRecords, deleteRecord } from '../delete-record.ts'
-import { freeCall } from '../free-call.ts'
+import { answerForFree } from '../free-call.ts'
 import { type MediaOrders, mediaCall } from '../media-call.ts'
-import { orderOf } from '../priced-job.ts'
-import { mediaRoutes } from '../select-media.ts'
+import { priceOrder } from '../priced-job.ts'
+import { requireRoutes } from '../select-media.ts'
 import { showTask } from '../task-endpoints.ts'
-import { type TaskFinder, type TaskRecords, unavailable } from '../task-records.ts'
+import { type TaskFinder, type TaskRecords, throwUnavailable } from '../task-records.ts'
 
 export function printAvatar(task: Task): AvatarRecord {
   const { id, kind, state, job, submittedAt } = task
@@ -31,7 +31,7 @@ export function printAvatar(task: Task): AvatarRecord {
     name: job.name,
     source_kind: job.source_kind,
     status: TASK_RULES[kind].outward[state] as AvatarRecord['status'],
-    error: endingOf(task).message,
+    error: readEnding(task).message,
     created_at: new Date(submittedAt).toISOString(),
   }
 }
@@ -41,12 +41,12 @@ export const registerAvatar = (orders: MediaOrders): Handler =>
     kind: 'avatar',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(avatarRequest, body),
-    modelOf: AVATAR_MODEL,
+    model: AVATAR_MODEL,
     order(call) {
       const { name, source_url, source_kind } = call.params
       const source = { from: 'url', url: source_url } as const
       const job = { work: 'avatar', name, source, source_kind: source_kind ?? 'image' } as const
-      return orderOf(call, 'videos_avatars', job)
+      return priceOrder(call, 'videos_avatars', job)
     },
     reply: (task) => jsonReply({ ...printAvatar(task), status: 'pending', error: null }),
   })
@@ -55,25 +55,25 @@ export const showAvatar = (access: CallAccess, records: TaskFinder): Handler =>
   showTask(access, records, 'avatar', printAvatar)
 
 export const listAvatars = (access: CallAccess, records: TaskRecords): Handler =>
-  freeCall(access, async ({ known }) => {
+  answerForFree(access, async ({ known }) => {
     const accountId = known.account.id
     const found = await records
       .list({ accountId, kind: 'avatar', states: null, limit: AVATAR_LIST_MAX })
-      .catch(unavailable)
+      .catch(throwUnavailable)
     const avatars = found.tasks.map(printAvatar)
     return { object: 'list', avatars, data: avatars, has_more: found.hasMore }
   })
 
 export const deleteAvatar = (access: CallAccess, records: DeletableRecords): Handler =>
-  freeCall(access, (caller) => deleteRecord(records, caller, 'avatar'))
+  answerForFree(access, (caller) => deleteRecord(records, caller, 'avatar'))
 
 /** What the channels have that make videos of avatars. */
 export const listAvatarPresets = (access: CallAccess, lists: PresetLists): Handler =>
-  freeCall(access, async () => {
+  answerForFree(access, async () => {
     const current = access.catalog()
     const model = current.resolve(AVATAR_VIDEO_MODEL)
-    const routes = model === null ? [] : mediaRoutes(current, model, 'avatar_video')
-    const avatars = await mergedLists(
+    const routes = model === null ? [] : requireRoutes(current, model, 'avatar_video')
+    const avatars = await mergeLists(
       routes.map(({ channel }) => channel),
       (channel) => lists.presets(channel, 'avatar'),
       ({ id }) => id,

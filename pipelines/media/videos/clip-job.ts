@@ -10,7 +10,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'
 import type { Caller } from '../../calls/authenticate.ts'
 import type { TemplateLists } from '../channel-lists.ts'
-import { type TaskFinder, unavailable } from '../task-records.ts'
+import { type TaskFinder, throwUnavailable } from '../task-records.ts'
 
 /** How long upstreams keep a recognition: docs/upstream-task.md, `subtitle`. */
 export const RECOGNITION_KEPT_MS = 24 * 60 * 60 * 1000
@@ -28,15 +28,15 @@ interface ClipParams {
 }
 
 /** @throws Failure `invalid_request` that names the field; `upstream_*`, `service_unavailable` */
-export async function clipComposeJob(
+export async function buildComposeJob(
   deps: ClipSources,
   { caller, body, routes: all }: ClipParams,
 ): Promise<{ job: JobOf<'clip_compose'>; routes: readonly Route[] }> {
   const asked = readClientJson(clipComposeRequest, body)
-  const recognition = await recognitionOf(deps, caller, asked.asr_id)
+  const recognition = await findRecognition(deps, caller, asked.asr_id)
   const routes = all.filter(({ channel }) => channel.id === recognition.channelId)
   const [route] = routes
-  if (route === undefined) throw rerun('it cannot be used any more')
+  if (route === undefined) throw refuseRecognition('it cannot be used any more')
   if (!isSameVideo(asked.video_url, recognition.job))
     throw invalidField('video_url', 'it is not the video that asr_id was recognised in')
   const sentences = readLines(asked, recognition.segments)
@@ -46,18 +46,18 @@ export async function clipComposeJob(
     routes,
     job: {
       work: 'clip_compose',
-      video: linked(asked.video_url),
+      video: toFileRef(asked.video_url),
       asr_id: recognition.upstreamId,
       video_style_id: asked.video_style_id ?? null,
       enable_title_effect: asked.enable_title_effect ?? false,
       enable_caption_effect: asked.enable_caption_effect ?? true,
       enable_keyword_effect: asked.enable_keyword_effect ?? true,
       title: asked.title == null ? null : [...asked.title].slice(0, TITLE_MAX_CHARS).join(''),
-      music: asked.music_url == null ? null : linked(asked.music_url),
+      music: asked.music_url == null ? null : toFileRef(asked.music_url),
       name_card: card == null ? null : { name: card.name, description: card.description ?? '' },
       sentences,
       pip_config: (pictures ?? []).map(({ media_url, begin_time, end_time }) => ({
-        media: linked(media_url),
+        media: toFileRef(media_url),
         begin_time,
         end_time,
       })),
@@ -65,7 +65,7 @@ export async function clipComposeJob(
   }
 }
 
-export const linked = (url: string): FileRef => ({ from: 'url', url })
+export const toFileRef = (url: string): FileRef => ({ from: 'url', url })
 
 /** What signs a link: a fresh one leads to the same file. */
 const SIGNS =
@@ -82,7 +82,7 @@ function withoutSignature(link: string): string {
 const isSameVideo = (link: string, { video }: JobOf<'subtitle'>): boolean =>
   video.from === 'url' && withoutSignature(link) === withoutSignature(video.url)
 
-const rerun = (why: string) => invalidField('asr_id', `${why}: recognise the subtitles again`)
+const refuseRecognition = (why: string) => invalidField('asr_id', `${why}: recognise the subtitles again`)
 
 interface Recognition {
   /** The channel's own id of it. */
@@ -93,17 +93,18 @@ interface Recognition {
 }
 
 /** A client names it by the id of its task. */
-async function recognitionOf({ tasks, now = Date.now }: ClipSources, { known }: Caller, id: string) {
-  const task = await tasks.find(known.account.id, 'subtitle', id).catch(unavailable)
-  if (task === null) throw rerun('there is no such recognition')
+async function findRecognition({ tasks, now = Date.now }: ClipSources, { known }: Caller, id: string) {
+  const task = await tasks.find(known.account.id, 'subtitle', id).catch(throwUnavailable)
+  if (task === null) throw refuseRecognition('there is no such recognition')
   if (!isFinal(task.state)) throw invalidField('asr_id', 'the recognition has not finished')
-  const recognition = recognisedBy(task)
-  if (recognition === null) throw rerun('the recognition failed')
-  if (task.endedAt !== null && now() >= task.endedAt + RECOGNITION_KEPT_MS) throw rerun('it has expired')
+  const recognition = readRecognition(task)
+  if (recognition === null) throw refuseRecognition('the recognition failed')
+  if (task.endedAt !== null && now() >= task.endedAt + RECOGNITION_KEPT_MS)
+    throw refuseRecognition('it has expired')
   return recognition
 }
 
-function recognisedBy({ state, result, channelId, job }: Task): Recognition | null {
+function readRecognition({ state, result, channelId, job }: Task): Recognition | null {
   if (state !== 'succeeded' || result === null || result.made_id === null) return null
   if (job.work !== 'subtitle') return null
   return { upstreamId: result.made_id, channelId, segments: result.segments ?? [], job }
@@ -117,10 +118,10 @@ function readLines(
   if (sentences == null) return null
   if (sentences.length === segments.length)
     return segments.map(({ showRange }, index) => ({ showRange, content: sentences[index]!.content }))
-  const lines = (count: number) => `${count} ${count === 1 ? 'line' : 'lines'}`
+  const countLines = (count: number) => `${count} ${count === 1 ? 'line' : 'lines'}`
   throw invalidField(
     'sentences',
-    `${lines(segments.length)} expected, as many as were recognised; there are ${sentences.length}`,
+    `${countLines(segments.length)} expected, as many as were recognised; there are ${sentences.length}`,
   )
 }
 

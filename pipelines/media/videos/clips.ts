@@ -19,13 +19,13 @@ import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { readQuery } from '../../calls/query.ts'
 import { jsonReply } from '../../calls/replies.ts'
-import { endingOf } from '../../tasks/end/settlement.ts'
-import { type ChannelLists, mergedLists } from '../channel-lists.ts'
+import { readEnding } from '../../tasks/end/settlement.ts'
+import { type ChannelLists, mergeLists } from '../channel-lists.ts'
 import { toTaskFailure } from '../failed-task.ts'
-import { freeCall } from '../free-call.ts'
+import { answerForFree } from '../free-call.ts'
 import { type MediaOrders, mediaCall } from '../media-call.ts'
-import { orderOf } from '../priced-job.ts'
-import { mediaRoutes, selectMediaModel } from '../select-media.ts'
+import { priceOrder } from '../priced-job.ts'
+import { requireRoutes, selectMediaModel } from '../select-media.ts'
 import { findTask, type TaskFinder } from '../task-records.ts'
 
 /** How long a client waits for a recognition. See docs/api-rules.md, "Timeouts". */
@@ -33,7 +33,7 @@ const SUBTITLE_WAIT_MS = 240_000
 const HTTP_ACCEPTED = 202
 
 /** Lines and the id by which a composition names them: that of the task itself, known before there are any. */
-function recognised({ id, result }: Task) {
+function readLines({ id, result }: Task) {
   const segments = (result?.segments ?? []).map(({ content, showRange }) => ({ content, showRange }))
   return { asr_id: id, segments, sentences: segments }
 }
@@ -41,18 +41,18 @@ function recognised({ id, result }: Task) {
 export const printSubtitles = (task: Task) => ({
   model: task.model,
   api_version: CLIP_API_VERSION,
-  ...recognised(task),
+  ...readLines(task),
 })
 
 export function printSubtitleTask(task: Task) {
   const { id, kind, state, model } = task
-  const { code, message } = endingOf(task)
+  const { code, message } = readEnding(task)
   return {
     id,
     object: 'clip_subtitle',
     model,
     status: TASK_RULES[kind].outward[state],
-    ...recognised(task),
+    ...readLines(task),
     api_version: CLIP_API_VERSION,
     error: code === null ? null : { code, message },
   }
@@ -67,7 +67,7 @@ const printSubmitted = ({ id, model }: Task) => ({
   api_version: CLIP_API_VERSION,
 })
 
-function subtitleReply(task: Task, isAsync: boolean): Reply {
+function replyWithSubtitles(task: Task, isAsync: boolean): Reply {
   if (isAsync) return { ...jsonReply(printSubmitted(task)), status: HTTP_ACCEPTED }
   if (task.state !== 'succeeded') throw toTaskFailure(task)
   return jsonReply(printSubtitles(task))
@@ -78,40 +78,40 @@ export const recogniseSubtitles = (orders: MediaOrders): Handler =>
     kind: 'subtitle',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(clipSubtitleRequest, body),
-    modelOf: CLIP_SUBTITLE_MODEL,
+    model: CLIP_SUBTITLE_MODEL,
     permittedBy: CLIP_COMPOSE_MODEL,
     order(call) {
       const { video_url, async } = call.params
       const job = { work: 'subtitle', video: { from: 'url', url: video_url } } as const
-      if (async === true) return orderOf(call, 'clip_subtitles', job)
-      return { ...orderOf(call, 'clip_subtitles', job, 'ended'), deadlineMs: SUBTITLE_WAIT_MS }
+      if (async === true) return priceOrder(call, 'clip_subtitles', job)
+      return { ...priceOrder(call, 'clip_subtitles', job, 'ended'), deadlineMs: SUBTITLE_WAIT_MS }
     },
-    reply: (task, { params }) => subtitleReply(task, params.async === true),
+    reply: (task, { params }) => replyWithSubtitles(task, params.async === true),
   })
 
 /** @throws Failure `model_not_allowed`, `model_not_found` */
-const permitted = (access: CallAccess, body: (caller: Caller) => Promise<object>): Handler =>
-  freeCall(access, async (caller) => {
+const answerPermitted = (access: CallAccess, body: (caller: Caller) => Promise<object>): Handler =>
+  answerForFree(access, async (caller) => {
     selectMediaModel(access.catalog(), caller.known, CLIP_COMPOSE_MODEL)
     return body(caller)
   })
 
 export const showSubtitles = (access: CallAccess, records: TaskFinder): Handler =>
-  permitted(access, async (caller) =>
+  answerPermitted(access, async (caller) =>
     printSubtitleTask(await findTask(records, caller, 'subtitle', caller.request.params.id)),
   )
 
 /** Those that compose clips. @throws Failure `no_channel_available` */
-function composers(catalog: Catalog): readonly ChannelEntry[] {
+function listComposers(catalog: Catalog): readonly ChannelEntry[] {
   const model = catalog.resolve(CLIP_COMPOSE_MODEL)
-  return model === null ? [] : mediaRoutes(catalog, model, 'clip_compose').map(({ channel }) => channel)
+  return model === null ? [] : requireRoutes(catalog, model, 'clip_compose').map(({ channel }) => channel)
 }
 
 export const listClipTemplates = (access: CallAccess, lists: ChannelLists): Handler =>
-  permitted(access, async ({ request }) => {
+  answerPermitted(access, async ({ request }) => {
     const { cate_id: category = null } = readQuery(clipTemplateQuery, request.query)
-    const list = await mergedLists(
-      composers(access.catalog()),
+    const list = await mergeLists(
+      listComposers(access.catalog()),
       (channel) => lists.clipTemplates(channel, category),
       ({ style_id }) => style_id,
     )
@@ -119,9 +119,9 @@ export const listClipTemplates = (access: CallAccess, lists: ChannelLists): Hand
   })
 
 export const listClipCategories = (access: CallAccess, lists: ChannelLists): Handler =>
-  permitted(access, async () => {
-    const list = await mergedLists(
-      composers(access.catalog()),
+  answerPermitted(access, async () => {
+    const list = await mergeLists(
+      listComposers(access.catalog()),
       (channel) => lists.clipCategories(channel),
       ({ cate_id }) => cate_id,
     )

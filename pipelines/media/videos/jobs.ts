@@ -9,7 +9,7 @@ import {
   type VideoRequest,
   videoRequest,
 } from '../../../schemas/media/videos.ts'
-import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { findMediaAdapter } from '../../../src/channels/media/registry.ts'
 import { DEFAULT_VIDEO_SECONDS } from '../../../src/core/media/pricing.ts'
 import { withoutSplitFlags, withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
 import { isPricedBySound, makesSound, pricesBySound } from '../../../src/core/media/sound.ts'
@@ -19,9 +19,9 @@ import { invalidField, readClientJson } from '../../../src/protocols/request/cli
 import { anyOf, placeOf } from '../../../src/protocols/request/contract-place.ts'
 import type { Caller } from '../../calls/authenticate.ts'
 import type { ChannelLists } from '../channel-lists.ts'
-import { chosenVariant } from '../priced-job.ts'
+import { chooseVariant } from '../priced-job.ts'
 import { type MediaResources, resolveMediaResource } from '../select-voice-or-avatar.ts'
-import { type ClipSources, clipComposeJob, linked } from './clip-job.ts'
+import { buildComposeJob, type ClipSources, toFileRef } from './clip-job.ts'
 
 export interface VideoSources extends MediaResources, ClipSources {
   readonly lists: ChannelLists
@@ -44,24 +44,25 @@ interface MadeJob {
 
 type MakeJob = (deps: VideoSources, asked: VideoParams) => MadeJob | Promise<MadeJob>
 
-const linkedIf = (url: string | null | undefined): FileRef | null => (url == null ? null : linked(url))
+const toOptionalFileRef = (url: string | null | undefined): FileRef | null =>
+  url == null ? null : toFileRef(url)
 
 type Part = NonNullable<VideoRequest['content']>[number]
 
 /** Words that hold nothing but flags say nothing. */
-function textIn(text: string): VideoPart[] {
+function readText(text: string): VideoPart[] {
   const words = withoutVideoFlags(text)
   return words.trim() === '' ? [] : [{ type: 'text', text: words }]
 }
 
-function partsOf(part: Part): VideoPart[] {
+function readParts(part: Part): VideoPart[] {
   switch (part.type) {
     case 'text':
-      return textIn(part.text)
+      return readText(part.text)
     case 'image_url':
-      return [{ type: 'image', file: linked(part.image_url), role: part.role ?? null }]
+      return [{ type: 'image', file: toFileRef(part.image_url), role: part.role ?? null }]
     case 'video_url':
-      return [{ type: 'video', file: linked(part.video_url), role: part.role ?? null }]
+      return [{ type: 'video', file: toFileRef(part.video_url), role: part.role ?? null }]
   }
 }
 
@@ -80,17 +81,17 @@ const DEFAULT_RESOLUTION = '720p'
  * Returns the resolution that has a price; null where the model has one price for all.
  * @throws Failure `invalid_request` where it has none for such a video
  */
-function pricedResolution(
+function chooseResolution(
   entry: Model['entry'],
   { resolution, generate_audio }: VideoRequest,
 ): string | null {
-  if (entry.pricing?.with_audio === undefined) return chosenVariant(entry, 'resolution', resolution ?? null)
+  if (entry.pricing?.with_audio === undefined) return chooseVariant(entry, 'resolution', resolution ?? null)
   const sound = makesSound(entry, generate_audio)
   const pricing = pricesBySound(entry.pricing, sound)
   if (pricing.per_unit === undefined && variantNames({ pricing }).length === 0)
     throw invalidField('generate_audio', 'the model has no price for a video with sound')
   const having = sound ? ' with sound' : ' without sound'
-  return chosenVariant({ ...entry, pricing }, 'resolution', resolution ?? null, having)
+  return chooseVariant({ ...entry, pricing }, 'resolution', resolution ?? null, having)
 }
 
 /**
@@ -98,11 +99,11 @@ function pricedResolution(
  * model does by itself.
  * @throws Failure `invalid_request` where there is none
  */
-function ableRoutes({ entry, routes }: VideoParams, job: JobOf<'video'>): readonly Route[] {
+function filterRoutes({ entry, routes }: VideoParams, job: JobOf<'video'>): readonly Route[] {
   const { default_duration = DEFAULT_VIDEO_SECONDS } = entry.videos ?? {}
   const timed = routes.filter(
     ({ protocol }) =>
-      job.duration === default_duration || mediaAdapterOf(protocol)?.fixesLength?.(job) !== true,
+      job.duration === default_duration || findMediaAdapter(protocol)?.fixesLength?.(job) !== true,
   )
   if (timed.length === 0)
     throw invalidField(
@@ -114,7 +115,7 @@ function ableRoutes({ entry, routes }: VideoParams, job: JobOf<'video'>): readon
   const able = timed.filter(
     ({ channel, protocol }) =>
       ![entry.pricing, channel.cost?.[entry.id]].some(isPricedBySound) ||
-      mediaAdapterOf(protocol)?.fixesSound?.(channel, job) !== true,
+      findMediaAdapter(protocol)?.fixesSound?.(channel, job) !== true,
   )
   if (able.length === 0)
     throw invalidField(
@@ -128,13 +129,13 @@ function ableRoutes({ entry, routes }: VideoParams, job: JobOf<'video'>): readon
 const video: MakeJob = (_, params) => {
   const { body, entry } = params
   const asked = readClientJson(videoRequest, body)
-  const content = withoutSplit([...textIn(asked.prompt ?? ''), ...(asked.content ?? []).flatMap(partsOf)])
+  const content = withoutSplit([...readText(asked.prompt ?? ''), ...(asked.content ?? []).flatMap(readParts)])
   if (content.length === 0)
     throw invalidField(
       'prompt',
       'it says nothing in words: flags such as --dur are removed, the fields of a request say the same',
     )
-  const variant = pricedResolution(entry, asked)
+  const variant = chooseResolution(entry, asked)
   const { default_duration = DEFAULT_VIDEO_SECONDS, default_resolution } = entry.videos ?? {}
   const job: JobOf<'video'> = {
     work: 'video',
@@ -148,7 +149,7 @@ const video: MakeJob = (_, params) => {
     camera_fixed: asked.camera_fixed ?? null,
     generate_audio: asked.generate_audio ?? null,
   }
-  return { routes: ableRoutes(params, job), variant, job }
+  return { routes: filterRoutes(params, job), variant, job }
 }
 
 const avatarVideo: MakeJob = async (deps, { caller, body, routes: all }) => {
@@ -160,7 +161,7 @@ const avatarVideo: MakeJob = async (deps, { caller, body, routes: all }) => {
   })
   const facts = { work: 'avatar_video', avatar: face.upstreamId, duration } as const
   if (voice == null) {
-    const job = { ...facts, audio: linkedIf(audio_url), voice: null, text: null }
+    const job = { ...facts, audio: toOptionalFileRef(audio_url), voice: null, text: null }
     return { job, routes: face.routes }
   }
   const sound = await resolveMediaResource(deps, caller, 'voice', { field: 'voice', id: voice, routes: all })
@@ -172,20 +173,20 @@ const avatarVideo: MakeJob = async (deps, { caller, body, routes: all }) => {
 
 const lipsync: MakeJob = (_, { body, routes }) => {
   const { source_video_url, audio_url, duration } = readClientJson(lipsyncRequest, body)
-  const source_video = linked(source_video_url)
-  return { job: { work: 'lipsync', source_video, audio: linked(audio_url), duration }, routes }
+  const source_video = toFileRef(source_video_url)
+  return { job: { work: 'lipsync', source_video, audio: toFileRef(audio_url), duration }, routes }
 }
 
 const motion: MakeJob = (_, { body, entry, routes }) => {
   const asked = readClientJson(motionRequest, body)
   const resolution = asked.resolution ?? 'standard'
-  const portraits = asked.content.map(({ image_url }) => linked(image_url))
+  const portraits = asked.content.map(({ image_url }) => toFileRef(image_url))
   return {
     routes,
-    variant: chosenVariant(entry, 'resolution', resolution),
+    variant: chooseVariant(entry, 'resolution', resolution),
     job: {
       work: 'motion',
-      source_video: linked(asked.source_video_url),
+      source_video: toFileRef(asked.source_video_url),
       portraits,
       face_count: asked.face_count ?? portraits.length,
       resolution,
@@ -201,7 +202,7 @@ export const VIDEO_JOBS: Readonly<Record<VideoWork, MakeJob>> = {
   avatar_video: avatarVideo,
   lipsync,
   motion,
-  clip_compose: clipComposeJob,
+  clip_compose: buildComposeJob,
 }
 /** The fields that every one of these jobs has. */
 export const VIDEO_BODY = anyOf(

@@ -8,8 +8,8 @@ import type { FileLinks } from '../../../src/storage/store.ts'
 import type { CallAccess } from '../../calls/authenticate.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { type MediaOrders, mediaCall } from '../media-call.ts'
-import { pricedJob } from '../priced-job.ts'
-import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+import { priceJob } from '../priced-job.ts'
+import { assertEndpoint, requireRoutes } from '../select-media.ts'
 import { type MediaTasks, taskEndpoints } from '../task-endpoints.ts'
 import { VIDEO_BODY, VIDEO_JOBS, type VideoSources, type VideoWork } from './jobs.ts'
 import { printSubmittedVideo, printVideo } from './task.ts'
@@ -22,7 +22,7 @@ interface NamedModel {
 }
 
 /** What is made depends on the model, by any name that it has. */
-export function workOf({ id, entry }: NamedModel): VideoWork {
+export function readWork({ id, entry }: NamedModel): VideoWork {
   const known = [id, ...entry.aliases].find((name) => Object.hasOwn(VIDEO_WORKS, name))
   return known === undefined ? 'video' : VIDEO_WORKS[known]!
 }
@@ -31,13 +31,13 @@ export function workOf({ id, entry }: NamedModel): VideoWork {
 type VideoParams = Record<string, unknown> & { model: string; callback_url?: string | null | undefined }
 
 /** A link is the same as a text and as the `url` of an object. */
-function meaningOf({ content, ...fields }: VideoParams): object {
+function describeMeaning({ content, ...fields }: VideoParams): object {
   if (!Array.isArray(content)) return { ...fields, content }
-  const plain = (value: unknown) =>
+  const normalizeLinks = (value: unknown) =>
     typeof value === 'object' && value !== null && 'url' in value ? value.url : value
   const parts = content.map((part) =>
     typeof part === 'object' && part !== null
-      ? { ...part, image_url: plain(part.image_url), video_url: plain(part.video_url) }
+      ? { ...part, image_url: normalizeLinks(part.image_url), video_url: normalizeLinks(part.video_url) }
       : part,
   )
   return { ...fields, content: parts }
@@ -48,20 +48,20 @@ export const makeVideo = (orders: MediaOrders, sources: VideoSources): Handler =
     kind: 'video',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(modelNamed, body, VIDEO_BODY),
-    modelOf: ({ model }) => model,
-    meaning: meaningOf,
+    model: ({ model }) => model,
+    meaning: describeMeaning,
     async order(call) {
       const { catalog, params, model } = call
       assertEndpoint(model, ENDPOINT_TYPES)
-      const work = workOf(model)
+      const work = readWork(model)
       const asked = {
         caller: call,
         body: params,
         entry: model.entry,
-        routes: mediaRoutes(catalog, model, work),
+        routes: requireRoutes(catalog, model, work),
       }
       const { job, routes, variant } = await VIDEO_JOBS[work](sources, asked)
-      return { ...pricedJob(model, job, variant), routes, until: 'accepted' }
+      return { ...priceJob(model, job, variant), routes, until: 'accepted' }
     },
     reply: (task) => jsonReply(printSubmittedVideo(task)),
   })

@@ -2,7 +2,7 @@
 import { Failure } from '../../../schemas/failure.ts'
 import type { MediaPoll, MediaRequest, PollOutcome } from '../../../src/channels/media/adapter.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
-import { endOf, pollOf, type TaskChannel, type TaskUpstreams, taskChannel } from '../engine.ts'
+import { findTaskChannel, readEnd, type TaskChannel, type TaskUpstreams, toPoll } from '../engine.ts'
 import { throwUnanswered } from '../ports.ts'
 
 const CALL_TIMEOUT_MS = 15_000
@@ -20,13 +20,13 @@ export const notCancellable = (): Failure =>
  * @throws Failure `task_not_cancellable` unless the upstream has cancelled it, `upstream_*` where it does not answer
  */
 export async function cancelUpstream(deps: TaskUpstreams, task: Task): Promise<TaskChanges> {
-  const followed = taskChannel(deps, task)
+  const followed = findTaskChannel(deps, task)
   const { upstreamId } = task
   if (followed === null || upstreamId === null) throw notCancellable()
-  const poll = pollOf(followed, task, upstreamId)
+  const poll = toPoll(followed, task, upstreamId)
   // Some upstreams delete the result of a finished task when asked to cancel it.
-  const before = await stateAt(deps, followed, poll)
-  if (before?.type === 'cancelled') return endOf(before)
+  const before = await readStateAt(deps, followed, poll)
+  if (before?.type === 'cancelled') return readEnd(before)
   const { follow } = followed.adapter
   const params = follow?.cancel?.(followed.route.channel, poll)
   const isInTime =
@@ -35,8 +35,8 @@ export async function cancelUpstream(deps: TaskUpstreams, task: Task): Promise<T
   const { status } = await sendOnce(deps, params)
   if (status < 200 || status >= 300) throw notCancellable()
   if (follow?.cancelsRunning !== true) return {}
-  const after = await stateAt(deps, followed, poll)
-  if (after?.type === 'cancelled') return endOf(after)
+  const after = await readStateAt(deps, followed, poll)
+  if (after?.type === 'cancelled') return readEnd(after)
   // The task stays open: its next poll ends it, with what was used.
   throw new Failure(
     'upstream_error',
@@ -44,7 +44,7 @@ export async function cancelUpstream(deps: TaskUpstreams, task: Task): Promise<T
   )
 }
 
-async function stateAt(
+async function readStateAt(
   deps: TaskUpstreams,
   { route, adapter }: TaskChannel,
   poll: MediaPoll,

@@ -13,7 +13,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 export type TaskCharge = MediaCharge | TokenCharge
 
 /** Returns null where nothing was delivered or used. `price` is the agreed one, or with `costOf` what the operator pays. */
-export function chargeOfTask(
+export function chargeTask(
   { job, result, state, submittedAt }: Pick<Task, 'job' | 'result' | 'state' | 'submittedAt'>,
   price: TaskPrice,
   mediaCharge: typeof chargeOf = chargeOf,
@@ -21,7 +21,7 @@ export function chargeOfTask(
   if (result === null) return null
   if (price.unit !== '1M_tokens') return mediaCharge(price, job, result)
   if (job.work !== 'response') throw new Error(`a job ${job.work} has no price by tokens`)
-  return tokensOwed(price, job, result, { isAnswered: state === 'succeeded', submittedAt })
+  return countOwedTokens(price, job, result, { isAnswered: state === 'succeeded', submittedAt })
 }
 
 interface End {
@@ -29,14 +29,18 @@ interface End {
   readonly submittedAt: number
 }
 
-function tokensOwed(
+function countOwedTokens(
   kept: KeptTokenPrice,
   { call }: JobOf<'response'>,
   { response }: TaskResult,
   { isAnswered, submittedAt }: End,
 ): TokenCharge | null {
   if (response === undefined) return null
-  const { usage, source } = usageOf(response, unreportedPrompt(kept.model, call, call.laterBytes), isAnswered)
+  const { usage, source } = chooseUsage(
+    response,
+    unreportedPrompt(kept.model, call, call.laterBytes),
+    isAnswered,
+  )
   return chargeTokens({
     model: kept.model,
     call,
@@ -55,7 +59,7 @@ function tokensOwed(
  * Returns what an answer has used: as it was reported, and what was not reported of a whole answer by estimate. One that
  * failed or was cancelled owes what was reported, and nothing else.
  */
-function usageOf(
+function chooseUsage(
   { usage, isUsageWhole, charactersSinceUsage }: ResponseFacts,
   estimatedPrompt: number,
   isAnswered: boolean,

@@ -1,7 +1,7 @@
 /** The end of a task whose time is over. */
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { type TaskEngine, type TaskMover, transitionedTask } from '../engine.ts'
-import { lostBy } from '../submit/refusal.ts'
+import { type TaskEngine, type TaskMover, transition } from '../engine.ts'
+import { toLostFields } from '../submit/refusal.ts'
 
 /** The client that waits for a task has its error so long after the deadline: beyond what the way there and back takes. */
 export const WAIT_GRACE_MS = 10_000
@@ -15,5 +15,5 @@ export function isOver({ now }: TaskMover, { state, deadlineAt, isAwaited }: Tas
 /** Ends the task, and returns its current row. For a client that has no id yet there is none after a lost submit. */
 export const endAtDeadline = (deps: TaskEngine, task: Task): Promise<Task> =>
   task.state === 'submitting' && !task.isEarly
-    ? transitionedTask(deps, task, 'lost', lostBy('upstream_timeout'))
-    : transitionedTask(deps, task, 'deadline')
+    ? transition(deps, task, 'lost', toLostFields('upstream_timeout'))
+    : transition(deps, task, 'deadline')

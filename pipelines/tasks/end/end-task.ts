@@ -1,5 +1,5 @@
 /**
- * An operator ends a task: the hold goes back, the act is recorded, and the provider is asked to cancel it. Whatever it
+ * An operator ends a task: the hold goes back, the audit record has it, and the provider is asked to cancel it. Whatever it
  * makes all the same is discarded.
  */
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
@@ -60,18 +60,22 @@ export async function endTask(
       )
     const changes = reason === null ? {} : { errorMessage: reason }
     const move = planTransition(task, event, changes, { now: now() })!
-    const act = { action: `task.${event}`, before: { state: task.state }, after: { state: move.to, reason } }
-    const outcome = await database.tasks.applyTransition({ ...move, act })
+    const audit = {
+      action: `task.${event}`,
+      before: { state: task.state },
+      after: { state: move.to, reason },
+    }
+    const outcome = await database.tasks.applyTransition({ ...move, audit })
     if (outcome.outcome === 'stale') continue
     messages.announce([outcome.task])
     if (outcome.wallet !== null) messages.announceWallets([outcome.wallet])
-    return { task: outcome.task, provider: await providerOf(deps, task) }
+    return { task: outcome.task, provider: await cancelAtProvider(deps, task) }
   }
   throw new NotEndable(`Task ${id} changes too quickly to be ended. Try again.`)
 }
 
 /** Asks once the task has ended here: a provider that does not answer cannot keep a customer's money. */
-async function providerOf({ cancelUpstream }: TaskEnder, task: Task): Promise<string> {
+async function cancelAtProvider({ cancelUpstream }: TaskEnder, task: Task): Promise<string> {
   if (task.state === 'waiting') return 'never had it'
   if (task.upstreamId === null) return 'was not asked: it has given the task no id'
   return cancelUpstream(task).then(

@@ -14,8 +14,8 @@ import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/jo
 import type { TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { refusedCallStatus } from '../../calls/upstream-error.ts'
-import { failureOfAwaited } from '../order/awaited-failure.ts'
+import { chooseRefusedStatus } from '../../calls/upstream-error.ts'
+import { toAwaitedFailure } from '../order/awaited-failure.ts'
 import type { TaskCharge } from './charge.ts'
 
 const MICROSECONDS_PER_MS = 1000
@@ -28,10 +28,10 @@ export interface ResultLinks {
 }
 export const NO_LINKS: ResultLinks = { urls: [], expiresAt: null }
 
-function statusOf({ state, refusedStatus, errorCode, errorMessage }: Task): CallStatus {
+function readStatus({ state, refusedStatus, errorCode, errorMessage }: Task): CallStatus {
   if (state === 'succeeded') return 'success'
   if (state !== 'refused') return 'error'
-  if (refusedStatus !== null) return refusedCallStatus(refusedStatus, errorMessage ?? '')
+  if (refusedStatus !== null) return chooseRefusedStatus(refusedStatus, errorMessage ?? '')
   if (errorCode === 'invalid_request') return 'rejected'
   return errorCode === 'upstream_timeout' ? 'interrupted' : 'error'
 }
@@ -58,7 +58,7 @@ const hasRunOut = ({ state, errorCode, errorMessage, endedAt, deadlineAt }: Ende
   endedAt >= deadlineAt
 
 /** Why a task ended as it did; nulls for one that succeeded. */
-export function endingOf(task: Ended): { code: string | null; message: string | null } {
+export function readEnding(task: Ended): { code: string | null; message: string | null } {
   const { state, errorCode, errorMessage } = task
   if (state === 'failed' || state === 'expired' || state === 'cancelled') {
     const [code, message] = ENDINGS[hasRunOut(task) ? 'expired' : state]
@@ -67,38 +67,38 @@ export function endingOf(task: Ended): { code: string | null; message: string | 
   return state === 'refused' ? { code: errorCode, message: errorMessage } : { code: null, message: null }
 }
 
-/** As `endingOf`; where a client waited, in the words that it was answered. */
-function answeredEnding(task: Task, now: number): ReturnType<typeof endingOf> {
-  const ending = endingOf(task)
+/** As `readEnding`; where a client waited, in the words that it was answered. */
+function readAnsweredEnding(task: Task, now: number): ReturnType<typeof readEnding> {
+  const ending = readEnding(task)
   const isAnswered = task.isAwaited && task.state !== 'refused' && ending.code !== null
-  return isAnswered ? failureOfAwaited({ ...task, endedAt: task.endedAt ?? now }, ending) : ending
+  return isAnswered ? toAwaitedFailure({ ...task, endedAt: task.endedAt ?? now }, ending) : ending
 }
 
 /** Returns the attempts as rows of calls have them. */
-export const attemptRows = ({ attempts }: Pick<Task, 'attempts'>): AttemptRow[] =>
+export const printAttemptRows = ({ attempts }: Pick<Task, 'attempts'>): AttemptRow[] =>
   attempts.map(({ retry_after: _, extras: __, ...row }) => row)
 
 /** How long it took until the last attempt went out, and how long that took. */
-function attemptPieces({ attempts, submittedAt }: Task): string {
+function printAttemptPieces({ attempts, submittedAt }: Task): string {
   const last = attempts.at(-1)
   if (last === undefined) return ''
-  const microseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
+  const toMicroseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
   return (
-    numberPiece('before_upstream_us', microseconds(Date.parse(last.created_at) - submittedAt)) +
-    numberPiece('waiting_for_upstream_us', microseconds(last.latency_ms))
+    numberPiece('before_upstream_us', toMicroseconds(Date.parse(last.created_at) - submittedAt)) +
+    numberPiece('waiting_for_upstream_us', toMicroseconds(last.latency_ms))
   )
 }
 
 /** The request and its result, its attempts, and the cost. */
 function buildDetail(task: Task, charge: TaskCharge | null): string | null {
   const { job, result, state, price } = task
-  if (job.work === 'response') return responseDetail(task, job, charge)
+  if (job.work === 'response') return printResponseDetail(task, job, charge)
   const isWithSound = 'sound' in price && price.sound
   return detailText(
     textPiece('endpoint', endpointOfJob(job)) +
       linesPiece('request', jobLines(job, isWithSound)) +
       (state === 'succeeded' ? linesPiece('result', resultLines(result)) : '') +
-      attemptPieces(task) +
+      printAttemptPieces(task) +
       (charge === null || isByTokens(charge)
         ? ''
         : textPiece('charge', charge.line, Number.POSITIVE_INFINITY)),
@@ -106,7 +106,7 @@ function buildDetail(task: Task, charge: TaskCharge | null): string | null {
 }
 
 /** As that of an answer that its client waits for. */
-function responseDetail(task: Task, { call }: JobOf<'response'>, charge: TaskCharge | null) {
+function printResponseDetail(task: Task, { call }: JobOf<'response'>, charge: TaskCharge | null) {
   const owed = charge !== null && isByTokens(charge) ? charge : null
   return forwardedDetail({
     call,
@@ -120,14 +120,14 @@ function responseDetail(task: Task, { call }: JobOf<'response'>, charge: TaskCha
     },
     usage: owed?.usage ?? NO_USAGE,
     terms: owed?.terms ?? null,
-    more: attemptPieces(task),
+    more: printAttemptPieces(task),
   })
 }
 
 const isByTokens = (charge: TaskCharge): charge is TokenCharge => 'usage' in charge
 
 /** Counts, units and source of a charge, as the row has them. */
-function measured(kind: TaskKind, charge: TaskCharge | null): Partial<Settlement> {
+function readMeasures(kind: TaskKind, charge: TaskCharge | null): Partial<Settlement> {
   if (charge !== null && isByTokens(charge)) {
     const { usage, source } = charge
     return {
@@ -149,7 +149,7 @@ function measured(kind: TaskKind, charge: TaskCharge | null): Partial<Settlement
 }
 
 /** Returns a task as a call that was let in. */
-const admissionOf = (task: Task): Admission => ({
+const toAdmission = (task: Task): Admission => ({
   request_id: task.requestId,
   account_id: task.accountId,
   key_id: task.keyId,
@@ -162,27 +162,27 @@ const admissionOf = (task: Task): Admission => ({
 })
 
 /** `task` has ended at `now`. `charge` is null where nothing is owed. */
-export function taskSettlement(
+export function settleTask(
   task: Task,
   charge: TaskCharge | null,
   links: ResultLinks,
   now: number,
 ): Settlement {
   const isLate = isOutOfTime(task, now)
-  const ending = answeredEnding(task, now)
+  const ending = readAnsweredEnding(task, now)
   const hasFailed = task.state !== 'succeeded'
   // `attempts_count` is null for a job that outlives its request.
   const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)
   return {
-    ...emptySettlement(admissionOf(task), now),
-    ...measured(task.kind, charge),
-    status: isLate ? 'interrupted' : statusOf(task),
+    ...emptySettlement(toAdmission(task), now),
+    ...readMeasures(task.kind, charge),
+    status: isLate ? 'interrupted' : readStatus(task),
     error_code: ending.code,
     error_message: ending.message,
     cost: String(charge?.cost ?? 0n),
     channel_id: task.channelId,
     attempts_count: isAsync ? null : task.attempts.length,
-    attempts: task.attempts.length > 1 || hasFailed ? attemptRows(task) : [],
+    attempts: task.attempts.length > 1 || hasFailed ? printAttemptRows(task) : [],
     detail: buildDetail(task, charge),
     task_id: task.id,
     result_urls: [...links.urls],

@@ -12,8 +12,8 @@ import type { LostFinding, LostSubmit } from '../../../src/postgres/tasks/lost-s
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
 import { cancelUpstream } from '../end/cancel-upstream.ts'
-import { chargeOfTask } from '../end/charge.ts'
-import { type TaskChannel, type TaskUpstreams, taskChannel } from '../engine.ts'
+import { chargeTask } from '../end/charge.ts'
+import { findTaskChannel, type TaskChannel, type TaskUpstreams } from '../engine.ts'
 import { askUpstream } from '../poll/poll-upstream.ts'
 
 const AT_ONCE = 16
@@ -55,7 +55,7 @@ export async function followLostSubmits(deps: LostSubmitFollower): Promise<void>
 async function followOne(deps: LostSubmitFollower, lost: LostSubmit, task: Task | undefined): Promise<void> {
   const { database, log, now } = deps
   // Retention has taken its task away: nobody knows the job.
-  const finding = task === undefined ? unasked(lost) : await findingOf(deps, lost, task)
+  const finding = task === undefined ? stopAsking(lost) : await findOut(deps, lost, task)
   if (!(await database.lostSubmits.recordFinding(lost.taskId, finding, now())) || finding.end === null) return
   log.info(
     { task: lost.taskId, channel: lost.channelId, state: finding.end, upstream_task: finding.upstreamId },
@@ -69,7 +69,7 @@ interface Known {
 }
 
 /** Only an operator can say more. */
-const unasked = ({ upstreamId, upstreamState }: Known): LostFinding => ({
+const stopAsking = ({ upstreamId, upstreamState }: Known): LostFinding => ({
   end: null,
   upstreamId,
   upstreamState,
@@ -77,7 +77,7 @@ const unasked = ({ upstreamId, upstreamState }: Known): LostFinding => ({
   nextCheckAt: null,
 })
 
-const ended = (end: LostSubmitEnd, cost: Credits | null, known: Known): LostFinding => ({
+const endLost = (end: LostSubmitEnd, cost: Credits | null, known: Known): LostFinding => ({
   ...known,
   end,
   cost,
@@ -85,30 +85,34 @@ const ended = (end: LostSubmitEnd, cost: Credits | null, known: Known): LostFind
 })
 
 /** Asks again after a while, until no work of the kind can still be under way. */
-function later({ now }: LostSubmitFollower, { kind, lostAt, checks }: LostSubmit, known: Known): LostFinding {
+function askLater(
+  { now }: LostSubmitFollower,
+  { kind, lostAt, checks }: LostSubmit,
+  known: Known,
+): LostFinding {
   const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(checks, 10))
   const isHopeless = now() + delayMs >= lostAt + TASK_RULES[kind].deadlineMs + GIVE_UP_AFTER_MS
-  return { ...unasked(known), nextCheckAt: isHopeless ? null : now() + delayMs }
+  return { ...stopAsking(known), nextCheckAt: isHopeless ? null : now() + delayMs }
 }
 
-async function findingOf(deps: LostSubmitFollower, lost: LostSubmit, task: Task): Promise<LostFinding> {
-  const followed = taskChannel(deps, task)
+async function findOut(deps: LostSubmitFollower, lost: LostSubmit, task: Task): Promise<LostFinding> {
+  const followed = findTaskChannel(deps, task)
   // The channel may come back.
-  if (followed === null) return later(deps, lost, lost)
-  if (followed.adapter.follow === null) return unasked(lost)
+  if (followed === null) return askLater(deps, lost, lost)
+  if (followed.adapter.follow === null) return stopAsking(lost)
   if (lost.upstreamId !== null) return followWork(deps, lost, task, followed, lost.upstreamId)
   const found = await find(deps, task, followed)
   switch (found?.type) {
     case undefined:
-      return unasked(lost)
+      return stopAsking(lost)
     case 'accepted':
       return followWork(deps, lost, task, followed, found.upstreamId)
     case 'produced':
-      return ended('made', costOfWork(deps, task, found.result), lost)
+      return endLost('made', computeCost(deps, task, found.result), lost)
     case 'refused':
-      return ended('absent', 0n, lost)
+      return endLost('absent', 0n, lost)
     case 'unknown':
-      return later(deps, lost, lost)
+      return askLater(deps, lost, lost)
   }
 }
 
@@ -139,28 +143,28 @@ async function followWork(
   const cancelled = await cancelUpstream(deps, { ...task, upstreamId }).catch(() => null)
   if (cancelled !== null) {
     const { upstreamState = lost.upstreamState, result = null } = cancelled
-    return ended('cancelled', costOfWork(deps, task, result), { upstreamId, upstreamState })
+    return endLost('cancelled', computeCost(deps, task, result), { upstreamId, upstreamState })
   }
   const state = await askUpstream(deps.calls, task, followed, upstreamId)
-  if (state.type === 'error') return later(deps, lost, { upstreamId, upstreamState: lost.upstreamState })
+  if (state.type === 'error') return askLater(deps, lost, { upstreamId, upstreamState: lost.upstreamState })
   const known = { upstreamId, upstreamState: state.upstreamState }
   switch (state.type) {
     case 'produced':
-      return ended('made', costOfWork(deps, task, state.result), known)
+      return endLost('made', computeCost(deps, task, state.result), known)
     case 'failed':
     case 'lapsed':
     case 'cancelled': {
       const end = state.type === 'cancelled' ? 'cancelled' : 'failed'
-      return ended(end, costOfWork(deps, task, state.result ?? null), known)
+      return endLost(end, computeCost(deps, task, state.result ?? null), known)
     }
     default:
-      return later(deps, lost, known)
+      return askLater(deps, lost, known)
   }
 }
 
 /** Returns what the operator pays; null where the configuration has no cost. */
-function costOfWork({ catalog }: LostSubmitFollower, task: Task, result: TaskResult | null): Credits | null {
+function computeCost({ catalog }: LostSubmitFollower, task: Task, result: TaskResult | null): Credits | null {
   if (result === null) return 0n
   const price = upstreamPriceOf(catalog().config, task)
-  return price && (chargeOfTask({ ...task, result, state: 'succeeded' }, price, costOf)?.cost ?? 0n)
+  return price && (chargeTask({ ...task, result, state: 'succeeded' }, price, costOf)?.cost ?? 0n)
 }

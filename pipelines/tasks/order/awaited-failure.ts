@@ -22,7 +22,7 @@ const isLate = ({ state, errorCode, endedAt, deadlineAt }: Ended): boolean =>
   (state === 'failed' && errorCode === null && endedAt !== null && endedAt >= deadlineAt)
 
 /** Of a task that has failed, expired or been cancelled; `ending` says why. */
-export function failureOfAwaited(
+export function toAwaitedFailure(
   task: Ended,
   { code, message }: { readonly code: string | null; readonly message: string | null },
 ): Failure | UpstreamRefusal {

@@ -22,9 +22,9 @@ import { insufficientBalance, toSpendFailure } from '../../calls/balance.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
 import { WAIT_GRACE_MS } from '../end/deadline.ts'
 import type { TaskTransitions } from '../engine.ts'
-import type { AdapterOf } from '../ports.ts'
-import { lostBy, refusalOf } from '../submit/refusal.ts'
-import { planTransition, refusedUnsent } from '../transition.ts'
+import type { FindAdapter } from '../ports.ts'
+import { toLostFields, toRefusal } from '../submit/refusal.ts'
+import { planTransition, planUnsentRefusal } from '../transition.ts'
 import type { TaskMessages } from '../worker/messages.ts'
 import type { TaskOrder } from './order.ts'
 import { isAccepted, type TaskWatch } from './watch-tasks.ts'
@@ -44,7 +44,7 @@ export interface TaskOrders {
   readonly database: { readonly tasks: OrderedTasks }
   readonly messages: TaskMessages
   readonly watch: TaskWatch
-  readonly adapterOf: AdapterOf
+  readonly findAdapter: FindAdapter
   /** Whether PostgreSQL may have done what failed all the same. */
   readonly isTransient: (error: unknown) => boolean
   /** Totals after a hold was placed, for the views of this process. */
@@ -61,15 +61,15 @@ export interface TaskOrders {
 export const createTask =
   (deps: TaskOrders) =>
   async (order: TaskOrder): Promise<Task> => {
-    const { database, adapterOf, isTransient, onWallet, messages, now = Date.now } = deps
-    const task = newTask(order, adapterOf, now())
+    const { database, findAdapter, isTransient, onWallet, messages, now = Date.now } = deps
+    const task = buildTask(order, findAdapter, now())
     // One that repeats an intent may have its hold already.
     const { known } = order.caller
     if (task.idempotency === null && order.hold > known.view.balance)
       throw insufficientBalance(known, order.hold)
     const outcome = await database.tasks.create(task).catch((error: Error) => {
       if (isTransient(error)) void undoCreation(deps, task)
-      return unavailable(error)
+      return throwUnavailable(error)
     })
     if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
     if (outcome.outcome === 'created') {
@@ -77,7 +77,7 @@ export const createTask =
       messages.publish(outcome.task)
       messages.announceWallets([outcome.wallet])
     }
-    return taskOf(outcome, order)
+    return readTask(outcome, order)
   }
 
 /**
@@ -88,7 +88,7 @@ export const createTask =
 export const awaitTask =
   (deps: TaskOrders) =>
   (order: TaskOrder, task: Task): Observable<Task> =>
-    task.isEarly ? of(task) : reached(deps, order.until === 'ended', task)
+    task.isEarly ? of(task) : waitUntilReached(deps, order.until === 'ended', task)
 
 /**
  * Ends a task that may exist though its client got an error: it must not be carried out. A transaction that is only late
@@ -102,7 +102,7 @@ async function undoCreation(deps: TaskOrders, wanted: NewTask): Promise<void> {
       const made = await database.tasks.create(wanted)
       // Else its intent has another task by now, or nothing can be held for it.
       if (made.outcome !== 'created') return
-      const move = refusedUnsent(made.task, now())
+      const move = planUnsentRefusal(made.task, now())
       if (move === null) return
       const outcome = await database.tasks.applyTransition(move)
       if (outcome.outcome !== 'moved' || outcome.wallet === null) continue
@@ -114,7 +114,7 @@ async function undoCreation(deps: TaskOrders, wanted: NewTask): Promise<void> {
   }
 }
 
-function taskOf(outcome: CreateTaskOutcome, { caller, hold }: TaskOrder): Task {
+function readTask(outcome: CreateTaskOutcome, { caller, hold }: TaskOrder): Task {
   switch (outcome.outcome) {
     case 'insufficient':
       throw insufficientBalance(caller.known, hold)
@@ -127,7 +127,7 @@ function taskOf(outcome: CreateTaskOutcome, { caller, hold }: TaskOrder): Task {
   }
 }
 
-function unavailable(error: Error): never {
+function throwUnavailable(error: Error): never {
   throw new Failure(
     'service_unavailable',
     'The service cannot take on work at the moment. Try again in a minute.',
@@ -135,11 +135,11 @@ function unavailable(error: Error): never {
   )
 }
 
-function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
+function buildTask(order: TaskOrder, findAdapter: FindAdapter, now: number): NewTask {
   const { caller, kind, protocol, model, job, price, hold, routes, until, deadlineMs, idempotency } = order
   const rules = TASK_RULES[kind]
   const { request, known } = caller
-  const isWhole = routes.some(({ channel }) => adapterOf(channel.protocol)?.follow === null)
+  const isWhole = routes.some(({ channel }) => findAdapter(channel.protocol)?.follow === null)
   return {
     id: newId(rules.idPrefix, now),
     kind,
@@ -162,14 +162,14 @@ function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
   }
 }
 
-function reached(deps: TaskOrders, isEnd: boolean, task: Task): Observable<Task> {
+function waitUntilReached(deps: TaskOrders, isEnd: boolean, task: Task): Observable<Task> {
   const { now = Date.now, watch } = deps
   const boundAt = isEnd ? task.deadlineAt : task.submittedAt + TASK_RULES[task.kind].ladderTimeoutMs
   const boundMs = Math.max(0, boundAt - now()) + WAIT_GRACE_MS
   return watch.until(task, isEnd ? isFinal : isAccepted, boundMs).pipe(
-    concatMap(({ task: seen, isReached }) => (isReached ? of(seen) : abandoned(deps, seen, isEnd))),
+    concatMap(({ task: seen, isReached }) => (isReached ? of(seen) : endAbandoned(deps, seen, isEnd))),
     map((seen) => {
-      if (seen.state === 'refused') throw refusalOf(seen)
+      if (seen.state === 'refused') throw toRefusal(seen)
       return seen
     }),
   )
@@ -179,19 +179,20 @@ function reached(deps: TaskOrders, isEnd: boolean, task: Task): Observable<Task>
  * Returns the end of a task at the end of its client's wait. Nothing that was not sent yet will be, and what was sent
  * without an answer makes no task. A client that waits for the result gets a timeout, which is free. Null: it goes on.
  */
-function endOfWait(task: Task, isEnd: boolean, now: number): TaskMove | null {
-  if (task.state === 'submitting') return planTransition(task, 'lost', lostBy('upstream_timeout'), { now })
-  return refusedUnsent(task, now) ?? (isEnd ? planTransition(task, 'deadline', {}, { now }) : null)
+function planEndOfWait(task: Task, isEnd: boolean, now: number): TaskMove | null {
+  if (task.state === 'submitting')
+    return planTransition(task, 'lost', toLostFields('upstream_timeout'), { now })
+  return planUnsentRefusal(task, now) ?? (isEnd ? planTransition(task, 'deadline', {}, { now }) : null)
 }
 
 /** Ends a task whose client has waited long enough, whatever a worker is about to do. */
-async function abandoned(deps: TaskOrders, seen: Task, isEnd: boolean): Promise<Task> {
+async function endAbandoned(deps: TaskOrders, seen: Task, isEnd: boolean): Promise<Task> {
   const { now = Date.now } = deps
   let task = seen
   for (let tries = 0; tries < MOVE_TRIES; tries++) {
-    const move = endOfWait(task, isEnd, now())
+    const move = planEndOfWait(task, isEnd, now())
     if (move === null) return task
-    const outcome = await deps.database.tasks.applyTransition(move).catch(unavailable)
+    const outcome = await deps.database.tasks.applyTransition(move).catch(throwUnavailable)
     task = outcome.task
     if (outcome.outcome === 'stale') continue
     if (outcome.wallet !== null) {

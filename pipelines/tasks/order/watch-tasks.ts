@@ -63,10 +63,10 @@ export function watchTasks(deps: WatchedTasks): TaskWatch {
         for (const id of ids) wanted.delete(id)
         for (const task of await database.tasks.read(ids)) show(task)
       }
-      reading.succeeded()
+      reading.noteSuccess()
     } catch (error) {
       // What was not read is read with all the others, within a second.
-      reading.failed(error)
+      reading.noteFailure(error)
     } finally {
       isReading = false
     }

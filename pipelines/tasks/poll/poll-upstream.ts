@@ -7,31 +7,31 @@ import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED } from '../../calls/upstream-error.ts'
 import {
-  endOf,
-  masked,
-  pollOf,
-  producedTask,
+  findTaskChannel,
+  finishTask,
+  maskText,
+  readEnd,
   type TaskChannel,
   type TaskEngine,
-  taskChannel,
-  transitionedTask,
+  toPoll,
+  transition,
 } from '../engine.ts'
 import { MAX_ANSWER_BYTES, type MediaCalls } from '../ports.ts'
-import { type Step, type StepResult, stepResult } from '../step.ts'
+import { endStep, type Step, type StepResult } from '../step.ts'
 import { deliverInline } from '../store/inline-results.ts'
 
 const POLL_TIMEOUT_MS = 15_000
 
-const unknown = (task: Task): StepResult => stepResult(task, { hasFailed: true })
+const retryLater = (task: Task): StepResult => endStep(task, { hasFailed: true })
 
 /** Asks the upstream that has the task how far it is. */
 export const pollUpstream: Step = async (deps, task) => {
-  const followed = taskChannel(deps, task)
+  const followed = findTaskChannel(deps, task)
   const follow = followed?.adapter.follow ?? null
-  if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
+  if (followed === null || follow === null || task.upstreamId === null) return noteGone(deps, task)
   const outcome = await askUpstream(deps.calls, task, followed, task.upstreamId)
-  deps.metrics.polled(outcome.type)
-  return polled(deps, task, followed, outcome)
+  deps.metrics.countPoll(outcome.type)
+  return applyPoll(deps, task, followed, outcome)
 }
 
 /** Returns how far the upstream is with what it has under its id. Never rejects. */
@@ -43,17 +43,21 @@ export async function askUpstream(
 ): Promise<PollState> {
   const { follow } = followed.adapter
   if (follow === null) return { type: 'error', reason: 'It answers with the result itself.' }
-  const asking = pollOf(followed, task, upstreamId)
+  const asking = toPoll(followed, task, upstreamId)
   try {
     const answer = await send(calls, follow.poll(followed.route.channel, asking))
-    return await stateIn(calls, followed, follow.readPoll(answer, asking))
+    return await readState(calls, followed, follow.readPoll(answer, asking))
   } catch (error) {
     return { type: 'error', reason: (error as Error).message }
   }
 }
 
 /** Returns what a poll says; requests the result of a finished task where the upstream keeps it elsewhere. */
-async function stateIn(calls: MediaCalls, { route }: TaskChannel, outcome: PollOutcome): Promise<PollState> {
+async function readState(
+  calls: MediaCalls,
+  { route }: TaskChannel,
+  outcome: PollOutcome,
+): Promise<PollState> {
   if (outcome.type !== 'finished') return outcome
   const { request, read } = outcome.result
   return read(await send(calls, request(route.channel)))
@@ -62,35 +66,35 @@ async function stateIn(calls: MediaCalls, { route }: TaskChannel, outcome: PollO
 const send = (calls: MediaCalls, request: MediaRequest) =>
   calls.send(request, { timeoutMs: POLL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES })
 
-function failed({ log }: TaskEngine, task: Task, reason: string): StepResult {
+function noteFailedPoll({ log }: TaskEngine, task: Task, reason: string): StepResult {
   log.info({ task: task.id, channel: task.channelId, reason }, 'Failed to poll a task; retrying')
-  return unknown(task)
+  return retryLater(task)
 }
 
-function gone({ log }: TaskEngine, task: Task): StepResult {
+function noteGone({ log }: TaskEngine, task: Task): StepResult {
   log.warn(
     { task: task.id, channel: task.channelId },
     'Channel of a task is not configured; the task ends at its deadline unless the channel returns',
   )
-  return unknown(task)
+  return retryLater(task)
 }
 
 /** What an upstream says with it is about the channel's own key. */
 const UNAUTHORIZED = 'unauthorized'
 
-async function polled(
+async function applyPoll(
   deps: TaskEngine,
   task: Task,
   { route }: TaskChannel,
   outcome: PollState,
 ): Promise<StepResult> {
-  if (outcome.type === 'error') return failed(deps, task, outcome.reason)
+  if (outcome.type === 'error') return noteFailedPoll(deps, task, outcome.reason)
   const { upstreamState } = outcome
   switch (outcome.type) {
     case 'produced':
-      return produced(deps, task, outcome, { upstreamState })
+      return takeResult(deps, task, outcome, { upstreamState })
     case 'failed': {
-      const message = masked(outcome.message, route, task.model)
+      const message = maskText(outcome.message, route, task.model)
       const isAccess = outcome.code === UNAUTHORIZED
       const isConcealed = isAccess && route.channel.hide_auth_errors === true
       if (isAccess)
@@ -100,35 +104,37 @@ async function polled(
         )
       const errorMessage = isConcealed ? ACCESS_REFUSED : message
       const errorCode = isConcealed ? 'upstream_error' : outcome.code
-      const changes = { ...endOf(outcome), errorCode, errorMessage }
-      return stepResult(await transitionedTask(deps, task, 'failed', changes, costing(deps, task)))
+      const changes = { ...readEnd(outcome), errorCode, errorMessage }
+      return endStep(await transition(deps, task, 'failed', changes, findUpstreamPrice(deps, task)))
     }
     case 'lapsed':
     case 'cancelled':
-      return stepResult(await transitionedTask(deps, task, outcome.type, endOf(outcome), costing(deps, task)))
+      return endStep(
+        await transition(deps, task, outcome.type, readEnd(outcome), findUpstreamPrice(deps, task)),
+      )
     case 'running':
-      if (task.state === 'running') return stepResult(task)
-      return stepResult(await transitionedTask(deps, task, 'started', { upstreamState }))
+      if (task.state === 'running') return endStep(task)
+      return endStep(await transition(deps, task, 'started', { upstreamState }))
     case 'queued':
-      return stepResult(task)
+      return endStep(task)
     case 'unmapped':
       deps.onUnmappedState(task, upstreamState)
-      return stepResult(task)
+      return endStep(task)
   }
 }
 
-const costing = ({ catalog }: TaskEngine, task: Task) => ({
+const findUpstreamPrice = ({ catalog }: TaskEngine, task: Task) => ({
   upstreamPrice: upstreamPriceOf(catalog().config, task),
 })
 
 /** What the store does not take now it may take with the next look: the upstream still has it. */
-async function produced(
+async function takeResult(
   deps: TaskEngine,
   task: Task,
   outcome: Parameters<typeof deliverInline>[2],
   changes: TaskChanges,
 ): Promise<StepResult> {
   const result = await deliverInline(deps, task, outcome)
-  if (result === null) return unknown(task)
-  return stepResult(await producedTask(deps, task, { ...changes, result }))
+  if (result === null) return retryLater(task)
+  return endStep(await finishTask(deps, task, { ...changes, result }))
 }

@@ -11,7 +11,7 @@ export function reportExcess(
   if (beyond.length === 0) return
   const { id, channelId } = task
   log.warn({ task: id, channel: channelId, beyond }, 'Upstream delivered something else than was requested')
-  metrics.exceededOrder()
+  metrics.countExcess()
   if (channelId !== null)
     health.faulted(channelId, {
       code: 'beyond_order',

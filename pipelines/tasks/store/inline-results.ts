@@ -6,8 +6,8 @@ import { isOfRole, sniffMediaType } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { TaskEngine } from '../engine.ts'
 import { reportExcess } from './excess.ts'
-import { keyOf } from './result-files.ts'
-import { expiresAt } from './store-results.ts'
+import { makeKey } from './result-files.ts'
+import { recordExpiry } from './store-results.ts'
 
 const TRIES = 3
 const RETRY_PAUSE_MS = 500
@@ -34,7 +34,7 @@ export async function deliverInline(
       files[index] = { ...file, media_type: sniffed, upstream_url: null }
       continue
     }
-    const key = keyOf(task, result.files, index, mediaType)
+    const key = makeKey(task, result.files, index, mediaType)
     const put = await putFile(deps, task, key, bytes, mediaType)
     if (put === null) return null
     files[index] = { ...file, key, media_type: mediaType, upstream_url: null, ...put }
@@ -52,7 +52,7 @@ async function putFile(
 ): Promise<Pick<ResultFile, 'kept_until'> | null> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const kept_until = await expiresAt(deps, task, key)
+      const kept_until = await recordExpiry(deps, task, key)
       await deps.storage.put(key, bytes, mediaType)
       return { kept_until }
     } catch (error) {

@@ -36,7 +36,7 @@ export const KEEPING: Readonly<Record<TaskKind, Keeping>> = {
 }
 
 /** How long our store keeps a file of this kind, in milliseconds; null: for ever. */
-export function retentionMs(kind: TaskKind, retentionDays: number | null): number | null {
+export function chooseRetentionMs(kind: TaskKind, retentionDays: number | null): number | null {
   const { objectMs, isConfigurable } = KEEPING[kind]
   return isConfigurable && retentionDays !== null ? retentionDays * DAY_MS : objectMs
 }
@@ -53,7 +53,7 @@ const DEFAULT_EXTENSION: Readonly<Record<ResultFile['role'], string>> = {
 }
 
 /** Returns the key of a file: `images/<task id>-2.png`, `videos/<task id>.mp4`, `music/<task id>-1-cover.jpg`. */
-export function keyOf(
+export function makeKey(
   { kind, id }: Pick<Task, 'kind' | 'id'>,
   files: readonly ResultFile[],
   index: number,

@@ -9,11 +9,11 @@ import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import { isOfRole } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ResultLinks } from '../end/settlement.ts'
-import { type TaskEngine, taskChannel, transitionedTask } from '../engine.ts'
+import { findTaskChannel, type TaskEngine, transition } from '../engine.ts'
 import { OtherKindOfFile } from '../ports.ts'
-import { type Step, stepResult } from '../step.ts'
+import { endStep, type Step } from '../step.ts'
 import { reportExcess } from './excess.ts'
-import { KEEPING, keyOf, retentionMs } from './result-files.ts'
+import { chooseRetentionMs, KEEPING, makeKey } from './result-files.ts'
 
 const TRIES = 3
 const RETRY_PAUSE_MS = 1_000
@@ -25,7 +25,7 @@ const LAST_COPY_MS = 2_000
 /** Stores the results and ends the task. Done again from the beginning when its process dies: keys are the same. */
 export const storeResults: Step = async (deps, task) => {
   const result = task.result ?? emptyResult()
-  const copies = await Promise.all(result.files.map((_, index) => stored(deps, task, result, index)))
+  const copies = await Promise.all(result.files.map((_, index) => storeFile(deps, task, result, index)))
   const others = copies.filter(isOther)
   const files = copies.filter((file) => !isOther(file))
   const beyond = others.map(({ role, media_type }) => `${media_type} in place of ${NOUNS[role]}, left out`)
@@ -35,11 +35,11 @@ export const storeResults: Step = async (deps, task) => {
   if (missing !== undefined && !files.some(isMain)) {
     const errorMessage = `The upstream delivered ${missing.media_type} in place of ${NOUNS[missing.role]}: it made no ${missing.role}.`
     const changes = { errorCode: 'generation_failed', errorMessage, result: { ...after, files: [] } }
-    return stepResult(await transitionedTask(deps, task, 'failed', changes))
+    return endStep(await transition(deps, task, 'failed', changes))
   }
-  const links = await linksOf(deps, task, files)
+  const links = await makeLinks(deps, task, files)
   const upstreamPrice = upstreamPriceOf(deps.catalog().config, task)
-  return stepResult(await transitionedTask(deps, task, 'stored', { result: after }, { links, upstreamPrice }))
+  return endStep(await transition(deps, task, 'stored', { result: after }, { links, upstreamPrice }))
 }
 
 const NOUNS: Readonly<Record<ResultFile['role'], string>> = {
@@ -55,11 +55,16 @@ const isOther = ({ role, media_type }: ResultFile): boolean =>
   media_type !== null && !isOfRole(role, media_type)
 
 /** Returns the file with its place in the store, or with the type by which it is none of what was ordered. */
-async function stored(deps: TaskEngine, task: Task, result: TaskResult, index: number): Promise<ResultFile> {
+async function storeFile(
+  deps: TaskEngine,
+  task: Task,
+  result: TaskResult,
+  index: number,
+): Promise<ResultFile> {
   const file = result.files[index]!
   if (file.key !== null || file.upstream_url === null) return file
-  const key = keyOf(task, result.files, index, file.media_type)
-  const copy = await copied(deps, task, { ...file, upstream_url: file.upstream_url }, key)
+  const key = makeKey(task, result.files, index, file.media_type)
+  const copy = await copyFile(deps, task, { ...file, upstream_url: file.upstream_url }, key)
   if (copy === null) return file
   if (copy instanceof OtherKindOfFile) return { ...file, media_type: copy.mediaType, upstream_url: null }
   // What the picture itself says counts more than what was said of it: its price may follow it.
@@ -72,26 +77,26 @@ async function stored(deps: TaskEngine, task: Task, result: TaskResult, index: n
  * Records when the store removes the file that is put there next, so that a process that ends in between leaves nothing
  * behind. Returns that instant; null where the file stays for ever.
  */
-export async function expiresAt(
+export async function recordExpiry(
   { database, catalog, now }: TaskEngine,
   { kind }: Task,
   key: string,
 ): Promise<number | null> {
-  const ms = retentionMs(kind, catalog().config.storage.retention_days)
+  const ms = chooseRetentionMs(kind, catalog().config.storage.retention_days)
   if (ms === null) return null
   const expiresAt = now() + ms
   await database.tasks.recordObjects([{ key, expiresAt }])
   return expiresAt
 }
 
-async function copied(
+async function copyFile(
   deps: TaskEngine,
   task: Task,
   { role, upstream_url: url }: ResultFile & { readonly upstream_url: string },
   key: string,
 ) {
   const { storage, log, now } = deps
-  const channel = taskChannel(deps, task)
+  const channel = findTaskChannel(deps, task)
   const request = channel?.adapter.fileRequest?.(channel.route.channel, url) ?? null
   const opensAt = request?.url ?? channel?.route.channel.base_url
   const allowedHost = opensAt === undefined ? null : new URL(opensAt).host
@@ -100,11 +105,11 @@ async function copied(
   for (let attempt = 1; ; attempt++) {
     const pauseMs = RETRY_PAUSE_MS * attempt
     try {
-      const headers = request === null ? [] : await deps.calls.headersOf(request)
+      const headers = request === null ? [] : await deps.calls.makeHeaders(request)
       const timeoutMs = Math.min(COPY_TIMEOUT_MS, Math.max(LAST_COPY_MS, untilAt - now()))
       const accepts = (mediaType: string) => isOfRole(role, mediaType)
       const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs, headers, accepts }
-      const kept_until = await expiresAt(deps, task, key)
+      const kept_until = await recordExpiry(deps, task, key)
       const copy = await storage.copy(url, key, limits, allowedHost, AbortSignal.timeout(timeoutMs))
       return { ...copy, kept_until }
     } catch (error) {
@@ -120,7 +125,7 @@ async function copied(
 }
 
 /** Where its files can be had from now on, and until when. */
-async function linksOf(
+async function makeLinks(
   { storage, now }: TaskEngine,
   { kind }: Task,
   files: readonly ResultFile[],

@@ -17,7 +17,7 @@ export type OwnRefusal = keyof typeof OWN_REFUSALS
 const isOwn = (code: string | null): code is OwnRefusal => code !== null && Object.hasOwn(OWN_REFUSALS, code)
 
 /** Returns what ends a task of whose submit nobody knows what became. */
-export const lostBy = (code: OwnRefusal): Pick<Task, 'errorCode' | 'errorMessage'> => ({
+export const toLostFields = (code: OwnRefusal): Pick<Task, 'errorCode' | 'errorMessage'> => ({
   errorCode: code,
   errorMessage: OWN_REFUSALS[code],
 })
@@ -37,7 +37,7 @@ export function retryAfterIn(text: string | null): string | null {
 }
 
 /** Of a task in the state `refused`. */
-export function refusalOf(task: Task): Failure | UpstreamRefusal {
+export function toRefusal(task: Task): Failure | UpstreamRefusal {
   const { refusedStatus, attempts, errorCode, errorMessage } = task
   if (refusedStatus !== null && !isOfConnection(errorCode)) {
     const { retry_after, extras } = attempts.at(-1) ?? {}

@@ -13,17 +13,17 @@ import { nextRoute } from '../../../src/core/routing/order.ts'
 import type { Task, TaskAttempt, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED, isAboutAccess, isHidden } from '../../calls/upstream-error.ts'
 import {
-  discard,
+  discardAnswer,
+  finishTask,
   hasEndedWithout,
-  masked,
-  producedTask,
+  maskText,
   type SubmitEnd,
   type TaskEngine,
   transition,
-  transitionedTask,
+  tryTransition,
 } from '../engine.ts'
 import { MAX_ANSWER_BYTES, MediaCallFailure, StoreFailure } from '../ports.ts'
-import { type Step, stepResult } from '../step.ts'
+import { endStep, type Step } from '../step.ts'
 import { deliverInline } from '../store/inline-results.ts'
 import { type PreparedJob, prepareFiles, UnusableFile } from './prepare-files.ts'
 import { OWN_REFUSALS, type OwnRefusal, retryAfterIn } from './refusal.ts'
@@ -62,7 +62,7 @@ interface Failure {
   readonly end: SubmitEnd
 }
 
-const ownFailure = (code: OwnRefusal, end: SubmitEnd): Failure => ({
+const makeFailure = (code: OwnRefusal, end: SubmitEnd): Failure => ({
   code,
   message: OWN_REFUSALS[code],
   status: null,
@@ -70,27 +70,27 @@ const ownFailure = (code: OwnRefusal, end: SubmitEnd): Failure => ({
   end,
 })
 
-const refusing = ({ code, message, status }: Failure) => ({
+const toRefusedFields = ({ code, message, status }: Failure) => ({
   errorCode: code,
   errorMessage: message,
   refusedStatus: status,
 })
 
 /** Submits the task: it then waits for an upstream, has its results, is refused, or was taken by another process. */
-export const submitUpstream: Step = async (deps, task) => stepResult(await submitted(deps, task))
+export const submitUpstream: Step = async (deps, task) => endStep(await submitTask(deps, task))
 
-async function submitted(deps: TaskEngine, task: Task): Promise<Task> {
+async function submitTask(deps: TaskEngine, task: Task): Promise<Task> {
   const rules = TASK_RULES[task.kind]
   const untilAt = Math.min(task.submittedAt + rules.ladderTimeoutMs, task.deadlineAt)
   // Its client has its error by now.
   if (!task.isEarly && deps.now() >= untilAt)
-    return transitionedTask(deps, task, 'refused', refusing(ownFailure('service_unavailable', 'timeout')))
+    return transition(deps, task, 'refused', toRefusedFields(makeFailure('service_unavailable', 'timeout')))
   return new SubmitLadder(deps, task, task.isEarly ? deps.now() + rules.ladderTimeoutMs : untilAt).run()
 }
 
 /** Returns how long the work of a channel takes that answers with its result; 0 for others. */
-const workMsOf = ({ adapterOf }: TaskEngine, { protocol }: Route['channel']): number =>
-  adapterOf(protocol)?.workTimeoutMs ?? 0
+const readWorkMs = ({ findAdapter }: TaskEngine, { protocol }: Route['channel']): number =>
+  findAdapter(protocol)?.workTimeoutMs ?? 0
 
 /** The attempts at one submit. */
 class SubmitLadder {
@@ -104,58 +104,58 @@ class SubmitLadder {
   constructor(deps: TaskEngine, task: Task, untilAt: number) {
     this.#deps = deps
     this.#task = task
-    this.#routes = routesOf(deps, task)
-    const workMs = task.isEarly ? this.#routes.map(({ channel }) => workMsOf(deps, channel)) : []
+    this.#routes = listRoutes(deps, task)
+    const workMs = task.isEarly ? this.#routes.map(({ channel }) => readWorkMs(deps, channel)) : []
     this.#untilAt = Math.min(untilAt + Math.max(0, ...workMs), task.deadlineAt)
   }
 
   async run(): Promise<Task> {
-    let last = ownFailure('no_channel_available', 'unreachable')
+    let last = makeFailure('no_channel_available', 'unreachable')
     for (;;) {
-      const route = this.#next()
+      const route = this.#chooseNext()
       if (route === null) return this.#refuse(last)
-      const adapter = this.#deps.adapterOf(route.channel.protocol)!
-      const prepared = await this.#prepared(adapter, route)
+      const adapter = this.#deps.findAdapter(route.channel.protocol)!
+      const prepared = await this.#prepare(adapter, route)
       if (prepared === null) return this.#task
       if (!(await this.#claim(route))) return this.#tried.length === 0 ? this.#task : this.#refuse(last)
       const attempt = await this.#attempt(route, adapter, prepared)
-      if (attempt.type !== 'refused') return this.#taken(attempt)
+      if (attempt.type !== 'refused') return this.#take(attempt)
       last = attempt.failure
       if (!attempt.mayTryNext) return this.#refuse(last)
       if (this.#deps.now() > this.#untilAt - LEAST_ATTEMPT_MS)
-        return this.#refuse(ownFailure('upstream_timeout', 'timeout'))
+        return this.#refuse(makeFailure('upstream_timeout', 'timeout'))
     }
   }
 
-  #next(): Route | null {
+  #chooseNext(): Route | null {
     const open = this.#routes.filter((route) => !this.#tried.includes(route))
     const available = this.#deps.health.available(open, ({ channel }) => channel.id)
     return nextRoute(available, this.#tried, null, this.#deps.random)
   }
 
   /** Null: the task is refused for its files, or because the store does not take them. */
-  async #prepared(adapter: TaskAdapter, { channel }: Route): Promise<PreparedJob | null> {
+  async #prepare(adapter: TaskAdapter, { channel }: Route): Promise<PreparedJob | null> {
     try {
       return await prepareFiles(this.#deps, this.#task, adapter, channel)
     } catch (error) {
-      await this.#refuse(this.#unprepared(error))
+      await this.#refuse(this.#toFailure(error))
       return null
     }
   }
 
-  #unprepared(error: unknown): Failure {
+  #toFailure(error: unknown): Failure {
     if (error instanceof UnusableFile)
-      return { ...ownFailure('invalid_request', 'refused'), message: error.message }
+      return { ...makeFailure('invalid_request', 'refused'), message: error.message }
     if (!(error instanceof StoreFailure)) throw error
     const { id } = this.#task
     this.#deps.log.error({ task: id, reason: error.message }, 'Failed to store or read a file of a job')
-    return ownFailure('service_unavailable', 'refused')
+    return makeFailure('service_unavailable', 'refused')
   }
 
   /** From here on the row says which channel may have it. False: somebody else has moved it, and it is theirs. */
   async #claim({ channel, upstreamModel }: Route): Promise<boolean> {
     const changes = { channelId: channel.id, upstreamModel, attempts: this.#attempts }
-    const { task, isApplied } = await transition(this.#deps, this.#task, 'claimed', changes)
+    const { task, isApplied } = await tryTransition(this.#deps, this.#task, 'claimed', changes)
     this.#task = task
     return isApplied
   }
@@ -166,7 +166,7 @@ class SubmitLadder {
     this.#tried.push(route)
     health.began(channel.id)
     const startedAt = now()
-    const attempt = await this.#sent(route, adapter, prepared)
+    const attempt = await this.#send(route, adapter, prepared)
     const failure = 'failure' in attempt ? attempt.failure : null
     const isFault = attempt.type === 'lost' || (attempt.type === 'refused' && attempt.isChannelFault)
     const detail = attempt.type === 'refused' ? attempt.detail : undefined
@@ -178,7 +178,7 @@ class SubmitLadder {
     if (failure === null) health.succeeded(channel.id, now() - startedAt)
     else if (isFault) health.failed(channel.id, { ...failure, message: detail ?? failure.message })
     else health.refused(channel.id, failure)
-    metrics.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced'))
+    metrics.countSubmit(failure?.end ?? (attempt.type as 'accepted' | 'produced'))
     this.#attempts.push({
       seq: this.#attempts.length + 1,
       created_at: new Date(startedAt).toISOString(),
@@ -191,52 +191,54 @@ class SubmitLadder {
     return attempt
   }
 
-  async #sent(route: Route, adapter: TaskAdapter, prepared: PreparedJob): Promise<Attempt> {
+  async #send(route: Route, adapter: TaskAdapter, prepared: PreparedJob): Promise<Attempt> {
     const { calls, now, log } = this.#deps
     const { id, kind, model } = this.#task
     const submit = { ...prepared, upstreamModel: route.upstreamModel, reference: id }
     const isAsync = adapter.follow !== null
     const left = this.#untilAt - now()
     try {
-      const workMs = this.#task.isEarly ? workMsOf(this.#deps, route.channel) : 0
+      const workMs = this.#task.isEarly ? readWorkMs(this.#deps, route.channel) : 0
       const timeoutMs = Math.max(1, Math.min(workMs || TASK_RULES[kind].submitTimeoutMs, left))
       const request = adapter.submit(route.channel, submit)
       const answer = await calls.send(request, { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES })
       const outcome = adapter.readSubmit(answer, submit)
       if (outcome.type === 'refused')
-        return refusedBy({ ...outcome, ...besides(answer, route, model) }, route, model)
+        return toRefusedAttempt({ ...outcome, ...readBesides(answer, route, model) }, route, model)
       if (outcome.type !== 'unknown') return outcome
-      const reason = masked(outcome.reason, route, model)
+      const reason = maskText(outcome.reason, route, model)
       log.warn({ task: id, channel: route.channel.id, reason }, 'Failed to read the answer to a submit')
-      return isAsync ? lostAnswer(answer.status, reason) : unusable('upstream_error', 'unusable')
+      return isAsync ? toLostAttempt(answer.status, reason) : toUnusableAttempt('upstream_error', 'unusable')
     } catch (error) {
       const isCut = error instanceof MediaCallFailure
       log.warn({ task: id, channel: route.channel.id, reason: (error as Error).message }, 'Submit failed')
       // What failed in the adapter itself may have failed behind the answer.
       if (isAsync && (!isCut || error.isSent))
-        return { type: 'lost', failure: ownFailure(codeOf(error as Error), 'lost') }
-      if (isCut && error.isTimeout) return unusable('upstream_timeout', 'timeout')
-      return isCut ? unusable('upstream_unreachable', 'unreachable') : unusable('upstream_error', 'unusable')
+        return { type: 'lost', failure: makeFailure(chooseCode(error as Error), 'lost') }
+      if (isCut && error.isTimeout) return toUnusableAttempt('upstream_timeout', 'timeout')
+      return isCut
+        ? toUnusableAttempt('upstream_unreachable', 'unreachable')
+        : toUnusableAttempt('upstream_error', 'unusable')
     }
   }
 
-  async #taken(attempt: Exclude<Attempt, { type: 'refused' }>): Promise<Task> {
+  async #take(attempt: Exclude<Attempt, { type: 'refused' }>): Promise<Task> {
     const attempts = this.#attempts
     if (attempt.type === 'lost') return this.#lose(attempt.failure)
     if (attempt.type === 'accepted') {
       const { upstreamId, upstreamState, isRunning } = attempt
       const changes = { upstreamId, upstreamState, acceptedAt: this.#deps.now(), attempts }
-      return this.#resolved(isRunning ? 'started' : 'accepted', changes)
+      return this.#resolve(isRunning ? 'started' : 'accepted', changes)
     }
     const result = await deliverInline(this.#deps, this.#task, attempt)
-    if (result !== null) return this.#resolved('produced', { result, attempts })
+    if (result !== null) return this.#resolve('produced', { result, attempts })
     const errorMessage = 'The results could not be stored.'
     return this.#move('failed', { errorCode: 'upstream_error', errorMessage, attempts })
   }
 
   #refuse(failure: Failure): Promise<Task> {
-    const ended = { ...refusing(failure), attempts: this.#attempts }
-    return this.#recorded(() => this.#move('refused', ended))
+    const ended = { ...toRefusedFields(failure), attempts: this.#attempts }
+    return this.#keepTrying(() => this.#move('refused', ended))
   }
 
   /** What the upstream may have begun is no task of the customer's: operators have a record of it. */
@@ -246,18 +248,18 @@ class SubmitLadder {
       { task: id, channel: channelId, code: failure.code },
       'Lost the outcome of a submit; the hold goes back, and operators have a record of it',
     )
-    const ended = { ...refusing(failure), attempts: this.#attempts }
-    return this.#recorded(() => this.#move('lost', ended))
+    const ended = { ...toRefusedFields(failure), attempts: this.#attempts }
+    return this.#keepTrying(() => this.#move('lost', ended))
   }
 
   /** Another process may have taken this one for gone meanwhile: what the upstream said holds all the same. */
-  async #resolved(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
-    const after = await this.#recorded(() => this.#move(event, changes))
-    return hasEndedWithout(after) ? this.#recorded(() => discard(this.#deps, after, changes)) : after
+  async #resolve(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
+    const after = await this.#keepTrying(() => this.#move(event, changes))
+    return hasEndedWithout(after) ? this.#keepTrying(() => discardAnswer(this.#deps, after, changes)) : after
   }
 
   /** What is known now is known to nobody else: while PostgreSQL is away it is kept here. */
-  async #recorded(move: () => Promise<Task>): Promise<Task> {
+  async #keepTrying(move: () => Promise<Task>): Promise<Task> {
     const { now, pause } = this.#deps
     const giveUpAt = now() + KEEP_ANSWER_MS
     for (;;) {
@@ -270,31 +272,31 @@ class SubmitLadder {
     }
   }
 
-  async #move(event: Parameters<typeof transitionedTask>[2], changes: TaskChanges): Promise<Task> {
+  async #move(event: Parameters<typeof transition>[2], changes: TaskChanges): Promise<Task> {
     this.#task =
       event === 'produced'
-        ? await producedTask(this.#deps, this.#task, changes)
-        : await transitionedTask(this.#deps, this.#task, event, changes)
+        ? await finishTask(this.#deps, this.#task, changes)
+        : await transition(this.#deps, this.#task, event, changes)
     return this.#task
   }
 }
 
 /** The upstream's own status, where it has one for a failure. */
-const lostAnswer = (status: number, message: string): Attempt => ({
+const toLostAttempt = (status: number, message: string): Attempt => ({
   type: 'lost',
   failure:
     status < 400
-      ? ownFailure('upstream_error', 'lost')
+      ? makeFailure('upstream_error', 'lost')
       : { code: upstreamStatusName(status).code, message, status, retryAfter: null, end: 'lost' },
 })
 
-function codeOf(error: Error): OwnRefusal {
+function chooseCode(error: Error): OwnRefusal {
   if (!(error instanceof MediaCallFailure)) return 'upstream_error'
   return error.isTimeout ? 'upstream_timeout' : 'upstream_unreachable'
 }
 
-function unusable(code: OwnRefusal, end: SubmitEnd): Attempt {
-  return { type: 'refused', failure: ownFailure(code, end), mayTryNext: true, isChannelFault: true }
+function toUnusableAttempt(code: OwnRefusal, end: SubmitEnd): Attempt {
+  return { type: 'refused', failure: makeFailure(code, end), mayTryNext: true, isChannelFault: true }
 }
 
 type Besides = Pick<Failure, 'retryAfter' | 'extras'>
@@ -302,10 +304,10 @@ type Besides = Pick<Failure, 'retryAfter' | 'extras'>
 const MAX_DETAILS_CHARS = 16_384
 
 /** Returns what a refusal says besides its status and message, fit for the client. */
-function besides(answer: MediaAnswer, route: Route, model: string): Besides {
+function readBesides(answer: MediaAnswer, route: Route, model: string): Besides {
   const { param, details } = fieldsOf(fieldsIn(answer)?.error) ?? {}
   const mask = (value: unknown): unknown => {
-    if (typeof value === 'string') return masked(value, route, model)
+    if (typeof value === 'string') return maskText(value, route, model)
     if (Array.isArray(value)) return value.map(mask)
     const fields = fieldsOf(value)
     return fields === null
@@ -314,7 +316,7 @@ function besides(answer: MediaAnswer, route: Route, model: string): Besides {
   }
   const isShown = details !== undefined && JSON.stringify(details).length <= MAX_DETAILS_CHARS
   const extras = {
-    ...(typeof param === 'string' && { param: masked(param, route, model) }),
+    ...(typeof param === 'string' && { param: maskText(param, route, model) }),
     ...(isShown && { details: mask(details) }),
   }
   const retryAfter = retryAfterIn(answer.header('retry-after'))
@@ -325,34 +327,34 @@ const REQUEST_TIMEOUT = 408
 const TOO_MANY_REQUESTS = 429
 
 /** The customer's own mistake never counts against a channel, and no other channel would take it. */
-function refusedBy(
+function toRefusedAttempt(
   { status, message, code: named, retryAfter, extras }: Refused & Besides,
   route: Route,
   model: string,
 ): Attempt {
   const isAccess = isAboutAccess(status, message)
   if (isHidden(route.channel, status, message)) {
-    const failure = { ...ownFailure('upstream_error', 'refused'), message: ACCESS_REFUSED }
-    const detail = `The upstream refused the channel's access with status ${status}: ${masked(message, route, model)}`
+    const failure = { ...makeFailure('upstream_error', 'refused'), message: ACCESS_REFUSED }
+    const detail = `The upstream refused the channel's access with status ${status}: ${maskText(message, route, model)}`
     // Another channel may have credit left.
     return { type: 'refused', failure, mayTryNext: status === PAYMENT_REQUIRED, isChannelFault: true, detail }
   }
   const isPassing = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
   const mayTryNext = isPassing || status === PAYMENT_REQUIRED
   const code = named ?? upstreamStatusName(status).code
-  const words = masked(message, route, model)
+  const words = maskText(message, route, model)
   const failure: Failure = { code, message: words, status, retryAfter, extras, end: 'refused' }
   return { type: 'refused', failure, mayTryNext, isChannelFault: isPassing || isAccess }
 }
 
 /** Of the channels that it may go to those that are there and do this work. */
-function routesOf({ catalog, adapterOf }: TaskEngine, { model: name, job, channelIds }: Task): Route[] {
+function listRoutes({ catalog, findAdapter }: TaskEngine, { model: name, job, channelIds }: Task): Route[] {
   const current = catalog()
   const model = current.resolve(name)
   if (model === null) return []
   const protocols = new Set(current.channels.map(({ protocol }) => protocol))
   return [...protocols]
-    .filter((protocol) => adapterOf(protocol)?.works.includes(job.work))
+    .filter((protocol) => findAdapter(protocol)?.works.includes(job.work))
     .flatMap((protocol) => current.routes(model, protocol))
     .filter(({ channel }) => channelIds.includes(channel.id))
     .toSorted((a, b) => a.channel.priority - b.channel.priority)

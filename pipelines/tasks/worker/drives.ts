@@ -40,10 +40,10 @@ export class Drives {
       this.#ids.add(task.id)
       this.#left.push(task)
     }
-    while (this.#drivers < this.#maxAtOnce && this.#left.length > 0) void this.#driver()
+    while (this.#drivers < this.#maxAtOnce && this.#left.length > 0) void this.#driveNext()
   }
 
-  async #driver(): Promise<void> {
+  async #driveNext(): Promise<void> {
     const { work, log } = this.#deps
     this.#drivers++
     for (let task = this.#left.shift(); task !== undefined; task = this.#left.shift()) {

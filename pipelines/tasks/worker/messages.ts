@@ -11,7 +11,7 @@ import {
 } from '../../../schemas/events/event.ts'
 import type { TaskState } from '../../../schemas/tasks/task.ts'
 import type { Nats } from '../../../src/nats/nats.ts'
-import { encodeCommitNotification, textOf } from '../../settlement/messages.ts'
+import { decodeText, encodeCommitNotification } from '../../settlement/messages.ts'
 import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 
 /** Which task, and in which chain of messages about it. */
@@ -48,7 +48,7 @@ const encoder = new TextEncoder()
 /** Returns null for what is no message about a task. */
 export function decodeTaskMessage(payload: Uint8Array): TaskRef | null {
   try {
-    const { task: id, chain } = taskMessage.parse(JSON.parse(textOf(payload)))
+    const { task: id, chain } = taskMessage.parse(JSON.parse(decodeText(payload)))
     return { id, chain }
   } catch {
     return null
@@ -67,9 +67,9 @@ export function taskMessages(
       const payload = encoder.encode(JSON.stringify(message))
       const attempt = (left: number) =>
         nats.publish(TASK_SUBJECT, `${id}.${chain}`, payload, (error) => {
-          if (error === null) return publishing.succeeded()
+          if (error === null) return publishing.noteSuccess()
           if (nats.isClosed) return
-          publishing.failed(error)
+          publishing.noteFailure(error)
           if (left > 0) scheduler.schedule(() => attempt(left - 1), PUBLISH_RETRY_MS)
         })
       attempt(PUBLISH_RETRIES)
@@ -95,7 +95,7 @@ export function taskMessages(
 
 function decodeTaskNotification(payload: Uint8Array): readonly TaskNote[] | null {
   try {
-    return taskNotification.parse(JSON.parse(textOf(payload))).tasks
+    return taskNotification.parse(JSON.parse(decodeText(payload))).tasks
   } catch {
     return null
   }

@@ -93,12 +93,12 @@ export class TaskWork {
     this.#noteLateness(id)
     try {
       const next = await this.#drive(task)
-      this.#queue.outage.succeeded()
+      this.#queue.outage.noteSuccess()
       if (next === null) return this.#finish(held)
       this.#queue.release(held, next.delayMs)
       this.#track(this.#dueAt, id, this.#deps.now() + next.delayMs)
     } catch (error) {
-      this.#queue.outage.failed(error)
+      this.#queue.outage.noteFailure(error)
       this.#queue.release(held, FAULT_DELAY_MS)
     }
   }

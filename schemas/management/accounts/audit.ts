@@ -10,7 +10,7 @@ const auditEntrySchema = z.object({
   action: z.string().describe('Such as `key.revoke`.'),
   account_id: z.string().nullable(),
   subject_id: z.string(),
-  before: z.unknown().describe('Changed fields before the act; no secrets.'),
+  before: z.unknown().describe('The changed fields before the operation, without secrets.'),
   after: z.unknown().describe('The same after it.'),
 })
 
@@ -27,7 +27,7 @@ const filters = {
 const answer = { name: 'AuditPage', schema: pageOf(auditEntrySchema) }
 
 export const listAudit = operation('listAudit', {
-  summary: 'List acts in an account, the newest first.',
+  summary: 'List the operations in an account, newest first.',
   input: z.object({ account_id: z.string(), ...filters }),
   answer,
   scope: 'read',
@@ -43,7 +43,7 @@ export const listAudit = operation('listAudit', {
 })
 
 export const listInstallationAudit = operation('listInstallationAudit', {
-  summary: 'List acts in the whole installation, the newest first.',
+  summary: 'List the operations in the whole installation, newest first.',
   input: z.object(filters),
   answer,
   scope: 'read',

@@ -78,7 +78,7 @@ export const startPayment = operation('startPayment', {
   }),
   answer: payment,
   isSensitive: true,
-  isIdempotent: 'by-act',
+  isIdempotent: 'by-operation',
   status: 201,
   failures: ['upstream_error'],
 })
@@ -124,7 +124,7 @@ export const refundPayment = operation('refundPayment', {
   scope: 'billing',
   allows: 'operators',
   isSensitive: true,
-  isIdempotent: 'by-act',
+  isIdempotent: 'by-operation',
   failures: ['upstream_error'],
   commands: [{ words: 'payments refund', example: '--amount 5.00 --reason "bought by mistake"' }],
 })

@@ -74,12 +74,12 @@ function readPoll(read: ReadFacts, answer: MediaAnswer, { provider }: MediaPoll)
 export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
   works: ['response'],
   inlines: true,
-  submit(channel, { job, upstreamModel, urlOf }) {
+  submit(channel, { job, upstreamModel, resolveUrl }) {
     if (job.work !== 'response') return notServed(job)
     return jsonTextRequest(
       channel,
       responsesPath(channel),
-      withModel(bytesOf(urlOf(job.body)), upstreamModel),
+      withModel(bytesOf(resolveUrl(job.body)), upstreamModel),
     )
   },
   readSubmit: (answer) => readSubmit(read, answer),

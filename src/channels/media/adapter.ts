@@ -122,7 +122,7 @@ export interface MediaSubmit<Job extends MediaJob = MediaJob> {
    * Returns the file as text in a request: the caller's own link, or a data URI of a file in our store. For files that
    * the adapter's `inlines` covers; others are sent as form parts.
    */
-  readonly urlOf: (file: FileRef) => string
+  readonly resolveUrl: (file: FileRef) => string
 }
 
 export interface MediaPoll {
@@ -136,7 +136,7 @@ export interface MediaPoll {
 /** An adapter to an upstream that does the work of tasks. */
 export interface TaskAdapter {
   readonly works: readonly TaskWork[]
-  /** The files of a job are written into its request as text, by `urlOf`; else they are form parts. */
+  /** The files of a job are written into its request as text, by `resolveUrl`; else they are form parts. */
   readonly inlines: boolean
   /**
    * Returns the caller's links to copy into our store before `submit` is called with their replacements, because the

@@ -36,8 +36,8 @@ const buildInput = (values: readonly Value[], channel: ChannelEntry, host: Host)
   Object.assign({}, ...values.map((value) => placed(value, channel, host)))
 
 /** Returns one file under the name for one, several under the name for several. */
-function imagesOf(files: readonly FileRef[], urlOf: MediaSubmit['urlOf']): readonly Value[] {
-  const [first, ...more] = files.map(urlOf)
+function imagesOf(files: readonly FileRef[], resolveUrl: MediaSubmit['resolveUrl']): readonly Value[] {
+  const [first, ...more] = files.map(resolveUrl)
   if (first === undefined) return []
   return [more.length === 0 ? ['image', first] : ['images', [first, ...more]]]
 }
@@ -53,14 +53,14 @@ function sizeOf(size: string | null, channel: ChannelEntry, host: Host): Input {
 
 function imageInput(
   channel: ChannelEntry,
-  { urlOf }: Pick<MediaSubmit, 'urlOf'>,
+  { resolveUrl }: Pick<MediaSubmit, 'resolveUrl'>,
   job: ImageJob,
   host: Host,
 ): Input {
-  const mask = job.mask === null ? null : urlOf(job.mask)
+  const mask = job.mask === null ? null : resolveUrl(job.mask)
   // Models that make one image refuse the field.
   const count = job.n === 1 ? null : job.n
-  const values: readonly Value[] = [...imagesOf(job.images, urlOf), ['mask', mask], ['n', count]]
+  const values: readonly Value[] = [...imagesOf(job.images, resolveUrl), ['mask', mask], ['n', count]]
   return {
     ...furtherIn(job.extra),
     prompt: job.prompt,
@@ -71,7 +71,7 @@ function imageInput(
 
 function videoInput(
   channel: ChannelEntry,
-  { urlOf, upstreamModel }: Pick<MediaSubmit, 'urlOf' | 'upstreamModel'>,
+  { resolveUrl, upstreamModel }: Pick<MediaSubmit, 'resolveUrl' | 'upstreamModel'>,
   job: JobOf<'video'>,
   host: Host,
 ): Input {
@@ -79,9 +79,9 @@ function videoInput(
   const images = firstFrame === null ? references : [firstFrame, ...references]
   const [video] = videos
   const values: readonly Value[] = [
-    ...imagesOf(images, urlOf),
-    ['last_frame', lastFrame && urlOf(lastFrame)],
-    ['video', video && urlOf(video)],
+    ...imagesOf(images, resolveUrl),
+    ['last_frame', lastFrame && resolveUrl(lastFrame)],
+    ['video', video && resolveUrl(video)],
     ['duration', job.duration === null ? null : host.duration(job.duration, upstreamModel)],
     ['resolution', job.resolution],
     ['ratio', job.ratio],

@@ -13,12 +13,12 @@ export const MEDIA_CHANNELS: Readonly<Record<string, MediaAdapter>> = Object.ass
 export const MEDIA_PROTOCOLS: readonly string[] = Object.keys(MEDIA_CHANNELS)
 
 /** Returns the adapter of a protocol; null for the protocols of chat. */
-export const mediaAdapterOf = (protocol: string): MediaAdapter | null =>
+export const findMediaAdapter = (protocol: string): MediaAdapter | null =>
   Object.hasOwn(MEDIA_CHANNELS, protocol) ? MEDIA_CHANNELS[protocol]! : null
 
 /** Returns the kinds of work of a channel's protocol; none for chat protocols. */
-export const worksOf = (protocol: string): readonly MediaWork[] => mediaAdapterOf(protocol)?.works ?? []
+export const worksOf = (protocol: string): readonly MediaWork[] => findMediaAdapter(protocol)?.works ?? []
 
 /** Returns the source of presets. Null: the protocol has none of the kind. */
 export const presetsOf = (protocol: string, kind: PresetKind): PresetPlace | null =>
-  mediaAdapterOf(protocol)?.presets?.[kind] ?? null
+  findMediaAdapter(protocol)?.presets?.[kind] ?? null

@@ -6,7 +6,7 @@ import { catalogDifference, type PriceChange } from '../../core/pricing/catalog-
 import { readPriceList } from '../../core/pricing/price-list.ts'
 import type { Command, Context } from '../context.ts'
 import { type JsonObject, printable } from '../output.ts'
-import { ConfigProblems } from './config.ts'
+import { requireConfig } from './config.ts'
 
 interface Options {
   readonly perUsd: Rate
@@ -50,20 +50,19 @@ export function addCatalogCommands(program: Command, { wiring }: Context): void 
     .group('catalog')
     .command('diff')
     .description(
-      'compare with a public price list in the format of LiteLLM or models.dev, and print the changes that it proposes as YAML; nothing is applied',
+      'Compare prices with a public list in the format of LiteLLM or models.dev, and print the proposed changes as YAML; nothing is applied',
     )
-    .argument('<list>', 'a file, or a URL')
+    .argument('<list>', 'A file, or a URL')
     .addOption(
-      new Option('--per-usd <credits>', 'credits for a US dollar of the list')
+      new Option('--per-usd <credits>', 'Credits for a US dollar of the list')
         .argParser(creditsPerUsd)
         .default(ONE_RATE, '1'),
     )
-    .option('--cost', 'compare what channels cost you, in place of the prices of models')
+    .option('--cost', 'Compare what channels cost you, instead of the prices of models')
     .example('catalog diff prices.json --per-usd 7.2')
     .answers(async (source: string, { perUsd, cost }: Options) => {
       const ofCosts = cost === true
-      const { config, problems } = wiring.loadConfig()
-      if (config === null) throw new ConfigProblems(problems)
+      const config = requireConfig(wiring)
       const list = readPriceList(await wiring.readList(source))
       const { changes, unlisted } = catalogDifference(config, list, {
         perUsd,

@@ -1,5 +1,4 @@
 /** `tollgate providers`: the presets of `channels[].provider`. */
-
 import { PRESETS, presetFields } from '../../channels/providers/presets.ts'
 import { protocolsOf } from '../../channels/providers/provider.ts'
 import { answerTable, type Command } from '../context.ts'
@@ -26,10 +25,7 @@ const rows = (): JsonObject[] =>
 export function addProvidersCommand(program: Command): void {
   program
     .command('providers')
-    .description('the presets of channels: what `provider` fills in, for each protocol of each')
+    .description('List the presets of channels: what "provider" fills in, for each protocol of each')
     .example('providers')
-    .answers(async () => {
-      const listed = rows()
-      return answerTable(listed, [...new Set(listed.flatMap(Object.keys))])
-    })
+    .answers(async () => answerTable(rows()))
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { cursorAfter } from '../../../pipelines/management/page.ts'
 import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
+import { importLog } from '../../../schemas/management/call-log.ts'
 import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
@@ -10,16 +11,18 @@ import { TASK_STATES } from '../../../schemas/tasks/task.ts'
 import { configToJudgeBy } from '../config/config.ts'
 import { assertAgreed, assertConfirmed } from '../confirm.ts'
 import type { Answer, Context } from '../context.ts'
-import type { JsonObject } from '../output.ts'
+import { counted, type JsonObject } from '../output.ts'
 import { readAgentFile } from './agent-file.ts'
 import { printAudit } from './audit-text.ts'
+import { type Input, runOperation } from './run.ts'
 import { printUsage } from './usage-text.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the input and the answer of any operation.
 type Any = any
-export type Input = Record<string, unknown>
 
 export interface Extra {
+  /** Comes after the options in the help. */
+  readonly help?: string
   readonly options?: () => Option[]
   /** Returns why the input is wrong usage; null where it is not. */
   readonly refuse?: (input: Any, options: Any) => string | null
@@ -37,33 +40,32 @@ export interface Extra {
   readonly isWrongUsage?: true
 }
 
-const yes = (text: string) => new Option('--yes', text)
-
 /** Asks before a balance changes by a large amount. */
 const confirmed = (describe: (input: Any, amount: Credits) => string): Extra => ({
-  options: () => [yes('do not ask, however large the amount is')],
+  options: () => [new Option('--yes', 'Do not ask, however large the amount is')],
   async prepare(input, { yes: isAgreed = false }, { wiring }) {
     const given = input.amount ?? input.credit
     const amount = given === undefined ? 0n : parseCredits(given)
-    if (amount !== 0n) await assertConfirmed(wiring, { amount, isAgreed, what: describe(input, amount) })
+    if (amount !== 0n && !isAgreed) await assertConfirmed(wiring, amount, describe(input, amount))
     return undefined
   },
 })
 
-/** Asks before something is lost. */
-const agreed = (describe: (input: Any) => string, more: () => Option[] = () => []): Extra => ({
-  options: () => [...more(), yes('do not ask')],
-  async prepare(input, { yes: isAgreed = false }, { wiring }) {
-    const loss = describe(input)
-    if (!isAgreed) await assertAgreed(wiring, `${loss}. Do it?`, `${loss}. Name --yes.`)
+/** Asks before something is done that cannot be undone. `describe` returns null where there is nothing to ask. */
+const agreed = (
+  describe: (input: Any, context: Context) => Promise<string | null> | string,
+  more: () => Option[] = () => [],
+): Extra => ({
+  options: () => [...more(), new Option('--yes', 'Do not ask')],
+  async prepare(input, { yes: isAgreed = false }, context) {
+    const effect = isAgreed ? null : await describe(input, context)
+    if (effect !== null) await assertAgreed(context.wiring, effect)
     return undefined
   },
 })
 
 const ofRequest = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
-  account_id: await wiring.withDatabase(
-    async (database) => (await database.keyRequests.show(id)).organizationId,
-  ),
+  account_id: (await (await wiring.database()).keyRequests.show(id)).organizationId,
 })
 
 const negativeIf = (isNo: (answer: Any) => boolean): Extra => ({
@@ -95,7 +97,9 @@ const agentFromFile: Extra = {
 function readStates(text: string): string {
   const isKnown = (word: string) => (TASK_STATES as readonly string[]).includes(word.trim())
   if (text === 'open' || text.split(',').every(isKnown)) return text
-  throw new InvalidArgumentError(`It is "open", or a comma list of ${TASK_STATES.join(', ')}.`)
+  throw new InvalidArgumentError(
+    `It must be "open", or a list of these, separated by commas: ${TASK_STATES.join(', ')}.`,
+  )
 }
 
 /** By the words of the command. */
@@ -107,6 +111,18 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
       ? `take ${printCredits(-amount)} credits from ${id}`
       : `add ${printCredits(amount)} credits to ${id}`,
   ),
+  'wallet import-log': {
+    ...agreed(async ({ dry_run = true }, context) => {
+      if (dry_run) return null
+      const { calls, cost } = await runOperation(importLog, { dry_run: true }, context)
+      return calls === 0 ? null : `${counted(Number(calls), 'call')} would be charged, ${cost} credits in all`
+    }),
+    help: `
+The log is a copy of PostgreSQL: it has calls of its own only where PostgreSQL lost what it had committed, such as
+after a restore from an older copy. Without --book nothing is changed. With it each call is booked once, by its request
+id, at the cost that it had. Calls of accounts that PostgreSQL does not know stay as they are. Then run logs rebuild:
+until then the log has the booked calls twice.`,
+  },
   'wallet show': { shape: ({ wallet }) => wallet },
   'key create': {
     refuse({ kind = 'console', agent_id, spend_cap, account_logs }) {
@@ -119,7 +135,7 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
   },
   'key forget': agreed(
     () => 'This would delete the encrypted copies of all keys: none could be revealed again',
-    () => [new Option('--all', 'of every key of every account').makeOptionMandatory()],
+    () => [new Option('--all', 'Of every key of every account (required)').makeOptionMandatory()],
   ),
   'key approve': { prepare: ofRequest },
   'key deny': { prepare: ofRequest },
@@ -136,8 +152,8 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
   'agent list': { shape },
   'task list': {
     options: () => [
-      new Option('--state <states>', '"open", or a comma list of states').argParser(readStates),
-      new Option('--before <task>', 'the next page: those older than this task'),
+      new Option('--state <states>', '"open", or a list of states separated by commas').argParser(readStates),
+      new Option('--before <task>', 'The next page: tasks older than this one'),
     ],
     prepare: (_, { state, before }) => ({
       ...(state === 'open' ? { open: 'true' } : { state }),
@@ -154,7 +170,7 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
   usage: {
     isWrongUsage: true,
     options: () => [
-      new Option('--format <format>', 'csv: RFC 4180 with a header, without the total')
+      new Option('--format <format>', 'As csv: RFC 4180 with a header, without the total')
         .choices(['text', 'csv'])
         .default('text'),
     ],
@@ -164,7 +180,7 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
     },
     after(answer, { format }, { output }) {
       if (answer.has_more)
-        output.error(`The first ${USAGE_MAX_ROWS} rows are shown; the total counts those beyond too.\n`)
+        output.error(`The first ${USAGE_MAX_ROWS} rows are shown; the total counts the others too.\n`)
       return { json: answer, text: () => printUsage(answer, format) }
     },
   },

@@ -8,7 +8,7 @@ const NO_LIMIT: Readonly<Record<string, string>> = { requests_per_minute: 'none'
 function describeFormerSecret({ key_prefix, successor_used_at, ends_at }: JsonObject): string {
   if (Date.parse(String(ends_at)) <= Date.now()) return `${key_prefix}… ended at ${ends_at}`
   const until = `${key_prefix}… works until ${ends_at}`
-  return successor_used_at === null ? `${until} at most: the new secret was not used yet` : until
+  return successor_used_at === null ? `${until} at most: the new secret has not been used yet` : until
 }
 
 const idOf = (value: Json): Json => (isObject(value) ? (value.id ?? null) : value)
@@ -23,6 +23,8 @@ const WORDS: Readonly<Record<string, (value: Json) => Json>> = {
   draft: (value) => (isObject(value) ? 'yes' : value),
   entry: idOf,
   request: idOf,
+  dry_run: (value) =>
+    value ? 'yes: nothing was booked; name --book to book them' : 'no: now run logs rebuild',
   repeated: (value) => (value === true ? 'the reference was booked before; nothing was changed' : value),
 }
 

@@ -1,6 +1,6 @@
 /**
  * Writes records of CSV (RFC 4180) with cells that a spreadsheet does not read as formulas. See docs/api-rules.md,
- * "Call log CSV".
+ * "Call log CSV, summary and detail".
  */
 
 export type CsvValue = string | number | null

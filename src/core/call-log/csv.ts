@@ -1,4 +1,4 @@
-/** The call log's rows as CSV. See docs/api-rules.md, "Call log CSV". */
+/** The call log's rows as CSV. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import { CUSTOMER_COLUMNS, columnOf, type LogRow } from '../../../schemas/call-log/columns.ts'
 import { type CsvValue, csvRecord } from './csv-records.ts'
 

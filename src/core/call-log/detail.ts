@@ -1,4 +1,4 @@
-/** Arranges a call of the log for a person who inspects it. See docs/api-rules.md, "Call detail". */
+/** Arranges a call of the log for a person who inspects it. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
 import {
   type CallWithDetail,

@@ -102,7 +102,7 @@ export function deriveKeyMaterial(masterKey: Buffer, given?: DerivedSecrets): Ke
 /** Returns the id that the sealed secret of a user's one-time codes is bound to. */
 export const totpSealId = (userId: string): string => `totp ${userId}`
 
-/** Binds the sealed answer to an act to the Idempotency-Key of its request. */
+/** Binds the sealed answer of an operation to the Idempotency-Key of its request. */
 export const answerSealId = (scope: string, key: string): string => `answer ${scope} ${key}`
 
 /** Binds the sealed secret of a webhook to its endpoint. */

@@ -2,7 +2,7 @@
 import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 
 /** Reads a header by its lower-case name; the empty string when it is absent. */
-type HeaderLookup = (name: string) => string
+export type HeaderLookup = (name: string) => string
 
 const SCHEME = 'bearer '
 const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const

@@ -11,9 +11,9 @@ import type {
   HeldState,
 } from '../../../schemas/config/channel-report.ts'
 import { stillHolds } from '../still-holds.ts'
+import { type Route, routeName } from './catalog.ts'
 import { ChannelActivity, type ChannelError } from './channel-activity.ts'
 import { KeyPools } from './key-pools.ts'
-import { RouteLatencies } from './route-latencies.ts'
 
 export const FAILURES_IN_A_ROW = 5
 export const OPEN_MS = 30_000
@@ -21,6 +21,25 @@ export const OPEN_MS = 30_000
 const MAX_OPEN_MS = 600_000
 /** A probe that never reported its end blocks the next one for this long. */
 const MAX_PROBE_MS = 200_000
+
+/** Weight of the newest call in the average. */
+const NEWEST_SHARE = 0.2
+/** Routes that were never measured come first, so that they are. */
+const UNMEASURED = -1
+
+/** Averages the time to the first byte of routes whose model asks for the least; later calls count more. */
+class RouteLatencies {
+  /** Milliseconds by channel and the upstream's name of the model. */
+  readonly #averages = new Map<string, number>()
+
+  took(route: Route, ms: number): void {
+    const name = routeName(route)
+    const average = this.#averages.get(name) ?? ms
+    this.#averages.set(name, average + (ms - average) * NEWEST_SHARE)
+  }
+
+  readonly of = (route: Route): number => this.#averages.get(routeName(route)) ?? UNMEASURED
+}
 
 interface State {
   failuresInARow: number

@@ -9,7 +9,7 @@ import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from '../billi
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
-import { recordAct, recordCredit } from './audit-record.ts'
+import { recordCredit, recordOperation } from './audit-record.ts'
 
 export interface AccountWithWallet {
   readonly account: Account
@@ -112,7 +112,7 @@ export async function showAccount(sql: Queryable, accountId: string): Promise<Ac
 
 /** Records that an operator views the account as its owner sees it. */
 export async function recordView(sql: Queryable, accountId: string): Promise<void> {
-  await recordAct(sql, { action: 'account.view', accountId, subjectId: accountId })
+  await recordOperation(sql, { action: 'account.view', accountId, subjectId: accountId })
 }
 
 /** Sets columns of an account. @throws Refusal `account_not_found` */

@@ -4,7 +4,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
 import { agentDeleted, setAgentState, showAgent, updateAgent } from './agents.ts'
-import { recordAct } from './audit-record.ts'
+import { recordOperation } from './audit-record.ts'
 
 type DraftRow = SnakeCase<AgentDraft>
 
@@ -34,8 +34,8 @@ export async function saveAgentDraft(sql: Sql, agentId: string, file: AgentFile)
       INSERT INTO agent_drafts AS kept (agent_id, file) VALUES (${agentId}, ${sql.json(file)})
       ON CONFLICT (agent_id) DO UPDATE SET file = excluded.file, updated_at = now()
       RETURNING *`
-    const act = { action: 'agent.draft', accountId, subjectId: agentId }
-    await recordAct(transaction, { ...act, before: before?.file, after: file })
+    const operation = { action: 'agent.draft', accountId, subjectId: agentId }
+    await recordOperation(transaction, { ...operation, before: before?.file, after: file })
     return draftOfRow(row)
   })
 }
@@ -47,8 +47,8 @@ export async function discardAgentDraft(sql: Sql, agentId: string): Promise<void
     const [row] = await transaction<DraftRow[]>`
       DELETE FROM agent_drafts WHERE agent_id = ${agentId} RETURNING *`
     if (row === undefined) return
-    const act = { action: 'agent.discard', accountId, subjectId: agentId }
-    await recordAct(transaction, { ...act, before: row.file })
+    const operation = { action: 'agent.discard', accountId, subjectId: agentId }
+    await recordOperation(transaction, { ...operation, before: row.file })
   })
 }
 

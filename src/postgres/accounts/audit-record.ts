@@ -1,11 +1,11 @@
-/** The audit record: the entries that triggers write, and those for acts without a row. */
+/** The audit record: the entries that triggers write, and those for operations without a row. */
 import type { LedgerEntry } from '../../../schemas/accounts/account.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 
-/** One administrative act. `before` and `after` contain no secrets. */
+/** One administrative operation. `before` and `after` contain no secrets. */
 export interface AuditEntry {
   readonly id: bigint
   readonly at: Date
@@ -32,40 +32,40 @@ export interface AuditFilter {
 
 type AuditRow = SnakeCase<AuditEntry>
 
-const entryOfRow = ({ account_id, subject_id, ...row }: AuditRow): AuditEntry => ({
+const toAuditEntry = ({ account_id, subject_id, ...row }: AuditRow): AuditEntry => ({
   ...row,
   accountId: account_id,
   subjectId: subject_id,
 })
 
 /** Sets the actor of this transaction's entries. */
-export const actAs = (sql: Queryable, actor: string) =>
+export const setActor = (sql: Queryable, actor: string) =>
   sql`SELECT set_config('tollgate.actor', ${actor}, true)`
 
 /** Sets the actor to the account in whose name someone acts; a user or a token that is known stays. */
-export const actForAccount = (sql: Queryable, accountId: string) =>
+export const setActorToAccount = (sql: Queryable, accountId: string) =>
   sql`
     SELECT set_config('tollgate.actor', ${accountId}, true)
     WHERE coalesce(current_setting('tollgate.actor', true), '') !~ '^(user|token):'`
 
-const stored = (sql: Queryable, value: unknown) => (value === null ? sql`NULL` : jsonValue(sql, value))
+const toJsonOrNull = (sql: Queryable, value: unknown) => (value === null ? sql`NULL` : jsonValue(sql, value))
 
-/** An act that changes no field that the record shows has neither `before` nor `after`. */
-export type Act = Pick<AuditEntry, 'action' | 'accountId' | 'subjectId'> &
+/** An operation that changes no field that the record shows has neither `before` nor `after`. */
+export type AuditedOperation = Pick<AuditEntry, 'action' | 'accountId' | 'subjectId'> &
   Partial<Pick<AuditEntry, 'before' | 'after'>>
 
-/** Records an act that no audited table shows, as part of its transaction. It must contain no secret. */
-export async function recordAct(sql: Queryable, act: Act): Promise<void> {
-  const { action, accountId, subjectId, before = null, after = null } = act
+/** Records an operation that no audited table shows, as part of its transaction. It must contain no secret. */
+export async function recordOperation(sql: Queryable, operation: AuditedOperation): Promise<void> {
+  const { action, accountId, subjectId, before = null, after = null } = operation
   await sql`
     INSERT INTO audit_entries (actor, action, account_id, subject_id, before, after)
     VALUES (
-      audit_actor(), ${action}, ${accountId}, ${subjectId}, ${stored(sql, before)}, ${stored(sql, after)})`
+      audit_actor(), ${action}, ${accountId}, ${subjectId}, ${toJsonOrNull(sql, before)}, ${toJsonOrNull(sql, after)})`
 }
 
 /** Records credits added to or removed from an account, as part of their transaction. */
 export const recordCredit = (sql: Queryable, entry: LedgerEntry, balanceBefore: Credits): Promise<void> =>
-  recordAct(sql, {
+  recordOperation(sql, {
     action: `wallet.${entry.kind}`,
     accountId: entry.accountId,
     subjectId: entry.accountId,
@@ -91,5 +91,5 @@ export async function listAudit(sql: Sql, filter: AuditFilter): Promise<AuditEnt
       ${before === undefined ? sql`` : sql`AND id < ${before}`}
       ${since === undefined ? sql`` : sql`AND at >= ${since}`}
     ORDER BY id DESC LIMIT ${limit}`
-  return rows.map(entryOfRow)
+  return rows.map(toAuditEntry)
 }

@@ -14,7 +14,7 @@ import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
-import { actForAccount } from './audit-record.ts'
+import { setActorToAccount } from './audit-record.ts'
 import { checkBindable, createKeyIn, type NewKey } from './keys.ts'
 import { actingRoleOf, assertOrganization, decides, lockMembers, memberNotFound } from './members.ts'
 
@@ -70,7 +70,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
     if ((await actingRoleOf(transaction, organizationId, memberId)) === null)
       throw memberNotFound(organizationId, memberId)
     if (agentId !== null) await checkBindable(transaction, agentId, organizationId)
-    await actForAccount(transaction, memberId)
+    await setActorToAccount(transaction, memberId)
     return addWithin(
       transaction,
       {
@@ -135,7 +135,7 @@ async function openFor(
     throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${organizationId}`)
   if (request.state !== 'pending')
     throw new Refusal('request_decided', `Key request ${requestId} has been ${request.state} already`)
-  await actForAccount(sql, by)
+  await setActorToAccount(sql, by)
   return request
 }
 

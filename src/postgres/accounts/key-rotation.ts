@@ -4,7 +4,7 @@ import { generateApiKey, type KeyMaterial, shownPrefix } from '../../core/keys/m
 import { Refusal } from '../billing/refusal.ts'
 import type { Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
-import { recordAct } from './audit-record.ts'
+import { recordOperation } from './audit-record.ts'
 import { type CreatedKey, keyNotFound, keyRevoked, showKey } from './keys.ts'
 import { assertCurrent, keepsHashesOnly } from './master-key.ts'
 
@@ -79,7 +79,7 @@ export const endFormerSecret = (sql: Sql, keyId: string): Promise<ApiKey> =>
       WHERE s.key_hash = f.key_hash
       RETURNING s.prefix, f.was, s.ends_at`
     if (ended === undefined) return key
-    await recordAct(transaction, {
+    await recordOperation(transaction, {
       action: 'key.end_former_secret',
       accountId: key.accountId,
       subjectId: keyId,

@@ -13,7 +13,7 @@ import type { Listing } from '../listing.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
 import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './accounts.ts'
 import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
-import { recordAct } from './audit-record.ts'
+import { recordOperation } from './audit-record.ts'
 import { type FormerSecretJson, formerSecret, formerSecretOf, rotatedSecretOf } from './former-secrets.ts'
 import { assertCurrent, keepsHashesOnly } from './master-key.ts'
 
@@ -302,7 +302,7 @@ export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promi
     const row = await findKeyRow(transaction, keyId)
     if (row.hash_only || row.sealed_key === null) throw notRevealable(row)
     await assertCurrent(transaction, material)
-    await recordAct(transaction, { action: 'key.reveal', accountId: row.account_id, subjectId: keyId })
+    await recordOperation(transaction, { action: 'key.reveal', accountId: row.account_id, subjectId: keyId })
     return { key: keyOfRow(row), raw: material.open(row.sealed_key, keyId) }
   })
 

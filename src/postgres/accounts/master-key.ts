@@ -17,7 +17,7 @@ import { Refusal } from '../billing/refusal.ts'
 import { onConnection, type Queryable, type Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
 import { inTransaction } from '../transaction.ts'
-import { recordAct } from './audit-record.ts'
+import { recordOperation } from './audit-record.ts'
 
 const FILE_NAME = 'master-key'
 const NEXT_FILE_NAME = 'master-key.next'
@@ -178,7 +178,7 @@ export const setKeyStorage = (sql: Sql, hashOnly: boolean): Promise<void> =>
     const changed = await transaction`
       UPDATE key_storage SET hash_only = ${hashOnly} WHERE hash_only <> ${hashOnly} RETURNING hash_only`
     if (changed.length === 0) return
-    await recordAct(transaction, {
+    await recordOperation(transaction, {
       action: 'key_storage.update',
       accountId: null,
       subjectId: 'key_storage',
@@ -192,7 +192,7 @@ export const eraseSealedKeys = (sql: Sql): Promise<number> =>
   inTransaction(sql, async (transaction) => {
     const { count } = await transaction`UPDATE api_keys SET sealed_key = NULL WHERE sealed_key IS NOT NULL`
     if (count > 0)
-      await recordAct(transaction, {
+      await recordOperation(transaction, {
         action: 'key.forget_all',
         accountId: null,
         subjectId: 'key_storage',

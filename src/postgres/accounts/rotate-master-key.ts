@@ -11,7 +11,7 @@ import type { Queryable, Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
 import { resealAnswers } from '../requests/idempotency.ts'
 import { inTransaction } from '../transaction.ts'
-import { recordAct } from './audit-record.ts'
+import { recordOperation } from './audit-record.ts'
 import { isOf, type MasterKeyRow, replaced } from './master-key.ts'
 
 const BATCH_ROWS = 1000
@@ -63,7 +63,7 @@ export const rotateMasterKey = (
     await transaction`
       INSERT INTO master_keys (check_value, sealed_secrets)
       VALUES (${next.checkValue}, ${next.sealSecrets(secrets)})`
-    await recordAct(transaction, {
+    await recordOperation(transaction, {
       action: 'master_key.rotate',
       accountId: null,
       subjectId: 'master_key',

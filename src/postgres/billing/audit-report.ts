@@ -33,7 +33,7 @@ export const DIFFERENCE_KINDS = [
   'reference',
   /** The refunds of a call or task are above its charge, or it was never charged. */
   'refund',
-  /** A top-up, adjustment or trial credit names its actor, but the audit record has no such act. */
+  /** A top-up, adjustment or trial credit names its actor, but the audit record has no such operation. */
   'credit_act',
   /** A paid payment has one top-up of its credits in the ledger; another payment none. */
   'payment',

@@ -20,10 +20,10 @@ export type OperatorCall = Omit<FullRow, 'detail'>
 
 /** An absent field does not filter. */
 export interface CallFilter {
-  readonly accountId?: string
-  readonly keyId?: string
-  readonly models?: readonly string[]
-  readonly statuses?: readonly CallStatus[]
+  readonly accountId?: string | undefined
+  readonly keyId?: string | undefined
+  readonly models?: readonly string[] | undefined
+  readonly statuses?: readonly CallStatus[] | undefined
 }
 
 export interface NewestCalls {

@@ -20,9 +20,10 @@ import {
   countUsageRows,
   holdCopying,
   rangeEnd,
+  recordUnbooked,
   releaseRebuild,
+  unbookedOf,
 } from './rebuild.ts'
-import { recordUnbooked, unbookedOf } from './unbooked.ts'
 
 export interface Calls {
   readNewest(filter: CallFilter, count: number): Promise<NewestCalls>

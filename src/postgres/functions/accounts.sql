@@ -80,7 +80,7 @@ CREATE OR REPLACE FUNCTION audit_verb(subject text, before jsonb, after jsonb) R
   END
 $$;
 
--- One act. Of a change, what is the same before and after is left out; where all of it is, nothing was done.
+-- One operation. Of a change, what is the same before and after is left out; where all of it is, nothing was done.
 CREATE OR REPLACE FUNCTION record_act(action text, account text, subject_id text, before jsonb, after jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE

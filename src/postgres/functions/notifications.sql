@@ -119,7 +119,7 @@ $$;
 CREATE OR REPLACE TRIGGER wallets_threshold_audited AFTER UPDATE OF low_below ON wallets
   FOR EACH ROW EXECUTE FUNCTION audit_threshold();
 
--- A failure of deliveries is no act.
+-- Failed deliveries are not an operation.
 CREATE OR REPLACE TRIGGER webhook_endpoints_audited AFTER INSERT OR DELETE ON webhook_endpoints
   FOR EACH ROW EXECUTE FUNCTION audit_change('webhook', 'id', 'account_id', 'create', 'delete');
 CREATE OR REPLACE TRIGGER webhook_endpoints_updated AFTER UPDATE ON webhook_endpoints

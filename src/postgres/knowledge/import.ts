@@ -1,7 +1,7 @@
 /** Imports a folder into a base: new and changed pages, and the removal of those without a file, all or nothing. */
 import { randomUUID } from 'node:crypto'
 import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { lockCollection } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -86,7 +86,7 @@ async function importFolder(
   const pages = known.size + added - (prune ? gone.length : 0)
   await assertRoom(transaction, { baseId, accountId: base.account_id, pages, maxAccountPages })
   await transaction`UPDATE knowledge_bases SET page_count = ${pages} WHERE id = ${baseId}`
-  await recordAct(transaction, {
+  await recordOperation(transaction, {
     action: 'kb.import',
     accountId: base.account_id,
     subjectId: baseId,

@@ -4,7 +4,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { type KeyMaterial, webhookSealId } from '../../core/keys/material.ts'
 import { generateWebhookSecret } from '../../core/notifications/signature.ts'
-import { actAs, recordAct } from '../accounts/audit-record.ts'
+import { recordOperation, setActor } from '../accounts/audit-record.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { addWithin } from '../collections.ts'
@@ -178,7 +178,7 @@ export async function makeCallbacks(
     await sql`SELECT FROM webhook_endpoints WHERE account_id = ${accountId} AND kind = 'callback'`
   if (known !== undefined) return
   await inTransaction(sql, async (transaction) => {
-    await actAs(transaction, `key:${keyId}`)
+    await setActor(transaction, `key:${keyId}`)
     await callbackSecret(transaction, material, accountId)
   })
 }
@@ -190,6 +190,6 @@ export async function revealCallbackSecret(
   accountId: string,
 ): Promise<string> {
   const { id, secret } = await callbackSecret(sql, material, accountId)
-  await recordAct(sql, { action: 'webhook.reveal', accountId, subjectId: id })
+  await recordOperation(sql, { action: 'webhook.reveal', accountId, subjectId: id })
   return secret
 }

@@ -7,7 +7,7 @@ import {
   TEST_EVENT,
 } from '../../../schemas/notifications/event.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 
@@ -84,7 +84,7 @@ export async function replayDelivery(sql: Queryable, id: string): Promise<Delive
   await sql`SELECT pg_notify(${EVENTS_CHANNEL}, '')`
   const delivery = await showDelivery(sql, id)
   const { accountId, event } = delivery
-  await recordAct(sql, {
+  await recordOperation(sql, {
     action: 'webhook.replay',
     accountId,
     subjectId: id,
@@ -101,7 +101,7 @@ export async function replayFailed(sql: Queryable, endpointId: string, since: Da
   await sql`SELECT pg_notify(${EVENTS_CHANNEL}, '')`
   const [first] = rows
   if (first !== undefined)
-    await recordAct(sql, {
+    await recordOperation(sql, {
       action: 'webhook.replay_failed',
       accountId: first.account_id,
       subjectId: endpointId,
@@ -124,7 +124,7 @@ export async function testEndpoint(
     )
     INSERT INTO deliveries (account_id, event_id, lane, endpoint_id)
     SELECT ${accountId}, id, ${id}, ${id} FROM event RETURNING id`
-  await recordAct(sql, { action: 'webhook.test', accountId, subjectId: id })
+  await recordOperation(sql, { action: 'webhook.test', accountId, subjectId: id })
   await sql`SELECT pg_notify(${EVENTS_CHANNEL}, '')`
   return showDelivery(sql, row.id)
 }

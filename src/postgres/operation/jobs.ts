@@ -1,7 +1,7 @@
-/** Long jobs: verify, rebuild and import. An act starts one, a process in the background runs it. */
+/** Long jobs: verify, rebuild and import. An operation starts one, a process in the background runs it. */
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -94,7 +94,7 @@ async function insertJob(
     const of = subjectId === null ? '' : ` of ${subjectId}`
     throw new Refusal('job_open', `${kind === 'import' ? 'An' : 'A'} ${kind}${of} is under way already`)
   }
-  await recordAct(sql, { action: `job.${kind}`, accountId, subjectId: row.id })
+  await recordOperation(sql, { action: `job.${kind}`, accountId, subjectId: row.id })
   return jobOfRow(row)
 }
 
@@ -108,7 +108,7 @@ export async function cancelJob(sql: Sql, id: string): Promise<Job> {
     throw new Refusal('job_ended', `The job ${id} has ended: it is ${state}`)
   }
   const job = jobOfRow(row)
-  await recordAct(sql, { action: 'job.cancel', accountId: job.accountId, subjectId: id })
+  await recordOperation(sql, { action: 'job.cancel', accountId: job.accountId, subjectId: id })
   return job
 }
 

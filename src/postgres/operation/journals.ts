@@ -2,7 +2,7 @@
 import type { Credits } from '../../../schemas/money.ts'
 import type { EventType } from '../../../schemas/notifications/event.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
@@ -109,7 +109,7 @@ export async function callsReservedBy(sql: Queryable, journalId: string): Promis
   return rows.map(({ admission }) => admission)
 }
 
-/** The end of a journal by an act, with facts for the audit record. */
+/** The end of a journal by an operation, with facts for the audit record. */
 export interface JournalEnd {
   readonly outcome: 'imported' | 'abandoned'
   /** True where calls of it may be left: it stays in the list. */
@@ -117,7 +117,7 @@ export interface JournalEnd {
   readonly facts: object
 }
 
-/** Ends what calls of a silent journal have reserved, and records the act; as part of the transaction that closes it. */
+/** Ends what calls of a silent journal have reserved, and records the operation; as part of the transaction that closes it. */
 export async function endJournal(
   sql: Queryable,
   journal: RegisteredJournal,
@@ -132,7 +132,7 @@ export async function endJournal(
     UPDATE journals SET unbooked_calls = 0, unbooked_cost = 0,
       outcome = ${hasRest ? null : outcome}, closed_at = ${hasRest ? null : sql`now()`}
     WHERE id = ${id}`
-  await recordAct(sql, {
+  await recordOperation(sql, {
     action: outcome === 'imported' ? 'journal.import' : 'journal.abandon',
     accountId: null,
     subjectId: id,

@@ -2,7 +2,7 @@
 import type { Credits } from '../../../schemas/money.ts'
 import type { Payment, PaymentKind, Price } from '../../../schemas/payments/payment.ts'
 import { newId } from '../../core/keys/ids.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
@@ -97,7 +97,7 @@ export const recordRefundRequest = (
   sql: Queryable,
   { id, accountId }: Pick<Payment, 'id' | 'accountId'>,
   asked: { readonly amount: string | null; readonly reason: string },
-): Promise<void> => recordAct(sql, { action: 'payment.refund', accountId, subjectId: id, after: asked })
+): Promise<void> => recordOperation(sql, { action: 'payment.refund', accountId, subjectId: id, after: asked })
 
 /** Returns the provider's id of an account; null before it has one. */
 export async function findCustomer(sql: Queryable, accountId: string): Promise<string | null> {

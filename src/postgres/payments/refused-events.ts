@@ -1,5 +1,5 @@
 /** Events of the payment provider that contradict our payments: an operator deals with each, and closes it. */
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
@@ -68,7 +68,7 @@ export const closeRefusedEvent = (
         `${event.closedBy} has closed ${id} already: ${event.closeReason}`,
       )
     const { type, paymentId, accountId, refusal } = event
-    await recordAct(transaction, {
+    await recordOperation(transaction, {
       action: 'payment_event.close',
       accountId,
       subjectId: id,

@@ -1,6 +1,6 @@
 /** One-time codes by time, and recovery codes, as PostgreSQL keeps them. */
 import { type KeyMaterial, totpSealId } from '../../core/keys/material.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
@@ -66,7 +66,7 @@ export async function setRecoveryCodes(
   await sql`DELETE FROM recovery_codes WHERE user_id = ${userId}`
   for (const hash of hashes)
     await sql`INSERT INTO recovery_codes (user_id, code_hash) VALUES (${userId}, ${hash})`
-  await recordAct(sql, { action: 'recovery_codes.set', accountId: null, subjectId: userId })
+  await recordOperation(sql, { action: 'recovery_codes.set', accountId: null, subjectId: userId })
 }
 
 /** Uses up a recovery code. Returns false where there is none with this hash. */

@@ -1,7 +1,7 @@
 /**
- * Records of requests with an Idempotency-Key: of calls, tasks, payments and acts. A record that is running belongs to
- * the request that claimed it. A task or a payment is bound to its key in the transaction that creates it, and an act's
- * answer is stored in the transaction of the act. See docs/api-rules.md, "Idempotency".
+ * Records of requests with an Idempotency-Key: of calls, tasks, payments and operations. A record that is running belongs to
+ * the request that claimed it. A task or a payment is bound to its key in the transaction that creates it, and the answer of an
+ * operation is stored in its transaction. See docs/api-rules.md, "Idempotency".
  */
 import { answerSealId, type KeyMaterial, SealError } from '../../core/keys/material.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
@@ -198,7 +198,7 @@ export async function purgeRecords(sql: Sql): Promise<number> {
 }
 
 /**
- * Seals the answers to acts again. One that does not open is deleted. An expired one is left out: who claims its key
+ * Seals the answers of operations again. One that does not open is deleted. An expired one is left out: who claims its key
  * waits for this transaction.
  */
 export async function resealAnswers(

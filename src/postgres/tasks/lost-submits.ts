@@ -7,7 +7,7 @@ import {
 } from '../../../schemas/tasks/lost-submit.ts'
 import type { TaskKind } from '../../../schemas/tasks/task.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { storable } from '../json.ts'
@@ -191,7 +191,7 @@ export const checkLostSubmit = (sql: Sql, taskId: string, now: number): Promise<
     const lost = await readLost(transaction, taskId)
     if (count === 0) throw closedAlready(lost)
     const { accountId, state } = lost
-    await recordAct(transaction, {
+    await recordOperation(transaction, {
       action: 'lost_submit.check',
       accountId,
       subjectId: taskId,
@@ -221,7 +221,7 @@ export const closeLostSubmit = (
       WHERE task_id = ${taskId} AND closed_at IS NULL`
     if (count === 0) throw closedAlready(await readLost(transaction, taskId))
     const { accountId, state, upstreamId } = before
-    await recordAct(transaction, {
+    await recordOperation(transaction, {
       action: 'lost_submit.close',
       accountId,
       subjectId: taskId,

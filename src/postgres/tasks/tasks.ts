@@ -8,7 +8,7 @@ import { printCredits } from '../../../schemas/money.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { storedTokens } from '../../core/pricing/estimate.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
 import type { Booking } from '../billing/booking.ts'
 import { bookBatch } from '../billing/booking.ts'
 import { releaseCap, reserveTaskIn } from '../billing/caps.ts'
@@ -93,8 +93,8 @@ async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
       ${assignments(sql, move.changes)}
     WHERE id = ${move.id} AND version = ${move.version} RETURNING *`
   if (row === undefined) return { outcome: 'stale', task: await readTask(sql, move.id) }
-  if (move.act !== undefined)
-    await recordAct(sql, { ...move.act, accountId: row.account_id, subjectId: row.id })
+  if (move.audit !== undefined)
+    await recordOperation(sql, { ...move.audit, accountId: row.account_id, subjectId: row.id })
   if (move.changes.upstreamId !== undefined) await noteResponse(sql, taskOfRow(row))
   if (move.settlement !== null) await recordEnd(sql, taskOfRow(row), move.settlement)
   if (move.isLost) await recordLost(sql, taskOfRow(row), move.at)
@@ -182,4 +182,23 @@ async function booked(sql: Queryable, settlement: Settlement): Promise<Booking> 
   if (task_id === null || task_id === request_id)
     throw new Error(`The charge of request ${request_id} cannot be booked`)
   return booked(sql, { ...settlement, request_id: task_id })
+}
+
+/**
+ * Starts a new chain of messages about an open task, so that it is looked after now, and records the operation; earlier
+ * messages are void. Returns null where the task has ended, or is being submitted.
+ */
+export async function renewTaskChain(
+  sql: Sql,
+  id: string,
+  now: number,
+): Promise<{ id: string; chain: number } | null> {
+  const [row] = await sql<{ chain: number; account_id: string; state: string }[]>`
+    UPDATE tasks SET chain = chain + 1, touched_at = ${now}
+    WHERE id = ${id} AND ended_at IS NULL AND state <> 'submitting'
+    RETURNING chain, account_id, state`
+  if (row === undefined) return null
+  const { chain, account_id: accountId, state } = row
+  await recordOperation(sql, { action: 'task.retried', accountId, subjectId: id, after: { state } })
+  return { id, chain }
 }

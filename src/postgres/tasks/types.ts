@@ -8,7 +8,7 @@ import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { MoneyEffect, TaskEvent, TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
-import type { Act } from '../accounts/audit-record.ts'
+import type { AuditedOperation } from '../accounts/audit-record.ts'
 import type { IdempotencyClaim } from '../requests/idempotency.ts'
 
 /** One try at the submit. */
@@ -139,7 +139,7 @@ export interface TaskMove {
   /** True where its submit is lost, or its upstream has it after all: operators get a record of it. */
   readonly isLost?: boolean
   /** Recorded in the audit with the move, where an operator makes it. */
-  readonly act?: Pick<Act, 'action' | 'before' | 'after'>
+  readonly audit?: Pick<AuditedOperation, 'action' | 'before' | 'after'>
 }
 
 export type MoveOutcome =

@@ -1,6 +1,6 @@
 /**
  * The chat-completions dialect: reading a client's request, and the three changes a native upstream sees.
- * See docs/api-rules.md, "Chat completions" and "Protocols and translation".
+ * See docs/api-rules.md, "Chat protocols" and "Protocols and translation".
  */
 import {
   type ChatCompletionsRequest,

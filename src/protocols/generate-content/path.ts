@@ -1,6 +1,6 @@
 /**
  * The generate-content protocol names model and method in the path, and the framing of a stream in the query.
- * See docs/api-rules.md, "Generate content".
+ * See docs/api-rules.md, "Chat protocols".
  */
 import { withoutCollection } from '../../core/routing/generate-model-name.ts'
 

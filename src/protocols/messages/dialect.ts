@@ -1,6 +1,6 @@
 /**
  * The messages dialect: reading a client's request, and the one change a native upstream sees.
- * See docs/api-rules.md, "Messages" and "Protocols and translation".
+ * See docs/api-rules.md, "Chat protocols" and "Protocols and translation".
  */
 
 import {

@@ -36,7 +36,7 @@ export function mediaCalls(
       request.authorizedAs === undefined
         ? send(request, options)
         : sendAuthorized(send, authorizerOf(request.authorizedAs), request, options),
-    async headersOf(request) {
+    async makeHeaders(request) {
       const { authorizedAs: channel, headers } = request
       if (channel === undefined) return headers
       return [...headers, ...(await authorizationOf(authorizerOf(channel), request)).headers]
@@ -60,7 +60,7 @@ async function sendAuthorized(
     return { authorization, answer }
   }
   const { authorization, answer } = await attempt()
-  return authorizer.refused(authorization, answer.status) ? (await attempt()).answer : answer
+  return authorizer.dropRefused(authorization, answer.status) ? (await attempt()).answer : answer
 }
 
 /** @throws MediaCallFailure where there is none: nothing was sent */

@@ -5,9 +5,9 @@ import type { Authorizer } from '../../auth/authorizer.ts'
 import type { ChannelAdapter, HeaderFields } from '../../channels/channel.ts'
 import { chatAdapterOf } from '../../channels/chat/registry.ts'
 import {
+  buildHeadPrefix,
   finishHead,
   type HeadPrefix,
-  headPrefix,
   type Origin,
   parseOrigin,
   type UpstreamCall,
@@ -31,7 +31,7 @@ function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
   const { base, path, headers } = adapter.request(call.channel, call)
   const { origin, pathPrefix } = parseOrigin(base)
   const url = new URL(pathPrefix + path, base)
-  return { origin, url, prefix: headPrefix(METHOD, pathPrefix + path, origin.authority, headers) }
+  return { origin, url, prefix: buildHeadPrefix(METHOD, pathPrefix + path, origin.authority, headers) }
 }
 
 /**

@@ -25,7 +25,7 @@ import type { Tasks } from '../../postgres/tasks/repository.ts'
 import type { ObjectStore } from '../../storage/store.ts'
 import { CallTrace } from '../../telemetry/call-trace.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
-import { taskAdapterOf } from '../tasks/adapters.ts'
+import { findTaskAdapter } from '../tasks/adapters.ts'
 import { linkChecker } from './check-links.ts'
 import { countSettled } from './count-settled.ts'
 import type { Engines, Tools } from './engines.ts'
@@ -111,7 +111,7 @@ export function callGroups(parts: CallParts): CallGroups {
       log.error({ err: error }, 'Failed to change a reservation; it ends with its booking or expires'),
   }
   const channels = { catalog, calls }
-  const canceller = { ...channels, adapterOf: taskAdapterOf, database, messages, log }
+  const canceller = { ...channels, findAdapter: findTaskAdapter, database, messages, log }
   const inputs = { files, objects: tasks }
   return {
     access,

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { TlsFiles } from '../../../schemas/config/settings.ts'
-import { tlsProblem } from '../../http/certificate.ts'
+import { findTlsProblem } from '../../http/certificate.ts'
 import type { GatewayServer } from '../../http/server.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 
@@ -29,7 +29,7 @@ export function watchCertificate(
     const digest = digestOf(files)
     if (digest === '' || digest === known) return
     known = digest
-    const problem = tlsProblem(files)
+    const problem = findTlsProblem(files)
     if (problem === null) {
       await server.reloadCertificate()
       log.info({ cert: files.cert }, 'Applied the renewed TLS certificate')

@@ -18,7 +18,7 @@ export function watchChanges(changes: Changes, credentials: Credentials, log: Lo
     try {
       stopListening = await changes.listen({
         onChange: (kind, id) => {
-          if (kind !== 'channel') credentials.changed(kind, id)
+          if (kind !== 'channel') credentials.forgetChanged(kind, id)
         },
         onReset: () => credentials.reset(),
       })

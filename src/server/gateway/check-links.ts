@@ -1,7 +1,7 @@
 /** Checks the links of a request before an upstream gets them: each leads to a public address, or to this store. */
 import { from, lastValueFrom, mergeMap } from 'rxjs'
 import { Failure } from '../../../schemas/failure.ts'
-import { checkedUrl } from '../../fetch/guarded-fetch.ts'
+import { checkUrl } from '../../fetch/guarded-fetch.ts'
 import { checkPublicLink, type Resolve } from '../../fetch/public-link.ts'
 import type { ObjectStore } from '../../storage/store.ts'
 
@@ -42,7 +42,7 @@ export function linkChecker({
     const own = await ownPrefixes()
     const byHost = new Map<string, string>()
     for (const url of new Set(urls)) {
-      const { href, host } = checkedUrl(url)
+      const { href, host } = checkUrl(url)
       if (!own.some((prefix) => href.startsWith(prefix))) byHost.set(host, url)
     }
     if (byHost.size > MAX_LINKED_HOSTS) throw tooMany(byHost.size)

@@ -7,7 +7,7 @@ import { Limiter } from '../../limits/limits.ts'
 import { openMailbox } from '../../nats/mailbox.ts'
 import { openDatabase } from '../../postgres/database.ts'
 import { isAway } from '../../postgres/errors.ts'
-import { storeOf } from '../../storage/open-store.ts'
+import { openStore } from '../../storage/open-store.ts'
 import { createLog, type Log } from '../../telemetry/log.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
 import { startTracing } from '../../telemetry/tracing.ts'
@@ -42,7 +42,7 @@ export async function openEngines(boot: Boot, tools: Tools, openJournal: typeof 
   const { log, metrics, configuration } = tools
   const database = await openGatewayDatabase(boot, tools)
   const callLog = openCallLog(boot.clickhouseUrl, boot.clickhouseCluster)
-  const files = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
+  const files = await openStore({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
   const limiter = openLimiter(boot, log)
   const journal = await openJournal({
     boot,

@@ -39,7 +39,7 @@ export class GatewayStatus {
   readonly callRefusal = (): string | null =>
     this.#isDraining
       ? 'Draining'
-      : (this.#engines.journal.unreadiness() ?? this.#engines.credentials.unreadiness())
+      : (this.#engines.journal.unreadiness() ?? this.#engines.credentials.explainUnready())
 
   readonly unreadiness = (): string | null => {
     const silent = this.#engines.engineWatch.down()

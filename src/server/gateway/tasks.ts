@@ -18,7 +18,7 @@ import type { Log } from '../../telemetry/log.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { mediaCalls } from '../channels/media-calls.ts'
 import type { Boot } from '../messages.ts'
-import { taskAdapterOf } from '../tasks/adapters.ts'
+import { findTaskAdapter } from '../tasks/adapters.ts'
 import { taskStorage } from '../tasks/storage.ts'
 
 interface DriverParts {
@@ -53,7 +53,7 @@ export function openGatewayTasks(options: GatewayTasksOptions) {
     database,
     messages,
     watch,
-    adapterOf: taskAdapterOf,
+    findAdapter: findTaskAdapter,
     isTransient,
     onWallet: (wallet) => credentials.update([wallet]),
     log,
@@ -64,7 +64,7 @@ export function openGatewayTasks(options: GatewayTasksOptions) {
     messages,
     storage,
     calls,
-    adapterOf: taskAdapterOf,
+    findAdapter: findTaskAdapter,
     log,
     // The task worker logs it with its next poll.
     onUnmappedState: () => {},
@@ -79,7 +79,7 @@ export function openGatewayTasks(options: GatewayTasksOptions) {
     driver: (deps: DriverParts) => (task: Task) => drive({ ...engine, ...deps }, task, 0),
     /** Returns what cancels a task at the upstream that has it. */
     canceller: (catalog: TaskEngine['catalog']) => (task: Task) =>
-      cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog }, task),
+      cancelUpstream({ calls, findAdapter: findTaskAdapter, catalog }, task),
     /** Calls that an endpoint makes to upstreams of media, such as a cancel. */
     calls,
     messages,

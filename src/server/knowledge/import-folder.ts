@@ -5,10 +5,10 @@ import { readFile, realpath, stat } from 'node:fs/promises'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
 import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../../core/media/type.ts'
 import type { SourceField } from '../../markdown/fields.ts'
-import { folderPages, type PageFile } from '../../markdown/folder.ts'
-import { pageHash, readPage, sourceNamed } from '../../markdown/page.ts'
+import { type PageFile, readFolder } from '../../markdown/folder.ts'
+import { hashPage, readNamedSource, readPage } from '../../markdown/page.ts'
 import { type FileProblem, FileProblemError, fileProblemError } from '../../markdown/problem.ts'
-import { SOURCE_MAX_BYTES, type SourceFile, SourceFiles, sourceKey } from '../../markdown/source-file.ts'
+import { makeSourceKey, SOURCE_MAX_BYTES, type SourceFile, SourceFiles } from '../../markdown/source-file.ts'
 import { PAGE_MAX_BYTES, tooLarge } from '../../markdown/text.ts'
 import type { Knowledge } from '../../postgres/knowledge/repository.ts'
 import type { FolderImport, ImportOutcome, PageDraft } from '../../postgres/knowledge/types.ts'
@@ -54,7 +54,7 @@ export async function importFolder(
   deps: ImportDeps,
   { baseId, ownerId, folder, prune, maxAccountPages }: FolderToImport,
 ): Promise<FolderOutcome> {
-  const { files, problems } = await folderPages(folder)
+  const { files, problems } = await readFolder(folder)
   // With `prune` a folder that was named by mistake would empty the base.
   if (files.length === 0 && problems.length === 0)
     throw new Error('There is no Markdown file (.md or .markdown) in the folder; nothing was changed')
@@ -126,9 +126,9 @@ class FolderReader {
   async #read(file: PageFile): Promise<PageDraft | null> {
     try {
       const bytes = await bytesOf(file)
-      const named = sourceNamed(bytes, file.path)
+      const named = readNamedSource(bytes, file.path)
       const source = named && (await this.#sources.find(file, named))
-      const hash = pageHash(bytes, source?.hash ?? null)
+      const hash = hashPage(bytes, source?.hash ?? null)
       this.present.set(file.path, hash)
       if (this.#known.get(file.path)?.equals(hash)) return null
       const page = readPage(bytes, file.path)
@@ -143,7 +143,7 @@ class FolderReader {
   }
 
   async #store(named: SourceField, source: SourceFile): Promise<PageSource> {
-    const key = sourceKey(this.#baseId, source)
+    const key = makeSourceKey(this.#baseId, source)
     if (!this.#stored.has(key) && this.#problems.length === 0) {
       this.#stored.add(key)
       await this.#deps.wiki.announceSources([key])

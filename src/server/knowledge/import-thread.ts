@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ImportInput } from '../../../pipelines/management/knowledge/imports.ts'
 import { openDatabase } from '../../postgres/database.ts'
-import { storeOf } from '../../storage/open-store.ts'
+import { openStore } from '../../storage/open-store.ts'
 import type { Boot } from '../messages.ts'
 import type { ImportProgress } from './import-folder.ts'
 import { type Imported, importUploads } from './import-uploads.ts'
@@ -35,7 +35,7 @@ const database = await openDatabase({
   name: 'tollgate import',
 })
 try {
-  const store = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
+  const store = await openStore({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
   const onProgress = (progress: ImportProgress) => send({ progress })
   send({ imported: await importUploads({ database, store, place, onProgress }, baseId, input) })
 } finally {

@@ -8,13 +8,13 @@ import { ROUTES, type RouteName, UNSERVED_PATHS } from '../../../schemas/routes.
 import { type RoutedPath, Router } from '../../http/router.ts'
 import { type CallRouteDeps, callRoutes } from './calls.ts'
 import { consoleRoutes, referenceRoutes } from './console.ts'
-import { type ManagementRouteDeps, managementRoutes } from './management.ts'
+import { type ManagementServices, managementRoutes } from './management.ts'
 import { type Answer, type Family, PROBE } from './options.ts'
 import { taskRoutes } from './tasks.ts'
 
 export interface RouteDeps extends CallRouteDeps {
   readonly files: LinkedFiles
-  readonly management: ManagementRouteDeps
+  readonly management: ManagementServices
   readonly webhook: WebhookDeps
   readonly probes: OperatorViewDeps
   /** Null: none is served. */

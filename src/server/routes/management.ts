@@ -1,137 +1,144 @@
 /** Routes of the management API. */
-import { type AccountDeps, accountActs } from '../../../pipelines/management/accounts/accounts.ts'
-import { agentActs } from '../../../pipelines/management/accounts/agents.ts'
-import { auditActs } from '../../../pipelines/management/accounts/audit.ts'
-import { budgetActs } from '../../../pipelines/management/accounts/budgets.ts'
-import { keyRotationActs } from '../../../pipelines/management/accounts/key-rotation.ts'
-import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
-import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
-import { tokenActs } from '../../../pipelines/management/accounts/tokens.ts'
-import type { Act } from '../../../pipelines/management/act.ts'
-import { type CallLogDeps, callLogActs } from '../../../pipelines/management/calls/call-log.ts'
-import { type CallDeps, callActs } from '../../../pipelines/management/calls/calls.ts'
+import { accountOperations } from '../../../pipelines/management/accounts/accounts.ts'
+import { agentOperations } from '../../../pipelines/management/accounts/agents.ts'
+import { auditOperations } from '../../../pipelines/management/accounts/audit.ts'
+import { budgetOperations } from '../../../pipelines/management/accounts/budgets.ts'
+import { keyRotationOperations } from '../../../pipelines/management/accounts/key-rotation.ts'
+import type { Configured } from '../../../pipelines/management/accounts/key-rules.ts'
+import { keyOperations } from '../../../pipelines/management/accounts/keys.ts'
+import { organizationOperations } from '../../../pipelines/management/accounts/organizations.ts'
+import { tokenOperations } from '../../../pipelines/management/accounts/tokens.ts'
+import { callLogOperations } from '../../../pipelines/management/calls/call-log.ts'
+import { type CallServices, callOperations } from '../../../pipelines/management/calls/calls.ts'
+import { installationUsageOperations } from '../../../pipelines/management/calls/installation-usage.ts'
+import { lostSubmitOperations } from '../../../pipelines/management/calls/lost-submits.ts'
+import { searchOperations } from '../../../pipelines/management/calls/search.ts'
+import { type TaskServices, taskOperations } from '../../../pipelines/management/calls/tasks.ts'
+import { usageOperations } from '../../../pipelines/management/calls/usage.ts'
+import { type ChannelServices, channelOperations } from '../../../pipelines/management/channels/channels.ts'
 import {
-  type InstallationUsageDeps,
-  installationUsageActs,
-} from '../../../pipelines/management/calls/installation-usage.ts'
-import { lostSubmitActs } from '../../../pipelines/management/calls/lost-submits.ts'
-import { searchActs } from '../../../pipelines/management/calls/search.ts'
-import { type TaskDeps, taskActs } from '../../../pipelines/management/calls/tasks.ts'
-import { type UsageDeps, usageActs } from '../../../pipelines/management/calls/usage.ts'
-import { type ChannelDeps, channelActs } from '../../../pipelines/management/channels/channels.ts'
-import {
-  type ConfigurationDeps,
-  configurationActs,
+  type ConfigurationServices,
+  configurationOperations,
 } from '../../../pipelines/management/configuration/configuration.ts'
-import { endpoint, streamEndpoint, type Visit } from '../../../pipelines/management/endpoint.ts'
-import type { EndpointDeps } from '../../../pipelines/management/identify.ts'
-import { jobActs } from '../../../pipelines/management/jobs/jobs.ts'
-import { type JournalDeps, journalActs } from '../../../pipelines/management/jobs/journals.ts'
-import { partitionActs } from '../../../pipelines/management/jobs/partitions.ts'
-import { baseActs } from '../../../pipelines/management/knowledge/bases.ts'
-import { type ImportDeps, importActs } from '../../../pipelines/management/knowledge/imports.ts'
-import { pageActs } from '../../../pipelines/management/knowledge/pages.ts'
-import type { StreamDeps } from '../../../pipelines/management/live/act.ts'
-import { type LiveDeps, liveActs, liveStreams } from '../../../pipelines/management/live/live.ts'
-import { type AlertDeps, alertActs } from '../../../pipelines/management/notifications/alerts.ts'
-import { deliveryActs } from '../../../pipelines/management/notifications/deliveries.ts'
-import { type WebhookDeps, webhookActs } from '../../../pipelines/management/notifications/webhooks.ts'
-import { automaticActs } from '../../../pipelines/management/payments/automatic.ts'
-import type { PaymentDeps } from '../../../pipelines/management/payments/deps.ts'
-import { paymentActs } from '../../../pipelines/management/payments/payments.ts'
-import { type ReceiptDeps, receiptActs } from '../../../pipelines/management/payments/receipts.ts'
-import { refusedEventActs } from '../../../pipelines/management/payments/refused-events.ts'
-import { emailActs } from '../../../pipelines/management/people/email.ts'
-import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
-import { passkeyActs } from '../../../pipelines/management/people/passkeys.ts'
-import { profileActs } from '../../../pipelines/management/people/profile.ts'
-import type { PeopleDeps } from '../../../pipelines/management/people/rules.ts'
-import { savedViewActs } from '../../../pipelines/management/people/saved-views.ts'
-import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
-import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
-import { userActs } from '../../../pipelines/management/people/users.ts'
+import { serveOperation } from '../../../pipelines/management/endpoint.ts'
+import type { ManagementAccess } from '../../../pipelines/management/identify.ts'
+import { jobOperations } from '../../../pipelines/management/jobs/jobs.ts'
+import { type JournalServices, journalOperations } from '../../../pipelines/management/jobs/journals.ts'
+import { partitionOperations } from '../../../pipelines/management/jobs/partitions.ts'
+import { baseOperations } from '../../../pipelines/management/knowledge/bases.ts'
+import { type ImportServices, importOperations } from '../../../pipelines/management/knowledge/imports.ts'
+import { pageOperations } from '../../../pipelines/management/knowledge/pages.ts'
+import { type LiveServices, liveOperations, liveStreams } from '../../../pipelines/management/live/live.ts'
+import { type StreamBounds, serveStream } from '../../../pipelines/management/live/stream.ts'
+import { alertOperations } from '../../../pipelines/management/notifications/alerts.ts'
+import { deliveryOperations } from '../../../pipelines/management/notifications/deliveries.ts'
+import {
+  type WebhookServices,
+  webhookOperations,
+} from '../../../pipelines/management/notifications/webhooks.ts'
+import type { Implementation } from '../../../pipelines/management/operation.ts'
+import { automaticOperations } from '../../../pipelines/management/payments/automatic.ts'
+import type { PaymentServices } from '../../../pipelines/management/payments/cards.ts'
+import { paymentOperations } from '../../../pipelines/management/payments/payments.ts'
+import { refusedEventOperations } from '../../../pipelines/management/payments/refused-events.ts'
+import { emailOperations } from '../../../pipelines/management/people/email.ts'
+import { oidcOperations } from '../../../pipelines/management/people/oidc.ts'
+import { passkeyOperations } from '../../../pipelines/management/people/passkeys.ts'
+import { profileOperations } from '../../../pipelines/management/people/profile.ts'
+import type { PeopleServices } from '../../../pipelines/management/people/rules.ts'
+import { savedViewOperations } from '../../../pipelines/management/people/saved-views.ts'
+import { sessionOperations } from '../../../pipelines/management/people/sessions.ts'
+import { signInOperations } from '../../../pipelines/management/people/sign-in.ts'
+import { userOperations } from '../../../pipelines/management/people/users.ts'
 import { MAX_UPLOAD_BYTES } from '../../../schemas/management/knowledge/imports.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
 import { MANAGEMENT_PATH } from '../../../schemas/routes.ts'
+import type { Handler } from '../../http/handler.ts'
 import type { RoutedPath } from '../../http/router.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 /** Headers of the parts of a form come on top of its files. */
 const MAX_FORM_BYTES = MAX_UPLOAD_BYTES + MAX_BODY_BYTES
 
-export type ManagementRouteDeps = EndpointDeps &
-  CallDeps &
-  CallLogDeps &
-  UsageDeps &
-  InstallationUsageDeps &
-  TaskDeps &
-  ChannelDeps &
-  ConfigurationDeps &
-  LiveDeps &
-  StreamDeps &
-  AccountDeps &
-  AlertDeps &
-  WebhookDeps &
-  Omit<PaymentDeps, 'visit'> &
-  ReceiptDeps &
-  JournalDeps &
-  Omit<ImportDeps, 'visit'> &
-  Omit<PeopleDeps, 'visit'>
-
-export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
-  const acts: readonly Act<ManagementRouteDeps & { visit: Visit }>[] = [
-    ...sessionActs,
-    ...signInActs,
-    ...passkeyActs,
-    ...oidcActs,
-    ...profileActs,
-    ...emailActs,
-    ...savedViewActs,
-    ...userActs,
-    ...accountActs,
-    ...paymentActs,
-    ...automaticActs,
-    ...receiptActs,
-    ...refusedEventActs,
-    ...organizationActs,
-    ...keyActs,
-    ...budgetActs,
-    ...keyRotationActs,
-    ...agentActs,
-    ...baseActs,
-    ...pageActs,
-    ...importActs,
-    ...callActs,
-    ...callLogActs,
-    ...usageActs,
-    ...installationUsageActs,
-    ...taskActs,
-    ...lostSubmitActs,
-    ...searchActs,
-    ...tokenActs,
-    ...webhookActs,
-    ...deliveryActs,
-    ...alertActs,
-    ...auditActs,
-    ...channelActs,
-    ...liveActs,
-    ...configurationActs,
-    ...jobActs,
-    ...journalActs,
-    ...partitionActs,
-  ]
-  const handlers = [
-    ...acts.map((act) => ({ operation: act.operation, handler: endpoint(deps, act) })),
-    ...liveStreams.map((act) => ({ operation: act.operation, handler: streamEndpoint(deps, act) })),
-  ]
-  return handlers.map(({ operation, handler }) => [
-    operation.method,
-    `${MANAGEMENT_PATH}${operation.path}`,
-    {
-      handler,
-      maxBodyBytes: MAX_BODY_BYTES,
-      isSameOrigin: true,
-      addressLimit: 'refused',
-      ...(operation.isUpload && { maxFormBytes: MAX_FORM_BYTES }),
-    },
-  ])
+/** What the operations use besides the database, by domain. */
+export interface ManagementServices {
+  readonly access: ManagementAccess
+  readonly people: PeopleServices
+  readonly accounts: Configured
+  readonly payments: PaymentServices
+  readonly calls: CallServices
+  readonly tasks: TaskServices
+  readonly imports: ImportServices
+  readonly webhooks: WebhookServices
+  readonly channels: ChannelServices
+  readonly configuration: ConfigurationServices
+  readonly journals: JournalServices
+  readonly live: LiveServices
+  readonly streams: StreamBounds
 }
+
+export function managementRoutes(services: ManagementServices): RoutedPath[] {
+  const { access, people, live } = services
+  const serve = <Services>(used: Services, implementations: readonly Implementation<NoInfer<Services>>[]) =>
+    implementations.map((one) => toRoute(one.operation, serveOperation(access, one, used)))
+  return [
+    ...serve(people, [
+      ...signInOperations,
+      ...passkeyOperations,
+      ...oidcOperations,
+      ...profileOperations,
+      ...emailOperations,
+      ...userOperations,
+      ...alertOperations,
+    ]),
+    ...serve(services.accounts, [
+      ...accountOperations,
+      ...organizationOperations,
+      ...keyOperations,
+      ...agentOperations,
+    ]),
+    ...serve(services.payments, [...paymentOperations, ...automaticOperations]),
+    ...serve(services.calls, [
+      ...callOperations,
+      ...callLogOperations,
+      ...usageOperations,
+      ...installationUsageOperations,
+    ]),
+    ...serve(services.tasks, taskOperations),
+    ...serve(services.imports, importOperations),
+    ...serve(services.webhooks, webhookOperations),
+    ...serve(services.channels, channelOperations),
+    ...serve(services.configuration, configurationOperations),
+    ...serve(services.journals, journalOperations),
+    ...serve(live, liveOperations),
+    ...serve({}, [
+      ...sessionOperations,
+      ...savedViewOperations,
+      ...refusedEventOperations,
+      ...budgetOperations,
+      ...keyRotationOperations,
+      ...baseOperations,
+      ...pageOperations,
+      ...lostSubmitOperations,
+      ...searchOperations,
+      ...tokenOperations,
+      ...deliveryOperations,
+      ...auditOperations,
+      ...jobOperations,
+      ...partitionOperations,
+    ]),
+    ...liveStreams.map((one) => toRoute(one.operation, serveStream(access, services.streams, one, live))),
+  ]
+}
+
+const toRoute = ({ method, path, isUpload }: Operation, handler: Handler): RoutedPath => [
+  method,
+  `${MANAGEMENT_PATH}${path}`,
+  {
+    handler,
+    maxBodyBytes: MAX_BODY_BYTES,
+    isSameOrigin: true,
+    addressLimit: 'refused',
+    ...(isUpload && { maxFormBytes: MAX_FORM_BYTES }),
+  },
+]

@@ -16,7 +16,7 @@ import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
 import { servicePasswordOf } from '../../embedded/postgres/postgres.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
-import { tlsProblem } from '../../http/certificate.ts'
+import { findTlsProblem } from '../../http/certificate.ts'
 import type { TextServer } from '../../http/text-server.ts'
 import { paymentSettings } from '../../payments/settings.ts'
 import { completeRotation, currentMasterKey } from '../../postgres/accounts/master-key.ts'
@@ -241,7 +241,7 @@ class Service {
 
   #checkCertificate(): void {
     const { tls } = this.#settings
-    const problem = tls === null ? null : tlsProblem(tls)
+    const problem = tls === null ? null : findTlsProblem(tls)
     if (problem !== null) throw new Error(`TOLLGATE_TLS_CERT and TOLLGATE_TLS_KEY cannot be used: ${problem}`)
   }
 

@@ -14,8 +14,8 @@ import { sniffMediaType } from '../../core/media/type.ts'
 import {
   type FetchedStream,
   guardedStream,
+  hideQuery,
   MAX_SIGNED_URL_CHARS,
-  shownLink,
 } from '../../fetch/guarded-fetch.ts'
 import type { Resolve } from '../../fetch/public-link.ts'
 import type { ObjectBody, ObjectStore } from '../../storage/store.ts'
@@ -39,9 +39,9 @@ async function recognised(
   const isFile = type !== null && head.length > 0
   if (isFile && accepts(type)) return { type, all, size: imageFacts(head) }
   await stop()
-  if (isFile) throw new OtherKindOfFile(`The file at ${shownLink(url)} is ${type}.`, type)
+  if (isFile) throw new OtherKindOfFile(`The file at ${hideQuery(url)} is ${type}.`, type)
   const what = head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'
-  throw new Error(`The file at ${shownLink(url)} is ${what}.`)
+  throw new Error(`The file at ${hideQuery(url)} is ${what}.`)
 }
 
 interface TaskStorageOptions {

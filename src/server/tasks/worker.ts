@@ -11,7 +11,7 @@ import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
 import { openNats } from '../../nats/nats.ts'
 import { openDatabase } from '../../postgres/database.ts'
 import type { LostSubmits, Tasks } from '../../postgres/tasks/repository.ts'
-import { storeOf } from '../../storage/open-store.ts'
+import { openStore } from '../../storage/open-store.ts'
 import { createLog, type Log } from '../../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../telemetry/metrics.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
@@ -26,7 +26,7 @@ import { ParentLink } from '../parent-link.ts'
 import { reportProcess, showChannels } from '../report-process.ts'
 import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
-import { taskAdapterOf } from './adapters.ts'
+import { findTaskAdapter } from './adapters.ts'
 import { countEndedTask, countTransitions } from './count-transitions.ts'
 import { deliverNotifications } from './deliveries.ts'
 import { paymentWork } from './payments.ts'
@@ -56,7 +56,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     maxConnections: MAX_CONNECTIONS,
     name: 'tollgate tasks',
   })
-  const store = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
+  const store = await openStore({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
   const counted = { tasks: countTransitions(database.tasks, countEndedTask(metrics, log)) }
   const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log, replicas: boot.natsReplicas })
   const upstream = new UpstreamClient({
@@ -72,7 +72,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   reportProcess({ process: 'tasks', nats, metrics, channels })
   const providers = {
     calls: mediaCalls(upstream, storage, openAuthorizers(log)),
-    adapterOf: taskAdapterOf,
+    findAdapter: findTaskAdapter,
     catalog: configuration.current,
   }
   const work = new TaskWork({
@@ -83,7 +83,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     health,
     metrics: metrics.tasks,
     onUnmappedState: unmappedStates(log),
-    onLateness: metrics.tasks.late,
+    onLateness: metrics.tasks.observeLateness,
     log,
     now,
     pause: (ms) => pause(ms),

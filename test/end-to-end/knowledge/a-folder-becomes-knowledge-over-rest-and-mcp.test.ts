@@ -7,7 +7,7 @@ import t from 'tap'
 import { searchPage, sourceLink } from '../../../schemas/knowledge/query.ts'
 import { wikiPage } from '../../../schemas/knowledge/wiki.ts'
 import { importFolder } from '../../../src/server/knowledge/import-folder.ts'
-import { storeOf } from '../../../src/storage/open-store.ts'
+import { openStore } from '../../../src/storage/open-store.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { testConfig } from '../../support/service.ts'
 
@@ -39,7 +39,7 @@ t.test('a folder becomes knowledge', async (t) => {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), content)
   }
-  const store = await storeOf({
+  const store = await openStore({
     objectStore: null,
     dataDir: join(dirname(service.configPath), 'service'),
     publicUrl: baseUrl,

@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { type Teardown, testDataDir } from '../../support/engines.ts'
 import { IN_PID_NAMESPACE, whyNoPidNamespace } from '../../support/pid-namespace.ts'
-import { plainNode } from '../../support/plain-node.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const skip = whyNoPidNamespace() ?? false
@@ -24,7 +23,7 @@ interface Service {
 }
 
 function serve(t: Teardown, dir: string): Service {
-  const [program = '', ...args] = [...IN_PID_NAMESPACE, ...plainNode(), MAIN, 'serve', '--json']
+  const [program = '', ...args] = [...IN_PID_NAMESPACE, process.execPath, MAIN, 'serve', '--json']
   const env = { ...process.env, TOLLGATE_DATA_DIR: dir, TOLLGATE_PORT: '0', LOG_LEVEL: 'error' }
   const child = spawn(program, args, { env, cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(async () => {

@@ -65,7 +65,7 @@ t.test('validity', async (t) => {
     const newest = () => secrets.at(-1)!
     const working = () => secrets.find(({ endsAt }) => endsAt !== null && endsAt > Date.now())
     const changed = () => {
-      for (const { credentials } of processes) credentials.changed('key', key.id)
+      for (const { credentials } of processes) credentials.forgetChanged('key', key.id)
     }
     /** Returns whether the secret opens the key, in the first process or in the second. */
     const opens = async (secret: string, index: number): Promise<boolean> => {

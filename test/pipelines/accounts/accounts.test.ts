@@ -388,14 +388,14 @@ t.test('credentials follow changes', async (t) => {
       const { raw, key } = await newKey()
       const view = (await credentials.load(raw))?.view
       await database.keys.update(key.id, { enabled: false })
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       t.equal(credentials.peek(raw), undefined)
       const again = await credentials.load(raw)
       t.equal(again?.key.enabled, false)
       t.equal(again?.view, view, 'its wallet view, with the calls in flight, stays')
 
       await database.accounts.setEnabled(account.id, false)
-      credentials.changed('account', account.id)
+      credentials.forgetChanged('account', account.id)
       t.equal((await credentials.load(raw))?.account.enabled, false)
       const organization = await database.accounts.create({ name: 'two', kind: 'organization', credit: 0n })
       const agent = await database.agents.create(organization.account.id, AGENT)
@@ -407,7 +407,7 @@ t.test('credentials follow changes', async (t) => {
       })
       t.match((await credentials.load(bound.raw))?.agent, agent)
       const published = await database.agents.setState(agent.id, 'published')
-      credentials.changed('agent', agent.id)
+      credentials.forgetChanged('agent', agent.id)
       t.equal(credentials.peek(bound.raw), undefined)
       t.match((await credentials.load(bound.raw))?.agent, published)
       t.equal((await credentials.load(raw))?.agent, null)
@@ -434,7 +434,7 @@ t.test('credentials follow changes', async (t) => {
           timezone: 'UTC',
         })
       const { budget } = await put(100n)
-      credentials.changed('account', payer.id)
+      credentials.forgetChanged('account', payer.id)
       const [a, b] = [await credentials.load(one.raw), await credentials.load(two.raw)]
       const now = Date.now()
       const period = a!.budgets[0]!.at(now)
@@ -445,7 +445,7 @@ t.test('credentials follow changes', async (t) => {
       t.equal(period.balance, 70n)
       const call = { key_id: one.key.id, cost: '30', submitted_at: now }
       const { wallets } = await database.bookings.book([settlement(payer.id, call)])
-      credentials.booked(
+      credentials.applyBooked(
         new Map([
           [one.key.id, 30n],
           [payer.id, 30n],
@@ -457,12 +457,12 @@ t.test('credentials follow changes', async (t) => {
       await credentials.refreshWallets(credentials.walletIds)
       t.equal(period.balance, 50n, 'what a lost message would have brought')
       await put(200n)
-      credentials.changed('account', payer.id)
+      credentials.forgetChanged('account', payer.id)
       t.equal(credentials.peek(two.raw), undefined)
       t.equal((await credentials.load(two.raw))!.budgets[0]!.at(now), period)
       t.equal(period.balance, 150n)
       await database.budgets.delete(budget.id)
-      credentials.changed('account', payer.id)
+      credentials.forgetChanged('account', payer.id)
       t.same((await credentials.load(two.raw))?.budgets, [])
     })
 
@@ -472,7 +472,7 @@ t.test('credentials follow changes', async (t) => {
       const arrive = holdAnswers()
       const loading = credentials.load(raw)
       await database.keys.update(key.id, { name: 'renamed' })
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       arrive()
       await loading
       t.equal(credentials.peek(raw), undefined)
@@ -490,7 +490,7 @@ t.test('credentials follow changes', async (t) => {
         clock.now += UNKNOWN_KEY_TTL_MS
         await credentials.load(unknown)
         t.equal(asked(), 2)
-        credentials.changed('key', 'key_made_just_now')
+        credentials.forgetChanged('key', 'key_made_just_now')
         await credentials.load(unknown)
         t.equal(asked(), 3)
       },
@@ -501,7 +501,7 @@ t.test('credentials follow changes', async (t) => {
       const unknown = generateApiKey()
       const arrive = holdAnswers()
       const loading = credentials.load(unknown)
-      credentials.changed('key', 'key_made_just_now')
+      credentials.forgetChanged('key', 'key_made_just_now')
       arrive()
       t.equal(await loading, null)
       await credentials.load(unknown)
@@ -518,7 +518,7 @@ t.test('credentials follow changes', async (t) => {
       view.end(cost, cost)
       t.equal(view.balance, before - cost)
       const { wallets } = await database.bookings.book([settlement(account.id, { cost: cost.toString() })])
-      credentials.booked(new Map([[account.id, cost]]), wallets)
+      credentials.applyBooked(new Map([[account.id, cost]]), wallets)
       t.equal(view.balance, before - cost)
       t.equal(view.unbooked, 0n)
       credentials.update([{ ...wallets[0]!, balance: 0n, version: 0n }])
@@ -544,7 +544,7 @@ t.test('credentials follow changes', async (t) => {
         [account.id, 0n],
         [key.id, cost],
       ])
-      credentials.booked(costs, wallets)
+      credentials.applyBooked(costs, wallets)
       t.equal(known.cap?.balance, parseCredits('4.5'))
       t.equal(known.cap?.unbooked, 0n)
 
@@ -553,11 +553,11 @@ t.test('credentials follow changes', async (t) => {
       t.equal(known.cap?.balance, parseCredits('4'), 'read again')
 
       await database.keys.update(key.id, { spendCap: parseCredits('1.5') })
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       t.equal((await credentials.load(raw))?.cap, known.cap, 'a view that is there stays')
       t.equal(known.cap?.balance, parseCredits('0.5'))
       await database.keys.update(key.id, { spendCap: null })
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       t.equal((await credentials.load(raw))?.cap, null)
     })
 
@@ -570,7 +570,7 @@ t.test('credentials follow changes', async (t) => {
       await doomed.close()
       await t.rejects(credentials.load(generateApiKey()), { code: 'service_unavailable' })
       t.equal(credentials.peek(raw)?.key.id, key.id)
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       t.equal(
         (await credentials.load(raw))?.key.id,
         key.id,
@@ -599,7 +599,7 @@ t.test('credentials follow changes', async (t) => {
       const { credentials, faults } = watched(broken)
       await credentials.load(raw)
       await sql`ALTER TABLE wallets RENAME TO former_wallets`
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       await t.rejects(credentials.load(raw), { code: /^42/ })
       await credentials.refreshWallets([account.id])
       t.match(faults, [{ code: /^42/ }])

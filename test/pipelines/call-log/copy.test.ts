@@ -7,9 +7,9 @@ import { type LogRebuildDeps, rebuildLog } from '../../../pipelines/call-log/reb
 import { type LogRetentionDeps, logRetention } from '../../../pipelines/call-log/retention.ts'
 import { findUnbooked } from '../../../pipelines/call-log/unbooked.ts'
 import { type CopierEvent, usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
-import { runAct } from '../../../pipelines/management/act.ts'
 import { commandCaller } from '../../../pipelines/management/caller.ts'
-import { callLogActs } from '../../../pipelines/management/calls/call-log.ts'
+import { callLogOperations } from '../../../pipelines/management/calls/call-log.ts'
+import { runImplementation } from '../../../pipelines/management/operation.ts'
 import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/tables/names.ts'
 import type { Difference } from '../../../src/postgres/billing/audit-report.ts'
 import type { RetirementReport } from '../../../src/postgres/partitions/retire.ts'
@@ -156,19 +156,19 @@ t.test('usage copy survives kills', async (t) => {
 
 t.test('calls that only the log has', async (t) => {
   // Calls that PostgreSQL lost and the log still has: booked once, and never deleted unasked.
-  const [importAct] = callLogActs
+  const [importAct] = callLogOperations
   const LOST = 7
 
   t.test('calls that only the log has', async (t) => {
     const bench = await CopyBench.open(t)
     const { callLog, client, database, sql, account } = bench
     const importLog = (dry_run: boolean) =>
-      runAct(
+      runImplementation(
         importAct!,
         { dry_run },
         {
           database,
-          deps: { callLog },
+          services: { callLog },
           caller: commandCaller('operator:test', null),
           now: Date.now(),
         },
@@ -270,17 +270,15 @@ t.test('calls that only the log has', async (t) => {
       const asked: string[] = []
       const wiring = {
         ...noEngines,
-        withCallLog: <T>(
-          work: (books: { database: typeof database; callLog: typeof callLog }) => Promise<T>,
-        ) => work({ database, callLog }),
+        books: async () => ({ database, callLog }),
         confirm: async (question: string) => {
           asked.push(question)
           return false
         },
       }
       const shown = await command(['wallet', 'import-log'], wiring)
-      t.match(shown.stdout, /^only the call log has 7 calls of 1 account, 0\.000007 credits\n/)
-      t.match(shown.stdout, /nothing was booked: name --book\n$/)
+      t.match(shown.stdout, /^calls +7\ncost +0\.000007\ndry_run +yes: nothing was booked; name --book /)
+      t.match(shown.stdout, /\naccounts\n {2}account_id +calls +cost +is_known\n/)
       const refused = await command(['wallet', 'import-log', '--book'], wiring)
       t.match(refused, { code: 1, stderr: 'error: Nothing was changed.\n' })
       t.same(asked, ['7 calls would be charged, 0.000007 credits in all. Do it? [y/N] '])

@@ -6,7 +6,7 @@ import { firstValueFrom, Observable, of, throwError } from 'rxjs'
 import t from 'tap'
 import type { AuthenticatedCall } from '../../../pipelines/calls/authenticate.ts'
 import { insufficientBalance } from '../../../pipelines/calls/balance.ts'
-import { errorReply } from '../../../pipelines/calls/errors.ts'
+import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { idempotent } from '../../../pipelines/calls/idempotency.ts'
 import { Answered, answer, type Call, calls } from '../../../pipelines/calls/pipeline.ts'
 import { UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
@@ -64,7 +64,7 @@ t.test('work found again answers for its request', async (t) => {
       (call) => new Answered({ ...call, replyHeaders: HEADERS, ...more }, replies),
     ).toHandler()
     return firstValueFrom(handle(request)).catch(
-      errorReply(request.path, request.requestId, { onUnforeseen: t.error, onInternal: () => undefined }),
+      makeErrorReply(request.path, request.requestId, { onUnforeseen: t.error, onInternal: () => undefined }),
     )
   }
 

@@ -77,12 +77,12 @@ t.test('a key belongs to one request at a time, and its answer to seven days', a
     'an act keeps its answer with what it does: who repeats it meanwhile waits for its end',
     async (t) => {
       const repeat = () =>
-        database.inNameOf('user:a', async ({ idempotency }) => {
+        database.transactAs('user:a', async ({ idempotency }) => {
           const { outcome } = await idempotency.claim(claim('req_act', 'act', 'actor:user:a'))
           if (outcome === 'claimed') await idempotency.store(claim('req_act', 'act', 'actor:user:a'), answer)
           return outcome
         })
-      const undone = database.inNameOf('user:a', async ({ idempotency }) => {
+      const undone = database.transactAs('user:a', async ({ idempotency }) => {
         await idempotency.claim(claim('req_undone', 'act', 'actor:user:a'))
         throw new Error('undone')
       })

@@ -1,6 +1,6 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
 import type { Observable, Subscription } from 'rxjs'
-import { unwrapped } from '../../../pipelines/calls/errors.ts'
+import { unwrapError } from '../../../pipelines/calls/errors.ts'
 import { type Answered, CallEnds } from '../../../pipelines/calls/pipeline.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attempt-request.ts'
@@ -311,7 +311,7 @@ export class RunningCall {
         this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
       },
       error: (thrown: unknown) => {
-        const { error, headers } = unwrapped(thrown)
+        const { error, headers } = unwrapError(thrown)
         this.error = error
         this.errorHeaders = headers
       },

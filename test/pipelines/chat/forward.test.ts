@@ -3,11 +3,11 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import {
   ACCESS_REFUSED,
-  erredAnswer,
-  masked,
-  refusedByUpstream,
-  refusedCallStatus,
+  chooseRefusedStatus,
+  maskError,
+  readUpstreamRefusal,
   STALE_WITHIN_MS,
+  toStreamFailure,
   UpstreamRefusal,
 } from '../../../pipelines/calls/upstream-error.ts'
 import { CHAT_DEADLINE_MS } from '../../../pipelines/chat/forward/attempt-request.ts'
@@ -17,7 +17,7 @@ import {
   SilenceWatch,
   StreamAnswer,
 } from '../../../pipelines/chat/forward/stream-answer.ts'
-import { plannedTranslation } from '../../../pipelines/chat/forward/translation-headers.ts'
+import { planTranslationHeaders } from '../../../pipelines/chat/forward/translation-headers.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { printCredits } from '../../../schemas/money.ts'
@@ -804,8 +804,8 @@ t.test('errors of an upstream keep their words', async (t) => {
   const hidden = (text: string) => mask(text, ['line-7', 'gpt-upstream'], [SECRET])
 
   function shown(status: number, body: string | Buffer): UpstreamRefusal {
-    const { error } = refusedByUpstream({}, status, Buffer.from(body), '5')
-    const refusal = masked(error, hidden)
+    const { error } = readUpstreamRefusal({}, status, Buffer.from(body), '5')
+    const refusal = maskError(error, hidden)
     if (!(refusal instanceof UpstreamRefusal)) throw new Error('it is the upstream’s own')
     return refusal
   }
@@ -1023,7 +1023,7 @@ t.test('upstreams refuse an account with any status', async (t) => {
   // What an upstream says of the operator's key or account, whatever its status: passed on, or hidden where a channel does.
   const HIDING = { hide_auth_errors: true }
   const refused = (status: number, message: string) =>
-    refusedByUpstream(HIDING, status, bodyOf({ message }), null)
+    readUpstreamRefusal(HIDING, status, bodyOf({ message }), null)
 
   const bodyOf = (error: object): Buffer => Buffer.from(JSON.stringify({ error }))
 
@@ -1038,7 +1038,7 @@ t.test('upstreams refuse an account with any status', async (t) => {
     ]
     for (const [status, error, code] of upstreams)
       for (const channel of [{}, { hide_auth_errors: false }]) {
-        const failure = refusedByUpstream(channel, status, bodyOf(error), '7')
+        const failure = readUpstreamRefusal(channel, status, bodyOf(error), '7')
         const { message } = error as { message: string }
         const headers = [['retry-after', '7']]
         t.match(failure, { code, message, keyRestMs, isChannelFault, error: { status, code, headers } })
@@ -1063,7 +1063,7 @@ t.test('upstreams refuse an account with any status', async (t) => {
       [429, 'slow', 'error'],
       [500, 'no', 'error'],
     ] as const)
-      t.equal(refusedCallStatus(status, message), expected, `${status} ${message}`)
+      t.equal(chooseRefusedStatus(status, message), expected, `${status} ${message}`)
   })
 
   t.test('an account without credit and a key that is not valid, with 400', async (t) => {
@@ -1099,7 +1099,7 @@ t.test('upstreams refuse an account with any status', async (t) => {
         { type: 'exceeded_current_quota_error' },
         { code: '1113' },
       ]) {
-        const failure = refusedByUpstream(
+        const failure = readUpstreamRefusal(
           HIDING,
           429,
           Buffer.from(JSON.stringify({ error: { message, ...names } })),
@@ -1117,7 +1117,7 @@ t.test('upstreams refuse an account with any status', async (t) => {
         { type: 'requests', code: 'rate_limit_exceeded' },
         { status: 'RESOURCE_EXHAUSTED' },
       ]) {
-        const failure = refusedByUpstream(
+        const failure = readUpstreamRefusal(
           HIDING,
           429,
           Buffer.from(JSON.stringify({ error: { message, ...names } })),
@@ -1308,14 +1308,14 @@ t.test('translated calls say so', async (t) => {
         channel: { priority },
       })
       const of = (...routes: readonly ReturnType<typeof route>[]) =>
-        plannedTranslation('chat-completions', { routes })
+        planTranslationHeaders('chat-completions', { routes })
       t.same(of(route('messages')), [[TRANSLATION, 'chat-completions to messages']])
       t.same(of(route('messages', 1), route('generate-content')), [
         [TRANSLATION, 'chat-completions to generate-content'],
       ])
       for (const routes of [[], [route('chat-completions')], [route('chat-completions'), route('messages')]])
         t.same(of(...routes), [])
-      t.same(plannedTranslation('chat-completions', {}), [])
+      t.same(planTranslationHeaders('chat-completions', {}), [])
     },
   )
 })
@@ -1438,10 +1438,10 @@ t.test('silence is filled', async (t) => {
 
     constructor(stream: AnswerStream) {
       const call: AnswerReceiver = {
-        erred: (event) => erredAnswer(event, { protocol: 'chat-completions', channel: {} }),
-        failsOver: () => false,
+        readStreamError: (event) => toStreamFailure(event, { protocol: 'chat-completions', channel: {} }),
+        failOver: () => false,
         begin: () => void this.heads++,
-        firstByte: () => undefined,
+        noteFirstByte: () => undefined,
         isPaused: () => this.isPaused,
         hideSecrets: (bytes) => bytes,
         send: (bytes) => {
@@ -1452,7 +1452,7 @@ t.test('silence is filled', async (t) => {
           this.ending = ending
         },
         finishWhole: () => undefined,
-        failed: () => undefined,
+        fail: () => undefined,
       }
       const watch = { add: () => undefined, delete: () => undefined } as unknown as SilenceWatch
       this.answer = new StreamAnswer(call, EVENTS, stream, { silence: watch, since: 0, keepAliveMs: 15_000 })

@@ -10,7 +10,7 @@ import { firstValueFrom, from, lastValueFrom, Observable, of, switchMap, throwEr
 import t, { type Test } from 'tap'
 import type { CallAccess } from '../../../pipelines/calls/authenticate.ts'
 import { admitWithinLimits, assertBalance } from '../../../pipelines/calls/balance.ts'
-import { errorReply } from '../../../pipelines/calls/errors.ts'
+import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import type { Answered } from '../../../pipelines/calls/pipeline.ts'
 import { jsonReply } from '../../../pipelines/calls/replies.ts'
 import { embeddings } from '../../../pipelines/chat/embeddings.ts'
@@ -791,7 +791,8 @@ t.test('forms are stored while they come', async (t) => {
       clients: clientLimits(),
       maxTextBytes: () => MAX_BODY_BYTES,
       router,
-      renderError: (path, id) => errorReply(path, id, { onUnforeseen: t.error, onInternal: () => undefined }),
+      renderError: (path, id) =>
+        makeErrorReply(path, id, { onUnforeseen: t.error, onInternal: () => undefined }),
     })
     const port = await server.listen(HOST, 0)
     t.teardown(() => server.close())
@@ -1053,7 +1054,7 @@ t.test('forms are stored while they come', async (t) => {
     await untilTrue(() => recorded.length === 2 && stored(folder).length === 2)
     client.socket.destroy()
     await untilTrue(() => stored(folder).length === 0)
-    await server.idle()
+    await server.waitUntilIdle()
     t.equal(recorded.length, 2, 'what may have been left would go in a day')
   })
 
@@ -1070,7 +1071,7 @@ t.test('forms are stored while they come', async (t) => {
         await client.until((text) => answers(text) === round)
         t.equal(answers(client.text), round)
       }
-      await server.idle()
+      await server.waitUntilIdle()
     },
   )
 

@@ -480,7 +480,7 @@ t.test('interim usage is a lower bound', async (t) => {
     record.metered = stream
     record.ending = ending
     record.isSent = true
-    const { usage, source } = record.usage()
+    const { usage, source } = record.chooseUsage()
     return [usage.prompt, usage.output, source]
   }
 

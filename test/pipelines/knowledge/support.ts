@@ -1,7 +1,7 @@
 /** The knowledge endpoints on a real database and a real object store, without the rest of the service. */
 
 import type { Test } from 'tap'
-import { errorReply } from '../../../pipelines/calls/errors.ts'
+import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
 import { linkKey } from '../../../src/core/media/file-link.ts'
 import { Credentials } from '../../../src/credentials/credentials.ts'
@@ -73,7 +73,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
     maxTextBytes: () => MAX_BODY_BYTES,
     router,
     renderError: (path, requestId) =>
-      errorReply(path, requestId, {
+      makeErrorReply(path, requestId, {
         onUnforeseen: (error) => unforeseen.push(error),
         onInternal: () => undefined,
       }),

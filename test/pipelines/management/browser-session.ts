@@ -1,7 +1,8 @@
 /** A person with a browser, as the acts of the management API see them. */
-import { actOf, runAct } from '../../../pipelines/management/act.ts'
+
 import { type Caller, userCaller, VISITOR } from '../../../pipelines/management/caller.ts'
-import type { PeopleDeps } from '../../../pipelines/management/people/rules.ts'
+import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
+import type { PeopleServices } from '../../../pipelines/management/people/rules.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import { openIdentity } from '../../../src/identity/identity.ts'
@@ -15,16 +16,16 @@ export class BrowserSession {
   origin = 'http://localhost:8080'
   now = () => Date.now()
   readonly #database: Database
-  readonly #deps: Omit<PeopleDeps, 'visit'>
+  readonly #services: PeopleServices
 
   constructor(
     database: Database,
-    config: ReturnType<PeopleDeps['config']> = CONFIG as never,
+    config: ReturnType<PeopleServices['config']> = CONFIG as never,
     address = '192.0.2.1',
     identity = openIdentity(),
   ) {
     this.#database = database
-    this.#deps = { config: () => config, publicUrl: 'https://gateway.example', hasMail: false, identity }
+    this.#services = { config: () => config, publicUrl: 'https://gateway.example', hasMail: false, identity }
     this.address = address
   }
 
@@ -39,17 +40,18 @@ export class BrowserSession {
     operation: O,
     input: object = {},
   ) {
-    const act = actOf<object, O>(acts, operation)
+    const act = findImplementation<object, O>(acts, operation)
     const visit = {
       userAgent: 'test',
       address: this.address,
       origin: this.origin,
       token: this.token,
+      form: null,
       setToken: (token: string | null) => {
         this.token = token
       },
     }
-    const options = { database: this.#database, deps: { ...this.#deps, visit }, now: this.now() }
-    return runAct(act, input, { ...options, caller: await this.caller() })
+    const options = { database: this.#database, services: this.#services, visit, now: this.now() }
+    return runImplementation(act, input, { ...options, caller: await this.caller() })
   }
 }

@@ -3,13 +3,13 @@ import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
-import { runwayDays, spendRate } from '../../../pipelines/management/calls/spend-rate.ts'
+import { runwayDays, spendRate } from '../../../pipelines/management/calls/usage.ts'
 import { reportOf } from '../../../pipelines/management/knowledge/report.ts'
-import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
-import { profileActs } from '../../../pipelines/management/people/profile.ts'
-import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
-import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
-import { userActs } from '../../../pipelines/management/people/users.ts'
+import { oidcOperations } from '../../../pipelines/management/people/oidc.ts'
+import { profileOperations } from '../../../pipelines/management/people/profile.ts'
+import { sessionOperations } from '../../../pipelines/management/people/sessions.ts'
+import { signInOperations } from '../../../pipelines/management/people/sign-in.ts'
+import { userOperations } from '../../../pipelines/management/people/users.ts'
 import { sessionCookie, sessionToken } from '../../../pipelines/management/session.ts'
 import {
   addIdentity,
@@ -50,7 +50,7 @@ import { startProvider } from './identity-provider.ts'
 t.test('sign in with password and code', async (t) => {
   // Users sign up, sign in with a password and a one-time code, and are refused otherwise; in a real PostgreSQL.
   const { database, sql, openAnother } = await startDatabase(t)
-  const ACTS = [...sessionActs, ...signInActs, ...profileActs]
+  const ACTS = [...sessionOperations, ...signInOperations, ...profileOperations]
   const PASSWORD = 'correct horse battery'
   const ADA = { email: 'Ada@Example.com', password: PASSWORD }
   const MS_PER_PERIOD = 30_000
@@ -313,7 +313,13 @@ t.test('sign in with password and code', async (t) => {
 t.test('sign in at a provider', async (t) => {
   // Sign-in by OpenID Connect, at an identity provider that others wrote; in a real PostgreSQL.
   const HOUR_MS = 60 * 60 * 1000
-  const ACTS = [...sessionActs, ...signInActs, ...oidcActs, ...profileActs, ...userActs]
+  const ACTS = [
+    ...sessionOperations,
+    ...signInOperations,
+    ...oidcOperations,
+    ...profileOperations,
+    ...userOperations,
+  ]
   const person = (name: string, isVerified = true) => ({
     email: `${name}@Corp.example`,
     email_verified: isVerified,
@@ -518,28 +524,29 @@ t.test('sign in at a provider', async (t) => {
 
 t.test('session cookie is the browsers alone', async (t) => {
   // The cookie of a session: over HTTPS it is bound to the host and crosses no network in the clear.
-  const head = (host: string, cookie = '') => ({
-    header: (name: string) => ({ host, cookie })[name] ?? '',
-  })
+  const head =
+    (host: string, cookie = '') =>
+    (name: string) =>
+      ({ host, cookie })[name] ?? ''
 
   t.test('over HTTPS the cookie belongs to this host alone', async (t) => {
-    const deps = { isSecure: true }
-    const [, set] = sessionCookie(deps, head('gateway.example.com'), 'a-token')
+    const transport = { isSecure: true }
+    const [, set] = sessionCookie(transport, head('gateway.example.com'), 'a-token')
     t.match(set, /^__Host-tollgate=a-token; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$/)
-    t.equal(sessionToken(deps, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')), 'a-token')
+    t.equal(sessionToken(transport, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')), 'a-token')
     t.equal(
-      sessionToken(deps, head('gateway.example.com', 'tollgate-dev=planted')),
+      sessionToken(transport, head('gateway.example.com', 'tollgate-dev=planted')),
       null,
       'a name that a page of the network can set opens nothing',
     )
   })
 
   t.test('plain HTTP gives a session on the machine of the service alone', async (t) => {
-    const deps = { isSecure: false }
+    const transport = { isSecure: false }
     for (const host of ['localhost:8080', '127.0.0.1:8080', '[::1]:8080'])
-      t.match(sessionCookie(deps, head(host), 'a-token')[1], /^tollgate-dev=a-token; .*SameSite=Lax$/)
+      t.match(sessionCookie(transport, head(host), 'a-token')[1], /^tollgate-dev=a-token; .*SameSite=Lax$/)
     for (const host of ['gateway.example.com', 'localhost.example.com', '192.0.2.1:8080'])
-      t.throws(() => sessionCookie(deps, head(host), 'a-token'), { message: /needs HTTPS/ })
+      t.throws(() => sessionCookie(transport, head(host), 'a-token'), { message: /needs HTTPS/ })
   })
 })
 

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { lastValueFrom, Observable, Subject, throwError } from 'rxjs'
 import t, { type Test } from 'tap'
 import { addReplyHeaders } from '../../../pipelines/calls/replies.ts'
-import { musicJob, printMusic, printSubmittedMusic } from '../../../pipelines/media/audio/music.ts'
+import { buildMusicJob, printMusic, printSubmittedMusic } from '../../../pipelines/media/audio/music.ts'
 import { printSpeech, printSpeechTask, printSubmittedSpeech } from '../../../pipelines/media/audio/speech.ts'
 import { printTranscript } from '../../../pipelines/media/audio/transcripts.ts'
 import { printVoice } from '../../../pipelines/media/audio/voices.ts'
@@ -17,7 +17,7 @@ import { withKeepAlive } from '../../../pipelines/media/kept-alive.ts'
 import { printAvatar } from '../../../pipelines/media/videos/avatars.ts'
 import { printSubtitles, printSubtitleTask } from '../../../pipelines/media/videos/clips.ts'
 import { printSubmittedVideo, printVideo, VIDEO_LINK_MS } from '../../../pipelines/media/videos/task.ts'
-import { isThere, retentionMs } from '../../../pipelines/tasks/store/result-files.ts'
+import { chooseRetentionMs, isThere } from '../../../pipelines/tasks/store/result-files.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { avatarRecord } from '../../../schemas/media/avatars.ts'
 import { clipSubtitles, clipSubtitleTask } from '../../../schemas/media/clips.ts'
@@ -194,7 +194,7 @@ t.test('audio is printed', async (t) => {
   })
 
   t.test('what is sung', async (t) => {
-    const job = (more: object) => musicJob(musicRequest.parse({ model: 'songs', ...more }))
+    const job = (more: object) => buildMusicJob(musicRequest.parse({ model: 'songs', ...more }))
     t.match(job({ prompt: 'p', lyrics: 'l' }), { prompt: null, lyrics: 'l', instrumental: false })
     t.match(job({ prompt: 'p', lyrics: ' ' }), { prompt: 'p', lyrics: null })
     t.match(job({ prompt: 'p', lyrics: 'l', instrumental: true }), { prompt: 'p', lyrics: null })
@@ -598,16 +598,17 @@ t.test('files are kept for their time', async (t) => {
 
   t.test('by default films and songs outlive their last link by 30 days, and speech stays', async (t) => {
     t.equal(configFile.parse({}).storage.retention_days, null)
-    t.equal(retentionMs('video', null), 37 * DAY_MS)
-    t.equal(retentionMs('music', null), 37 * DAY_MS)
-    t.equal(retentionMs('speech', null), null)
-    t.equal(retentionMs('image', null), DAY_MS)
+    t.equal(chooseRetentionMs('video', null), 37 * DAY_MS)
+    t.equal(chooseRetentionMs('music', null), 37 * DAY_MS)
+    t.equal(chooseRetentionMs('speech', null), null)
+    t.equal(chooseRetentionMs('image', null), DAY_MS)
   })
 
   t.test('an operator sets the days of films, songs and speech; not below the life of a link', async (t) => {
-    for (const kind of ['video', 'music', 'speech'] as const) t.equal(retentionMs(kind, 90), 90 * DAY_MS)
-    t.equal(retentionMs('image', 90), DAY_MS)
-    t.equal(retentionMs('avatar', 90), null, 'what goes on being used is kept')
+    for (const kind of ['video', 'music', 'speech'] as const)
+      t.equal(chooseRetentionMs(kind, 90), 90 * DAY_MS)
+    t.equal(chooseRetentionMs('image', 90), DAY_MS)
+    t.equal(chooseRetentionMs('avatar', 90), null, 'what goes on being used is kept')
     t.equal(configFile.safeParse({ storage: { retention_days: 6 } }).success, false)
     t.equal(configFile.safeParse({ storage: { retention_days: 7 } }).success, true)
   })

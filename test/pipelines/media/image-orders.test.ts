@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { AuthenticatedCall } from '../../../pipelines/calls/authenticate.ts'
 import type { Idempotency } from '../../../pipelines/calls/claim.ts'
-import { imageOrder } from '../../../pipelines/media/images/images.ts'
+import { orderImages } from '../../../pipelines/media/images/images.ts'
 import type { ImageParams } from '../../../pipelines/media/images/request.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import { configFile } from '../../../schemas/config/file.ts'
@@ -77,7 +77,7 @@ function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000
     known: { key: { kind: 'console' }, view: { balance: parseCredits(balance) } },
   } as unknown as AuthenticatedCall
   const records = { isAnswered: async () => false } as unknown as Idempotency['records']
-  return imageOrder(records, inbox, {
+  return orderImages(records, inbox, {
     ...caller,
     catalog,
     upload: uploads.begin('acc_a'),

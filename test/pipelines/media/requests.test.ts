@@ -7,23 +7,23 @@ import { EMPTY, lastValueFrom, NEVER, type Observable, of, throwError } from 'rx
 import t, { type Test } from 'tap'
 import type { ZodType } from 'zod'
 import { type CancelledTasks, cancelFoundTask, cancelTask } from '../../../pipelines/media/cancel-task.ts'
-import { channelLists, mergedLists } from '../../../pipelines/media/channel-lists.ts'
+import { channelLists, mergeLists } from '../../../pipelines/media/channel-lists.ts'
 import { editImages, type ImageStore } from '../../../pipelines/media/images/images.ts'
 import {
+  describeMeaning,
   type ImageParams,
-  imageMeaning,
   readEdit,
   readGeneration,
 } from '../../../pipelines/media/images/request.ts'
 import type { InputStore } from '../../../pipelines/media/inputs/store-input.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { MediaOrders } from '../../../pipelines/media/media-call.ts'
-import { chosenVariant, pricedJob } from '../../../pipelines/media/priced-job.ts'
+import { chooseVariant, priceJob } from '../../../pipelines/media/priced-job.ts'
 import { selectMediaModel } from '../../../pipelines/media/select-media.ts'
 import { resolveMediaResource } from '../../../pipelines/media/select-voice-or-avatar.ts'
 import {
+  buildComposeJob,
   type ClipSources,
-  clipComposeJob,
   RECOGNITION_KEPT_MS,
 } from '../../../pipelines/media/videos/clip-job.ts'
 import {
@@ -32,9 +32,9 @@ import {
   type VideoParams,
   type VideoSources,
 } from '../../../pipelines/media/videos/jobs.ts'
-import { workOf } from '../../../pipelines/media/videos/videos.ts'
+import { readWork } from '../../../pipelines/media/videos/videos.ts'
 import { endTask } from '../../../pipelines/tasks/end/end-task.ts'
-import { discard, type TaskEngine, transitionedTask } from '../../../pipelines/tasks/engine.ts'
+import { discardAnswer, type TaskEngine, transition } from '../../../pipelines/tasks/engine.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { type ChannelEntry, modelEntry } from '../../../schemas/config/catalog.ts'
@@ -73,7 +73,7 @@ import { messagesDialect } from '../../../src/protocols/messages/dialect.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { responsesDialect } from '../../../src/protocols/responses/dialect.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
-import { taskAdapterOf } from '../../../src/server/tasks/adapters.ts'
+import { findTaskAdapter } from '../../../src/server/tasks/adapters.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
 import { created, newVideo } from '../../src/postgres/tasks/support.ts'
@@ -215,7 +215,8 @@ t.test('image requests are read', async (t) => {
   const edit = (...parts: readonly Part[]) =>
     readEdit(formOf([['model', 'sketch'], ['prompt', 'A mill'], ...parts]), inbox, reading())
 
-  const hashOf = (params: ImageParams) => meaningHash('POST', '/', '', imageMeaning(params)).toString('hex')
+  const hashOf = (params: ImageParams) =>
+    meaningHash('POST', '/', '', describeMeaning(params)).toString('hex')
 
   t.test('a form says the same in texts', async (t) => {
     const asked = await edit(
@@ -705,7 +706,7 @@ t.test('sound of a video decides its price', async (t) => {
     const videos = { ...entry.videos, default_duration: 1 }
     const params = { caller, body, entry: { ...entry, videos }, routes }
     const { job, variant, routes: able } = await VIDEO_JOBS.video({} as VideoSources, params)
-    const { hold, price } = pricedJob(
+    const { hold, price } = priceJob(
       { id: 'film', entry: params.entry, price: null, strategy: 'priority' },
       job,
       variant,
@@ -798,7 +799,7 @@ t.test('video requests become jobs', async (t) => {
   })
   const routes = [routeTo('other'), routeTo('studio')]
   const caller = { known: { account: { id: 'acc_a' } } } as unknown as Parameters<
-    typeof clipComposeJob
+    typeof buildComposeJob
   >[1]['caller']
   /** For jobs that ask nobody. */
   const nobody = {} as VideoSources
@@ -850,7 +851,7 @@ t.test('video requests become jobs', async (t) => {
 
   t.test('what is made depends on the model, whichever of its names it goes by', async (t) => {
     const work = (id: string, ...aliases: string[]) =>
-      workOf({ id, entry: modelEntry.parse({ id, aliases }) })
+      readWork({ id, entry: modelEntry.parse({ id, aliases }) })
     t.equal(work('dh-lipsync-max'), 'lipsync')
     t.equal(work('our-motion', 'dh-motion'), 'motion')
     t.equal(work('film', 'toString'), 'video')
@@ -906,7 +907,7 @@ t.test('video requests become jobs', async (t) => {
   }
   const clip = { model: 'clip-compose', video_url: `${LINK}/talk.mp4`, asr_id: 'asr_1' }
   const compose = (body: object, deps = clipDeps(recognition())) =>
-    clipComposeJob(deps, { caller, body, routes })
+    buildComposeJob(deps, { caller, body, routes })
 
   t.test('a clip goes to the channel that recognised its words, under its name for them', async (t) => {
     const made = await compose(clip)
@@ -1081,7 +1082,7 @@ t.test('video requests become jobs', async (t) => {
       const made = async (pricing: object, resolution: string | null, videos?: object) => {
         const more = { pricing: { unit: 'second', ...pricing }, ...(videos !== undefined && { videos }) }
         const { job, variant } = await film({ duration: 2, resolution }, more)
-        const { hold } = pricedJob(
+        const { hold } = priceJob(
           { id: 'film', entry: entryOf(more), price: null, strategy: 'priority' },
           job,
           variant,
@@ -1110,7 +1111,7 @@ t.test('video requests become jobs', async (t) => {
             /'resolution'.*480p, 720p, 1080p/,
           )(t)
       await refused({}, { pricing: { unit: 'second', variants } }, /'resolution'.*required.*480p/)(t)
-      t.equal(chosenVariant(entry, 'resolution', '4k'), null, 'one price for all')
+      t.equal(chooseVariant(entry, 'resolution', '4k'), null, 'one price for all')
     },
   )
 })
@@ -1196,15 +1197,15 @@ t.test('channel lists are cached for a minute', async (t) => {
         { id, by: id },
       ]
     }
-    const listed = await mergedLists(channels, ask, ({ id }) => id)
+    const listed = await mergeLists(channels, ask, ({ id }) => id)
     t.same(listed, [
       { id: 'shared', by: 'one' },
       { id: 'one', by: 'one' },
       { id: 'two', by: 'two' },
     ])
-    t.same(await mergedLists([], ask, ({ id }) => id), [])
+    t.same(await mergeLists([], ask, ({ id }) => id), [])
     await t.rejects(
-      mergedLists(channels.slice(2), ask, ({ id }) => id),
+      mergeLists(channels.slice(2), ask, ({ id }) => id),
       { message: 'no answer' },
     )
   })
@@ -1302,13 +1303,13 @@ t.test('tasks are cancelled', async (t) => {
     database,
     messages: { announce() {}, announceWallets() {} },
     calls,
-    adapterOf: taskAdapterOf,
+    findAdapter: findTaskAdapter,
     catalog: () => catalog,
     log: { info() {}, warn: (fields: object) => void warnings.push(fields), error() {} },
     now: Date.now,
-    metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded: () => void discarded++ },
+    metrics: { countSubmit() {}, countPoll() {}, countExcess() {}, countDiscard: () => void discarded++ },
   } satisfies CancelledTasks & Partial<TaskEngine>
-  const adapter = taskAdapterOf('task')!
+  const adapter = findTaskAdapter('task')!
   const channelOf = (id: string) => catalog.channels.find((entry) => entry.id === id)!
   const studio = channelOf('studio')
 
@@ -1321,7 +1322,7 @@ t.test('tasks are cancelled', async (t) => {
   type TestAccount = Awaited<ReturnType<typeof newAccount>>
 
   const move = (task: Task, event: TaskEvent, changes: TaskChanges = {}) =>
-    transitionedTask(deps, task, event, changes)
+    transition(deps, task, event, changes)
 
   const waiting = ({ account }: TestAccount, channelId = 'studio') =>
     created(database, newVideo(account.id, { hold: HOLD, model: 'film', channelIds: [channelId] }))
@@ -1338,7 +1339,7 @@ t.test('tasks are cancelled', async (t) => {
       job: task.job,
       upstreamModel: `sim-film@${directives}`,
       reference: task.id,
-      urlOf: () => '',
+      resolveUrl: () => '',
     }
     return adapter.readSubmit(await ask(adapter.submit(studio, submit)), submit)
   }
@@ -1385,9 +1386,9 @@ t.test('tasks are cancelled', async (t) => {
     )
     const submit = {
       ...{ job: task.job, upstreamModel: 'sim', reference: task.id },
-      urlOf: () => `data:;base64,${Buffer.from(text).toString('base64')}`,
+      resolveUrl: () => `data:;base64,${Buffer.from(text).toString('base64')}`,
     }
-    const { submit: request, readSubmit } = taskAdapterOf('responses')!
+    const { submit: request, readSubmit } = findTaskAdapter('responses')!
     const outcome = readSubmit(await ask(request(channelOf('keeper'), submit)), submit)
     if (outcome.type !== 'accepted') throw new Error(JSON.stringify(outcome))
     const claimed = await move(task, 'claimed', { channelId: 'keeper', upstreamModel: 'sim' })
@@ -1506,7 +1507,7 @@ t.test('tasks are cancelled', async (t) => {
     const cancelled = await cancelFoundTask(deps, begun)
     await used(cancelled)
     const before = await responding(account, 'queue=0')
-    await ask(taskAdapterOf('responses')!.follow!.cancel!(channelOf('keeper'), asked(before)))
+    await ask(findTaskAdapter('responses')!.follow!.cancel!(channelOf('keeper'), asked(before)))
     const also = await cancelFoundTask(deps, before)
     await used(also)
     const unused = await cancelFoundTask(deps, await responding(account, 'queue=600000'))
@@ -1543,7 +1544,7 @@ t.test('tasks are cancelled', async (t) => {
       const wallet = await account.wallet()
       t.match(wallet, { held: 0n, balance: 2n * HOLD, used: 0n })
       warnings.length = 0
-      const after = await discard(deps, task, { upstreamId: 'cgt-1', upstreamState: 'queued' })
+      const after = await discardAnswer(deps, task, { upstreamId: 'cgt-1', upstreamState: 'queued' })
       t.match(after, {
         state: 'refused',
         upstreamId: 'cgt-1',

@@ -9,6 +9,7 @@ import { generateMasterKey } from '../../../src/core/keys/material.ts'
 import type { Posted } from '../../../src/fetch/guarded-post.ts'
 import { openMail } from '../../../src/mail/mail.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
+import type { Deliveries } from '../../../src/postgres/notifications/repository.ts'
 import { settlement } from '../../src/postgres/support.ts'
 import { eventually, until } from '../../support/eventually.ts'
 import { startMailServer } from '../../support/mail-server.ts'
@@ -119,10 +120,10 @@ t.test('attempts are shared out', async (t) => {
     const work = new DeliveryWork({
       database: {
         deliveries: {
-          read: async (ids) => ids.map((id) => deliveries.get(id)!),
+          read: async (ids: readonly string[]) => ids.map((id) => deliveries.get(id)!),
           endAttempts: async () => {},
           touch: async () => {},
-        },
+        } as Partial<Deliveries> as Deliveries,
       },
       post: (url) =>
         new Promise<Posted>((resolve) => {

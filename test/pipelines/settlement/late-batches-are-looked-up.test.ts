@@ -42,7 +42,7 @@ async function deafNats(t: Test) {
 async function callOneByOne({ call, publisher }: TestGateway, account: string, count: number): Promise<void> {
   for (let at = 0; at < count; at++) {
     await call(account, 1n)
-    await new Promise<void>((resolve) => publisher.whenStored(() => resolve()))
+    await new Promise<void>((resolve) => publisher.callWhenStored(() => resolve()))
   }
 }
 
@@ -121,7 +121,7 @@ t.test('a file that cannot be read holds up its own batches alone, however many'
   const before = gateway.publisher.inFlight
   await until('those of the other file are confirmed', () => gateway.publisher.inFlight <= before - 5)
   t.ok(gateway.publisher.inFlight >= UNREADABLE)
-  t.equal(gateway.publisher.oldestUnbookedAt(), null)
+  t.equal(gateway.publisher.readOldestUnbookedAt(), null)
   isBroken = false
   t.equal(await gateway.publisher.drain(null), true)
   t.equal(await bench.usedOf(account), BigInt(UNREADABLE + others + 5))

@@ -133,7 +133,7 @@ t.test('answers that wait for JetStream go on while nothing is booked, however l
   const { call, journal, publisher } = await startGateway(t, { isAwaited: () => true })
   const stored = () =>
     new Promise<void>((resolve, reject) =>
-      publisher.whenStored((error) => (error === undefined ? resolve() : reject(error))),
+      publisher.callWhenStored((error) => (error === undefined ? resolve() : reject(error))),
     )
   const requestIds: string[] = []
   for (let at = 0; at < CALLS; at++) {
@@ -160,13 +160,13 @@ t.test('answers wait for JetStream no longer where the clock is set back', async
   })
   const ends: (Error | undefined)[] = []
   await call(account, 1n)
-  publisher.whenStored((error) => ends.push(error))
+  publisher.callWhenStored((error) => ends.push(error))
   setBack(24 * 3_600_000)
   await call(account, 1n)
-  publisher.whenStored((error) => ends.push(error))
+  publisher.callWhenStored((error) => ends.push(error))
   await until('both answers end', () => ends.length === 2)
   t.match(ends, [/has not stored/, /has not stored/])
-  t.equal(publisher.awaitedMs(), 0)
+  t.equal(publisher.measureWaitMs(), 0)
 })
 
 t.test('a full stream: calls go on, are kept in the journal, and booked when there is room', async (t) => {

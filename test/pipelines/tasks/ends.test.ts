@@ -8,12 +8,12 @@ import { UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
 import { cancelFoundTask } from '../../../pipelines/media/cancel-task.ts'
 import { listTasks } from '../../../pipelines/media/task-records.ts'
 import { endTask, NotEndable } from '../../../pipelines/tasks/end/end-task.ts'
-import { taskSettlement } from '../../../pipelines/tasks/end/settlement.ts'
+import { settleTask } from '../../../pipelines/tasks/end/settlement.ts'
 import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { isAccepted } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import type { MediaCalls } from '../../../pipelines/tasks/ports.ts'
-import { planTransition, refusedUnsent } from '../../../pipelines/tasks/transition.ts'
+import { planTransition, planUnsentRefusal } from '../../../pipelines/tasks/transition.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { modelEntry } from '../../../schemas/config/catalog.ts'
@@ -33,7 +33,7 @@ import {
 import { MEDIA_DIALECTS } from '../../../simulator/dialects.ts'
 import { authorizers } from '../../../src/auth/authorizer.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
-import { MEDIA_PROTOCOLS, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { findMediaAdapter, MEDIA_PROTOCOLS } from '../../../src/channels/media/registry.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
 import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
@@ -75,8 +75,8 @@ import { reader, request } from '../call-log/support.ts'
 import { CopyBench } from '../call-log/usage-copy-support.ts'
 import { taskOf } from '../media/support.ts'
 import {
-  adapterOf,
   catalogFor,
+  findAdapter,
   silent,
   startTasks,
   type TestAccount,
@@ -93,7 +93,7 @@ t.test('task runs from order to settled row', async (t) => {
   const { database, upstream, storage } = tasks
   const health = new ChannelHealth()
   let beyond = 0
-  const metrics = { submitted() {}, polled() {}, exceededOrder: () => void beyond++, discarded() {} }
+  const metrics = { countSubmit() {}, countPoll() {}, countExcess: () => void beyond++, countDiscard() {} }
   tasks.worker(t, { health, metrics })
 
   const callOf = async (taskId: string) => (await database.calls.find(taskId)).call!
@@ -373,7 +373,7 @@ t.test('a thousand open tasks are polled in turn', async (t) => {
     // Two processes share the work.
     const workers = Array.from({ length: WORKERS }, () =>
       tasks.worker(t, {
-        calls: { ...calls, headersOf: async () => [] },
+        calls: { ...calls, makeHeaders: async () => [] },
         database: counting,
         hurry: 1,
       }),
@@ -621,7 +621,7 @@ t.test('ends and what the log says of them', async (t) => {
 
   t.test('a task that was waited for until its time was up: the row is that of any call so', async (t) => {
     const ofTask = (state: 'expired' | 'failed' | 'cancelled', more: Partial<Task>) =>
-      taskSettlement(taskIn(state, { deadlineAt: NOW, ...more }), null, { urls: [], expiresAt: null }, NOW)
+      settleTask(taskIn(state, { deadlineAt: NOW, ...more }), null, { urls: [], expiresAt: null }, NOW)
     for (const state of ['expired', 'failed'] as const) {
       const row = ofTask(state, { isAwaited: true })
       t.match(row, { status: 'interrupted', error_code: 'upstream_timeout', cost: '0' }, state)
@@ -649,16 +649,16 @@ t.test('ends and what the log says of them', async (t) => {
     t.test(
       `${ended.state} ${ended.refusedStatus ?? ''} ${ended.errorCode ?? ''}: a row «${status}» at no cost`,
       async (t) => {
-        const row = taskSettlement(taskIn(ended.state!, ended), null, { urls: [], expiresAt: null }, NOW)
+        const row = settleTask(taskIn(ended.state!, ended), null, { urls: [], expiresAt: null }, NOW)
         t.match(row, { status, error_code: code, cost: '0', unit_count: null, usage_source: 'none' })
         t.notOk(row.result_urls?.length, 'nothing was made')
       },
     )
 
   t.test('what nobody has sent can be refused, what somebody may have sent cannot', async (t) => {
-    t.match(refusedUnsent(taskIn('waiting'), NOW), { to: 'refused', money: 'release' })
+    t.match(planUnsentRefusal(taskIn('waiting'), NOW), { to: 'refused', money: 'release' })
     for (const state of ['submitting', 'queued', 'storing', 'succeeded'] as const)
-      t.equal(refusedUnsent(taskIn(state), NOW), null, state)
+      t.equal(planUnsentRefusal(taskIn(state), NOW), null, state)
   })
 
   t.test('the jobs of all kinds of works can be kept and read back', async (t) => {
@@ -737,8 +737,8 @@ t.test('lists by cursor and ends by operators', async (t) => {
     const wiring = {
       ...noEngines,
       actor: () => 'operator:test',
-      withDatabase: <T>(work: (opened: typeof database) => Promise<T>) => work(database),
-      withTasks: <T>(work: (desk: typeof deps) => Promise<T>) => work(deps),
+      database: async () => database,
+      tasks: async () => ({ messages, cancelUpstream }),
     }
     return command(words, wiring)
   }
@@ -945,7 +945,7 @@ t.test('work that comes with the answer', async (t) => {
     'each protocol of media that is not polled is here, or has a dialect of the simulated provider',
     async (t) => {
       const covered = new Set([...Object.keys(WORKS), ...MEDIA_DIALECTS.map(({ name }) => name)])
-      const others = MEDIA_PROTOCOLS.filter((protocol) => mediaAdapterOf(protocol)!.follow === null)
+      const others = MEDIA_PROTOCOLS.filter((protocol) => findMediaAdapter(protocol)!.follow === null)
       t.same(
         others.filter((protocol) => !covered.has(protocol)),
         [],
@@ -969,7 +969,7 @@ t.test('work that comes with the answer', async (t) => {
           ],
         }),
       )
-      const deps = { adapterOf: mediaAdapterOf, catalog: () => catalog, calls }
+      const deps = { findAdapter: findMediaAdapter, catalog: () => catalog, calls }
       for (let count = 0; count < 2; count++) tasks.worker(t, deps)
       /** Returns the task once it has ended, or the error that its client gets. */
       const ordered = async (account: TestAccount, prompt: string) => {
@@ -989,7 +989,7 @@ t.test('work that comes with the answer', async (t) => {
         const isAwaited = protocol !== 'minimax-music'
         const order = tasks.order(account, isAwaited ? 'picture' : 'film', prompt, more)
         try {
-          const task = await tasks.submit(order, { adapterOf: mediaAdapterOf })
+          const task = await tasks.submit(order, { findAdapter: findMediaAdapter })
           if (isAwaited) return task
           return await tasks.reached(task.id, 'succeeded', 'failed', 'refused')
         } catch (error) {
@@ -1219,7 +1219,7 @@ t.test('each provider of media', async (t) => {
         ...Object.entries(PROVIDERS).map(([name, { protocol = name }]) => protocol),
         ...MEDIA_DIALECTS.map(({ name }) => name),
       ])
-      const polled = MEDIA_PROTOCOLS.filter((protocol) => mediaAdapterOf(protocol)!.follow !== null)
+      const polled = MEDIA_PROTOCOLS.filter((protocol) => findMediaAdapter(protocol)!.follow !== null)
       t.same(
         polled.filter((protocol) => !covered.has(protocol)),
         [],
@@ -1249,7 +1249,7 @@ t.test('each provider of media', async (t) => {
         }),
       )
       const deps = {
-        adapterOf: mediaAdapterOf,
+        findAdapter: findMediaAdapter,
         catalog: () => catalog,
         calls,
         storage: storageAt(provider.url),
@@ -1269,7 +1269,7 @@ t.test('each provider of media', async (t) => {
         return tasks.order(account, name, prompt, { model, job, price, hold: holdOf(price, job), routes })
       }
       const submitted = (account: TestAccount, name: 'film' | 'picture', prompt: string) =>
-        tasks.submit(order(account, name, prompt), { adapterOf: mediaAdapterOf })
+        tasks.submit(order(account, name, prompt), { findAdapter: findMediaAdapter })
       const refusal = (account: TestAccount, prompt: string) =>
         submitted(account, 'film', prompt).catch((error: unknown) => error)
       const jobsOf = (prompt: string) => provider.jobs.filter((job) => job.prompt === prompt)
@@ -1496,7 +1496,7 @@ t.test('tasks outlive faults', async (t) => {
         return outcome
       }
       const slow = (protocol: string): MediaAdapter => {
-        const { follow, ...adapter } = adapterOf(protocol)!
+        const { follow, ...adapter } = findAdapter(protocol)!
         if (follow === null)
           return { ...adapter, follow, readSubmit: (...answer) => late(adapter.readSubmit(...answer)) }
         return {
@@ -1504,7 +1504,7 @@ t.test('tasks outlive faults', async (t) => {
           follow: { ...follow, readPoll: (...answer) => late(follow.readPoll(...answer)) },
         }
       }
-      const worker = tasks.worker(t, { now: () => Date.now() + aheadMs, adapterOf: slow })
+      const worker = tasks.worker(t, { now: () => Date.now() + aheadMs, findAdapter: slow })
       const order = tasks.order(account, model, 'late', { until: 'ended', deadlineMs: 30_000 })
       const task = await tasks.submit(order)
       t.match(task, { state: 'expired', cost: 0n, result: null }, model)
@@ -1728,6 +1728,6 @@ t.test('tasks outlive faults', async (t) => {
     await laterWorker(DAY).swept()
     t.same(await database.tasks.countOpen(), [])
     t.match(await database.audits.verifyWallets(), { ok: true, differences: { length: 0 } })
-    t.equal(adapterOf('none'), null)
+    t.equal(findAdapter('none'), null)
   })
 })

@@ -8,10 +8,14 @@ import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import { StoreFailure } from '../../../pipelines/tasks/ports.ts'
-import { keyOf } from '../../../pipelines/tasks/store/result-files.ts'
-import { referenceProblem } from '../../../pipelines/tasks/submit/check-reference.ts'
-import { listFiles, withFiles } from '../../../pipelines/tasks/submit/job-files.ts'
-import { prepareFiles, UnusableFile } from '../../../pipelines/tasks/submit/prepare-files.ts'
+import { makeKey } from '../../../pipelines/tasks/store/result-files.ts'
+import {
+  findReferenceProblem,
+  listFiles,
+  prepareFiles,
+  UnusableFile,
+  withFiles,
+} from '../../../pipelines/tasks/submit/prepare-files.ts'
 import { planTransition } from '../../../pipelines/tasks/transition.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { configFile } from '../../../schemas/config/file.ts'
@@ -28,7 +32,7 @@ import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import type { Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
-import { taskAdapterOf } from '../../../src/server/tasks/adapters.ts'
+import { findTaskAdapter } from '../../../src/server/tasks/adapters.ts'
 import { taskStorage } from '../../../src/server/tasks/storage.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
@@ -190,7 +194,7 @@ t.test('a submit without an answer makes no task', async (t) => {
   ) => {
     const order = orderFor(account, catalog, work, key === undefined ? {} : { key })
     const error = () =>
-      tasks.submit(order, { adapterOf: taskAdapterOf }).then(String, (reason: unknown) => reason)
+      tasks.submit(order, { findAdapter: findTaskAdapter }).then(String, (reason: unknown) => reason)
     return { order, error }
   }
 
@@ -202,7 +206,7 @@ t.test('a submit without an answer makes no task', async (t) => {
   for (const work of WORKS)
     t.test(`${work.kind} at ${work.protocol}${work.until ? ', awaited' : ''}`, async (t) => {
       const catalog = catalogOf(work.protocol)
-      const worker = tasks.worker(t, { adapterOf: taskAdapterOf, catalog: () => catalog, calls })
+      const worker = tasks.worker(t, { findAdapter: findTaskAdapter, catalog: () => catalog, calls })
       for (const [name, { answer, error, row }] of Object.entries(FATES)) {
         const account = await tasks.newAccount()
         fate = answer
@@ -224,13 +228,16 @@ t.test('a submit without an answer makes no task', async (t) => {
   t.test('the same Idempotency-Key makes a new submit', async (t) => {
     const account = await tasks.newAccount()
     const catalog = catalogOf('task')
-    const worker = tasks.worker(t, { adapterOf: taskAdapterOf, catalog: () => catalog, calls })
+    const worker = tasks.worker(t, { findAdapter: findTaskAdapter, catalog: () => catalog, calls })
     fate = (response) => void response.destroy()
     const [work] = WORKS
     t.match(await orderOf(account, catalog, work!, 'again').error(), { status: 502 })
     fate = (response) => void response.writeHead(200).end('{"id":"t-2","state":"queued"}')
     const { order } = orderOf(account, catalog, work!, 'again')
-    t.match(await tasks.submit(order, { adapterOf: taskAdapterOf }), { state: 'queued', upstreamId: 't-2' })
+    t.match(await tasks.submit(order, { findAdapter: findTaskAdapter }), {
+      state: 'queued',
+      upstreamId: 't-2',
+    })
     worker.kill()
   })
 
@@ -238,7 +245,7 @@ t.test('a submit without an answer makes no task', async (t) => {
   async function lose(protocol: string) {
     const account = await tasks.newAccount()
     const catalog = catalogOf(protocol, { unit: 'second', per_unit: '3' })
-    const worker = tasks.worker(t, { adapterOf: taskAdapterOf, catalog: () => catalog, calls })
+    const worker = tasks.worker(t, { findAdapter: findTaskAdapter, catalog: () => catalog, calls })
     fate = (response) => void response.destroy()
     const [work] = WORKS
     const { order, error } = orderOf(account, catalog, work!)
@@ -248,7 +255,7 @@ t.test('a submit without an answer makes no task', async (t) => {
     const id = call!.task_id!
     const follow = (aheadMs = 0) =>
       followLostSubmits({
-        ...{ database, adapterOf: taskAdapterOf, catalog: () => catalog, calls, log: silent },
+        ...{ database, findAdapter: findTaskAdapter, catalog: () => catalog, calls, log: silent },
         now: () => Date.now() + aheadMs,
       })
     return { id, account, follow, lost: () => lostOf(id) }
@@ -563,7 +570,7 @@ t.test('refusals of upstreams pass through', async (t) => {
         ],
       }),
     )
-    const worker = tasks.worker(t, { adapterOf: taskAdapterOf, catalog: () => catalog, calls })
+    const worker = tasks.worker(t, { findAdapter: findTaskAdapter, catalog: () => catalog, calls })
     const account = await tasks.newAccount()
     const model = catalog.resolve(MODEL)!
     const job = mediaJob.parse({ work: 'music', prompt: 'a song', instrumental: false })
@@ -572,7 +579,9 @@ t.test('refusals of upstreams pass through', async (t) => {
       ...{ kind: 'music', model, job, price, hold: holdOf(price, job) },
       routes: catalog.routes(model, 'task'),
     })
-    const refusal = await tasks.submit(order, { adapterOf: taskAdapterOf }).then(String, (reason) => reason)
+    const refusal = await tasks
+      .submit(order, { findAdapter: findTaskAdapter })
+      .then(String, (reason) => reason)
     worker.kill()
     t.match(await tasks.walletOf(account), UNTOUCHED)
     const { call } = await database.calls.find(order.caller.request.requestId)
@@ -677,10 +686,10 @@ t.test('files of a job are brought to the upstream', async (t) => {
   const adapter = (more: Partial<MediaAdapter>): MediaAdapter => ({ ...pictureAdapter, ...more })
 
   t.test('links go as they are, what is in the store as text where the adapter writes it so', async (t) => {
-    const { job, urlOf } = await prepareFiles(deps, TASK, adapter({ inlines: true }), PUBLIC)
+    const { job, resolveUrl } = await prepareFiles(deps, TASK, adapter({ inlines: true }), PUBLIC)
     t.same(job, JOB)
     t.same(
-      listFiles(job).map((file) => urlOf(file)),
+      listFiles(job).map((file) => resolveUrl(file)),
       ['https://files.test/folder/my%20cat.png?x=1', 'data:image/png;base64,YWJj', 'https://files.test/'],
     )
   })
@@ -755,12 +764,12 @@ t.test('files of a job are brought to the upstream', async (t) => {
   t.test('results have names of their own', async (t) => {
     const file = (role: string) => resultFile.parse({ role })
     const images = [file('image'), file('image')]
-    t.equal(keyOf({ kind: 'image', id: 'img_1' }, images, 1, 'image/webp'), 'images/img_1-2.webp')
-    t.equal(keyOf({ kind: 'image', id: 'img_1' }, [file('image')], 0, null), 'images/img_1-1.png')
-    t.equal(keyOf({ kind: 'video', id: 'vid_1' }, [file('video')], 0, 'video/mp4'), 'videos/vid_1.mp4')
+    t.equal(makeKey({ kind: 'image', id: 'img_1' }, images, 1, 'image/webp'), 'images/img_1-2.webp')
+    t.equal(makeKey({ kind: 'image', id: 'img_1' }, [file('image')], 0, null), 'images/img_1-1.png')
+    t.equal(makeKey({ kind: 'video', id: 'vid_1' }, [file('video')], 0, 'video/mp4'), 'videos/vid_1.mp4')
     const songs = [file('audio'), file('cover'), file('audio'), file('cover')]
     t.same(
-      songs.map((_, at) => keyOf({ kind: 'music', id: 'mus_1' }, songs, at, null)),
+      songs.map((_, at) => makeKey({ kind: 'music', id: 'mus_1' }, songs, at, null)),
       ['music/mus_1-1.mp3', 'music/mus_1-1-cover.jpg', 'music/mus_1-2.mp3', 'music/mus_1-2-cover.jpg'],
     )
   })
@@ -772,8 +781,8 @@ t.test('files of a job are brought to the upstream', async (t) => {
     }
     const refused = new UnusableFile('its server cannot be reached at a public address')
     await t.rejects(prepareFiles(deps, inner, adapter({}), PUBLIC), refused)
-    const { job, urlOf } = await prepareFiles(deps, inner, adapter({}), { private_links: true })
-    t.equal(urlOf(listFiles(job)[0]!), 'http://inner.test/a')
+    const { job, resolveUrl } = await prepareFiles(deps, inner, adapter({}), { private_links: true })
+    t.equal(resolveUrl(listFiles(job)[0]!), 'http://inner.test/a')
   })
 })
 
@@ -867,7 +876,7 @@ t.test('recording of a voice is measured', async (t) => {
   const problemOf = async (name: string, bytes: Buffer) => {
     const key = `inputs/${name}`
     await storage.put(key, bytes, 'audio/mpeg')
-    return referenceProblem(storage, { key, bytes: bytes.length })
+    return findReferenceProblem(storage, { key, bytes: bytes.length })
   }
 
   t.test(

@@ -44,7 +44,7 @@ const ADAPTERS: Readonly<Record<string, MediaAdapter>> = {
   'ark-video': filmAdapter(false),
   'openai-images': pictureAdapter,
 }
-export const adapterOf = (protocol: string): MediaAdapter | null => ADAPTERS[protocol] ?? null
+export const findAdapter = (protocol: string): MediaAdapter | null => ADAPTERS[protocol] ?? null
 
 /** Models of the same names as their channels: `film` can be looked up, `reel` cannot, `picture` answers whole. */
 export function catalogFor(url: string, without: readonly string[] = []): Catalog {
@@ -129,7 +129,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
   const messages = taskMessages(nats, silent)
   const watch = watchTasks({ database, messages, log: silent })
   t.teardown(() => watch.close())
-  const submitDeps = { database, messages, watch, adapterOf, isTransient, onWallet: () => {}, log: silent }
+  const submitDeps = { database, messages, watch, findAdapter, isTransient, onWallet: () => {}, log: silent }
 
   const worker: TestTasks['worker'] = (t, { hurry = HURRY, ...more } = {}) => {
     const own = natsOf(t, engines)
@@ -141,10 +141,10 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       messages: ownMessages,
       storage,
       calls: mediaCalls(client, storage, authorizerOf),
-      adapterOf,
+      findAdapter,
       catalog: () => catalogFor(upstream.url),
       health: new ChannelHealth(),
-      metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded() {} },
+      metrics: { countSubmit() {}, countPoll() {}, countExcess() {}, countDiscard() {} },
       onUnmappedState: ({ id }, state) => void unmapped.push(`${id} ${state}`),
       onLateness: () => {},
       log: silent,

@@ -36,8 +36,8 @@ export function check(world: World, opened: bigint): void {
 }
 
 /** Nothing that an upstream has begun is forgotten, and nobody has the id of a task that there is not. */
-function checkLost({ tasks, upstream, promised, adapterOf, problems }: World): void {
-  const { follow } = adapterOf('')!
+function checkLost({ tasks, upstream, promised, findAdapter, problems }: World): void {
+  const { follow } = findAdapter('')!
   for (const task of tasks.all)
     if (task.state === 'refused' && !task.isEarly && promised.has(task.id))
       problems.push('a client has the id of no task')

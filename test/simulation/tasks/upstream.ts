@@ -58,7 +58,7 @@ export class Upstream {
 
   callsOf(process: Process): MediaCalls {
     return {
-      headersOf: async ({ headers }) => headers,
+      makeHeaders: async ({ headers }) => headers,
       send: (request, options) =>
         new Promise((resolve, reject) => this.#send(process, request, options, resolve, reject)),
     }

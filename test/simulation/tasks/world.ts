@@ -64,7 +64,7 @@ export interface World {
   readonly tasks: MemoryTasks
   readonly upstream: Upstream
   readonly catalog: Catalog
-  readonly adapterOf: (protocol: string) => MediaAdapter | null
+  readonly findAdapter: (protocol: string) => MediaAdapter | null
   readonly objects: Set<string>
   /** Tasks whose client has the id, or the result. */
   readonly promised: Set<string>
@@ -107,7 +107,7 @@ export async function simulate(seed: number, lies: Lies = {}): Promise<Outcome> 
   const world: World = {
     ...{ time, random, faults, queue, tasks, upstream, problems },
     catalog: CATALOGS[model],
-    adapterOf: () => adapter,
+    findAdapter: () => adapter,
     objects: new Set(),
     promised: new Set(),
   }
@@ -204,7 +204,7 @@ class Life<Port> {
 type Order = (key: string) => Promise<unknown>
 
 function startGateway(world: World, { process, now }: Start): Order {
-  const { tasks, random, faults, queue, adapterOf, promised } = world
+  const { tasks, random, faults, queue, findAdapter, promised } = world
   const database = databaseOf(process, tasks, random, faults)
   const { scheduler } = process
   const messages = taskMessages(queue.natsOf(process), silent, scheduler)
@@ -213,7 +213,7 @@ function startGateway(world: World, { process, now }: Start): Order {
     database,
     messages,
     watch,
-    adapterOf,
+    findAdapter,
     isTransient,
     onWallet() {},
     log: silent,
@@ -237,9 +237,13 @@ function startGateway(world: World, { process, now }: Start): Order {
 
 let requests = 0
 
-function orderOf({ catalog, tasks, adapterOf, random }: World, key: string, submittedAt: number): TaskOrder {
+function orderOf(
+  { catalog, tasks, findAdapter, random }: World,
+  key: string,
+  submittedAt: number,
+): TaskOrder {
   const model = catalog.resolve(MODEL)!
-  const isPicture = adapterOf('')!.follow === null
+  const isPicture = findAdapter('')!.follow === null
   const job = isPicture
     ? mediaJob.parse({ work: 'image', prompt: key, n: 4 })
     : mediaJob.parse({ work: 'video', content: [], duration: 4 })
@@ -297,18 +301,18 @@ function client({ random, faults, time }: World, gateway: Life<Order>, key: stri
 }
 
 function startWorker(world: World, { process, now }: Start): TaskWork {
-  const { tasks, random, faults, queue, upstream, catalog, adapterOf } = world
+  const { tasks, random, faults, queue, upstream, catalog, findAdapter } = world
   const database = databaseOf(process, tasks, random, faults)
   const messages = taskMessages(queue.natsOf(process), silent, process.scheduler)
   const storage = storageOf(world, process)
-  const providers = { calls: upstream.callsOf(process), adapterOf, catalog: () => catalog }
+  const providers = { calls: upstream.callsOf(process), findAdapter, catalog: () => catalog }
   const work = new TaskWork({
     database,
     messages,
     storage,
     ...providers,
     health: new ChannelHealth(now),
-    metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded() {} },
+    metrics: { countSubmit() {}, countPoll() {}, countExcess() {}, countDiscard() {} },
     onUnmappedState() {},
     onLateness() {},
     log: silent,

@@ -21,9 +21,9 @@ import type {
 } from '../../../src/channels/media/adapter.ts'
 import { MEDIA_FAILURES, mediaFailureStatus } from '../../../src/channels/media/failure.ts'
 import {
+  findMediaAdapter,
   MEDIA_CHANNELS,
   MEDIA_PROTOCOLS,
-  mediaAdapterOf,
   presetsOf,
   worksOf,
 } from '../../../src/channels/media/registry.ts'
@@ -61,10 +61,10 @@ import {
   pollOf,
   producedIn,
   REFERENCE,
+  resolveUrl,
   sent,
   stored,
   submitOf,
-  urlOf,
 } from './support.ts'
 
 t.test('task adapter', async (t) => {
@@ -258,8 +258,9 @@ t.test('task page agrees with its adapter', async (t) => {
   const page = readText('docs/upstream-task.md')
   const channel = channelOf('task', 'https://studio.example')
 
+  const REFERENCE = 'vid_01K9F3Q4T5V6W7X8Y9Z0A1B2C3'
+
   interface Example {
-    readonly reference: string
     readonly kind: MediaWork
     readonly model: string
     readonly input: Record<string, unknown>
@@ -322,15 +323,16 @@ t.test('task page agrees with its adapter', async (t) => {
 
   for (const names of kinds) {
     t.test(`${names.join(', ')}: request and result`, async (t) => {
-      const [request, answer] = examplesUnder(sectionOf(`### \`${names.join('`, `')}\``)) as [
+      const [request, result] = examplesUnder(sectionOf(`### \`${names.join('`, `')}\``)) as [
         Example,
         unknown,
       ]
-      const submit = { ...submitOf(jobBehind(request), request.model), reference: request.reference, urlOf }
-      t.strictSame(jsonOf(task.submit(channel, submit)), request)
+      const submit = { ...submitOf(jobBehind(request), request.model), reference: REFERENCE, resolveUrl }
+      t.strictSame(jsonOf(task.submit(channel, submit)), { reference: REFERENCE, ...request })
+      const answer = { id: 't-1', state: 'succeeded', result }
       const outcome = producedIn(followOf(task).readPoll(answerOf(200, answer), pollOf(jobBehind(request))))
       t.strictSame(taskResult.parse(outcome.result), outcome.result)
-      t.strictSame(told(outcome.result), told((answer as { result: unknown }).result), 'nothing is lost')
+      t.strictSame(told(outcome.result), told(result), 'nothing is lost')
     })
   }
 
@@ -377,9 +379,7 @@ t.test('task page agrees with its adapter', async (t) => {
 
   t.test('times of the page are those of the tasks', async (t) => {
     const rows = [
-      ...sectionOf('## What is asked again, and when').matchAll(
-        /^\| (`.+`) \| (.+) \| (.+) \| (1 to .+) \|$/gm,
-      ),
+      ...sectionOf('## How often it asks').matchAll(/^\| (`.+`) \| (.+) \| (.+) \| (1 to .+) \|$/gm),
     ]
     const named = rows.flatMap(([, names = '']) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name))
     t.strictSame(named.toSorted(), task.works.toSorted())
@@ -411,7 +411,7 @@ t.test('media protocols and their works', async (t) => {
 
   t.test('no protocol of chat has an adapter of media', async (t) => {
     for (const protocol of [...CHAT_PROTOCOLS, 'toString', '']) {
-      t.equal(mediaAdapterOf(protocol), null)
+      t.equal(findMediaAdapter(protocol), null)
       t.strictSame(worksOf(protocol), [])
       t.equal(presetsOf(protocol, 'voice'), null)
     }
@@ -511,7 +511,7 @@ t.test('media protocols and their works', async (t) => {
 
 t.test('models of one provider take different fields', async (t) => {
   // Generations of models, and platforms of one model, are asked for the same in different fields.
-  const runway = mediaAdapterOf('runway')!
+  const runway = findMediaAdapter('runway')!
 
   const words = { type: 'text', text: 'the dough rises' }
   const linkTo = (name: string) => `https://example.com/${name}`
@@ -747,7 +747,7 @@ t.test('sound is asked for in each providers words', async (t) => {
   ]
 
   function sent(protocol: ChannelProtocol, more: object, job: object, generate_audio: boolean | null) {
-    const adapter = mediaAdapterOf(protocol)!
+    const adapter = findMediaAdapter(protocol)!
     return valuesOf(
       jsonOf(adapter.submit(channel(protocol, more), submitOf({ ...job, generate_audio }, 'model-1'))),
     )
@@ -760,7 +760,7 @@ t.test('sound is asked for in each providers words', async (t) => {
       t.notOk(unasked.has(path), name)
       t.strictSame(sent(protocol, more, film, true), new Map([...unasked, [path, on]]), name)
       t.equal(sent(protocol, more, film, false).get(path), off, name)
-      t.notOk(mediaAdapterOf(protocol)!.fixesSound?.(channel(protocol, more), jobOf(film)), name)
+      t.notOk(findMediaAdapter(protocol)!.fixesSound?.(channel(protocol, more), jobOf(film)), name)
     }
   })
 
@@ -770,7 +770,7 @@ t.test('sound is asked for in each providers words', async (t) => {
       const unasked = [...sent(protocol, more, job, null)]
       for (const generate_audio of [true, false])
         t.same([...sent(protocol, more, job, generate_audio)], unasked, protocol)
-      t.ok(mediaAdapterOf(protocol)!.fixesSound?.(channel(protocol, more), jobOf(job)), protocol)
+      t.ok(findMediaAdapter(protocol)!.fixesSound?.(channel(protocol, more), jobOf(job)), protocol)
     }
   })
 
@@ -1052,7 +1052,7 @@ t.test('any answer is read without error', async (t) => {
 
 t.test('adapters against aimock', async (t) => {
   // The adapters' requests as somebody else's imitation of the vendors takes them, and its answers.
-  const elevenlabs = mediaAdapterOf('elevenlabs')!
+  const elevenlabs = findMediaAdapter('elevenlabs')!
 
   const fixture = (name: string) => readFileSync(new URL(`../../fixtures/media/${name}`, import.meta.url))
   const png = fixture('picture.png')
@@ -1196,11 +1196,11 @@ t.test('adapters against the simulated provider', async (t) => {
   const asked = (job: object, model: string): MediaSubmit => ({
     ...submitOf(job, model),
     reference: `ref_${++references}`,
-    urlOf: (file) => (file.from === 'url' ? urlOf(file) : 'data:image/png;base64,iVBORw0KGgo='),
+    resolveUrl: (file) => (file.from === 'url' ? resolveUrl(file) : 'data:image/png;base64,iVBORw0KGgo='),
   })
 
   async function submitted(protocol: Simulated, submit: MediaSubmit): Promise<SubmitOutcome> {
-    const adapter = mediaAdapterOf(protocol)!
+    const adapter = findMediaAdapter(protocol)!
     return adapter.readSubmit(await sent(adapter.submit(channelAt(protocol), submit)), submit)
   }
 
@@ -1222,7 +1222,7 @@ t.test('adapters against the simulated provider', async (t) => {
 
   async function ended(protocol: Simulated, submit: MediaSubmit): Promise<SubmitOutcome | PollOutcome> {
     const outcome = await submitted(protocol, submit)
-    const adapter = mediaAdapterOf(protocol)!
+    const adapter = findMediaAdapter(protocol)!
     return outcome.type === 'accepted' ? polled(protocol, adapter, submit, outcome.upstreamId) : outcome
   }
 
@@ -1266,7 +1266,7 @@ t.test('adapters against the simulated provider', async (t) => {
   } satisfies Readonly<Record<MediaWork, object>>
 
   for (const protocol of Object.keys(BASES) as Simulated[]) {
-    for (const work of mediaAdapterOf(protocol)!.works) {
+    for (const work of findMediaAdapter(protocol)!.works) {
       t.test(`${protocol} does ${work}`, async (t) => {
         const submit = asked(JOBS[work], 'sim-studio@delay=30,queue=10')
         const { result, inline } = producedIn(await ended(protocol, submit))
@@ -1659,8 +1659,8 @@ t.test('ark adapters', async (t) => {
 
 t.test('hosted adapters', async (t) => {
   // What hosts of many models are asked for: their usual names of fields, and those that a channel has for them.
-  const fal = mediaAdapterOf('fal')!
-  const replicate = mediaAdapterOf('replicate')!
+  const fal = findMediaAdapter('fal')!
+  const replicate = findMediaAdapter('replicate')!
 
   const channelOf = (protocol: 'fal' | 'replicate', base_url: string, input_names = {}) =>
     channelEntry.parse({ id: 'host', protocol, base_url, api_key: 'k-1', models: {}, input_names })
@@ -2020,7 +2020,7 @@ t.test('openai images adapter', async (t) => {
 })
 
 t.test('speech adapters', async (t) => {
-  const elevenlabs = mediaAdapterOf('elevenlabs')!
+  const elevenlabs = findMediaAdapter('elevenlabs')!
   const voicesPlace = elevenlabs.presets?.voice
   if (voicesPlace?.type !== 'asked') throw new Error('no list of voices')
   const elevenlabsVoices = voicesPlace.source
@@ -2174,7 +2174,7 @@ t.test('speech adapters', async (t) => {
 })
 
 t.test('suno adapter', async (t) => {
-  const suno = mediaAdapterOf('suno')!
+  const suno = findMediaAdapter('suno')!
 
   const channel = channelOf('suno', 'https://suno.example')
   const follow = followOf(suno)
@@ -2378,8 +2378,8 @@ t.test('suno adapter', async (t) => {
 
 t.test('video provider adapters', async (t) => {
   // What Kling, Veo, MiniMax, DashScope and Runway are asked for, and what their answers mean.
-  const kling = mediaAdapterOf('kling')!
-  const runway = mediaAdapterOf('runway')!
+  const kling = findMediaAdapter('kling')!
+  const runway = findMediaAdapter('runway')!
 
   const words = { type: 'text', text: 'the dough rises' }
   const first = { type: 'image', file: linked('https://example.com/a.png'), role: 'first_frame' }

@@ -23,7 +23,7 @@ export const stored = (name: string, media_type: string): FileRef => ({
 })
 
 /** Links as they are; a data URI that names its key for what is in the store. */
-export const urlOf = (file: FileRef): string =>
+export const resolveUrl = (file: FileRef): string =>
   file.from === 'url' ? file.url : `data:${file.media_type};base64,${file.key}`
 
 /** A job with its defaults filled in. */
@@ -35,7 +35,7 @@ export const submitOf = (job: unknown, upstreamModel = 'model-1'): MediaSubmit =
   job: jobOf(job),
   upstreamModel,
   reference: REFERENCE,
-  urlOf,
+  resolveUrl,
 })
 
 export const pollOf = (job: unknown, upstreamId = 't-1'): MediaPoll => ({

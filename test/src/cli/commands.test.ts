@@ -5,15 +5,16 @@ import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
-import { actOf, runAct } from '../../../pipelines/management/act.ts'
 import { commandCaller } from '../../../pipelines/management/caller.ts'
-import { deliveryActs } from '../../../pipelines/management/notifications/deliveries.ts'
+import { deliveryOperations } from '../../../pipelines/management/notifications/deliveries.ts'
+import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
 import { cursorAfter } from '../../../pipelines/management/page.ts'
-import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
-import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
+import { sessionOperations } from '../../../pipelines/management/people/sessions.ts'
+import { signInOperations } from '../../../pipelines/management/people/sign-in.ts'
 import { KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 import type { MonthSum } from '../../../schemas/call-log/audit.ts'
 import { configFile } from '../../../schemas/config/file.ts'
+import type { Settings } from '../../../schemas/config/settings.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { listDeliveries } from '../../../schemas/management/notifications/deliveries.ts'
 import { showSession, signInByLink } from '../../../schemas/management/people/sessions.ts'
@@ -32,10 +33,9 @@ import { tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
 import { readPriceList } from '../../../src/core/pricing/price-list.ts'
-import { findInJournals } from '../../../src/journal/find-call.ts'
 import { type Journal, openJournal } from '../../../src/journal/journal.ts'
 import { openProvider } from '../../../src/payments/provider.ts'
-import { recordAct } from '../../../src/postgres/accounts/audit-record.ts'
+import { recordOperation } from '../../../src/postgres/accounts/audit-record.ts'
 import type { AuditedLog } from '../../../src/postgres/billing/audit-report.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
@@ -47,7 +47,7 @@ import { serveHttp } from '../../support/http-server.ts'
 import { newPayment, paymentNotice, providerEvent } from '../postgres/payments/support.ts'
 import { newAccount, openFresh, openMigrated, settlement } from '../postgres/support.ts'
 import { hold, newVideo, settle } from '../postgres/tasks/support.ts'
-import { actsOf, type Entry, ids, words } from './audited-acts.ts'
+import { type Entry, ids, listAuditedCommands, words } from './audited-operations.ts'
 import { command, commandsOn, noEngines, tollgate, wiringOn } from './support.ts'
 
 const engines = await startEngines(t, { only: ['postgres', 'simulator'] })
@@ -71,7 +71,7 @@ t.test('answers in json', async (t) => {
     ],
   }
   const wiring = wiringOn(database, config, {
-    withCallLog: (work) => work({ database, callLog: callLog as unknown as CallLog }),
+    books: async () => ({ database, callLog: callLog as unknown as CallLog }),
     confirm: async () => null,
   })
   const { json, refused, text } = commandsOn(wiring)
@@ -252,7 +252,10 @@ t.test('answers in json', async (t) => {
     const rotated = await json('key', 'rotate', created.id, '--grace', '90m')
     t.match(rotated, { id: created.id, key: KEY_PATTERN, former_secret: { grace_seconds: 5400 } })
     t.equal((await json('key', 'reveal', created.id)).key, rotated.key)
-    t.match(await text('key', 'show', created.id), /works until .* at most: the new secret was not used yet/)
+    t.match(
+      await text('key', 'show', created.id),
+      /works until .* at most: the new secret has not been used yet/,
+    )
     t.match((await json('key', 'rotate', created.id)).former_secret, { grace_seconds: 86_400 })
     const { former_secret } = await json('key', 'end-former', created.id)
     t.ok(Date.parse(former_secret.ends_at) <= Date.now() + 1000)
@@ -276,26 +279,28 @@ t.test('answers in json', async (t) => {
     t.same(report, { ok: true, accounts: 2, entries: 2, differences: [] })
     t.match(
       await text('wallet', 'verify'),
-      /^ok: 2 accounts, 2 ledger entries since 20\S+Z, no difference\n$/,
+      /^ok +true\naccounts +2\nentries +2\nsince +20\S+Z\ndifferences +\(none\)\n$/,
     )
-    t.equal(await text('wallet', 'verify', '--full'), 'ok: 2 accounts, 2 ledger entries, no difference\n')
+    t.match(
+      await text('wallet', 'verify', '--full'),
+      /^ok +true\naccounts +2\nentries +2\ndifferences +\(none\)\n$/,
+    )
     const away: Wiring = {
       ...wiring,
-      withCallLog: (work) =>
-        work({
-          database,
-          callLog: {
-            ...callLog,
-            monthSums: async () => {
-              throw new Failure('service_unavailable', 'Away.', { internal: 'ClickHouse: refused' })
-            },
-          } as unknown as CallLog,
-        }),
+      books: async () => ({
+        database,
+        callLog: {
+          ...callLog,
+          monthSums: async () => {
+            throw new Failure('service_unavailable', 'Away.', { internal: 'ClickHouse: refused' })
+          },
+        } as unknown as CallLog,
+      }),
     }
     t.match(await command(['wallet', 'verify', '--json'], away), {
       code: 0,
       stdout: /"differences": \[\],\n {2}"call_log_not_compared": "ClickHouse: refused"/,
-      stderr: 'The call log was not compared, for it cannot be read: ClickHouse: refused\n',
+      stderr: 'The call log was not compared, because it cannot be read: ClickHouse: refused\n',
     })
     await sql`UPDATE wallets SET balance = balance + 1 WHERE account_id = ${accountId}`
     logged.push({ accountId, month: '202601', rows: 1n, ids: 7n, cost: parseCredits('2.5') })
@@ -316,20 +321,19 @@ t.test('answers in json', async (t) => {
     const group = { account_id: accountId, model: 'fast', channel_id: 'primary' }
     const odd: Wiring = {
       ...wiring,
-      withCallLog: (work) =>
-        work({
-          callLog: callLog as unknown as CallLog,
-          database: {
-            ...database,
-            audits: {
-              ...database.audits,
-              reportMetering: async () => ({
-                groups: [{ ...group, calls: 8, estimated: 6, suspect: 1, otherModel: 0 }],
-                negative: [{ account_id: accountId, balance: parseCredits('-2.5') }],
-              }),
-            },
+      books: async () => ({
+        callLog: callLog as unknown as CallLog,
+        database: {
+          ...database,
+          audits: {
+            ...database.audits,
+            reportMetering: async () => ({
+              groups: [{ ...group, calls: 8, estimated: 6, suspect: 1, otherModel: 0 }],
+              negative: [{ account_id: accountId, balance: parseCredits('-2.5') }],
+            }),
           },
-        }),
+        },
+      }),
     }
     t.match(JSON.parse((await command(['wallet', 'verify', '--json'], odd)).stdout), {
       metered_last_day: [
@@ -337,7 +341,10 @@ t.test('answers in json', async (t) => {
       ],
       negative_balances: [{ account_id: accountId, balance: '-2.5' }],
     })
-    t.match((await command(['wallet', 'verify'], odd)).stdout, / 75 [\s\S]*Negative balances:[\s\S]*-2\.5/)
+    t.match(
+      (await command(['wallet', 'verify'], odd)).stdout,
+      /metered_last_day\n[\s\S]* 75 [\s\S]*negative_balances\n[\s\S]*-2\.5/,
+    )
   })
 
   t.test('text stands in columns, and shows of a key what may be shown', async (t) => {
@@ -711,7 +718,7 @@ t.test('audit records every act', async (t) => {
 
   t.test('every act of the command line leaves who did what, before and after', async (t) => {
     writeFileSync(agentFile, 'name: Support\nmodel: fast\npersona: You are polite.\n')
-    for (const [command, keep, expected] of actsOf({ actor: ACTOR, agentFile })) {
+    for (const [command, keep, expected] of listAuditedCommands({ actor: ACTOR, agentFile })) {
       const answer = await json(...words(command))
       for (const [name, field] of Object.entries(keep)) ids[name] = answer[field]
       const found = await newEntries()
@@ -741,7 +748,7 @@ t.test('audit records every act', async (t) => {
   })
 
   t.test('a reader sees of each field what it was and what it is', async (t) => {
-    await recordAct(sql, {
+    await recordOperation(sql, {
       action: 'test.change',
       accountId: null,
       subjectId: 'told',
@@ -754,7 +761,7 @@ t.test('audit records every act', async (t) => {
     t.equal(await text('audit', '--subject', 'nobody'), 'none\n')
     const { stdout } = await command(['audit', '--subject', 'told'], wiring, true)
     t.equal(stripVTControlCharacters(stdout), [head, ...changes].join('\n'), 'colours add nothing else')
-    t.match(stdout, '\x1b[33mtest.change\x1b[0m')
+    t.match(stdout, '\x1b[33mtest.change\x1b[39m')
     await newEntries()
   })
 
@@ -817,7 +824,7 @@ t.test('audit records every act', async (t) => {
     await t.rejects(sql`UPDATE audit_entries SET actor = 'nobody'`, refused)
     await t.rejects(sql`DELETE FROM audit_entries`, refused)
     await t.rejects(sql`TRUNCATE audit_entries`, refused)
-    await recordAct(sql, {
+    await recordOperation(sql, {
       action: 'test.act',
       accountId: null,
       subjectId: 'x',
@@ -875,7 +882,7 @@ t.test('kb import walk', async (t) => {
   const { database, sql, url, masterKey } = await openFresh(t, engines)
   const folder = join(engines.dataDir, 'handbook')
   const store = await FolderStore.open(join(engines.dataDir, 'files'), fileLinks('', linkKey(masterKey)))
-  const wiring = wiringOn(database, undefined, { withLibrary: (work) => work({ database, store }) })
+  const wiring = wiringOn(database, undefined, { store: async () => store })
   const { json, refused, text } = commandsOn(wiring)
   const account = await newAccount(database)
 
@@ -992,7 +999,7 @@ t.test('kb import walk', async (t) => {
     const told = await text('kb', 'import', '--account', account, '--kb', 'default', folder)
     t.match(
       told,
-      /0 added, 0 changed, 3 unchanged, 3 pages in all\n2 links lead to no page:\n {2}index.md: \[\[leave\]\]\n/,
+      /pages +3\nadded +0\nchanged +0\nunchanged +3\n[\s\S]*unresolved_links\n {2}count +2\n\n? +first\n +path +link\n +index\.md +leave\n/,
     )
   })
 
@@ -1001,7 +1008,7 @@ t.test('kb import walk', async (t) => {
     t.match(await importInto(), { pages: 3, gone: 1, gone_paths: ['index.md'], pruned: false })
     t.match(
       await text('kb', 'import', '--account', account, folder),
-      /1 gone, kept: --prune removes them:\n {2}index\.md/,
+      /pruned +no: --prune removes the pages whose files are gone\ngone_paths +index\.md\n/,
     )
     t.match(await importInto('--prune'), { pages: 2, gone: 1, pruned: true, unresolved_links: { count: 0 } })
     t.match(await importInto('--prune'), { pages: 2, gone: 0 })
@@ -1067,7 +1074,7 @@ t.test('logs find', async (t) => {
   const { database, sql } = await openFresh(t, engines)
   const root = join(engines.dataDir, 'journal')
   const { json, text, refused } = commandsOn(
-    wiringOn(database, undefined, { findInJournals: (requestId) => findInJournals(root, requestId) }),
+    wiringOn(database, undefined, { settings: () => ({ dataDir: engines.dataDir }) as Settings }),
   )
   const accountId = await newAccount(database)
   const { key } = await database.keys.create({ accountId, name: 'Laptop' })
@@ -1152,15 +1159,17 @@ t.test('logs find', async (t) => {
 
     const shown = await text('logs', 'find', call.request_id)
     for (const part of [
-      /^What\n {2}ref +req_/,
-      /\n\nWho\n {2}account +acc_\w+ {2}Test\n {2}key +key_\w+ {2}Laptop\n {2}key_prefix +sk-tollgate-/,
-      /\n\nHow it ended\n {2}status +error\n {2}error_code +upstream_error\n {2}error_message +Too busy\.\n/,
-      /\n\nUsage\n {2}input_tokens +1200\n/,
-      /\n\nMoney\n {2}cost +0\.049\n {2}estimate +0\.96\n {2}id .*\n {2}\d+ .* charge +-0\.049 +-\n/,
-      /\n\nAttempts\n {2}attempts_count +2\n {2}channel +primary\n {2}seq .*\n {2}1 .* busy \?\[31m\n/,
-      /\n\nBooks\n {2}booked_at .*\n {2}call_log +waits to be copied\n/,
-      /\n\nRequest\n {2}endpoint +POST .*\n(.*\n)+ {2}messages +3\n\nUpstream\n/,
-      /\n\nNote\n {2}Failed after 2 attempts/,
+      /^ref +req_\w+\nplace +booked\naccount_id +acc_\w+\naccount_name +Test\ncall_log +waiting\n\ncall\n/,
+      /\n {2}key_id +key_\w+\n {2}key_name +Laptop\n {2}key_prefix +sk-tollgate-/,
+      /\n {2}status +error\n {2}error_code +upstream_error\n {2}error_message +Too busy\.\n/,
+      /\n {2}input_tokens +1200\n/,
+      /\n {2}cost +0\.049\n/,
+      /\n {2}channel_id +primary\n/,
+      /\n {2}booked_at +2/,
+      /\n {2}attempts\n {4}seq .*\n {4}1 .* busy \?\[31m\n/,
+      /\n\nledger\n {2}id .*\n {2}\d+ .* charge +-0\.049 /,
+      /\n {2}request\n {4}endpoint +POST .*\n(.*\n)+ {4}messages +3\n\n {2}upstream\n/,
+      /\n\ndetail\n {2}request_note +Failed after 2 attempts/,
     ])
       t.match(shown, part)
   })
@@ -1183,7 +1192,10 @@ t.test('logs find', async (t) => {
       call: null,
       refused: { reason: 'unknown account acc_nobody', settlement: { request_id: call.request_id } },
     })
-    t.match(await text('logs', 'find', call.request_id), /Refused\n {2}reason +unknown account acc_nobody\n/)
+    t.match(
+      await text('logs', 'find', call.request_id),
+      /\nplace +ended, and refused by the books\n[\s\S]*\nrefused\n {2}reason +unknown account acc_nobody\n/,
+    )
   })
 
   t.test('a task by its hold', async (t) => {
@@ -1201,7 +1213,7 @@ t.test('logs find', async (t) => {
     t.same(ledger.map(({ kind }: { kind: string }) => kind).sort(), ['charge', 'hold', 'release'])
     t.match(
       await text('logs', 'find', ref),
-      /Money\n {2}cost +0\.2\n {2}estimate +0\.5\n {2}held +0\.5\n {2}hold_state +settled\n/,
+      /\nhold\n {2}ref .*\n.*\n {2}amount +0\.5\n {2}state +settled\n {2}charged +0\.2\n/,
     )
   })
 
@@ -1231,9 +1243,10 @@ t.test('logs find', async (t) => {
         },
       })
       const shown = await text('logs', 'find', ref)
-      t.match(shown, /\nWho\n {2}account +acc_\w+ {2}Test\n {2}key +key_\w+ {2}Laptop\n/)
-      t.match(shown, new RegExp(`\nTask\n {2}id +${video.id}\n {2}kind +video\n {2}state +waiting\n`))
-      t.match(shown, /\nMoney\n {2}held +0\.5\n {2}hold_state +open\n/)
+      t.match(shown, /\naccount_id +acc_\w+\naccount_name +Test\n/)
+      t.match(shown, new RegExp(`\ntask\n {2}id +${video.id}\n {2}kind +video\n {2}state +waiting\n`))
+      t.match(shown, /\n {2}key_name +Laptop\n/)
+      t.match(shown, /\nhold\n {2}ref .*\n.*\n {2}amount +0\.5\n {2}state +open\n/)
     }
   })
 
@@ -1264,7 +1277,7 @@ t.test('logs find', async (t) => {
     })
     t.match(
       await text('logs', 'find', call.request_id),
-      /What\n.*\n {2}state +still going on\n {2}model +sonata/,
+      /\nplace +still under way\n[\s\S]*\n {2}admission\n[\s\S]* {4}model +sonata/,
     )
 
     journal.settle(ticket, call)
@@ -1362,7 +1375,6 @@ t.test('payments are listed refunded and reconciled', async (t) => {
   const config = { payments: { currency: 'usd', credits_per_unit: '100', seller: ['Test'] } }
   const wiring = wiringOn(database, config, {
     openProvider: async () => async () => provider,
-    publicUrl: async () => 'https://gateway.example',
   })
   const { json, text, refused } = commandsOn(wiring)
 
@@ -1606,7 +1618,7 @@ t.test('tasks are listed and shown', async (t) => {
   // `tollgate task list` and `show`: the tasks of all accounts, by state and page by page.
   const { database, masterKey } = await openFresh(t, engines)
   const store = await FolderStore.open(join(engines.dataDir, 'files'), fileLinks('', linkKey(masterKey)))
-  const wiring = wiringOn(database, undefined, { withLibrary: (work) => work({ database, store }) })
+  const wiring = wiringOn(database, undefined, { store: async () => store })
   const { json, refused } = commandsOn(wiring)
   const [account, other] = [await newAccount(database), await newAccount(database)]
   const oldest = await hold(database, account, 100n)
@@ -1665,20 +1677,19 @@ t.test('usage by customer and period', async (t) => {
   const asked: UsageByQuery[] = []
   const wiring: Wiring = {
     ...noEngines,
-    withCallLog: (work) =>
-      work({
-        database,
-        callLog: {
-          usageBy: async (query: UsageByQuery) => {
-            asked.push(query)
-            return ROWS[query.by as keyof typeof ROWS]
-          },
-          costsBy: async ({ by }: UsageByQuery) => {
-            if (by === 'channel') return COSTS.map((row) => ({ ...row, accountId: null, channelId: 'main' }))
-            return by === 'account' ? COSTS : []
-          },
-        } as unknown as CallLog,
-      }),
+    books: async () => ({
+      database,
+      callLog: {
+        usageBy: async (query: UsageByQuery) => {
+          asked.push(query)
+          return ROWS[query.by as keyof typeof ROWS]
+        },
+        costsBy: async ({ by }: UsageByQuery) => {
+          if (by === 'channel') return COSTS.map((row) => ({ ...row, accountId: null, channelId: 'main' }))
+          return by === 'account' ? COSTS : []
+        },
+      } as unknown as CallLog,
+    }),
   }
   const { json, refused, text } = commandsOn(wiring)
 
@@ -1770,9 +1781,8 @@ t.test('usage by customer and period', async (t) => {
 t.test('users are invited linked and disabled', async (t) => {
   // `tollgate user …`, by the same functions as the management API, on a real PostgreSQL.
   const { database, sql } = await openFresh(t, engines)
-  const publicUrl = async () => 'https://gateway.example'
-  const { json, text, refused } = commandsOn(wiringOn(database, { trial_credit: '5' }, { publicUrl }))
-  const ACTS = [...sessionActs, ...signInActs]
+  const { json, text, refused } = commandsOn(wiringOn(database, { trial_credit: '5' }))
+  const ACTS = [...sessionOperations, ...signInOperations]
   const browser = () => new BrowserSession(database, { ...CONFIG, signup: 'invite' } as never)
   const PASSWORD = 'a long passphrase'
 
@@ -1962,10 +1972,10 @@ t.test('webhooks and their deliveries are managed', async (t) => {
   })
 
   t.test('a cursor of another list is refused: it does not begin the deliveries again', async (t) => {
-    const act = actOf<object, typeof listDeliveries>(deliveryActs, listDeliveries)
+    const act = findImplementation<object, typeof listDeliveries>(deliveryOperations, listDeliveries)
     const input = { account_id: await newAccount(database), cursor: cursorAfter('dlv_x') }
-    const options = { database, deps: {}, caller: commandCaller('operator:test', null), now: Date.now() }
-    await t.rejects(runAct(act, input, options), { code: 'invalid_request' })
+    const options = { database, services: {}, caller: commandCaller('operator:test', null), now: Date.now() }
+    await t.rejects(runImplementation(act, input, options), { code: 'invalid_request' })
   })
 
   t.test('the secret of callbacks is shown and rotated', async (t) => {

@@ -6,7 +6,6 @@ import { buildProgram, run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { BOUND_MS } from '../../support/eventually.ts'
-import { plainNode } from '../../support/plain-node.ts'
 
 export const ENTRY = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 
@@ -19,8 +18,7 @@ export interface Outcome {
 /** One command line in a process of its own; nothing of this process's environment but PATH reaches it. */
 export function tollgate(words: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const [program = '', ...args] = [...plainNode(), ENTRY, ...words]
-    const child = spawn(program, args, {
+    const child = spawn(process.execPath, [ENTRY, ...words], {
       env: { PATH: process.env.PATH ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: BOUND_MS,
@@ -50,23 +48,23 @@ const never = () => {
 /** For a command that must end before it needs an engine. */
 export const noEngines: Wiring = {
   serve: never,
-  withDatabase: never,
+  settings: never,
+  database: never,
+  books: never,
+  store: never,
+  nats: never,
+  upstreams: never,
+  tasks: never,
+  close: async () => {},
   withServiceDatabase: never,
-  withCallLog: never,
-  withLibrary: never,
-  withTasks: never,
-  withJournals: never,
-  withChannels: never,
-  rotateMasterKey: never,
   rebuildLog: never,
   loadConfig: never,
-  channelHealth: never,
+  channels: never,
   readList: never,
   processReports: never,
-  findInJournals: never,
   openProvider: async () => null,
   actor: () => 'operator:test',
-  publicUrl: never,
+  publicUrl: () => 'https://gateway.example',
   confirm: never,
   untilStopped: never,
 }
@@ -74,7 +72,7 @@ export const noEngines: Wiring = {
 /** Commands on this database, with this configuration where they read one. */
 export const wiringOn = (database: Database, config?: object, more: Partial<Wiring> = {}): Wiring => ({
   ...noEngines,
-  withDatabase: (work) => work(database),
+  database: async () => database,
   ...(config && {
     loadConfig: () => ({
       file: 'tollgate.yaml',

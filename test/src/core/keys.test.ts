@@ -267,9 +267,9 @@ t.test('addresses match networks', async (t) => {
       ['a proxy without the header', '10.0.0.1', '', '10.0.0.1'],
     ]
     for (const [why, peer, forwarded, client] of table)
-      t.equal(proxies.clientOf(peer, forwarded), client, why)
+      t.equal(proxies.findClient(peer, forwarded), client, why)
     t.equal(
-      new TrustedProxies([]).clientOf('10.0.0.1', '203.0.113.7'),
+      new TrustedProxies([]).findClient('10.0.0.1', '203.0.113.7'),
       '10.0.0.1',
       'none is trusted by default',
     )

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { setTimeout as after } from 'node:timers/promises'
 import { concat, delay, from, map, Observable, of, Subject, switchMap, throwError } from 'rxjs'
 import t, { type Test } from 'tap'
-import { errorReply } from '../../../pipelines/calls/errors.ts'
+import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { pacedReply } from '../../../pipelines/calls/replies.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
@@ -349,7 +349,7 @@ t.test('clients that leave', async (t) => {
     speaking.socket.resetAndDestroy()
     await until(() => counts.left === 2)
     t.equal(server.inFlight, 0)
-    await server.idle()
+    await server.waitUntilIdle()
   })
 
   t.test('a half-closed connection is a client that left', async (t) => {
@@ -481,7 +481,8 @@ t.test('a drain waits for no upload', async (t) => {
           },
         ],
       ]),
-      renderError: (path, id) => errorReply(path, id, { onUnforeseen: t.error, onInternal: () => undefined }),
+      renderError: (path, id) =>
+        makeErrorReply(path, id, { onUnforeseen: t.error, onInternal: () => undefined }),
     })
     const port = await server.listen(HOST, 0)
     t.teardown(() => server.close())
@@ -511,7 +512,7 @@ t.test('a drain waits for no upload', async (t) => {
     running.next({ type: 'full', status: 200, headers: [], body: 'done' })
     running.complete()
     t.equal(statusOf(await complete.until((text) => text.endsWith('done'))), 200)
-    await server.idle()
+    await server.waitUntilIdle()
     t.equal(whole, 1, 'no other pipeline of a body has begun')
   })
 })

@@ -652,7 +652,7 @@ t.test('clients hold only so much', async (t) => {
     const source = { peer: () => '203.0.113.7', forwardedFor: '' }
     const mayConnect = () => clients.mayConnect(source.peer)
     t.same([mayConnect(), mayConnect()], [true, false])
-    clients.unauthenticated(source)
+    clients.noteUnauthenticated(source)
     t.ok(clients.isBlocked(source))
     now = 1_000
     t.notOk(clients.isBlocked(source))
@@ -661,7 +661,7 @@ t.test('clients hold only so much', async (t) => {
 
   t.test('only trusted proxies speak for another address', async (t) => {
     const proxies = new TrustedProxies(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1'])
-    const clientOf = (peer: string, forwarded: string) => proxies.clientOf(peer, forwarded)
+    const clientOf = (peer: string, forwarded: string) => proxies.findClient(peer, forwarded)
     t.equal(clientOf('203.0.113.7', '198.51.100.1'), '203.0.113.7', 'a stranger')
     t.equal(clientOf('10.1.2.3', ''), '10.1.2.3')
     t.equal(clientOf('10.1.2.3', '198.51.100.1'), '198.51.100.1')

@@ -9,7 +9,7 @@ import { authenticate } from '../../../pipelines/calls/authenticate.ts'
 import { answer, calls } from '../../../pipelines/calls/pipeline.ts'
 import { type ArrivingBody, hasTextBeyond } from '../../../src/core/media/inline-files.ts'
 import { readSession, readSessionId, SESSION_HEADERS } from '../../../src/core/routing/session.ts'
-import { type Coding, decodedWhole, MAX_RATIO } from '../../../src/http/body/coding.ts'
+import { type Coding, decodeWhole, MAX_RATIO } from '../../../src/http/body/coding.ts'
 import { formContent } from '../../../src/http/body/form-reader.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import { MAX_HEAD_BYTES } from '../../../src/http/head-limit.ts'
@@ -164,16 +164,16 @@ t.test('compressed bodies are decoded', async (t) => {
       const encode = ENCODERS[coding]
       const text = textOf(MIB)
       t.strictSame(
-        await decodedWhole(encode(text), coding, MIB, UNCOUNTED),
+        await decodeWhole(encode(text), coding, MIB, UNCOUNTED),
         text,
         `${coding}: as long as the limit`,
       )
-      await t.rejects(decodedWhole(encode(textOf(MIB + 2)), coding, MIB, UNCOUNTED), {
+      await t.rejects(decodeWhole(encode(textOf(MIB + 2)), coding, MIB, UNCOUNTED), {
         code: 'request_too_large',
       })
       const small = encode(Buffer.alloc(MIB))
       t.equal(
-        (await decodedWhole(small, coding, 2 * MIB, UNCOUNTED)).length,
+        (await decodeWhole(small, coding, 2 * MIB, UNCOUNTED)).length,
         MIB,
         'up to 1 MiB the ratio is free',
       )
@@ -188,7 +188,7 @@ t.test('compressed bodies are decoded', async (t) => {
 
   t.test('a body that expands most at its beginning is judged by all of it', async (t) => {
     const body = Buffer.concat([Buffer.alloc(2 * MIB), textOf(MIB)])
-    t.strictSame(await decodedWhole(gzipSync(body), 'gzip', 4 * MIB, UNCOUNTED), body)
+    t.strictSame(await decodeWhole(gzipSync(body), 'gzip', 4 * MIB, UNCOUNTED), body)
   })
 })
 

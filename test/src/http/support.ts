@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type Observable, of } from 'rxjs'
 import type { Test } from 'tap'
-import { errorReply } from '../../../pipelines/calls/errors.ts'
+import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { type AddressLimits, ClientLimits } from '../../../src/http/client-limits.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
 import { type Route, type RoutedPath, Router } from '../../../src/http/router.ts'
@@ -69,7 +69,7 @@ export async function serve(
     router: new Router(paths),
     clients,
     renderError: (path, requestId) =>
-      errorReply(path, requestId, {
+      makeErrorReply(path, requestId, {
         onUnforeseen: (error) => unforeseen.push(error),
         onInternal: () => undefined,
       }),

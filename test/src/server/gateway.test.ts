@@ -7,7 +7,7 @@ import { totalmem } from 'node:os'
 import { Readable } from 'node:stream'
 import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
-import { errorReply } from '../../../pipelines/calls/errors.ts'
+import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { MediaCallFailure } from '../../../pipelines/tasks/ports.ts'
 import type { ApiKey, KeyKind } from '../../../schemas/accounts/key.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
@@ -31,9 +31,8 @@ import { upstreamCalls } from '../../../src/server/channels/upstream-calls.ts'
 import { linkChecker, MAX_LINKED_HOSTS } from '../../../src/server/gateway/check-links.ts'
 import { clientLimits } from '../../../src/server/gateway/client-limits.ts'
 import { countSettled } from '../../../src/server/gateway/count-settled.ts'
-import { failedAuthentications, LOG_INTERVAL_MS } from '../../../src/server/gateway/failed-authentications.ts'
 import { fileFetcher, MAX_FILES } from '../../../src/server/gateway/fetch-files.ts'
-import { pageOrigins } from '../../../src/server/gateway/page-origins.ts'
+import { failedAuthentications, LOG_INTERVAL_MS, pageOrigins } from '../../../src/server/gateway/gateway.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { UpstreamClient, type UpstreamFailure } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
@@ -100,9 +99,10 @@ t.test('agent keys open one endpoint', async (t) => {
     const { router: all } = table(credential('agent'))
     for (const { name, method, path } of KEYED) {
       const error = await failureOf(all, method, path)
-      const { status, body } = errorReply(path, 'req_a', { onUnforeseen: () => {}, onInternal: () => {} })(
-        error,
-      )
+      const { status, body } = makeErrorReply(path, 'req_a', {
+        onUnforeseen: () => {},
+        onInternal: () => {},
+      })(error)
       if (name === OPEN) {
         t.equal(status, 402, 'the one checks the wallet next')
         continue

@@ -16,7 +16,7 @@ import { logAudit, untilAudit } from '../../../src/server/settler/daily-audit.ts
 import { startLogMaintenance } from '../../../src/server/settler/log-retention.ts'
 import { taskStorage } from '../../../src/server/tasks/storage.ts'
 import { startSweeps } from '../../../src/server/tasks/sweeps.ts'
-import { storeOf } from '../../../src/storage/open-store.ts'
+import { openStore } from '../../../src/storage/open-store.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
@@ -400,7 +400,7 @@ t.test('imports run beside other work', async (t) => {
     dataDir: t.testdir(),
     publicUrl: 'http://127.0.0.1',
   }
-  const store = await storeOf({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
+  const store = await openStore({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
   const run = importJob({ boot, store })
   const { id: baseId } = await database.knowledge.defaultBase(await newAccount(database))
 

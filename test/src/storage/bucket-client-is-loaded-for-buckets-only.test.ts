@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import t from 'tap'
-import { storeOf } from '../../../src/storage/open-store.ts'
+import { openStore } from '../../../src/storage/open-store.ts'
 
 const { cache } = createRequire(import.meta.url)
 const isClientLoaded = (): boolean => Object.keys(cache).some((path) => path.includes('@aws-sdk'))
@@ -12,7 +12,7 @@ t.test('a service with a folder pays nothing for the bucket that it does not hav
     publicUrl: 'http://127.0.0.1:1',
     fileLinkKey: Buffer.alloc(32, 1),
   }
-  const folder = await storeOf(settings)
+  const folder = await openStore(settings)
   t.equal(folder.servesLinks, false)
   await folder.ping()
   t.notOk(isClientLoaded())
@@ -25,7 +25,7 @@ t.test('a service with a folder pays nothing for the bucket that it does not hav
     accessKeyId: 'a',
     secretAccessKey: 'b',
   }
-  const bucket = await storeOf({ ...settings, objectStore })
+  const bucket = await openStore({ ...settings, objectStore })
   t.equal(bucket.servesLinks, true)
   t.ok(isClientLoaded())
   t.match(await bucket.link('images/a.png', Date.now() + 1000), 'http://127.0.0.1:1/media/images/a.png?')

@@ -1,13 +1,11 @@
 /** Accounts of the installation, for operators. */
-import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import { useList } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { Drawer } from '../../ui/drawer.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
+import { Drawer } from '../../ui/dialog.tsx'
 import { Badge, EmptyState, PageHeader } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Id, Money, Time } from '../../ui/text.tsx'
 import { SearchForm } from '../search-form.tsx'
 import { type Account, AccountDetail } from './detail.tsx'
@@ -15,7 +13,6 @@ import { type Account, AccountDetail } from './detail.tsx'
 const route = getRouteApi('/signed-in/accounts')
 
 export function Accounts() {
-  useLingui()
   const { search, open } = route.useSearch()
   const list = useList('listAccounts', { search })
   const change = useChangeSearch()

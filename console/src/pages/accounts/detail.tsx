@@ -1,6 +1,5 @@
 /** One account for operators: wallet, limits, adjustments, and its pages as its owner sees them. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -11,8 +10,7 @@ import { beginView } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmButton } from '../../ui/dialog.tsx'
-import { AmountField, Field } from '../../ui/field.tsx'
-import { Actions, Form } from '../../ui/form.tsx'
+import { Actions, AmountField, Field, Form } from '../../ui/form.tsx'
 import { ErrorState, Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { Id, Money } from '../../ui/text.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
@@ -101,7 +99,6 @@ function Adjustment({ account }: { readonly account: Account }) {
 }
 
 export function AccountDetail({ id }: { readonly id: string }) {
-  useLingui()
   const mayChange = useSession().user.installation_role === 'operator'
   const shown = useGet('showAccount', { id })
   const ledger = useList('listLedger', { id, limit: 20 })

@@ -1,5 +1,4 @@
 /** The agents of an organization. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -9,8 +8,7 @@ import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Drawer } from '../../ui/drawer.tsx'
+import { Dialog, Drawer } from '../../ui/dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -24,7 +22,6 @@ const route = getRouteApi('/signed-in/agents')
 const EXAMPLE = 'npm run -s tollgate -- agent create --account acc_… --file agent.yaml'
 
 export function Agents() {
-  useLingui()
   const { account_id: accountId, role } = useAccount()
   const { agent: open } = route.useSearch()
   const [isCreating, setCreating] = useState(false)

@@ -1,5 +1,4 @@
 /** One agent: edited, compared, tried, published. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import { request } from '../../api/client.ts'
@@ -35,7 +34,6 @@ function Difference({ before, after }: { readonly before: AgentFile; readonly af
 }
 
 export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) {
-  useLingui()
   const { id, state, file, draft, warnings } = agent
   const changes = ['/agents'] as const
   const save = useMutation({

@@ -1,5 +1,4 @@
 /** The fields of an agent. */
-import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
@@ -9,8 +8,7 @@ import { catalogQuery } from '../../api/catalog.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { CheckField, Field, SelectField, TextAreaField } from '../../ui/field.tsx'
-import { Actions, Form } from '../../ui/form.tsx'
+import { Actions, CheckField, Field, Form, SelectField, TextAreaField } from '../../ui/form.tsx'
 import { FormError } from '../../ui/states.tsx'
 
 interface KnowledgeFieldProps {
@@ -54,7 +52,6 @@ interface FormProps {
 }
 
 export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
-  useLingui()
   const { data: models = [] } = useQuery(catalogQuery)
   const chat = models.filter(({ endpoint_type }) => endpoint_type === null)
   const [name, setName] = useState(file?.name ?? '')

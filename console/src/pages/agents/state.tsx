@@ -1,5 +1,4 @@
 /** An agent as the API has it, and its state in the language of the page. */
-import { useLingui } from '@lingui/react'
 import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'
@@ -7,7 +6,6 @@ import { Badge } from '../../ui/states.tsx'
 export type Agent = AnswerOf<'listAgents'>['data'][number]
 
 export function AgentState({ agent }: { readonly agent: Agent }) {
-  useLingui()
   return (
     <span className="inline-flex flex-wrap gap-1">
       <Badge tone={agent.state === 'published' ? 'good' : 'neutral'}>

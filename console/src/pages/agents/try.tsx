@@ -1,16 +1,13 @@
 /** A question to an agent as it is edited: by a key that calls its draft, published or not. */
-import { useLingui } from '@lingui/react'
 import { useState } from 'react'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field, Form } from '../../ui/form.tsx'
 import { ErrorState, Panel } from '../../ui/states.tsx'
 import { useRun } from '../playground/use-run.ts'
 import type { Agent } from './state.tsx'
 
 export function TryAgent({ agent }: { readonly agent: Agent }) {
-  useLingui()
   const { id, account_id: accountId, file, draft } = agent
   const [question, setQuestion] = useState('')
   const { run, start, stop } = useRun({ accountId, agentId: id })

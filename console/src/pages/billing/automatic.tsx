@@ -1,13 +1,11 @@
 /** The saved card of an account, and its automatic top-up. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { AmountField, CheckField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { AmountField, CheckField, Form } from '../../ui/form.tsx'
 import { ErrorState, FormError, Panel, QueryState } from '../../ui/states.tsx'
 import { printTime } from '../../ui/text.tsx'
 import { AMOUNT } from './top-up.tsx'
@@ -22,7 +20,6 @@ interface CardsProps {
 }
 
 export function Cards({ accountId, mayChange }: CardsProps) {
-  useLingui()
   const cards = useGet('listCards', { account_id: accountId })
   const save = useMutation({
     mutationFn: () => request('saveCard', { account_id: accountId }),
@@ -74,7 +71,6 @@ interface AutomaticTopUpProps extends CardsProps {
 }
 
 export function AutomaticTopUp({ accountId, minimum, mayChange }: AutomaticTopUpProps) {
-  useLingui()
   const shown = useGet('showAutomaticTopUp', { account_id: accountId })
   return (
     <Panel title={t('Automatic top-up')}>

@@ -1,5 +1,4 @@
 /** The wallet of an account and its ledger. */
-import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
@@ -30,7 +29,6 @@ function Wallet({ accountId }: { accountId: string }) {
 }
 
 export function Billing() {
-  useLingui()
   const { account_id: accountId, role } = useAccount()
   const { payment, saved } = route.useSearch()
   const mayChange = role === 'owner' || role === 'billing'

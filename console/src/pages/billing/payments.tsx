@@ -1,11 +1,9 @@
 /** Payments of an account, with their receipts. */
-import { useLingui } from '@lingui/react'
 import { type AnswerOf, linkTo } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
-import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Id, Money, Time } from '../../ui/text.tsx'
 import { printMoney } from './top-up.tsx'
 
@@ -33,7 +31,6 @@ function stateName(state: Payment['state']): string {
 }
 
 export function Payments({ accountId }: { readonly accountId: string }) {
-  useLingui()
   const list = useList('listPayments', { account_id: accountId })
   const columns: Column<Payment>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },

@@ -1,6 +1,5 @@
 /** The return from the page of the payment provider that saved a card. */
 
-import { useLingui } from '@lingui/react'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
@@ -13,7 +12,6 @@ import { Button } from '../../ui/button.tsx'
 const POLL_MS = 1_000
 
 export function SavedCard({ accountId }: { readonly accountId: string }) {
-  useLingui()
   const queries = useQueryClient()
   const changeSearch = useChangeSearch()
   const cards = useGet(

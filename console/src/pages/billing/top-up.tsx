@@ -1,6 +1,5 @@
 /** A top-up by card: choose an amount, pay at the provider's page, and wait here until it is booked. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
@@ -9,8 +8,7 @@ import { useGet } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { AmountField, CheckField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { AmountField, CheckField, Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Money, printAmount } from '../../ui/text.tsx'
 
@@ -25,7 +23,6 @@ export const printMoney = (amount: string, currency: string): string =>
   `${printAmount(amount, 0)} ${currency.toUpperCase()}`
 
 export function TopUp({ accountId, offer }: { readonly accountId: string; readonly offer: Offer }) {
-  useLingui()
   const [credits, setCredits] = useState(offer.presets[0]?.credits ?? offer.minimum)
   const [savesCard, setSavesCard] = useState(false)
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
@@ -98,7 +95,6 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
 
 /** The payment from whose page the customer comes back; it turns by itself once it is booked. */
 export function ReturnedPayment({ id }: { readonly id: string }) {
-  useLingui()
   const queries = useQueryClient()
   const changeSearch = useChangeSearch()
   const shown = useGet(

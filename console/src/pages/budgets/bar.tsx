@@ -1,5 +1,4 @@
 /** A budget as a bar: what of it is spent, and when it resets. */
-import { useLingui } from '@lingui/react'
 import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Money, Time } from '../../ui/text.tsx'
@@ -15,7 +14,6 @@ const shareOf = ({ spent, amount }: Budget): number =>
   Math.min(ALL_PERCENT, (Number(spent) / Number(amount)) * ALL_PERCENT || 0)
 
 export function BudgetBar({ budget }: { readonly budget: Budget }) {
-  useLingui()
   const { spent, amount, period, timezone, resets_at } = budget
   const share = shareOf(budget)
   return (

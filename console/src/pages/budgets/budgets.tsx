@@ -1,5 +1,4 @@
 /** The budgets of a key, a member or an account: bars, and what changes them. */
-import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
@@ -25,7 +24,6 @@ interface BudgetListProps {
 
 /** Bars with buttons, and the button that adds one. */
 export function BudgetList({ budgets, subject, mayChange }: BudgetListProps) {
-  useLingui()
   const [editing, setEditing] = useState<Budget | 'new' | null>(null)
   return (
     <>
@@ -78,7 +76,6 @@ interface BudgetsProps extends Omit<BudgetListProps, 'budgets'> {
 
 /** The budgets of a key or of an account, in a panel. */
 export function Budgets({ title, subject, mayChange }: BudgetsProps) {
-  useLingui()
   const { account_id, key_id } = subject
   const list = useBudgets(account_id, key_id === undefined ? { scope: 'account' } : { scope: 'key', key_id })
   return (

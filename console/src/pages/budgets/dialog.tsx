@@ -1,12 +1,10 @@
 /** Sets a budget, or changes one. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { AmountField, Field, SelectField } from '../../ui/field.tsx'
-import { DialogForm } from '../../ui/form.tsx'
+import { AmountField, DialogForm, Field, SelectField } from '../../ui/form.tsx'
 import { type Budget, periodNames } from './bar.tsx'
 
 const ZONES = 'budget-time-zones'
@@ -26,7 +24,6 @@ interface BudgetDialogProps {
 }
 
 export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
-  useLingui()
   const [amount, setAmount] = useState(budget?.amount ?? '')
   const [period, setPeriod] = useState<Budget['period']>(budget?.period ?? 'month')
   const [timezone, setTimezone] = useState(

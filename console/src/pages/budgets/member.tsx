@@ -1,5 +1,4 @@
 /** The budgets of a member, in the list of members. */
-import { useLingui } from '@lingui/react'
 import { useState } from 'react'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -16,7 +15,6 @@ interface MemberBudgetsProps {
 }
 
 export function MemberBudgets({ accountId, memberId, name, budgets, mayChange }: MemberBudgetsProps) {
-  useLingui()
   const [isOpen, setOpen] = useState(false)
   return (
     <div className="flex min-w-44 flex-col items-start gap-2">

@@ -1,5 +1,4 @@
 /** Budgets with their names: those that are nearly spent, or those that cover a member. */
-import { useLingui } from '@lingui/react'
 import { t } from '../../i18n.ts'
 import { Panel } from '../../ui/states.tsx'
 import { type Budget, BudgetBar } from './bar.tsx'
@@ -13,7 +12,6 @@ export function NamedBudgets({
   readonly title: string
   readonly budgets: readonly Budget[]
 }) {
-  useLingui()
   if (budgets.length === 0) return null
   return (
     <Panel title={title}>

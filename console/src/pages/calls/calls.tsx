@@ -1,5 +1,4 @@
 /** The call log of an account. */
-import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { LOG_CSV_HEADER, logCsvRecord } from '../../../../src/core/call-log/csv.ts'
@@ -8,7 +7,7 @@ import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Drawer } from '../../ui/drawer.tsx'
+import { Drawer } from '../../ui/dialog.tsx'
 import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import { CsvExport } from '../csv-export.tsx'
@@ -45,7 +44,6 @@ function useWaiting(isWanted: boolean, refetch: () => unknown): void {
 }
 
 export function Calls() {
-  useLingui()
   const { account_id: accountId } = useAccount()
   const { call, live, account: _, ...filters } = route.useSearch()
   const list = useList('listCalls', { account_id: accountId, limit: PAGE_ROWS, ...filters } as never)

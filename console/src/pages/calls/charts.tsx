@@ -1,5 +1,4 @@
 /** Charts of the calls that match the filters: how many, what they cost, how long they took. */
-import { useLingui } from '@lingui/react'
 import { useMemo } from 'react'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
@@ -28,7 +27,6 @@ function steps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
 }
 
 export function Charts({ accountId, filters }: { accountId: string; filters: CallFilters }) {
-  useLingui()
   const { order: _, ...narrowing } = filters
   const series = useGet('seriesOfCalls', { account_id: accountId, ...narrowing })
   const shown = useMemo(() => (series.data === undefined ? [] : steps(series.data)), [series.data])

@@ -1,6 +1,5 @@
 /** One call in full: its charge line by line, where its time went, its attempts, and everything as JSON. */
 
-import { useLingui } from '@lingui/react'
 import { Link } from '@tanstack/react-router'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import type { DetailItem } from '../../../../schemas/call-log/detail.ts'
@@ -8,8 +7,7 @@ import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
-import { Fact, FactPanel } from '../../ui/fact.tsx'
-import { Panel, QueryState } from '../../ui/states.tsx'
+import { Fact, FactPanel, Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
 import { StatusBadge } from './log.tsx'
@@ -209,7 +207,6 @@ function CallInFull({ call, detail, refund, operator }: Call) {
 
 /** Reads a call and shows it. */
 export function CallDetail({ accountId, id }: { accountId: string; id: string }) {
-  useLingui()
   const call = useGet('showCall', { id: Number(id), account_id: accountId })
   if (!call.isSuccess) return <QueryState query={call} rows={10} />
   return (

@@ -1,6 +1,5 @@
 /** The filters of the call log. All of them are in the URL. */
 
-import { useLingui } from '@lingui/react'
 import { type RegisteredRouter, type RouteById, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
@@ -9,8 +8,7 @@ import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, SelectField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field, Form, SelectField } from '../../ui/form.tsx'
 import { KeyField } from '../key-field.tsx'
 import { PeriodFields } from '../period.tsx'
 
@@ -67,7 +65,6 @@ function TypedFilters({ filters, onApply }: { filters: CallFilters; onApply(filt
 }
 
 export function Filters({ filters }: { readonly filters: CallFilters }) {
-  useLingui()
   const { role } = useAccount()
   const navigate = useNavigate()
   const keys = useKeyNames()

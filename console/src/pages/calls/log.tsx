@@ -1,6 +1,5 @@
 /** The rows of the call log. Only those in view are in the page, however many were read. */
 
-import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
@@ -42,7 +41,6 @@ interface LogProps {
 }
 
 export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
-  useLingui()
   const { data: models = [] } = useQuery(catalogQuery)
   const box = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({

@@ -1,6 +1,5 @@
 /** Whether the books agree: the last verify, its differences, journals that are not drained, and the jobs that check and rebuild. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { OperationPath } from '../../../../schemas/routes.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
@@ -116,7 +115,6 @@ function LastVerify({ job }: { readonly job: Job }) {
 }
 
 export function Integrity() {
-  useLingui()
   const { user } = useSession()
   const queries = useQueryClient()
   const jobs = useGet(

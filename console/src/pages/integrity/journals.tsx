@@ -1,6 +1,5 @@
 /** Journals of gateways that are not drained, and the end of those whose machine never comes back. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
@@ -9,8 +8,7 @@ import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { DialogForm } from '../../ui/form.tsx'
+import { DialogForm, Field } from '../../ui/form.tsx'
 import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
@@ -79,7 +77,6 @@ const AbandonButton = ({ id, node }: Journal) => (
 )
 
 export function Journals({ mayAct }: { readonly mayAct: boolean }) {
-  useLingui()
   const [isImporting, setImporting] = useState(false)
   const list = useGet('listJournals', {}, { refetchInterval: REFRESH_MS })
   const columns: Column<Journal>[] = [

@@ -1,5 +1,4 @@
 /** The months of the tables that grow for ever, and what retention has taken away. */
-import { useLingui } from '@lingui/react'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
@@ -12,7 +11,6 @@ type Partition = AnswerOf<'listPartitions'>['data'][number]
 const MIB = 1024 * 1024
 
 export function Partitions() {
-  useLingui()
   const list = useGet('listPartitions', {})
   const states: Readonly<Record<Partition['state'], string>> = {
     attached: t('In use'),

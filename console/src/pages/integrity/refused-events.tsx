@@ -1,6 +1,5 @@
 /** Payment events that contradict a payment: an operator deals with each at the provider, and closes it with a reason. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
@@ -9,10 +8,8 @@ import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { DialogForm } from '../../ui/form.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { DialogForm, Field } from '../../ui/form.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 
 type RefusedEvent = AnswerOf<'listRefusedEvents'>['data'][number]
@@ -21,7 +18,6 @@ const PATH: OperationPath = '/installation/refused-payment-events'
 
 /** Nothing where no event is open. */
 export function RefusedEvents({ mayAct }: { readonly mayAct: boolean }) {
-  useLingui()
   const list = useList('listRefusedEvents', { state: 'open' })
   const [closing, setClosing] = useState<RefusedEvent | null>(null)
   if (list.rows.length === 0 && list.error === null) return null

@@ -1,13 +1,11 @@
 /** Creates a key. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { instantOfField } from '../../time-zone.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField, Field } from '../../ui/field.tsx'
-import { DialogForm } from '../../ui/form.tsx'
+import { CheckField, DialogForm, Field } from '../../ui/form.tsx'
 import { ExpiresField } from '../expires-field.tsx'
 import { LimitFields } from './limits.tsx'
 import type { Created } from './state.tsx'
@@ -20,7 +18,6 @@ interface CreateDialogProps {
 }
 
 export function CreateDialog({ accountId, onClose, onCreated }: CreateDialogProps) {
-  useLingui()
   const [name, setName] = useState('')
   const [expires, setExpires] = useState('')
   const [accountLogs, setAccountLogs] = useState(false)

@@ -1,6 +1,5 @@
 /** One key: what it may do, and the change of it. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -9,11 +8,9 @@ import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Drawer } from '../../ui/drawer.tsx'
-import { Fact } from '../../ui/fact.tsx'
-import { CheckField, Field } from '../../ui/field.tsx'
-import { Actions, Form } from '../../ui/form.tsx'
-import { FormError, Panel, QueryState } from '../../ui/states.tsx'
+import { Drawer } from '../../ui/dialog.tsx'
+import { Actions, CheckField, Field, Form } from '../../ui/form.tsx'
+import { Fact, FormError, Panel, QueryState } from '../../ui/states.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
 import { ExpiresField } from '../expires-field.tsx'
@@ -34,7 +31,6 @@ interface KeyDrawerProps {
 }
 
 export function KeyDrawer({ id, mayChange, onRotated, onClose }: KeyDrawerProps) {
-  useLingui()
   const key = useGet(
     'showKey',
     { id: id! },

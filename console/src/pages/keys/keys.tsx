@@ -1,5 +1,4 @@
 /** Keys of an account: listed, created, revealed, switched off, revoked. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -10,10 +9,9 @@ import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmButton } from '../../ui/dialog.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
@@ -25,7 +23,6 @@ import type { Key } from './texts.ts'
 const route = getRouteApi('/signed-in/keys')
 
 export function Keys() {
-  useLingui()
   const { account_id: accountId, role } = useAccount()
   const navigate = useNavigate()
   const list = useList('listKeys', { account_id: accountId })

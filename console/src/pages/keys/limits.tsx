@@ -1,8 +1,7 @@
 /** Limits of one key: how much at a time, and from where. */
-import { useLingui } from '@lingui/react'
 import { t } from '../../i18n.ts'
-import { Fact } from '../../ui/fact.tsx'
-import { Field } from '../../ui/field.tsx'
+import { Field } from '../../ui/form.tsx'
+import { Fact } from '../../ui/states.tsx'
 import type { Key, LimitTexts } from './texts.ts'
 
 type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses'>
@@ -13,7 +12,6 @@ interface LimitFieldsProps {
 }
 
 export function LimitFields({ texts, onChange }: LimitFieldsProps) {
-  useLingui()
   const limit = { hint: t('Empty: limited by the account alone.'), type: 'number', min: 1 }
   const field = (name: keyof LimitTexts) => ({
     value: texts[name],
@@ -38,7 +36,6 @@ export function LimitFields({ texts, onChange }: LimitFieldsProps) {
 
 /** The limits that are set, as lines of a list. */
 export function LimitFacts({ item }: { readonly item: Limits }) {
-  useLingui()
   const { requests_per_minute, concurrency, allowed_addresses } = item
   return (
     <>

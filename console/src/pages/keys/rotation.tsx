@@ -1,15 +1,12 @@
 /** The secrets of one key: a new one is made, and the former one works on for a time. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmButton } from '../../ui/dialog.tsx'
-import { Fact } from '../../ui/fact.tsx'
-import { SelectField } from '../../ui/field.tsx'
-import { Actions, Form } from '../../ui/form.tsx'
-import { FormError, Panel } from '../../ui/states.tsx'
+import { Actions, Form, SelectField } from '../../ui/form.tsx'
+import { Fact, FormError, Panel } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import type { Created } from './state.tsx'
 import type { Key } from './texts.ts'
@@ -37,7 +34,6 @@ export const isRotating = (former: FormerSecret | null | undefined): boolean =>
   former !== null && former !== undefined && Date.parse(former.ends_at) > Date.now()
 
 export function Rotation({ item, onRotated }: RotationProps) {
-  useLingui()
   const { id, former_secret: former } = item
   const [grace, setGrace] = useState(DEFAULT_GRACE_SECONDS)
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
@@ -108,7 +104,6 @@ export function Rotation({ item, onRotated }: RotationProps) {
 }
 
 function FormerFacts({ former, isWorking }: { readonly former: FormerSecret; readonly isWorking: boolean }) {
-  useLingui()
   const { key_prefix, replaced_at, successor_used_at, last_used_at, ends_at } = former
   return (
     <dl className="py-2">

@@ -1,5 +1,4 @@
 /** Shows a key itself: when it is created, revealed or rotated. */
-import { useLingui } from '@lingui/react'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Done } from '../../ui/form.tsx'
@@ -13,7 +12,6 @@ export const snippet = (key: string) =>
   -d '{"model":"MODEL","stream":true,"messages":[{"role":"user","content":"Hello!"}]}'`
 
 export const SecretDialog = ({ shown, onClose }: { shown: Created | null; onClose(): void }) => {
-  useLingui()
   return (
     <Dialog
       title={shown?.name ?? ''}

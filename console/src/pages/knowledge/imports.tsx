@@ -1,5 +1,4 @@
 /** The imports of a knowledge base: the one under way, and what the last ones did. */
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { isOfBases } from '../../api/bases.ts'
@@ -36,7 +35,6 @@ const TONES = {
 } as const
 
 export function Imports({ baseId, mayChange }: { readonly baseId: string; readonly mayChange: boolean }) {
-  useLingui()
   const queries = useQueryClient()
   const imports = useGet(
     'listImports',

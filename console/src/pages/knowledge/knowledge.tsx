@@ -1,6 +1,5 @@
 /** Knowledge: the bases of an account, or the one that is open. */
 
-import { useLingui } from '@lingui/react'
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -28,7 +27,6 @@ interface ListedBase extends Pick<Base, 'id' | 'name' | 'pages'> {
 }
 
 export function Knowledge() {
-  useLingui()
   const { account_id: accountId, role } = useAccount()
   const { base: open } = route.useSearch()
   const mayChange = role === 'owner' || role === 'admin'

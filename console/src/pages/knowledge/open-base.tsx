@@ -1,5 +1,4 @@
 /** One knowledge base: its pages and their search, its imports and its readers. */
-import { useLingui } from '@lingui/react'
 import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -29,7 +28,6 @@ interface OpenBaseProps {
 }
 
 export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
-  useLingui()
   const { search, page } = route.useSearch()
   const [isUploading, setUploading] = useState(false)
   const queries = useQueryClient()

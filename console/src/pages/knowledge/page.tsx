@@ -1,13 +1,11 @@
 /** One page of a knowledge base, rendered, with the pages that link to it. */
-import { useLingui } from '@lingui/react'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { Drawer } from '../../ui/drawer.tsx'
-import { Fact } from '../../ui/fact.tsx'
-import { Badge, Panel, QueryState } from '../../ui/states.tsx'
+import { Drawer } from '../../ui/dialog.tsx'
+import { Badge, Fact, Panel, QueryState } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 import { PageText } from './page-text.tsx'
 import { PageLink, Tags } from './pages.tsx'
@@ -19,7 +17,6 @@ interface PageDrawerProps {
 }
 
 export function PageDrawer({ baseId, pageId }: PageDrawerProps) {
-  useLingui()
   const { account_id } = useAccount()
   const change = useChangeSearch()
   const page = useGet(

@@ -1,13 +1,11 @@
 /** The pages of a knowledge base: all of them by path, or those that a search finds. */
-import { useLingui } from '@lingui/react'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
-import { ListPanel } from '../../ui/list-panel.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { Marked } from './marked.tsx'
 
@@ -26,7 +24,6 @@ export const Tags = ({ tags }: Pick<Page, 'tags'>) => (
 )
 
 export function PageList({ baseId }: { readonly baseId: string }) {
-  useLingui()
   const { account_id } = useAccount()
   const pages = useList('listPages', { id: baseId, account_id })
   const columns: Column<Page>[] = [
@@ -48,7 +45,6 @@ export function PageList({ baseId }: { readonly baseId: string }) {
 }
 
 export function FoundPages({ baseId, query }: { readonly baseId: string; readonly query: string }) {
-  useLingui()
   const { account_id } = useAccount()
   const found = useGet('searchPages', { id: baseId, account_id, q: query })
   const count = found.data?.total_hits ?? 0

@@ -1,6 +1,5 @@
 /** Readers of a knowledge base besides its account: agents, members, other accounts. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { BASES } from '../../api/bases.ts'
@@ -9,8 +8,7 @@ import { useGet, wholeListQuery } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, SelectField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field, Form, SelectField } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 
@@ -44,7 +42,6 @@ function useCandidates(): ReadonlyMap<string, string> {
 }
 
 export function Readers({ base, mayChange }: { readonly base: Base; readonly mayChange: boolean }) {
-  useLingui()
   const { user } = useSession()
   const names = useCandidates()
   const [chosen, setChosen] = useState('')

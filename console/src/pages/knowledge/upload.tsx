@@ -1,5 +1,4 @@
 /** Uploads a zip, files or a folder into a knowledge base. */
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { MAX_UPLOAD_BYTES } from '../../../../schemas/management/knowledge/imports.ts'
@@ -9,8 +8,7 @@ import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField } from '../../ui/field.tsx'
-import { DialogForm } from '../../ui/form.tsx'
+import { CheckField, DialogForm } from '../../ui/form.tsx'
 
 interface UploadProps {
   readonly baseId: string
@@ -50,7 +48,6 @@ function Picker({ label, isFolder, onPick }: PickerProps) {
 }
 
 export function UploadDialog({ baseId, name, onClose }: UploadProps) {
-  useLingui()
   const { account_id } = useAccount()
   const [files, setFiles] = useState<readonly File[]>([])
   const [isPruned, setPruned] = useState(false)

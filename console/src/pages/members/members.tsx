@@ -1,6 +1,5 @@
 /** Members of an organization, and the keys that they request. */
 
-import { useLingui } from '@lingui/react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
@@ -12,9 +11,8 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ChangeRole } from '../../ui/change-role.tsx'
 import { ConfirmButton } from '../../ui/dialog.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
 import { EmptyState, PageHeader } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 import { useBudgets } from '../budgets/budgets.tsx'
 import { MemberBudgets } from '../budgets/member.tsx'
@@ -54,7 +52,6 @@ interface MemberInvitationsProps {
 
 /** The members with what they spent; a plain member may not read them. */
 function MemberList({ accountId, isDecider, offered }: MemberInvitationsProps) {
-  useLingui()
   const { user: self } = useSession()
   const list = useList('listMembers', { account_id: accountId })
   const budgets = useBudgets(accountId, { scope: 'member' })
@@ -118,7 +115,6 @@ function MemberList({ accountId, isDecider, offered }: MemberInvitationsProps) {
 }
 
 export function Members() {
-  useLingui()
   const { account_id: accountId, name: organization, role } = useAccount()
   const { user: self, accounts } = useSession()
   const isMember = accounts.some(({ account_id }) => account_id === accountId)

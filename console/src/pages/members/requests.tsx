@@ -1,5 +1,4 @@
 /** Requests for keys: members ask, an owner or admin issues with a spend cap or denies. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
@@ -8,11 +7,9 @@ import { t } from '../../i18n.ts'
 import { instantOfField } from '../../time-zone.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { AmountField, Field } from '../../ui/field.tsx'
-import { DialogForm, Done } from '../../ui/form.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
+import { AmountField, DialogForm, Done, Field } from '../../ui/form.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
 import { ExpiresField } from '../expires-field.tsx'
@@ -105,7 +102,6 @@ interface RequestsProps {
 }
 
 export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
-  useLingui()
   const [approving, setApproving] = useState<KeyRequest | null>(null)
   const [isAsking, setAsking] = useState(false)
   const list = useList('listKeyRequests', { account_id: accountId })

@@ -1,7 +1,6 @@
 /** The models that the service offers, with their prices and first calls for each SDK. */
 
 import { Tabs } from '@base-ui/react/tabs'
-import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -9,11 +8,10 @@ import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import { catalogQuery } from '../../api/catalog.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { Drawer } from '../../ui/drawer.tsx'
-import { Fact, FactPanel } from '../../ui/fact.tsx'
-import { Field } from '../../ui/field.tsx'
+import { Drawer } from '../../ui/dialog.tsx'
+import { Field } from '../../ui/form.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
-import { Badge, EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
+import { Badge, EmptyState, Fact, FactPanel, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
 import { capabilityName, endpointName, unitName } from '../../ui/units.ts'
@@ -232,7 +230,6 @@ function ModelInFull({ model }: { model: PublicModel }) {
 }
 
 export function Models() {
-  useLingui()
   const { q = '', model: open } = route.useSearch()
   const change = useChangeSearch()
   const models = useQuery(catalogQuery)

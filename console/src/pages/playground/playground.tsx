@@ -1,5 +1,4 @@
 /** A place to try a model: what is sent is an ordinary call with an ordinary charge. */
-import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useId, useMemo, useRef, useState } from 'react'
@@ -9,8 +8,7 @@ import { ApiError } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { TextAreaField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Form, TextAreaField } from '../../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState, Skeleton } from '../../ui/states.tsx'
 import { CodeBlock, Id, Money } from '../../ui/text.tsx'
 import { costAfter, priceOf, promptOf } from './cost.ts'
@@ -203,7 +201,6 @@ interface NumberedTurn extends Turn {
 }
 
 export function Playground() {
-  useLingui()
   const { account_id: accountId } = useAccount()
   const { model: asked } = route.useSearch()
   const catalog = useQuery(catalogQuery)

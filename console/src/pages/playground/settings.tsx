@@ -1,9 +1,8 @@
 /** The settings of a call: model, instructions, parameters, tools. */
-import { useLingui } from '@lingui/react'
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { CheckField, Field, SelectField, TextAreaField } from '../../ui/field.tsx'
+import { CheckField, Field, SelectField, TextAreaField } from '../../ui/form.tsx'
 import { readTools, type Settings } from './request.ts'
 
 const EXAMPLE_TOOLS = '[{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}]'
@@ -15,7 +14,6 @@ interface SettingsProps {
 }
 
 export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
-  useLingui()
   const change = useChangeSearch()
   const { problem } = readTools(settings.tools)
   const problems = {

@@ -1,17 +1,14 @@
 /** Asks for another email address, which is in force once the link that is sent to it was opened. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field, Form } from '../../ui/form.tsx'
 import { FormError } from '../../ui/states.tsx'
 import { Section } from './section.tsx'
 
 export function ChangeEmail({ current }: { readonly current: string }) {
-  useLingui()
   const [email, setEmail] = useState('')
   const ask = useMutation({
     mutationFn: () => request('changeEmail', { email }),

@@ -1,13 +1,12 @@
 /** Of which events one is notified by email, account by account. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { EventType } from '../../../../schemas/notifications/event.ts'
 import type { OperationPath } from '../../../../schemas/routes.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
-import { CheckField } from '../../ui/field.tsx'
+import { CheckField } from '../../ui/form.tsx'
 import { FormError, QueryState } from '../../ui/states.tsx'
 import { Section } from './section.tsx'
 
@@ -32,7 +31,6 @@ const eventNames = (): Readonly<Record<EventType, string>> => ({
 })
 
 function AccountChoices({ choice }: { readonly choice: Choice }) {
-  useLingui()
   const queries = useQueryClient()
   const save = useMutation({
     mutationFn: (events: EventType[]) =>
@@ -61,7 +59,6 @@ function AccountChoices({ choice }: { readonly choice: Choice }) {
 }
 
 export function Emails() {
-  useLingui()
   const choices = useGet('showEmailChoices', {})
   return (
     <Section title={t('Emails')} note={t('Of what you are notified by email, for each of your accounts.')}>

@@ -1,13 +1,11 @@
 /** One-time codes after the password: set up, recovery codes, removed. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { DialogForm, Done } from '../../ui/form.tsx'
+import { DialogForm, Done, Field } from '../../ui/form.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { Badge, FormError } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
@@ -27,7 +25,6 @@ function Enrolment({
   onConfirmed(codes: readonly string[]): void
   onClose(): void
 }) {
-  useLingui()
   const [code, setCode] = useState('')
   const confirm = useMutation({
     meta: { changes: [SECURITY, '/me/sessions'] },
@@ -75,7 +72,6 @@ const RecoveryCodes = ({ codes, onClose }: { readonly codes: readonly string[]; 
 )
 
 export function OneTimeCodes({ security }: { readonly security: Security }) {
-  useLingui()
   const [codes, setCodes] = useState<readonly string[] | null>(null)
   const enrol = useMutation({ mutationFn: () => request('enrolTotp', {}) })
   const renew = useMutation({

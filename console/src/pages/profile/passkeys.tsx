@@ -1,5 +1,4 @@
 /** The passkeys of the user: added, renamed, removed. */
-import { useLingui } from '@lingui/react'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
@@ -14,7 +13,6 @@ import { SECURITY, Section, type Security } from './section.tsx'
 type Passkey = Security['passkeys'][number]
 
 export function Passkeys({ security }: { readonly security: Security }) {
-  useLingui()
   const [isAdding, setAdding] = useState(false)
   const [renamed, setRenamed] = useState<Passkey | null>(null)
   const naming = {

@@ -1,5 +1,4 @@
 /** Profile & security: name and language, password, passkeys, one-time codes, providers, sessions. */
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request, setCsrfToken } from '../../api/client.ts'
@@ -7,8 +6,7 @@ import { useGet } from '../../api/read.ts'
 import { sessionQuery, useSession } from '../../api/session.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, SelectField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field, Form, SelectField } from '../../ui/form.tsx'
 import { Badge, FormError, PageHeader, QueryState } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import { NewPasswordField } from '../sign-in/fields.tsx'
@@ -21,7 +19,6 @@ import { SECURITY, Section, type Security } from './section.tsx'
 import { Sessions } from './sessions.tsx'
 
 function Details() {
-  useLingui()
   const { user } = useSession()
   const [name, setName] = useState(user.name)
   const [locale, setLocale] = useState<Language>(user.locale)
@@ -64,7 +61,6 @@ function Details() {
 }
 
 function Password({ security }: { readonly security: Security }) {
-  useLingui()
   const queries = useQueryClient()
   const [password, setNext] = useState('')
   const save = useMutation({
@@ -105,7 +101,6 @@ function Password({ security }: { readonly security: Security }) {
 }
 
 export function Profile() {
-  useLingui()
   const { user } = useSession()
   const security = useGet('showSecurity', {})
   return (

@@ -1,5 +1,4 @@
 /** The OpenID Connect providers at which the user is known. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
@@ -10,7 +9,6 @@ import { rememberWay } from '../sign-in/remembered.ts'
 import { SECURITY, Section, type Security } from './section.tsx'
 
 export function ConnectedProviders({ security }: { readonly security: Security }) {
-  useLingui()
   const ways = useGet('signInWays', {})
   const connect = useMutation({
     mutationFn: async (id: string) => {

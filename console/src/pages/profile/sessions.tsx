@@ -1,5 +1,4 @@
 /** Where the user is signed in. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
@@ -18,7 +17,6 @@ function deviceOf(userAgent: string): string {
 }
 
 export function Sessions() {
-  useLingui()
   const list = useGet('listSessions', {})
   const changes = ['/me/sessions'] as const
   const end = useMutation({

@@ -1,5 +1,4 @@
 /** Puts a new email address in force. The token is behind `#`: no server gets it with the page. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -12,7 +11,6 @@ import { Frame } from './frame.tsx'
 const TOKEN = /^#token=([\w-]+)$/
 
 export function ConfirmEmail() {
-  useLingui()
   const [token] = useState(() => TOKEN.exec(location.hash)?.[1] ?? '')
   const confirm = useMutation({
     mutationFn: () => request('confirmEmail', { token }),

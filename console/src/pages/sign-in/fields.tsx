@@ -1,6 +1,6 @@
 /** The fields of an email address and of a new password, as browsers fill them in. */
 import { t } from '../../i18n.ts'
-import { Field, type FieldProps } from '../../ui/field.tsx'
+import { Field, type FieldProps } from '../../ui/form.tsx'
 
 const MIN_PASSWORD_CHARS = 10
 

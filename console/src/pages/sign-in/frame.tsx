@@ -1,5 +1,4 @@
 /** The frame of pages before the sign-in, and what they share: the opened session, the ways by a provider. */
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -7,8 +6,7 @@ import { request, setCsrfToken } from '../../api/client.ts'
 import { type Session, sessionQuery } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { useDocumentTitle } from '../../ui/document-title.ts'
-import { FormError } from '../../ui/states.tsx'
+import { FormError, useDocumentTitle } from '../../ui/states.tsx'
 import { rememberWay } from './remembered.ts'
 
 interface FrameProps {
@@ -52,7 +50,6 @@ interface ProvidersProps {
 
 /** Buttons that send the browser to a provider. */
 export function Providers({ providers, next, invitation }: ProvidersProps) {
-  useLingui()
   const begin = useMutation({
     mutationFn: async (id: string) => {
       const input = { id, invitation }
@@ -75,7 +72,6 @@ export function Providers({ providers, next, invitation }: ProvidersProps) {
 }
 
 export const Or = () => {
-  useLingui()
   return (
     <p className="flex items-center gap-3 text-quiet text-sm before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
       {t('or')}

@@ -1,5 +1,4 @@
 /** The page to which an OpenID Connect provider sends the browser back. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
@@ -24,7 +23,6 @@ async function waitsForAnswer({ user }: Session): Promise<boolean> {
 }
 
 export function ProviderReturn() {
-  useLingui()
   const { id } = route.useParams()
   const navigate = useNavigate()
   const isSent = useRef(false)

@@ -1,5 +1,4 @@
 /** Recovery: a link to sign in with is sent by email. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -12,7 +11,6 @@ import { EmailField } from './fields.tsx'
 import { Frame } from './frame.tsx'
 
 export function Recovery() {
-  useLingui()
   const [email, setEmail] = useState('')
   const ask = useMutation({
     mutationFn: () => request('recover', { email }),

@@ -1,5 +1,4 @@
 /** Sign-in: by link, password and code, passkey, or a provider. A link's token is behind `#`: no server gets it. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
@@ -8,8 +7,7 @@ import { useGet } from '../../api/read.ts'
 import type { Session } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field, Form } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
 import { EmailField } from './fields.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
@@ -22,7 +20,6 @@ const LINK = /^#link=([\w-]+)$/
 type OnSession = (session: Session) => Promise<void>
 
 function LinkSignIn({ link, onSession }: { readonly link: string; onSession: OnSession }) {
-  useLingui()
   const isSent = useRef(false)
   const signIn = useMutation({
     mutationFn: () => request('signInByLink', { token: link }),
@@ -47,7 +44,6 @@ function CodeForm({
   onSession: OnSession
   onBack(): void
 }) {
-  useLingui()
   const [code, setCode] = useState('')
   const signIn = useMutation({
     mutationFn: () => request('signInByTotp', { ticket, code }),
@@ -78,7 +74,6 @@ function CodeForm({
 }
 
 function PasswordForm({ onSession, onTicket }: { onSession: OnSession; onTicket(ticket: string): void }) {
-  useLingui()
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
   const signIn = useMutation({
@@ -109,7 +104,6 @@ function PasswordForm({ onSession, onTicket }: { onSession: OnSession; onTicket(
 }
 
 function PasskeyButton({ onSession }: { onSession: OnSession }) {
-  useLingui()
   const signIn = useMutation({
     mutationFn: async () => {
       const begun = await request('beginPasskeySignIn', {})
@@ -135,7 +129,6 @@ function openedLink(): string | null {
 }
 
 export function SignIn() {
-  useLingui()
   const { next = '/' } = route.useSearch()
   const onSession = useOpened(next)
   const [link] = useState(openedLink)

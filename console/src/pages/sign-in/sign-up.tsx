@@ -8,8 +8,7 @@ import { useGet } from '../../api/read.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field, Form } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
 import { EmailField, NewPasswordField } from './fields.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
@@ -64,7 +63,6 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
 }
 
 function Accept({ invitation, userName }: { readonly invitation: string; readonly userName: string }) {
-  useLingui()
   const onSession = useOpened()
   const accept = useMutation({
     mutationFn: () => request('acceptInvitation', { token: invitation }),
@@ -84,7 +82,6 @@ function Accept({ invitation, userName }: { readonly invitation: string; readonl
 }
 
 export function SignUp() {
-  useLingui()
   const [invitation] = useState(openedInvitation)
   const session = useQuery(sessionQuery)
   const ways = useGet('signInWays', {})

@@ -1,5 +1,4 @@
 /** One task in full: what it made, where it stands, and the acts that end it or look after it. */
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -8,10 +7,8 @@ import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Fact, FactPanel } from '../../ui/fact.tsx'
-import { Field, SelectField } from '../../ui/field.tsx'
-import { DialogForm } from '../../ui/form.tsx'
-import { ErrorState, Panel, QueryState } from '../../ui/states.tsx'
+import { DialogForm, Field, SelectField } from '../../ui/form.tsx'
+import { ErrorState, Fact, FactPanel, Panel, QueryState } from '../../ui/states.tsx'
 import { Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
 import { TaskState } from './state.tsx'
@@ -143,7 +140,6 @@ interface DetailProps {
 }
 
 export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) {
-  useLingui()
   const queries = useQueryClient()
   const [isEnding, setEnding] = useState(false)
   const task = useGet(isWhole ? 'showAnyTask' : 'showTask', { id })

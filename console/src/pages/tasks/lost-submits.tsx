@@ -1,6 +1,5 @@
 /** Lost submits: what providers may have begun for customers who have an error. For operators. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
@@ -9,11 +8,9 @@ import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { DialogForm } from '../../ui/form.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
+import { DialogForm, Field } from '../../ui/form.tsx'
 import { Badge, ErrorState } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 
 type LostSubmit = AnswerOf<'listLostSubmits'>['data'][number]
@@ -22,7 +19,6 @@ const PATH: OperationPath = '/installation/lost-submits'
 
 /** Nothing where none is open. */
 export function LostSubmits({ mayAct }: { readonly mayAct: boolean }) {
-  useLingui()
   const queries = useQueryClient()
   const list = useList('listLostSubmits', { state: 'open' })
   const [closing, setClosing] = useState<LostSubmit | null>(null)

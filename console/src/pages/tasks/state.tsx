@@ -1,5 +1,4 @@
 /** The state of a task, in the language of the page. */
-import { useLingui } from '@lingui/react'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'
 
@@ -25,6 +24,5 @@ export const stateNames = (): Readonly<Record<string, string>> => ({
 })
 
 export function TaskState({ state }: { readonly state: string }) {
-  useLingui()
   return <Badge tone={TONES[state] ?? 'warn'}>{stateNames()[state] ?? state}</Badge>
 }

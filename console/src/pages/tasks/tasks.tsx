@@ -1,6 +1,5 @@
 /** Tasks: images, films, music, speech and other work that outlives its request. */
 
-import { useLingui } from '@lingui/react'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ROUTES } from '../../../../schemas/routes.ts'
 import { TASK_KINDS } from '../../../../schemas/tasks/kinds.ts'
@@ -9,11 +8,10 @@ import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { Drawer } from '../../ui/drawer.tsx'
-import { SelectField } from '../../ui/field.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
+import { Drawer } from '../../ui/dialog.tsx'
+import { SelectField } from '../../ui/form.tsx'
 import { EmptyState, PageHeader } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { CodeBlock, Money, Time } from '../../ui/text.tsx'
 import { SavedViews } from '../saved-views.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
@@ -32,7 +30,6 @@ const firstTask = () => `curl ${location.origin}${ROUTES.makeVideo[1]} \\
   -d '{"model":"MODEL","prompt":"A fox in the snow","duration":6}'`
 
 export function Tasks() {
-  useLingui()
   const { account_id: accountId, role } = useAccount()
   const { user } = useSession()
   const { kind, state, scope, task: open } = route.useSearch()

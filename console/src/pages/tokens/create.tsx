@@ -1,5 +1,4 @@
 /** Creates a management token of an account, or of the installation. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { SCOPES, type Scope } from '../../../../schemas/management/operation.ts'
@@ -7,8 +6,7 @@ import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { instantOfField } from '../../time-zone.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField, Field } from '../../ui/field.tsx'
-import { DialogForm } from '../../ui/form.tsx'
+import { CheckField, DialogForm, Field } from '../../ui/form.tsx'
 import { ExpiresField } from '../expires-field.tsx'
 
 export type CreatedToken = AnswerOf<'createToken'>
@@ -33,7 +31,6 @@ interface CreateDialogProps {
 }
 
 export function CreateTokenDialog({ accountId, onClose, onCreated }: CreateDialogProps) {
-  useLingui()
   const [name, setName] = useState('')
   const [expires, setExpires] = useState('')
   const [chosen, setChosen] = useState<readonly Scope[]>(['read'])

@@ -1,5 +1,4 @@
 /** Management tokens of an account, or of the installation. */
-import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type AnswerOf, linkTo, request } from '../../api/client.ts'
@@ -10,9 +9,8 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
 import { Done } from '../../ui/form.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, PageHeader } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
 import { type CreatedToken, CreateTokenDialog, TOKENS } from './create.tsx'
@@ -74,7 +72,6 @@ const columnsOf = (mayChange: boolean): Column<Token>[] => [
 ]
 
 export function Tokens() {
-  useLingui()
   const account = useAccount()
   const change = useChangeSearch()
   const { scope } = route.useSearch()

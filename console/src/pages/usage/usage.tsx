@@ -1,5 +1,4 @@
 /** What an account used, or all accounts: by day and by a chosen column, beside the period before. */
-import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import { useIsWhole } from '../scope-field.tsx'
 import { AccountUsage } from './account.tsx'
@@ -8,7 +7,6 @@ import { InstallationUsage } from './installation.tsx'
 const route = getRouteApi('/signed-in/usage')
 
 export function Usage() {
-  useLingui()
   const { scope } = route.useSearch()
   return useIsWhole(scope) ? <InstallationUsage /> : <AccountUsage />
 }

@@ -1,12 +1,11 @@
 /** Invitations, to the installation or to an organization: listed, and revoked. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import type { AnswerOf } from '../../api/client.ts'
 import type { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
+import { ListPanel } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 
 type Invitation = AnswerOf<'listInvitations'>['data'][number]
@@ -28,7 +27,6 @@ interface InvitationsProps {
 }
 
 export function Invitations({ list, roleOf, mayRevoke, onRevoke }: InvitationsProps) {
-  useLingui()
   const revoke = useMutation({
     meta: { done: t('Invitation revoked') },
     mutationFn: onRevoke,

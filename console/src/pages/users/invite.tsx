@@ -1,13 +1,11 @@
 /** The dialog that invites a person to a role, in the installation or in an organization. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Changed } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Field, SelectField } from '../../ui/field.tsx'
-import { DialogForm, Done } from '../../ui/form.tsx'
+import { DialogForm, Done, Field, SelectField } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 
 /** The result: a link to copy, or a notice that the email was sent. */
@@ -36,7 +34,6 @@ interface InviteProps<Role extends string> {
 }
 
 export function Invite<Role extends string>({ changes, onInvite, onClose, ...shown }: InviteProps<Role>) {
-  useLingui()
   const [email, setEmail] = useState('')
   const [role, setRole] = useState(shown.usual)
   const invite = useMutation({ meta: { changes }, mutationFn: () => onInvite(email, role) })

@@ -1,5 +1,4 @@
 /** Users of the installation, and those who are invited, for operators. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -12,9 +11,8 @@ import { Button } from '../../ui/button.tsx'
 import { ChangeRole } from '../../ui/change-role.tsx'
 import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
 import { Done } from '../../ui/form.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { SearchForm } from '../search-form.tsx'
 import { Invitations } from './invitations.tsx'
@@ -26,7 +24,6 @@ type User = AnswerOf<'listUsers'>['data'][number]
 const route = getRouteApi('/signed-in/users')
 
 export function Users() {
-  useLingui()
   const { search } = route.useSearch()
   const { user: self } = useSession()
   const mayChange = self.installation_role === 'operator'

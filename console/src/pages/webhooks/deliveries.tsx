@@ -1,17 +1,15 @@
 /** What was delivered in the last thirty days, and what failed. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { SelectField } from '../../ui/field.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
+import { SelectField } from '../../ui/form.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 
 export type Endpoint = AnswerOf<'listWebhooks'>['data'][number]
@@ -38,7 +36,6 @@ interface DeliveriesProps {
 }
 
 export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }: DeliveriesProps) {
-  useLingui()
   const change = useChangeSearch()
   const filters = { account_id: accountId, endpoint_id: endpoint, state }
   const list = useList('listDeliveries', filters as never)

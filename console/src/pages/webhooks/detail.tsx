@@ -1,12 +1,10 @@
 /** One delivery in full: its body, and each attempt with headers and answer. */
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Fact, FactPanel } from '../../ui/fact.tsx'
-import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
+import { Badge, ErrorState, Fact, FactPanel, Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { DeliveryState, WEBHOOKS } from './deliveries.tsx'
 
@@ -21,7 +19,6 @@ const printHeaders = (headers: Readonly<Record<string, string>>): string =>
     .join('\n')
 
 export function DeliveryDetail({ id, mayChange }: DeliveryDetailProps) {
-  useLingui()
   const delivery = useGet('showDelivery', { id })
   const replay = useMutation({
     meta: { done: t('The event is sent again'), changes: WEBHOOKS },

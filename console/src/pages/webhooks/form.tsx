@@ -1,14 +1,12 @@
 /** Adds or changes a webhook endpoint. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type EventType, eventsOf } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField, Field } from '../../ui/field.tsx'
-import { DialogForm } from '../../ui/form.tsx'
+import { CheckField, DialogForm, Field } from '../../ui/form.tsx'
 import { type Endpoint, WEBHOOKS } from './deliveries.tsx'
 
 interface EndpointDialogProps {
@@ -21,7 +19,6 @@ interface EndpointDialogProps {
 }
 
 export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: EndpointDialogProps) {
-  useLingui()
   const [url, setUrl] = useState(endpoint?.url ?? '')
   const [description, setDescription] = useState(endpoint?.description ?? '')
   const [isAll, setAll] = useState(endpoint === null || endpoint.events === null)

@@ -1,6 +1,5 @@
 /** Webhook endpoints of an account, or of the installation, and what was delivered to them. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -11,12 +10,10 @@ import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
-import { Drawer } from '../../ui/drawer.tsx'
+import { ConfirmButton, Dialog, Drawer } from '../../ui/dialog.tsx'
 import { Done } from '../../ui/form.tsx'
-import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { type Column, ListPanel } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
 import { CallbackSecret } from './callback-secret.tsx'
@@ -58,7 +55,6 @@ const SecretDialog = ({ secret, title, description, onClose }: SecretDialogProps
 )
 
 export function Webhooks() {
-  useLingui()
   const account = useAccount()
   const change = useChangeSearch()
   const { scope, delivery, endpoint: filtered, state } = route.useSearch()

@@ -3,56 +3,62 @@ import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { FileRef, JobOf, MediaWork, VideoPart } from '../../../../schemas/media/job.ts'
 import { definedFields } from '../request.ts'
 
-type UrlOf = (file: FileRef) => string
+type ResolveUrl = (file: FileRef) => string
 type Input = Readonly<Record<string, unknown>>
 
 const extraOf = (extra: Input): Input | null => (Object.keys(extra).length === 0 ? null : extra)
 const listOf = <Item>(items: readonly Item[]): readonly Item[] | null => (items.length === 0 ? null : items)
 
-const partOf = (part: VideoPart, urlOf: UrlOf): Input =>
-  part.type === 'text' ? part : definedFields({ type: part.type, file: urlOf(part.file), role: part.role })
+const partOf = (part: VideoPart, resolveUrl: ResolveUrl): Input =>
+  part.type === 'text'
+    ? part
+    : definedFields({ type: part.type, file: resolveUrl(part.file), role: part.role })
 
 /** Returns the input, without fields that the request lacks. */
-export function taskInput(job: JobOf<MediaWork>, urlOf: UrlOf): Input {
+export function taskInput(job: JobOf<MediaWork>, resolveUrl: ResolveUrl): Input {
   const { work: _, ...fields } = job
-  const link = (file: FileRef | null): string | null => (file === null ? null : urlOf(file))
+  const link = (file: FileRef | null): string | null => (file === null ? null : resolveUrl(file))
   switch (job.work) {
     case 'image':
     case 'image_edit':
       return definedFields({
         ...fields,
-        images: listOf(job.images.map(urlOf)),
+        images: listOf(job.images.map(resolveUrl)),
         mask: link(job.mask),
         extra: extraOf(furtherIn(job.extra)),
       })
     case 'video': {
-      const content = job.content.map((part) => partOf(part, urlOf))
+      const content = job.content.map((part) => partOf(part, resolveUrl))
       return definedFields({ ...fields, content })
     }
     case 'avatar_video':
     case 'voice':
       return definedFields({ ...fields, audio: link(job.audio) })
     case 'lipsync':
-      return definedFields({ ...fields, source_video: urlOf(job.source_video), audio: urlOf(job.audio) })
+      return definedFields({
+        ...fields,
+        source_video: resolveUrl(job.source_video),
+        audio: resolveUrl(job.audio),
+      })
     case 'motion':
       return definedFields({
         ...fields,
-        source_video: urlOf(job.source_video),
-        portraits: job.portraits.map(urlOf),
+        source_video: resolveUrl(job.source_video),
+        portraits: job.portraits.map(resolveUrl),
       })
     case 'clip_compose': {
-      const pictures = job.pip_config.map((item) => ({ ...item, media: urlOf(item.media) }))
+      const pictures = job.pip_config.map((item) => ({ ...item, media: resolveUrl(item.media) }))
       return definedFields({
         ...fields,
-        video: urlOf(job.video),
+        video: resolveUrl(job.video),
         music: link(job.music),
         pip_config: listOf(pictures),
       })
     }
     case 'avatar':
-      return definedFields({ ...fields, source: urlOf(job.source) })
+      return definedFields({ ...fields, source: resolveUrl(job.source) })
     case 'subtitle':
-      return definedFields({ ...fields, video: urlOf(job.video) })
+      return definedFields({ ...fields, video: resolveUrl(job.video) })
     case 'music':
     case 'speech':
     case 'transcript':

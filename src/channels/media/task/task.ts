@@ -145,12 +145,12 @@ export const task: MediaAdapter = {
     avatar: { type: 'asked', source: taskPresets('avatar') },
     voice: { type: 'asked', source: taskPresets('voice') },
   },
-  submit: (channel, { job, upstreamModel, reference, urlOf }) =>
+  submit: (channel, { job, upstreamModel, reference, resolveUrl }) =>
     jsonRequest(channel, TASKS, {
       reference,
       kind: job.work,
       model: upstreamModel,
-      input: taskInput(ofMedia(job), urlOf),
+      input: taskInput(ofMedia(job), resolveUrl),
     }),
   readSubmit: (answer, { job }) => readSubmit(answer, ofMedia(job).work),
   follow: {

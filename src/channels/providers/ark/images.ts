@@ -17,8 +17,8 @@ const countOf = (n: number): Record<string, unknown> =>
     ? { sequential_image_generation: 'auto', sequential_image_generation_options: { max_images: n } }
     : { sequential_image_generation: 'disabled' }
 
-const imageOf = (job: JobOf<'image' | 'image_edit'>, urlOf: MediaSubmit['urlOf']): unknown => {
-  const [first, ...more] = job.images.map(urlOf)
+const imageOf = (job: JobOf<'image' | 'image_edit'>, resolveUrl: MediaSubmit['resolveUrl']): unknown => {
+  const [first, ...more] = job.images.map(resolveUrl)
   return more.length === 0 ? first : [first, ...more]
 }
 
@@ -26,7 +26,7 @@ export const arkImages: MediaAdapter = {
   baseUrl: { end: '/api/v3', appended: '/images/generations' },
   works: ['image'],
   inlines: true,
-  submit(channel, { job, upstreamModel, urlOf }) {
+  submit(channel, { job, upstreamModel, resolveUrl }) {
     if (job.work !== 'image') return notServed(job)
     return jsonRequest(channel, '/images/generations', {
       ...furtherIn(job.extra),
@@ -34,7 +34,7 @@ export const arkImages: MediaAdapter = {
         model: upstreamModel,
         prompt: job.prompt,
         size: job.size,
-        image: imageOf(job, urlOf),
+        image: imageOf(job, resolveUrl),
       }),
       ...countOf(job.n),
       response_format: 'url',

@@ -40,21 +40,21 @@ const TASKS = '/contents/generations/tasks'
 /** Role that every video of a request must have: reference alone. */
 const VIDEO_ROLE = 'reference_video'
 
-function partOf(part: VideoPart, urlOf: MediaSubmit['urlOf']): Record<string, unknown> {
+function partOf(part: VideoPart, resolveUrl: MediaSubmit['resolveUrl']): Record<string, unknown> {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: part.text }
     case 'image':
-      return definedFields({ type: 'image_url', image_url: { url: urlOf(part.file) }, role: part.role })
+      return definedFields({ type: 'image_url', image_url: { url: resolveUrl(part.file) }, role: part.role })
     case 'video':
-      return { type: 'video_url', video_url: { url: urlOf(part.file) }, role: part.role ?? VIDEO_ROLE }
+      return { type: 'video_url', video_url: { url: resolveUrl(part.file) }, role: part.role ?? VIDEO_ROLE }
   }
 }
 
-const bodyOf = (job: JobOf<'video'>, model: string, urlOf: MediaSubmit['urlOf']): unknown =>
+const bodyOf = (job: JobOf<'video'>, model: string, resolveUrl: MediaSubmit['resolveUrl']): unknown =>
   definedFields({
     model,
-    content: job.content.map((part) => partOf(part, urlOf)),
+    content: job.content.map((part) => partOf(part, resolveUrl)),
     duration: job.duration,
     resolution: job.resolution,
     ratio: job.ratio,
@@ -138,9 +138,9 @@ export const arkVideo: MediaAdapter = {
   baseUrl: { end: '/api/v3', appended: '/contents/generations/tasks' },
   works: ['video'],
   inlines: true,
-  submit(channel, { job, upstreamModel, urlOf }) {
+  submit(channel, { job, upstreamModel, resolveUrl }) {
     return job.work === 'video'
-      ? jsonRequest(channel, TASKS, bodyOf(job, upstreamModel, urlOf))
+      ? jsonRequest(channel, TASKS, bodyOf(job, upstreamModel, resolveUrl))
       : notServed(job)
   },
   readSubmit,

@@ -62,15 +62,15 @@ function objectLink(uri: string | null): string | null {
 const DATA_URI = /^data:([^;,]+)[^,]*,/
 
 /** Returns a file as bytes in base64 with their type; null for a link, which the upstream would refuse. */
-function mediaOf(file: FileRef | null, urlOf: MediaSubmit['urlOf']) {
-  const text = file === null ? '' : urlOf(file)
+function mediaOf(file: FileRef | null, resolveUrl: MediaSubmit['resolveUrl']) {
+  const text = file === null ? '' : resolveUrl(file)
   const [head, mimeType] = DATA_URI.exec(text) ?? []
   return head === undefined ? null : { bytesBase64Encoded: text.slice(head.length), mimeType }
 }
 
 /** Returns a video to continue. The Gemini API names its bytes otherwise than those of an image, Vertex AI does not. */
-function videoOf(channel: ChannelEntry, file: FileRef | null, urlOf: MediaSubmit['urlOf']) {
-  const media = mediaOf(file, urlOf)
+function videoOf(channel: ChannelEntry, file: FileRef | null, resolveUrl: MediaSubmit['resolveUrl']) {
+  const media = mediaOf(file, resolveUrl)
   if (media === null || isVertex(channel)) return media
   return { encodedVideo: media.bytesBase64Encoded, encoding: media.mimeType }
 }
@@ -82,21 +82,21 @@ const vertexParameters = (channel: ChannelEntry, { generate_audio }: JobOf<'vide
 function bodyOf(
   channel: ChannelEntry,
   job: JobOf<'video'>,
-  urlOf: MediaSubmit['urlOf'],
+  resolveUrl: MediaSubmit['resolveUrl'],
 ): Record<string, unknown> {
   const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
   const referenceImages = references.flatMap((file) => {
-    const image = mediaOf(file, urlOf)
+    const image = mediaOf(file, resolveUrl)
     return image === null ? [] : [{ image, referenceType: 'asset' }]
   })
   return {
     instances: [
       definedFields({
         prompt,
-        image: mediaOf(firstFrame, urlOf),
-        lastFrame: mediaOf(lastFrame, urlOf),
+        image: mediaOf(firstFrame, resolveUrl),
+        lastFrame: mediaOf(lastFrame, resolveUrl),
         referenceImages: referenceImages.length === 0 ? null : referenceImages,
-        video: videoOf(channel, videos[0] ?? null, urlOf),
+        video: videoOf(channel, videos[0] ?? null, resolveUrl),
       }),
     ],
     parameters: definedFields({
@@ -209,11 +209,11 @@ export const veo: MediaAdapter = {
     if (job.work !== 'video') return []
     return job.content.flatMap((part) => (part.type === 'text' ? [] : [part.file])).filter(isLink)
   },
-  submit(channel, { job, upstreamModel, urlOf }) {
+  submit(channel, { job, upstreamModel, resolveUrl }) {
     if (job.work !== 'video') return notServed(job)
     const models = isVertex(channel) ? '/publishers/google/models' : '/v1beta/models'
     const path = `${models}/${pathPart(upstreamModel)}:predictLongRunning`
-    return jsonRequest(channel, path, bodyOf(channel, job, urlOf), { key })
+    return jsonRequest(channel, path, bodyOf(channel, job, resolveUrl), { key })
   },
   readSubmit,
   fileRequest(channel, url) {

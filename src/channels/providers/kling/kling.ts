@@ -40,7 +40,7 @@ import { definedFields, getRequest, jsonRequest, notServed, pathPart } from '../
 import { videoParts } from '../../media/video-parts.ts'
 import type { Provider } from '../provider.ts'
 
-type UrlOf = MediaSubmit['urlOf']
+type ResolveUrl = MediaSubmit['resolveUrl']
 type ImageJob = JobOf<'image' | 'image_edit'>
 
 const IMAGES = '/images/generations'
@@ -60,13 +60,13 @@ function choosePath(job: MediaJob): string {
 /** Returns a link, or bytes in base64 without the head of a data URI. */
 const bare = (text: string): string => text.replace(/^data:[^,]*,/, '')
 
-function videoBody(job: JobOf<'video'>, urlOf: UrlOf): Record<string, unknown> {
+function videoBody(job: JobOf<'video'>, resolveUrl: ResolveUrl): Record<string, unknown> {
   const { prompt, firstFrame, lastFrame } = videoParts(job)
   const mode = job.resolution === null ? null : (MODES[job.resolution.toLowerCase()] ?? job.resolution)
   return {
     prompt,
-    image: firstFrame && bare(urlOf(firstFrame)),
-    image_tail: lastFrame && bare(urlOf(lastFrame)),
+    image: firstFrame && bare(resolveUrl(firstFrame)),
+    image_tail: lastFrame && bare(resolveUrl(lastFrame)),
     mode,
     duration: job.duration === null ? null : String(job.duration),
     aspect_ratio: job.ratio,
@@ -75,7 +75,10 @@ function videoBody(job: JobOf<'video'>, urlOf: UrlOf): Record<string, unknown> {
   }
 }
 
-function imageBody({ prompt, n, size, images, extra }: ImageJob, urlOf: UrlOf): Record<string, unknown> {
+function imageBody(
+  { prompt, n, size, images, extra }: ImageJob,
+  resolveUrl: ResolveUrl,
+): Record<string, unknown> {
   const sides = sidesOf(size)
   const isLarge = sides !== null && Math.max(...sides) >= LARGE_IMAGE_PIXELS
   const [image] = images
@@ -83,7 +86,7 @@ function imageBody({ prompt, n, size, images, extra }: ImageJob, urlOf: UrlOf): 
     negative_prompt: furtherIn(extra).negative_prompt,
     prompt,
     n,
-    image: image && bare(urlOf(image)),
+    image: image && bare(resolveUrl(image)),
     aspect_ratio: nearestRatio(size, RATIOS),
     resolution: isLarge ? '2k' : null,
   }
@@ -184,9 +187,9 @@ const media: MediaAdapter = {
   baseUrl: { end: '/v1', appended: '' },
   works: ['image', 'video'],
   inlines: true,
-  submit(channel, { job, upstreamModel, reference, urlOf }) {
+  submit(channel, { job, upstreamModel, reference, resolveUrl }) {
     if (job.work !== 'video' && job.work !== 'image') return notServed(job)
-    const body = job.work === 'video' ? videoBody(job, urlOf) : imageBody(job, urlOf)
+    const body = job.work === 'video' ? videoBody(job, resolveUrl) : imageBody(job, resolveUrl)
     return jsonRequest(
       channel,
       choosePath(job),

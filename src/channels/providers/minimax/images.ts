@@ -31,7 +31,7 @@ export const minimaxImages: MediaAdapter = {
   baseUrl: { end: '/v1', appended: '/image_generation' },
   works: ['image'],
   inlines: true,
-  submit(channel, { job, upstreamModel, urlOf }) {
+  submit(channel, { job, upstreamModel, resolveUrl }) {
     if (job.work !== 'image') return notServed(job)
     const [image] = job.images
     const { seed, watermark } = furtherIn(job.extra)
@@ -46,7 +46,7 @@ export const minimaxImages: MediaAdapter = {
         response_format: 'url',
         seed,
         aigc_watermark: watermark,
-        subject_reference: image && [{ type: 'character', image_file: urlOf(image) }],
+        subject_reference: image && [{ type: 'character', image_file: resolveUrl(image) }],
       }),
     )
   },

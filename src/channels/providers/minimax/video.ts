@@ -28,14 +28,18 @@ import { definedFields, getRequest, jsonRequest, notServed } from '../../media/r
 import { videoParts } from '../../media/video-parts.ts'
 import { minimaxFailure, minimaxFailureCode, minimaxRefusal } from './failure.ts'
 
-function bodyOf(job: JobOf<'video'>, model: string, urlOf: MediaSubmit['urlOf']): Record<string, unknown> {
+function bodyOf(
+  job: JobOf<'video'>,
+  model: string,
+  resolveUrl: MediaSubmit['resolveUrl'],
+): Record<string, unknown> {
   const { prompt, firstFrame, lastFrame, references } = videoParts(job)
-  const subject = references.map(urlOf)
+  const subject = references.map(resolveUrl)
   return definedFields({
     model,
     prompt,
-    first_frame_image: firstFrame && urlOf(firstFrame),
-    last_frame_image: lastFrame && urlOf(lastFrame),
+    first_frame_image: firstFrame && resolveUrl(firstFrame),
+    last_frame_image: lastFrame && resolveUrl(lastFrame),
     subject_reference: subject.length === 0 ? null : [{ type: 'character', image: subject }],
     duration: job.duration,
     resolution: job.resolution?.toUpperCase(),
@@ -108,9 +112,9 @@ export const minimaxVideo: MediaAdapter = {
   works: ['video'],
   inlines: true,
   fixesSound: () => true,
-  submit(channel, { job, upstreamModel, urlOf }) {
+  submit(channel, { job, upstreamModel, resolveUrl }) {
     return job.work === 'video'
-      ? jsonRequest(channel, '/video_generation', bodyOf(job, upstreamModel, urlOf))
+      ? jsonRequest(channel, '/video_generation', bodyOf(job, upstreamModel, resolveUrl))
       : notServed(job)
   },
   readSubmit,

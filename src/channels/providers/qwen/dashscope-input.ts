@@ -7,7 +7,7 @@ import { definedFields } from '../../media/request.ts'
 import { type VideoParts, videoParts } from '../../media/video-parts.ts'
 
 type Fields = Record<string, unknown>
-type UrlOf = MediaSubmit['urlOf']
+type ResolveUrl = MediaSubmit['resolveUrl']
 type ImageJob = JobOf<'image' | 'image_edit'>
 
 export interface Order {
@@ -70,7 +70,7 @@ function imageUse({ file, role }: VideoPart & { type: 'image' }, model: string, 
   return file === parts.lastFrame ? 'last_frame' : 'reference_image'
 }
 
-export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Order {
+export function videoOrder(job: JobOf<'video'>, model: string, resolveUrl: ResolveUrl): Order {
   const parts = videoParts(job)
   const { prompt } = parts
   // A prompt names them by their number: they keep the order of the request.
@@ -88,22 +88,22 @@ export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Or
     audio: job.generate_audio,
   }
   if (BY_MEDIA.test(model)) {
-    const media = shown.map(({ type, file }) => ({ type, url: urlOf(file) }))
+    const media = shown.map(({ type, file }) => ({ type, url: resolveUrl(file) }))
     const input = { prompt, media: media.length === 0 ? null : media }
     return order('video-generation/video-synthesis', model, input, parameters)
   }
   if (lastFrame !== null) {
     const frames = {
       prompt,
-      first_frame_url: firstFrame && urlOf(firstFrame),
-      last_frame_url: urlOf(lastFrame),
+      first_frame_url: firstFrame && resolveUrl(firstFrame),
+      last_frame_url: resolveUrl(lastFrame),
     }
     return order('image2video/video-synthesis', model, frames, parameters)
   }
-  const reference = shown.filter(({ file }) => file !== firstFrame).map(({ file }) => urlOf(file))
+  const reference = shown.filter(({ file }) => file !== firstFrame).map(({ file }) => resolveUrl(file))
   const input = {
     prompt,
-    img_url: firstFrame && urlOf(firstFrame),
+    img_url: firstFrame && resolveUrl(firstFrame),
     reference_urls: reference.length === 0 ? null : reference,
   }
   return order('video-generation/video-synthesis', model, input, parameters)
@@ -127,10 +127,10 @@ function imageSize(size: string | null, model: string): string | null {
   return nearestRatio(size, IMAGE_SIZES.find(([family]) => family.test(model))![1])
 }
 
-export function imageOrder(job: ImageJob, model: string, urlOf: UrlOf): Order {
+export function imageOrder(job: ImageJob, model: string, resolveUrl: ResolveUrl): Order {
   const { negative_prompt, seed, watermark } = furtherIn(job.extra)
   const parameters = { size: imageSize(job.size, model), n: job.n, seed, watermark }
-  const images = job.images.map(urlOf)
+  const images = job.images.map(resolveUrl)
   if (BY_MESSAGES.test(model)) {
     const content = [{ text: job.prompt }, ...images.map((image) => ({ image }))]
     const input = { messages: [{ role: 'user', content }] }

@@ -130,10 +130,10 @@ function readPoll(answer: MediaAnswer, { work }: MediaJob): PollOutcome {
 
 const ASYNC = { 'x-dashscope-async': 'enable' }
 
-function orderOf({ job, upstreamModel, urlOf }: Parameters<MediaAdapter['submit']>[1]): Order {
-  if (job.work === 'video') return videoOrder(job, upstreamModel, urlOf)
+function orderOf({ job, upstreamModel, resolveUrl }: Parameters<MediaAdapter['submit']>[1]): Order {
+  if (job.work === 'video') return videoOrder(job, upstreamModel, resolveUrl)
   return job.work === 'image' || job.work === 'image_edit'
-    ? imageOrder(job, upstreamModel, urlOf)
+    ? imageOrder(job, upstreamModel, resolveUrl)
     : notServed(job)
 }
 

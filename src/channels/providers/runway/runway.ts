@@ -37,7 +37,7 @@ import {
 import { videoParts } from '../../media/video-parts.ts'
 import type { Provider } from '../provider.ts'
 
-type UrlOf = MediaSubmit['urlOf']
+type ResolveUrl = MediaSubmit['resolveUrl']
 type RequestParts = readonly [path: string, fields: Record<string, unknown>]
 
 const headers = { 'x-runway-version': '2024-11-06' }
@@ -81,21 +81,21 @@ function videoRatio({ ratio, resolution }: JobOf<'video'>, model: string): strin
   return nearestRatio(ratio ?? DEFAULT_RATIO, sizesOf(model, resolution))
 }
 
-function videoRequest(job: JobOf<'video'>, model: string, urlOf: UrlOf): RequestParts {
+function videoRequest(job: JobOf<'video'>, model: string, resolveUrl: ResolveUrl): RequestParts {
   const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
   const common = { promptText: prompt, ratio: videoRatio(job, model), seed: job.seed }
   const timed = { ...common, duration: job.duration, audio: job.generate_audio }
   const [video] = videos
   if (video !== undefined) {
-    const shown = references.map((file) => ({ type: 'image', uri: urlOf(file) }))
+    const shown = references.map((file) => ({ type: 'image', uri: resolveUrl(file) }))
     return [
       '/video_to_video',
-      { ...common, videoUri: urlOf(video), references: shown.length === 0 ? null : shown },
+      { ...common, videoUri: resolveUrl(video), references: shown.length === 0 ? null : shown },
     ]
   }
   const frames = [
-    firstFrame && { uri: urlOf(firstFrame), position: 'first' },
-    lastFrame && { uri: urlOf(lastFrame), position: 'last' },
+    firstFrame && { uri: resolveUrl(firstFrame), position: 'first' },
+    lastFrame && { uri: resolveUrl(lastFrame), position: 'last' },
   ].filter((frame) => frame !== null)
   if (frames.length === 0) return ['/text_to_video', timed]
   const promptText = prompt === '' ? null : prompt
@@ -104,9 +104,9 @@ function videoRequest(job: JobOf<'video'>, model: string, urlOf: UrlOf): Request
 
 function imageRequest(
   { prompt, size, images, extra }: JobOf<'image' | 'image_edit'>,
-  urlOf: UrlOf,
+  resolveUrl: ResolveUrl,
 ): RequestParts {
-  const referenceImages = images.map((file, index) => ({ uri: urlOf(file), tag: `image${index + 1}` }))
+  const referenceImages = images.map((file, index) => ({ uri: resolveUrl(file), tag: `image${index + 1}` }))
   const exact = size?.replace(/[x*]/i, ':') ?? null
   const ratio = exact !== null && IMAGES.includes(exact) ? exact : nearestRatio(size, IMAGES)
   return [
@@ -186,10 +186,10 @@ const media: MediaAdapter = {
   inlines: true,
   fixesLength: isFromVideo,
   fixesSound: (_, job) => isFromVideo(job),
-  submit(channel, { job, upstreamModel, urlOf }) {
+  submit(channel, { job, upstreamModel, resolveUrl }) {
     if (job.work !== 'video' && job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
     const [path, fields] =
-      job.work === 'video' ? videoRequest(job, upstreamModel, urlOf) : imageRequest(job, urlOf)
+      job.work === 'video' ? videoRequest(job, upstreamModel, resolveUrl) : imageRequest(job, resolveUrl)
     return jsonRequest(channel, path, definedFields({ model: upstreamModel, ...fields }), { headers })
   },
   readSubmit,

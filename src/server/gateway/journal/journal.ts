@@ -92,7 +92,7 @@ export async function openGatewayJournal({
     depth: () => sumOf(all.map((j) => j.depth())),
     recoveredCost: (id) => all.reduce((sum, j) => sum + j.recoveredCost(id), 0n),
     start(credentials) {
-      const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.booked(costs, wallets)
+      const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.applyBooked(costs, wallets)
       // Notifications sent while NATS was away are lost: the totals are read instead.
       const onNotificationsMissed = () => void credentials.refreshWallets(credentials.walletIds)
       publishers = all.map(
@@ -116,7 +116,7 @@ export async function openGatewayJournal({
       return isStoredFirst() && !nats.health().isConnected ? 'JetStream does not store settlements' : null
     },
     lagMs() {
-      const oldest = publishers.map((p) => p.oldestUnbookedAt()).filter((at) => at !== null)
+      const oldest = publishers.map((p) => p.readOldestUnbookedAt()).filter((at) => at !== null)
       return oldest.length === 0 ? 0 : Math.max(0, Date.now() - Math.min(...oldest))
     },
     pingNats: () => nats.ping(),

@@ -10,7 +10,7 @@ type CallJournal = Pick<Journal, 'id' | 'admit' | 'settle'>
 interface StoredFirstDeps {
   readonly isStoredFirst: () => boolean
   /** Undefined before it has started. */
-  readonly publisher: () => Pick<SettlementPublisher, 'whenStored' | 'awaitedMs'> | undefined
+  readonly publisher: () => Pick<SettlementPublisher, 'callWhenStored' | 'measureWaitMs'> | undefined
   readonly isConnected: () => boolean
 }
 
@@ -18,7 +18,7 @@ interface StoredFirstDeps {
 export const storedFirst = (journal: CallJournal, deps: StoredFirstDeps): CallJournal => ({
   id: journal.id,
   admit(admission, written) {
-    const isStalled = () => !deps.isConnected() || (deps.publisher()?.awaitedMs() ?? 0) > STALLED_MS
+    const isStalled = () => !deps.isConnected() || (deps.publisher()?.measureWaitMs() ?? 0) > STALLED_MS
     if (!deps.isStoredFirst() || !isStalled()) return journal.admit(admission, written)
     queueMicrotask(() => written(new Error('JetStream does not store settlements.')))
     return { requestId: admission.request_id } satisfies Ticket
@@ -27,6 +27,6 @@ export const storedFirst = (journal: CallJournal, deps: StoredFirstDeps): CallJo
     const publisher = deps.publisher()
     if (written === undefined || publisher === undefined || !deps.isStoredFirst())
       return journal.settle(ticket, settlement, written)
-    journal.settle(ticket, settlement, () => publisher.whenStored(written))
+    journal.settle(ticket, settlement, () => publisher.callWhenStored(written))
   },
 })

@@ -363,7 +363,7 @@ t.test('key is rotated', async (t) => {
     t.equal(events.length, 1)
     const { key: kept } = await newKey()
     await t.rejects(
-      database.inNameOf('user:one', async (writing) => {
+      database.transactAs('user:one', async (writing) => {
         await writing.keys.revoke(kept.id)
         throw new Error('the act fails')
       }),

@@ -97,7 +97,7 @@ async function paidPayment() {
   const payment = await newPayment(database, accountId)
   await database.payments.takeNotice(paymentNotice(payment))
   const leaves = async (more: Partial<ReversalNotice>): Promise<bigint> => {
-    await database.inNameOf('test', (writing) => writing.payments.takeNotice(reversalNotice(payment, more)))
+    await database.transactAs('test', (writing) => writing.payments.takeNotice(reversalNotice(payment, more)))
     return (await balanceOf(accountId)) / 100_000_000n
   }
   return { accountId, payment, leaves }
@@ -212,7 +212,7 @@ t.test('numbers of receipts have no gap, also where bookings fail', async (t) =>
   const accountId = await newAccount(database, 0n)
   const payments = await Promise.all(Array.from({ length: 6 }, () => newPayment(database, accountId)))
   const taking = payments.map(async (payment, index) => {
-    const work = database.inNameOf('test', async (writing) => {
+    const work = database.transactAs('test', async (writing) => {
       await writing.payments.takeNotice(paymentNotice(payment))
       if (index % 2 === 0) throw new Error('the process fails before its commit')
     })

@@ -71,7 +71,7 @@ t.test('of a standby that is behind the primary takes its place, until it has ca
 })
 
 t.test('within a transaction lists are those of the transaction', async (t) => {
-  const found = await database.inNameOf('test', (inside) => showsAct(inside, inside))
+  const found = await database.transactAs('test', (inside) => showsAct(inside, inside))
   t.ok(found)
 })
 

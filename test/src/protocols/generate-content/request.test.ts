@@ -39,7 +39,7 @@ import {
 import { TO_GENERATE_CONTENT } from './streams.ts'
 
 t.test('native request', async (t) => {
-  // What is read, and the one change. See docs/api-rules.md, "Generate content" and "Protocols and translation".
+  // What is read, and the one change. See docs/api-rules.md, "Chat protocols" and "Protocols and translation".
   const SEED = 3
   const RUNS = 500
   const PATH = '/v1beta/models/ours:generateContent'

@@ -1,12 +1,12 @@
 /**
- * What an administrative act writes leaves an entry of the audit record: by a trigger of the table, or by the function
- * that does the act. A new table is one of them, or says here why it needs none.
+ * What an administrative operation writes leaves an entry of the audit record: by a trigger of the table, or by the function
+ * that performs the operation. A new table is one of them, or says here why it needs none.
  */
 import t from 'tap'
 import { readText } from '../../../support/source-files.ts'
 import { startDatabase } from '../support.ts'
 
-/** Tables whose acts are recorded by a function, and where. A row alone does not say what was done. */
+/** Tables whose operations are recorded by a function, and where. A row alone does not say what was done. */
 const BY_FUNCTION: Readonly<Record<string, string>> = {
   agent_drafts: 'accounts/agent-drafts.ts',
   deliveries: 'notifications/records.ts',
@@ -19,11 +19,11 @@ const BY_FUNCTION: Readonly<Record<string, string>> = {
   master_keys: 'accounts/rotate-master-key.ts',
   payment_events: 'payments/refused-events.ts',
   recovery_codes: 'people/totp.ts',
-  tasks: 'operation/retry-task.ts',
+  tasks: 'tasks/tasks.ts',
   wiki_pages: 'knowledge/import.ts',
 }
 
-/** Tables that no act writes as its subject, by why they need no entry. */
+/** Tables that no operation writes as its subject, by why they need no entry. */
 const EXEMPT: Readonly<Record<string, readonly string[]>> = {
   'is the record itself': ['audit_entries'],
   'calls and their bookings write it': [
@@ -84,8 +84,8 @@ t.test('an exemption is of a table without a trigger', async (t) => {
 })
 
 for (const [table, path] of Object.entries(BY_FUNCTION))
-  t.test(`${table}: ${path} records the act in its transaction`, async (t) => {
+  t.test(`${table}: ${path} records the operation in its transaction`, async (t) => {
     const text = readText(`src/postgres/${path}`)
-    t.match(text, /\brecord(Act|Credit)\((sql|transaction),/)
+    t.match(text, /\brecord(Operation|Credit)\((sql|transaction),/)
     t.match(text, new RegExp(`(INTO|UPDATE|FROM) ${table}\\b`))
   })

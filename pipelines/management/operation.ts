@@ -1,45 +1,74 @@
-/** Acts: operations with the function that does them. HTTP, the console and the command line run the same function. */
+/** Operations with the functions that implement them. HTTP, the console and the command line run the same function. */
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { Failure, type FailureCode } from '../../schemas/failure.ts'
 import type { Operation } from '../../schemas/management/operation.ts'
 import { PLAIN_ISSUES } from '../../src/core/plain-issues.ts'
 import { unknownFields } from '../../src/core/unknown-fields.ts'
+import type { FormContent } from '../../src/http/handler.ts'
 import type { RefusalCode } from '../../src/postgres/billing/refusal.ts'
 import type { Database, Repositories } from '../../src/postgres/database.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
-import { type KeyedRequest, storedAnswer } from '../calls/idempotency.ts'
+import { decideClaim, type KeyedRequest } from '../calls/idempotency.ts'
 import { assertMayActIn, assertMayCall, type Caller } from './caller.ts'
 
-export interface Context {
+/** The part of a request that operations use besides their input: those of signing in and out, and uploads. */
+export interface Visit {
+  readonly userAgent: string
+  readonly address: string
+  /** The address of the console, such as `https://gateway.example.com`; empty where no browser calls. */
+  readonly origin: string
+  /** The token of the present session; null without one. */
+  readonly token: string | null
+  /** The form of an upload, not read yet. */
+  readonly form: FormContent | null
+  /** Sets the cookie of the answer; null deletes it. */
+  setToken(token: string | null): void
+}
+
+/** The visit of a command. */
+const NO_VISIT: Visit = { userAgent: '', address: '', origin: '', token: null, form: null, setToken() {} }
+
+/** What an operation that only reads uses. */
+export interface ReadContext {
   readonly caller: Caller
   /** For reading. */
   readonly database: Database
-  /**
-   * Runs `work` in one transaction in the name of the caller, so that the audit record has the act exactly if it was
-   * done. An act writes at most once.
-   */
-  write<T>(work: (database: Repositories) => Promise<T>): Promise<T>
   /** Epoch milliseconds. */
   readonly now: number
-  /** For acts that keep it themselves. */
+}
+
+export interface Context extends ReadContext {
+  readonly visit: Visit
+  /**
+   * Runs `work` in one transaction in the name of the caller, so that the audit record has the operation exactly if it
+   * took place. An operation calls this at most once.
+   */
+  write<T>(work: (database: Repositories) => Promise<T>): Promise<T>
+  /** For operations that store their answer themselves. */
   readonly idempotency: KeyedRequest | null
 }
 
-/** The same, where nothing is written to: what an act returns need not be mutable. */
+/** The same type, deeply readonly: what an operation returns need not be mutable. */
 type Given<T> = T extends (infer Entry)[]
   ? readonly Given<Entry>[]
   : T extends object
     ? { readonly [Name in keyof T]: Given<T[Name]> }
     : T
 
-export interface Act<Deps = object, O extends Operation = Operation> {
+/** An operation, and how its input names the account that it is about. */
+export interface AboutAccount<O extends Operation = Operation> {
   readonly operation: O
-  /** Returns the account that the input is about, where the operation needs a role in one. */
+  /** Returns the account, where the operation needs a role in one. */
   readonly accountOf: (database: Database, input: z.output<O['input']>) => Promise<string | null>
+}
+
+/** `Services` is what the function uses besides the database: written down where the operations of a domain are. */
+export interface Implementation<Services = object, O extends Operation = Operation> extends AboutAccount<O> {
   readonly run: (
-    context: Context & Deps,
+    context: Context,
     input: z.output<O['input']>,
+    services: Services,
   ) => Promise<Given<z.input<O['answer']['schema']>>>
 }
 
@@ -47,40 +76,42 @@ export interface Act<Deps = object, O extends Operation = Operation> {
 export const accountOfInput = async (_: unknown, input: unknown): Promise<string | null> =>
   (input as { account_id?: string }).account_id ?? null
 
-/** Makes the act of an operation. Where no account is named it is `account_id` of the input. */
-interface Implement<Deps> {
-  <O extends Operation>(operation: O, run: Act<Deps, O>['run']): Act<Deps, O>
+/** Binds a function to an operation. Without `accountOf`, the account is `account_id` of the input. */
+interface Implement<Services> {
+  <O extends Operation>(operation: O, run: Implementation<Services, O>['run']): Implementation<Services, O>
   <O extends Operation>(
     operation: O,
-    accountOf: Act<Deps, O>['accountOf'],
-    run: Act<Deps, O>['run'],
-  ): Act<Deps, O>
+    accountOf: AboutAccount<O>['accountOf'],
+    run: Implementation<Services, O>['run'],
+  ): Implementation<Services, O>
 }
 
 /**
- * Returns `implement` for acts with these dependencies.
- * @example const act = implementWith<KeyDeps>()
+ * Returns `implement` for operations that use these services.
+ * @example const implement = implementWith<PaymentServices>()
  */
 export const implementWith =
-  <Deps>(): Implement<Deps> =>
+  <Services>(): Implement<Services> =>
   <O extends Operation>(
     operation: O,
-    ...given: [Act<Deps, O>['run']] | [Act<Deps, O>['accountOf'], Act<Deps, O>['run']]
-  ): Act<Deps, O> =>
+    ...given:
+      | [Implementation<Services, O>['run']]
+      | [AboutAccount<O>['accountOf'], Implementation<Services, O>['run']]
+  ): Implementation<Services, O> =>
     given.length === 1
       ? { operation, accountOf: accountOfInput, run: given[0] }
       : { operation, accountOf: given[0], run: given[1] }
 
 export const implement = implementWith<object>()
 
-/** Returns the act of an operation among those of its domain. */
-export function actOf<Deps, O extends Operation>(
-  acts: readonly { readonly operation: Operation }[],
+/** Finds the implementation of an operation among those of its domain. */
+export function findImplementation<Services, O extends Operation>(
+  implementations: readonly { readonly operation: Operation }[],
   operation: O,
-): Act<Deps, O> {
-  const found = acts.find((act) => act.operation === operation)
-  if (found === undefined) throw new Error(`No act does ${operation.method} ${operation.path}`)
-  return found as Act<Deps, O>
+): Implementation<Services, O> {
+  const found = implementations.find((one) => one.operation === operation)
+  if (found === undefined) throw new Error(`Nothing implements ${operation.method} ${operation.path}`)
+  return found as Implementation<Services, O>
 }
 
 const FAILURE_OF: Readonly<Partial<Record<RefusalCode, FailureCode>>> = {
@@ -109,12 +140,11 @@ export function toFailure(error: unknown): unknown {
   return new Failure(failure, /[.!?]$/.test(message) ? message : `${message}.`)
 }
 
-interface RunOptions<Deps> {
-  readonly database: Database
-  readonly deps: Deps
-  readonly caller: Caller
-  readonly now: number
-  /** Makes the act happen once, however often it is sent. */
+interface RunOptions<Services> extends ReadContext {
+  readonly services: Services
+  /** Default: that of a command. */
+  readonly visit?: Visit
+  /** With it, the operation takes place once, however often the request is sent. */
   readonly idempotency?: KeyedRequest | null
 }
 
@@ -148,9 +178,9 @@ function readInput<O extends Operation>({ input: schema }: O, given: object): z.
  * @throws Failure
  */
 export async function admit<O extends Operation>(
-  { operation, accountOf }: Pick<Act<never, O>, 'operation' | 'accountOf'>,
+  { operation, accountOf }: AboutAccount<O>,
   given: object,
-  { database, caller, now }: Pick<RunOptions<never>, 'database' | 'caller' | 'now'>,
+  { database, caller, now }: ReadContext,
 ): Promise<z.output<O['input']>> {
   assertMayCall(caller, operation, now)
   const input = readInput(operation, given)
@@ -165,35 +195,33 @@ export async function admit<O extends Operation>(
 }
 
 /**
- * Checks who calls and what they send, and runs the act.
+ * Checks who calls and what they send, and runs the operation.
  * @throws Failure
  */
-export async function runAct<Deps, O extends Operation>(
-  act: Act<Deps, O>,
+export async function runImplementation<Services, O extends Operation>(
+  implementation: Implementation<Services, O>,
   given: object,
-  { database, deps, caller, now, idempotency = null }: RunOptions<Deps>,
+  { database, services, caller, now, visit = NO_VISIT, idempotency = null }: RunOptions<Services>,
 ): Promise<z.output<O['answer']['schema']>> {
-  const { operation, run } = act
+  const { operation, run } = implementation
   try {
-    const input = await admit(act, given, { database, caller, now })
-    const answerOf = async (reading: Database, write: Context['write']) => {
-      const answer = await run(
-        { ...deps, caller, database: reading, now, write, idempotency } as Context & Deps,
-        input,
-      )
+    const input = await admit(implementation, given, { database, caller, now })
+    const runOn = async (reading: Database, write: Context['write']) => {
+      const context: Context = { caller, visit, database: reading, write, now, idempotency }
+      const answer = await run(context, input, services)
       return operation.answer.schema.parse(answer) as z.output<O['answer']['schema']>
     }
     if (idempotency === null || operation.isIdempotent !== true)
-      return await answerOf(database, (work) => database.inNameOf(caller.actor, work))
-    return await database.inNameOf(caller.actor, async (writing) => {
+      return await runOn(database, (work) => database.transactAs(caller.actor, work))
+    return await database.transactAs(caller.actor, async (writing) => {
       const requestHash = createHash('sha256')
         .update(`${operation.method} ${operation.path} ${JSON.stringify(given)}`)
         .digest()
       const claim: IdempotencyClaim = { ...idempotency, scope: `actor:${caller.actor}`, requestHash }
-      const earlier = storedAnswer(claim, await writing.idempotency.claim(claim))
+      const earlier = decideClaim(claim, await writing.idempotency.claim(claim))
       if (earlier !== null) return JSON.parse(String(earlier.body))
-      // Reads by another connection would wait for ever where as many such requests hold all connections of the pool.
-      const answer = await answerOf({ ...database, ...writing }, (work) => work(writing))
+      // A read on another connection would wait forever while such requests hold every connection of the pool.
+      const answer = await runOn({ ...database, ...writing }, (work) => work(writing))
       const body = Buffer.from(JSON.stringify(answer))
       await writing.idempotency.store(claim, { status: operation.status ?? 200, headers: [], body })
       return answer

@@ -1,7 +1,7 @@
-/** Dependencies of the acts of journals: the disk of this machine, and JetStream. */
+/** What operations on journals use: the disk of this machine, and JetStream. */
 import { realpathSync } from 'node:fs'
 import { sep } from 'node:path'
-import type { JournalDeps } from '../../pipelines/management/jobs/journals.ts'
+import type { JournalServices } from '../../pipelines/management/jobs/journals.ts'
 import { findJournal } from '../journal/found.ts'
 import { interruptedSettlement } from '../journal/lines.ts'
 import type { Nats, NatsLog } from '../nats/nats.ts'
@@ -28,11 +28,11 @@ function folderBelow(roots: readonly string[], directory: string): string | null
  * @param nats null: its address is not known
  * @param roots returns the folders below which a journal may be; null: anywhere, for a user of this machine
  */
-export const journalDeps = (
+export const journalServices = (
   nats: Pick<Nats, 'countSettlements'> | null,
   log: NatsLog,
   roots: (() => readonly string[]) | null = null,
-): JournalDeps['journals'] => ({
+): JournalServices => ({
   find(directory) {
     const folder = roots === null ? realPath(directory) : folderBelow(roots(), directory)
     return folder === null ? null : findJournal(folder, log)

@@ -1,4 +1,4 @@
-/** Acts of the command line, and the entries that each leaves in the audit record. */
+/** Operations of the command line, and the entries that each leaves in the audit record. */
 
 export interface Entry {
   readonly id: number
@@ -11,7 +11,7 @@ export interface Entry {
   readonly after: unknown
 }
 
-/** Ids of what the acts made, by the names that the commands give them. */
+/** Ids of what the operations made, by the names that the commands give them. */
 export const ids: Record<string, string> = {}
 
 /** Returns the words of a command, with ids in place of names in braces. */
@@ -20,9 +20,9 @@ export const words = (text: string): string[] =>
 
 type Expected = Partial<Record<keyof Entry, unknown>>
 /** The command, what of its answer is remembered, and the entries it leaves. Actor: the operator, unless it says another. */
-type Act = readonly [command: string, keep: Record<string, string>, expected: () => Expected[]]
+type AuditedCommand = readonly [command: string, keep: Record<string, string>, expected: () => Expected[]]
 
-interface ActsOptions {
+interface AuditedOptions {
   /** The operator who runs the commands. */
   readonly actor: string
   /** Path of the file of an agent. */
@@ -31,8 +31,8 @@ interface ActsOptions {
 
 const created = (account_id?: string) => ({ action: 'account.create', account_id })
 
-/** Each act once, in an order in which they can be done. */
-export const actsOf = ({ actor, agentFile }: ActsOptions): readonly Act[] => [
+/** Each operation once, in an order in which they can be done. */
+export const listAuditedCommands = ({ actor, agentFile }: AuditedOptions): readonly AuditedCommand[] => [
   [
     'account create --name Acme --kind organization --credit 1000',
     { org: 'id' },
