@@ -3,6 +3,7 @@ import type { Buffer } from 'node:buffer'
 import type { ChatCall } from '../dialect.ts'
 import { parseCheckedBody } from '../request/client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
+import { COMMENT } from '../sse/comment.ts'
 import type { ClientSide, PrintOptions, UpstreamSide } from '../translate/translation.ts'
 import { AssembledCompletion } from './assembled.ts'
 import { ChatCompletionCollector } from './collector.ts'
@@ -31,7 +32,8 @@ const headOf = (call: ChatCall, { created }: PrintOptions) => ({
 })
 
 export const completionsClient: ClientSide = {
-  streamContentType: 'text/event-stream; charset=utf-8',
+  streamContentType: () => 'text/event-stream; charset=utf-8',
+  keepAlive: () => COMMENT,
   read: (call, dropped) =>
     readCompletionConversation(parseCheckedBody(sourceOf(call).body, CHAT_COMPLETIONS_NAMES), dropped),
   printer: (call, options) =>

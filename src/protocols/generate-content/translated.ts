@@ -24,11 +24,16 @@ interface TranslatableSource {
 
 const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
 
+const EVENT_STREAM = 'text/event-stream; charset=utf-8'
+/** Every client of the protocol tolerates it, and no comment. */
+const EMPTY_EVENT = Buffer.from('data: {}\n\n')
+const LINE_BREAK = Buffer.from('\n')
+
 const sseEvent = (answer: LooseObject): string => `data: ${JSON.stringify(answer)}\n\n`
 
 export const generateContentClient: ClientSide = {
-  // Without `alt=sse` a stream is one JSON array that comes in pieces: `streamTypeOf` of the call.
-  streamContentType: 'text/event-stream; charset=utf-8',
+  streamContentType: (call) => (sourceOf(call).framing === 'sse' ? EVENT_STREAM : 'application/json'),
+  keepAlive: (call) => (sourceOf(call).framing === 'sse' ? EMPTY_EVENT : LINE_BREAK),
   read: (call, dropped) =>
     readGenerateContentConversation(parseCheckedBody(sourceOf(call).body, GENERATE_CONTENT_NAMES), dropped),
   printer: ({ model }, { upstream }) =>

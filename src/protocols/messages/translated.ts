@@ -4,6 +4,7 @@ import type { ChatCall } from '../dialect.ts'
 import { fieldsOf } from '../loose.ts'
 import { parseCheckedBody } from '../request/client-json.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
+import { COMMENT } from '../sse/comment.ts'
 import {
   type ClientSide,
   EventPrinter,
@@ -20,7 +21,8 @@ import { fetchesLinks, writeMessagesRequest } from './write-request.ts'
 const bodyOf = (call: ChatCall): Buffer => (call.source as { readonly body: Buffer }).body
 
 export const messagesClient: ClientSide = {
-  streamContentType: 'text/event-stream; charset=utf-8',
+  streamContentType: () => 'text/event-stream; charset=utf-8',
+  keepAlive: () => COMMENT,
   read: (call, dropped) =>
     readMessagesConversation(fieldsOf(parseCheckedBody(bodyOf(call), MESSAGES_NAMES)), dropped),
   printer: ({ model }, { upstream }) =>

@@ -5,6 +5,7 @@ import type { ChatCall } from '../dialect.ts'
 import { fieldsOf, type LooseObject } from '../loose.ts'
 import { parseCheckedBody } from '../request/client-json.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
+import { COMMENT } from '../sse/comment.ts'
 import { ToolNames } from '../translate/tool-names.ts'
 import {
   type ClientSide,
@@ -62,7 +63,8 @@ function openPrinter(
 }
 
 export const responsesClient: ClientSide = {
-  streamContentType: 'text/event-stream; charset=utf-8',
+  streamContentType: () => 'text/event-stream; charset=utf-8',
+  keepAlive: () => COMMENT,
   read: (call, dropped) =>
     readResponsesConversation(fieldsOf(parseCheckedBody(sourceOf(call).body, RESPONSES_NAMES)), dropped),
   printer: (call, options) =>

@@ -48,7 +48,7 @@ export interface AnswerCollector {
 
 /** A protocol as that of a client. */
 export interface ClientSide
-  extends Pick<ProtocolAdapter, 'wholeAsStream' | 'assembleStream' | 'streamTypes' | 'streamContentType'> {
+  extends Pick<ProtocolAdapter, 'wholeAsStream' | 'assembleStream' | 'streamContentType' | 'keepAlive'> {
   /** @throws Failure `invalid_request` with a message that names the field */
   read(call: ChatCall, dropped: DroppedFields): Conversation
   printer(call: ChatCall, options: PrintOptions): AnswerPrinter
@@ -63,20 +63,20 @@ export function translation(
   [to, upstream]: Side<UpstreamSide>,
   now: () => number = Date.now,
 ): ProtocolAdapter {
-  const { wholeAsStream, assembleStream, streamTypes, streamContentType } = client
+  const { wholeAsStream, assembleStream, streamContentType, keepAlive } = client
   const printOptions = (): PrintOptions => ({ upstream: to, created: Math.floor(now() / 1000) })
   return {
     from,
     to,
     streamContentType,
+    keepAlive,
     wholeAsStream,
     ...(assembleStream !== undefined && { assembleStream }),
-    ...(streamTypes !== undefined && { streamTypes }),
     urlsToFetch: (call, provider) =>
       upstream.fetchesLinks(provider) ? [] : linkedFiles(client.read(call, new DroppedFields())),
     encodeRequest(call, options) {
       const dropped = new DroppedFields()
-      const conversation = client.read(call, dropped)
+      const conversation = withoutTools(client.read(call, dropped), options, dropped)
       return { body: upstream.write(conversation, call, options, dropped), ...dropped.all() }
     },
     openStream: (call, provider) =>
@@ -84,6 +84,19 @@ export function translation(
     readWhole: (call, body, provider) =>
       readWhole(upstream, upstream.reader(provider), body, client.collector(call, printOptions())),
   }
+}
+
+/** Leaves out the tools that the upstream must not run. */
+function withoutTools(
+  conversation: Conversation,
+  { serverTools }: EncodeOptions,
+  dropped: DroppedFields,
+): Conversation {
+  if (serverTools.includes('web_search')) return conversation
+  const tools = conversation.tools.filter(({ type }) => type !== 'web_search')
+  if (tools.length === conversation.tools.length) return conversation
+  dropped.add('web_search')
+  return { ...conversation, tools }
 }
 
 function readWhole(
