@@ -7,12 +7,13 @@ import { CURRENCY } from '../../schemas/call-log/row.ts'
 import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { Reply } from '../../src/http/handler.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { Stage } from '../calls/pipeline.ts'
 import { answer, fromAbortable } from '../calls/pipeline.ts'
 import { printWindow } from '../calls/query.ts'
 import { jsonReply } from '../calls/replies.ts'
 import { type LogCsvDeps, logCsv } from './csv.ts'
-import { type InFlightDeps, jobsInFlight } from './in-flight.ts'
+import { listJobsInFlight } from './in-flight.ts'
 import {
   buildPageQuery,
   type LogReader,
@@ -22,7 +23,9 @@ import {
   type SearchPlace,
 } from './search.ts'
 
-export interface LogPageDeps extends LogCsvDeps, InFlightDeps {}
+export interface LogPageDeps extends LogCsvDeps {
+  readonly tasks: Tasks
+}
 
 const chooseIncludes = ({ query }: LogSearch): readonly string[] =>
   query.include.length === 0 ? ['attempts'] : query.include
@@ -87,7 +90,7 @@ async function findPage(
   if (query === null) return { page: NOTHING, inFlight: isAskedFor ? [] : null }
   const [page, inFlight] = await Promise.all([
     deps.callLog.findCalls(query, signal),
-    isAskedFor ? jobsInFlight(deps, query) : null,
+    isAskedFor ? listJobsInFlight(deps.tasks, query) : null,
   ])
   return { page, inFlight }
 }

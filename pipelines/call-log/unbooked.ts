@@ -15,7 +15,7 @@ const PAGE_CALLS = 20_000
 /** Calls that are read in full and booked at a time: their ids are a part of the query's address. */
 const BOOK_CALLS = 200
 
-export interface UnbookedDeps {
+interface UnbookedDeps {
   readonly database: {
     readonly callCopy: CallCopy
     readonly accounts: Accounts
@@ -62,20 +62,16 @@ export async function sumUnbooked(
   }
 }
 
-export interface BookDeps {
-  readonly database: { readonly bookings: Bookings }
-  readonly callLog: CallAudit
-}
-
 /** Books calls of known accounts. Returns the request ids that were booked; others had been booked meanwhile. */
 export async function bookLogged(
-  { database, callLog }: BookDeps,
+  bookings: Bookings,
+  callLog: CallAudit,
   calls: readonly LoggedCall[],
 ): Promise<Set<string>> {
   const booked = new Set<string>()
   for (let at = 0; at < calls.length; at += BOOK_CALLS) {
     const settlements = await callLog.loggedSettlements(calls.slice(at, at + BOOK_CALLS))
-    for (const id of (await database.bookings.book(settlements)).booked) booked.add(id)
+    for (const id of (await bookings.book(settlements)).booked) booked.add(id)
   }
   return booked
 }

@@ -89,14 +89,14 @@ const limit = z
 export const logQuery = z.object({
   scope: oneOf(LOG_SCOPES)
     .default('key')
-    .describe('key: this key alone; account: the whole account, where the key may read it.'),
-  key_id: text.optional().describe('With scope=account: one key of it.'),
+    .describe('key: only this key; account: the whole account, if the key may read it.'),
+  key_id: text.optional().describe('Only calls of this key; with scope=account.'),
   period: z
     .string()
     .optional()
-    .describe(`${LOG_PERIODS.join(', ')}; ignored where from and to are given.`),
+    .describe(`${LOG_PERIODS.join(', ')}; ignored if from and to are given.`),
   from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
-  to: windowEnd.optional().describe('A date is included whole, an instant counts no more.'),
+  to: windowEnd.optional().describe('A date is included whole; a time is the first that is not included.'),
   model: commaList(text).optional().describe('Exact ids, separated by commas.'),
   status: commaList(oneOf(CALL_STATUSES))
     .optional()

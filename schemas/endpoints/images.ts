@@ -59,6 +59,6 @@ export const imageEndpoints: readonly RouteDescription[] = [
     name: 'ImageTask',
     task: imageTask,
     list: imageTaskList,
-    listing: { summary: 'List the image tasks of the account, those that were waited for as well.' },
+    listing: { summary: 'List the image tasks of the account, including those that a request waited for.' },
   }),
 ]

@@ -74,7 +74,7 @@ const filesDeleted = z.object({ id: z.string(), deleted: z.literal(true) })
 const deleteFilesEndpoint = {
   ...readEndpoint,
   summary: 'Delete the files of a task that has ended.',
-  details: 'Links to them open no more. The task, its row in the call log and its charge stay.',
+  details: 'Links to them stop working. The task, its row in the call log and its charge stay.',
   failures: ['invalid_request', 'not_found', 'rate_limit_exceeded'],
   answers: [jsonAnswer('FilesDeleted', filesDeleted)],
 } as const

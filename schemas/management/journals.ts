@@ -38,7 +38,7 @@ export const listJournals = operation('listJournals', {
 
 export const importJournal = operation('importJournal', {
   ...ofOperators,
-  summary: 'Book the journal that is found in a directory, each call once, however often.',
+  summary: 'Book the calls of a journal in a directory, each once, however often this is run.',
   details:
     'The directory is on the machine of the gateway that answers; `tollgate journal import` reads one of the machine ' +
     'where it runs. The directory is below the data directory of that gateway, or below a folder of ' +
@@ -72,7 +72,7 @@ export const importJournal = operation('importJournal', {
 
 export const abandonJournal = operation('abandonJournal', {
   ...ofOperators,
-  summary: 'Close a journal that can never come back.',
+  summary: 'Close a journal that will never come back.',
   details:
     'Its calls that PostgreSQL knows, by what they have reserved, become interrupted rows without a charge, and the ' +
     'reservations end. What only its disk knew is lost. 409 while its gateway lives, or while JetStream has ' +
@@ -90,7 +90,7 @@ export const abandonJournal = operation('abandonJournal', {
   commands: [
     {
       words: 'journal abandon',
-      summary: 'Close a journal that can never come back; what only its disk knew is lost.',
+      summary: 'Close a journal that will never come back. Calls that only its disk had are lost.',
     },
   ],
 })

@@ -35,7 +35,7 @@ export interface CommandForm {
   readonly args?: string
   /** Fields that are options. Default: all but the arguments. */
   readonly options?: string
-  /** Options that must be given though the operation has a default. */
+  /** Options that must be given although the operation has a default. */
   readonly required?: string
   /** Names of options, where the name does not follow from the field. */
   readonly names?: Readonly<Record<string, string>>

@@ -46,12 +46,14 @@ export async function openEngines(settings: Settings, needed: readonly Needed[])
 
 /** Starts nothing: null while no service runs here and something that is needed is not configured. */
 export async function findEngines(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls | null> {
-  const running = runningUrls(settings)
+  const running = findRunning(settings)
   if (running !== null) return running
-  return needed.some((name) => configuredUrl(settings, name) === null) ? null : configured(settings, needed)
+  return needed.some((name) => findConfigured(settings, name) === null)
+    ? null
+    : prepareConfigured(settings, needed)
 }
 
-function runningUrls(settings: Settings): EngineUrls | null {
+function findRunning(settings: Settings): EngineUrls | null {
   const running = readRunning(settings.dataDir)
   if (running === null) return null
   return {
@@ -70,12 +72,12 @@ function runningUrls(settings: Settings): EngineUrls | null {
   }
 }
 
-function configuredUrl(settings: Settings, name: Needed): string | null {
+function findConfigured(settings: Settings, name: Needed): string | null {
   if (name === 'postgres') return settings.databaseUrl
   return name === 'clickhouse' ? settings.clickhouseUrl : null
 }
 
-async function configured(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls> {
+async function prepareConfigured(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls> {
   const { databaseUrl, clickhouseUrl, dataDir } = settings
   if (needed.includes('postgres') && databaseUrl !== null)
     await migrateAsOwner(databaseUrl, settings.databaseOwnerUrl)
@@ -93,7 +95,7 @@ async function startOwn(
   needed: readonly Needed[],
 ): Promise<OpenedEngines> {
   const { dataDir } = settings
-  const missing = needed.filter((name) => configuredUrl(settings, name) === null)
+  const missing = needed.filter((name) => findConfigured(settings, name) === null)
   let stop = keepRunning
   const close = async () => {
     try {
@@ -113,7 +115,7 @@ async function startOwn(
       databaseUrl: settings.databaseUrl ?? ownUrl,
       clickhouseUrl: settings.clickhouseUrl ?? clickhouseUrl,
     }
-    return { urls: { ...(await configured(known, needed)), simulatorUrl }, close }
+    return { urls: { ...(await prepareConfigured(known, needed)), simulatorUrl }, close }
   } catch (error) {
     await close()
     throw error
@@ -130,7 +132,7 @@ async function holdDataDir(settings: Settings): Promise<{ lock: DataDirLock } | 
       // The other one is not of this container: its engines cannot be reached from here.
       if (!(error instanceof DataDirInUse) || !error.isVisible || performance.now() > deadline) throw error
     }
-    const running = runningUrls(settings)
+    const running = findRunning(settings)
     if (running !== null) return { running }
     await sleep(LOCK_POLL_MS)
   }

@@ -9,7 +9,7 @@ import { Refusal } from '../postgres/billing/refusal.ts'
 import type { Knowledge } from '../postgres/knowledge/repository.ts'
 import type { FolderToImport, ImportProgress } from '../server/knowledge/import-folder.ts'
 import { type Answer, answerRecord, type Command, type Context } from './context.ts'
-import { counted, printable, progressTo } from './output.ts'
+import { printable, printCount, startProgress } from './output.ts'
 
 const HELP = `
 Every .md and .markdown file below the folder becomes a page; hidden files and folders are left out. Front matter may
@@ -44,11 +44,11 @@ async function runImport(context: Context, folder: string, options: ImportOption
     import('../server/knowledge/import-folder.ts'),
     import('../markdown/problem.ts'),
   ])
-  const progress = progressTo(context.output.error)
+  const progress = startProgress(context.output.error)
   const prune = options.prune === true
   try {
     const [database, store] = [await context.wiring.database(), await context.wiring.store()]
-    const base = await baseOf(database, options)
+    const base = await findBase(database, options)
     const deps = {
       wiki: database.knowledge,
       store,
@@ -70,7 +70,7 @@ async function runImport(context: Context, folder: string, options: ImportOption
 }
 
 /** Returns the base; one of another account is refused. The import itself creates an own base that is missing. */
-async function baseOf(
+async function findBase(
   database: { readonly accounts: Accounts; readonly knowledge: Knowledge },
   { account, kb }: ImportOptions,
 ): Promise<Pick<FolderToImport, 'baseId' | 'ownerId'>> {
@@ -88,7 +88,7 @@ function refused(folder: string, problems: readonly FileProblem[]): Answer {
   const files = new Set(problems.map(({ file }) => file)).size
   const texts = [
     ...problems.map(({ file, line, message }) => printable(`${join(folder, file)}:${line}: ${message}`)),
-    `${counted(files, 'bad file')}; nothing was changed`,
+    `${printCount(files, 'bad file')}; nothing was changed`,
   ]
   return {
     json: { ok: false, problems: problems.map((problem) => ({ ...problem })) },

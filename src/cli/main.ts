@@ -40,7 +40,7 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv = pro
   return run(argv, new RealWiring(env))
 }
 
-class RealWiring implements Wiring {
+export class RealWiring implements Wiring {
   readonly #env: NodeJS.ProcessEnv
   /** By the method that opened it. */
   readonly #opened = new Map<string, Promise<unknown>>()
@@ -138,7 +138,7 @@ class RealWiring implements Wiring {
     const { findEngines } = await import('./engines.ts')
     const urls = await findEngines(this.settings(), ['postgres'])
     if (urls === null) return null
-    const database = await openDatabaseOf(urls, this.settings())
+    const database = await openDatabaseAt(urls, this.settings())
     try {
       return await work(database)
     } finally {
@@ -173,10 +173,6 @@ class RealWiring implements Wiring {
     if (!needsSimulator(variables) || this.#env[SIMULATOR_URL_VARIABLE]) return config.channels
     const { simulatorUrl } = await this.#engines(['simulator'])
     return load(simulatorUrl ?? ANY_SIMULATOR_URL).config.channels
-  }
-
-  async readList(source: string) {
-    return (await import('./config/price-list-source.ts')).readList(source)
   }
 
   async processReports() {
@@ -221,7 +217,7 @@ class RealWiring implements Wiring {
   }
 
   async #connect(urls: EngineUrls): Promise<Database> {
-    const database = await openDatabaseOf(urls, this.settings())
+    const database = await openDatabaseAt(urls, this.settings())
     this.#closers.push(() => database.close())
     return database
   }
@@ -250,7 +246,7 @@ function nameOperator(): string {
   }
 }
 
-async function openDatabaseOf({ databaseUrl, masterKey }: EngineUrls, { keys }: Settings): Promise<Database> {
+async function openDatabaseAt({ databaseUrl, masterKey }: EngineUrls, { keys }: Settings): Promise<Database> {
   const { openDatabase } = await import('../postgres/database.ts')
   return openDatabase({
     url: databaseUrl!,
@@ -270,13 +266,7 @@ const natsUrl = ({ dataDir, natsUrl: configured }: Settings): string | null =>
 async function untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void> {
   const ending = new AbortController()
   const stop = () => ending.abort()
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  for (const signal of signals) process.once(signal, stop)
+  process.once('SIGINT', stop).once('SIGTERM', stop)
   process.stdout.once('error', stop)
-  try {
-    await work(ending.signal)
-  } finally {
-    for (const signal of signals) process.off(signal, stop)
-    process.stdout.off('error', stop)
-  }
+  await work(ending.signal)
 }

@@ -23,7 +23,7 @@ export const printable = (text: string): string => text.replace(UNPRINTABLE, '?'
 export type Paint = (style: 'dim' | 'red' | 'green' | 'yellow' | 'magenta', text: string) => string
 
 /** Returns a painter; it leaves text unchanged where colours are not shown. */
-export const painter =
+export const makePainter =
   (isColoured: boolean): Paint =>
   (style, text) =>
     isColoured && text !== '' ? styleText(style, text, { validateStream: false }) : text
@@ -49,14 +49,14 @@ export function printRecord(record: JsonObject): string {
   const sections: string[] = []
   for (const [name, value] of Object.entries(record)) {
     const isRecord = isObject(value) && Object.keys(value).length > 0
-    if (isRecord) sections.push(`${name}\n${indented(printRecord(value))}`)
-    else if (isTable(value)) sections.push(`${name}\n${indented(printTable(value))}`)
+    if (isRecord) sections.push(`${name}\n${indent(printRecord(value))}`)
+    else if (isTable(value)) sections.push(`${name}\n${indent(printTable(value))}`)
     else plain.push([name, cell(value)])
   }
   return [lines(plain), ...sections].filter((text) => text !== '').join('\n')
 }
 
-const indented = (text: string): string => text.replace(/^(?=.)/gm, GAP)
+const indent = (text: string): string => text.replace(/^(?=.)/gm, GAP)
 
 /** Prints a header and a line for each record; without `fields` each field of any record is a column. */
 export function printTable(
@@ -68,7 +68,7 @@ export function printTable(
 }
 
 /** Returns such as `1 page` and `2,000 pages`. */
-export const counted = (count: number, name: string): string =>
+export const printCount = (count: number, name: string): string =>
   `${count.toLocaleString('en-US')} ${name}${count === 1 ? '' : 's'}`
 
 export const printJson = (value: Json): string => `${JSON.stringify(value, null, 2)}\n`
@@ -79,7 +79,7 @@ interface Progress {
 }
 
 /** Returns a printer of progress: on a terminal one line that changes, else a line every 10 s. */
-export function progressTo(
+export function startProgress(
   print: (text: string) => void,
   isTerminal = process.stderr.isTTY === true,
 ): Progress {

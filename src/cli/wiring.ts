@@ -67,8 +67,6 @@ export interface Wiring {
   loadConfig(options?: LoadOptions): LoadedConfig
   /** Returns the configured channels; starts the simulated provider where they lead to it and none runs. */
   channels(): Promise<readonly ChannelEntry[]>
-  /** Returns the text of a file, or of a URL at a public address. */
-  readList(source: string): Promise<string>
   /** Returns each running process's state of its channels; null without NATS or an answer. */
   processReports(): Promise<ProcessReport[] | null>
   /** Returns a function that opens the payment provider of the service; null where it has none. */

@@ -58,7 +58,7 @@ interface ConfigText {
 export type ConfigParts = 'all' | 'all but channels'
 
 /** Reads the file: cheap compared with making a configuration of it. */
-export function readConfigText(path: string): ConfigText {
+export function readConfigText(path: string, maxBytes = MAX_CONFIG_FILE_BYTES): ConfigText {
   let bytes: Buffer
   try {
     bytes = readFileSync(path)
@@ -68,8 +68,7 @@ export function readConfigText(path: string): ConfigText {
     return { path, digest: '', text: '', refusal }
   }
   const digest = createHash('sha256').update(bytes).digest('hex')
-  if (bytes.length > MAX_CONFIG_FILE_BYTES)
-    return { path, digest, text: '', refusal: `It is over ${MAX_CONFIG_FILE_BYTES} bytes.` }
+  if (bytes.length > maxBytes) return { path, digest, text: '', refusal: `It is over ${maxBytes} bytes.` }
   const text = bytes.toString('utf8')
   // Some editors empty a file before they write it: that must not pass for a catalog without models.
   return { path, digest, text, refusal: text.trim() === '' ? 'The file is empty.' : null }

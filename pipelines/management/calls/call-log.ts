@@ -15,7 +15,7 @@ export const callLogOperations = [
       return { ...sum, dry_run, booked_calls: 0, booked_cost: printCredits(0n) }
     const known = new Set(sum.accounts.flatMap(({ account_id, is_known }) => (is_known ? [account_id] : [])))
     const bookable = found.filter(({ accountId }) => known.has(accountId))
-    const ids = await bookLogged({ database, callLog }, bookable)
+    const ids = await bookLogged(database.bookings, callLog, bookable)
     const booked = bookable.filter(({ requestId }) => ids.has(requestId))
     const booked_cost = printCredits(booked.reduce((all, { cost }) => all + cost, 0n))
     await write(async (writing) => {

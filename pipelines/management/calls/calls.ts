@@ -110,7 +110,7 @@ export const callOperations = [
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null
     if (call === null) throw new Failure('log_not_found', `There is no call ${id} in account ${accountId}.`)
-    const refund = await readRefund(context, accountId, call.task_id ?? call.request_id)
+    const refund = await readRefund(context.database.wallets, accountId, call.task_id ?? call.request_id)
     // The schema of the answer takes of the call what a row of the log has, and no more.
     const shown = { call: withAttempts(call), detail: detailView(call), refund }
     return context.caller.installation === null ? shown : { ...shown, operator: toCosts(call) }

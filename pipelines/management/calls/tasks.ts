@@ -79,7 +79,7 @@ async function listFiles(files: FileLinks, { kind, result }: Task, now: number) 
 const readDetail = async ({ database, now }: Context, task: Task, files: FileLinks) => ({
   ...taskShape(task),
   files: await listFiles(files, task, now),
-  refund: await readRefund({ database }, task.accountId, task.id),
+  refund: await readRefund(database.wallets, task.accountId, task.id),
 })
 
 /** Moves the task in the name of the caller; the audit record has its cancellation. */

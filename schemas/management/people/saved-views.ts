@@ -21,7 +21,7 @@ export const listViews = operation('listViews', {
 })
 
 export const saveView = operation('saveView', {
-  summary: 'Save a view of a page; one of the same name is replaced.',
+  summary: 'Save a view of a page. A view of the same name is replaced.',
   input: z.object({ page, name, query }),
   answer,
   scope: 'admin',

@@ -29,7 +29,7 @@ export function requireConfig(wiring: Wiring, parts: ConfigParts = 'all'): Confi
  * Returns what an agent's model is checked against: null, with the reason, where the configuration is not known, and
  * null where it has problems, for they are no reason to refuse an agent.
  */
-export function configToJudgeBy(wiring: Wiring): {
+export function findAgentConfig(wiring: Wiring): {
   readonly config: ConfigFile | null
   readonly reason: string | null
 } {

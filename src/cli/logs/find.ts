@@ -50,9 +50,9 @@ async function findCall(wiring: Wiring, ref: string): Promise<JsonObject> {
       ? findInJournals(join(wiring.settings().dataDir, JOURNAL_FOLDER), ref)
       : null
   // Between the two reads it may have been booked, and its segment removed.
-  const looked = trace === null && placeOf(found, null) === null ? await calls.find(ref) : found
-  const place = placeOf(looked, trace)
-  if (place !== null) return foundShape(ref, place, looked, trace)
+  const looked = trace === null && findPlace(found, null) === null ? await calls.find(ref) : found
+  const place = findPlace(looked, trace)
+  if (place !== null) return describeFound(ref, place, looked, trace)
   const { keptSince } = looked
   const removed =
     keptSince === null
@@ -63,7 +63,7 @@ async function findCall(wiring: Wiring, ref: string): Promise<JsonObject> {
   )
 }
 
-function placeOf(
+function findPlace(
   { call, refused, hold, task, entries }: FoundCall,
   trace: JournalTrace | null,
 ): Place | null {
@@ -83,7 +83,7 @@ const parsed = (text: string): Json => {
   }
 }
 
-function foundShape(ref: string, place: Place, found: FoundCall, trace: JournalTrace | null): JsonObject {
+function describeFound(ref: string, place: Place, found: FoundCall, trace: JournalTrace | null): JsonObject {
   const { account, call, copy, entries, hold, task, taskKeyName, refused } = found
   const owner = account?.id ?? call?.account_id ?? task?.accountId ?? hold?.accountId
   return {
@@ -104,22 +104,22 @@ function foundShape(ref: string, place: Place, found: FoundCall, trace: JournalT
     journal: trace && {
       directory: trace.directory,
       is_live: trace.isLive,
-      admission: trace.admission && admissionShape(trace.admission),
+      admission: trace.admission && describeAdmission(trace.admission),
       settlement: trace.settlement as JsonObject | null,
     },
-    detail: detailShape(found),
+    detail: readDetail(found),
   }
 }
 
 /** Returns the detail as `GET /v1/logs/{id}` does; null for a row without one. */
-function detailShape({ call, detail }: FoundCall) {
+function readDetail({ call, detail }: FoundCall) {
   if (call === null || detail === null) return null
   const { request, upstream, gateway, request_note } = detailView({ ...call, detail })
   return { request, upstream, gateway, request_note }
 }
 
 /** Amounts as decimals, as everywhere that a person reads. */
-const admissionShape = ({ estimate, submitted_at, ...call }: Admission) => ({
+const describeAdmission = ({ estimate, submitted_at, ...call }: Admission) => ({
   ...call,
   submitted_at: new Date(submitted_at).toISOString(),
   estimate: printCredits(BigInt(estimate)),

@@ -3,7 +3,7 @@ import type { RebuildProgress } from '../../../pipelines/call-log/rebuild.ts'
 import type { UnbookedSum } from '../../../schemas/call-log/unbooked.ts'
 import { assertAgreed } from '../confirm.ts'
 import { answerRecord, type Command, type Context } from '../context.ts'
-import { counted, progressTo } from '../output.ts'
+import { printCount, startProgress } from '../output.ts'
 
 const MS_PER_SECOND = 1_000
 
@@ -24,7 +24,7 @@ function duration(seconds: number): string {
 }
 
 /** Returns `1,200,000 of 8,000,000 rows (15 %), 110,000 rows/s, 1 min 2 s left`. */
-export function progressLine({ rows, total }: RebuildProgress, elapsedMs: number): string {
+export function printProgress({ rows, total }: RebuildProgress, elapsedMs: number): string {
   const perSecond = (rows * MS_PER_SECOND) / Math.max(1, elapsedMs)
   const percent = total === 0 ? 100 : Math.floor((rows * 100) / total)
   const left = rows === 0 ? '' : `, ${duration((total - rows) / perSecond)} left`
@@ -38,7 +38,7 @@ interface RebuildFlags {
 
 export function addRebuild(program: Command, { wiring, output }: Context): void {
   async function confirmDeletion({ calls, cost, accounts }: UnbookedSum): Promise<void> {
-    const what = `${counted(calls, 'call')} of ${counted(accounts.length, 'account')}, which cost ${cost} credits`
+    const what = `${printCount(calls, 'call')} of ${printCount(accounts.length, 'account')}, which cost ${cost} credits`
     const loss = `Only the call log has ${what}. They would be deleted for good`
     await assertAgreed(wiring, loss, 'Name --yes to delete them.')
   }
@@ -53,8 +53,8 @@ export function addRebuild(program: Command, { wiring, output }: Context): void 
     .answers(async ({ deleteUnbooked = false, yes = false }: RebuildFlags) => {
       const startedAt = performance.now()
       const elapsedMs = () => performance.now() - startedAt
-      const progress = progressTo(output.error)
-      const report = (done: RebuildProgress) => progress.report(progressLine(done, elapsedMs()))
+      const progress = startProgress(output.error)
+      const report = (done: RebuildProgress) => progress.report(printProgress(done, elapsedMs()))
       const confirm = yes ? async () => {} : confirmDeletion
       try {
         const { rows, dropped } = await wiring.rebuildLog(report, deleteUnbooked ? confirm : undefined)

@@ -7,7 +7,7 @@ import type { Database } from '../../postgres/database.ts'
 import { isTransient } from '../../postgres/errors.ts'
 import type { Command, Context } from '../context.ts'
 import { readCount, readNames } from '../operations/fields.ts'
-import { callLine } from './line.ts'
+import { printCall } from './line.ts'
 
 /** Delay after which a new row is shown at the latest. */
 const POLL_MS = 500
@@ -47,7 +47,7 @@ export function addTail(program: Command, { wiring, output }: Context): void {
     .action(async (flags: TailFlags) => {
       const { account: accountId, key: keyId, model: models, status: statuses } = flags
       const line = (call: OperatorCall): string =>
-        flags.json ? `${JSON.stringify(call)}\n` : callLine(call, output.isColoured)
+        flags.json ? `${JSON.stringify(call)}\n` : printCall(call, output.isColoured)
       const tail = new Tail(wiring, {
         filter: { accountId, keyId, models, statuses },
         print: (calls) => calls.length > 0 && output.answer(calls.map(line).join('')),

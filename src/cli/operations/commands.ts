@@ -7,18 +7,18 @@ import { type Answer, answerRecord, answerTable, type Command, type Context } fr
 import type { Json, JsonObject } from '../output.ts'
 import { EXTRAS, type Extra } from './extras.ts'
 import {
-  choicesOf,
   describeOption,
+  describeValue,
   type Field,
   isFlag,
-  optionName,
-  placeholder,
+  listChoices,
+  nameOption,
   readField,
   readLimit,
   readValue,
 } from './fields.ts'
 import { type Input, runOperation } from './run.ts'
-import { inWords } from './words.ts'
+import { inWords } from './texts.ts'
 
 /** The thing that an id names, where it is not the first word of the command. */
 const NOUNS: Readonly<Record<string, string>> = {
@@ -55,7 +55,7 @@ function describeVariant(operation: Operation, form: CommandForm): Variant {
       ...(name in values && { defaultValue: values[name], isRequired: false }),
     }))
   const mustBeGiven = ({ name, isRequired }: Field) => isRequired || split(form.required ?? '').includes(name)
-  const nameOf = ({ name }: Field) => names[name] ?? optionName(name)
+  const nameOf = ({ name }: Field) => names[name] ?? nameOption(name)
   return {
     operation,
     form,
@@ -83,10 +83,10 @@ function addCommand(command: Command, variants: readonly Variant[], context: Con
   const extra: Extra = EXTRAS[words] ?? {}
   const summary = variants.find((variant) => variant.form.summary !== undefined)?.form.summary
   command.description((summary ?? operation.summary).replace(/\.$/, ''))
-  for (const field of args) command.addArgument(argumentOf(field, words.split(' ')[0]!))
+  for (const field of args) command.addArgument(makeArgument(field, words.split(' ')[0]!))
   const fields = new Map(variants.flatMap((variant) => [...variant.options]))
   for (const [name, field] of fields)
-    command.addOption(optionOf(name, field, isAlwaysRequired(name, variants)))
+    command.addOption(makeOption(name, field, isAlwaysRequired(name, variants)))
   for (const [name, [text]] of Object.entries(flags))
     command.addOption(
       new Option(`--${name}`, text).conflicts(Object.keys(flags).filter((other) => other !== name)),
@@ -132,17 +132,17 @@ const listOptions = (names: readonly string[], separator = ' and '): string =>
 
 const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-function argumentOf(field: Field, group: string): Argument {
+function makeArgument(field: Field, group: string): Argument {
   const name = field.name === 'account_id' ? 'account' : field.name
   const text = describeOption(field) || `${capitalize(name === 'id' ? (NOUNS[group] ?? group) : name)} id`
   return new Argument(`<${name}>`, text).argParser((given) => readValue(field, given))
 }
 
-function optionOf(name: string, field: Field, isRequired: boolean): Option {
+function makeOption(name: string, field: Field, isRequired: boolean): Option {
   const text = `${describeOption(field) || `${capitalize(name)} id`}${isRequired ? ' (required)' : ''}`
   if (isFlag(field)) return new Option(`--${name}`, text)
-  const option = new Option(`--${name} ${placeholder(field)}`, text)
-  const choices = choicesOf(field)
+  const option = new Option(`--${name} ${describeValue(field)}`, text)
+  const choices = listChoices(field)
   if (choices !== null) option.choices(choices)
   return option.argParser((given) => readValue(field, given)).makeOptionMandatory(isRequired)
 }

@@ -2,20 +2,26 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { cursorAfter } from '../../../pipelines/management/page.ts'
+import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
 import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
-import { configToJudgeBy } from '../config/config.ts'
+import { problemsOf } from '../../config/issues.ts'
+import { readConfigText } from '../../config/load.ts'
+import type { Problem } from '../../config/problem.ts'
+import { readSource } from '../../config/source.ts'
+import { FileProblems, findAgentConfig } from '../config/config.ts'
 import { assertAgreed, assertConfirmed } from '../confirm.ts'
 import type { Answer, Context } from '../context.ts'
-import { counted, type JsonObject } from '../output.ts'
-import { readAgentFile } from './agent-file.ts'
-import { printAudit } from './audit-text.ts'
+import { type JsonObject, printCount } from '../output.ts'
 import { type Input, runOperation } from './run.ts'
-import { printUsage } from './usage-text.ts'
+import { printAudit, printUsage } from './texts.ts'
+
+/** A persona of the greatest length, in any script, and everything else that there may be. */
+const MAX_AGENT_FILE_BYTES = 256 * 1024
 
 // biome-ignore lint/suspicious/noExplicitAny: the input and the answer of any operation.
 type Any = any
@@ -41,7 +47,7 @@ export interface Extra {
 }
 
 /** Asks before a balance changes by a large amount. */
-const confirmed = (describe: (input: Any, amount: Credits) => string): Extra => ({
+const confirmChange = (describe: (input: Any, amount: Credits) => string): Extra => ({
   options: () => [new Option('--yes', 'Do not ask, however large the amount is')],
   async prepare(input, { yes: isAgreed = false }, { wiring }) {
     const given = input.amount ?? input.credit
@@ -52,7 +58,7 @@ const confirmed = (describe: (input: Any, amount: Credits) => string): Extra => 
 })
 
 /** Asks before something is done that cannot be undone. `describe` returns null where there is nothing to ask. */
-const agreed = (
+const confirmLoss = (
   describe: (input: Any, context: Context) => Promise<string | null> | string,
   more: () => Option[] = () => [],
 ): Extra => ({
@@ -64,11 +70,11 @@ const agreed = (
   },
 })
 
-const ofRequest = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
+const findOrganization = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
   account_id: (await (await wiring.database()).keyRequests.show(id)).organizationId,
 })
 
-const negativeIf = (isNo: (answer: Any) => boolean): Extra => ({
+const failIf = (isNo: (answer: Any) => boolean): Extra => ({
   after(answer, _, context) {
     if (isNo(answer)) context.isNegativeAnswer()
     return undefined
@@ -83,9 +89,22 @@ const shape = ({ id, account_id, file, state, draft, drafted_at, created_at, upd
 
 /** Warns of what calls of the agent would be refused for. */
 function warnOfAgent(agent: Agent, _: unknown, { wiring, output }: Context): undefined {
-  const { reason } = configToJudgeBy(wiring)
+  const { reason } = findAgentConfig(wiring)
   if (reason !== null) output.error(`warning: the model was not checked: ${reason}\n`)
   for (const doubt of agent.warnings) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
+}
+
+/** Reads an agent's YAML file: all of it, or every problem with its place. @throws FileProblems */
+function readAgentFile(path: string): AgentFile {
+  const refuse = (problems: readonly Problem[]) => new FileProblems('The agent file', problems)
+  const { text, refusal } = readConfigText(path, MAX_AGENT_FILE_BYTES)
+  if (refusal !== null) throw refuse([{ file: path, line: 1, column: 1, field: '', message: refusal }])
+  const source = readSource(text, path, null)
+  if (source.problems.length > 0) throw refuse(source.problems)
+  const parsed = agentFile.safeParse(source.value)
+  if (parsed.success) return parsed.data
+  const problems = problemsOf(parsed.error.issues, agentFile, source)
+  throw refuse(problems.sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
 const agentFromFile: Extra = {
@@ -104,18 +123,20 @@ function readStates(text: string): string {
 
 /** By the words of the command. */
 export const EXTRAS: Readonly<Record<string, Extra>> = {
-  'account create': confirmed(({ name, credit }) => `give ${name} a credit of ${credit}`),
-  'wallet topup': confirmed(({ id, amount }) => `add ${amount} credits to ${id}`),
-  'wallet adjust': confirmed(({ id }, amount) =>
+  'account create': confirmChange(({ name, credit }) => `give ${name} a credit of ${credit}`),
+  'wallet topup': confirmChange(({ id, amount }) => `add ${amount} credits to ${id}`),
+  'wallet adjust': confirmChange(({ id }, amount) =>
     amount < 0n
       ? `take ${printCredits(-amount)} credits from ${id}`
       : `add ${printCredits(amount)} credits to ${id}`,
   ),
   'wallet import-log': {
-    ...agreed(async ({ dry_run = true }, context) => {
+    ...confirmLoss(async ({ dry_run = true }, context) => {
       if (dry_run) return null
       const { calls, cost } = await runOperation(importLog, { dry_run: true }, context)
-      return calls === 0 ? null : `${counted(Number(calls), 'call')} would be charged, ${cost} credits in all`
+      return calls === 0
+        ? null
+        : `${printCount(Number(calls), 'call')} would be charged, ${cost} credits in all`
     }),
     help: `
 The log is a copy of PostgreSQL: it has calls of its own only where PostgreSQL lost what it had committed, such as
@@ -133,12 +154,12 @@ until then the log has the booked calls twice.`,
       return account_logs && kind !== 'console' ? '--account-logs belongs to a key of --kind console' : null
     },
   },
-  'key forget': agreed(
+  'key forget': confirmLoss(
     () => 'This would delete the encrypted copies of all keys: none could be revealed again',
     () => [new Option('--all', 'Of every key of every account (required)').makeOptionMandatory()],
   ),
-  'key approve': { prepare: ofRequest },
-  'key deny': { prepare: ofRequest },
+  'key approve': { prepare: findOrganization },
+  'key deny': { prepare: findOrganization },
   'budget set': {
     refuse: ({ key_id, member_id }) =>
       key_id !== undefined && member_id !== undefined ? '--key and --member do not go together' : null,
@@ -160,10 +181,10 @@ until then the log has the booked calls twice.`,
       ...(before !== undefined && { cursor: cursorAfter(before) }),
     }),
   },
-  'payments reconcile': negativeIf(({ refused, failed }) => refused + failed > 0),
-  'channels test': negativeIf(({ ok }) => !ok),
+  'payments reconcile': failIf(({ refused, failed }) => refused + failed > 0),
+  'channels test': failIf(({ ok }) => !ok),
   'journal import': { prepare: ({ directory }) => ({ directory: resolve(directory) }) },
-  'journal abandon': agreed(({ id }) => `Calls that only the disk of the journal ${id} knows are lost`),
+  'journal abandon': confirmLoss(({ id }) => `Calls that only the disk of the journal ${id} knows are lost`),
   audit: {
     after: ({ data }, _, { output }) => ({ json: data, text: () => printAudit(data, output.isColoured) }),
   },

@@ -28,7 +28,7 @@ import type { Operation } from '../../../schemas/management/operation.ts'
 import { createCatalog } from '../../core/routing/catalog.ts'
 import { receiverChecker } from '../../fetch/receiver.ts'
 import type { Database } from '../../postgres/database.ts'
-import { configToJudgeBy, requireConfig } from '../config/config.ts'
+import { findAgentConfig, requireConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import type { Json, JsonObject } from '../output.ts'
 
@@ -79,7 +79,7 @@ const DOMAINS: readonly Domain[] = [
   {
     implementations: agentOperations,
     async open({ wiring }) {
-      const { config } = configToJudgeBy(wiring)
+      const { config } = findAgentConfig(wiring)
       return { database: await wiring.database(), config: () => config }
     },
   },

@@ -181,7 +181,12 @@ function createServer(parts: Parts, operatorView: ReturnType<typeof createOperat
     groups: callGroups(parts),
     models: { catalog: tools.configuration.current, installedAt: database.installedAt },
     spending: { callLog, keys: database.keys },
-    log: { callLog, database, tasks: database.tasks, cursorKey: database.masterKey.logCursorKey },
+    log: {
+      callLog,
+      tasks: database.tasks,
+      wallets: database.wallets,
+      cursorKey: database.masterKey.logCursorKey,
+    },
     wiki: {
       wiki: database.knowledge,
       files,

@@ -277,10 +277,15 @@ t.test('task page agrees with its adapter', async (t) => {
     return (after[0] ?? '').split(/\n##+ /)[0] ?? ''
   }
 
-  const kinds = [...page.matchAll(/^### `(.+)`$/gm)].map(([, names = '']) => names.split('`, `'))
+  const kinds = [...sectionOf('## Kinds').matchAll(/^\| `(\w+)`(?:, `(\w+)`)? \| .+ \| .+ \|$/gm)].map(
+    ([, ...names]) => names.filter((name) => name !== undefined),
+  )
+  /** The request and the result of each kind, in the order of the table. */
+  const examples = examplesUnder(sectionOf('## Kinds'))
 
   t.test('every kind of the adapter has an example', async (t) => {
     t.strictSame(kinds.flat().toSorted(), task.works.toSorted())
+    t.equal(examples.length, 2 * kinds.length)
   })
 
   const file = (value: unknown) => (value === undefined ? null : linked(String(value)))
@@ -321,12 +326,10 @@ t.test('task page agrees with its adapter', async (t) => {
     }
   }
 
-  for (const names of kinds) {
+  for (const [index, names] of kinds.entries()) {
     t.test(`${names.join(', ')}: request and result`, async (t) => {
-      const [request, result] = examplesUnder(sectionOf(`### \`${names.join('`, `')}\``)) as [
-        Example,
-        unknown,
-      ]
+      const [request, result] = examples.slice(2 * index) as [Example, unknown]
+      t.ok(names.includes(request.kind))
       const submit = { ...submitOf(jobBehind(request), request.model), reference: REFERENCE, resolveUrl }
       t.strictSame(jsonOf(task.submit(channel, submit)), { reference: REFERENCE, ...request })
       const answer = { id: 't-1', state: 'succeeded', result }

@@ -60,7 +60,6 @@ export const noEngines: Wiring = {
   rebuildLog: never,
   loadConfig: never,
   channels: never,
-  readList: never,
   processReports: never,
   openProvider: async () => null,
   actor: () => 'operator:test',
