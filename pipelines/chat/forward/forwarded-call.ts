@@ -1,7 +1,4 @@
-/**
- * One call under way: its attempts, its answer, and its one settlement. See docs/architecture.md, "A call";
- * docs/api-rules.md, "Attempts".
- */
+/** One call under way: its attempts, its answer, and its one settlement. See docs/architecture.md, "A call". */
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'

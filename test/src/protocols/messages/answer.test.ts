@@ -6,9 +6,10 @@ import { pricing } from '../../../../schemas/config/catalog.ts'
 import { Failure } from '../../../../schemas/failure.ts'
 import { tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
 import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
+import { readFacts } from '../../../../src/protocols/answer/place-read.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
 import { MessagesMeter, readWholeMessage } from '../../../../src/protocols/messages/meter.ts'
-import { scanEvent } from '../../../../src/protocols/messages/scan.ts'
+import { EVENT } from '../../../../src/protocols/messages/places.ts'
 import { everyRun } from '../../../support/every-run.ts'
 import { weighed } from '../chat-completions/reference.ts'
 import { checkEverySplit } from '../every-split.ts'
@@ -509,6 +510,8 @@ t.test('scan agrees with json parse', async (t) => {
     return Buffer.from(isEscaped ? text.replaceAll(/[\u0080-\uffff]/g, escaped) : text)
   }
 
+  const parsed = (json: string | undefined): unknown => (json === undefined ? undefined : JSON.parse(json))
+
   /** The halves of no pair stand alone in what JSON can print. */
   const spokenIn = (value: unknown): number => {
     const fields = Object.entries(Object(value))
@@ -524,14 +527,13 @@ t.test('scan agrees with json parse', async (t) => {
       [anyEvent, fc.integer({ min: 0, max: 2 }), fc.boolean()],
       (fields, indent, isEscaped) => {
         const value = Object.fromEntries(fields)
-        const facts = scanEvent(printed(value, indent, isEscaped))
-        const kind = value.type === undefined || value.type === 'text' ? 'other' : value.type
+        const facts = readFacts(printed(value, indent, isEscaped), EVENT)
         const characters = spokenIn(value.delta) + spokenIn(value.content_block)
         if (characters > 0) spoke++
         return (
-          facts.kind === kind &&
+          facts.type === value.type &&
           facts.characters === characters &&
-          JSON.stringify(facts.usage ?? undefined) === JSON.stringify(value.usage)
+          JSON.stringify(parsed(facts.usage)) === JSON.stringify(value.usage)
         )
       },
     )
@@ -545,11 +547,11 @@ t.test('scan agrees with json parse', async (t) => {
       { seed: SEED, numRuns: RUNS },
       [message, fc.integer({ min: 0, max: 2 }), fc.boolean()],
       (value, indent, isEscaped) => {
-        const begun = scanEvent(printed({ type: 'message_start', message: value }, indent, isEscaped))
+        const begun = readFacts(printed({ type: 'message_start', message: value }, indent, isEscaped), EVENT)
         const { reported, characters } = readWholeMessage(printed(value, indent, isEscaped)).metered
         const expected = JSON.stringify(value.usage)
         return (
-          JSON.stringify(begun.usage) === expected &&
+          JSON.stringify(parsed(begun.usage)) === expected &&
           JSON.stringify(reported ?? undefined) === expected &&
           characters === value.content.reduce((sum, block) => sum + spokenIn(block), 0)
         )
