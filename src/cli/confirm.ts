@@ -15,11 +15,15 @@ export async function assertConfirmed(wiring: Wiring, amount: Credits, what: str
   const limit = requireConfig(wiring, 'all but channels').wallet.confirm_above
   if ((amount < 0n ? -amount : amount) <= limit) return
   const isOver = `This would ${what}, which is more than wallet.confirm_above (${printCredits(limit)})`
-  await assertAgreed(wiring, isOver, 'Check the amount and name --yes.')
+  await assertAgreed(wiring, isOver, 'Check the amount and add --yes.')
 }
 
 /** Resolves when the user agrees. @throws Error else, with the remedy where there is no terminal to ask on */
-export async function assertAgreed(wiring: Wiring, what: string, remedy = 'Name --yes.'): Promise<void> {
+export async function assertAgreed(
+  wiring: Wiring,
+  what: string,
+  remedy = 'Add --yes to confirm.',
+): Promise<void> {
   const answer = await wiring.confirm(`${what}. Do it? [y/N] `)
   if (answer === null) throw new Error(`${what}. ${remedy} Nothing was changed.`)
   if (!answer) throw new Error('Nothing was changed.')

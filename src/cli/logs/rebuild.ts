@@ -10,7 +10,7 @@ const MS_PER_SECOND = 1_000
 const HELP = `
 Builds a new log from PostgreSQL beside the live one, while calls are taken, copied and read; at the end the two change
 places. It needs room for a second log. An interrupted rebuild leaves the log as it was; the next one begins from the
-start. Calls that only the log has are not deleted unless --delete-unbooked is named and confirmed; wallet import-log
+start. Calls that only the log has are not deleted unless --delete-unbooked is given and confirmed; wallet import-log
 books them. A rebuild also works where ClickHouse lost its tables, or is new. Months that logs.retention_days has
 dropped stay dropped.`
 
@@ -40,7 +40,7 @@ export function addRebuild(program: Command, { wiring, output }: Context): void 
   async function confirmDeletion({ calls, cost, accounts }: UnbookedSum): Promise<void> {
     const what = `${printCount(calls, 'call')} of ${printCount(accounts.length, 'account')}, which cost ${cost} credits`
     const loss = `Only the call log has ${what}. They would be deleted for good`
-    await assertAgreed(wiring, loss, 'Name --yes to delete them.')
+    await assertAgreed(wiring, loss, 'Add --yes to delete them.')
   }
   program
     .group('logs')

@@ -107,7 +107,7 @@ function addCommand(command: Command, variants: readonly Variant[], context: Con
     for (const [name, [, set]] of Object.entries(flags)) if (said.get(name)) Object.assign(input, set)
     if (variant.operation.method === 'PATCH' && Object.keys(input).length === args.length)
       command.error(
-        `error: name at least one of ${listOptions([...fields.keys(), ...Object.keys(flags)], ', ')}`,
+        `error: give at least one of ${listOptions([...fields.keys(), ...Object.keys(flags)], ', ')}`,
       )
     const wrong = extra.refuse?.(input, raw)
     if (wrong !== undefined && wrong !== null) command.error(`error: ${wrong}`)

@@ -148,10 +148,10 @@ until then the log has the booked calls twice.`,
   'key create': {
     refuse({ kind = 'console', agent_id, spend_cap, account_logs }) {
       if ((kind === 'agent') !== (agent_id !== undefined))
-        return 'a key of --kind agent names its --agent, and no other key does'
+        return '--agent is required with --kind agent, and allowed with no other kind'
       if (spend_cap !== undefined && kind !== 'employee' && kind !== 'agent')
-        return '--spend-cap belongs to a key of --kind employee or agent'
-      return account_logs && kind !== 'console' ? '--account-logs belongs to a key of --kind console' : null
+        return '--spend-cap is only for --kind employee or agent'
+      return account_logs && kind !== 'console' ? '--account-logs is only for --kind console' : null
     },
   },
   'key forget': confirmLoss(
@@ -184,7 +184,9 @@ until then the log has the booked calls twice.`,
   'payments reconcile': failIf(({ refused, failed }) => refused + failed > 0),
   'channels test': failIf(({ ok }) => !ok),
   'journal import': { prepare: ({ directory }) => ({ directory: resolve(directory) }) },
-  'journal abandon': confirmLoss(({ id }) => `Calls that only the disk of the journal ${id} knows are lost`),
+  'journal abandon': confirmLoss(
+    ({ id }) => `Calls that only the disk of the journal ${id} has would be lost`,
+  ),
   audit: {
     after: ({ data }, _, { output }) => ({ json: data, text: () => printAudit(data, output.isColoured) }),
   },
@@ -196,7 +198,7 @@ until then the log has the booked calls twice.`,
         .default('text'),
     ],
     refuse({ period, from, to }) {
-      if ((from === undefined) !== (to === undefined)) return 'name --from and --to together'
+      if ((from === undefined) !== (to === undefined)) return 'give --from and --to together'
       return period !== undefined && from !== undefined ? '--period and --from do not go together' : null
     },
     after(answer, { format }, { output }) {

@@ -105,7 +105,7 @@ export function readValue(field: Field, text: string): { readonly value: unknown
   const isJudgedLater = issue?.code === 'custom' && field.base instanceof z.ZodString
   if (issue !== undefined && !isJudgedLater) throw new InvalidArgumentError(complain(field, issue))
   if (field.name === 'expires_at' && value !== null && Date.parse(String(value)) <= Date.now())
-    throw new InvalidArgumentError('It is in the past: the key would be refused at once. Name a later time.')
+    throw new InvalidArgumentError('It is in the past: the key would be refused at once. Give a later time.')
   return { value }
 }
 

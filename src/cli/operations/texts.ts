@@ -33,7 +33,7 @@ const WORDS: Readonly<Record<string, (value: Json) => Json>> = {
   persona: (value) => (String(value).length > 100 ? `${String(value).slice(0, 100)}…` : value),
   draft: (value) => (isObject(value) ? 'yes' : value),
   dry_run: (value) =>
-    value ? 'yes: nothing was booked; name --book to book them' : 'no: now run logs rebuild',
+    value ? 'yes: nothing was booked; add --book to book them' : 'no: now run logs rebuild',
   repeated: (value) => (value === true ? 'the reference was booked earlier; nothing was changed' : value),
 }
 

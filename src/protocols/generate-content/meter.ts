@@ -119,7 +119,7 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
 
   #answer(facts: AnswerFacts): void {
     const { finish = '', model } = facts
-    if (model !== undefined) this.model = model
+    if (this.model === '' && model !== undefined) this.model = model
     const failure = failureIn(facts)
     if (failure !== null) this.err(Buffer.from(failure))
     // An answer removed by a filter is an answer, as in the translation.

@@ -277,7 +277,7 @@ t.test('calls that only the log has', async (t) => {
         },
       }
       const shown = await command(['wallet', 'import-log'], wiring)
-      t.match(shown.stdout, /^calls +7\ncost +0\.000007\ndry_run +yes: nothing was booked; name --book /)
+      t.match(shown.stdout, /^calls +7\ncost +0\.000007\ndry_run +yes: nothing was booked; add --book /)
       t.match(shown.stdout, /\naccounts\n {2}account_id +calls +cost +is_known\n/)
       const refused = await command(['wallet', 'import-log', '--book'], wiring)
       t.match(refused, { code: 1, stderr: 'error: Nothing was changed.\n' })

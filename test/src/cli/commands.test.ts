@@ -266,7 +266,7 @@ t.test('answers in json', async (t) => {
     const created = await json('key', 'create', '--account', accountId, '--name', 'one')
     t.match(
       await refused('key', 'forget', '--all'),
-      /none could be revealed again\. Name --yes\. Nothing was changed/,
+      /none could be revealed again\. Add --yes to confirm\. Nothing was changed/,
     )
     t.equal((await json('key', 'reveal', created.id)).key, created.key)
     t.ok((await json('key', 'forget', '--all', '--yes')).forgotten > 0)
@@ -408,7 +408,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
       const told = await refused(...words)
       t.match(
         told,
-        /more than wallet\.confirm_above \(1000\).* name --yes\. Nothing was changed/,
+        /more than wallet\.confirm_above \(1000\).* add --yes\. Nothing was changed/,
         words.join(' '),
       )
     }
@@ -430,7 +430,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
     const before = (await json('account', 'list')).length
     t.match(
       await refused('account', 'create', '--name', 'Rich', '--credit', '1001'),
-      /This would give Rich a credit of 1001, which is more than wallet\.confirm_above \(1000\).* name --yes/,
+      /This would give Rich a credit of 1001, which is more than wallet\.confirm_above \(1000\).* add --yes/,
     )
     t.equal((await json('account', 'list')).length, before)
     const usual = await json('account', 'create', '--name', 'Usual', '--credit', '1000')

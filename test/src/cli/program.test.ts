@@ -199,7 +199,7 @@ t.test('configuration of the service is found', async (t) => {
 
     rmSync(file)
     const gone = (what: string) =>
-      new RegExp(`${what} .*${file}, and there is no such file any more\\. Set TOLLGATE_CONFIG`)
+      new RegExp(`${what} .*${file}, which no longer exists\\. Set TOLLGATE_CONFIG`)
     t.throws(() => findConfigFile(env), gone('that runs in'))
     writeFileSync(file, 'trial_credit: "1"\n')
     lock.release()
@@ -372,7 +372,7 @@ t.test('logs rebuild', async (t) => {
     ])
     t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(null)), {
       code: 1,
-      stderr: /Name --yes to delete them\. Nothing was changed/,
+      stderr: /Add --yes to delete them\. Nothing was changed/,
     })
     t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(true)), { code: 0 })
     t.match(await command(['logs', 'rebuild', '--delete-unbooked', '--yes'], wiringWith(null)), { code: 0 })
