@@ -12,7 +12,7 @@ import {
   checkTranslation,
   type Told,
 } from '../protocols/support.ts'
-import { asking, BOTH_TOOLS, FROM_CACHE, MODELS, refused, SDK_CONFIG, sentUpstream } from './support.ts'
+import { asking, BOTH_TOOLS, FROM_CACHE, MODELS, refused, SERVING_CONFIG, sentUpstream } from './support.ts'
 
 const toolOf = (name: string) =>
   tool({
@@ -68,7 +68,7 @@ const WAYS: readonly Way[] = CHAT_PROTOCOLS.flatMap((client) =>
 )
 
 t.test('the AI SDK', async (t) => {
-  const service = await borrowService(t, SDK_CONFIG)
+  const service = await borrowService(t, SERVING_CONFIG)
 
   for (const { client, upstream, model } of WAYS)
     await t.test(`${client} to ${upstream}`, async (t) => {
