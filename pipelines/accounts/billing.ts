@@ -123,7 +123,7 @@ export const readDays = ({ now = Date.now }: BillingUsageDeps): Stage<Authentica
 
 /** Adds what each day cost, by model. */
 export const findCosts = ({ callLog }: BillingUsageDeps): Stage<DaysCall, Call & Found<readonly DayCost[]>> =>
-  find(({ known, params }, signal) => callLog.costByDay({ ...visibleUsage(known), ...params }, signal))
+  find(({ known, params }, signal) => callLog.sumCostByDay({ ...visibleUsage(known), ...params }, signal))
 
 /** Answers with the costs. */
 export const answerWithCosts = (): Stage<Call & Found<readonly DayCost[]>, never> =>

@@ -35,7 +35,7 @@ export const readWindow = ({ now = Date.now }: UsageDeps): Stage<AuthenticatedCa
 
 /** Adds what was used in the window. */
 export const findUsage = ({ callLog }: UsageDeps): Stage<WindowCall, TotalsCall> =>
-  find(({ known, params }, signal) => callLog.usageTotals({ ...visibleUsage(known), ...params }, signal))
+  find(({ known, params }, signal) => callLog.sumUsage({ ...visibleUsage(known), ...params }, signal))
 
 /** Answers with the report. */
 export const answerWithUsage = (): Stage<TotalsCall, never> =>

@@ -31,7 +31,7 @@ export async function findUnbooked(deps: UnbookedDeps): Promise<LoggedCall[]> {
   const found = new Map<string, LoggedCall>()
   let after: LoggedCall | null = null
   for (;;) {
-    const calls: LoggedCall[] = await callLog.loggedCalls({ admittedSince, after, limit: pageCalls })
+    const calls: LoggedCall[] = await callLog.listLoggedCalls({ admittedSince, after, limit: pageCalls })
     if (calls.length === 0) return [...found.values()]
     const unbooked = await database.callCopy.readUnbooked(calls)
     for (const call of calls)
@@ -70,7 +70,7 @@ export async function bookLogged(
 ): Promise<Set<string>> {
   const booked = new Set<string>()
   for (let at = 0; at < calls.length; at += BOOK_CALLS) {
-    const settlements = await callLog.loggedSettlements(calls.slice(at, at + BOOK_CALLS))
+    const settlements = await callLog.readLoggedSettlements(calls.slice(at, at + BOOK_CALLS))
     for (const id of (await bookings.book(settlements)).booked) booked.add(id)
   }
   return booked

@@ -114,7 +114,7 @@ interface SearchRange {
 
 /** The knowledge bases, as a call with the key of an agent reads them. */
 export interface AgentKnowledge {
-  readableBases(reader: WikiReader): Promise<ReadableBase[]>
+  listReadableBases(reader: WikiReader): Promise<ReadableBase[]>
   searchPages(bases: readonly ReadableBase[], query: string, range: SearchRange): Promise<SearchPage>
   readPages(bases: readonly ReadableBase[], ids: readonly string[]): Promise<WikiPage[]>
 }
@@ -144,7 +144,9 @@ function chooseBases({ file }: Agent, readable: readonly ReadableBase[]): Readab
 /** Reads the bases that the agent is attached to. */
 export function findBases(wiki: AgentKnowledge, agent: Agent): Observable<readonly ReadableBase[]> {
   const reader = { accountId: agent.accountId, agentId: agent.id }
-  return askKnowledge(() => wiki.readableBases(reader)).pipe(map((readable) => chooseBases(agent, readable)))
+  return askKnowledge(() => wiki.listReadableBases(reader)).pipe(
+    map((readable) => chooseBases(agent, readable)),
+  )
 }
 
 /** Emits the pages that answer the question, the best first. */

@@ -14,7 +14,7 @@ interface IntegrityDeps {
   readonly openProvider: (() => Promise<AuditedPayments>) | null
 }
 
-export const integrityJobs = ({ database, callLog, openProvider }: IntegrityDeps) =>
+export const bindIntegrityJobs = ({ database, callLog, openProvider }: IntegrityDeps) =>
   ({
     verify: async ({ input }, report) => {
       const isFull = (input as { full?: boolean } | null)?.full === true

@@ -9,7 +9,7 @@ import { Answered, calls, type Stage } from '../calls/pipeline.ts'
 import { jsonReply } from '../calls/replies.ts'
 import { type CallerCall, identify, type ManagementAccess } from './identify.ts'
 import { type Implementation, runImplementation, type Visit } from './operation.ts'
-import { sessionCookie } from './session.ts'
+import { printSessionCookie } from './session.ts'
 
 const JSON_TYPE = /^application\/json *(;|$)/i
 const NO_STORE: HeaderList = [['cache-control', 'no-store']]
@@ -86,7 +86,7 @@ const answer =
       origin: request.header('origin'),
       token,
       form: request.form ?? null,
-      setToken: (next) => void cookies.push(sessionCookie(access, request.header, next)),
+      setToken: (next) => void cookies.push(printSessionCookie(access, request.header, next)),
     }
     const running = runImplementation(implementation, readInput(operation, request), {
       database: access.database,

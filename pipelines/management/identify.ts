@@ -7,7 +7,7 @@ import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Caller, tokenCaller, userCaller, VISITOR } from './caller.ts'
-import { assertFromConsole, type ClientTransport, sessionToken } from './session.ts'
+import { assertFromConsole, type ClientTransport, readSessionToken } from './session.ts'
 
 /** What opens the management API. */
 export interface ManagementAccess extends ClientTransport {
@@ -39,7 +39,7 @@ export async function identifyCaller(access: ManagementAccess, request: GatewayR
       )
     return { caller: tokenCaller(found), token: null }
   }
-  const token = sessionToken(access, request.header)
+  const token = readSessionToken(access, request.header)
   const signedIn = token === null ? null : await access.database.sessions.find(tokenHash(token))
   return signedIn === null ? { caller: VISITOR, token: null } : { caller: userCaller(signedIn), token }
 }

@@ -60,7 +60,7 @@ type Given<T> = T extends (infer Entry)[]
 export interface AboutAccount<O extends Operation = Operation> {
   readonly operation: O
   /** Returns the account, where the operation needs a role in one. */
-  readonly accountOf: (database: Database, input: z.output<O['input']>) => Promise<string | null>
+  readonly findAccount: (database: Database, input: z.output<O['input']>) => Promise<string | null>
 }
 
 /** `Services` is what the function uses besides the database: written down where the operations of a domain are. */
@@ -73,15 +73,15 @@ export interface Implementation<Services = object, O extends Operation = Operati
 }
 
 /** Returns `account_id` of the input. */
-export const accountOfInput = async (_: unknown, input: unknown): Promise<string | null> =>
+export const readInputAccount = async (_: unknown, input: unknown): Promise<string | null> =>
   (input as { account_id?: string }).account_id ?? null
 
-/** Binds a function to an operation. Without `accountOf`, the account is `account_id` of the input. */
+/** Binds a function to an operation. Without `findAccount`, the account is `account_id` of the input. */
 interface Implement<Services> {
   <O extends Operation>(operation: O, run: Implementation<Services, O>['run']): Implementation<Services, O>
   <O extends Operation>(
     operation: O,
-    accountOf: AboutAccount<O>['accountOf'],
+    findAccount: AboutAccount<O>['findAccount'],
     run: Implementation<Services, O>['run'],
   ): Implementation<Services, O>
 }
@@ -96,11 +96,11 @@ export const implementWith =
     operation: O,
     ...given:
       | [Implementation<Services, O>['run']]
-      | [AboutAccount<O>['accountOf'], Implementation<Services, O>['run']]
+      | [AboutAccount<O>['findAccount'], Implementation<Services, O>['run']]
   ): Implementation<Services, O> =>
     given.length === 1
-      ? { operation, accountOf: accountOfInput, run: given[0] }
-      : { operation, accountOf: given[0], run: given[1] }
+      ? { operation, findAccount: readInputAccount, run: given[0] }
+      : { operation, findAccount: given[0], run: given[1] }
 
 export const implement = implementWith<object>()
 
@@ -149,7 +149,7 @@ interface RunOptions<Services> extends ReadContext {
 }
 
 /** Returns the field of a text that PostgreSQL cannot keep; null without one. */
-function unstorableField(input: object): string | null {
+function findUnstorableField(input: object): string | null {
   const values: (readonly [field: string, value: unknown])[] = Object.entries(input)
   for (const [field, value] of values) {
     if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed())) return field
@@ -162,7 +162,7 @@ function unstorableField(input: object): string | null {
 function readInput<O extends Operation>({ input: schema }: O, given: object): z.output<O['input']> {
   const read = schema.safeParse(given, PLAIN_ISSUES)
   if (read.success) {
-    const field = unstorableField(read.data)
+    const field = findUnstorableField(read.data)
     if (field === null) return read.data as z.output<O['input']>
     throw new Failure('invalid_request', `${field}: has a NUL or half a character in it. Leave it out.`)
   }
@@ -178,14 +178,14 @@ function readInput<O extends Operation>({ input: schema }: O, given: object): z.
  * @throws Failure
  */
 export async function admit<O extends Operation>(
-  { operation, accountOf }: AboutAccount<O>,
+  { operation, findAccount }: AboutAccount<O>,
   given: object,
   { database, caller, now }: ReadContext,
 ): Promise<z.output<O['input']>> {
   assertMayCall(caller, operation, now)
   const input = readInput(operation, given)
   if (Array.isArray(operation.allows)) {
-    const accountId = await accountOf(database, input)
+    const accountId = await findAccount(database, input)
     if (accountId === null) throw new Failure('invalid_request', 'account_id: is missing.')
     const isNamed = Object.values(input).includes(accountId)
     const notFound = isNamed ? `There is no account ${accountId}.` : undefined

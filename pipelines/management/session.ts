@@ -16,11 +16,11 @@ export interface ClientTransport {
   readonly isSecure: boolean
 }
 
-const cookieName = ({ isSecure }: ClientTransport): string => (isSecure ? SECURE_COOKIE : LOCAL_COOKIE)
+const nameCookie = ({ isSecure }: ClientTransport): string => (isSecure ? SECURE_COOKIE : LOCAL_COOKIE)
 
 /** Returns the token of the session; null without a cookie. */
-export function sessionToken(transport: ClientTransport, header: HeaderLookup): string | null {
-  const name = `${cookieName(transport)}=`
+export function readSessionToken(transport: ClientTransport, header: HeaderLookup): string | null {
+  const name = `${nameCookie(transport)}=`
   const cookie = header('cookie')
     .split(/; */)
     .find((one) => one.startsWith(name))
@@ -31,7 +31,7 @@ export function sessionToken(transport: ClientTransport, header: HeaderLookup): 
  * Returns the header that sets the cookie; a null token deletes it.
  * @throws Failure `invalid_request` where the token would cross a network in the clear
  */
-export function sessionCookie(
+export function printSessionCookie(
   transport: ClientTransport,
   header: HeaderLookup,
   token: string | null,
@@ -45,7 +45,7 @@ export function sessionCookie(
   const secure = transport.isSecure ? '; Secure' : ''
   return [
     'set-cookie',
-    `${cookieName(transport)}=${token ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Lax${secure}`,
+    `${nameCookie(transport)}=${token ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Lax${secure}`,
   ]
 }
 

@@ -43,7 +43,7 @@ export interface AttemptDeps {
 }
 
 /** Returns the body of a webhook: the same in every attempt. */
-export const webhookBody = ({ id, type, accountId, createdAt, data }: NotifiedEvent): string =>
+export const printWebhookBody = ({ id, type, accountId, createdAt, data }: NotifiedEvent): string =>
   JSON.stringify({ id, type, timestamp: createdAt.toISOString(), account_id: accountId, data })
 
 type Outcome = Pick<Attempt, 'headers' | 'status' | 'answer' | 'error'> & {
@@ -57,10 +57,10 @@ const FAILURES = {
   unreachable: 'The receiver cannot be reached.',
 } as const
 
-const unsent = (error: string): Outcome => ({ headers: null, status: null, answer: null, error })
-const neverSent = (error: string): Outcome => ({ ...unsent(error), isFinal: true })
+const toUnsent = (error: string): Outcome => ({ headers: null, status: null, answer: null, error })
+const neverSent = (error: string): Outcome => ({ ...toUnsent(error), isFinal: true })
 
-function statusError(status: number): string | null {
+function explainStatus(status: number): string | null {
   if (status >= 200 && status < 300) return null
   if (status >= 300 && status < 400)
     return `The receiver redirects (${status}); webhooks follow no redirects.`
@@ -72,8 +72,8 @@ async function sendWebhook(deps: AttemptDeps, delivery: DueDelivery): Promise<Ou
   if (endpoint === null || event === null) return neverSent('The endpoint is gone.')
   if (!endpoint.enabled) return neverSent('The endpoint is switched off.')
   // Its owner can replace the secret meanwhile, and an operator restore what it was sealed with.
-  if (delivery.isUnreadable) return unsent('The stored secret of the endpoint cannot be read. Replace it.')
-  const body = webhookBody(event)
+  if (delivery.isUnreadable) return toUnsent('The stored secret of the endpoint cannot be read. Replace it.')
+  const body = printWebhookBody(event)
   const headers = {
     'content-type': 'application/json',
     'user-agent': USER_AGENT,
@@ -87,13 +87,13 @@ async function sendWebhook(deps: AttemptDeps, delivery: DueDelivery): Promise<Ou
     ...(deps.mayBePrivate() && { isAllowed: () => true }),
   })
   if (status === null) return { headers, status, answer: null, error: FAILURES[failure ?? 'unreachable'] }
-  return { headers, status, answer, error: statusError(status) }
+  return { headers, status, answer, error: explainStatus(status) }
 }
 
 async function sendEmail({ mail }: AttemptDeps, delivery: DueDelivery): Promise<Outcome> {
   const { address } = delivery
   if (mail === null || address === null) return neverSent('No mail server is configured.')
-  if (delivery.isUnreadable) return unsent('The stored mail cannot be read.')
+  if (delivery.isUnreadable) return toUnsent('The stored mail cannot be read.')
   const { status, answer, isAccepted, isRefused } = await mail.send(delivery.id, address, delivery)
   const sent = { headers: null, status, answer }
   if (isAccepted) return { ...sent, error: null }

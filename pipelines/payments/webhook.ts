@@ -16,7 +16,7 @@ export interface WebhookDeps {
 }
 
 /** Answers once the event is booked: the provider sends what was not answered with 2xx again, for days. */
-export const paymentWebhook =
+export const answerPaymentWebhook =
   (deps: WebhookDeps): Handler =>
   ({ path, body, header }) =>
     defer(() => from(receive(deps, path, body, header('stripe-signature')))).pipe(

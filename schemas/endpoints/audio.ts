@@ -5,7 +5,7 @@ import { speech, speechRequest, speechSubmitted, speechTask, speechTaskList } fr
 import { transcript, transcriptRequest } from '../media/transcripts.ts'
 import { voiceList, voiceRecord, voiceRequest } from '../media/voices.ts'
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
-import { createEndpoint, idPath, readEndpoint, taskEndpoints } from './media.ts'
+import { createEndpoint, describeTaskEndpoints, idPath, readEndpoint } from './media.ts'
 
 const MUSIC = 'Music'
 const SPEECH = 'Speech'
@@ -25,7 +25,7 @@ export const audioEndpoints: readonly RouteDescription[] = [
     example: { model: 'demo-music', prompt: 'A slow waltz about bread.' },
     answers: [jsonAnswer('MusicSubmitted', musicSubmitted)],
   },
-  ...taskEndpoints({
+  ...describeTaskEndpoints({
     names: ['listMusic', 'showMusic', 'cancelMusic', 'deleteMusicFiles'],
     tag: MUSIC,
     kind: 'music',
@@ -52,7 +52,7 @@ export const audioEndpoints: readonly RouteDescription[] = [
     ],
     failures: [...createEndpoint.failures, 'not_found', 'idempotency_response_not_cached'],
   },
-  ...taskEndpoints({
+  ...describeTaskEndpoints({
     names: ['listSpeech', 'showSpeech', 'cancelSpeech', 'deleteSpeechFiles'],
     tag: SPEECH,
     kind: 'speech',

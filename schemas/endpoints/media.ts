@@ -97,7 +97,7 @@ interface TaskEndpoints {
 }
 
 /** Returns what every kind of task has: the list, a task, its cancellation, and the deletion of its files. */
-export function taskEndpoints(of: TaskEndpoints): RouteDescription[] {
+export function describeTaskEndpoints(of: TaskEndpoints): RouteDescription[] {
   const { tag, kind, one, name, task, list, listing, cancelling } = of
   const [listRoute, show, cancel, deleteFiles] = of.names
   const ofOne = { tag, pathParameters: idPath, answers: [jsonAnswer(name, task)] }

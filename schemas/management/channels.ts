@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { STRATEGIES } from '../config/catalog.ts'
 import { BREAKER_STATES, CHANNEL_STATES, channelReport, processReport } from '../config/channel-report.ts'
-import { amountText, instantText, operation, wholeListOf } from './operation.ts'
+import { amountText, instantText, operation, toListSchema } from './operation.ts'
 
 const count = z.int().min(0)
 const { last_error, latency_p50_ms, latency_p99_ms } = channelReport.shape
@@ -67,7 +67,7 @@ export const listChannels = operation('listChannels', {
   input: z.object({}),
   answer: {
     name: 'ChannelList',
-    schema: wholeListOf(channelSchema),
+    schema: toListSchema(channelSchema),
   },
 })
 

@@ -1,6 +1,6 @@
 /** Operations on journals of gateways: which are not drained, and the end of those whose machine never comes back. */
 import { z } from 'zod'
-import { amountText, instantText, operation, wholeListOf } from './operation.ts'
+import { amountText, instantText, operation, toListSchema } from './operation.ts'
 
 const id = z.string().describe('Id of the journal: the content of its file `id`.')
 const MAX_PATH_CHARS = 1_024
@@ -26,7 +26,7 @@ export const listJournals = operation('listJournals', {
   input: z.object({}),
   answer: {
     name: 'JournalList',
-    schema: wholeListOf(journal),
+    schema: toListSchema(journal),
   },
   commands: [
     {

@@ -1,6 +1,6 @@
-/** Operations on the months of the tables that grow for ever. */
+/** Operations on the months of the tables that keep growing. */
 import { z } from 'zod'
-import { instantText, operation, wholeListOf } from './operation.ts'
+import { instantText, operation, toListSchema } from './operation.ts'
 
 const partition = z.object({
   name: z.string(),
@@ -21,7 +21,7 @@ export const listPartitions = operation('listPartitions', {
   input: z.object({}),
   answer: {
     name: 'PartitionList',
-    schema: wholeListOf(partition),
+    schema: toListSchema(partition),
   },
   scope: 'admin',
   allows: 'operators',

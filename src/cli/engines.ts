@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../../schemas/config/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
-import { servicePasswordOf } from '../embedded/postgres/postgres.ts'
+import { readServicePassword } from '../embedded/postgres/postgres.ts'
 import { startEmbedded } from '../embedded/start.ts'
-import { completeRotation, currentMasterKey, findMasterKey } from '../postgres/accounts/master-key.ts'
+import { completeRotation, findMasterKey, readMasterKey } from '../postgres/accounts/master-key.ts'
 import { migrateAsOwner, migrateEmbedded } from '../postgres/roles.ts'
 
 /** Time to wait for another command, or a service that is starting. */
@@ -84,7 +84,7 @@ async function prepareConfigured(settings: Settings, needed: readonly Needed[]):
   const masterKey = async () => {
     if (settings.masterKey !== null) return settings.masterKey
     if (databaseUrl !== null) await completeRotation(dataDir, databaseUrl)
-    return currentMasterKey(dataDir)
+    return readMasterKey(dataDir)
   }
   return { databaseUrl, clickhouseUrl, simulatorUrl: null, masterKey }
 }
@@ -109,7 +109,7 @@ async function startOwn(
     stop = started.stop
     const { databaseUrl: ownerUrl, clickhouseUrl, simulatorUrl } = started.urls
     // A command may no more than the service.
-    const ownUrl = ownerUrl && (await migrateEmbedded(ownerUrl, servicePasswordOf(dataDir)))
+    const ownUrl = ownerUrl && (await migrateEmbedded(ownerUrl, readServicePassword(dataDir)))
     const known = {
       ...settings,
       databaseUrl: settings.databaseUrl ?? ownUrl,

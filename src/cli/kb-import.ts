@@ -1,6 +1,6 @@
 /** `tollgate kb import`: a folder of Markdown files becomes the pages of a knowledge base. */
 import { join } from 'node:path'
-import { REPORTED_ENTRIES, reportOf } from '../../pipelines/management/knowledge/report.ts'
+import { makeReport, REPORTED_ENTRIES } from '../../pipelines/management/knowledge/report.ts'
 import { DEFAULT_KB_ID } from '../../schemas/knowledge/wiki.ts'
 import { newId } from '../core/keys/ids.ts'
 import type { FileProblem } from '../markdown/problem.ts'
@@ -57,7 +57,7 @@ async function runImport(context: Context, folder: string, options: ImportOption
     }
     const outcome = await importFolder(deps, { ...base, folder, prune })
     const links = await database.knowledge.reportLinks(base.baseId, REPORTED_ENTRIES)
-    const json = { ok: true, kb_id: base.baseId, ...reportOf(outcome, links, prune) }
+    const json = { ok: true, kb_id: base.baseId, ...makeReport(outcome, links, prune) }
     const kept = 'no: --prune removes the pages whose files are gone'
     return answerRecord(json, { ...json, ...(json.gone > 0 && !prune && { pruned: kept }) })
   } catch (error) {

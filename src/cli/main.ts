@@ -90,7 +90,7 @@ export class RealWiring implements Wiring {
       const { openNats } = await import('../nats/nats.ts')
       const nats = openNats({ url, name: CLIENT_NAME, log: silent })
       this.#closers.push(() => nats.close())
-      await nats.connected(CONNECT_BOUND_MS)
+      await nats.awaitConnection(CONNECT_BOUND_MS)
       return nats
     })
   }
@@ -185,14 +185,14 @@ export class RealWiring implements Wiring {
 
   /** Webhooks come to the gateways: a command needs no secret for them. */
   async openProvider() {
-    const [{ lazyProvider }, { paymentSettings }] = await Promise.all([
+    const [{ openLazyProvider }, { makePaymentSettings }] = await Promise.all([
       import('../payments/provider.ts'),
       import('../payments/settings.ts'),
     ])
     const { payments, dataDir } = this.settings()
     const running = readRunning(dataDir)
     const isDemonstration = running?.config_file === DEMONSTRATION_FILE
-    return lazyProvider(paymentSettings(payments, isDemonstration ? running.simulator_url : null, ''))
+    return openLazyProvider(makePaymentSettings(payments, isDemonstration ? running.simulator_url : null, ''))
   }
 
   actor = nameOperator

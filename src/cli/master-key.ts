@@ -1,6 +1,6 @@
 /** `tollgate master-key rotate`: in the database, then in the data directory where the key is kept there. */
 import type { Settings } from '../../schemas/config/settings.ts'
-import { nextMasterKey, takeNextMasterKey } from '../postgres/accounts/master-key.ts'
+import { readNextMasterKey, takeNextMasterKey } from '../postgres/accounts/master-key.ts'
 import type { MasterKey } from '../postgres/accounts/repository.ts'
 import { answerRecord, type Command, type Context } from './context.ts'
 
@@ -36,7 +36,7 @@ export async function rotate(
       `TOLLGATE_NEW_MASTER_KEY does not apply: the master key is kept in ${dataDir}, and a new one is made there. Unset it, or set TOLLGATE_MASTER_KEY to the current one as well`,
     )
   // On disk before the database needs it.
-  const keys = await database.masterKey.rotate(nextMasterKey(dataDir), options)
+  const keys = await database.masterKey.rotate(readNextMasterKey(dataDir), options)
   takeNextMasterKey(dataDir)
   return keys
 }

@@ -24,7 +24,7 @@ interface MigrationModule {
   apply(client: ClickHouseClient): Promise<void>
 }
 
-function applyOf(url: URL): Migration['apply'] {
+function readApply(url: URL): Migration['apply'] {
   if (url.pathname.endsWith('.ts'))
     return async (client) => {
       const module: MigrationModule = await import(url.href)
@@ -42,7 +42,7 @@ export function readMigrations(folder: URL = FOLDER): Migration[] {
     .map((file, index) => {
       const number = Number(FILE_NAME.exec(file)?.[1])
       if (number !== index + 1) throw new Error(`ClickHouse migration ${file} is not number ${index + 1}`)
-      return { number, file, apply: applyOf(new URL(file, folder)) }
+      return { number, file, apply: readApply(new URL(file, folder)) }
     })
 }
 

@@ -159,16 +159,16 @@ function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): Pric
 }
 
 /** Returns what a video model does by its name; undefined for one that makes videos of words and pictures. */
-const specialWork = ({ id, aliases = [] }: SoundModel) =>
+const findSpecialWork = ({ id, aliases = [] }: SoundModel) =>
   [id, ...aliases].flatMap((name) => (name === undefined ? [] : (VIDEO_WORKS[name] ?? [])))[0]
 
 /** Returns the values of the request's field that chooses a variant; null where it may be any word. */
-function producibleVariants(model: SoundModel): readonly string[] | null {
+function listProducibleVariants(model: SoundModel): readonly string[] | null {
   const { endpoint_type: type, images } = model
   if (type === undefined) return null
   if (type === 'images_generations') return images?.grid === true ? GRID_QUALITIES : null
   if (!VIDEO_TYPES.includes(type)) return []
-  const work = specialWork(model)
+  const work = findSpecialWork(model)
   if (work === undefined) return null
   return work === 'motion' ? MOTION_GRADES : []
 }
@@ -176,7 +176,7 @@ function producibleVariants(model: SoundModel): readonly string[] | null {
 /** Refuses prices that no request can select. */
 function checkVariants(model: SoundModel, { unit, per_unit, variants }: SoundPricing): PricingFinding[] {
   const names = Object.keys(variants ?? {})
-  const producible = producibleVariants(model)
+  const producible = listProducibleVariants(model)
   if (unit === '1M_tokens' || names.length === 0 || producible === null) return []
   if (producible.length === 0 && per_unit === undefined)
     return [[['variants'], 'does not go with this model: no request can name one, so it needs per_unit.']]
@@ -188,7 +188,7 @@ function checkVariants(model: SoundModel, { unit, per_unit, variants }: SoundPri
 /** Refuses prices of sound that no request can select, and a model whose plain requests have no price. */
 function checkAudioPrices(model: SoundModel, { unit, with_audio: priced }: SoundPricing): PricingFinding[] {
   if (priced === undefined || unit === '1M_tokens') return []
-  if (!VIDEO_TYPES.includes(model.endpoint_type) || specialWork(model) !== undefined)
+  if (!VIDEO_TYPES.includes(model.endpoint_type) || findSpecialWork(model) !== undefined)
     return [[['with_audio'], 'does not go with this model: no request can ask it for sound.']]
   if (model.videos?.default_audio !== true || priced.per_unit !== undefined) return []
   if (Object.keys(priced.variants ?? {}).length > 0) return []

@@ -4,7 +4,7 @@
  * PostgreSQL is away, known entries are served for a time.
  */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
-import { type BudgetPeriods, periodOfWalletId } from '../../schemas/accounts/budget.ts'
+import { type BudgetPeriods, parseWalletId } from '../../schemas/accounts/budget.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
@@ -171,7 +171,7 @@ export class Credentials {
 
   /** Returns true for totals of a budget's period. */
   #updateBudget(totals: WalletTotals): boolean {
-    const period = periodOfWalletId(totals.accountId)
+    const period = parseWalletId(totals.accountId)
     if (period === null) return false
     const budget = this.#budgets.get(period.budgetId)
     budget?.update(period.startsAt, totals)

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs'
 import { sep } from 'node:path'
 import type { JournalServices } from '../../pipelines/management/jobs/journals.ts'
 import { findJournal } from '../journal/found.ts'
-import { interruptedSettlement } from '../journal/lines.ts'
+import { makeInterruptedSettlement } from '../journal/lines.ts'
 import type { Nats, NatsLog } from '../nats/nats.ts'
 
 /** Returns the path without links; null where there is nothing, or nothing that can be reached. */
@@ -37,6 +37,6 @@ export const journalServices = (
     const folder = roots === null ? realPath(directory) : folderBelow(roots(), directory)
     return folder === null ? null : findJournal(folder, log)
   },
-  interrupted: interruptedSettlement,
+  interrupt: makeInterruptedSettlement,
   countSettlements: async (subject) => nats?.countSettlements(subject).catch(() => null) ?? null,
 })

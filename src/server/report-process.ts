@@ -27,7 +27,7 @@ interface ReportedProcess {
 }
 
 /** Returns the reports of the configuration's channels. A breaker of another would stay as it is: nothing probes it. */
-function reportsOf({ health, catalog }: ReportedChannels): ReturnType<ChannelHealth['reports']> {
+function readReports({ health, catalog }: ReportedChannels): ReturnType<ChannelHealth['reports']> {
   const configured = new Set(catalog().channels.map(({ id }) => id))
   return health.reports().filter(({ channel }) => configured.has(channel))
 }
@@ -35,7 +35,7 @@ function reportsOf({ health, catalog }: ReportedChannels): ReturnType<ChannelHea
 /** Shows the channels of this process in its metrics. */
 export function showChannels(metrics: Pick<Metrics, 'channels'>, channels: ReportedChannels): void {
   metrics.channels(() =>
-    reportsOf(channels).map(({ channel, state, breaker, in_flight: inFlight, keys }) => ({
+    readReports(channels).map(({ channel, state, breaker, in_flight: inFlight, keys }) => ({
       channel,
       state,
       breaker,
@@ -67,15 +67,15 @@ export function reportProcess({ process: name, nats, metrics, channels }: Report
           .filter(({ labels }) => Object.keys(labels).length === 0)
           .map((reading) => [reading.name, reading.value]),
       ),
-      channels: channels === null ? [] : channelReports(channels),
+      channels: channels === null ? [] : reportChannels(channels),
     }
     return JSON.stringify(report)
   })
 }
 
-function channelReports(channels: ReportedChannels): ProcessReport['channels'] {
+function reportChannels(channels: ReportedChannels): ProcessReport['channels'] {
   const secrets = channels.catalog().channels.flatMap(channelSecrets)
-  return reportsOf(channels).map((channel) => ({
+  return readReports(channels).map((channel) => ({
     ...channel,
     last_error: channel.last_error && {
       ...channel.last_error,

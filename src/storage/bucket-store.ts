@@ -16,7 +16,7 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import type { ObjectStoreSettings } from '../../schemas/config/settings.ts'
 import { checkedKey, type FileLinks } from '../core/media/file-link.ts'
 import { UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
-import { bounded } from './bounded.ts'
+import { limitBytes } from './bounded.ts'
 import {
   type ByteRange,
   MAX_LINK_MS,
@@ -40,7 +40,7 @@ const MS_PER_SECOND = 1000
 const readStatus = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
 
-async function orNull<T>(found: Promise<T>): Promise<T | null> {
+async function catchMissing<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found
   } catch (error) {
@@ -92,9 +92,9 @@ export class BucketStore implements ObjectStore {
   ): Promise<number> {
     let length = 0
     let failure: unknown = null
-    async function* counted() {
+    async function* countBytes() {
       try {
-        for await (const piece of bounded(content, options)) {
+        for await (const piece of limitBytes(content, options)) {
           length += piece.length
           yield piece
         }
@@ -103,7 +103,7 @@ export class BucketStore implements ObjectStore {
         throw error
       }
     }
-    const body = Readable.from(counted(), { objectMode: false })
+    const body = Readable.from(countBytes(), { objectMode: false })
     const upload = new Upload({
       client: this.#client,
       params: { ...target, Body: body },
@@ -115,7 +115,7 @@ export class BucketStore implements ObjectStore {
       await upload.done()
       return length
     } catch (error) {
-      // Where the abort fails as well, the client reports that alone.
+      // Where the abort fails as well, the client reports only that.
       throw failure ?? error
     } finally {
       body.destroy()
@@ -128,7 +128,7 @@ export class BucketStore implements ObjectStore {
       Key: checkedKey(key),
       ...(range ? { Range: `bytes=${range.first}-${range.last}` } : {}),
     })
-    const found = await orNull(this.#client.send(command))
+    const found = await catchMissing(this.#client.send(command))
     if (found === null) return null
     const whole = /\/(\d+)$/.exec(found.ContentRange ?? '')?.[1]
     return {
@@ -140,7 +140,7 @@ export class BucketStore implements ObjectStore {
 
   async head(key: string): Promise<StoredObject | null> {
     const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: checkedKey(key) })
-    const found = await orNull(this.#client.send(command))
+    const found = await catchMissing(this.#client.send(command))
     return found && { bytes: found.ContentLength ?? 0, mediaType: found.ContentType ?? UNKNOWN_MEDIA_TYPE }
   }
 
@@ -149,12 +149,12 @@ export class BucketStore implements ObjectStore {
     const rest = keys.map(checkedKey)
     const work = async () => {
       for (let key = rest.pop(); key !== undefined; key = rest.pop())
-        await orNull(this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key })))
+        await catchMissing(this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key })))
     }
     await Promise.all(Array.from({ length: DELETES_AT_ONCE }, work))
   }
 
-  link(key: string, expiresAt: number): Promise<string> {
+  makeLink(key: string, expiresAt: number): Promise<string> {
     const command = new GetObjectCommand({ Bucket: this.#bucket, Key: checkedKey(key) })
     const aheadMs = Math.min(MAX_LINK_MS, Math.max(MS_PER_SECOND, expiresAt - Date.now()))
     return getSignedUrl(this.#linkSigner, command, { expiresIn: Math.ceil(aheadMs / MS_PER_SECOND) })
@@ -164,7 +164,7 @@ export class BucketStore implements ObjectStore {
    * Returns a permanent link. A pre-signed link is valid for at most a week: this one leads to the gateway, which
    * signs a fresh one each time.
    */
-  permanentLink(key: string): string {
+  makePermanentLink(key: string): string {
     return this.#links.print(key, null)
   }
 

@@ -10,7 +10,7 @@ import { protocolsOf } from '../../src/channels/providers/provider.ts'
 import { DEMONSTRATION_FILE } from '../../src/config/demonstration.ts'
 import { loadConfig, loadConfigFile } from '../../src/config/load.ts'
 import { newId } from '../../src/core/keys/ids.ts'
-import { bannerModel, firstCallBody } from '../../src/server/supervisor/banner.ts'
+import { findBannerModel, makeFirstCallBody } from '../../src/server/supervisor/banner.ts'
 import { newPayment, paymentNotice } from '../src/postgres/payments/support.ts'
 import { newAccount, settlement, startDatabase } from '../src/postgres/support.ts'
 import { hold, settle } from '../src/postgres/tasks/support.ts'
@@ -90,7 +90,7 @@ t.test('pages are true', async (t) => {
     const result = loadConfigFile(DEMONSTRATION_FILE, { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
     if (!result.ok) throw new Error('The demonstration does not load.')
     const served = (id: string) => result.config.channels.some(({ models }) => Object.hasOwn(models, id))
-    const printed = firstCallBody(bannerModel(result.config.models, served)!)
+    const printed = makeFirstCallBody(findBannerModel(result.config.models, served)!)
     const shown = /chat\/completions[^']*'Content-Type: application\/json'[^']*-d '([^']+)'/.exec(
       readText('README.md'),
     )

@@ -16,13 +16,13 @@ import {
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
-import { numberBefore, page, pageAfter } from '../page.ts'
+import { readNumberCursor, readPage, toPage } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
 import { assertKnownModels, type Configured } from './key-rules.ts'
 
 const implement = implementWith<Configured>()
 
-const ofId = async (_: Database, { id }: { readonly id: string }): Promise<string> => id
+const readId = async (_: Database, { id }: { readonly id: string }): Promise<string> => id
 
 const creditedShape = ({ wallet, entry, isRepeated }: Credited) => ({
   ...walletShape(wallet),
@@ -32,10 +32,10 @@ const creditedShape = ({ wallet, entry, isRepeated }: Credited) => ({
 
 export const accountOperations = [
   implement(listAccounts, async ({ database }, input) => {
-    const found = await database.accounts.list({ search: input.search ?? null, ...pageAfter(input) })
-    return page(found.map(accountShape), input)
+    const found = await database.accounts.list({ search: input.search ?? null, ...readPage(input) })
+    return toPage(found.map(accountShape), input)
   }),
-  implement(showAccount, ofId, async ({ database }, { id }) =>
+  implement(showAccount, readId, async ({ database }, { id }) =>
     accountShape(await database.accounts.show(id)),
   ),
   implement(createAccount, async ({ write }, { name, kind, credit = null }, { config }) => {
@@ -48,7 +48,7 @@ export const accountOperations = [
     const owner = caller.signedIn.user.accountId
     return accountShape(await write((database) => database.organizations.create(owner, name)))
   }),
-  implement(renameAccount, ofId, async ({ write }, { id, name }) =>
+  implement(renameAccount, readId, async ({ write }, { id, name }) =>
     accountShape(await write((database) => database.accounts.rename(id, name))),
   ),
   implement(viewAccount, ({ write }, { id }) =>
@@ -64,8 +64,8 @@ export const accountOperations = [
       ...(requestsPerMinute !== undefined && { requestsPerMinute }),
       ...(concurrency !== undefined && { concurrency }),
     }
-    const present = async () => (await reading.accounts.show(id)).account.allowedModels
-    await assertKnownModels(configured, allowedModels, present)
+    const readPresent = async () => (await reading.accounts.show(id)).account.allowedModels
+    await assertKnownModels(configured, allowedModels, readPresent)
     const updated = await write(async (database) => {
       if (enabled !== undefined) await database.accounts.setEnabled(id, enabled)
       if (allowedModels !== undefined) await database.accounts.setModels(id, allowedModels)
@@ -82,9 +82,9 @@ export const accountOperations = [
   implement(refund, async ({ write }, { id, ref, amount, reason }) =>
     creditedShape(await write((database) => database.wallets.refund(id, ref, { amount, reason }))),
   ),
-  implement(listLedger, ofId, async ({ database }, { id, ...input }) => {
-    const before = numberBefore(input)
+  implement(listLedger, readId, async ({ database }, { id, ...input }) => {
+    const before = readNumberCursor(input)
     const entries = await database.wallets.readLedger(id, { before, limit: input.limit + 1 })
-    return page(entries.map(entryShape), input)
+    return toPage(entries.map(entryShape), input)
   }),
 ]

@@ -6,7 +6,7 @@ import { suggestion } from '../../../src/core/suggest.ts'
 import type { Knowledge } from '../../../src/postgres/knowledge/repository.ts'
 
 /** Returns what is wrong with the model of an agent, as parts of a sentence. */
-export function modelWarnings(file: AgentFile, models: readonly ModelEntry[]): string[] {
+export function warnOfModels(file: AgentFile, models: readonly ModelEntry[]): string[] {
   const model = models.find((entry) => entry.id === file.model || entry.aliases.includes(file.model))
   if (model === undefined) {
     const names = models.flatMap((entry) => [entry.id, ...entry.aliases])
@@ -20,13 +20,13 @@ export function modelWarnings(file: AgentFile, models: readonly ModelEntry[]): s
 }
 
 /** Returns the knowledge bases that an agent may not read, as parts of a sentence. */
-export async function knowledgeWarnings(
+export async function warnOfKnowledge(
   database: { readonly knowledge: Knowledge },
   { id, accountId }: { readonly id: string; readonly accountId: string },
   { knowledge }: AgentFile,
 ): Promise<string[]> {
   if (knowledge.length === 0) return []
-  const readable = await database.knowledge.readableBases({ accountId, agentId: id })
+  const readable = await database.knowledge.listReadableBases({ accountId, agentId: id })
   return knowledge
     .filter((name) => !readable.some((base) => base.kbId === name || base.id === name))
     .map((name) => `it may not read the knowledge base "${name}": kb grant ${name} --to ${id}`)

@@ -32,7 +32,7 @@ export async function assertKnownModels(
  * Reads when a key or a token expires.
  * @throws Failure `invalid_request` for an instant that is past
  */
-export function expiryOf(text: string | null, now: number): Date | null {
+export function parseExpiry(text: string | null, now: number): Date | null {
   if (text === null) return null
   const at = new Date(text)
   if (at.getTime() > now) return at

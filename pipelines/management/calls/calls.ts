@@ -13,7 +13,7 @@ import { type LogSearchDeps, readFilters, readPlace } from '../../call-log/searc
 import { printWindow } from '../../calls/query.ts'
 import { isMemberAlone } from '../caller.ts'
 import { type Context, implementWith, type ReadContext } from '../operation.ts'
-import { instantOf } from '../shapes.ts'
+import { printInstant } from '../shapes.ts'
 
 export interface CallServices {
   readonly callLog: CallLog
@@ -26,7 +26,7 @@ export interface CallServices {
  * of their keys, and no others.
  * @throws Failure `invalid_request`, `permission_denied`
  */
-export async function visibleKey(
+export async function findVisibleKey(
   { caller, database }: ReadContext,
   accountId: string,
   keyId: string | undefined,
@@ -40,7 +40,7 @@ export async function visibleKey(
   return keyId
 }
 
-const searching = ({ now }: Context, { cursorKey }: CallServices): LogSearchDeps => ({
+const toSearchDeps = ({ now }: Context, { cursorKey }: CallServices): LogSearchDeps => ({
   cursorKey,
   now: () => now,
 })
@@ -50,7 +50,7 @@ const MAX_BUCKETS = 200
 const SERIES_MAX_DAYS = 365
 
 /** Returns the shortest bucket that parts the window into at most `MAX_BUCKETS`. */
-const bucketOf = ({ from, to }: LogWindow): number =>
+const chooseBucket = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
 const implement = implementWith<CallServices>()
@@ -58,8 +58,8 @@ const implement = implementWith<CallServices>()
 export const callOperations = [
   implement(listCalls, async (context, input, services) => {
     const accountId = input.account_id
-    const keyId = await visibleKey(context, accountId, input.key_id)
-    const place = readPlace(searching(context, services), accountId, input)
+    const keyId = await findVisibleKey(context, accountId, input.key_id)
+    const place = readPlace(toSearchDeps(context, services), accountId, input)
     const { window, order, cursor } = place
     const found = await services.callLog.findCalls({
       accountId,
@@ -75,16 +75,16 @@ export const callOperations = [
       ...printWindow(window),
       data: found.rows.map(withAttempts),
       has_more: found.hasMore,
-      next_cursor: makeNextCursor(searching(context, services), accountId, place, found),
+      next_cursor: makeNextCursor(toSearchDeps(context, services), accountId, place, found),
     }
   }),
   implement(seriesOfCalls, async (context, input, services) => {
     const accountId = input.account_id
-    const keyId = await visibleKey(context, accountId, input.key_id)
-    const { window: asked } = readPlace(searching(context, services), accountId, input)
+    const keyId = await findVisibleKey(context, accountId, input.key_id)
+    const { window: asked } = readPlace(toSearchDeps(context, services), accountId, input)
     const to = Math.min(asked.to, context.now)
     const window = { from: Math.min(to, Math.max(asked.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
-    const bucketSeconds = bucketOf(window)
+    const bucketSeconds = chooseBucket(window)
     const points = await services.callLog.callSeries({
       accountId,
       keyId,
@@ -96,7 +96,7 @@ export const callOperations = [
       ...printWindow(window),
       bucket_seconds: bucketSeconds,
       data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
-        at: instantOf(at * 1000),
+        at: printInstant(at * 1000),
         requests,
         failed,
         cost: printCredits(cost),
@@ -111,7 +111,7 @@ export const callOperations = [
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null
     if (call === null) throw new Failure('log_not_found', `There is no call ${id} in account ${accountId}.`)
     const refund = await readRefund(context.database.wallets, accountId, call.task_id ?? call.request_id)
-    // The schema of the answer takes of the call what a row of the log has, and no more.
+    // The schema of the answer keeps only the fields of a log row.
     const shown = { call: withAttempts(call), detail: detailView(call), refund }
     return context.caller.installation === null ? shown : { ...shown, operator: toCosts(call) }
   }),
@@ -125,7 +125,7 @@ const toCosts = ({ channel_id, cost, upstream_cost, detail }: CallWithDetail) =>
 })
 
 const maySee = (context: Context, accountId: string, keyId: string): Promise<boolean> =>
-  visibleKey(context, accountId, keyId).then(
+  findVisibleKey(context, accountId, keyId).then(
     () => true,
     (error: unknown) => {
       if (error instanceof Failure && error.code === 'permission_denied') return false

@@ -21,7 +21,7 @@ const withCalls = ({ from, to }: LogWindow, now: number): LogWindow => ({
 type Names = ReadonlyMap<string, string>
 
 /** Returns the names of the groups, by id. */
-async function namesOf({ database }: Context, by: UsageGroup, rows: readonly UsageSums[]): Promise<Names> {
+async function readNames({ database }: Context, by: UsageGroup, rows: readonly UsageSums[]): Promise<Names> {
   if (by === 'account') return database.accounts.readNames(rows.flatMap(({ accountId }) => accountId ?? []))
   if (by !== 'key') return new Map()
   const keys = await database.keys.readNamed(rows.flatMap(({ keyId }) => keyId ?? []))
@@ -29,11 +29,11 @@ async function namesOf({ database }: Context, by: UsageGroup, rows: readonly Usa
 }
 
 /** Returns the id of the group that a row sums up. */
-const groupOf = (row: UsageSums): string =>
+const readGroup = (row: UsageSums): string =>
   row.keyId ?? row.accountId ?? row.model ?? row.day ?? row.channelId ?? ''
 
 function groupShape(row: UsageSums, by: UsageGroup, names: Names) {
-  const id = groupOf(row)
+  const id = readGroup(row)
   switch (by) {
     case 'account':
       return { account_id: id, name: names.get(id) ?? null }
@@ -65,11 +65,14 @@ interface Summed {
   readonly costs: readonly CostSums[]
 }
 
-/** Channels are known of the calls with a cost alone. */
+/** Only calls with a cost have a known channel. */
 async function sum(callLog: CallSummaries, query: UsageByQuery): Promise<Summed> {
   const { by } = query
-  const costs = callLog.costsBy(query)
-  return { costs: await costs, all: by === 'channel' ? await costs : await callLog.usageBy({ ...query, by }) }
+  const costs = callLog.sumCostsByGroup(query)
+  return {
+    costs: await costs,
+    all: by === 'channel' ? await costs : await callLog.sumUsageByGroup({ ...query, by }),
+  }
 }
 
 const totalShape = ({ all, costs }: Summed) => ({ ...printSums(addAllSums(all)), ...marginShape(costs) })
@@ -92,8 +95,8 @@ export const installationUsageOperations = [
         sum(callLog, { accountId, by, from, to }),
       ])
       const rows = found.all.slice(0, limit)
-      const costs = Map.groupBy(found.costs, groupOf)
-      const names = await namesOf(context, by, rows)
+      const costs = Map.groupBy(found.costs, readGroup)
+      const names = await readNames(context, by, rows)
       return {
         object: 'usage' as const,
         currency: CURRENCY,
@@ -103,7 +106,7 @@ export const installationUsageOperations = [
         rows: rows.map((row) => ({
           ...groupShape(row, by, names),
           ...printSums(row),
-          ...marginShape(costs.get(groupOf(row)) ?? []),
+          ...marginShape(costs.get(readGroup(row)) ?? []),
         })),
         has_more: found.all.length > limit,
         total: totalShape(found),

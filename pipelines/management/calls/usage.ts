@@ -14,8 +14,8 @@ import { addAllSums, printSums } from '../../call-log/sums.ts'
 import { printWindow, resolveWindow } from '../../calls/query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { instantOf, keyShape, walletShape } from '../shapes.ts'
-import { visibleKey } from './calls.ts'
+import { keyShape, printInstant, walletShape } from '../shapes.ts'
+import { findVisibleKey } from './calls.ts'
 
 export interface UsageServices {
   readonly callLog: CallSummaries
@@ -38,43 +38,44 @@ const COLUMN_OF: Readonly<Record<Dimension, DailyGroup>> = {
   status: 'status',
 }
 
-const byCost = (a: { readonly cost: Credits }, b: { readonly cost: Credits }): number =>
+const compareCosts = (a: { readonly cost: Credits }, b: { readonly cost: Credits }): number =>
   a.cost === b.cost ? 0 : a.cost > b.cost ? -1 : 1
 
 interface Names {
   /** Returns the group of a row. */
-  groupOf(row: DailyUsage): string
+  readGroup(row: DailyUsage): string
   /** Returns the name of a group. */
-  nameOf(group: string): string
+  findName(group: string): string
 }
 
 /** Names keys, and the members who hold them; models and states are their own names. */
-async function namesOf({ database }: Context, by: Dimension, rows: readonly DailyUsage[]): Promise<Names> {
-  if (by === 'model' || by === 'status') return { groupOf: ({ group }) => group, nameOf: (group) => group }
+async function readNames({ database }: Context, by: Dimension, rows: readonly DailyUsage[]): Promise<Names> {
+  if (by === 'model' || by === 'status')
+    return { readGroup: ({ group }) => group, findName: (group) => group }
   const keys = await database.keys.readNamed([...new Set(rows.map(({ group }) => group))])
   if (by === 'key')
-    return { groupOf: ({ group }) => group, nameOf: (group) => keys.get(group)?.name ?? group }
+    return { readGroup: ({ group }) => group, findName: (group) => keys.get(group)?.name ?? group }
   const names = await database.accounts.readNames(
     [...keys.values()].flatMap(({ memberId }) => memberId ?? []),
   )
   return {
-    groupOf: ({ group }) => keys.get(group)?.memberId ?? NO_MEMBER,
-    nameOf: (group) => names.get(group) ?? group,
+    readGroup: ({ group }) => keys.get(group)?.memberId ?? NO_MEMBER,
+    findName: (group) => names.get(group) ?? group,
   }
 }
 
 /** Adds up the rows of one day and group. */
-function regrouped(rows: readonly DailyUsage[], groupOf: Names['groupOf']): DailyUsage[] {
-  const groups = Map.groupBy(rows, (row) => `${row.day} ${groupOf(row)}`)
+function regroup(rows: readonly DailyUsage[], readGroup: Names['readGroup']): DailyUsage[] {
+  const groups = Map.groupBy(rows, (row) => `${row.day} ${readGroup(row)}`)
   return [...groups.values()].map((same) => ({
     day: same[0]!.day,
-    group: groupOf(same[0]!),
+    group: readGroup(same[0]!),
     ...addAllSums(same),
   }))
 }
 
 /** Begins at the day of `days` before, UTC. */
-const lastDays = (days: number, now: number): LogWindow => ({
+const toLastDays = (days: number, now: number): LogWindow => ({
   from: Math.floor(now / DAY_MS) * DAY_MS - days * DAY_MS,
   to: now,
 })
@@ -130,16 +131,16 @@ export const usageOperations = [
     const { account_id: accountId, by } = input
     // Operators may name any account.
     await context.database.accounts.show(accountId)
-    const keyId = await visibleKey(context, accountId, input.key_id)
+    const keyId = await findVisibleKey(context, accountId, input.key_id)
     const window = reportWindow(input, context.now)
-    const find = (of: LogWindow) => callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
+    const find = (of: LogWindow) => callLog.sumUsageByDay({ accountId, keyId, by: COLUMN_OF[by], ...of })
     const length = window.to - window.from
     const [rows, before] = await Promise.all([
       find(window),
       find({ from: window.from - length, to: window.from }),
     ])
-    const { groupOf, nameOf } = await namesOf(context, by, rows)
-    const daily = regrouped(rows, groupOf)
+    const { readGroup, findName } = await readNames(context, by, rows)
+    const daily = regroup(rows, readGroup)
     const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({
       id,
       ...addAllSums(same),
@@ -149,24 +150,24 @@ export const usageOperations = [
       total: printSums(addAllSums(daily)),
       before: printSums(addAllSums(before)),
       groups: groups
-        .toSorted(byCost)
-        .map((sums) => ({ id: sums.id, name: nameOf(sums.id), ...printSums(sums) })),
+        .toSorted(compareCosts)
+        .map((sums) => ({ id: sums.id, name: findName(sums.id), ...printSums(sums) })),
       by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...printSums(sums) })),
     }
   }),
   implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }, { callLog }) => {
     await context.database.accounts.show(accountId)
-    const keyId = await visibleKey(context, accountId, key_id)
+    const keyId = await findVisibleKey(context, accountId, key_id)
     const window = reportWindow(input, context.now)
-    const found = await callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })
+    const found = await callLog.sumUsageBySession({ accountId, keyId, ...window, limit: limit + 1 })
     return {
       ...printWindow(window),
       data: found.slice(0, limit).map((session) => ({
         session_id: session.sessionId,
         models: [...session.models],
         ...printSums(session),
-        first_call_at: instantOf(session.firstAt),
-        last_call_at: instantOf(session.lastAt),
+        first_call_at: printInstant(session.firstAt),
+        last_call_at: printInstant(session.lastAt),
       })),
       has_more: found.length > limit,
     }
@@ -176,7 +177,7 @@ export const usageOperations = [
       database.accounts.show(accountId),
       database.keys.listNearCap(accountId, { percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),
       database.budgets.list(accountId),
-      callLog.dailyUsage({ accountId, keyId: null, by: 'status', ...lastDays(HOME_DAYS, now) }),
+      callLog.sumUsageByDay({ accountId, keyId: null, by: 'status', ...toLastDays(HOME_DAYS, now) }),
     ])
     const rate = spendRate(rows, now)
     const days = [...Map.groupBy(rows, ({ day }) => day)]

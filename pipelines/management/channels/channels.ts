@@ -14,7 +14,7 @@ import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess, maskedTail } from '../../../src/core/routing/channel-access.ts'
 import { keysSeen } from '../../../src/core/routing/key-pools.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { wholeList } from '../page.ts'
+import { toWholeList } from '../page.ts'
 import { joinReports } from './reports.ts'
 import { callChannel, type OpenUpstream } from './test-call.ts'
 
@@ -28,14 +28,14 @@ export interface ChannelServices {
 const implement = implementWith<ChannelServices>()
 
 /** @throws Failure `not_found` */
-function channelOf({ catalog }: ChannelServices, id: string): ChannelEntry {
+function findChannel({ catalog }: ChannelServices, id: string): ChannelEntry {
   const found = catalog().channels.find((channel) => channel.id === id)
   if (found === undefined) throw new Failure('not_found', `The configuration has no channel ${id}.`)
   return found
 }
 
 /** Returns the greatest value that is there; null without one. */
-const greatest = (values: readonly (number | null)[]): number | null =>
+const findGreatest = (values: readonly (number | null)[]): number | null =>
   values.reduce((most, value) => (value !== null && (most === null || value > most) ? value : most), null)
 
 interface Seen {
@@ -46,7 +46,7 @@ interface Seen {
 }
 
 /** Returns the orders in which the channel is chosen among its equals, each once: models may differ in it. */
-function strategiesOf(catalog: Catalog, { models }: ChannelEntry): Strategy[] {
+function listStrategies(catalog: Catalog, { models }: ChannelEntry): Strategy[] {
   const strategies = Object.keys(models).flatMap((name) => catalog.resolve(name)?.strategy ?? [])
   return [...new Set(strategies)].sort()
 }
@@ -71,7 +71,7 @@ function channelShape(
     models,
     priority,
     weight,
-    strategies: strategiesOf(catalog(), channel),
+    strategies: listStrategies(catalog(), channel),
     keys: keysSeen(channel.api_keys.map(maskedTail), reports),
     configured: hasAccess(channel),
     state: hold?.state ?? ('active' as const),
@@ -80,8 +80,8 @@ function channelShape(
     drained: hold?.state === 'draining' && processes !== null && in_flight === 0 && open === 0,
     open_tasks: open,
     error_rate: attempts === 0 ? null : failures / attempts,
-    latency_p50_ms: greatest(reports.map(({ latency_p50_ms }) => latency_p50_ms)),
-    latency_p99_ms: greatest(reports.map(({ latency_p99_ms }) => latency_p99_ms)),
+    latency_p50_ms: findGreatest(reports.map(({ latency_p50_ms }) => latency_p50_ms)),
+    latency_p99_ms: findGreatest(reports.map(({ latency_p99_ms }) => latency_p99_ms)),
     processes: located.map(({ process, report: { channel: _, ...report } }) => ({ ...process, ...report })),
   }
 }
@@ -96,7 +96,7 @@ async function look({ database }: Context, { processReports }: ChannelServices):
 }
 
 async function hold(context: Context, services: ChannelServices, id: string, state: HeldState) {
-  const channel = channelOf(services, id)
+  const channel = findChannel(services, id)
   await context.write((writing) => writing.channels.hold(id, state))
   return channelShape(services, channel, await look(context, services))
 }
@@ -105,20 +105,20 @@ export const channelOperations = [
   implement(listChannels, async (context, _, services) => {
     const seen = await look(context, services)
     const data = services.catalog().channels.map((channel) => channelShape(services, channel, seen))
-    return wholeList(data)
+    return toWholeList(data)
   }),
   implement(showChannel, async (context, { id }, services) =>
-    channelShape(services, channelOf(services, id), await look(context, services)),
+    channelShape(services, findChannel(services, id), await look(context, services)),
   ),
   implement(pauseChannel, (context, { id }, services) => hold(context, services, id, 'paused')),
   implement(drainChannel, (context, { id }, services) => hold(context, services, id, 'draining')),
   implement(resumeChannel, async (context, { id }, services) => {
-    const channel = channelOf(services, id)
+    const channel = findChannel(services, id)
     await context.write((writing) => writing.channels.resume(id))
     return channelShape(services, channel, await look(context, services))
   }),
   implement(testChannel, async ({ write, now }, { id, model }, services) => {
-    const channel = channelOf(services, id)
+    const channel = findChannel(services, id)
     const { catalog, openUpstream } = services
     return callChannel(openUpstream, {
       channel,

@@ -66,7 +66,7 @@ const isChat = (protocol: string): protocol is ChatProtocol =>
   (CHAT_PROTOCOLS as readonly string[]).includes(protocol)
 
 /** Returns the model to call and the upstream's name of it. @throws Failure `invalid_request` */
-function modelOf({ channel, name, catalog }: TestedChannel) {
+function findModel({ channel, name, catalog }: TestedChannel) {
   const served = Object.entries(channel.models).map(([id, upstreamModel]) => ({
     model: catalog.resolve(id),
     upstreamModel,
@@ -118,7 +118,7 @@ export async function callChannel(openUpstream: OpenUpstream, tested: TestedChan
       'invalid_request',
       `id: channel ${channel.id} has no api_key, or a secret of its auth is empty, so it cannot be called.`,
     )
-  const { id: model, price, upstreamModel } = modelOf(tested)
+  const { id: model, price, upstreamModel } = findModel(tested)
   const { path, body } = REQUESTS[protocol](model)
   const call = DIALECTS[protocol].read({ path, query: '', body: Buffer.from(JSON.stringify(body)) })
   const adapter = protocolAdapter(protocol, protocol)
@@ -149,14 +149,14 @@ export async function callChannel(openUpstream: OpenUpstream, tested: TestedChan
   ).catch((error: Error) => error)
   const latency = Math.round(performance.now() - startedAt)
   const { names, secrets } = upstreamTexts([{ channel, upstreamModel }], model)
-  const hidden = (text: string) => redact(text, names, secrets)
+  const hideSecrets = (text: string) => redact(text, names, secrets)
   const base = { id: channel.id, model, upstream_model: upstreamModel, latency_ms: latency }
   const unpaid = { ...base, ok: false, input_tokens: 0, output_tokens: 0, cost: '0', upstream_cost: null }
-  if (answered instanceof Error) return { ...unpaid, status: null, error: hidden(answered.message) }
+  if (answered instanceof Error) return { ...unpaid, status: null, error: hideSecrets(answered.message) }
   const { status } = answered
   if (status !== 200) {
     const { message, detail } = readUpstreamRefusal(AS_OPERATORS_READ, status, answered.body, null)
-    return { ...unpaid, status, error: hidden(detail ?? message) }
+    return { ...unpaid, status, error: hideSecrets(detail ?? message) }
   }
   const { metered, isAnswer } = adapter.readWhole(call, answered.body, channel.provider)
   const usage = metered.usage ?? NO_USAGE

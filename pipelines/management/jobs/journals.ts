@@ -9,13 +9,13 @@ import type { FoundJournal } from '../../../src/journal/found.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { decodeSettlements } from '../../settlement/messages.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { wholeList } from '../page.ts'
+import { toWholeList } from '../page.ts'
 
 export interface JournalServices {
   /** Reads the journal of a directory of this machine; null where there is none. */
   find(directory: string): FoundJournal | null
   /** Returns the settlement of a call without an end. */
-  interrupted(call: Admission, now: number): Settlement
+  interrupt(call: Admission, now: number): Settlement
   /** Counts messages of a subject that no settler has booked; null while JetStream does not answer. */
   countSettlements(subject: string): Promise<number | null>
 }
@@ -72,7 +72,7 @@ async function bookInto(
   }
 }
 
-const newTally = (): Tally => ({ booked: 0, cost: 0n, known: 0, refused: 0, accounts: new Set() })
+const makeTally = (): Tally => ({ booked: 0, cost: 0n, known: 0, refused: 0, accounts: new Set() })
 
 /** Books what a journal on a disk has: many transactions, and each call once, so that another try goes on. */
 async function bookFound(
@@ -80,14 +80,14 @@ async function bookFound(
   journals: JournalServices,
   found: FoundJournal,
 ): Promise<Tally> {
-  const tally = newTally()
-  for (const payload of found.settlements()) {
+  const tally = makeTally()
+  for (const payload of found.readSettlements()) {
     const { settlements, malformed } = decodeSettlements(null, payload)
     for (const { line, reason } of malformed) await database.bookings.keepMalformed(line, reason)
     tally.refused += malformed.length
     await bookInto(tally, database, settlements)
   }
-  const interrupted = found.interrupted.map((call) => journals.interrupted(call, now))
+  const interrupted = found.interrupted.map((call) => journals.interrupt(call, now))
   await bookInto(tally, database, interrupted)
   return tally
 }
@@ -99,9 +99,9 @@ async function closeReserved(
   journals: JournalServices,
   now: number,
 ): Promise<number> {
-  const tally = newTally()
+  const tally = makeTally()
   const calls = (await database.journals.readReserved(id)) as Admission[]
-  const interrupted = calls.map((call) => journals.interrupted(call, now))
+  const interrupted = calls.map((call) => journals.interrupt(call, now))
   await bookInto(tally, database, interrupted)
   await database.journals.announceWallets([...new Set(calls.map(({ account_id }) => account_id))])
   return tally.booked
@@ -109,7 +109,7 @@ async function closeReserved(
 
 export const journalOperations = [
   implement(listJournals, async ({ database }) =>
-    wholeList(
+    toWholeList(
       (await database.journals.list()).map((journal) => ({
         ...shapeOf(journal),
         state: journal.isLive ? ('live' as const) : ('silent' as const),

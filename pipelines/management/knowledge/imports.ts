@@ -22,8 +22,8 @@ import { toStoreFailure } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { page, pageAfter } from '../page.ts'
-import { accountOfBase } from './bases.ts'
+import { readPage, toPage } from '../page.ts'
+import { findBaseAccount } from './bases.ts'
 
 /** An import that has not begun within this time finds its files gone. */
 const UPLOAD_LIFETIME_MS = 24 * 60 * 60 * 1000
@@ -58,7 +58,7 @@ export interface ImportServices {
   readonly uploads: Uploads
 }
 
-const shapeOf = (job: Job) => {
+const toShape = (job: Job) => {
   const { report, problems } = (job.result as ImportResult | null) ?? { report: null, problems: [] }
   return {
     ...jobProgressShape(job),
@@ -69,7 +69,7 @@ const shapeOf = (job: Job) => {
   }
 }
 
-async function* counted(content: AsyncIterable<Buffer>, upload: Upload) {
+async function* countBytes(content: AsyncIterable<Buffer>, upload: Upload) {
   for await (const piece of content) {
     upload.count(piece.length)
     yield piece
@@ -102,7 +102,7 @@ async function storeFiles(
       const key = `imports/${name}-${at}`
       const put = async () => {
         await database.tasks.recordObjects([{ key, expiresAt: now + UPLOAD_LIFETIME_MS }])
-        return files.put(key, Readable.from(counted(content, upload), { objectMode: false }), {
+        return files.put(key, Readable.from(countBytes(content, upload), { objectMode: false }), {
           mediaType: 'application/octet-stream',
           maxBytes: MAX_UPLOAD_BYTES,
         })
@@ -119,7 +119,7 @@ async function storeFiles(
 }
 
 /** @throws Failure `not_found`: there is none of that base */
-async function importOf(
+async function findImport(
   database: Database,
   { id, import_id: importId }: { readonly id: string; readonly import_id: string },
 ): Promise<Job> {
@@ -137,11 +137,11 @@ export const importOperations = [
   implement(
     startImport,
     async (database, { id, account_id: accountId = null }) =>
-      id === DEFAULT_KB_ID ? accountId : accountOfBase(database, { id }),
+      id === DEFAULT_KB_ID ? accountId : findBaseAccount(database, { id }),
     async (context, { id, account_id: given, prune }, { files: store, uploads }) => {
       const { caller, database, write } = context
       const isOwn = id === DEFAULT_KB_ID
-      const accountId = isOwn ? given! : await accountOfBase(database, { id })
+      const accountId = isOwn ? given! : await findBaseAccount(database, { id })
       const upload = uploads.begin(accountId)
       try {
         const files = await storeFiles(context, store, upload)
@@ -153,21 +153,21 @@ export const importOperations = [
           return writing.jobs.start({ kind: 'import', accountId, subjectId, input })
         })
         upload.handOver()
-        return shapeOf(job)
+        return toShape(job)
       } finally {
         await upload.end()
       }
     },
   ),
-  implement(listImports, accountOfBase, async ({ database }, { id, ...input }) => {
-    const found = await database.jobs.list({ kinds: ['import'], subjectId: id, ...pageAfter(input) })
-    return page(found.map(shapeOf), input)
+  implement(listImports, findBaseAccount, async ({ database }, { id, ...input }) => {
+    const found = await database.jobs.list({ kinds: ['import'], subjectId: id, ...readPage(input) })
+    return toPage(found.map(toShape), input)
   }),
-  implement(showImport, accountOfBase, async ({ database }, input) =>
-    shapeOf(await importOf(database, input)),
+  implement(showImport, findBaseAccount, async ({ database }, input) =>
+    toShape(await findImport(database, input)),
   ),
-  implement(cancelImport, accountOfBase, async ({ database, write }, input) => {
-    const { id } = await importOf(database, input)
-    return shapeOf(await write((writing) => writing.jobs.cancel(id)))
+  implement(cancelImport, findBaseAccount, async ({ database, write }, input) => {
+    const { id } = await findImport(database, input)
+    return toShape(await write((writing) => writing.jobs.cancel(id)))
   }),
 ]

@@ -11,8 +11,8 @@ import { admits } from '../../../src/limits/limited-request.ts'
 import type { Limiter } from '../../../src/limits/limits.ts'
 import { Answered, calls, type Stage } from '../../calls/pipeline.ts'
 import { type CallerCall, identify, identifyCaller, type ManagementAccess } from '../identify.ts'
-import { type AboutAccount, accountOfInput, admit, type ReadContext, toFailure } from '../operation.ts'
-import { eventStream, type LiveEvent } from './events.ts'
+import { type AboutAccount, admit, type ReadContext, readInputAccount, toFailure } from '../operation.ts'
+import { type LiveEvent, streamEvents } from './events.ts'
 
 /** An end of the session is noticed within this time. */
 const CHECK_INTERVAL_MS = 30_000
@@ -35,7 +35,7 @@ export interface StreamImplementation<Services = object, O extends Operation = O
 export const implementStream = <Services, O extends Operation>(
   operation: O,
   open: StreamImplementation<Services, O>['open'],
-): StreamImplementation<Services, O> => ({ operation, accountOf: accountOfInput, open })
+): StreamImplementation<Services, O> => ({ operation, findAccount: readInputAccount, open })
 
 /** What bounds streams: how many there are, and how long they last. */
 export interface StreamBounds {
@@ -120,18 +120,18 @@ const answerWithStream =
         filter((may) => !may),
       ),
     )
-    const opening = async () => {
+    const openStream = async () => {
       try {
         const context = { database, caller: call.caller, now: request.submittedAt, isContinued }
         const input = await admit(implementation, given, context)
         const open = () => implementation.open(context, input as never, services)
-        return { open, accountId: await implementation.accountOf(database, input as never) }
+        return { open, accountId: await implementation.findAccount(database, input as never) }
       } catch (error) {
         throw toFailure(error)
       }
     }
-    return from(opening()).pipe(
+    return from(openStream()).pipe(
       concatMap(({ open, accountId }) => takeSlot(limiter, call, accountId).pipe(concatMap(open))),
-      map((events) => new Answered(call, eventStream(events, ended))),
+      map((events) => new Answered(call, streamEvents(events, ended))),
     )
   }

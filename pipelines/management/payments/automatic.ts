@@ -12,7 +12,7 @@ import type { AutomaticTopUp, SavedMethod } from '../../../schemas/payments/paym
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { setupPages } from '../../payments/pages.ts'
 import { implementWith } from '../operation.ts'
-import { wholeList } from '../page.ts'
+import { toWholeList } from '../page.ts'
 import { consoleBase, customerOf, openCards, type PaymentServices } from './cards.ts'
 import { assertEnough } from './payments.ts'
 
@@ -34,7 +34,7 @@ const automaticShape = (accountId: string, settings: AutomaticTopUp | null) => (
 
 export const automaticOperations = [
   implement(listCards, async ({ database }, { account_id: accountId }) =>
-    wholeList((await database.payments.listMethods(accountId)).map(cardShape)),
+    toWholeList((await database.payments.listMethods(accountId)).map(cardShape)),
   ),
   implement(saveCard, async (context, { account_id: accountId }, services) => {
     const { provider, rates } = await openCards(services)

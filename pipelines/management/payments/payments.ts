@@ -22,7 +22,7 @@ import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { afterOf, type PageInput, page } from '../page.ts'
+import { type PageInput, readCursor, toPage } from '../page.ts'
 import { consoleBase, customerOf, openCards, type PaymentServices } from './cards.ts'
 
 const implement = implementWith<PaymentServices>()
@@ -49,15 +49,19 @@ const paymentShape = (payment: Payment, receipts: readonly Receipt[]) => {
   }
 }
 
-async function shownPayment(database: Database, id: string) {
+async function showWithReceipts(database: Database, id: string) {
   return paymentShape(await database.payments.show(id), await database.payments.listReceipts([id]))
 }
 
-async function listed({ database }: Context, accountId: string | null, input: PageInput) {
-  const payments = await database.payments.list({ accountId, before: afterOf(input), limit: input.limit + 1 })
+async function listPage({ database }: Context, accountId: string | null, input: PageInput) {
+  const payments = await database.payments.list({
+    accountId,
+    before: readCursor(input),
+    limit: input.limit + 1,
+  })
   const receipts = await database.payments.listReceipts(payments.map(({ id }) => id))
   const shown = payments.map((payment) => paymentShape(payment, receipts))
-  return page(shown, input)
+  return toPage(shown, input)
 }
 
 /** @throws Failure `invalid_request` under the least top-up */
@@ -70,7 +74,7 @@ export function assertEnough(credits: Credits, field: string): void {
 }
 
 /** @throws Failure `invalid_request` for more decimals than the currency has */
-function minorUnits(amount: string | null, currency: string): bigint | null {
+function toMinorUnits(amount: string | null, currency: string): bigint | null {
   if (amount === null) return null
   const decimals = decimalsOf(currency)
   const [whole = '', fraction = ''] = amount.split('.')
@@ -122,24 +126,24 @@ export const paymentOperations = [
           await provider.openCheckout(payment, customerId, pages),
         )
       }
-      return shownPayment(database, payment.id)
+      return showWithReceipts(database, payment.id)
     },
   ),
   implement(listPayments, (context, { account_id: accountId, ...input }) =>
-    listed(context, accountId, input),
+    listPage(context, accountId, input),
   ),
-  implement(listAllPayments, (context, input) => listed(context, null, input)),
+  implement(listAllPayments, (context, input) => listPage(context, null, input)),
   implement(
     showPayment,
     async (database, { id }) => (await database.payments.show(id)).accountId,
-    ({ database }, { id }) => shownPayment(database, id),
+    ({ database }, { id }) => showWithReceipts(database, id),
   ),
   implement(refundPayment, async ({ database, write, idempotency }, { id, amount, reason }, services) => {
     const { provider } = await openCards(services)
     const payment = await database.payments.show(id)
     if (payment.state !== 'paid' || payment.intentId === null)
       throw new Failure('conflict', `The payment ${id} is ${payment.state}: only a paid one can be refunded.`)
-    const units = minorUnits(amount, payment.currency)
+    const units = toMinorUnits(amount, payment.currency)
     await write((writing) => writing.payments.recordRefundRequest(payment, { amount, reason }))
     const once = createHash('sha256')
       .update(idempotency?.key ?? randomUUID())
@@ -149,7 +153,7 @@ export const paymentOperations = [
       key: `refund-${id}-${once}`,
     })
     await takeReport({ database, provider, log: services.log }, refund)
-    return shownPayment(database, id)
+    return showWithReceipts(database, id)
   }),
   implement(reconcilePayments, async ({ database, now }, { days }, services) => {
     const { provider } = await openCards(services)

@@ -7,7 +7,7 @@ import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
 import { countAttempt, implementForPeople, type PeopleServices, readEmail } from './rules.ts'
-import { signedInOf } from './sessions.ts'
+import { requireSignedIn } from './sessions.ts'
 
 const LINK_MINUTES = 15
 const NEW_EMAIL_MINUTES = 24 * 60
@@ -56,7 +56,7 @@ export const emailOperations = [
   implementForPeople(changeEmail, async (context, input, services) => {
     assertMail(services)
     const { database, visit, write } = context
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     const email = readEmail(input.email)
     const over = sleep(ANSWER_MS)
     await countAttempt(database, { address: clientNetwork(visit.address), account: `new email ${user.id}` })

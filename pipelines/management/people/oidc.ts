@@ -11,10 +11,10 @@ import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Ticket } from '../../../src/postgres/people/tickets.ts'
 import type { Context } from '../operation.ts'
 import {
-  attempted,
+  countAttemptOf,
   implementForPeople,
   joinOrganization,
-  newSession,
+  openSession,
   type PeopleServices,
   providerOf,
   readEmail,
@@ -22,7 +22,7 @@ import {
   signUpIsOff,
   tooLate,
 } from './rules.ts'
-import { signedInOf, startSession } from './sessions.ts'
+import { requireSignedIn, startSession } from './sessions.ts'
 
 interface OidcTicket {
   readonly provider: string
@@ -30,8 +30,8 @@ interface OidcTicket {
   readonly invitation: string | null
 }
 
-/** Returns what of a provider's name a user may have: no control characters, and whole characters alone. */
-const userNameOf = (name: string): string =>
+/** Cleans a provider's name for a user: drops control characters and broken characters, and cuts it to the limit. */
+const toUserName = (name: string): string =>
   name
     .replace(/\p{Cc}/gu, '')
     .trim()
@@ -39,7 +39,7 @@ const userNameOf = (name: string): string =>
     .replace(/\p{Cs}/gu, '')
 
 /** Returns the user who is the person at the provider; creates or connects one where that is allowed. */
-async function userOfPerson(
+async function findUser(
   writing: Repositories,
   { config }: PeopleServices,
   { provider, invitation }: OidcTicket,
@@ -60,7 +60,7 @@ async function userOfPerson(
     const installationRole = offer?.installationRole ?? null
     user = await writing.users.create({
       email,
-      name: name === null ? email : userNameOf(name) || email,
+      name: name === null ? email : toUserName(name) || email,
       installationRole,
       credit,
     })
@@ -97,7 +97,7 @@ async function begin(
   try {
     begun = await oidc.begin(provider, redirectUri)
   } catch (error) {
-    throw away(provider, oidc.awayReason(error) ?? String(error))
+    throw away(provider, oidc.explainAway(error) ?? String(error))
   }
   const ticket = generateToken()
   const data: OidcTicket = { provider: id, check: begun.check, invitation }
@@ -122,41 +122,41 @@ async function finish(
   try {
     return { kept, person: await oidc.finish(provider, kept.check, query) }
   } catch (error) {
-    const reason = oidc.awayReason(error)
+    const reason = oidc.explainAway(error)
     if (reason !== null) throw away(provider, reason)
     throw signInFailed(`${provider.name} did not confirm the sign-in: try again.`, error)
   }
 }
 
 const VISITING = { purpose: 'oidc', userId: null } as const
-const connecting = (context: Context) =>
-  ({ purpose: 'new_identity', userId: signedInOf(context).user.id }) as const
+const bindIdentity = (context: Context) =>
+  ({ purpose: 'new_identity', userId: requireSignedIn(context).user.id }) as const
 
 export const oidcOperations = [
   implementForPeople(beginOidcSignIn, (context, input, services) =>
     begin(context, services, input, VISITING),
   ),
   implementForPeople(signInByOidc, (context, input, services) =>
-    attempted(context, null, async () => {
+    countAttemptOf(context, null, async () => {
       const { kept, person } = await finish(context, services, input, VISITING)
       return startSession(context, async (writing, hash) => {
-        const user = await userOfPerson(writing, services, kept, person)
+        const user = await findUser(writing, services, kept, person)
         if (!user.enabled) throw signInFailed('This user is disabled: ask an operator.')
-        return writing.sessions.create(newSession(context, hash, user.id))
+        return writing.sessions.create(openSession(context, hash, user.id))
       })
     }),
   ),
   implementForPeople(beginIdentity, (context, input, services) =>
-    begin(context, services, input, connecting(context)),
+    begin(context, services, input, bindIdentity(context)),
   ),
   implementForPeople(addIdentity, async (context, input, services) => {
-    const { person } = await finish(context, services, input, connecting(context))
-    const { user } = signedInOf(context)
+    const { person } = await finish(context, services, input, bindIdentity(context))
+    const { user } = requireSignedIn(context)
     await context.write((writing) => writing.signIn.addIdentity(user.id, input.id, person.subject))
     return { id: input.id }
   }),
   implementForPeople(removeIdentity, async (context, { id }) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     await context.write((writing) => writing.signIn.removeIdentity(user.id, id))
     return { removed: true as const }
   }),

@@ -15,15 +15,15 @@ import type { Ticket } from '../../../src/postgres/people/tickets.ts'
 import type { Context } from '../operation.ts'
 import { passkeyShape } from '../shapes.ts'
 import {
-  attempted,
   countAttempt,
+  countAttemptOf,
   implementForPeople,
-  newSession,
+  openSession,
   passkeyOrigin,
   signInFailed,
   tooLate,
 } from './rules.ts'
-import { renewSession, signedInOf, startSession } from './sessions.ts'
+import { renewSession, requireSignedIn, startSession } from './sessions.ts'
 
 interface Challenge {
   readonly challenge: string
@@ -47,7 +47,7 @@ async function challengeFor(
 }
 
 /** Uses up the challenge. @throws Failure `sign_in_failed` */
-async function challengeOf(
+async function takeChallenge(
   { database }: Context,
   ticket: string,
   expected: Omit<Ticket, 'tokenHash'>,
@@ -60,7 +60,7 @@ async function challengeOf(
 const wrongPasskey = () => signInFailed('The passkey is not known here, or its answer is wrong.')
 
 /** Returns the passkey that signed the challenge, and its next counter. @throws Failure `sign_in_failed` */
-async function provenPasskey(
+async function provePasskey(
   { database }: Context,
   { passkeys }: Identity,
   { challenge, origin }: Challenge,
@@ -74,10 +74,10 @@ async function provenPasskey(
 }
 
 const VISITING = { purpose: 'passkey', userId: null } as const
-const confirming = (context: Context) =>
-  ({ purpose: 'confirm', userId: signedInOf(context).user.id }) as const
-const adding = (context: Context) =>
-  ({ purpose: 'new_passkey', userId: signedInOf(context).user.id }) as const
+const bindConfirmation = (context: Context) =>
+  ({ purpose: 'confirm', userId: requireSignedIn(context).user.id }) as const
+const bindAddition = (context: Context) =>
+  ({ purpose: 'new_passkey', userId: requireSignedIn(context).user.id }) as const
 
 export const passkeyOperations = [
   implementForPeople(beginPasskeySignIn, async (context, _, { identity }) => {
@@ -85,16 +85,16 @@ export const passkeyOperations = [
     // Apart from the attempts that send an answer.
     const address = `passkey ${clientNetwork(context.visit.address)}`
     const counted = await countAttempt(context.database, { address })
-    const options = await identity.passkeys.authenticationOptions(origin)
+    const options = await identity.passkeys.makeAuthenticationOptions(origin)
     return challengeFor(context, VISITING, origin, options, counted)
   }),
   implementForPeople(signInByPasskey, (context, { ticket, response }, { identity }) =>
-    attempted(context, null, async () => {
-      const challenge = await challengeOf(context, ticket, VISITING)
-      const { passkey, counter } = await provenPasskey(context, identity, challenge, response)
+    countAttemptOf(context, null, async () => {
+      const challenge = await takeChallenge(context, ticket, VISITING)
+      const { passkey, counter } = await provePasskey(context, identity, challenge, response)
       const session = await startSession(context, async (writing, hash) => {
         if (!(await writing.signIn.advancePasskey(passkey, counter))) throw wrongPasskey()
-        return writing.sessions.create(newSession(context, hash, passkey.userId))
+        return writing.sessions.create(openSession(context, hash, passkey.userId))
       })
       await context.database.attempts.takeBack(challenge.counted.map(BigInt))
       return session
@@ -102,29 +102,29 @@ export const passkeyOperations = [
   ),
   implementForPeople(beginPasskeyConfirm, async (context, _, { identity }) => {
     const origin = passkeyOrigin(context)
-    const options = await identity.passkeys.authenticationOptions(origin)
-    return challengeFor(context, confirming(context), origin, options)
+    const options = await identity.passkeys.makeAuthenticationOptions(origin)
+    return challengeFor(context, bindConfirmation(context), origin, options)
   }),
   implementForPeople(confirmByPasskey, (context, { ticket, response }, { identity }) =>
-    attempted(context, signedInOf(context).user.id, async () => {
-      const challenge = await challengeOf(context, ticket, confirming(context))
-      const { passkey, counter } = await provenPasskey(context, identity, challenge, response)
-      if (passkey.userId !== signedInOf(context).user.id) throw wrongPasskey()
+    countAttemptOf(context, requireSignedIn(context).user.id, async () => {
+      const challenge = await takeChallenge(context, ticket, bindConfirmation(context))
+      const { passkey, counter } = await provePasskey(context, identity, challenge, response)
+      if (passkey.userId !== requireSignedIn(context).user.id) throw wrongPasskey()
       return renewSession(context, true, async (writing) => {
         if (!(await writing.signIn.advancePasskey(passkey, counter))) throw wrongPasskey()
       })
     }),
   ),
   implementForPeople(beginPasskey, async (context, _, { identity }) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     const origin = passkeyOrigin(context)
     const { passkeys } = await context.database.signIn.listMethods(user.id)
-    const options = await identity.passkeys.registrationOptions(origin, user, passkeys)
-    return challengeFor(context, adding(context), origin, options)
+    const options = await identity.passkeys.makeRegistrationOptions(origin, user, passkeys)
+    return challengeFor(context, bindAddition(context), origin, options)
   }),
   implementForPeople(addPasskey, async (context, { ticket, response, name }, { identity }) => {
-    const { user } = signedInOf(context)
-    const { challenge, origin } = await challengeOf(context, ticket, adding(context))
+    const { user } = requireSignedIn(context)
+    const { challenge, origin } = await takeChallenge(context, ticket, bindAddition(context))
     const credential = await identity.passkeys.verifyRegistration(origin, challenge, response)
     if (credential === null) throw wrongPasskey()
     return passkeyShape(
@@ -132,11 +132,11 @@ export const passkeyOperations = [
     )
   }),
   implementForPeople(renamePasskey, async (context, { id, name }) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     return passkeyShape(await context.write((writing) => writing.signIn.renamePasskey(user.id, id, name)))
   }),
   implementForPeople(removePasskey, async (context, { id }) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     await context.write((writing) => writing.signIn.removePasskey(user.id, id))
     return { removed: true as const }
   }),

@@ -41,7 +41,7 @@ const invalid = (message: string): Failure => new Failure('invalid_request', mes
 export const implementForPeople = implementWith<PeopleServices>()
 
 /** Returns the session to open for a user. */
-export const newSession = ({ visit: { userAgent, address } }: Context, hash: Buffer, userId: string) => ({
+export const openSession = ({ visit: { userAgent, address } }: Context, hash: Buffer, userId: string) => ({
   tokenHash: hash,
   userId,
   userAgent,
@@ -53,20 +53,20 @@ export const newSession = ({ visit: { userAgent, address } }: Context, hash: Buf
  * @param account a normalized email or the id of a user; null: only the address counts
  * @throws Failure `rate_limit_exceeded`
  */
-export async function attempted<T>(
+export async function countAttemptOf<T>(
   { database, visit }: Context,
   account: string | null,
   work: () => Promise<T>,
 ): Promise<T> {
   const address = clientNetwork(visit.address)
   const ids = await countAttempt(database, { address, ...(account !== null && { account }) })
-  const result = await takenBackUnchecked(database, ids, work)
+  const result = await takeBackUnchecked(database, ids, work)
   await database.attempts.takeBack(ids)
   return result
 }
 
 /** Runs `work` as a counted attempt, which is taken back where the service cannot check it. */
-export async function takenBackUnchecked<T>(
+export async function takeBackUnchecked<T>(
   database: { readonly attempts: Attempts },
   ids: readonly bigint[],
   work: () => Promise<T>,
@@ -140,7 +140,7 @@ export async function acceptCode(
   now: number,
   { userId, secret, code }: { readonly userId: string; readonly secret: string; readonly code: string },
 ): Promise<void> {
-  const period = totp.totpPeriodOf(secret, code, now)
+  const period = totp.findTotpPeriod(secret, code, now)
   const isAccepted =
     period === null
       ? isRecoveryCode(code) && (await database.signIn.spendRecoveryCode(userId, recoveryCodeHash(code)))

@@ -38,7 +38,7 @@ export async function startSession(
 }
 
 /** Returns the session of the caller. @throws Failure `permission_denied` for a management token */
-export function signedInOf({ caller }: ReadContext): SignedIn {
+export function requireSignedIn({ caller }: ReadContext): SignedIn {
   if (caller.signedIn !== null) return caller.signedIn
   throw new Failure('permission_denied', 'Only a signed-in user may do this, not a management token.')
 }
@@ -54,7 +54,7 @@ export async function renewSession(
 ) {
   const { database, write, visit } = context
   const token = generateToken()
-  const { session } = signedInOf(context)
+  const { session } = requireSignedIn(context)
   await write(async (writing) => {
     await work(writing)
     await writing.sessions.rotate(session.id, tokenHash(token), { isConfirmed })
@@ -64,7 +64,7 @@ export async function renewSession(
 }
 
 export const sessionOperations = [
-  implement(showSession, async (context) => sessionShape(signedInOf(context), context.visit.token!)),
+  implement(showSession, async (context) => sessionShape(requireSignedIn(context), context.visit.token!)),
   implement(signInByLink, (context, { token }) =>
     startSession(context, (database, hash) => {
       const { userAgent, address } = context.visit
@@ -72,7 +72,7 @@ export const sessionOperations = [
     }),
   ),
   implement(signOut, async (context) => {
-    const { session } = signedInOf(context)
+    const { session } = requireSignedIn(context)
     await context.write((database) => database.sessions.end(session.userId, { only: session.id }))
     context.visit.setToken(null)
     return { signed_out: true as const }

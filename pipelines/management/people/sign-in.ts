@@ -16,19 +16,19 @@ import type { Context } from '../operation.ts'
 import {
   acceptCode,
   assertPassword,
-  attempted,
   countAttempt,
+  countAttemptOf,
   implementForPeople,
   joinOrganization,
-  newSession,
+  openSession,
   type PeopleServices,
   readEmail,
   signInFailed,
   signUpIsOff,
-  takenBackUnchecked,
+  takeBackUnchecked,
   tooLate,
 } from './rules.ts'
-import { renewSession, signedInOf, startSession } from './sessions.ts'
+import { renewSession, requireSignedIn, startSession } from './sessions.ts'
 
 /** Longer than a sign-up takes: whether it creates a user is not seen by its time. */
 const SIGN_UP_MS = 500
@@ -56,7 +56,7 @@ async function signUpByPassword(
   const email =
     invited === null ? readEmail(input.email ?? '') : (await database.invitations.find(invited)).email
   assertPassword(password, email)
-  const passwordHash = await takenBackUnchecked(database, counted, () => identity.passwords.hash(password))
+  const passwordHash = await takeBackUnchecked(database, counted, () => identity.passwords.hash(password))
   try {
     await write(async (writing) => {
       const offer = invited === null ? null : await writing.invitations.redeem(invited)
@@ -84,7 +84,7 @@ export const signInOperations = [
   implementForPeople(signInByPassword, (context, input, { identity }) => {
     const { database, write } = context
     const email = normalizeEmail(input.email)
-    return attempted(context, email, async () => {
+    return countAttemptOf(context, email, async () => {
       const found = await database.signIn.findPassword(email)
       const isRight = await identity.passwords.verify(found?.passwordHash ?? null, input.password)
       if (found === null || !isRight || !found.user.enabled)
@@ -92,7 +92,7 @@ export const signInOperations = [
       const userId = found.user.id
       if (!found.hasTotp) {
         const session = await startSession(context, (writing, hash) =>
-          writing.sessions.create(newSession(context, hash, userId)),
+          writing.sessions.create(openSession(context, hash, userId)),
         )
         return { session, ticket: null }
       }
@@ -108,13 +108,13 @@ export const signInOperations = [
     const waiting = { tokenHash: tokenHash(ticket), purpose: 'totp' } as const
     const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw tooLate()
-    return attempted(context, userId, async () => {
+    return countAttemptOf(context, userId, async () => {
       const secret = await database.signIn.findTotpSecret(userId, { isConfirmed: true })
       if (secret === null) throw tooLate()
       return startSession(context, async (writing, hash) => {
         await acceptCode(writing, identity, now, { userId, secret, code })
         if ((await writing.tickets.take({ ...waiting, userId })) === null) throw tooLate()
-        return writing.sessions.create(newSession(context, hash, userId))
+        return writing.sessions.create(openSession(context, hash, userId))
       })
     })
   }),
@@ -126,7 +126,7 @@ export const signInOperations = [
     return { email, account_name: accountName, role, installation_role: installationRole, expires_at }
   }),
   implementForPeople(acceptInvitation, (context, { token }) => {
-    const { user, session, access } = signedInOf(context)
+    const { user, session, access } = requireSignedIn(context)
     return renewSession(context, false, async (writing) => {
       const offer = await writing.invitations.redeem(tokenHash(token))
       if (offer.email !== normalizeEmail(user.email))

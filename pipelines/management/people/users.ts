@@ -19,7 +19,7 @@ import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts
 import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
 import { assertMayDecideOn } from '../accounts/ranks.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { type PageInput, page, pageAfter } from '../page.ts'
+import { type PageInput, readPage, toPage } from '../page.ts'
 import { invitationShape, userShape } from '../shapes.ts'
 import { readEmail, tooMany, type UserServices } from './rules.ts'
 
@@ -57,15 +57,15 @@ async function invite(
 }
 
 /** Returns a page of the invitations to an organization, or of those to none, the newest first. */
-async function invitationPage({ database }: Context, accountId: string | null, input: PageInput) {
-  const found = await database.invitations.list(accountId, pageAfter(input))
-  return page(found.map(invitationShape), input)
+async function listInvitationPage({ database }: Context, accountId: string | null, input: PageInput) {
+  const found = await database.invitations.list(accountId, readPage(input))
+  return toPage(found.map(invitationShape), input)
 }
 
 export const userOperations = [
   implement(listUsers, async ({ database }, input) => {
-    const found = await database.users.list({ search: input.search ?? null, ...pageAfter(input) })
-    return page(found.map(userShape), input)
+    const found = await database.users.list({ search: input.search ?? null, ...readPage(input) })
+    return toPage(found.map(userShape), input)
   }),
   implement(showUser, async ({ database }, { id }) => userShape(await database.users.show(id))),
   implement(createUser, async ({ write }, input, { config }) => {
@@ -112,7 +112,7 @@ export const userOperations = [
   implement(createInvitation, (context, { email, installation_role: installationRole }, services) =>
     invite(context, services, { email, installationRole, accountId: null, role: null }),
   ),
-  implement(listInvitations, (context, input) => invitationPage(context, null, input)),
+  implement(listInvitations, (context, input) => listInvitationPage(context, null, input)),
   implement(revokeInvitation, async ({ write }, { id }) =>
     invitationShape(await write((writing) => writing.invitations.revoke(id))),
   ),
@@ -121,7 +121,7 @@ export const userOperations = [
     return invite(context, services, { email, accountId, role, installationRole: null })
   }),
   implement(listMemberInvitations, (context, { account_id, ...input }) =>
-    invitationPage(context, account_id, input),
+    listInvitationPage(context, account_id, input),
   ),
   implement(revokeMemberInvitation, async (context, { id, account_id: accountId }) =>
     invitationShape(

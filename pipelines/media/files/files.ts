@@ -128,7 +128,7 @@ function send(
 }
 
 async function redirectTo(store: LinkedStore, key: string, now: number): Promise<Reply> {
-  const location = await store.link(key, now + REDIRECT_MS)
+  const location = await store.makeLink(key, now + REDIRECT_MS)
   return makeEmptyReply(302, [
     ['location', location],
     ['cache-control', 'no-store'],

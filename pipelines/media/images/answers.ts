@@ -29,7 +29,7 @@ const computeExpiry = ({ kind, endedAt, submittedAt }: Task): number =>
   (endedAt ?? submittedAt) + (KEEPING[kind].linkMs ?? 0)
 
 async function linkImage(files: ImageFiles, task: Task, { key, upstream_url }: ResultFile) {
-  return { url: key === null ? (upstream_url ?? '') : await files.link(key, computeExpiry(task)) }
+  return { url: key === null ? (upstream_url ?? '') : await files.makeLink(key, computeExpiry(task)) }
 }
 
 const printHead = ({ id, model, submittedAt }: Task) => ({

@@ -28,7 +28,7 @@ async function findLink(files: FileLinks, file: ResultFile, now: number) {
   if (!isThere(file, now)) return {}
   if (key === null) return upstream_url === null ? {} : { video_url: upstream_url, expires_at: null }
   const expiresAt = Math.min(now + VIDEO_LINK_MS, kept_until ?? Number.POSITIVE_INFINITY)
-  return { video_url: await files.link(key, expiresAt), expires_at: toEpochSeconds(expiresAt) }
+  return { video_url: await files.makeLink(key, expiresAt), expires_at: toEpochSeconds(expiresAt) }
 }
 
 /** `now` is in epoch milliseconds. */

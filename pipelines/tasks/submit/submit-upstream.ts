@@ -4,7 +4,7 @@
  * See docs/failure-modes.md, "Money", rows 19 and 24; docs/api-rules.md, "Tasks" and "Timeouts".
  */
 
-import { upstreamStatusName } from '../../../schemas/failure.ts'
+import { nameUpstreamStatus } from '../../../schemas/failure.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { MediaAnswer, Refused, SubmitOutcome, TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import { fieldsIn, fieldsOf, PAYMENT_REQUIRED } from '../../../src/channels/media/answer.ts'
@@ -287,7 +287,7 @@ const toLostAttempt = (status: number, message: string): Attempt => ({
   failure:
     status < 400
       ? makeFailure('upstream_error', 'lost')
-      : { code: upstreamStatusName(status).code, message, status, retryAfter: null, end: 'lost' },
+      : { code: nameUpstreamStatus(status).code, message, status, retryAfter: null, end: 'lost' },
 })
 
 function chooseCode(error: Error): OwnRefusal {
@@ -341,7 +341,7 @@ function toRefusedAttempt(
   }
   const isPassing = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
   const mayTryNext = isPassing || status === PAYMENT_REQUIRED
-  const code = named ?? upstreamStatusName(status).code
+  const code = named ?? nameUpstreamStatus(status).code
   const words = maskText(message, route, model)
   const failure: Failure = { code, message: words, status, retryAfter, extras, end: 'refused' }
   return { type: 'refused', failure, mayTryNext, isChannelFault: isPassing || isAccess }

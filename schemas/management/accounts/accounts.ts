@@ -10,7 +10,7 @@ import {
 } from '../../accounts/account.ts'
 import { currency } from '../../call-log/row.ts'
 import { creditsText } from '../../money.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const id = z.string()
 const name = z.string().trim().min(1).max(MAX_NAME_CHARS).describe('Name to show.')
@@ -70,7 +70,7 @@ export const listAccounts = operation('listAccounts', {
     search: z.string().max(200).optional().describe('Part of the id or name.'),
     ...pageInput,
   }),
-  answer: { name: 'AccountList', schema: pageOf(accountSchema) },
+  answer: { name: 'AccountList', schema: toPageSchema(accountSchema) },
   commands: [
     {
       words: 'account list',
@@ -245,7 +245,7 @@ export const refund = operation('refund', {
 export const listLedger = operation('listLedger', {
   summary: 'List the entries of the wallet, the newest first.',
   input: z.object({ id, ...pageInput }),
-  answer: { name: 'LedgerPage', schema: pageOf(ledgerEntrySchema) },
+  answer: { name: 'LedgerPage', schema: toPageSchema(ledgerEntrySchema) },
   scope: 'read',
   allows: ['owner', 'billing'],
   commands: [

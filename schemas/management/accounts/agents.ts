@@ -1,7 +1,7 @@
 /** Operations of agents. */
 import { z } from 'zod'
 import { AGENT_STATES, agentFile } from '../../accounts/agent.ts'
-import { instantText, operation, wholeListOf } from '../operation.ts'
+import { instantText, operation, toListSchema } from '../operation.ts'
 
 const id = z.string()
 const allows = ['owner', 'admin'] as const
@@ -26,7 +26,7 @@ export const listAgents = operation('listAgents', {
     account_id: z.string(),
     deleted: z.stringbool().default(false).describe('Include deleted ones.'),
   }),
-  answer: { name: 'AgentList', schema: wholeListOf(agentSchema) },
+  answer: { name: 'AgentList', schema: toListSchema(agentSchema) },
   scope: 'read',
   allows,
   commands: [

@@ -1,6 +1,6 @@
 /** Operations of the audit record. */
 import { z } from 'zod'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const auditEntrySchema = z.object({
   id: z.int(),
@@ -28,7 +28,7 @@ const filters = {
   since: instantText.optional().describe('Only from this time on.'),
   ...pageInput,
 }
-const answer = { name: 'AuditPage', schema: pageOf(auditEntrySchema) }
+const answer = { name: 'AuditPage', schema: toPageSchema(auditEntrySchema) }
 
 export const listAudit = operation('listAudit', {
   summary: 'List the operations in an account, newest first.',

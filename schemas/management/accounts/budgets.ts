@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { budgetPeriod, budgetScope } from '../../accounts/budget.ts'
 import { creditsText } from '../../money.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_ZONE_CHARS = 64
 
@@ -34,7 +34,7 @@ export const listBudgets = operation('listBudgets', {
     key_id: z.string().optional().describe('Only budgets of this key.'),
     ...pageInput,
   }),
-  answer: { name: 'BudgetList', schema: pageOf(budgetSchema) },
+  answer: { name: 'BudgetList', schema: toPageSchema(budgetSchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'billing', 'member'],
   commands: [

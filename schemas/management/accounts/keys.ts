@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { MAX_NAME_CHARS, MAX_REQUEST_LIMIT } from '../../accounts/account.ts'
 import { keyKind } from '../../accounts/key.ts'
 import { creditsText } from '../../money.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_MODELS = 500
 
@@ -79,7 +79,7 @@ const toChange = { scope: 'keys', allows: ['owner', 'admin'] } as const
 export const listKeys = operation('listKeys', {
   summary: 'List the keys of an account.',
   input: z.object({ account_id: z.string(), ...pageInput }),
-  answer: { name: 'KeyList', schema: pageOf(keySchema) },
+  answer: { name: 'KeyList', schema: toPageSchema(keySchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'member'],
   commands: [

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { MAX_NAME_CHARS, MAX_NOTE_CHARS } from '../../accounts/account.ts'
 import { KEY_REQUEST_STATES, memberRole } from '../../accounts/organization.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 import { expiresAt, keySchema, limitsOfNewKey, spendCap } from './keys.ts'
 
 const accountId = z.string().describe('The organization.')
@@ -44,7 +44,7 @@ const everyMember = ['owner', 'admin', 'billing', 'member'] as const
 export const listMembers = operation('listMembers', {
   summary: 'List the members of an organization.',
   input: z.object({ account_id: accountId, ...pageInput }),
-  answer: { name: 'MemberList', schema: pageOf(memberSchema) },
+  answer: { name: 'MemberList', schema: toPageSchema(memberSchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'billing'],
   commands: [{ words: 'member list', names, columns: 'account_id name email role spent created_at' }],
@@ -107,7 +107,7 @@ export const listKeyRequests = operation('listKeyRequests', {
     state: z.enum(KEY_REQUEST_STATES).optional().describe('Only requests in this state.'),
     ...pageInput,
   }),
-  answer: { name: 'KeyRequestList', schema: pageOf(keyRequestSchema) },
+  answer: { name: 'KeyRequestList', schema: toPageSchema(keyRequestSchema) },
   scope: 'read',
   allows: everyMember,
   commands: [

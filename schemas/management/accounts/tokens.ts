@@ -1,7 +1,7 @@
 /** Operations of management tokens. */
 import { z } from 'zod'
 import { MAX_NAME_CHARS } from '../../accounts/account.ts'
-import { instantText, operation, pageInput, pageOf, SCOPES } from '../operation.ts'
+import { instantText, operation, pageInput, SCOPES, toPageSchema } from '../operation.ts'
 import { expiresAt } from './keys.ts'
 
 const accountId = z.string().describe('Account of the token.')
@@ -33,7 +33,7 @@ const created = {
   name: 'CreatedToken',
   schema: tokenSchema.extend({ token: z.string().describe('The token itself, shown only once.') }),
 }
-const list = { name: 'TokenList', schema: pageOf(tokenSchema) }
+const list = { name: 'TokenList', schema: toPageSchema(tokenSchema) }
 const token = { name: 'ManagementToken', schema: tokenSchema }
 const nulls = { account_id: 'the installation' }
 const create = {

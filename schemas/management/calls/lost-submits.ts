@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { creditsText } from '../../money.ts'
 import { lostSubmitState } from '../../tasks/lost-submit.ts'
 import { taskKind } from '../../tasks/task.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_REASON_CHARS = 500
 
@@ -39,7 +39,7 @@ export const listLostSubmits = operation('listLostSubmits', {
     state: z.enum(['open', 'all']).default('open').describe('`all`: closed ones too.'),
     ...pageInput,
   }),
-  answer: { name: 'LostSubmitList', schema: pageOf(lostSubmit) },
+  answer: { name: 'LostSubmitList', schema: toPageSchema(lostSubmit) },
   scope: 'read',
   allows: 'operators',
   commands: [

@@ -5,7 +5,7 @@ import { commaList } from '../../call-log/query.ts'
 import { attemptRow } from '../../call-log/row.ts'
 import { resultFile } from '../../media/job.ts'
 import { taskKind, taskState } from '../../tasks/task.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const taskSchema = z.object({
   id: z.string(),
@@ -65,7 +65,7 @@ const allows = ['owner', 'admin'] as const
 export const listTasks = operation('listTasks', {
   summary: 'List the tasks of an account, the newest first.',
   input: z.object({ account_id: z.string(), ...filters }),
-  answer: { name: 'ManagedTaskList', schema: pageOf(taskSchema) },
+  answer: { name: 'ManagedTaskList', schema: toPageSchema(taskSchema) },
   scope: 'read',
   allows,
 })
@@ -93,7 +93,7 @@ export const listAllTasks = operation('listAllTasks', {
   summary: 'List the tasks of all accounts, the newest first, with their channels and attempts.',
   details: 'Includes tasks whose record was deleted and tasks that no upstream took.',
   input: z.object({ account_id: z.string().optional(), ...filters }),
-  answer: { name: 'OperatorTaskList', schema: pageOf(operatorTask) },
+  answer: { name: 'OperatorTaskList', schema: toPageSchema(operatorTask) },
   scope: 'read',
   allows: 'operators',
   commands: [

@@ -106,7 +106,7 @@ export const sumSessions = operation('sumSessions', {
   ],
 })
 
-/** The margin of the calls with a known upstream cost. For operators alone. */
+/** The margin of the calls with a known upstream cost. Only for operators. */
 export const margins = {
   upstream_cost: amountText
     .nullable()

@@ -1,6 +1,6 @@
 /** Operations of knowledge bases and of those who may read them. */
 import { z } from 'zod'
-import { instantText, operation, pageInput, pageOf, wholeListOf } from '../operation.ts'
+import { instantText, operation, pageInput, toListSchema, toPageSchema } from '../operation.ts'
 
 const allows = ['owner', 'admin'] as const
 const id = z.string()
@@ -25,7 +25,7 @@ export const listBases = operation('listBases', {
   input: z.object({ account_id: z.string() }),
   answer: {
     name: 'KnowledgeBaseList',
-    schema: wholeListOf(base).extend({ granted: z.array(granted) }),
+    schema: toListSchema(base).extend({ granted: z.array(granted) }),
   },
   scope: 'read',
   allows,
@@ -34,7 +34,7 @@ export const listBases = operation('listBases', {
 export const listAllBases = operation('listAllBases', {
   summary: 'List the knowledge bases of all accounts, or of one, with their readers.',
   input: z.object({ account_id: z.string().optional(), ...pageInput }),
-  answer: { name: 'AllKnowledgeBases', schema: pageOf(base) },
+  answer: { name: 'AllKnowledgeBases', schema: toPageSchema(base) },
   scope: 'read',
   allows: 'operators',
   commands: [{ words: 'kb list', columns: 'id account_id name is_default pages readers created_at' }],

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DELIVERY_STATES } from '../../notifications/delivery.ts'
 import { EVENT_TYPES, TEST_EVENT } from '../../notifications/event.ts'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const attempt = z.object({
   at: instantText,
@@ -46,7 +46,7 @@ export const listDeliveries = operation('listDeliveries', {
       .describe('Only deliveries of this event.'),
     ...pageInput,
   }),
-  answer: { name: 'DeliveryList', schema: pageOf(deliverySchema) },
+  answer: { name: 'DeliveryList', schema: toPageSchema(deliverySchema) },
   commands: [
     {
       words: 'webhook deliveries',

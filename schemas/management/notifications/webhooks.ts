@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { callerLink } from '../../media/fields.ts'
 import { EVENT_TYPES } from '../../notifications/event.ts'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 import { deliverySchema } from './deliveries.ts'
 
 const MAX_DESCRIPTION_CHARS = 200
@@ -68,7 +68,7 @@ export const listWebhooks = operation('listWebhooks', {
   scope: 'read',
   summary: 'List the webhook endpoints of an account, the newest first.',
   input: z.object({ account_id: accountId, ...pageInput }),
-  answer: { name: 'WebhookList', schema: pageOf(webhookSchema) },
+  answer: { name: 'WebhookList', schema: toPageSchema(webhookSchema) },
   commands: [{ words: 'webhook list', columns: 'id url events enabled failing_since' }],
 })
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { MINIMUM_TOP_UP } from '../../accounts/account.ts'
 import { creditsText } from '../../money.ts'
 import { PAYMENT_KINDS, PAYMENT_STATES } from '../../payments/payment.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_REASON_CHARS = 500
 export const MAX_DAYS = 30
@@ -42,7 +42,7 @@ const paymentSchema = z.object({
 })
 
 const payment = { name: 'Payment', schema: paymentSchema }
-const list = { name: 'PaymentList', schema: pageOf(paymentSchema) }
+const list = { name: 'PaymentList', schema: toPageSchema(paymentSchema) }
 const listed = {
   limit: 50,
   columns: 'id account_id created_at kind state credits amount currency refunded disputed',

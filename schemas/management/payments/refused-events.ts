@@ -1,6 +1,6 @@
 /** Operations of refused payment events: what the provider reports and our payments contradict. */
 import { z } from 'zod'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_REASON_CHARS = 500
 
@@ -23,7 +23,7 @@ export const listRefusedEvents = operation('listRefusedEvents', {
     state: z.enum(['open', 'all']).default('open').describe('`all`: closed ones too.'),
     ...pageInput,
   }),
-  answer: { name: 'RefusedPaymentEventList', schema: pageOf(refusedEventSchema) },
+  answer: { name: 'RefusedPaymentEventList', schema: toPageSchema(refusedEventSchema) },
   scope: 'read',
   allows: 'operators',
   commands: [

@@ -1,6 +1,6 @@
 /** Operations of the signed-in user on themselves: profile, ways to sign in, sessions. */
 import { z } from 'zod'
-import { instantText, operation, pageOf } from '../operation.ts'
+import { instantText, operation, toPageSchema } from '../operation.ts'
 import { sessionSchema, userSchema } from './sessions.ts'
 import {
   browserAnswer,
@@ -204,7 +204,7 @@ export const listSessions = operation('listSessions', {
   input: nothing,
   answer: {
     name: 'SessionList',
-    schema: pageOf(
+    schema: toPageSchema(
       z.object({
         id,
         is_current: z.boolean(),

@@ -1,7 +1,7 @@
 /** Operations of users and invitations: for operators, and for those who invite to an organization. */
 import { z } from 'zod'
 import { memberRole } from '../../accounts/organization.ts'
-import { INSTALLATION_ROLES, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { INSTALLATION_ROLES, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 import { userSchema } from './sessions.ts'
 import { emailText, localeName, userName } from './sign-in.ts'
 
@@ -21,7 +21,7 @@ export const listUsers = operation('listUsers', {
     ...pageInput,
     search: z.string().max(200).optional().describe('Part of the email address, name or id.'),
   }),
-  answer: { name: 'UserList', schema: pageOf(userSchema) },
+  answer: { name: 'UserList', schema: toPageSchema(userSchema) },
   commands: [
     { words: 'user list', columns: 'id email name account_id installation_role enabled signed_in_at' },
   ],
@@ -133,7 +133,7 @@ export const listInvitations = operation('listInvitations', {
   ...ofOperators,
   summary: 'List the invitations to the installation.',
   input: z.object(pageInput),
-  answer: { name: 'InvitationList', schema: pageOf(invitationSchema) },
+  answer: { name: 'InvitationList', schema: toPageSchema(invitationSchema) },
   commands: [{ words: 'user invitations', columns: INVITATION_COLUMNS }],
 })
 
@@ -164,7 +164,7 @@ export const inviteMember = operation('inviteMember', {
 export const listMemberInvitations = operation('listMemberInvitations', {
   summary: 'List the invitations to an organization.',
   input: z.object({ account_id: z.string().describe('The organization.'), ...pageInput }),
-  answer: { name: 'InvitationList', schema: pageOf(invitationSchema) },
+  answer: { name: 'InvitationList', schema: toPageSchema(invitationSchema) },
   scope: 'read',
   allows: ['owner', 'admin'],
   commands: [

@@ -3,7 +3,7 @@
  * `input_names` of a channel replaces them. See docs/providers.md, "Hosts of many models".
  */
 import type { ChannelEntry, InputName } from '../../../schemas/config/catalog.ts'
-import { furtherIn } from '../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../schemas/media/images.ts'
 import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
 import type { MediaSubmit } from './adapter.ts'
 import { definedFields } from './request.ts'
@@ -62,7 +62,7 @@ function imageInput(
   const count = job.n === 1 ? null : job.n
   const values: readonly Value[] = [...imagesOf(job.images, resolveUrl), ['mask', mask], ['n', count]]
   return {
-    ...furtherIn(job.extra),
+    ...listFurtherFields(job.extra),
     prompt: job.prompt,
     ...sizeOf(job.size, channel, host),
     ...buildInput(values, channel, host),

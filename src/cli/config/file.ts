@@ -1,7 +1,7 @@
 /** Finds the configuration file that a command reads: the one that the service uses. */
 import { existsSync } from 'node:fs'
 import { DEMONSTRATION_FILE } from '../../config/demonstration.ts'
-import { configPath, readSettings } from '../../config/settings.ts'
+import { findConfigPath, readSettings } from '../../config/settings.ts'
 import type { Environment } from '../../config/source.ts'
 import { readLastConfig, readRunning } from '../../embedded/data-dir.ts'
 
@@ -23,7 +23,7 @@ export class UnknownConfig extends Error {
  * @throws UnknownConfig
  */
 export function findConfigFile(env: Environment): string {
-  const named = configPath(env)
+  const named = findConfigPath(env)
   if (env.TOLLGATE_CONFIG && named !== null) return named
   const { dataDir, databaseUrl } = readSettings(env)
   const running = readRunning(dataDir)

@@ -1,7 +1,7 @@
 /** Additions of commands to their operations: questions, files, options of their own, other answers. */
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
-import { cursorAfter } from '../../../pipelines/management/page.ts'
+import { printCursor } from '../../../pipelines/management/page.ts'
 import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
 import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
 import { importLog } from '../../../schemas/management/call-log.ts'
@@ -9,7 +9,7 @@ import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
-import { problemsOf } from '../../config/issues.ts'
+import { toProblems } from '../../config/issues.ts'
 import { readConfigText } from '../../config/load.ts'
 import type { Problem } from '../../config/problem.ts'
 import { readSource } from '../../config/source.ts'
@@ -103,7 +103,7 @@ function readAgentFile(path: string): AgentFile {
   if (source.problems.length > 0) throw refuse(source.problems)
   const parsed = agentFile.safeParse(source.value)
   if (parsed.success) return parsed.data
-  const problems = problemsOf(parsed.error.issues, agentFile, source)
+  const problems = toProblems(parsed.error.issues, agentFile, source)
   throw refuse(problems.sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
@@ -178,7 +178,7 @@ until then the log has the booked calls twice.`,
     ],
     prepare: (_, { state, before }) => ({
       ...(state === 'open' ? { open: 'true' } : { state }),
-      ...(before !== undefined && { cursor: cursorAfter(before) }),
+      ...(before !== undefined && { cursor: printCursor(before) }),
     }),
   },
   'payments reconcile': failIf(({ refused, failed }) => refused + failed > 0),

@@ -2,7 +2,7 @@
  * Describes a job for the detail of its call, as lines: the request and the result. Never any
  * text of a prompt, a name that a person gave, or a link, and nothing that an upstream calls its own.
  */
-import { charactersIn } from '../../../schemas/media/fields.ts'
+import { countCharacters } from '../../../schemas/media/fields.ts'
 import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import { DETAIL_TEXT_MAX_CHARS } from '../call-log/detail-text.ts'
 import { shortened } from '../json/cut.ts'
@@ -20,7 +20,7 @@ const lines = (facts: Facts): Lines =>
 
 const MS_PER_SECOND = 1000
 
-const lengthOf = (text: string | null): number | null => (text === null ? null : charactersIn(text))
+const lengthOf = (text: string | null): number | null => (text === null ? null : countCharacters(text))
 const countOf = (list: readonly unknown[]): number | null => (list.length === 0 ? null : list.length)
 const secondsOf = (seconds: number | null): number | null =>
   seconds === null ? null : Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND

@@ -4,7 +4,7 @@
  */
 import type { ModelEntry, PricingFields } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
-import { charactersIn } from '../../../schemas/media/fields.ts'
+import { countCharacters } from '../../../schemas/media/fields.ts'
 import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice, TaskPrice } from '../../../schemas/media/price.ts'
 import {
@@ -196,7 +196,8 @@ function deliveredPrice(price: MediaPrice, result: TaskResult): MediaPrice {
   return perUnit === undefined ? price : { ...price, perUnit }
 }
 
-const requestedCharacters = (job: MediaJob): number => (job.work === 'speech' ? charactersIn(job.input) : 0)
+const requestedCharacters = (job: MediaJob): number =>
+  job.work === 'speech' ? countCharacters(job.input) : 0
 
 function charactersCharge(price: MediaPrice, count: number): MediaCharge {
   const items = [item(BigInt(count), BigInt(price.perUnit), 'character', 0, CHARACTERS_PER_UNIT)]

@@ -1,6 +1,6 @@
 /** One budget as one gateway process sees it: a wallet for each of its periods that calls of this process are in. */
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import { type Budget, type BudgetPeriods, periodWalletId } from '../../../schemas/accounts/budget.ts'
+import { type Budget, type BudgetPeriods, makeWalletId } from '../../../schemas/accounts/budget.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { WalletView } from './wallet.ts'
 
@@ -81,7 +81,7 @@ export class BudgetView {
       if (earlier < before && view.isIdle) this.#periods.delete(earlier)
     const { id, amount } = this.#budget
     const view = new WalletView(
-      known ?? { accountId: periodWalletId(id, start), balance: amount, held: 0n, used: 0n, version: 0n },
+      known ?? { accountId: makeWalletId(id, start), balance: amount, held: 0n, used: 0n, version: 0n },
     )
     this.#periods.set(start, view)
     return view

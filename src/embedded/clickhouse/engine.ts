@@ -60,7 +60,7 @@ export class ChdbEngine {
   /** Opens or makes the directory, and the database in it. */
   static async open(path: string, database: string): Promise<ChdbEngine> {
     const engine = new ChdbEngine(path)
-    await engine.#anchor.queryAsync(`CREATE DATABASE IF NOT EXISTS ${identifier(database)}`)
+    await engine.#anchor.queryAsync(`CREATE DATABASE IF NOT EXISTS ${quoteIdentifier(database)}`)
     return engine
   }
 
@@ -76,7 +76,7 @@ export class ChdbEngine {
     }
   }
 
-  /** Ends when what runs has ended; what waits is not begun any more. */
+  /** Waits for the running statement; those that wait are dropped. */
   async close(): Promise<void> {
     this.#queue.length = 0
     if (this.#running > 0) {
@@ -91,7 +91,7 @@ export class ChdbEngine {
   async #runAlone(statement: Statement): Promise<Outcome> {
     const session = new Session(this.#path)
     try {
-      for (const preparation of preparations(statement)) await session.queryAsync(preparation)
+      for (const preparation of listPreparations(statement)) await session.queryAsync(preparation)
       return await execute(session, statement, this.#path)
     } finally {
       session.close()
@@ -100,12 +100,12 @@ export class ChdbEngine {
 
   /** Runs a read. A session in which something failed is not used again: it may be in any state. */
   async #read(statement: Statement): Promise<Outcome> {
-    const kind = kindOf(statement)
+    const kind = classify(statement)
     const index = this.#kept.findLastIndex((kept) => kept.kind === kind)
     const [known] = index < 0 ? [] : this.#kept.splice(index, 1)
     const session = known?.session ?? new Session(this.#path)
     try {
-      const steps = known === undefined ? preparations(statement) : renewals(statement)
+      const steps = known === undefined ? listPreparations(statement) : listRenewals(statement)
       for (const preparation of steps) await session.queryAsync(preparation)
       const outcome = await execute(session, statement, this.#path)
       this.#kept.push({ kind, session })
@@ -148,26 +148,26 @@ const isRead = ({ sql, data }: Statement): boolean => data === null && /^\s*(?:S
  * Returns the kind of a statement. Statements of one kind differ only in their text and the values of their
  * parameters.
  */
-const kindOf = ({ database, settings, parameters, readOnly }: Statement): string =>
+const classify = ({ database, settings, parameters, readOnly }: Statement): string =>
   JSON.stringify([database, readOnly, [...settings], [...parameters.keys()]])
 
 const set = (assignments: Iterable<readonly [name: string, value: string]>): string =>
-  `SET ${[...assignments].map(([name, value]) => `${settingName(name)} = ${literal(value)}`).join(', ')}`
+  `SET ${[...assignments].map(([name, value]) => `${checkSettingName(name)} = ${quoteLiteral(value)}`).join(', ')}`
 
-const assignedParameters = ({ parameters }: Statement) =>
+const assignParameters = ({ parameters }: Statement) =>
   [...parameters].map(([name, value]) => [`param_${name}`, value] as const)
 
 /** Returns the statements that renew a session that one of this kind has used. */
-const renewals = (statement: Statement): string[] =>
-  statement.parameters.size === 0 ? [] : [set(assignedParameters(statement))]
+const listRenewals = (statement: Statement): string[] =>
+  statement.parameters.size === 0 ? [] : [set(assignParameters(statement))]
 
 /** Returns the statements that prepare a new session. */
-function preparations(statement: Statement): string[] {
+function listPreparations(statement: Statement): string[] {
   const { database, settings, readOnly } = statement
-  const assignments = new Map([...DEFAULT_SETTINGS, ...settings, ...assignedParameters(statement)])
+  const assignments = new Map([...DEFAULT_SETTINGS, ...settings, ...assignParameters(statement)])
   // Last: after it no setting can be changed.
   if (readOnly) assignments.set('readonly', '1')
-  const use = database === null ? [] : [`USE ${identifier(database)}`]
+  const use = database === null ? [] : [`USE ${quoteIdentifier(database)}`]
   return [...use, set(assignments)]
 }
 
@@ -183,7 +183,7 @@ async function execute(session: Session, statement: Statement, folder: string): 
       const { rowsRead, bytesRead, elapsed } = await session.queryAsync(insert)
       return { ...NOTHING, writtenRows: rowsRead, writtenBytes: bytesRead, elapsedSeconds: elapsed }
     })
-  const whole = data === null ? sql : `${sql}\n${asText(data)}`
+  const whole = data === null ? sql : `${sql}\n${toText(data)}`
   const result = await session.queryAsync(whole, { format })
   const { rowsRead, bytesRead, elapsed } = result
   return {
@@ -207,7 +207,7 @@ const NOTHING: Outcome = {
 const NOT_IMPLEMENTED = 48
 
 /** Returns rows as text, which follow a statement that is no plain INSERT: chDB takes such a statement as text. */
-function asText(data: Buffer): string {
+function toText(data: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data)
   } catch {
@@ -218,16 +218,16 @@ function asText(data: Buffer): string {
 
 const UNKNOWN_SETTING = 115
 
-function settingName(name: string): string {
+function checkSettingName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name
   throw new ClickHouseFailure(UNKNOWN_SETTING, 'UNKNOWN_SETTING', `Unknown setting '${name}'`)
 }
 
-function literal(text: string): string {
+function quoteLiteral(text: string): string {
   return `'${text.replaceAll(/[\\']/g, '\\$&')}'`
 }
 
-function identifier(name: string): string {
+function quoteIdentifier(name: string): string {
   return `\`${name.replaceAll(/[\\`]/g, '\\$&')}\``
 }
 

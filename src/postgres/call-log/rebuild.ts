@@ -32,7 +32,7 @@ export async function releaseRebuild(sql: Sql): Promise<void> {
 }
 
 /** Returns the instant of admission before which retention has taken usage rows away; null: it has taken none. */
-export const callsKeptSince = (sql: Sql): Promise<Date | null> => readKeptSince(sql, 'usage_rows')
+export const readCallsKeptSince = (sql: Sql): Promise<Date | null> => readKeptSince(sql, 'usage_rows')
 
 /** Reads an index from end to end. */
 export async function countUsageRows(sql: Sql): Promise<number> {
@@ -41,7 +41,7 @@ export async function countUsageRows(sql: Sql): Promise<number> {
 }
 
 /** Returns the id of the last of this many rows of a range; the end of the range where it has fewer. */
-export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number): Promise<bigint> {
+export async function findRangeEnd(sql: Sql, { from, to }: CopyRange, rows: number): Promise<bigint> {
   const [last] = await sql<{ id: bigint }[]>`
     SELECT id FROM usage_rows WHERE id BETWEEN ${from} AND ${to} ORDER BY id OFFSET ${rows - 1} LIMIT 1`
   return last?.id ?? to
@@ -70,7 +70,7 @@ export function holdCopying<T>(
 }
 
 /** Returns the request ids of those calls that have no usage row. */
-export async function unbookedOf(sql: Queryable, calls: readonly LoggedCall[]): Promise<Set<string>> {
+export async function findUnbooked(sql: Queryable, calls: readonly LoggedCall[]): Promise<Set<string>> {
   const rows = await sql<{ request_id: string }[]>`
     SELECT c.request_id
     FROM unnest(

@@ -28,11 +28,11 @@ import {
 } from './jobs.ts'
 import {
   announceWallets,
-  callsReservedBy,
   endJournal,
   type JournalEnd,
   type JournalHeartbeat,
   listJournals,
+  listReservedCalls,
   lockSilentJournal,
   type RegisteredJournal,
   recordDrained,
@@ -105,7 +105,7 @@ export const openOperation = ({ main }: Pools): OperationRepositories => ({
     recordDrained,
     list: listJournals,
     lockSilent: lockSilentJournal,
-    readReserved: callsReservedBy,
+    readReserved: listReservedCalls,
     end: endJournal,
     announceWallets,
     recordSilent: recordSilentJournals,

@@ -11,7 +11,7 @@ import { credit } from '../billing/wallets.ts'
 import type { Queryable } from '../connection.ts'
 import { lockAutomatic, switchOff } from './automatic.ts'
 import { issueReceipt } from './receipts.ts'
-import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
+import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
 interface ReversalRow {
   state: ReversalState
@@ -28,9 +28,9 @@ export async function takeReversal(sql: Queryable, reported: ReversalNotice): Pr
   await sql`SELECT FROM payments WHERE id = ${row.id} FOR UPDATE`
   // Read under the lock: another refund may have been booked while it was waited for.
   const [locked] = await sql<[PaymentRow]>`${selectPayments(sql)} WHERE p.id = ${row.id}`
-  const payment = paymentOfRow(locked)
+  const payment = toPayment(locked)
   const paymentId = payment.id
-  const notice = coveredPart(reported, payment)
+  const notice = limitToPayment(reported, payment)
   if (notice.currency !== payment.currency || notice.amount <= 0n || notice.amount > payment.amount) {
     const refusal = `${notice.kind} ${notice.id} is of ${printPrice(notice)} ${notice.currency}, the payment of ${printPrice(payment)} ${payment.currency}`
     return { outcome: 'refused', paymentId, refusal }
@@ -46,7 +46,7 @@ export async function takeReversal(sql: Queryable, reported: ReversalNotice): Pr
 }
 
 /** Returns the part of a dispute that the payment covers: it may be of more, where the rate of exchange has changed. */
-const coveredPart = (notice: ReversalNotice, { amount, currency }: Price): ReversalNotice =>
+const limitToPayment = (notice: ReversalNotice, { amount, currency }: Price): ReversalNotice =>
   notice.kind === 'chargeback' && notice.currency === currency && notice.amount > amount
     ? { ...notice, amount }
     : notice

@@ -1,7 +1,7 @@
 /** The files that a conversation names by link, for upstreams that fetch none: the gateway fetches them. */
 import type { ReadablePart } from '../../../schemas/chat/chat-completions-conversation.ts'
 import type { Conversation, TurnPart } from '../../../schemas/chat/conversation.ts'
-import { normalLink } from '../../../schemas/media/fields.ts'
+import { normalizeLink } from '../../../schemas/media/fields.ts'
 import type { FetchedFile } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { fetchedType, type InlineFile, isDataUri } from './data-uri.ts'
@@ -20,7 +20,7 @@ export interface Place {
 }
 
 /** Upstreams and the gateway read the same host in a link. */
-export const normalised = (url: string): string => (isLink(url) ? normalLink(url) : url)
+export const normalised = (url: string): string => (isLink(url) ? normalizeLink(url) : url)
 
 type LinkedPart = Extract<ReadablePart, { type: 'image_url' | 'video_url' }>
 

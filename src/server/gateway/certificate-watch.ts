@@ -9,7 +9,7 @@ import type { LogOutput } from '../../telemetry/log.ts'
 /** Renewed certificates overlap with those before them by days. */
 const CERTIFICATE_CHECK_MS = 2_000
 
-function digestOf({ cert, key }: TlsFiles): string {
+function digestFiles({ cert, key }: TlsFiles): string {
   try {
     return createHash('sha256').update(readFileSync(cert)).update(readFileSync(key)).digest('hex')
   } catch {
@@ -24,9 +24,9 @@ export function watchCertificate(
   server: Pick<GatewayServer, 'reloadCertificate'>,
   log: LogOutput,
 ): void {
-  let known = digestOf(files)
+  let known = digestFiles(files)
   const look = async () => {
-    const digest = digestOf(files)
+    const digest = digestFiles(files)
     if (digest === '' || digest === known) return
     known = digest
     const problem = findTlsProblem(files)

@@ -19,7 +19,7 @@ const tooMany = (count: number): Failure =>
   )
 
 interface LinkCheckOptions {
-  readonly store: Pick<ObjectStore, 'permanentLink' | 'link'>
+  readonly store: Pick<ObjectStore, 'makePermanentLink' | 'makeLink'>
   /** In place of the machine's resolver. */
   readonly resolve?: Resolve
 }
@@ -28,18 +28,18 @@ interface LinkCheckOptions {
  * Returns a check of scheme, credentials and address of links. It resolves each host once, and fetches nothing.
  * It throws `Failure` `invalid_request` that names the link.
  */
-export function linkChecker({
+export function makeLinkChecker({
   store,
   resolve,
 }: LinkCheckOptions): (urls: readonly string[]) => Promise<void> {
   /** Returns the URL prefixes of files that this service stored: requests may name those, wherever the store is. */
-  const ownPrefixes = async (): Promise<readonly string[]> => {
-    const links = [store.permanentLink(ANY_KEY), await store.link(ANY_KEY, Date.now())]
+  const listOwnPrefixes = async (): Promise<readonly string[]> => {
+    const links = [store.makePermanentLink(ANY_KEY), await store.makeLink(ANY_KEY, Date.now())]
     return links.map((link) => link.slice(0, link.indexOf(ANY_KEY)))
   }
   return async (urls) => {
     if (urls.length === 0) return
-    const own = await ownPrefixes()
+    const own = await listOwnPrefixes()
     const byHost = new Map<string, string>()
     for (const url of new Set(urls)) {
       const { href, host } = checkUrl(url)

@@ -4,13 +4,13 @@ import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { RefusalLog } from '../../../pipelines/calls/refusals.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import { ResponseNotes } from '../../../pipelines/chat/forward/response-notes.ts'
-import { overviews } from '../../../pipelines/management/live/live.ts'
+import { watchOverviews } from '../../../pipelines/management/live/live.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { editableConfiguration } from '../../config/edit.ts'
+import { openConfiguration } from '../../config/edit.ts'
 import { readConsole } from '../../console/files.ts'
 import { addressPrefix } from '../../core/keys/address-prefix.ts'
 import { stillHolds } from '../../core/still-holds.ts'
@@ -18,11 +18,11 @@ import { receiverChecker } from '../../fetch/receiver.ts'
 import { GatewayServer } from '../../http/server.ts'
 import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
-import { lazyProvider } from '../../payments/provider.ts'
+import { openLazyProvider } from '../../payments/provider.ts'
 import { printReceipt } from '../../payments/receipt.ts'
 import { observationOf } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
-import { configEnvironment } from '../configuration.ts'
+import { makeConfigEnvironment } from '../configuration.ts'
 import { journalServices } from '../journal-services.ts'
 import type { Boot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
@@ -33,10 +33,10 @@ import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { callGroups } from './call-groups.ts'
 import { watchCertificate } from './certificate-watch.ts'
-import { clientLimits } from './client-limits.ts'
+import { openClientLimits } from './client-limits.ts'
 import { type Engines, openEngines, openTools, type Tools } from './engines.ts'
 import { observeJournal, openGatewayJournal } from './journal/journal.ts'
-import { longRequests } from './long-requests.ts'
+import { openLongRequests } from './long-requests.ts'
 import { createOperatorView, GatewayStatus } from './status.ts'
 import { openUpstreams, type Upstreams } from './upstreams.ts'
 
@@ -88,7 +88,7 @@ function openCalls(
     later: (work, ms) => void setTimeout(work, ms).unref(),
     now: Date.now,
   })
-  const clients = clientLimits({
+  const clients = openClientLimits({
     config: () => configuration.current().config,
     gatewayCount: boot.gatewayCount,
     count: metrics.clientRefused,
@@ -99,7 +99,7 @@ function openCalls(
     refusals,
     clients,
     lateUsage: new LateUsage(),
-    responseNotes: new ResponseNotes({ responses: database.storedResponses, log, pause: after }),
+    responseNotes: new ResponseNotes({ responses: database.storedResponses, log, pause: wait }),
     onRefused(settlement: Settlement) {
       refusals.record(settlement)
       // A refused call's model is the client's own text: only a name of the catalog becomes a label.
@@ -107,7 +107,7 @@ function openCalls(
       metrics.call(observationOf(settlement, model))
     },
     uploads: new Uploads({ files }),
-    long: longRequests(log),
+    long: openLongRequests(log),
     checkReceiver: receiverChecker(() => configuration.current().config.webhooks.private_addresses),
     maxTextBytes: () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB,
     renderError: (path: string, requestId: string, client: () => string = () => '') =>
@@ -230,7 +230,7 @@ function managementServices({ boot, status, tools, engines, upstreams, calls }: 
     accounts: { config },
     payments: {
       config,
-      openProvider: lazyProvider(boot.payments),
+      openProvider: openLazyProvider(boot.payments),
       hasSimulatedCards: boot.hasSimulatedCards,
       publicUrl,
       printReceipt,
@@ -252,11 +252,11 @@ function managementServices({ boot, status, tools, engines, upstreams, calls }: 
       openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
     },
     configuration: {
-      file: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),
+      file: openConfiguration(boot.configPath, makeConfigEnvironment(boot.simulatorUrl)),
       isRefused: configuration.isRefused,
     },
     journals: journalServices(tasks.nats, log, () => [boot.dataDir, ...config().journals.import_roots]),
-    live: { ...published, overviews: overviews(published) },
+    live: { ...published, overviews: watchOverviews(published) },
     streams: { limiter, draining: from(status.draining) },
   }
 }
@@ -281,7 +281,7 @@ class Gateway {
       onOrphaned: () => this.#endOrphaned(),
     })
     drainOnUncaughtException(tools.log, () => void this.drain(BROKEN_DRAIN_MS, 1))
-    await Promise.all([engines.journal.caughtUp(), engines.limiter.waitUntilJoined()])
+    await Promise.all([engines.journal.awaitCaughtUp(), engines.limiter.waitUntilJoined()])
     await server.listen(boot.host, boot.port)
     if (boot.tls !== null) watchCertificate(boot.tls, server, tools.log)
     if (boot.admin !== null) await adminServer?.listen(boot.admin.host, boot.admin.port)
@@ -294,7 +294,7 @@ class Gateway {
    */
   async drain(deadlineMs: number, exitCode = 0): Promise<void> {
     const { status, server, tools } = this.#parts
-    void after(deadlineMs).then(this.#cut.resolve)
+    void wait(deadlineMs).then(this.#cut.resolve)
     if (status.isDraining) return
     status.drain()
     server.drain()
@@ -313,7 +313,7 @@ class Gateway {
     calls.long.close()
     await Promise.race([
       Promise.all([engines.journal.close(), calls.responseNotes.close()]),
-      after(FLUSH_BOUND_MS),
+      wait(FLUSH_BOUND_MS),
     ])
     upstreams.upstream.close()
     tools.configuration.close()
@@ -327,10 +327,10 @@ class Gateway {
         engines.callLog.close(),
         tools.tracer?.close(),
       ]),
-      after(CLOSE_BOUND_MS),
+      wait(CLOSE_BOUND_MS),
     ])
-    await Promise.race([engines.database.close(), after(CLOSE_BOUND_MS)])
-    await Promise.race([parent.sendLastSnapshot(tools.metrics.snapshot()), after(CLOSE_BOUND_MS)])
+    await Promise.race([engines.database.close(), wait(CLOSE_BOUND_MS)])
+    await Promise.race([parent.sendLastSnapshot(tools.metrics.snapshot()), wait(CLOSE_BOUND_MS)])
     tools.log.info({}, 'Gateway ended')
     tools.log.flush()
   }
@@ -345,11 +345,11 @@ class Gateway {
     server.close()
     calls.lateUsage.close()
     calls.refusals.flush()
-    void Promise.race([engines.journal.closeAtOnce(), after(1000)]).finally(() => {
+    void Promise.race([engines.journal.closeAtOnce(), wait(1000)]).finally(() => {
       tools.log.flush()
       process.exit(1)
     })
   }
 }
 
-const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())

@@ -58,7 +58,7 @@ interface OperatorViewOptions {
 export const createOperatorView = ({ boot, tools, status, parent }: OperatorViewOptions) => ({
   unreadiness: status.unreadiness,
   callRefusal: status.callRefusal,
-  metricsText: () => parent.metricsText(),
+  metricsText: () => parent.askMetrics(),
   operatorAccess: () => {
     const { metrics, profile } = tools.configuration.current().config
     return operatorAccess({

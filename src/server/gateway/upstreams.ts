@@ -10,7 +10,7 @@ import type { Nats } from '../../nats/nats.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
 import { openAuthorizers } from '../channels/authorizers.ts'
 import { watchChannelHolds } from '../channels/holds.ts'
-import { upstreamCalls } from '../channels/upstream-calls.ts'
+import { openUpstreamCalls } from '../channels/upstream-calls.ts'
 import type { Boot } from '../messages.ts'
 import { processReports } from '../process-reports.ts'
 import { reportProcess, showChannels } from '../report-process.ts'
@@ -43,7 +43,7 @@ export async function openUpstreams(boot: Boot, { log, metrics, configuration }:
     stopHolds,
     usageOptionRefusals,
     upstream,
-    callUpstream: upstreamCalls(upstream, authorizerOf),
+    callUpstream: openUpstreamCalls(upstream, authorizerOf),
     /** Returns the call with one of its channel's keys. */
     keyed: <C extends UpstreamCallRequest>(call: C): C => ({
       ...call,

@@ -19,7 +19,7 @@ interface FirstOperatorDatabase {
  * first account where that is there. Null once the operator has signed in, and where another service that starts at the
  * same time has made the user: that one has the link.
  */
-export async function firstSignInToken(database: FirstOperatorDatabase): Promise<string | null> {
+export async function provideSignInToken(database: FirstOperatorDatabase): Promise<string | null> {
   const users = await database.users.list({ limit: 2 })
   const operator = users[0] ?? (await createOperator(database))
   if (operator === null || users.length > 1 || (await database.sessions.hasSignedIn(operator.id))) return null

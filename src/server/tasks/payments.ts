@@ -2,7 +2,7 @@
 import { topUpAutomatically } from '../../../pipelines/payments/automatic.ts'
 import { reconcile } from '../../../pipelines/payments/reconcile.ts'
 import { priceOf } from '../../core/payments/price.ts'
-import { lazyProvider } from '../../payments/provider.ts'
+import { openLazyProvider } from '../../payments/provider.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Configuration } from '../configuration.ts'
@@ -26,13 +26,13 @@ interface PaymentWork {
 }
 
 /** Starts the work; without a payment provider there is none. */
-export async function paymentWork({
+export async function startPaymentWork({
   boot,
   database,
   configuration,
   log,
 }: PaymentWorkDeps): Promise<PaymentWork> {
-  const open = lazyProvider(boot.payments)
+  const open = openLazyProvider(boot.payments)
   if (open === null) return { stop: async () => undefined }
   const provider = await open()
   const deps = { database, provider, log, publicUrl: boot.publicUrl }

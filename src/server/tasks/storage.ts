@@ -19,7 +19,7 @@ import {
 } from '../../fetch/guarded-fetch.ts'
 import type { Resolve } from '../../fetch/public-link.ts'
 import type { ObjectBody, ObjectStore } from '../../storage/store.ts'
-import { linkChecker } from '../gateway/check-links.ts'
+import { makeLinkChecker } from '../gateway/check-links.ts'
 
 /** An error page with status 200 is not the file. */
 const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]{1,64}$/
@@ -28,7 +28,7 @@ const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]{1,64}$/
  * Recognises a file by its first bytes, else by its server's media type.
  * @throws Error when it is no picture, film or sound; OtherKindOfFile
  */
-async function recognised(
+async function recognize(
   url: string,
   { pieces, mediaType }: FetchedStream,
   { accepts = () => true }: Pick<CopyLimits, 'accepts'>,
@@ -46,7 +46,7 @@ async function recognised(
 
 interface TaskStorageOptions {
   readonly store: ObjectStore
-  /** Replaces the rule that allows public addresses alone. */
+  /** Replaces the rule that allows only public addresses. */
   readonly isAllowed?: (address: string) => boolean
   /** In place of the machine's resolver. */
   readonly resolve?: Resolve
@@ -57,8 +57,8 @@ const storeFailure = (error: Error): never => {
   throw error instanceof Failure ? error : new StoreFailure(error.message)
 }
 
-export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): TaskStorage {
-  const found = async (key: string): Promise<ObjectBody> => {
+export function openTaskStorage({ store, isAllowed, resolve }: TaskStorageOptions): TaskStorage {
+  const findFile = async (key: string): Promise<ObjectBody> => {
     const body = await store.get(key).catch(storeFailure)
     if (body === null) throw new Error(`There is no object ${key} in the store.`)
     return body
@@ -77,26 +77,26 @@ export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): 
           ...(signal && { signal }),
         },
         async (file): Promise<CopiedObject> => {
-          const { type, all, size } = await recognised(url, file, kinds)
+          const { type, all, size } = await recognize(url, file, kinds)
           const content = Readable.from(all, { objectMode: false })
           const options = { mediaType: type, maxBytes, ...(signal && { signal }) }
           const { width = null, height = null } = size ?? {}
           return { ...(await store.put(key, content, options).catch(storeFailure)), width, height }
         },
       ),
-    checkLinks: linkChecker({ store, ...(resolve && { resolve }) }),
+    checkLinks: makeLinkChecker({ store, ...(resolve && { resolve }) }),
     put: (key, bytes, mediaType) => store.put(key, bytes, { mediaType, maxBytes: bytes.length }),
-    link: (key, expiresAt) => store.link(key, expiresAt),
-    permanentLink: (key) => store.permanentLink(key),
+    link: (key, expiresAt) => store.makeLink(key, expiresAt),
+    permanentLink: (key) => store.makePermanentLink(key),
     read: async (key, maxBytes) => {
-      const { stream, bytes } = await found(key)
+      const { stream, bytes } = await findFile(key)
       if (bytes > maxBytes) {
         stream.destroy()
         throw new Error(`The object ${key} has ${bytes} bytes, more than ${maxBytes}.`)
       }
       return Buffer.concat(await stream.toArray().catch(storeFailure))
     },
-    open: async (key) => (await found(key)).stream,
+    open: async (key) => (await findFile(key)).stream,
     delete: (keys) => store.delete(keys),
   }
 }

@@ -10,7 +10,7 @@ import { type CopierEvent, usageCopier } from '../../../pipelines/call-log/usage
 import { commandCaller } from '../../../pipelines/management/caller.ts'
 import { callLogOperations } from '../../../pipelines/management/calls/call-log.ts'
 import { runImplementation } from '../../../pipelines/management/operation.ts'
-import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/tables/names.ts'
+import { LIVE_NAMES, listTables } from '../../../src/clickhouse/tables/names.ts'
 import type { Difference } from '../../../src/postgres/billing/audit-report.ts'
 import type { RetirementReport } from '../../../src/postgres/partitions/retire.ts'
 import { seedNote, seeds, TIMEOUT_MS } from '../../end-to-end/chaos/plan.ts'
@@ -375,7 +375,7 @@ t.test('audit compares log and ledger', async (t) => {
     await run('CREATE TABLE sound AS calls')
     await run('INSERT INTO sound SELECT * FROM calls')
     const makeSound = async (): Promise<void> => {
-      for (const table of tablesOf(LIVE_NAMES)) await run(`TRUNCATE TABLE ${table}`)
+      for (const table of listTables(LIVE_NAMES)) await run(`TRUNCATE TABLE ${table}`)
       await run('INSERT INTO calls SELECT * FROM sound')
     }
     t.beforeEach(makeSound)
@@ -622,7 +622,7 @@ t.test('retention', async (t) => {
       await until('December went', () => dropped.length > 1)
       await third.stop()
       t.same(dropped[1], ['202412'])
-      for (const table of tablesOf(LIVE_NAMES)) t.same(await monthsOf(table), NAMES.slice(3), table)
+      for (const table of listTables(LIVE_NAMES)) t.same(await monthsOf(table), NAMES.slice(3), table)
       t.same(
         (await database.audits.verifyWallets(callLog)).differences,
         [],
@@ -651,7 +651,7 @@ t.test('retention', async (t) => {
       days = 5_000
       const retention = start()
       await retention.stop()
-      t.equal(await callLog.retainedFrom(), Date.UTC(2025, 9))
+      t.equal(await callLog.readRetainedFrom(), Date.UTC(2025, 9))
     })
 
     await t.test('a call of a dropped month that is copied late stays out', async (t) => {

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import { runwayDays, spendRate } from '../../../pipelines/management/calls/usage.ts'
-import { reportOf } from '../../../pipelines/management/knowledge/report.ts'
+import { makeReport } from '../../../pipelines/management/knowledge/report.ts'
 import { oidcOperations } from '../../../pipelines/management/people/oidc.ts'
 import { profileOperations } from '../../../pipelines/management/people/profile.ts'
 import { sessionOperations } from '../../../pipelines/management/people/sessions.ts'
 import { signInOperations } from '../../../pipelines/management/people/sign-in.ts'
 import { userOperations } from '../../../pipelines/management/people/users.ts'
-import { sessionCookie, sessionToken } from '../../../pipelines/management/session.ts'
+import { printSessionCookie, readSessionToken } from '../../../pipelines/management/session.ts'
 import {
   addIdentity,
   beginIdentity,
@@ -531,11 +531,14 @@ t.test('session cookie is the browsers alone', async (t) => {
 
   t.test('over HTTPS the cookie belongs to this host alone', async (t) => {
     const transport = { isSecure: true }
-    const [, set] = sessionCookie(transport, head('gateway.example.com'), 'a-token')
+    const [, set] = printSessionCookie(transport, head('gateway.example.com'), 'a-token')
     t.match(set, /^__Host-tollgate=a-token; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$/)
-    t.equal(sessionToken(transport, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')), 'a-token')
     t.equal(
-      sessionToken(transport, head('gateway.example.com', 'tollgate-dev=planted')),
+      readSessionToken(transport, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')),
+      'a-token',
+    )
+    t.equal(
+      readSessionToken(transport, head('gateway.example.com', 'tollgate-dev=planted')),
       null,
       'a name that a page of the network can set opens nothing',
     )
@@ -544,9 +547,12 @@ t.test('session cookie is the browsers alone', async (t) => {
   t.test('plain HTTP gives a session on the machine of the service alone', async (t) => {
     const transport = { isSecure: false }
     for (const host of ['localhost:8080', '127.0.0.1:8080', '[::1]:8080'])
-      t.match(sessionCookie(transport, head(host), 'a-token')[1], /^tollgate-dev=a-token; .*SameSite=Lax$/)
+      t.match(
+        printSessionCookie(transport, head(host), 'a-token')[1],
+        /^tollgate-dev=a-token; .*SameSite=Lax$/,
+      )
     for (const host of ['gateway.example.com', 'localhost.example.com', '192.0.2.1:8080'])
-      t.throws(() => sessionCookie(transport, head(host), 'a-token'), { message: /needs HTTPS/ })
+      t.throws(() => printSessionCookie(transport, head(host), 'a-token'), { message: /needs HTTPS/ })
   })
 })
 
@@ -594,7 +600,7 @@ t.test('import report is bounded', async (t) => {
     const gone = Array.from({ length: 20_000 }, (_, i) => `notes/${i}.md`)
     const counts = { added: 0, changed: 0, unchanged: 1, pages: 20_001 }
     const none = { count: 0, first: [] }
-    const report = reportOf(
+    const report = makeReport(
       { ...counts, gone, ignoredFields: new Map() },
       { unresolved: none, sameTitle: none },
       false,

@@ -44,8 +44,8 @@ import { connect } from '../../../src/postgres/connection.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { readResponseFacts } from '../../../src/protocols/responses/facts.ts'
-import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
-import { everyUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
+import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
+import { repeatUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
 import { countEndedTask } from '../../../src/server/tasks/count-transitions.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
@@ -930,7 +930,7 @@ t.test('work that comes with the answer', async (t) => {
   const provider = await startProvider(t, minimaxDialect)
   const client = new UpstreamClient()
   t.teardown(() => client.close())
-  const sent = mediaCalls(client, storage, authorizerOf)
+  const sent = openMediaCalls(client, storage, authorizerOf)
   const timeouts: number[] = []
   const calls: MediaCalls = {
     ...sent,
@@ -1200,7 +1200,7 @@ t.test('each provider of media', async (t) => {
     onToken() {},
     onFailure: (_, problem) => t.fail(problem),
   })
-  const calls = mediaCalls(client, storage, authorizerOf)
+  const calls = openMediaCalls(client, storage, authorizerOf)
 
   /** Objects of Cloud Storage are at the provider, below `/files`. */
   const storageAt = (url: string): typeof storage => ({
@@ -1664,7 +1664,7 @@ t.test('tasks outlive faults', async (t) => {
     const account = await tasks.newAccount()
     await tasks.engines.stopEngine('nats')
     const worker = tasks.worker(t)
-    const sweeping = everyUnlessBusy(200, () => worker.sweep.tasks().catch(() => undefined))
+    const sweeping = repeatUnlessBusy(200, () => worker.sweep.tasks().catch(() => undefined))
     t.teardown(() => clearInterval(sweeping))
     upstream.plans.set('no answer', { submit: 'hang' })
     void tasks.submit(tasks.order(account, 'reel', 'no answer')).catch(() => undefined)

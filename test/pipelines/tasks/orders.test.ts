@@ -31,9 +31,9 @@ import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import type { Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
-import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
+import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { findTaskAdapter } from '../../../src/server/tasks/adapters.ts'
-import { taskStorage } from '../../../src/server/tasks/storage.ts'
+import { openTaskStorage } from '../../../src/server/tasks/storage.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
@@ -56,7 +56,7 @@ t.test('a submit without an answer makes no task', async (t) => {
   const { database, storage } = tasks
   const client = new UpstreamClient()
   t.teardown(() => client.close())
-  const calls = mediaCalls(client, storage, authorizerOf)
+  const calls = openMediaCalls(client, storage, authorizerOf)
   /** The clock of the client, which is ahead once a submit was met with silence: that has a minute and more. */
   let aheadMs = 0
   const elapsed = performance.now.bind(performance)
@@ -549,7 +549,7 @@ t.test('refusals of upstreams pass through', async (t) => {
   const { database, storage } = tasks
   const client = new UpstreamClient()
   t.teardown(() => client.close())
-  const calls = mediaCalls(client, storage, authorizerOf)
+  const calls = openMediaCalls(client, storage, authorizerOf)
 
   let answer = { status: 400, error: {} as object }
   const url = await serveHttp(t, async (request, response) => {
@@ -739,7 +739,7 @@ t.test('files of a job are brought to the upstream', async (t) => {
     const away = async () => {
       throw new Error('connect ECONNREFUSED 10.0.0.5:9000')
     }
-    const storage = taskStorage({
+    const storage = openTaskStorage({
       store: { put: away, get: away } as unknown as ObjectStore,
       isAllowed: () => true,
     })
@@ -755,7 +755,7 @@ t.test('files of a job are brought to the upstream', async (t) => {
 
   t.test('a result is copied from a link as long as signatures make them', async (t) => {
     const { store } = await folderStore(t)
-    const storage = taskStorage({ store, isAllowed: () => true })
+    const storage = openTaskStorage({ store, isAllowed: () => true })
     const url = `${await served(t)}/a.png?signature=${'x'.repeat(4000)}`
     const limits = { maxBytes: 1024, timeoutMs: 5000 }
     t.match(await storage.copy(url, 'images/a.png', limits, null), { bytes: PICTURE.length })
@@ -871,7 +871,7 @@ t.test('files of another kind cost nothing', async (t) => {
 t.test('recording of a voice is measured', async (t) => {
   // A voice is made from 5 seconds to 3 minutes. Known where the gateway has the file.
   const links = fileLinks('http://files.test', Buffer.alloc(32, 5))
-  const storage = taskStorage({ store: await FolderStore.open(t.testdir(), links) })
+  const storage = openTaskStorage({ store: await FolderStore.open(t.testdir(), links) })
 
   const problemOf = async (name: string, bytes: Buffer) => {
     const key = `inputs/${name}`

@@ -8,7 +8,7 @@ import t from 'tap'
 import { commandCaller } from '../../../pipelines/management/caller.ts'
 import { deliveryOperations } from '../../../pipelines/management/notifications/deliveries.ts'
 import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
-import { cursorAfter } from '../../../pipelines/management/page.ts'
+import { printCursor } from '../../../pipelines/management/page.ts'
 import { sessionOperations } from '../../../pipelines/management/people/sessions.ts'
 import { signInOperations } from '../../../pipelines/management/people/sign-in.ts'
 import { KEY_PATTERN } from '../../../schemas/accounts/key.ts'
@@ -56,11 +56,11 @@ t.test('answers in json', async (t) => {
   const { database, sql } = await openFresh(t, engines)
   const logged: MonthSum[] = []
   const callLog: AuditedLog = {
-    retainedFrom: async () => 0,
-    monthSums: async () => logged,
+    readRetainedFrom: async () => 0,
+    sumMonths: async () => logged,
     bucketSums: async () => logged.map((sum) => ({ ...sum, bucket: 0n })),
-    callsBetween: async () => [{ id: 7n, requestId: 'req_a', cost: 250_000_000n }],
-    dayDifferences: async () => [],
+    listCallsBetween: async () => [{ id: 7n, requestId: 'req_a', cost: 250_000_000n }],
+    compareDays: async () => [],
   }
   const pricing = { unit: '1M_tokens', input: '1', output: '1' }
   const config = {
@@ -976,8 +976,8 @@ t.test('kb import walk', async (t) => {
     t.same(first.unresolved_links, { count: 1, first: [{ path: 'index.md', link: 'Nowhere' }] })
     t.same(first.ignored_fields, { layout: 1 })
     t.match(await importInto(), { added: 0, changed: 0, unchanged: 3 })
-    const [base] = await database.knowledge.readableBases({ accountId: account })
-    const [made] = await database.knowledge.pagesByTag([base!], 'hr', 5)
+    const [base] = await database.knowledge.listReadableBases({ accountId: account })
+    const [made] = await database.knowledge.listPagesByTag([base!], 'hr', 5)
     const [page] = await database.knowledge.readPages([base!], [made!.id])
     t.match(page, { kb_id: 'default', title: 'Holidays', body: 'Thirty days.', aliases: ['Leave', '休假'] })
 
@@ -989,7 +989,7 @@ t.test('kb import walk', async (t) => {
   })
 
   t.test('sources are in the object store, and the answer says what to check', async (t) => {
-    const bases = await database.knowledge.readableBases({ accountId: account })
+    const bases = await database.knowledge.listReadableBases({ accountId: account })
     const rows = await sql<{ id: string }[]>`SELECT id FROM wiki_pages WHERE path = 'made.markdown'`
     const [page] = await database.knowledge.readPages(bases, [rows[0]?.id ?? ''])
     t.match(page?.source, { filename: 'hr/notes.txt', locator: 'line 1', compiled_at: null, model: null })
@@ -1043,7 +1043,7 @@ t.test('kb import walk', async (t) => {
     t.equal(told.code, 1)
     t.match(told.stdout, `${join(folder, 'bad/tags.md')}:3: tags must be a list`)
     t.match(told.stdout, /\n6 bad files; nothing was changed\n$/)
-    const [base] = await database.knowledge.readableBases({ accountId: account })
+    const [base] = await database.knowledge.listReadableBases({ accountId: account })
     t.equal(base?.pages, 2)
     rmSync(join(folder, 'bad'), { recursive: true })
   })
@@ -1962,7 +1962,7 @@ t.test('webhooks and their deliveries are managed', async (t) => {
 
   t.test('a cursor of another list is refused: it does not begin the deliveries again', async (t) => {
     const act = findImplementation<object, typeof listDeliveries>(deliveryOperations, listDeliveries)
-    const input = { account_id: await newAccount(database), cursor: cursorAfter('dlv_x') }
+    const input = { account_id: await newAccount(database), cursor: printCursor('dlv_x') }
     const options = { database, services: {}, caller: commandCaller('operator:test', null), now: Date.now() }
     await t.rejects(runImplementation(act, input, options), { code: 'invalid_request' })
   })

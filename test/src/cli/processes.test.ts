@@ -14,11 +14,11 @@ import { run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import { readSettings } from '../../../src/config/settings.ts'
 import { lockDataDir } from '../../../src/embedded/data-dir.ts'
-import { currentMasterKey } from '../../../src/postgres/accounts/master-key.ts'
+import { readMasterKey } from '../../../src/postgres/accounts/master-key.ts'
 import { LOOK_BACK_ROWS, SINCE_ROWS } from '../../../src/postgres/call-log/calls.ts'
 import { type Database, openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
-import { excessOf } from '../../../src/postgres/roles.ts'
+import { listExcess } from '../../../src/postgres/roles.ts'
 import { startEngines, testDataDir } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
 import { RUN_ADDRESS } from '../../support/run-address.ts'
@@ -35,7 +35,7 @@ const commandIn = (words: readonly string[], env: Record<string, string>) =>
 t.test('running service is used', async (t) => {
   // A running service, as far as the command line can tell: its engines, its lock and its run.json.
   await migrate(engines.databaseUrl)
-  const masterKey = currentMasterKey(engines.dataDir).toString('base64')
+  const masterKey = readMasterKey(engines.dataDir).toString('base64')
   const lock = await lockDataDir(engines.dataDir)
   const configFile = join(engines.dataDir, 'service.yaml')
   // A variable that only the service has.
@@ -149,7 +149,7 @@ t.test('without service starts its own', async (t) => {
   t.test('a command has the role of the service in its own database', async (t) => {
     const { urls, close } = await openEngines(readSettings(env), ['postgres'])
     t.teardown(close)
-    t.same(await excessOf(urls.databaseUrl ?? ''), [])
+    t.same(await listExcess(urls.databaseUrl ?? ''), [])
   })
 
   t.test('the audit starts what it needs and stops it again', async (t) => {

@@ -4,7 +4,7 @@ import t from 'tap'
 import { agentFile } from '../../../schemas/accounts/agent.ts'
 import { BODY_WORK } from '../../../src/protocols/body-work.ts'
 import type { ReaderName } from '../../../src/protocols/registry.ts'
-import { longRequests } from '../../../src/server/gateway/long-requests.ts'
+import { openLongRequests } from '../../../src/server/gateway/long-requests.ts'
 
 const errors: string[] = []
 const log = { error: (_details: object, message: string) => void errors.push(message) }
@@ -45,7 +45,7 @@ const REQUESTS: Readonly<Record<ReaderName, ReturnType<typeof requestOf>>> = {
 }
 
 // One for all: a thread takes a second to start.
-const long = longRequests(log)
+const long = openLongRequests(log)
 t.teardown(() => long.close())
 
 type Request = ReturnType<typeof requestOf>
@@ -74,7 +74,7 @@ t.test('a refusal arrives as it was thrown, and the thread goes on', async (t) =
 })
 
 t.test('only so many of one account wait, and no more of all', async (t) => {
-  const long = longRequests(log)
+  const long = openLongRequests(log)
   const read = (account: string) => readBy('responses', REQUESTS.responses, account, long)
   // The first two are read, sixty-four wait.
   const some = Array.from({ length: 66 }, () => read('a'))

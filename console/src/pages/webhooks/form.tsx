@@ -2,7 +2,7 @@
 
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type EventType, eventsOf } from '../../../../schemas/notifications/event.ts'
+import { type EventType, listEvents } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -24,7 +24,7 @@ export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: Endpoi
   const [isAll, setAll] = useState(endpoint === null || endpoint.events === null)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(endpoint?.events))
   const [idempotencyKey] = useState(() => crypto.randomUUID())
-  const events = isAll ? null : eventsOf(accountId).filter((event) => chosen.has(event))
+  const events = isAll ? null : listEvents(accountId).filter((event) => chosen.has(event))
   const toggle = (event: EventType) =>
     setChosen(new Set(chosen.has(event) ? [...chosen].filter((one) => one !== event) : [...chosen, event]))
   const save = useMutation({
@@ -63,7 +63,7 @@ export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: Endpoi
           <legend className="mb-1 font-medium text-sm">{t('Events')}</legend>
           <CheckField label={t('All events')} checked={isAll} onCheck={setAll} />
           {!isAll &&
-            eventsOf(accountId).map((event) => (
+            listEvents(accountId).map((event) => (
               <CheckField
                 key={event}
                 label={event}

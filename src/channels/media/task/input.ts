@@ -1,5 +1,5 @@
 /** Encodes jobs as the input of Tollgate's task contract. See docs/upstream-task.md, "Kinds". */
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { FileRef, JobOf, MediaWork, VideoPart } from '../../../../schemas/media/job.ts'
 import { definedFields } from '../request.ts'
 
@@ -25,7 +25,7 @@ export function taskInput(job: JobOf<MediaWork>, resolveUrl: ResolveUrl): Input 
         ...fields,
         images: listOf(job.images.map(resolveUrl)),
         mask: link(job.mask),
-        extra: extraOf(furtherIn(job.extra)),
+        extra: extraOf(listFurtherFields(job.extra)),
       })
     case 'video': {
       const content = job.content.map((part) => partOf(part, resolveUrl))

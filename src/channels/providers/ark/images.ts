@@ -1,5 +1,5 @@
 /** Ark's images interface: like OpenAI's, with reference images in the same request. */
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { JobOf } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaSubmit } from '../../media/adapter.ts'
 import { isSuccess, refusal } from '../../media/answer.ts'
@@ -29,7 +29,7 @@ export const arkImages: MediaAdapter = {
   submit(channel, { job, upstreamModel, resolveUrl }) {
     if (job.work !== 'image') return notServed(job)
     return jsonRequest(channel, '/images/generations', {
-      ...furtherIn(job.extra),
+      ...listFurtherFields(job.extra),
       ...definedFields({
         model: upstreamModel,
         prompt: job.prompt,

@@ -3,7 +3,7 @@
  * found again. In China the host is `api-beijing.klingai.com`.
  */
 import { z } from 'zod'
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { JobOf, MediaJob } from '../../../../schemas/media/job.ts'
 import type {
   MediaAdapter,
@@ -83,7 +83,7 @@ function imageBody(
   const isLarge = sides !== null && Math.max(...sides) >= LARGE_IMAGE_PIXELS
   const [image] = images
   return {
-    negative_prompt: furtherIn(extra).negative_prompt,
+    negative_prompt: listFurtherFields(extra).negative_prompt,
     prompt,
     n,
     image: image && bare(resolveUrl(image)),

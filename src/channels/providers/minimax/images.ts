@@ -1,6 +1,6 @@
 /** MiniMax's images: made within the request. */
 import { z } from 'zod'
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../../media/adapter.ts'
 import { fieldsIn, isSuccess, looseText, refusal, unknown } from '../../media/answer.ts'
 import { deliveredOf, produced, sourceOf, sourceOfBase64 } from '../../media/files.ts'
@@ -34,7 +34,7 @@ export const minimaxImages: MediaAdapter = {
   submit(channel, { job, upstreamModel, resolveUrl }) {
     if (job.work !== 'image') return notServed(job)
     const [image] = job.images
-    const { seed, watermark } = furtherIn(job.extra)
+    const { seed, watermark } = listFurtherFields(job.extra)
     return jsonRequest(
       channel,
       '/image_generation',

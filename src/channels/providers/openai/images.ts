@@ -1,5 +1,5 @@
 /** OpenAI's images interface: generations as JSON, edits as a form. */
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { FileRef, JobOf } from '../../../../schemas/media/job.ts'
 import type { FormPart, MediaAdapter } from '../../media/adapter.ts'
 import { isSuccess } from '../../media/answer.ts'
@@ -24,7 +24,7 @@ const listFiles = (job: ImageJob): readonly FileRef[] =>
  * answer a link by default. Both are supported.
  */
 const bodyOf = (job: ImageJob, model: string): Record<string, unknown> => ({
-  ...furtherIn(job.extra),
+  ...listFurtherFields(job.extra),
   ...definedFields({ model, prompt: job.prompt, n: job.n, size: job.size }),
 })
 

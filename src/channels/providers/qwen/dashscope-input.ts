@@ -1,5 +1,5 @@
 /** Jobs as DashScope takes them: each generation of models has its own service and its own fields. */
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { JobOf, VideoPart } from '../../../../schemas/media/job.ts'
 import type { MediaSubmit } from '../../media/adapter.ts'
 import { nearestRatio, sidesOf } from '../../media/ratio.ts'
@@ -128,7 +128,7 @@ function imageSize(size: string | null, model: string): string | null {
 }
 
 export function imageOrder(job: ImageJob, model: string, resolveUrl: ResolveUrl): Order {
-  const { negative_prompt, seed, watermark } = furtherIn(job.extra)
+  const { negative_prompt, seed, watermark } = listFurtherFields(job.extra)
   const parameters = { size: imageSize(job.size, model), n: job.n, seed, watermark }
   const images = job.images.map(resolveUrl)
   if (BY_MESSAGES.test(model)) {

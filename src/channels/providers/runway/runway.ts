@@ -1,6 +1,6 @@
 /** Runway: tasks that make videos from words, frames and videos, and images from words and references. */
 import { z } from 'zod'
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { JobOf, MediaJob } from '../../../../schemas/media/job.ts'
 import type {
   MediaAdapter,
@@ -114,7 +114,7 @@ function imageRequest(
     {
       promptText: prompt,
       ratio: ratio ?? IMAGES[0],
-      seed: furtherIn(extra).seed,
+      seed: listFurtherFields(extra).seed,
       referenceImages: referenceImages.length === 0 ? null : referenceImages,
     },
   ]
