@@ -70,6 +70,7 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
         outputCeiling: null,
         outputLimitField: 'max_tokens',
         askUsage: false,
+        serverTools: [],
         fetched: new Map(),
       }).body,
     countField: 'input_tokens',

@@ -166,14 +166,14 @@ export function chooseAnswer(asked: ChatCall, call: AnswerReceiver, head: Answer
   const stream = openAnswerStream(asked, contentType, adapter, route)
   if (stream === null) {
     const wanted = isAssembled ? { ...asked, stream: false } : asked
-    const type = wanted.stream ? (adapter.streamContentType ?? EVENT_STREAM) : contentType
+    const type = wanted.stream ? (adapter.streamContentType(asked) ?? EVENT_STREAM) : contentType
     return new WholeAnswer(call, type, (body) => readWhole(wanted, body, head))
   }
   if (isAssembled) return new AssembledAnswer(call, stream, adapter.assembleStream!())
   const isAws = isAwsFraming(contentType)
   return new StreamAnswer(
     call,
-    adapter.streamContentType ?? (isAws ? EVENT_STREAM : contentType),
+    adapter.streamContentType(asked) ?? (isAws ? EVENT_STREAM : contentType),
     stream,
     waiting,
   )

@@ -42,7 +42,7 @@ import { CallRecord, type Ending, FAULT, toEnding, toRefusedEnding, UNJOURNALED 
 import type { Forwarding } from './deps.ts'
 import { noteStoredResponse, noteUnfinishedCall, runAfter } from './response-notes.ts'
 import { RouteChoice } from './route-choice.ts'
-import { type Answer, type AnswerReceiver, readKeepAliveMs } from './stream-answer.ts'
+import { type Answer, type AnswerReceiver, readKeepAlive } from './stream-answer.ts'
 import { joinAnswerHeaders, makeTranslationHeaders, planTranslationHeaders } from './translation-headers.ts'
 
 export class ForwardedCall
@@ -224,8 +224,8 @@ export class ForwardedCall
     this.#status = status
     this.#notes.noteStatus(status)
     const { call, request } = this.#admitted
-    const keepAliveMs = readKeepAliveMs(this.#deps.config(), adapter)
-    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAliveMs }
+    const keepAlive = readKeepAlive(this.#deps.config(), adapter, call)
+    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAlive }
     const answer = chooseAnswer(call, this, { status, headers, adapter, route: this.#route!, waiting })
     if (answer === null) return this.fail(compressedAnswer())
     this.#answer = this.#left?.discardRest(answer) ?? answer

@@ -75,6 +75,7 @@ async function storeBody(
     outputCeiling: model.entry.max_output_tokens ?? null,
     outputLimitField: null,
     askUsage: false,
+    serverTools: [],
     fetched: new Map(),
   })
   const key = `inputs/${request.requestId}-response.json`

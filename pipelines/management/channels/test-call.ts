@@ -127,6 +127,7 @@ export async function callChannel(openUpstream: OpenUpstream, tested: TestedChan
     outputCeiling: null,
     outputLimitField: channel.output_limit_field,
     askUsage: false,
+    serverTools: [],
     fetched: new Map(),
   })
   await onCall({ model })

@@ -85,7 +85,15 @@ export const mayCall = (catalog: Catalog, { key, account }: AllowedModels, model
 function listChannelProtocols(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {
   const own = [channel.protocol, ...channel.converts.filter((client) => client !== channel.protocol)]
   const translated = TRANSLATIONS.filter(([client, to]) => to === channel.protocol && !own.includes(client))
-  return [...own.map((client) => [client, client] as const), ...translated]
+  const served = channel.serve.filter(
+    (client) => !own.includes(client) && !translated.some(([known]) => known === client),
+  )
+  const { protocol } = channel
+  return [
+    ...own.map((client) => [client, client] as const),
+    ...translated,
+    ...served.map((client) => [client, protocol] as const),
+  ]
 }
 
 const byPriority = (a: Route, b: Route): number =>

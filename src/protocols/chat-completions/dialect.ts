@@ -25,6 +25,7 @@ import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { thinkingOf } from '../request/thinking-tokens.ts'
 import { serverToolsOf } from '../request/tools.ts'
+import { COMMENT } from '../sse/comment.ts'
 import { AssembledCompletion } from './assembled.ts'
 import {
   type ChangedFields,
@@ -218,7 +219,8 @@ export const chatCompletions: Dialect = {
 export const chatCompletionsNative: ProtocolAdapter = {
   from: 'chat-completions',
   to: 'chat-completions',
-  streamContentType: null,
+  streamContentType: () => null,
+  keepAlive: () => COMMENT,
   urlsToFetch: () => [],
   encodeRequest: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
   openStream: (call, provider) => {

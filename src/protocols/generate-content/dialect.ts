@@ -180,7 +180,8 @@ export const generateContentNative: ProtocolAdapter = {
   },
   // Without `alt=sse` a stream is one JSON array that comes in pieces.
   streamTypes: (call) => (sourceOf(call).framing === 'array' ? ['application/json'] : []),
-  streamContentType: null,
+  streamContentType: () => null,
+  keepAlive: () => null,
   openStream: (call) => new GenerateContentMeter(sourceOf(call).framing, call.choices),
   readWhole: (_call, body) => readWholeAnswer(body),
   wholeAsStream: (_call, body) => Buffer.from(`data: ${JSON.stringify(answerFields(body))}\n\n`),

@@ -23,6 +23,7 @@ import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { thinkingAmong } from '../request/thinking-tokens.ts'
 import { isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
+import { COMMENT } from '../sse/comment.ts'
 import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
 import { messageAsStream } from './whole-as-stream.ts'
@@ -165,7 +166,8 @@ export const messagesNative: ProtocolAdapter = {
     const splices = isSame ? [] : [{ start, end, text: JSON.stringify(upstreamModel) }]
     return { body: spliced(body, splices), dropped: [] }
   },
-  streamContentType: null,
+  streamContentType: () => null,
+  keepAlive: () => COMMENT,
   openStream: () => new MessagesMeter(),
   readWhole: (_call, body) => readWholeMessage(body),
   wholeAsStream: (_call, body) => messageAsStream(body),

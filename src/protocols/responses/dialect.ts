@@ -24,6 +24,7 @@ import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings } from '../request/settings.ts'
 import { thinkingOf } from '../request/thinking-tokens.ts'
 import { isCount, serverToolsOf } from '../request/tools.ts'
+import { COMMENT } from '../sse/comment.ts'
 import { fastPathInput, fastPathTools } from './fast-path-items.ts'
 import { ResponsesMeter } from './meter.ts'
 import { readWholeResponse } from './whole.ts'
@@ -142,7 +143,8 @@ export const responsesNative: ProtocolAdapter = {
   to: 'responses',
   urlsToFetch: () => [],
   encodeRequest: (call, options) => ({ body: wireBody(call, options), dropped: [] }),
-  streamContentType: null,
+  streamContentType: () => null,
+  keepAlive: () => COMMENT,
   openStream: (_call, provider) => new ResponsesMeter(provider),
   readWhole: (_call, body, provider) => readWholeResponse(body, provider),
   wholeAsStream: (_call, body) => responseAsStream(body),

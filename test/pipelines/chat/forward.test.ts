@@ -1471,7 +1471,11 @@ t.test('silence is filled', async (t) => {
         fail: () => undefined,
       }
       const watch = { add: () => undefined, delete: () => undefined } as unknown as SilenceWatch
-      this.answer = new StreamAnswer(call, EVENTS, stream, { silence: watch, since: 0, keepAliveMs: 15_000 })
+      this.answer = new StreamAnswer(call, EVENTS, stream, {
+        silence: watch,
+        since: 0,
+        keepAlive: { ms: 15_000, bytes: Buffer.from(COMMENT) },
+      })
     }
 
     /** Lets so much time pass and looks once; returns what went out. */

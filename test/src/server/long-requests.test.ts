@@ -130,6 +130,7 @@ t.test('a body is compared, rewritten and translated in the thread as on the eve
     outputCeiling: null,
     outputLimitField: null,
     askUsage: false,
+    serverTools: [],
     fetched: new Map(),
   }
   for (const upstream of ['messages', 'generate-content'] as const) {

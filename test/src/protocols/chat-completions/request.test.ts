@@ -27,6 +27,7 @@ t.test('request changed in three places only', async (t) => {
     outputCeiling: 4096,
     outputLimitField: 'max_tokens',
     askUsage: true,
+    serverTools: [],
   }
   const MESSAGES = '"messages":[{"role":"user","content":"hi"}]'
 
@@ -231,6 +232,7 @@ t.test('request changed in three places only', async (t) => {
       outputCeiling: fc.constantFrom(null, 4096),
       outputLimitField: fc.constantFrom('max_tokens' as const, 'max_completion_tokens' as const),
       askUsage: fc.boolean(),
+      serverTools: fc.constant([]),
     })
     everyRun(t, { seed: SEED, numRuns: RUNS }, [request, space, options], (entries, gap, options) => {
       const fields = entries.map(

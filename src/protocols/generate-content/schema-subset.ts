@@ -2,8 +2,8 @@
  * Reduces JSON Schema to the subset of OpenAPI that older models of the generate-content protocol take. The result
  * allows all that the schema allows; a restriction that the subset cannot express is dropped.
  */
-import { isRawNumber, sizeOf } from '../../../core/json/exact.ts'
-import { fieldsOf, isObject, listOf } from '../../loose.ts'
+import { isRawNumber, sizeOf } from '../../core/json/exact.ts'
+import { fieldsOf, isObject, listOf } from '../loose.ts'
 import {
   flattened,
   larger,

@@ -2,8 +2,8 @@
  * JSON Schema with what `$ref` points to and the members of `allOf` merged into the schema itself, one level at a time.
  * It follows JSON Schema 2020-12.
  */
-import { sizeOf } from '../../../core/json/exact.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
+import { sizeOf } from '../../core/json/exact.ts'
+import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
 
 /** A schema, or a map of them. A client may send any value as one. */
 export type Schema = LooseObject
