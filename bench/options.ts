@@ -35,7 +35,7 @@ export const parseOptions = (args: string[], known: readonly string[]): Options 
   return { help: values.help ?? false, quick: values.quick ?? false, only, skip, out: values.out ?? null }
 }
 
-/** Whether a name of one kind is chosen: naming some of a kind leaves out the others of that kind alone. */
+/** Whether a name of one kind is chosen: naming some of a kind leaves out only the others of that kind. */
 export const chooser =
   (kind: readonly string[], { only, skip }: Options) =>
   (name: string): boolean => {

@@ -8,7 +8,7 @@ import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from 
 import { enterWorkFolder } from './harness/work-folder.ts'
 import { LoadGenerator } from './load/generator.ts'
 import { chooser, type Options, parseOptions, usage } from './options.ts'
-import { reportOf } from './report/calls/report.ts'
+import { printReport } from './report/calls/report.ts'
 import type { Results } from './report/calls/results.ts'
 import { publish } from './report/report.ts'
 import { Runner } from './runner.ts'
@@ -23,7 +23,7 @@ import { type Bench, FULL, QUICK, type Size } from './workloads/workload.ts'
  * run on one machine.
  *
  * The subjects run on one core. The upstream (a provider that answers at once), the load generator (raw sockets) and this
- * process share another; Tollgate's engines run there or on a third one where the gateway process alone is measured. Every
+ * process share another; Tollgate's engines run there or on a third one where only the gateway process is measured. Every
  * wait has a limit, and no process outlives the run. CPU comes from /proc. The report is report/calls/report.ts, which also
  * describes the method.
  */
@@ -99,7 +99,7 @@ const run = (options: Options): Promise<number> =>
         measure(options, work.folder, cores, control),
       )
       const isFull = !quick && only === null && skip.length === 0
-      await publish(results, reportOf(results), { names: ['latest', 'partial'], isFull, out }, sayOnStderr)
+      await publish(results, printReport(results), { names: ['latest', 'partial'], isFull, out }, sayOnStderr)
       return results.rows.some(({ failed }) => failed !== null) ? 1 : 0
     } finally {
       await endAll()

@@ -15,7 +15,7 @@ import { type Bench, untilIdle, type Workload } from './workloads/workload.ts'
 const MAX_ROUNDS_FACTOR = 2
 
 /** Returns the list beginning with its element number `by`, counted round from the start. */
-export const rotated = <T>(list: readonly T[], by: number): T[] => {
+export const rotate = <T>(list: readonly T[], by: number): T[] => {
   const start = list.length === 0 ? 0 : by % list.length
   return [...list.slice(start), ...list.slice(0, start)]
 }
@@ -105,12 +105,12 @@ export class Runner {
       await untilIdle(running)
     }
     for (let round = 1; round <= rounds || this.#needsMoreRounds(round, rows); round++)
-      for (const [subject, row] of rotated([...rows], round - 1))
+      for (const [subject, row] of rotate([...rows], round - 1))
         if (row.failed === null)
           await this.#round(workload, subject, row, `${round}/${Math.max(round, rounds)}`)
   }
 
-  /** True while the host moved the cores so often that the samples cannot be compared. */
+  /** True if the host moved the cores too often to compare the samples. */
   #needsMoreRounds(round: number, rows: ReadonlyMap<Subject, Row>): boolean {
     const { rounds } = this.#options.bench.size
     return rounds > 1 && round <= MAX_ROUNDS_FACTOR * rounds && !areComparable([...rows.values()])

@@ -2,7 +2,7 @@
 import { defer, from, map, type Observable, of } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import { type OperatorAccess, sameToken } from '../src/core/keys/operator-access.ts'
-import { bearerToken } from '../src/core/keys/presented.ts'
+import { findBearerToken } from '../src/core/keys/presented.ts'
 import type { GatewayRequest, Handler, Reply } from '../src/http/handler.ts'
 
 export interface OperatorViewDeps {
@@ -27,7 +27,7 @@ const text = (status: number, body: string, type = 'text/plain; charset=utf-8'):
 
 function isOperator(access: OperatorAccess, { header }: Pick<GatewayRequest, 'header'>): boolean {
   if (access === 'open' || access === 'closed') return access === 'open'
-  const token = bearerToken(header)
+  const token = findBearerToken(header)
   return token !== null && sameToken(access.token, token)
 }
 

@@ -59,7 +59,7 @@ export const FAILURES = {
 export type FailureCode = keyof typeof FAILURES
 
 /**
- * A refusal on its way to the client. `message` is public. `internal` is for the log alone: upstream names, addresses,
+ * A refusal on its way to the client. `message` is public. `internal` is only for the log: upstream names, addresses,
  * causes.
  */
 export class Failure extends Error {
@@ -69,7 +69,7 @@ export class Failure extends Error {
   readonly internal: string | undefined
   /** Extra response headers, such as `retry-after` or `allow`. */
   readonly headers: ReadonlyArray<readonly [string, string]>
-  /** Facts by which SDKs of messages act; they are in that shape alone. */
+  /** Facts that SDKs of the messages protocol react to; only that shape has them. */
   readonly details: Readonly<Record<string, unknown>> | undefined
 
   constructor(
@@ -103,7 +103,7 @@ export const AUTH_MESSAGES = {
 } as const
 
 /** Returns the name of an upstream's own status in the chat-completions shape. */
-export function upstreamStatusName(status: number): { code: string; type: string } {
+export function nameUpstreamStatus(status: number): { code: string; type: string } {
   switch (status) {
     case 400:
     case 422:

@@ -293,6 +293,9 @@ export const OPERATION_ROUTES = {
   listPartitions: ['GET', '/partitions'],
 } as const
 
+/** Every path of the generate-content protocol begins with it. */
+export const CONTENT_PREFIX = '/v1beta/'
+
 export type RouteName = keyof typeof ROUTES
 export type OperationName = keyof typeof OPERATION_ROUTES
 /** Below `MANAGEMENT_PATH`. */

@@ -1,6 +1,6 @@
 /**
  * Prints the bill of materials of a release as CycloneDX: what `npm sbom` lists of the lock file, without the packages
- * that are for development alone. With `--without-optional` also without the embedded engines, as in the image.
+ * that are only for development. With `--without-optional` also without the embedded engines, as in the image.
  *
  * `npm sbom --omit=dev` (11.19) is of no use: it also leaves out packages that both sides need.
  */
@@ -22,7 +22,7 @@ interface Bill {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
 }
 
-/** For development alone as packages, and in each release as a file that is built of them. */
+/** As packages only for development; each release has a file that is built from them. */
 const COPIED = ['@scalar/api-reference']
 const NPM_SBOM = ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only']
 const FOLDER = 'node_modules/'
@@ -34,7 +34,7 @@ const isLeftOut = ({ dev, optional, devOptional, link }: LockedPackage): boolean
   dev === true || link === true || (withoutOptional && (optional === true || devOptional === true))
 
 /** `node_modules/a/node_modules/@b/c` holds `@b/c`, unless its entry names another package. */
-const refOf = ([path, { name, version }]: [string, LockedPackage]): string =>
+const printRef = ([path, { name, version }]: [string, LockedPackage]): string =>
   `${name ?? path.slice(path.lastIndexOf(FOLDER) + FOLDER.length)}@${version}`
 
 const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
@@ -45,7 +45,7 @@ const kept = new Set(
   Object.entries(packages)
     .filter(([path]) => path.startsWith(FOLDER))
     .filter(([path, entry]) => COPIED.includes(path.slice(FOLDER.length)) || !isLeftOut(entry))
-    .map(refOf),
+    .map(printRef),
 )
 const rootRef = `${self?.name}@${self?.version}`
 const bill: Bill = JSON.parse(

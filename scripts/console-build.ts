@@ -5,12 +5,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants } from 'node:zlib'
-import { ifInstalled } from './installed.ts'
+import { resolveInstalled } from './installed.ts'
 
 const CONSOLE = new URL('../console/', import.meta.url)
 const COMPRESSIBLE = /\.(?:html|js|css|svg)$/
 
-if (ifInstalled(() => import.meta.resolve('vite')) === null) process.exit()
+if (resolveInstalled(() => import.meta.resolve('vite')) === null) process.exit()
 const { build } = await import('vite')
 await build({ configFile: fileURLToPath(new URL('vite.config.ts', CONSOLE)), logLevel: 'warn' })
 const built = new URL('dist/', CONSOLE)

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
-import { CUSTOMER_COLUMNS, columnOf } from '../schemas/call-log/columns.ts'
+import { CUSTOMER_COLUMNS, findColumn } from '../schemas/call-log/columns.ts'
 import { LOG_CSV_MAX_ROWS, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../schemas/call-log/row.ts'
 import { LOG_SUMMARY_CACHE_SECONDS, LOG_SUMMARY_MAX_DAYS } from '../schemas/call-log/summary.ts'
 import { COLLECTION_LIMITS } from '../schemas/collection-limits.ts'
@@ -15,7 +15,7 @@ import { capabilities, channelEntry, modelEntry, pricing } from '../schemas/conf
 import { channelAuth } from '../schemas/config/channel-auth.ts'
 import { configFile } from '../schemas/config/file.ts'
 import { environment } from '../schemas/config/settings.ts'
-import { AUTH_MESSAGES, FAILURES, upstreamStatusName } from '../schemas/failure.ts'
+import { AUTH_MESSAGES, FAILURES, nameUpstreamStatus } from '../schemas/failure.ts'
 import {
   BATCH_MAX_PAGES,
   MCP_SEARCH_DEFAULT_LIMIT,
@@ -42,11 +42,11 @@ import { PORTRAITS_MAX } from '../schemas/media/videos.ts'
 import { printCredits } from '../schemas/money.ts'
 import { EMAILED_EVENTS, EVENT_TYPES, TEST_EVENT } from '../schemas/notifications/event.ts'
 import { TASK_KINDS } from '../schemas/tasks/kinds.ts'
-import { outwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../schemas/tasks/list.ts'
+import { listOutwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../schemas/tasks/list.ts'
 import { TASK_RULES } from '../schemas/tasks/task.ts'
-import { findMediaAdapter, MEDIA_PROTOCOLS, worksOf } from '../src/channels/media/registry.ts'
+import { findMediaAdapter, listWorks, MEDIA_PROTOCOLS } from '../src/channels/media/registry.ts'
 import { PRESETS } from '../src/channels/providers/presets.ts'
-import { protocolsOf } from '../src/channels/providers/provider.ts'
+import { listProtocols } from '../src/channels/providers/provider.ts'
 import { withProfile } from '../src/config/profile.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
 import { commandTree } from '../test/src/cli/support.ts'
@@ -61,6 +61,8 @@ interface Table {
   readonly rows: readonly (readonly Cell[])[]
   /** Its prose may be empty. */
   readonly mayBeEmpty?: true
+  /** The page has only the rows that it describes; the names of the others say enough. */
+  readonly isPartial?: true
 }
 
 const code = (text: string | number): string => `\`${text}\``
@@ -91,7 +93,7 @@ function defaultCell(schema: z.ZodType): Cell {
 }
 
 /** A field whose parts have rows is a group and has no row; `single` names the groups that get one row. */
-function fieldRows(
+function listFieldRows(
   shape: Readonly<Record<string, z.ZodType>>,
   single: readonly string[],
   path = '',
@@ -99,7 +101,7 @@ function fieldRows(
   return Object.entries(shape).flatMap(([name, schema]): Cell[][] => {
     const inner = unwrap(schema)
     return inner instanceof z.ZodObject && !single.includes(name)
-      ? fieldRows(inner.shape, single, `${path}${name}.`)
+      ? listFieldRows(inner.shape, single, `${path}${name}.`)
       : [[code(path + name), null, defaultCell(schema)]]
   })
 }
@@ -107,18 +109,20 @@ function fieldRows(
 const FIELDS = ['field', 'meaning', 'default']
 
 /** The leaves of a value by their paths. */
-function leaves(value: unknown, path = ''): (readonly [string, unknown])[] {
-  if (Array.isArray(value)) return value.flatMap((item) => leaves(item, `${path}[]`))
+function listLeaves(value: unknown, path = ''): (readonly [string, unknown])[] {
+  if (Array.isArray(value)) return value.flatMap((item) => listLeaves(item, `${path}[]`))
   if (typeof value !== 'object' || value === null) return [[path, value]]
-  return Object.entries(value).flatMap(([name, item]) => leaves(item, path === '' ? name : `${path}.${name}`))
+  return Object.entries(value).flatMap(([name, item]) =>
+    listLeaves(item, path === '' ? name : `${path}.${name}`),
+  )
 }
 
 /** What `profile: public` sets, with what holds without it. */
-function publicProfile(): Cell[][] {
+function listPublicProfile(): Cell[][] {
   const given = { profile: 'public', models: [{ capabilities: { reasoning: true } }] }
-  const paths = new Set(leaves(given).map(([path]) => path))
-  const defaults = new Map(leaves(configFile.parse({})))
-  return leaves(withProfile(given))
+  const paths = new Set(listLeaves(given).map(([path]) => path))
+  const defaults = new Map(listLeaves(configFile.parse({})))
+  return listLeaves(withProfile(given))
     .filter(([path]) => !paths.has(path))
     .map(([path, value]) => [
       code(path),
@@ -129,7 +133,7 @@ function publicProfile(): Cell[][] {
 }
 
 /** The commands by their first word. */
-function commandGroups(): Cell[][] {
+function listCommandGroups(): Cell[][] {
   const groups = Map.groupBy(commandTree(), ({ words }) => words[0]!)
   return [...groups].map(([name, commands]) => {
     const below = commands.flatMap(({ words }) => (words.length === 1 ? [] : [words.slice(1).join(' ')]))
@@ -137,7 +141,7 @@ function commandGroups(): Cell[][] {
   })
 }
 
-async function metricNames(): Promise<Cell[][]> {
+async function listMetricNames(): Promise<Cell[][]> {
   const metrics = createMetrics('0', { hasStreams: true })
   const text = await metrics.text()
   return [...text.matchAll(/^# TYPE (tollgate_\w+) (\w+)$/gm)].map(([, name = '', kind = '']) => [
@@ -150,7 +154,7 @@ async function metricNames(): Promise<Cell[][]> {
 
 const MINUTE_MS = 60_000
 
-function duration(ms: number): string {
+function printDuration(ms: number): string {
   if (ms % MINUTE_MS !== 0 || ms < 10 * MINUTE_MS) return `${ms / 1000} s`
   return ms % (60 * MINUTE_MS) === 0 ? `${ms / MINUTE_MS / 60} h` : `${ms / MINUTE_MS} min`
 }
@@ -182,9 +186,9 @@ const BOUNDS: Readonly<Record<string, string>> = {
 }
 
 /** A table of the latest report of the bench, by its heading. */
-function benchTable(heading: string): Table {
+function copyBenchTable(heading: string): Table {
   const [, section = ''] = readText('bench/results/latest.md').split(`\n## ${heading}\n\n`)
-  const [head = [], , ...rows] = section.split('\n\n')[0]!.split('\n').map(cellsIn)
+  const [head = [], , ...rows] = section.split('\n\n')[0]!.split('\n').map(splitCells)
   return { head, rows, mayBeEmpty: true }
 }
 
@@ -192,27 +196,27 @@ const UPSTREAM_STATUSES = [400, 401, 403, 404, 422, 429]
 /** Stands for every other status. */
 const OTHER_STATUS = 418
 
-const cellsIn = (row: string): string[] =>
+const splitCells = (row: string): string[] =>
   row
     .slice(1, -1)
     .split(/(?<!\\)\|/)
     .map((cell) => cell.trim())
 
 const TABLES: Readonly<Record<string, Table>> = {
-  'bench-aims': benchTable('Aims: Tollgate with everything on'),
-  'bench-settled': benchTable('CPU of all processes and engines together, µs per settled call'),
+  'bench-aims': copyBenchTable('Aims: Tollgate with everything on'),
+  'bench-settled': copyBenchTable('CPU of all processes and engines together, µs per settled call'),
   bounds: { head: ['field', 'bound'], rows: Object.entries(BOUNDS) },
   'call-columns': {
     head: ['field', 'kind', 'rule'],
-    rows: CUSTOMER_COLUMNS.map((name) => [code(name), columnOf(name).kind, null]),
-    mayBeEmpty: true,
+    rows: CUSTOMER_COLUMNS.map((name) => [code(name), findColumn(name).kind, null]),
+    isPartial: true,
   },
   tasks: {
     head: ['kind', 'id', 'statuses that clients see', 'ends within', 'one submit', 'all submits'],
     rows: TASK_KINDS.map((kind) => {
       const { idPrefix, deadlineMs, submitTimeoutMs, ladderTimeoutMs } = TASK_RULES[kind]
-      const times = [deadlineMs, submitTimeoutMs, ladderTimeoutMs].map(duration)
-      return [kind, code(`${idPrefix}_`), outwardStatuses(kind).join(', '), ...times]
+      const times = [deadlineMs, submitTimeoutMs, ladderTimeoutMs].map(printDuration)
+      return [kind, code(`${idPrefix}_`), listOutwardStatuses(kind).join(', '), ...times]
     }),
   },
   failures: {
@@ -226,7 +230,7 @@ const TABLES: Readonly<Record<string, Table>> = {
   'upstream-statuses': {
     head: ['upstream status', 'code', 'type'],
     rows: [...UPSTREAM_STATUSES, OTHER_STATUS].map((status) => {
-      const { code: name, type } = upstreamStatusName(status)
+      const { code: name, type } = nameUpstreamStatus(status)
       return [status === OTHER_STATUS ? 'any other' : String(status), code(name), code(type)]
     }),
   },
@@ -235,26 +239,26 @@ const TABLES: Readonly<Record<string, Table>> = {
     head: ['variable', 'meaning', 'default'],
     rows: Object.entries(environment.shape).map(([name, schema]) => [code(name), null, defaultCell(schema)]),
   },
-  commands: { head: ['command', 'words behind it', 'does'], rows: commandGroups() },
+  commands: { head: ['command', 'words behind it', 'does'], rows: listCommandGroups() },
   configuration: {
     head: FIELDS,
-    rows: fieldRows(configFile.omit({ models: true, channels: true }).shape, ['payments']),
+    rows: listFieldRows(configFile.omit({ models: true, channels: true }).shape, ['payments']),
   },
   models: {
     head: FIELDS,
-    rows: fieldRows(modelEntry.shape, ['capabilities', 'pricing']).map((row) =>
+    rows: listFieldRows(modelEntry.shape, ['capabilities', 'pricing']).map((row) =>
       row[0] === '`capabilities`' ? [row[0], list(Object.keys(capabilities.shape)), 'all `false`'] : row,
     ),
   },
-  pricing: { head: FIELDS, rows: fieldRows(pricing.shape, ['with_audio']) },
-  channels: { head: FIELDS, rows: fieldRows(channelEntry.shape, []) },
+  pricing: { head: FIELDS, rows: listFieldRows(pricing.shape, ['with_audio']) },
+  channels: { head: FIELDS, rows: listFieldRows(channelEntry.shape, []) },
   'media-adapters': {
     head: ['`protocol`', 'makes', '`base_url` ends in'],
-    rows: MEDIA_PROTOCOLS.map((name) => [code(name), worksOf(name).join(', '), null]),
+    rows: MEDIA_PROTOCOLS.map((name) => [code(name), listWorks(name).join(', '), null]),
   },
   metrics: {
     head: ['metric', 'type', 'labels', 'meaning'],
-    rows: await metricNames(),
+    rows: await listMetricNames(),
     mayBeEmpty: true,
   },
   providers: {
@@ -262,7 +266,7 @@ const TABLES: Readonly<Record<string, Table>> = {
     rows: Object.entries(PRESETS).map(([name, preset]) => [
       code(name),
       preset.title,
-      list(protocolsOf(preset)),
+      list(listProtocols(preset)),
       null,
     ]),
     mayBeEmpty: true,
@@ -287,7 +291,7 @@ const TABLES: Readonly<Record<string, Table>> = {
       'cancelled while queued',
       'length of a video that is charged',
     ],
-    rows: [...new Set(Object.values(PRESETS).flatMap(protocolsOf))].flatMap((protocol): Cell[][] => {
+    rows: [...new Set(Object.values(PRESETS).flatMap(listProtocols))].flatMap((protocol): Cell[][] => {
       const { follow = null } = findMediaAdapter(protocol) ?? {}
       return follow === null
         ? []
@@ -297,10 +301,11 @@ const TABLES: Readonly<Record<string, Table>> = {
   usage: {
     head: ['provider', 'what it reports in its own way'],
     rows: CHAT_PROVIDERS.map((name) => [code(name), null]),
+    isPartial: true,
   },
   'public-profile': {
     head: ['setting', 'without a profile', '`profile: public`', 'what a client sees'],
-    rows: publicProfile(),
+    rows: listPublicProfile(),
   },
   collections: {
     head: ['limit', 'at most', 'counted'],
@@ -325,16 +330,17 @@ const MARKED = /^<!-- table: ([\w-]+) -->\n((?:\|.*\n)*)/gm
 function renderTable(name: string, written: string): string {
   const table = TABLES[name]
   if (table === undefined) throw new Error(`There is no table "${name}" in scripts/docs.ts.`)
-  const { head, rows } = table
+  const { head, rows, isPartial } = table
   // A failure is found by its code, since several have one status.
   const key = head[0] === 'HTTP' ? 1 : 0
-  const [columns = [], , ...lines] = written.trimEnd().split('\n').map(cellsIn)
+  const [columns = [], , ...lines] = written.trimEnd().split('\n').map(splitCells)
   const prose = new Map(lines.map((cells) => [cells[key], cells]))
   const full = rows.map((row) => {
     const kept = prose.get(row[key] ?? '')
     return row.map((cell, index) => cell ?? kept?.[columns.indexOf(head[index]!)] ?? '')
   })
-  return [head, ...full]
+  const shown = isPartial ? full.filter((cells) => !cells.includes('')) : full
+  return [head, ...shown]
     .map((cells) => `| ${cells.join(' | ')} |\n`)
     .toSpliced(1, 0, `|${head.map(() => '---').join('|')}|\n`)
     .join('')
@@ -348,14 +354,14 @@ export const renderPage = (text: string): string =>
   )
 
 /** Returns the rows of the page's tables whose prose is not written yet. */
-export const emptyRows = (text: string): string[] =>
+export const findEmptyRows = (text: string): string[] =>
   [...text.matchAll(MARKED)]
     .filter(([, name = '']) => !TABLES[name]?.mayBeEmpty)
     .flatMap(([, , written = '']) => written.trimEnd().split('\n').slice(2))
-    .filter((row) => cellsIn(row).includes(''))
+    .filter((row) => splitCells(row).includes(''))
 
 /** Returns the names of tables that no page has. */
-export const absentTables = (texts: readonly string[]): string[] =>
+export const findAbsentTables = (texts: readonly string[]): string[] =>
   Object.keys(TABLES).filter((name) => !texts.some((text) => text.includes(`<!-- table: ${name} -->`)))
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)

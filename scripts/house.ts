@@ -38,14 +38,14 @@ const migrations = filesUnder('src/postgres/migrations').map((path) => ({ path, 
 const matches = (files: readonly { path: string; text: string }[], pattern: RegExp): string[] =>
   files.flatMap(({ path, text }) => [...text.matchAll(pattern)].map(([match]) => `${path}: ${match.trim()}`))
 
-const filesWith = (files: readonly { path: string; text: string }[], pattern: RegExp): string[] =>
+const findFilesWith = (files: readonly { path: string; text: string }[], pattern: RegExp): string[] =>
   files.filter(({ text }) => pattern.test(text)).map(({ path }) => path)
 
 /** Returns the files of the commit that added the column `session_id`; earlier, those that name the last column. */
-function filesOfColumn(): string[] {
+function listColumnFiles(): string[] {
   const log = ['log', '--format=%H', '--extended-regexp', '--grep=^Add the session of a call to its row']
   const [commit] = execFileSync('git', log, { cwd: ROOT, encoding: 'utf8' }).split('\n')
-  if (!commit) return filesWith([...code, ...migrations], /\b(upstream_cost|upstreamCost)\b/)
+  if (!commit) return findFilesWith([...code, ...migrations], /\b(upstream_cost|upstreamCost)\b/)
   return execFileSync('git', ['show', '--name-only', '--format=', commit, '--', ...PRODUCT], {
     cwd: ROOT,
     encoding: 'utf8',
@@ -55,7 +55,7 @@ function filesOfColumn(): string[] {
 }
 
 /** Returns the steps of the page's walks through a call and its settlement that go back to a folder of an earlier step. */
-function returnsToFolders(): string[] {
+function listReturnsToFolders(): string[] {
   const page = readText('docs/architecture.md')
   const walks = ['A call', 'A settlement'].flatMap((heading) => {
     const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? ''
@@ -67,14 +67,14 @@ function returnsToFolders(): string[] {
   )
 }
 
-function mutualImports(): string[] {
-  const folderOf = (path: string) => path.split('/')[1] ?? ''
+function listMutualImports(): string[] {
+  const findFolder = (path: string) => path.split('/')[1] ?? ''
   const arrows = new Set(
     pipelines.flatMap(({ path, imports }) =>
       imports
         .map(({ specifier }) => target(path, specifier))
-        .filter((file) => file?.startsWith('pipelines/') && folderOf(file) !== folderOf(path))
-        .map((file) => `${folderOf(path)} ${folderOf(file!)}`),
+        .filter((file) => file?.startsWith('pipelines/') && findFolder(file) !== findFolder(path))
+        .map((file) => `${findFolder(path)} ${findFolder(file!)}`),
     ),
   )
   return [...arrows].filter((arrow) => {
@@ -84,10 +84,10 @@ function mutualImports(): string[] {
 }
 
 /** Returns the code lines of a file: neither empty nor comments. */
-const codeLines = (text: string): number =>
+const countCodeLines = (text: string): number =>
   text.split('\n').filter((line) => line.trim() !== '' && !/^\s*(\/\/|\/?\*)/.test(line)).length
 
-function shortFilesWithOneImporter(): string[] {
+function listShortFiles(): string[] {
   const importers = new Map<string, Set<string>>()
   for (const { path, imports } of product)
     for (const { specifier } of imports) {
@@ -95,7 +95,7 @@ function shortFilesWithOneImporter(): string[] {
       if (file !== null) importers.set(file, (importers.get(file) ?? new Set()).add(path))
     }
   return product
-    .filter(({ path, text }) => importers.get(path)?.size === 1 && codeLines(text) <= SHORT_FILE_LINES)
+    .filter(({ path, text }) => importers.get(path)?.size === 1 && countCodeLines(text) <= SHORT_FILE_LINES)
     .map(({ path }) => path)
 }
 
@@ -106,18 +106,18 @@ interface Node {
   readonly id?: { readonly name?: string } | null
 }
 
-function longFunctions(): string[] {
+function listLongFunctions(): string[] {
   return product.flatMap(({ path, text }) => {
     const found: string[] = []
-    const lineAt = (at: number) => text.slice(0, at).split('\n').length
+    const countLinesTo = (at: number) => text.slice(0, at).split('\n').length
     const visit = (value: unknown): void => {
       if (Array.isArray(value)) return value.forEach(visit)
       if (typeof value !== 'object' || value === null) return
       const { type = '', start = 0, end = 0, id } = value as Node
       if (/Function/.test(type) && end > start) {
-        const lines = lineAt(end) - lineAt(start) + 1
+        const lines = countLinesTo(end) - countLinesTo(start) + 1
         if (lines > LONG_FUNCTION_LINES)
-          found.push(`${path}:${lineAt(start)} ${id?.name ?? ''} has ${lines} lines`)
+          found.push(`${path}:${countLinesTo(start)} ${id?.name ?? ''} has ${lines} lines`)
       }
       Object.values(value).forEach(visit)
     }
@@ -126,7 +126,7 @@ function longFunctions(): string[] {
   })
 }
 
-function providerComparisons(): string[] {
+function listProviderComparisons(): string[] {
   const names = Object.keys(PRESETS).join('|')
   const elsewhere = sources.filter(({ path }) => !path.startsWith('src/channels/providers/'))
   return matches(
@@ -136,7 +136,7 @@ function providerComparisons(): string[] {
 }
 
 /** Returns the places in which code of others is changed while it is loaded. */
-function patchedLibraries(): string[] {
+function listPatchedLibraries(): string[] {
   const loaders = filesUnder('src', 'test/support').filter((path) => /\.(ts|mjs)$/.test(path))
   const texts = [...loaders, 'package.json', '.taprc'].map((path) => ({ path, text: readText(path) }))
   return matches(
@@ -145,7 +145,7 @@ function patchedLibraries(): string[] {
   )
 }
 
-const linesOfProduct = (): number =>
+const countProductLines = (): number =>
   execFileSync('git', ['ls-files', ...PRODUCT], { cwd: ROOT, encoding: 'utf8' })
     .split('\n')
     .filter((path) => /\.(tsx?|sql|css|html|ya?ml|json|md)$/.test(path))
@@ -169,7 +169,7 @@ interface Coverage {
 }
 
 /** Returns the functions that ran, as `path function offset`, and forgets the reports. */
-function functionsThatRan(folder: string): Set<string> {
+function listFunctionsThatRan(folder: string): Set<string> {
   const ran = new Set<string>()
   for (const name of readdirSync(folder)) {
     const { result }: Coverage = JSON.parse(readFileSync(join(folder, name), 'utf8'))
@@ -186,7 +186,7 @@ function functionsThatRan(folder: string): Set<string> {
 }
 
 /** Returns the processes of the service: those of Node.js below a process, itself included. */
-function processesBelow(root: number): number[] {
+function listProcessesBelow(root: number): number[] {
   const all = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' })
     .split('\n')
     .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line))
@@ -237,9 +237,9 @@ async function walkOfStreamedCall(): Promise<string[]> {
     const runFor = async (work: () => Promise<void>): Promise<Set<string>> => {
       await work()
       await pause(WINDOW_MS)
-      for (const pid of processesBelow(service.pid!)) process.kill(pid, COVERAGE_SIGNAL)
+      for (const pid of listProcessesBelow(service.pid!)) process.kill(pid, COVERAGE_SIGNAL)
       await pause(WINDOW_MS / 2)
-      return functionsThatRan(reports)
+      return listFunctionsThatRan(reports)
     }
     for (let calls = 0; calls < WARM_UP_CALLS; calls += 1) await call()
     await runFor(async () => {})
@@ -268,13 +268,13 @@ const { walk: isWalked, list: isListed } = parseArgs({
 const walk = isWalked ? await walkOfStreamedCall() : null
 const deps = matches(pipelines, /(interface|type) [A-Za-z]*Deps\b/g)
 const picks = matches(pipelines, /Pick</g)
-const lines = linesOfProduct()
+const lines = countProductLines()
 
 const MEASURES: readonly Measure[] = [
   {
     measure: 'files that a new column of the call log touches',
     aim: 'at most 8',
-    found: filesOfColumn(),
+    found: listColumnFiles(),
     how: 'product files of the commit "Add the session of a call to its row", which added session_id',
   },
   {
@@ -290,13 +290,13 @@ const MEASURES: readonly Measure[] = [
   {
     measure: 'returns to a folder already left, on that way',
     aim: 'at most 2',
-    found: returnsToFolders(),
+    found: listReturnsToFolders(),
     how: 'steps of the walks "A call" and "A settlement" in docs/architecture.md whose folder (two levels) an earlier, other step was in',
   },
   {
     measure: 'pairs of folders below pipelines that import each other',
     aim: 'none',
-    found: mutualImports(),
+    found: listMutualImports(),
     how: 'pairs of first folders, types included',
   },
   {
@@ -309,27 +309,28 @@ const MEASURES: readonly Measure[] = [
   {
     measure: 'idempotency engines',
     aim: '1',
-    found: filesWith(sources, /\b(INTO|UPDATE|FROM) \w*idempotency\w*|\b(idempotency|intent)_key\b/).filter(
-      (path) => /^src\/postgres\/.*\.ts$/.test(path),
-    ),
+    found: findFilesWith(
+      sources,
+      /\b(INTO|UPDATE|FROM) \w*idempotency\w*|\b(idempotency|intent)_key\b/,
+    ).filter((path) => /^src\/postgres\/.*\.ts$/.test(path)),
     how: 'files of src/postgres with SQL of an Idempotency-Key: idempotency in the name of a table or a column',
   },
   {
     measure: 'token-charging functions',
     aim: '1',
-    found: filesWith(sources, /\btrustedUsage\(/).filter((path) => !path.endsWith('/usage-bounds.ts')),
+    found: findFilesWith(sources, /\btrustedUsage\(/).filter((path) => !path.endsWith('/usage-bounds.ts')),
     how: 'files that bound reported usage, to charge it, by trustedUsage()',
   },
   {
     measure: 'queue workers',
     aim: '1',
-    found: filesWith(pipelines, /#\w+ = new Set<Delivery>/),
-    how: 'classes in pipelines that hold messages of a queue while they work on them (the settler holds batches)',
+    found: findFilesWith(pipelines, /\bdelivery\??\.release\([^)]/),
+    how: 'files of pipelines that give a message back for later: those that work on what a message names do (the settler books what it carries)',
   },
   {
     measure: 'routers',
     aim: '1',
-    found: filesWith(sources, /\bpath\.(split\('\/'|startsWith\()|path\.exec\(/).filter((path) =>
+    found: findFilesWith(sources, /\bpath\.(split\('\/'|startsWith\()|path\.exec\(/).filter((path) =>
       /^(pipelines|src\/(http|server|mcp|console))\//.test(path),
     ),
     how: 'files of the server and of pipelines that take the path of a request apart',
@@ -338,35 +339,35 @@ const MEASURES: readonly Measure[] = [
     measure: 'readers of JSON',
     aim: '2',
     found: [
-      ...filesWith(sources, /\bQUOTE\b|0x22\b/).filter((path) =>
+      ...findFilesWith(sources, /\bQUOTE\b|0x22\b/).filter((path) =>
         /^src\/(core\/json\/[^/]+\.ts|protocols\/(?!sse))/.test(path),
       ),
-      ...filesWith(sources, /function scanJson\b/),
+      ...findFilesWith(sources, /function scanJson\b/),
     ],
     how: 'files of core/json and protocols (without sse) that look for quotation marks in bytes, and the tape',
   },
   {
     measure: "comparisons of a provider's name outside its folder",
     aim: 'none',
-    found: providerComparisons(),
+    found: listProviderComparisons(),
     how: "lines outside src/channels/providers with === 'name', case 'name' or an entry of a table by name",
   },
   {
     measure: 'patches, stubs and hooks of third-party code',
     aim: 'none',
-    found: patchedLibraries(),
+    found: listPatchedLibraries(),
     how: 'module hooks, patched resolution, recompiled sources and --import in src, test/support, package.json, .taprc',
   },
   {
     measure: `functions over ${LONG_FUNCTION_LINES} lines`,
     aim: 'none',
-    found: longFunctions(),
+    found: listLongFunctions(),
     how: 'functions and methods of the product, from the first line to the last',
   },
   {
     measure: `files of at most ${SHORT_FILE_LINES} code lines with one importer`,
     aim: 'at most 30',
-    found: shortFilesWithOneImporter(),
+    found: listShortFiles(),
     how: 'files of the product; lines that are neither empty nor comments',
   },
   {

@@ -1,7 +1,7 @@
 /** Packages that an install may lack: those for development. */
 
 /** Returns the address that `resolve` finds; null where npm has not installed its package. */
-export function ifInstalled(resolve: () => string): string | null {
+export function resolveInstalled(resolve: () => string): string | null {
   try {
     return resolve()
   } catch (error) {

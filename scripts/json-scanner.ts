@@ -22,7 +22,7 @@ const SOURCES = ['json-scanner.ts', 'json-names.ts'].map((name) => `src/core/jso
 const TARGET = 'src/core/json/scanner/scanner.wasm.ts'
 
 /** Returns SHA-256 of the WebAssembly and of all that it is compiled from. */
-export function compiledDigest(wasm: Uint8Array): string {
+export function digestCompiled(wasm: Uint8Array): string {
   const hash = createHash('sha256').update(JSON.stringify([VERSION, OPTIONS]))
   for (const source of SOURCES) hash.update(readFileSync(join(ROOT, source)))
   return hash.update(wasm).digest('hex')
@@ -55,7 +55,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     [
       '/**',
       ' * WebAssembly in base64, compiled from the sources in `assembly` by `npm run assembly`. SHA-256 of both and the compiler:',
-      ` * ${compiledDigest(wasm)}`,
+      ` * ${digestCompiled(wasm)}`,
       ' */',
       'export const JSON_SCANNER = [',
       ...lines.map((line) => `  '${line}',`),

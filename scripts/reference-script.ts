@@ -3,9 +3,9 @@
  * file, not the three hundred packages that the file was built of.
  */
 import { copyFileSync, mkdirSync } from 'node:fs'
-import { ifInstalled } from './installed.ts'
+import { resolveInstalled } from './installed.ts'
 
-const found = ifInstalled(() => import.meta.resolve('@scalar/api-reference'))
+const found = resolveInstalled(() => import.meta.resolve('@scalar/api-reference'))
 if (found === null) process.exit()
 const script = new URL('browser/standalone.js', found)
 const folder = new URL('../src/openapi/built/', import.meta.url)

@@ -26,7 +26,7 @@ export type Call = {
   state: CallState
   closedAt: number | null
   outputTokens: number
-  /** Whether it was cleared away after its end and counts no more. */
+  /** Whether it was cleared after its end and no longer counts. */
   forgotten: boolean
 }
 
@@ -96,7 +96,7 @@ export class CallLog {
 
   record(call: Call, request: IncomingMessage, body: Buffer): void {
     const { method = '', rawHeaders } = request
-    this.#requests.push({ id: call.id, method, path: redactedPath(request.url ?? ''), rawHeaders, body })
+    this.#requests.push({ id: call.id, method, path: redactPath(request.url ?? ''), rawHeaders, body })
     this.#requestBytes += body.length
     while (this.#requests.length > MAX_RECORDED_REQUESTS || this.#requestBytes > MAX_RECORDED_REQUEST_BYTES) {
       this.#requestBytes -= this.#requests.shift()?.body.length ?? 0
@@ -136,7 +136,7 @@ function emptyStats(): CallStats {
   return { calls: 0, running: 0, completed: 0, client_closed: 0, faulted: 0 }
 }
 
-export function viewOf(call: Call): CallView {
+export function toView(call: Call): CallView {
   return {
     id: call.id,
     at: new Date(call.at).toISOString(),
@@ -156,17 +156,17 @@ function redactedHeaders(rawHeaders: readonly string[]): [string, string][] {
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string
     const value = rawHeaders[index + 1] as string
-    pairs.push([name, CREDENTIAL_HEADERS.includes(name.toLowerCase()) ? redacted(value) : value])
+    pairs.push([name, CREDENTIAL_HEADERS.includes(name.toLowerCase()) ? redact(value) : value])
   }
   return pairs
 }
 
 /** Keeps the scheme, so that a test can tell `Bearer` from a bare key. */
-function redacted(value: string): string {
+function redact(value: string): string {
   const [, scheme = '', credential = ''] = /^(\S+\s+)?(.*)$/.exec(value) ?? []
   return `${scheme}sha256:${createHash('sha256').update(credential).digest('hex')}`
 }
 
-function redactedPath(url: string): string {
-  return url.replace(/([?&](?:key|api_key)=)([^&]*)/g, (_, name: string, key: string) => name + redacted(key))
+function redactPath(url: string): string {
+  return url.replace(/([?&](?:key|api_key)=)([^&]*)/g, (_, name: string, key: string) => name + redact(key))
 }

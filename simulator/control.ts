@@ -1,10 +1,10 @@
 /** The control interface, `/simulator/…`: what the provider has seen of its callers. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type CallLog, viewOf } from './calls.ts'
+import { type CallLog, toView } from './calls.ts'
 import { controlPayments } from './payments/control.ts'
 import { readBody } from './requests.ts'
-import { type Submit, stateOf, type Task, type TaskState, type TaskStore } from './tasks/task-book.ts'
+import { readState, type Submit, type Task, type TaskState, type TaskStore } from './tasks/task-book.ts'
 import type { World } from './world.ts'
 
 const KEPT_REQUEST = /^\/simulator\/calls\/(\d{1,15})\/request$/
@@ -72,7 +72,7 @@ function answerTo(
 ): ControlAnswer {
   switch (route) {
     case 'GET /simulator/calls':
-      return found(calls.list(query.get('request_id')).map(viewOf))
+      return found(calls.list(query.get('request_id')).map(toView))
     case 'DELETE /simulator/calls':
       calls.clear()
       onClear()
@@ -142,7 +142,7 @@ function viewOfTask(task: Task): TaskView {
   const { dialect, model, reference, atMs } = task.submit
   const isOver = Date.now() >= task.endsAtMs
   return {
-    ...{ id: task.id, dialect, kind: task.kind, model, reference, state: stateOf(task) },
+    ...{ id: task.id, dialect, kind: task.kind, model, reference, state: readState(task) },
     created_at: new Date(atMs).toISOString(),
     ended_at: isOver ? new Date(task.endsAtMs).toISOString() : null,
     ...{ polls: task.polls, cancels: task.cancels },

@@ -14,7 +14,7 @@ export type Dialect = {
   readonly endpoints: readonly Endpoint[]
   /** A failure in the dialect's own error shape. */
   failure(failure: SimulatedFailure): WholeAnswer
-  /** The same as an event of a stream that has begun, after so many other events. Default: its body alone. */
+  /** The same as an event of a stream that has begun, after this many other events. Default: only its body. */
   failureFrame?(failure: SimulatedFailure, eventsBefore: number): Frame
 }
 
@@ -102,7 +102,7 @@ export class SimulatedFailure extends Error {
   readonly reason: FailureReason
   /** The request field at fault. */
   readonly param: string | null
-  /** The vendor's own word, where the reason alone does not say it. */
+  /** The vendor's own word, where the reason is not enough. */
   readonly code: string | null
   /** Whether the directive `outcome=refuse` is all its cause. */
   readonly isAskedFor: boolean
@@ -156,7 +156,7 @@ export const eventStream = (
 })
 
 /** The body as a JSON object. @throws {SimulatedFailure} 400 */
-export function jsonObjectOf(body: Buffer): Record<string, unknown> {
+export function parseJsonObject(body: Buffer): Record<string, unknown> {
   let value: unknown
   try {
     value = JSON.parse(body.toString('utf8'))

@@ -82,7 +82,7 @@ class Provider {
   }
 
   receive(request: IncomingMessage, response: ServerResponse): void {
-    const target = targetOf(request.url ?? '/')
+    const target = readTarget(request.url ?? '/')
     if (isControlPath(target.path)) {
       answerControl(request, response, target, {
         calls: this.#calls,
@@ -109,7 +109,7 @@ class Provider {
 
   async #answer(incoming: Incoming, target: Target): Promise<void> {
     const { request, call } = incoming
-    const header = headerOf(request)
+    const header = readHeader(request)
     const early = readEarly(header)
     // Before the body is read only the header is known: it alone is what `times` counts such a refusal by.
     const refusesEarly = early.fault?.kind === 'refuse'
@@ -182,7 +182,7 @@ class Provider {
 }
 
 /** Whatever stands in the request line: an address that cannot be parsed is a path that is not found. */
-function targetOf(url: string): Target {
+function readTarget(url: string): Target {
   const mark = url.indexOf('?')
   if (mark < 0) return { path: url, query: new URLSearchParams() }
   return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) }
@@ -199,7 +199,7 @@ async function formOf({ headers }: IncomingMessage, body: Buffer | null): Promis
   }
 }
 
-function headerOf(request: IncomingMessage): string | null {
+function readHeader(request: IncomingMessage): string | null {
   const value = request.headers[DIRECTIVES_HEADER]
   return Array.isArray(value) ? value.join(',') : (value ?? null)
 }

@@ -11,11 +11,11 @@ import { FLAG, givenOptions, TEXT, UsageError, wholeNumber } from '../harness/co
 import { ROOT } from '../harness/machine.ts'
 import { openFilesLimit, residentBytes } from '../harness/proc.ts'
 import { interruptible, type RunFacts, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
-import { type Quantiles, quantile, quantilesOf } from '../harness/statistics.ts'
+import { computeQuantiles, type Quantiles, quantile } from '../harness/statistics.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'
 import { requestBody } from '../load/request.ts'
 import type { RunningSubject } from '../subjects/subject.ts'
-import { anotherKeyOf, tollgate } from '../subjects/tollgate.ts'
+import { createKey, tollgate } from '../subjects/tollgate.ts'
 import { startUpstream } from '../upstream/start.ts'
 import type { Answers, AttackOrder } from './attacker.ts'
 import { ATTACKS, type Attack } from './attacks.ts'
@@ -78,7 +78,7 @@ async function customerCalls(running: RunningSubject, forMs: number) {
     latencies.toSorted((a, b) => a - b),
     0.9,
   )
-  return { ...quantilesOf(latencies), p90Ms, calls: latencies.length, failed }
+  return { ...computeQuantiles(latencies), p90Ms, calls: latencies.length, failed }
 }
 
 interface Watched {
@@ -101,7 +101,7 @@ async function during(
   const watch = setInterval(look, MEMORY_EVERY_MS)
   try {
     // The attack ends in time also where calls wait for much longer.
-    const stopped = delay(attackMs).then(() => answersOf(attacker))
+    const stopped = delay(attackMs).then(() => listAnswers(attacker))
     const measured = await customerCalls(running, attackMs)
     const answers = await stopped
     const turns = await longestTurns(gateway[0]!, delayFile)
@@ -111,7 +111,7 @@ async function during(
   }
 }
 
-async function answersOf(attacker: Worker | null): Promise<Answers> {
+async function listAnswers(attacker: Worker | null): Promise<Answers> {
   if (attacker === null) return {}
   const told = new Promise<Answers>((resolve) => attacker.once('message', resolve))
   attacker.postMessage('stop')
@@ -154,8 +154,8 @@ async function measure(
   running.moveEngines?.(true)
   const { port, path } = running.plain
   const keys = {
-    rich: await anotherKeyOf(folder, 'rich'),
-    poor: await anotherKeyOf(folder, 'poor'),
+    rich: await createKey(folder, 'rich'),
+    poor: await createKey(folder, 'poor'),
     none: '',
   }
   await customerCalls(running, attackMs / 2)
@@ -181,11 +181,11 @@ const answered = (answers: Answers): string =>
     .join(', ') || '–'
 
 /** Returns the p99 of the customer without an attack: the slower of the times before and after them. */
-const restOf = (rows: readonly Row[]): number =>
+const readRest = (rows: readonly Row[]): number =>
   Math.max(...rows.filter(({ name }) => name === NO_ATTACK).map(({ p99Ms }) => p99Ms))
 
-function tableOf({ rows, tollgate: version }: Results): string {
-  const rest = restOf(rows)
+function printTable({ rows, tollgate: version }: Results): string {
+  const rest = readRest(rows)
   const lines = rows.map(
     ({ name, p50Ms, p90Ms, p99Ms, maxMs, longestTurns, residentMb, failed, calls, answers }) =>
       `| ${name} | ${p50Ms.toFixed(1)} | ${p90Ms.toFixed(1)} | ${p99Ms.toFixed(0)} | ${name === NO_ATTACK ? '' : (p99Ms - rest).toFixed(0)} | ${maxMs.toFixed(0)} | ${longestTurns.delayMs.toFixed(0)} | ${longestTurns.cpuMs.toFixed(0)} | ${failed} of ${calls} | ${residentMb.toFixed(0)} | ${answered(answers)} |`,
@@ -201,7 +201,7 @@ ${beyondAims(rows)}
 }
 
 function beyondAims(rows: readonly Row[]): string {
-  const rest = restOf(rows)
+  const rest = readRest(rows)
   const beyond = rows.filter(
     ({ p99Ms, longestTurns }) => p99Ms > rest + AIM_ABOVE_REST_MS || longestTurns.cpuMs > AIM_TURN_MS,
   )
@@ -209,7 +209,7 @@ function beyondAims(rows: readonly Row[]): string {
   return `The aims are a turn of at most ${AIM_TURN_MS} ms of CPU, and a p99 at most ${AIM_ABOVE_REST_MS} ms above rest. Beyond them: ${names}.`
 }
 
-function pageOf(results: Results, before: Results | null): string {
+function toPage(results: Results, before: Results | null): string {
   const { date, machine, node, seconds } = results
   return `# What one hostile client does to others
 
@@ -220,7 +220,7 @@ apart; it is not given back at once, so a row may show what the one before it to
 
 - ${date}, ${machine.cpu}, ${machine.cores} cores, Node.js ${node}
 
-${tableOf(results)}${before === null ? '' : `\n${tableOf(before)}`}`
+${printTable(results)}${before === null ? '' : `\n${printTable(before)}`}`
 }
 
 const OPTIONS = { before: TEXT, only: TEXT, out: TEXT, seconds: TEXT, help: FLAG }
@@ -228,9 +228,9 @@ const OPTIONS = { before: TEXT, only: TEXT, out: TEXT, seconds: TEXT, help: FLAG
 const USAGE = `npm run bench:abuse -- [options]
 
   --before FILE  results of another version, as abuse.json has them, for the same page
-  --only TEXT    attacks alone whose names contain the text
+  --only TEXT    only attacks whose names contain the text
   --out DIR      write the results there
-  --seconds N    for so long each attack lasts; ${DEFAULT_SECONDS} by default
+  --seconds N    how long each attack lasts; ${DEFAULT_SECONDS} by default
   --help         this text
 `
 
@@ -247,8 +247,8 @@ const run = ({ before, out, ...plan }: Options): Promise<number> =>
       const results: Results = await withFacts(sayOnStderr, () => measure(work.folder, plan))
       const earlier = before === null ? null : (JSON.parse(readFileSync(before, 'utf8')) as Results)
       writeFileSync(join(out, 'abuse.json'), `${JSON.stringify(results, null, 2)}\n`)
-      writeFileSync(join(out, 'abuse.md'), pageOf(results, earlier))
-      process.stdout.write(tableOf(results))
+      writeFileSync(join(out, 'abuse.md'), toPage(results, earlier))
+      process.stdout.write(printTable(results))
       return 0
     } finally {
       await endAll()

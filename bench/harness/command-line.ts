@@ -33,5 +33,5 @@ export const wholeNumber = (name: string, value: string, least: number, most: nu
 const MOST_SEED = 2 ** 31
 
 /** Reads the seed, 1 by default. Throws {@link UsageError} for an invalid one. */
-export const seedOf = (value: string | undefined): number =>
+export const readSeed = (value: string | undefined): number =>
   value === undefined ? 1 : wholeNumber('seed', value, 0, MOST_SEED)

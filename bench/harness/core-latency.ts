@@ -17,7 +17,7 @@ export type Placement = 'shared cache' | 'separate caches'
 /** Round trips were 50 to 130 ns on one chip, 470 to 600 between two. */
 export const SHARED_CACHE_BELOW_NS = 300
 
-export const placementOf = (roundTripNs: number): Placement =>
+export const readPlacement = (roundTripNs: number): Placement =>
   roundTripNs < SHARED_CACHE_BELOW_NS ? 'shared cache' : 'separate caches'
 
 const PROGRAM = fileURLToPath(new URL('cache-line-echo.ts', import.meta.url))

@@ -16,7 +16,7 @@ export class Unavailable extends Error {}
 const run = (command: string, args: string[], cwd: string): string =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: 'pipe', timeout: FETCH_LIMIT_MS })
 
-const reasonOf = (error: unknown): string => {
+const readReason = (error: unknown): string => {
   const { stderr, message } = error as { stderr?: string; message: string }
   return (stderr?.trim() || message).split('\n').at(-1)!
 }
@@ -66,7 +66,7 @@ export const findNginx = (cache: string): string => {
     try {
       fetchNginx(folder)
     } catch (error) {
-      throw new Unavailable(`nginx is not on the PATH and could not be fetched: ${reasonOf(error)}`)
+      throw new Unavailable(`nginx is not on the PATH and could not be fetched: ${readReason(error)}`)
     }
   }
   if (!nginxVersion(binary)) throw new Unavailable('the nginx fetched from Debian does not run here')
@@ -97,7 +97,7 @@ export const findPackage = (
     try {
       run('npm', [...args, `${name}@${version}`], prefix)
     } catch (error) {
-      throw new Unavailable(`${name} could not be installed: ${reasonOf(error)}`)
+      throw new Unavailable(`${name} could not be installed: ${readReason(error)}`)
     }
   }
   return { folder, version }

@@ -27,7 +27,7 @@ export class Random {
   }
 
   /** Returns the values in random order. */
-  shuffled<T>(values: Iterable<T>): T[] {
+  shuffle<T>(values: Iterable<T>): T[] {
     const mixed = [...values]
     for (let at = mixed.length - 1; at > 0; at--) {
       const other = this.between(0, at + 1)

@@ -23,7 +23,7 @@ export interface Quantiles {
 }
 
 /** Returns NaN for an empty list. */
-export const quantilesOf = (valuesMs: readonly number[]): Quantiles => {
+export const computeQuantiles = (valuesMs: readonly number[]): Quantiles => {
   const sorted = [...valuesMs].sort((a, b) => a - b)
   return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), maxMs: quantile(sorted, 1) }
 }

@@ -18,7 +18,7 @@ interface Calls {
   readonly to: number
 }
 
-export const accountsOf = (calls: number): number => Math.max(1, Math.ceil(calls / CALLS_PER_ACCOUNT))
+export const listAccounts = (calls: number): number => Math.max(1, Math.ceil(calls / CALLS_PER_ACCOUNT))
 
 /**
  * Fills empty tables with the calls of the year before an instant and their charges, of accounts with credits. What
@@ -26,7 +26,7 @@ export const accountsOf = (calls: number): number => Math.max(1, Math.ceil(calls
  */
 export async function addYear(sql: Sql, count: number, now: number, checkpoint: () => void): Promise<void> {
   const calls = { first: 0, count, from: now - 365 * DAY_MS, to: now }
-  const accounts = accountsOf(count)
+  const accounts = listAccounts(count)
   await sql`INSERT INTO accounts (id, name, kind) SELECT 'acc_' || n, 'bench', 'personal' FROM generate_series(1, ${accounts}) AS n`
   await sql`INSERT INTO wallets (account_id, balance) SELECT 'acc_' || n, ${CREDIT} FROM generate_series(1, ${accounts}) AS n`
   await Promise.all([

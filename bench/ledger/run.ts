@@ -15,7 +15,7 @@ import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from 
 import { enterWorkFolder } from '../harness/work-folder.ts'
 import { runLines } from '../report/report.ts'
 import { type Timed, timed } from './pauses.ts'
-import { accountsOf, addCalls, addYear, chargedCalls } from './rows.ts'
+import { addCalls, addYear, chargedCalls, listAccounts } from './rows.ts'
 
 const DEFAULT_ROWS = 1_000_000
 const LEAST_ROWS = 10_000
@@ -91,7 +91,7 @@ async function measure(url: string, { checkpoint }: Control): Promise<Measured> 
     const day = Math.ceil(rows / DAYS)
     await addCalls(
       sql,
-      accountsOf(rows),
+      listAccounts(rows),
       { first: rows, count: day, from: now - DAY_MS, to: now },
       checkpoint,
     )

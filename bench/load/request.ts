@@ -1,4 +1,4 @@
-import { isWhole, modelOf, type Profile } from '../upstream/replies.ts'
+import { isWhole, type Profile, readModel } from '../upstream/replies.ts'
 
 /** The address of a subject, and the headers that it needs. */
 export interface Endpoint {
@@ -24,7 +24,7 @@ interface Message {
   content: string
 }
 
-const conversationOf = (profile: Profile): Message[] => {
+const makeConversation = (profile: Profile): Message[] => {
   if (profile !== 'long') return [{ role: 'user', content: NOTES.repeat(3) }]
   return Array.from({ length: LONG_TURNS }, (_, turn) => ({
     role: turn % 2 === 0 ? 'user' : 'assistant',
@@ -35,8 +35,8 @@ const conversationOf = (profile: Profile): Message[] => {
 /** Returns the body of a chat call: about 100 KB for a long one, 1 KB for any other. */
 export const requestBody = (profile: Profile, modelSuffix: string): string =>
   JSON.stringify({
-    model: modelOf(profile) + modelSuffix,
-    messages: [{ role: 'system', content: PROMPT }, ...conversationOf(profile)],
+    model: readModel(profile) + modelSuffix,
+    messages: [{ role: 'system', content: PROMPT }, ...makeConversation(profile)],
     temperature: 0.7,
     max_tokens: 256,
     ...(isWhole(profile) ? {} : { stream: true }),

@@ -1,4 +1,4 @@
-import { FLAG, givenOptions, seedOf, TEXT, UsageError, wholeNumber } from '../harness/command-line.ts'
+import { FLAG, givenOptions, readSeed, TEXT, UsageError, wholeNumber } from '../harness/command-line.ts'
 
 /** The number of rows and of samples. */
 interface Size {
@@ -53,7 +53,7 @@ export const usage = (): string =>
   --help              this text
 `
 
-const sizeOf = (quick: boolean, rows: number | null): Size => {
+const readSize = (quick: boolean, rows: number | null): Size => {
   const base = quick ? QUICK : USUAL
   if (rows === null) return base
   const postgresRows = Math.max(Math.ceil(rows / POSTGRES_PART), Math.min(rows, base.postgresRows))
@@ -77,13 +77,13 @@ export const parseOptions = (args: string[]): Options => {
   const given = (name: 'rows' | 'postgres-rows' | 'samples', least: number, most: number) =>
     values[name] === undefined ? null : wholeNumber(name, values[name], least, most)
   if (values.keep && values.data !== undefined) throw new UsageError('--keep or --data DIR, not both')
-  const size = sizeOf(values.quick ?? false, given('rows', LEAST_ROWS, MOST_ROWS))
+  const size = readSize(values.quick ?? false, given('rows', LEAST_ROWS, MOST_ROWS))
   const postgresRows = values['postgres-rows'] === '0' ? 0 : given('postgres-rows', LEAST_ROWS, MOST_ROWS)
   return {
     ...size,
     postgresRows: postgresRows ?? size.postgresRows,
     samples: given('samples', 1, MOST_SAMPLES) ?? size.samples,
-    seed: seedOf(values.seed),
+    seed: readSeed(values.seed),
     help: values.help ?? false,
     data: values.keep ? KEEP : (values.data ?? null),
     out: values.out ?? null,

@@ -10,7 +10,7 @@ import { printSettings, serverSettings } from './engines/postgres-server.ts'
 import { FULL_POSTGRES_ROWS, FULL_ROWS, KEEP, type Options, parseOptions, usage } from './options.ts'
 import { QUESTIONS } from './queries/queries.ts'
 import { interview, questionsFor } from './queries/rounds.ts'
-import { reportOf } from './report/report.ts'
+import { printReport } from './report/report.ts'
 import {
   ACCOUNT_NAMES,
   type AccountName,
@@ -45,7 +45,7 @@ interface Run {
   checkpoint(): void
 }
 
-const versionsOf = async ({ sql, statements }: Stage): Promise<LogResults['versions']> => {
+const readVersions = async ({ sql, statements }: Stage): Promise<LogResults['versions']> => {
   const [one] = await statements.rows<{ version: string }>('SELECT version() AS version')
   const [other] = await sql`SHOW server_version`
   return { clickhouse: one!.version, postgres: String(other!.server_version) }
@@ -99,7 +99,7 @@ const measureAll = async (run: Run, engines: EmbeddedEngines) => {
       isFull: options.rows >= FULL_ROWS && options.postgresRows >= FULL_POSTGRES_ROWS,
       seed: options.seed,
       samples: options.samples,
-      versions: await versionsOf(stage),
+      versions: await readVersions(stage),
       clickhouse,
       postgres,
       questions: QUESTIONS.map(({ name, title, kind }) => ({ name, title, kind })),
@@ -133,7 +133,7 @@ const run = (options: Options): Promise<number> => {
       engines = started
       const results: LogResults = await withFacts(say, () => measureAll(prepared, started))
       const place = { names: ['logs', 'partial.logs'], isFull: results.isFull, out: options.out } as const
-      await publish(results, reportOf(results), place, say)
+      await publish(results, printReport(results), place, say)
       return results.failures.length === 0 ? 0 : 1
     } finally {
       await endAll()

@@ -60,7 +60,7 @@ const DARK_RULES = Object.values(COLOURS).flatMap(([light, dark]) =>
 const DARK_STYLE = `<style>@media (prefers-color-scheme: dark){${DARK_RULES.join('')}}</style>`
 
 /** Returns the value that fills the width: the largest that is no outlier, or the aim where that is larger. */
-export const scaleOf = ({ bars, aim }: Panel): number => {
+export const makeScale = ({ bars, aim }: Panel): number => {
   const values = bars
     .map(({ value }) => value)
     .filter((value) => value > 0)
@@ -71,16 +71,16 @@ export const scaleOf = ({ bars, aim }: Panel): number => {
   return Math.max(usual.at(-1) ?? 0, (aim ?? 0) * 1.1, Number.MIN_VALUE)
 }
 
-const textOf = ({ value, note }: Bar, scale: number): string =>
+const printText = ({ value, note }: Bar, scale: number): string =>
   [figure(value), note, value > scale ? CUT_MARK : ''].filter((part) => part !== '').join(' ')
 
 const panelSpec = (panel: Panel) => {
   const { title, unit, bars, aim } = panel
-  const scale = scaleOf(panel)
+  const scale = makeScale(panel)
   const values = bars.map((bar) => ({
     label: bar.label,
     length: Math.min(bar.value, scale),
-    text: textOf(bar, scale),
+    text: printText(bar, scale),
     own: bar.own,
   }))
   const y = { field: 'label', type: 'nominal', sort: null }
@@ -113,7 +113,7 @@ const panelSpec = (panel: Panel) => {
 
 const titleFonts = { color: colour('text'), subtitleColor: colour('muted'), subtitleFontSize: 12 }
 
-const specOf = ({ title, subtitle, panels }: Chart) => ({
+const makeSpec = ({ title, subtitle, panels }: Chart) => ({
   title: { text: title, subtitle, fontSize: 20, offset: 16 },
   background: colour('background'),
   columns: COLUMNS,
@@ -139,7 +139,7 @@ const specOf = ({ title, subtitle, panels }: Chart) => ({
 })
 
 /** The size is computed, not measured: without a canvas the library only estimates how wide a text is. */
-const sizeOf = ({ subtitle, panels }: Chart) => {
+const readSize = ({ subtitle, panels }: Chart) => {
   const rows = Array.from({ length: Math.ceil(panels.length / COLUMNS) }, (_, row) =>
     Math.max(...panels.slice(row * COLUMNS, (row + 1) * COLUMNS).map(({ bars }) => bars.length * BAR_PITCH)),
   )
@@ -155,8 +155,8 @@ const sizeOf = ({ subtitle, panels }: Chart) => {
 /** Draws a chart as SVG that follows the reader's colour scheme. */
 export const toSvg = async (chart: Chart): Promise<string> => {
   const [{ compile }, { parse, View }] = await Promise.all([import('vega-lite'), import('vega')])
-  const { spec } = compile(specOf(chart) as TopLevelSpec)
-  const view = new View(parse({ ...spec, ...sizeOf(chart) }))
+  const { spec } = compile(makeSpec(chart) as TopLevelSpec)
+  const view = new View(parse({ ...spec, ...readSize(chart) }))
   const svg = await view.toSVG()
   view.finalize()
   return `${svg.replace('>', `>${DARK_STYLE}`)}\n`

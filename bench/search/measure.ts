@@ -1,5 +1,5 @@
 /** Measures the quality of results and the time of searches. */
-import { quantilesOf } from '../harness/statistics.ts'
+import { computeQuantiles } from '../harness/statistics.ts'
 import type { JudgedQuery } from './corpus/entry.ts'
 import type { Subject } from './engines/engine.ts'
 import { ndcg, recall } from './report/metrics.ts'
@@ -47,5 +47,5 @@ export async function time(
       await search(query)
       timesMs.push(performance.now() - from)
     }
-  return { searches: timesMs.length, ...quantilesOf(timesMs) }
+  return { searches: timesMs.length, ...computeQuantiles(timesMs) }
 }

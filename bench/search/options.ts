@@ -1,4 +1,4 @@
-import { FLAG, givenOptions, seedOf, TEXT, wholeNumber } from '../harness/command-line.ts'
+import { FLAG, givenOptions, readSeed, TEXT, wholeNumber } from '../harness/command-line.ts'
 
 export interface Options {
   readonly help: boolean
@@ -32,7 +32,7 @@ export const parseOptions = (args: string[]): Options => {
       values.pages === undefined
         ? COMPARED_PAGES
         : wholeNumber('pages', values.pages, COMPARED_PAGES, MOST_PAGES),
-    seed: seedOf(values.seed),
+    seed: readSeed(values.seed),
     help: values.help ?? false,
     out: values.out ?? null,
   }

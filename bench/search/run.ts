@@ -10,7 +10,7 @@ import { tollgate } from './engines/tollgate.ts'
 import { tsvector } from './engines/tsvector.ts'
 import { heldOut, judge, time } from './measure.ts'
 import { COMPARED_PAGES, FULL_PAGES, type Options, parseOptions, usage } from './options.ts'
-import { failuresOf, reportOf } from './report/report.ts'
+import { listFailures, printReport } from './report/report.ts'
 import type { SearchResults, SizeResults, SubjectResults } from './report/results.ts'
 
 /**
@@ -121,7 +121,7 @@ async function measureAll({ pages, seed }: Options, control: Control) {
     comparedPages: COMPARED_PAGES,
     subjects,
     sizes,
-    failures: failuresOf({ subjects }),
+    failures: listFailures({ subjects }),
   }
 }
 
@@ -129,7 +129,7 @@ const run = (options: Options): Promise<number> =>
   interruptible(sayOnStderr, async (control) => {
     const results: SearchResults = await withFacts(sayOnStderr, () => measureAll(options, control))
     const place = { names: ['search', 'partial.search'], isFull: results.isFull, out: options.out } as const
-    await publish(results, reportOf(results), place, sayOnStderr)
+    await publish(results, printReport(results), place, sayOnStderr)
     return results.failures.length === 0 ? 0 : 1
   })
 

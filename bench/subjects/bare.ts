@@ -4,7 +4,7 @@ import { startChild } from '../harness/children.ts'
 import { nextMessage } from '../harness/wait.ts'
 import { FAST, plainEndpoint, type Stage, type Subject, wholeTree } from './subject.ts'
 
-const versionOf = (name: string): string => {
+const readVersion = (name: string): string => {
   const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url)
   return `${name} ${(JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version}`
 }
@@ -18,7 +18,7 @@ interface Bare {
   speaksTls: boolean
 }
 
-const originsOf = ({ upstream, certFile }: Stage, speaksTls: boolean): string[] => {
+const listOrigins = ({ upstream, certFile }: Stage, speaksTls: boolean): string[] => {
   const tls = speaksTls && certFile !== null && upstream.tlsPort !== null
   const plain = `http://127.0.0.1:${upstream.port}`
   return tls ? [plain, `https://127.0.0.1:${upstream.tlsPort}`] : [plain]
@@ -32,14 +32,14 @@ const bare = ({ name, title, program, packages, speaksTls }: Bare): Subject => (
   holdsManyStreams: true,
   start: async (stage) => {
     const path = fileURLToPath(new URL(program, import.meta.url))
-    const child = await startChild(name, process.execPath, [path, ...originsOf(stage, speaksTls)], {
+    const child = await startChild(name, process.execPath, [path, ...listOrigins(stage, speaksTls)], {
       core: stage.core,
       env: stage.certFile === null ? {} : { NODE_EXTRA_CA_CERTS: stage.certFile },
       messages: true,
     })
     const [plainPort = 0, tlsPort] = await nextMessage<number[]>(child)
     return {
-      version: packages.map(versionOf).join(', '),
+      version: packages.map(readVersion).join(', '),
       plain: plainEndpoint(plainPort),
       tls: tlsPort === undefined ? null : plainEndpoint(tlsPort),
       processes: wholeTree(child.pid),

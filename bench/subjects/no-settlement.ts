@@ -1,7 +1,7 @@
 /** Tollgate's program, with the null journal in its gateways: calls are metered and priced, and not charged. */
 import { CHILD_MARK } from '../../src/server/messages.ts'
 
-// A child runs the file that its supervisor runs. Each loads what its role needs, and no more.
+// A child runs the file that its supervisor runs. Each loads only what its role needs.
 if (process.argv.includes(`${CHILD_MARK}gateway`)) {
   const [{ runChild }, { runGateway }, { nullJournal }] = await Promise.all([
     import('../../src/server/child.ts'),

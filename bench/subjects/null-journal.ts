@@ -4,7 +4,7 @@ import type { GatewayJournal } from '../../src/server/gateway/journal/journal.ts
 
 /** Returns a journal that drops each settlement and marks it as booked in the wallets. */
 export function nullJournal(): GatewayJournal {
-  let walletOf: (id: string) => WalletView | undefined = () => undefined
+  let readWallet: (id: string) => WalletView | undefined = () => undefined
   return {
     journal: {
       id: 'none',
@@ -13,17 +13,17 @@ export function nullJournal(): GatewayJournal {
         return { requestId: admission.request_id }
       },
       settle(_ticket, { account_id, key_id, cost }, written) {
-        // No settler books it, so the wallet would count it as unbooked for ever.
-        for (const id of [account_id, key_id]) walletOf(id)?.booked(BigInt(cost))
+        // No settler books it, so the wallet would count it as unbooked forever.
+        for (const id of [account_id, key_id]) readWallet(id)?.applyBooked(BigInt(cost))
         written?.()
       },
     },
     depth: () => ({ open: 0, settlementsUnbooked: 0, bytes: 0, dropped: 0, isWritable: true }),
     recoveredCost: () => 0n,
     start(credentials) {
-      walletOf = (id) => credentials.wallet(id)
+      readWallet = (id) => credentials.findWallet(id)
     },
-    caughtUp: async () => {},
+    awaitCaughtUp: async () => {},
     unreadiness: () => null,
     lagMs: () => 0,
     pingNats: async () => {},

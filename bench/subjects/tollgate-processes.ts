@@ -11,7 +11,7 @@ const MARKS: readonly (readonly [role: string, mark: RegExp])[] = [
   ['nats', /nats-server/],
 ]
 
-export const roleOf = (command: string): string =>
+export const readRole = (command: string): string =>
   MARKS.find(([, mark]) => mark.test(command))?.[0] ?? 'supervisor'
 
 /** Returns the processes and engines of the service by role. */
@@ -26,7 +26,7 @@ export const tollgateProcesses = (supervisor: number): Processes => {
     supervisor: [],
   }
   for (const pid of processTree(supervisor)) {
-    const role = pid === supervisor ? 'supervisor' : roleOf(commandLine(pid))
+    const role = pid === supervisor ? 'supervisor' : readRole(commandLine(pid))
     processes[role]!.push(pid)
   }
   return processes

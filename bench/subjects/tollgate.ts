@@ -6,7 +6,7 @@ import { pin, sendSignal } from '../harness/children.ts'
 import { ROOT } from '../harness/machine.ts'
 import { MASTER_KEY, PROGRAM, startTollgate } from '../harness/service.ts'
 import type { Endpoint } from '../load/request.ts'
-import { COMPLETION_TOKENS, modelOf, PROFILES, PROMPT_TOKENS } from '../upstream/replies.ts'
+import { COMPLETION_TOKENS, PROFILES, PROMPT_TOKENS, readModel } from '../upstream/replies.ts'
 import {
   COMPLETIONS_PATH,
   FAST,
@@ -35,7 +35,7 @@ const OUTPUT_PRICE = 100
 const SMALL_CALL_CREDITS = (PROMPT_TOKENS * INPUT_PRICE + COMPLETION_TOKENS * OUTPUT_PRICE) / 1e6
 
 const configuration = ({ upstream, certFile }: Stage) => {
-  const plain = PROFILES.map(modelOf)
+  const plain = PROFILES.map(readModel)
   const hasTls = certFile !== null && upstream.tlsPort !== null
   const tls = hasTls ? plain.map((model) => model + TLS_SUFFIX) : []
   const channel = (
@@ -91,7 +91,7 @@ const makeKey = async (env: Environment, name: string, credit = CREDIT): Promise
 }
 
 /** Creates another account at the service in `folder`, with credit or without, and returns a key of it. */
-export const anotherKeyOf = (folder: string, name: 'rich' | 'poor'): Promise<string> =>
+export const createKey = (folder: string, name: 'rich' | 'poor'): Promise<string> =>
   makeKey(
     { TOLLGATE_DATA_DIR: join(folder, 'data'), TOLLGATE_MASTER_KEY: MASTER_KEY.toString('hex') },
     name,
@@ -106,7 +106,7 @@ const endpointFor = (port: number, key: string, modelSuffix: string): Endpoint =
 })
 
 /** Counts settled calls by the amount that the wallet paid. Its account makes small calls only. */
-const settlingOf = (port: number, key: string): Settling => ({
+const readSettling = (port: number, key: string): Settling => ({
   endpoint: endpointFor(port, key, ''),
   settledCalls: async () => {
     const url = `http://127.0.0.1:${port}/v1/key/balance`
@@ -164,7 +164,7 @@ const start = async (stage: Stage, { settles, durability }: Settlement): Promise
     processes: () => tollgateProcesses(child.pid),
     moveEngines: (toOwnCore) => moveEngines(child.pid, toOwnCore ? stage.enginesCore : stage.core),
     stopEngines: () => stopEngines(child.pid),
-    settling: settles ? settlingOf(port, await makeKey(env, 'bench-settling')) : null,
+    settling: settles ? readSettling(port, await makeKey(env, 'bench-settling')) : null,
     stop: child.stop,
   }
 }

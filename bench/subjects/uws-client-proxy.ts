@@ -1,7 +1,7 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import {
+  buildHeadPrefix,
   finishHead,
-  headPrefix,
   parseOrigin,
   type ResponseHeaders,
   UpstreamClient,
@@ -62,7 +62,7 @@ class Reply implements UpstreamHandler {
 
 const proxyTo = (url: string): Promise<number> => {
   const { origin } = parseOrigin(url)
-  const prefix = headPrefix('POST', '/v1/chat/completions', new URL(url).host, [
+  const prefix = buildHeadPrefix('POST', '/v1/chat/completions', new URL(url).host, [
     ['content-type', 'application/json'],
   ])
   const begin = (response: HttpResponse, body: Buffer): BareCall => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { cpuNs, residentBytes } from '../harness/proc.ts'
-import { quantilesOf } from '../harness/statistics.ts'
+import { computeQuantiles } from '../harness/statistics.ts'
 import type { Options } from './options.ts'
 import type { CpuUse, TaskResults } from './results.ts'
 import type { Service, Upstream } from './service.ts'
@@ -35,7 +35,7 @@ const byRole = (service: Service, of: (pids: readonly number[]) => number): Reco
   Object.fromEntries(Object.entries(service.processes()).map(([role, pids]) => [role, of(pids)]))
 
 /** Measures CPU during the work. */
-const costOf = async <T>(service: Service, work: () => Promise<T>): Promise<CpuUse & { value: T }> => {
+const sumCost = async <T>(service: Service, work: () => Promise<T>): Promise<CpuUse & { value: T }> => {
   const before = byRole(service, cpuNs)
   const startedAt = performance.now()
   const value = await work()
@@ -83,7 +83,7 @@ const untilBooked = async (of: Measuring): Promise<void> => {
   }
 }
 
-const failuresOf = async (
+const listFailures = async (
   { service, options }: Measuring,
   taskResults: readonly TaskResult[],
 ): Promise<string[]> => {
@@ -108,23 +108,23 @@ type Measured = Pick<TaskResults, 'idle' | 'submit' | 'open' | 'end' | 'failures
 
 export const measure = async (of: Measuring): Promise<Measured> => {
   const { service, upstream, options, say } = of
-  const { value: _, ...idle } = await costOf(service, () => pause(of, IDLE_MS))
+  const { value: _, ...idle } = await sumCost(service, () => pause(of, IDLE_MS))
   const tasksMiBBefore = residentBytes(service.processes().tasks ?? []) / MEBIBYTE
   say(`submitting ${options.tasks} tasks`)
-  const { value: __, ...submit } = await costOf(service, () => submitAll(of))
+  const { value: __, ...submit } = await sumCost(service, () => submitAll(of))
   say(
     `submitted in ${Math.round(submit.seconds)} s; waiting until each is ${options.ageMs / MS_PER_SECOND} s old`,
   )
   await pause(of, options.ageMs)
   say(`all tasks are open: counting polls for ${options.windowMs / MS_PER_SECOND} s`)
-  const { value: counted, ...open } = await costOf(service, async () => {
+  const { value: counted, ...open } = await sumCost(service, async () => {
     upstream.send({ type: 'count' })
     await pause(of, options.windowMs)
     return upstream.ask<Counted>({ type: 'counted' })
   })
   const resident = byRole(service, (pids) => residentBytes(pids) / MEBIBYTE)
   say(`the upstream ends them within ${options.spreadMs / MS_PER_SECOND} s`)
-  const { value: ___, ...end } = await costOf(service, async () => {
+  const { value: ___, ...end } = await sumCost(service, async () => {
     upstream.send({ type: 'end', spreadMs: options.spreadMs, seed: options.seed })
     await untilBooked(of)
   })
@@ -134,7 +134,7 @@ export const measure = async (of: Measuring): Promise<Measured> => {
   const bookedAt = new Map(rows.map(({ task_id, booked_at }) => [task_id, Number(booked_at)]))
   const settled = taskResults.filter(({ reference }) => bookedAt.has(reference))
   const since = (from: (one: TaskResult) => number) =>
-    quantilesOf(settled.map((one) => bookedAt.get(one.reference)! - from(one)))
+    computeQuantiles(settled.map((one) => bookedAt.get(one.reference)! - from(one)))
   return {
     idle,
     submit,
@@ -142,7 +142,7 @@ export const measure = async (of: Measuring): Promise<Measured> => {
       ...open,
       ageSeconds: options.ageMs / MS_PER_SECOND,
       polls: counted.polls,
-      lateness: quantilesOf(counted.latenessMs),
+      lateness: computeQuantiles(counted.latenessMs),
       residentMiBByRole: resident,
       tasksMiBBefore,
     },
@@ -152,6 +152,6 @@ export const measure = async (of: Measuring): Promise<Measured> => {
       endToRow: since(({ endedAt }) => endedAt),
       seenToRow: since(({ seenAt }) => seenAt),
     },
-    failures: await failuresOf(of, taskResults),
+    failures: await listFailures(of, taskResults),
   }
 }

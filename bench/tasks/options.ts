@@ -1,4 +1,4 @@
-import { FLAG, givenOptions, seedOf, TEXT, wholeNumber } from '../harness/command-line.ts'
+import { FLAG, givenOptions, readSeed, TEXT, wholeNumber } from '../harness/command-line.ts'
 
 export interface Options {
   readonly help: boolean
@@ -38,7 +38,7 @@ export const parseOptions = (args: string[]): Options => {
   return {
     ...(tasks >= FULL_TASKS ? LARGE : SMALL),
     tasks,
-    seed: seedOf(values.seed),
+    seed: readSeed(values.seed),
     help: values.help ?? false,
     out: values.out ?? null,
   }

@@ -35,7 +35,7 @@ const ROLES: readonly (readonly [role: string, title: string])[] = [
 const sumOf = (values: Readonly<Record<string, number>>): number =>
   Object.values(values).reduce((sum, value) => sum + value, 0)
 
-const runOf = ({ isFull, tasks, seconds }: TaskResults): string =>
+const toRun = ({ isFull, tasks, seconds }: TaskResults): string =>
   `${isFull ? 'full' : 'partial'} run of ${tasks.toLocaleString('en-US')} tasks in ${Math.round(seconds)} s`
 
 /** Returns the CPU per poll without the role's idle use. */
@@ -114,7 +114,7 @@ const remarks = ({ submit, open, end, tasks }: TaskResults): string[] => [
 const bar = (label: string, value: number, own = true): Bar => ({ label, value, note: '', own })
 const times3 = ({ p50Ms, p99Ms }: Quantiles): Bar[] => [bar('p50', p50Ms), bar('p99', p99Ms)]
 
-const panelsOf = (results: TaskResults): Panel[] => {
+const drawPanels = (results: TaskResults): Panel[] => {
   const { open, end } = results
   const engines = new Set(['postgres', 'nats', 'clickhouse'])
   const roles = (figureOf: (role: string) => number): Bar[] =>
@@ -140,17 +140,17 @@ const panelsOf = (results: TaskResults): Panel[] => {
   ]
 }
 
-const chartOf = (results: TaskResults): Chart => ({
+const drawChart = (results: TaskResults): Chart => ({
   title: `${results.tasks.toLocaleString('en-US')} open tasks`,
   subtitle: [chartLine(results), 'The cost of polling them until they end. »: longer than drawn.'],
-  panels: panelsOf(results),
+  panels: drawPanels(results),
 })
 
-export const reportOf = (results: TaskResults): Report => ({
+export const printReport = (results: TaskResults): Report => ({
   title: 'What open tasks cost',
-  chart: chartOf(results),
+  chart: drawChart(results),
   chartText: 'CPU, memory and time of open tasks',
-  run: runLines(results, runOf(results)),
+  run: runLines(results, toRun(results)),
   tables: [timesTable(results), costTable(results)],
   remarks: remarks(results),
   failures: results.failures,

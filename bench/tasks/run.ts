@@ -4,7 +4,7 @@ import { enterWorkFolder } from '../harness/work-folder.ts'
 import { publish } from '../report/report.ts'
 import { measure } from './measure.ts'
 import { FULL_TASKS, type Options, parseOptions, usage } from './options.ts'
-import { reportOf } from './report.ts'
+import { printReport } from './report.ts'
 import type { TaskResults } from './results.ts'
 import { type Service, startService, startUpstream } from './service.ts'
 
@@ -39,7 +39,7 @@ const run = (options: Options): Promise<number> =>
         measureAll(options, work.folder, control),
       )
       const place = { names: ['tasks', 'partial.tasks'], isFull: results.isFull, out: options.out } as const
-      await publish(results, reportOf(results), place, sayOnStderr)
+      await publish(results, printReport(results), place, sayOnStderr)
       return results.failures.length === 0 ? 0 : 1
     } finally {
       await endAll()

@@ -81,7 +81,7 @@ const receive = (res: HttpResponse): void => {
 /** Distributes the ends evenly over the time, in random order. */
 const endAll = (spreadMs: number, seed: number): void => {
   const now = Date.now()
-  const order = new Random(seed).shuffled(works.values())
+  const order = new Random(seed).shuffle(works.values())
   order.forEach((work, i) => {
     work.endsAt = now + Math.round((spreadMs * (i + 1)) / order.length)
   })

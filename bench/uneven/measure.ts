@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { cpuNs, residentBytes } from '../harness/proc.ts'
-import { type Quantiles, quantilesOf } from '../harness/statistics.ts'
+import { computeQuantiles, type Quantiles } from '../harness/statistics.ts'
 import type { Options } from './options.ts'
 import { addOldKeys, type Caller, MODEL, type Service, startService } from './service.ts'
 
@@ -104,7 +104,7 @@ export async function measure(
       Object.entries(after).map(([role, ns]) => [role, (ns - (before[role] ?? 0)) / NS_PER_US / count]),
     )
     const gatewayMiB = residentBytes(service.processes().gateway ?? []) / MEBIBYTE
-    return { name, calls: count, failed, cpuUs, others: quantilesOf(times), gatewayMiB }
+    return { name, calls: count, failed, cpuUs, others: computeQuantiles(times), gatewayMiB }
   }
 
   const each = (callers: readonly Caller[], isOther: boolean) =>

@@ -1,4 +1,4 @@
-/** `npm run bench:uneven`: prints what uneven load costs. Nothing is kept: docs/cluster.md has the figures. */
+/** `npm run bench:uneven`: prints what uneven load costs. Nothing is kept. */
 import { endAll } from '../harness/children.ts'
 import { interruptible, runProgram, sayOnStderr } from '../harness/program.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { parseCredits } from '../../schemas/money.ts'
 import { USER } from '../../src/embedded/postgres/cluster.ts'
-import { passwordFor } from '../../src/embedded/private-file.ts'
+import { readPassword } from '../../src/embedded/private-file.ts'
 import { connect, type Sql } from '../../src/postgres/connection.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { MASTER_KEY, startTollgate } from '../harness/service.ts'
@@ -56,7 +56,7 @@ export async function startService(folder: string): Promise<Service> {
   // Triggers are the owner's to switch off.
   const owner = new URL(url)
   owner.username = USER
-  owner.password = passwordFor('postgres', join(folder, 'data'))
+  owner.password = readPassword('postgres', join(folder, 'data'))
   const sql = connect(owner.href, { max: 1, name: 'bench fill' })
   const newCaller = async (): Promise<Caller> => {
     const { account } = await database.accounts.create({ name: 'bench', credit: CREDIT })

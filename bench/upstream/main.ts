@@ -7,7 +7,7 @@ import {
   isWhole,
   type Pace,
   type Profile,
-  profileOf,
+  readProfile,
   SMALL_BODY,
   usageChunk,
 } from './replies.ts'
@@ -118,13 +118,16 @@ const answer = (
 
 type Read = (body: Buffer) => { profile: Profile | null; words: Words }
 
-const readNative: Read = (body) => ({ profile: profileOf(body), words: native(body.includes(USAGE_WANTED)) })
-const readMessages: Read = (body) => ({ profile: profileOf(body), words: foreign(messagesWords) })
+const readNative: Read = (body) => ({
+  profile: readProfile(body),
+  words: native(body.includes(USAGE_WANTED)),
+})
+const readMessages: Read = (body) => ({ profile: readProfile(body), words: foreign(messagesWords) })
 /** Only the path has the model. */
 const readGenerateContent =
   (path: string): Read =>
   () => ({
-    profile: profileOf(Buffer.from(`"model":"${/models\/([^:]+)/.exec(path)?.[1] ?? ''}"`)),
+    profile: readProfile(Buffer.from(`"model":"${/models\/([^:]+)/.exec(path)?.[1] ?? ''}"`)),
     words: foreign(generateContentWords),
   })
 

@@ -17,12 +17,12 @@ export interface Pace {
   perSecond: number
 }
 
-export const modelOf = (profile: Profile): string => `bench-${profile}`
+export const readModel = (profile: Profile): string => `bench-${profile}`
 
 const MODEL_MARK = '"model":"bench-'
 
 /** Returns the profile that a request body selects, or null. The body is JSON without spaces around the colon. */
-export const profileOf = (body: Buffer): Profile | null => {
+export const readProfile = (body: Buffer): Profile | null => {
   const at = body.indexOf(MODEL_MARK)
   if (at < 0) return null
   const start = at + MODEL_MARK.length

@@ -4,12 +4,12 @@ import { isWhole, type Profile, type WholeProfile } from '../upstream/replies.ts
 import {
   type Bench,
   checkAnswer,
-  chunksOf,
-  endpointOf,
+  findEndpoint,
   gatewayResidentBytes,
   hasNoProcess,
   type Metrics,
   SAMPLES_PER_ROUND,
+  splitChunks,
   startCpuCount,
   takeSamples,
   untilIdle,
@@ -43,9 +43,9 @@ const run = (running: RunningSubject, bench: Bench, load: Load): Promise<CallsRe
   const bodyBytes = isWhole(profile) ? (wholeBodyBytes.get(running) ?? null) : null
   const plan: CallsPlan = {
     ...rest,
-    endpoint: endpointOf(running, tls),
+    endpoint: findEndpoint(running, tls),
     profile,
-    expected: { chunks: chunksOf(profile, bench), bodyBytes },
+    expected: { chunks: splitChunks(profile, bench), bodyBytes },
     limitMs: CALLS_LIMIT_MS,
   }
   return bench.load.calls(plan)
@@ -57,7 +57,7 @@ const check = async (
   profile: Profile,
   tls: boolean,
 ): Promise<void> => {
-  const bodyBytes = await checkAnswer(endpointOf(running, tls), profile, bench)
+  const bodyBytes = await checkAnswer(findEndpoint(running, tls), profile, bench)
   if (isWhole(profile)) wholeBodyBytes.set(running, bodyBytes)
 }
 

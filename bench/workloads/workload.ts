@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type CoreLatency, placementOf } from '../harness/core-latency.ts'
+import { type CoreLatency, readPlacement } from '../harness/core-latency.ts'
 import { cpuNs, residentBytes } from '../harness/proc.ts'
 import type { LoadGenerator } from '../load/generator.ts'
 import { probe } from '../load/probe.ts'
@@ -55,7 +55,7 @@ export interface Workload {
   /** True when each subject starts again for it, without the others. */
   alone: boolean
   /**
-   * True where the gateway process is measured alone: Tollgate's settler and engines then run on another core. False where
+   * True where only the gateway process is measured: Tollgate's settler and engines then run on another core. False where
    * they count too.
    */
   enginesElsewhere: boolean
@@ -87,20 +87,20 @@ export const takeSamples = async (
 
 /** Returns nothing where the cores moved, or where the placement is not known. */
 const stableRoundTrip = (before: number | null, after: number | null): Metrics => {
-  if (before === null || after === null || placementOf(before) !== placementOf(after)) return {}
+  if (before === null || after === null || readPlacement(before) !== readPlacement(after)) return {}
   return { coreRoundTripNs: (before + after) / 2 }
 }
 
-export const endpointOf = (running: RunningSubject, tls: boolean): Endpoint =>
+export const findEndpoint = (running: RunningSubject, tls: boolean): Endpoint =>
   tls ? running.tls! : running.plain
 
 /** Returns how many chunks a stream of the profile must have; null for a profile without stream. */
-export const chunksOf = (profile: Profile, bench: Bench): number | null =>
+export const splitChunks = (profile: Profile, bench: Bench): number | null =>
   isWhole(profile) ? null : bench.paces[profile].chunks
 
 /** Checks one response of the profile in full. `burst` stands in for paced profiles, which take seconds. */
 export const checkAnswer = (endpoint: Endpoint, profile: Profile, bench: Bench): Promise<number> =>
-  probe(endpoint, profile, chunksOf(profile, bench) ?? 0)
+  probe(endpoint, profile, splitChunks(profile, bench) ?? 0)
 
 const sum = (values: number[]): number => values.reduce((a, b) => a + b, 0)
 

@@ -10,7 +10,7 @@ import {
 } from '../../schemas/accounts/billing.ts'
 import type { ApiKey } from '../../schemas/accounts/key.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../src/clickhouse/call-log.ts'
 import type { DayCost } from '../../src/clickhouse/summaries/usage-totals.ts'
 import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
@@ -51,7 +51,7 @@ export interface GrantDeps {
 
 /**
  * Adds what an employee key without a cap has spent. No booking tells it to this process: the key that it knows has the
- * amount of when it was loaded, which is the answer while PostgreSQL is away.
+ * amount of when it was loaded, which is the answer while PostgreSQL is down.
  */
 export const findSpent = ({ keys }: GrantDeps): Stage<AuthenticatedCall, AuthenticatedCall & Spent> =>
   find(async ({ known: { key, cap } }) => {
@@ -88,7 +88,7 @@ export const answerWithGrants = (): Stage<AuthenticatedCall & Spent, never> =>
   })
 
 export interface BillingUsageDeps {
-  readonly callLog: Pick<CallLog, 'costByDay'>
+  readonly callLog: CallSummaries
   readonly now?: () => number
 }
 
@@ -123,7 +123,7 @@ export const readDays = ({ now = Date.now }: BillingUsageDeps): Stage<Authentica
 
 /** Adds what each day cost, by model. */
 export const findCosts = ({ callLog }: BillingUsageDeps): Stage<DaysCall, Call & Found<readonly DayCost[]>> =>
-  find(({ known, params }, signal) => callLog.costByDay({ ...visibleUsage(known), ...params }, signal))
+  find(({ known, params }, signal) => callLog.sumCostByDay({ ...visibleUsage(known), ...params }, signal))
 
 /** Answers with the costs. */
 export const answerWithCosts = (): Stage<Call & Found<readonly DayCost[]>, never> =>

@@ -1,5 +1,5 @@
 /** The endpoints of models, each as the stages of its pipeline. See docs/api-rules.md, "Finding the key". */
-import { headerKey } from '../../src/core/keys/presented.ts'
+import { findHeaderKey } from '../../src/core/keys/presented.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { authenticate, type CallAccess, type FindKey } from '../calls/authenticate.ts'
 import { calls } from '../calls/pipeline.ts'
@@ -14,7 +14,7 @@ import {
   type ModelsDeps,
 } from './model-lists.ts'
 
-const findKeyInHeaders: FindKey = ({ header }) => headerKey(header)
+const findKeyInHeaders: FindKey = ({ header }) => findHeaderKey(header)
 
 /** `GET /v1/models` */
 export const listModels = (access: CallAccess, deps: ModelsDeps): Handler =>

@@ -7,7 +7,7 @@ import { Buffer } from 'node:buffer'
 import type { RotatedSecret } from '../../schemas/accounts/key.ts'
 import type { Keys } from '../../src/postgres/accounts/repository.ts'
 
-/** A secret whose use was noted is noted again after so long. */
+/** How long after its last noted use a secret is noted again. */
 const NOTED_MS = 60_000
 const RETRY_MS = 1_000
 const MAX_SECRETS = 10_000

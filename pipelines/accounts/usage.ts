@@ -1,11 +1,11 @@
 /**
- * `GET /api/v1/usage`: the usage of the key's account in a window of time; an employee's key sees its own usage alone.
+ * `GET /api/v1/usage`: the usage of the key's account in a window of time; an employee's key sees only its own usage.
  * See docs/api-rules.md, "Balance and usage".
  */
 import { type UsageReport, usageQuery } from '../../schemas/accounts/usage.ts'
 import { CURRENCY, type LogPeriod } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../src/clickhouse/call-log.ts'
 import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { Handler } from '../../src/http/handler.ts'
@@ -16,7 +16,7 @@ import { type Asked, answerJson, calls, type Found, find, readParams } from '../
 import { printWindow, readQuery, resolveWindow } from '../calls/query.ts'
 
 export interface UsageDeps {
-  readonly callLog: Pick<CallLog, 'usageTotals'>
+  readonly callLog: CallSummaries
   readonly now?: () => number
 }
 
@@ -35,7 +35,7 @@ export const readWindow = ({ now = Date.now }: UsageDeps): Stage<AuthenticatedCa
 
 /** Adds what was used in the window. */
 export const findUsage = ({ callLog }: UsageDeps): Stage<WindowCall, TotalsCall> =>
-  find(({ known, params }, signal) => callLog.usageTotals({ ...visibleUsage(known), ...params }, signal))
+  find(({ known, params }, signal) => callLog.sumUsage({ ...visibleUsage(known), ...params }, signal))
 
 /** Answers with the report. */
 export const answerWithUsage = (): Stage<TotalsCall, never> =>

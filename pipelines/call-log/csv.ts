@@ -1,19 +1,19 @@
 /**
  * `GET /v1/logs` as CSV: the same calls in the same order, many more of them in one answer.
- * See docs/api-rules.md, "Call log CSV".
+ * See docs/api-rules.md, "Call log CSV, summary and detail".
  */
 import type { Observable } from 'rxjs'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallPages } from '../../src/clickhouse/call-log.ts'
 import type { CallPositions } from '../../src/clickhouse/pages/list-positions.ts'
 import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/query.ts'
-import { LOG_CSV_HEADER, logCsvRecord } from '../../src/core/call-log/csv.ts'
+import { LOG_CSV_HEADER, printLogCsvRecord } from '../../src/core/call-log/csv.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import { pacedReply } from '../calls/replies.ts'
 import { buildPageQuery, type LogReader, type LogSearch, type LogSearchDeps } from './search.ts'
 
 export interface LogCsvDeps extends LogSearchDeps {
-  readonly callLog: Pick<CallLog, 'listPositions' | 'findCallsAt'>
+  readonly callLog: CallPages
 }
 
 /** So many rows are held at a time. */
@@ -50,7 +50,7 @@ async function* printPieces(
   for (let at = 0; at < positions.length; at += ROWS_PER_READ) {
     const some = positions.slice(at, at + ROWS_PER_READ)
     for (const row of await callLog.findCallsAt({ accountId, positions: some }, signal)) {
-      piece += logCsvRecord(row)
+      piece += printLogCsvRecord(row)
       if (piece.length < PIECE_CHARS) continue
       yield piece
       piece = ''

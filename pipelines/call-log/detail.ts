@@ -1,4 +1,4 @@
-/** `GET /v1/logs/{id}`: one call in detail. See docs/api-rules.md, "Call detail". */
+/** `GET /v1/logs/{id}`: one call in detail. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import {
   type CallWithDetail,
   type LogDetailAnswer,
@@ -7,17 +7,19 @@ import {
 } from '../../schemas/call-log/detail.ts'
 import type { LogScope } from '../../schemas/call-log/query.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import { detailView } from '../../src/core/call-log/detail.ts'
+import type { CallPages } from '../../src/clickhouse/call-log.ts'
+import { printDetail } from '../../src/core/call-log/detail.ts'
+import type { Wallets } from '../../src/postgres/billing/repository.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Asked, answerJson, type Found, find, readParams } from '../calls/pipeline.ts'
 import { readQuery } from '../calls/query.ts'
-import { type RefundDeps, readRefund } from './refund.ts'
+import { readRefund } from './refund.ts'
 import { assertReadsLogs, assertVisible, mayReadAccount } from './search.ts'
 
-export interface LogDetailDeps extends RefundDeps {
-  readonly callLog: Pick<CallLog, 'findCall'>
+export interface LogDetailDeps {
+  readonly callLog: CallPages
+  readonly wallets: Wallets
 }
 
 /** An id is written in one way only. */
@@ -66,10 +68,10 @@ export const findCall = (deps: LogDetailDeps): Stage<DetailCall, Call & Found<Ca
     if (call === null) throw notFound()
     // Nothing is given back of nothing.
     const refund =
-      call.cost === '0' ? null : await readRefund(deps, account.id, call.task_id ?? call.request_id)
+      call.cost === '0' ? null : await readRefund(deps.wallets, account.id, call.task_id ?? call.request_id)
     return { call, refund }
   })
 
 /** Answers with the call, how it was charged, and what was given back. */
 export const answerWithDetail = (): Stage<Call & Found<CallInFull>, never> =>
-  answerJson(({ found: { call, refund } }): LogDetailAnswer => ({ ...detailView(call), refund }))
+  answerJson(({ found: { call, refund } }): LogDetailAnswer => ({ ...printDetail(call), refund }))

@@ -10,10 +10,6 @@ import type { CallPageQuery } from '../../src/clickhouse/pages/query.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { OpenJob } from '../../src/postgres/tasks/types.ts'
 
-export interface InFlightDeps {
-  readonly tasks: Pick<Tasks, 'listOpenJobs'>
-}
-
 function printJob({ task, keyName, keyPrefix }: OpenJob): JobInFlight {
   const { unitType, outward } = TASK_RULES[task.kind]
   return {
@@ -36,8 +32,8 @@ function printJob({ task, keyName, keyPrefix }: OpenJob): JobInFlight {
  * none. Returns null while tasks cannot be read: the page is answered all the same, and a missing list differs from an
  * empty one.
  */
-export async function jobsInFlight(
-  { tasks }: InFlightDeps,
+export async function listJobsInFlight(
+  tasks: Tasks,
   { accountId, keyId, models, statuses, unitTypes, errorCodes, ref, sessionId }: CallPageQuery,
 ): Promise<JobInFlight[] | null> {
   // What has not ended has none of the statuses and no error code.

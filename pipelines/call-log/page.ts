@@ -4,26 +4,27 @@ import { map, type Observable } from 'rxjs'
 import type { LogRow } from '../../schemas/call-log/columns.ts'
 import type { JobInFlight, LogPage } from '../../schemas/call-log/query.ts'
 import { CURRENCY } from '../../schemas/call-log/row.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { Reply } from '../../src/http/handler.ts'
+import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { Stage } from '../calls/pipeline.ts'
 import { answer, fromAbortable } from '../calls/pipeline.ts'
 import { printWindow } from '../calls/query.ts'
 import { jsonReply } from '../calls/replies.ts'
 import { type LogCsvDeps, logCsv } from './csv.ts'
-import { type InFlightDeps, jobsInFlight } from './in-flight.ts'
+import { listJobsInFlight } from './in-flight.ts'
 import {
   buildPageQuery,
   type LogReader,
   type LogSearch,
   type LogSearchDeps,
   type SearchCall,
+  type SearchPlace,
 } from './search.ts'
 
-export interface LogPageDeps extends LogCsvDeps, InFlightDeps {
-  readonly callLog: LogCsvDeps['callLog'] & Pick<CallLog, 'findCalls'>
+export interface LogPageDeps extends LogCsvDeps {
+  readonly tasks: Tasks
 }
 
 const chooseIncludes = ({ query }: LogSearch): readonly string[] =>
@@ -42,7 +43,7 @@ export function withAttempts(row: LogRow): LogRow {
 export function makeNextCursor(
   deps: LogSearchDeps,
   accountId: string,
-  { order, window }: Pick<LogSearch, 'order' | 'window'>,
+  { order, window }: SearchPlace,
   page: CallPage,
 ): string | null {
   const last = page.rows.at(-1)
@@ -89,7 +90,7 @@ async function findPage(
   if (query === null) return { page: NOTHING, inFlight: isAskedFor ? [] : null }
   const [page, inFlight] = await Promise.all([
     deps.callLog.findCalls(query, signal),
-    isAskedFor ? jobsInFlight(deps, query) : null,
+    isAskedFor ? listJobsInFlight(deps.tasks, query) : null,
   ])
   return { page, inFlight }
 }

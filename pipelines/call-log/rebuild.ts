@@ -6,8 +6,9 @@
  */
 import type { UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { Accounts } from '../../src/postgres/accounts/repository.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
-import { findUnbooked, sumUnbooked, type UnbookedDeps } from './unbooked.ts'
+import { findUnbooked, sumUnbooked } from './unbooked.ts'
 import { makeCopyToken } from './usage-copy.ts'
 
 /** Rows in one insert: some 25 MB of text, a part on disk for each month in it. */
@@ -31,20 +32,10 @@ export interface RebuildResult {
 
 export interface LogRebuildDeps {
   readonly database: {
-    readonly callCopy: Pick<
-      CallCopy,
-      | 'claimRebuild'
-      | 'releaseRebuild'
-      | 'readKeptSince'
-      | 'countRows'
-      | 'readCopiedUpto'
-      | 'readRowsToRebuild'
-      | 'findRangeEnd'
-      | 'holdCopying'
-      | 'recordUnbooked'
-    >
-  } & UnbookedDeps['database']
-  readonly callLog: Pick<CallLog, 'insertCalls' | 'createRebuildTables' | 'loggedCalls'>
+    readonly callCopy: CallCopy
+    readonly accounts: Accounts
+  }
+  readonly callLog: CallLog
   /**
    * Called where the log has calls that PostgreSQL has not; resolves where they may be deleted. Default: they may not.
    */

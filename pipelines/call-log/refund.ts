@@ -4,22 +4,18 @@ import { Failure } from '../../schemas/failure.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { Wallets } from '../../src/postgres/billing/repository.ts'
 
-export interface RefundDeps {
-  readonly database: { readonly wallets: Pick<Wallets, 'findRefund'> }
-}
-
 /**
  * Returns the refund; null without one.
  * @param ref the id of the task, or else of the request
- * @throws Failure `service_unavailable` while PostgreSQL is away
+ * @throws Failure `service_unavailable` while PostgreSQL is down
  */
 export async function readRefund(
-  { database }: RefundDeps,
+  wallets: Wallets,
   accountId: string,
   ref: string,
 ): Promise<ShownRefund | null> {
   try {
-    const entry = await database.wallets.findRefund(accountId, ref)
+    const entry = await wallets.findRefund(accountId, ref)
     if (entry === null) return null
     const { amount, note, createdAt } = entry
     return { amount: printCredits(amount), reason: note ?? '', created_at: createdAt.toISOString() }

@@ -1,13 +1,13 @@
 /** Applies the retention of the call log: at the start, daily, and whenever the setting changes. */
 import { defer, race, repeat, retry, Subject, type Subscription, take, timer } from 'rxjs'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallTables } from '../../src/clickhouse/call-log.ts'
 import { DAY_MS } from '../../src/core/call-log/window.ts'
 
 const RETRY_MS = 60_000
 
 export interface LogRetentionDeps {
-  readonly callLog: Pick<CallLog, 'dropCallsBefore'>
-  /** Returns the retention in days; null keeps calls for ever. Called before each run. */
+  readonly callLog: CallTables
+  /** Returns the retention in days; null keeps calls forever. Called before each run. */
   readonly retentionDays: () => number | null
   readonly now?: () => number
   readonly intervalMs?: number

@@ -20,7 +20,10 @@ import { type Asked, readParams } from '../calls/pipeline.ts'
 import { readQuery, refusedParameter, resolveWindow } from '../calls/query.ts'
 
 /** The key that reads the log, and its account. */
-export type LogReader = Pick<Credential, 'key' | 'account'>
+export interface LogReader {
+  readonly key: Credential['key']
+  readonly account: Credential['account']
+}
 
 export interface LogSearchDeps {
   /** Signs the cursors; the same on every gateway process. */
@@ -28,26 +31,29 @@ export interface LogSearchDeps {
   readonly now?: () => number
 }
 
-/** One request, understood: what to find, and how to print it. */
-export interface LogSearch {
-  readonly query: LogQuery
-  readonly format: LogFormat
-  readonly limit: number
+/** Where a page begins, in which window and order. */
+export interface SearchPlace {
   readonly cursor: LogCursor | null
   readonly window: LogWindow
   readonly order: 'asc' | 'desc'
 }
 
+/** One request, understood: what to find, and how to print it. */
+export interface LogSearch extends SearchPlace {
+  readonly query: LogQuery
+  readonly format: LogFormat
+  readonly limit: number
+}
+
 export const DEFAULT_LOG_PERIOD: LogPeriod = '30d'
 
-export const mayReadAccount = ({ key }: Pick<LogReader, 'key'>): boolean =>
-  key.kind === 'console' && key.accountLogs
+export const mayReadAccount = ({ key }: LogReader): boolean => key.kind === 'console' && key.accountLogs
 
 /**
  * Refuses a key that may read no log at all, whatever it requests.
  * @throws Failure
  */
-export function assertReadsLogs({ key }: Pick<LogReader, 'key'>): void {
+export function assertReadsLogs({ key }: LogReader): void {
   if (key.kind === 'agent') throw new Failure('permission_denied', 'An agent key cannot read call logs.')
 }
 
@@ -55,7 +61,7 @@ export function assertReadsLogs({ key }: Pick<LogReader, 'key'>): void {
  * Refuses a scope that the key may not read.
  * @throws Failure
  */
-export function assertVisible(reader: Pick<LogReader, 'key'>, scope: LogScope): void {
+export function assertVisible(reader: LogReader, scope: LogScope): void {
   if (scope === 'account' && !mayReadAccount(reader))
     throw new Failure('permission_denied', 'This API key cannot read the call logs of the whole account.')
 }

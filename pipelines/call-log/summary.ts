@@ -1,4 +1,4 @@
-/** `GET /v1/logs/summary`: totals of the calls that a key may see. See docs/api-rules.md, "Call log summary". */
+/** `GET /v1/logs/summary`: totals of the calls that a key may see. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import { type CallStatus, CURRENCY } from '../../schemas/call-log/row.ts'
 import {
   LOG_SUMMARY_CACHE_SECONDS,
@@ -10,7 +10,7 @@ import {
   rowFiltersOfLogSummary,
 } from '../../schemas/call-log/summary.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../src/clickhouse/call-log.ts'
 import type { CallSummary } from '../../src/clickhouse/summaries/summarize-calls.ts'
 import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import { AnswerCache } from '../../src/core/answer-cache.ts'
@@ -30,7 +30,7 @@ import {
 import { addAllSums, printSums } from './sums.ts'
 
 export interface LogSummaryDeps {
-  readonly callLog: Pick<CallLog, 'summarizeCalls'>
+  readonly callLog: CallSummaries
   readonly now?: () => number
 }
 

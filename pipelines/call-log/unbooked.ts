@@ -5,7 +5,7 @@
 
 import type { LoggedCall, UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallAudit } from '../../src/clickhouse/call-log.ts'
 import type { Accounts } from '../../src/postgres/accounts/repository.ts'
 import type { Bookings } from '../../src/postgres/billing/repository.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
@@ -15,12 +15,12 @@ const PAGE_CALLS = 20_000
 /** Calls that are read in full and booked at a time: their ids are a part of the query's address. */
 const BOOK_CALLS = 200
 
-export interface UnbookedDeps {
+interface UnbookedDeps {
   readonly database: {
-    readonly callCopy: Pick<CallCopy, 'readUnbooked' | 'readKeptSince'>
-    readonly accounts: Pick<Accounts, 'readNames'>
+    readonly callCopy: CallCopy
+    readonly accounts: Accounts
   }
-  readonly callLog: Pick<CallLog, 'loggedCalls'>
+  readonly callLog: CallAudit
   readonly pageCalls?: number
 }
 
@@ -31,7 +31,7 @@ export async function findUnbooked(deps: UnbookedDeps): Promise<LoggedCall[]> {
   const found = new Map<string, LoggedCall>()
   let after: LoggedCall | null = null
   for (;;) {
-    const calls: LoggedCall[] = await callLog.loggedCalls({ admittedSince, after, limit: pageCalls })
+    const calls: LoggedCall[] = await callLog.listLoggedCalls({ admittedSince, after, limit: pageCalls })
     if (calls.length === 0) return [...found.values()]
     const unbooked = await database.callCopy.readUnbooked(calls)
     for (const call of calls)
@@ -62,20 +62,16 @@ export async function sumUnbooked(
   }
 }
 
-export interface BookDeps {
-  readonly database: { readonly bookings: Pick<Bookings, 'book'> }
-  readonly callLog: Pick<CallLog, 'loggedSettlements'>
-}
-
 /** Books calls of known accounts. Returns the request ids that were booked; others had been booked meanwhile. */
 export async function bookLogged(
-  { database, callLog }: BookDeps,
+  bookings: Bookings,
+  callLog: CallAudit,
   calls: readonly LoggedCall[],
 ): Promise<Set<string>> {
   const booked = new Set<string>()
   for (let at = 0; at < calls.length; at += BOOK_CALLS) {
-    const settlements = await callLog.loggedSettlements(calls.slice(at, at + BOOK_CALLS))
-    for (const id of (await database.bookings.book(settlements)).booked) booked.add(id)
+    const settlements = await callLog.readLoggedSettlements(calls.slice(at, at + BOOK_CALLS))
+    for (const id of (await bookings.book(settlements)).booked) booked.add(id)
   }
   return booked
 }

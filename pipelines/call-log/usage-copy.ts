@@ -17,7 +17,7 @@ import {
   timer,
 } from 'rxjs'
 import { MAX_RANGE_ROWS } from '../../schemas/call-log/usage-row.ts'
-import type { CallLog } from '../../src/clickhouse/call-log.ts'
+import type { CallTables } from '../../src/clickhouse/call-log.ts'
 import type { CopyRange } from '../../src/postgres/call-log/copy.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
 
@@ -57,8 +57,8 @@ export interface UsageCopier {
 }
 
 interface UsageCopierDeps {
-  readonly database: { readonly callCopy: Pick<CallCopy, 'claimRange' | 'readRows' | 'finishRange'> }
-  readonly callLog: Pick<CallLog, 'insertCalls'>
+  readonly database: { readonly callCopy: CallCopy }
+  readonly callLog: CallTables
   readonly onEvent?: (event: CopierEvent) => void
 }
 

@@ -1,14 +1,14 @@
 /**
  * Authenticates the caller: the key, its account, its wallet, its address. See docs/api-rules.md, "Finding the key" and
- * "Limits of a key"; docs/errors.md, "Messages of 401".
+ * "Keys"; docs/errors.md, "Messages of 401".
  */
 import { from, map } from 'rxjs'
 import type { RotatedSecret } from '../../schemas/accounts/key.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
 import type { AddressList } from '../../src/core/keys/address-list.ts'
-import { plainAddress } from '../../src/core/keys/address-prefix.ts'
-import { isWellFormedKey, requestKey } from '../../src/core/keys/presented.ts'
+import { normalizeAddress } from '../../src/core/keys/address-prefix.ts'
+import { findRequestKey, isWellFormedKey } from '../../src/core/keys/presented.ts'
 import type { Decision, SubjectLimits } from '../../src/core/limits/limiter-state.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
@@ -42,7 +42,7 @@ export function assertUsable(known: KnownKey, now: number): void {
 
 /** Returns the key of a request, or null. */
 export type FindKey = (head: RequestHead) => string | null
-const findKeyAnywhere: FindKey = ({ header, query }) => requestKey(header, query)
+const findKeyAnywhere: FindKey = ({ header, query }) => findRequestKey(header, query)
 
 /** Throws unless the key may be used from the address that the call comes from. */
 function assertAddress(authenticated: AuthenticatedCall, allowed: AddressList): void {
@@ -52,7 +52,7 @@ function assertAddress(authenticated: AuthenticatedCall, allowed: AddressList): 
     authenticated,
     new Failure(
       'permission_denied',
-      `This API key may not be used from the address ${plainAddress(address)}: it is limited to other addresses.`,
+      `This API key may not be used from the address ${normalizeAddress(address)}: it is limited to other addresses.`,
     ),
   )
 }

@@ -68,7 +68,7 @@ export function checkUnlessRepeated<C extends Caller>(
     assert(call)
     return call
   } catch (refusal) {
-    // While PostgreSQL is away the call is refused.
+    // While PostgreSQL is down the call is refused.
     return isRepeated(records, call).then(
       (repeated) => {
         if (!repeated) throw refusal
@@ -104,7 +104,7 @@ interface Limited {
 
 export const isLimited = ({ cap, budgets }: Limited): boolean => cap !== null || budgets.length > 0
 
-/** @param cost what the call may cost, as `costNote` has it */
+/** @param cost what the call may cost, as `explainCost` has it */
 const spendCapReached = (cost = ''): Failure =>
   new Failure(
     'quota_exceeded',

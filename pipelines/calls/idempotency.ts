@@ -138,7 +138,7 @@ function throwUnavailable(error: Error): never {
   )
 }
 
-/** Returns null where the key is claimed. @throws Failure where neither the key can be had nor an answer be replayed */
+/** Returns null where the key is claimed. @throws Failure where the key is taken and its answer cannot be replayed */
 export function decideClaim(claim: IdempotencyClaim, outcome: ClaimOutcome): WholeReply | null {
   if (outcome.outcome === 'claimed') return null
   if (!outcome.requestHash.equals(claim.requestHash))

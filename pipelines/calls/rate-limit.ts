@@ -52,7 +52,7 @@ function listScopes({ key, account }: KnownKey, catalog: Catalog): Scope[] | nul
   const limits = readAccountLimits(account, catalog)
   if (limits === null && key.limits === null) return null
   const scopes: Scope[] = []
-  // Not the id alone: that is the subject of the limit of the call log.
+  // Not only the id: that is the subject of the call log's limit.
   if (key.limits !== null) scopes.push({ subject: `calls ${key.id}`, limits: key.limits, name: 'API key' })
   if (limits !== null) scopes.push({ subject: account.id, limits, name: 'account' })
   return scopes

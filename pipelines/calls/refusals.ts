@@ -77,10 +77,10 @@ export function makeRefusedSettlement(
 /** Of one key. */
 export const OWN_ROWS_PER_MINUTE = 600
 const WINDOW_MS = 60_000
-/** Shared rows are written after so long, then after twice as long each time up to the most. */
+/** Shared rows are written after this delay, which doubles each time up to the maximum. */
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 8_000
-/** A shared row that stands for so many calls is written at once: it lists the id of each. */
+/** A shared row with this many calls is written at once, because it lists the id of each. */
 export const MAX_SHARED_CALLS = 1_000
 
 interface RefusalLogDeps {

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { CallStatus } from '../../schemas/call-log/row.ts'
 import type { ChannelEntry, ChannelProtocol } from '../../schemas/config/catalog.ts'
-import { Failure, upstreamStatusName } from '../../schemas/failure.ts'
+import { Failure, nameUpstreamStatus } from '../../schemas/failure.ts'
 import { PROVIDERS } from '../../src/channels/providers/presets.ts'
 import { maskValue, REDACTED_MAX_CHARS } from '../../src/core/call-log/redact.ts'
 import { shortened } from '../../src/core/json/cut.ts'
@@ -34,7 +34,7 @@ export interface AttemptFailure {
   readonly parameter?: string | null
   /** Of an error event that is not for the client: it gets `error` in its place. */
   readonly hidesEvent?: boolean
-  /** The upstream's own text, for operators alone; null where `message` is that text. */
+  /** The upstream's own text, only for operators; null where `message` is that text. */
   readonly detail?: string | null
   readonly error: Failure | UpstreamRefusal
 }
@@ -58,7 +58,7 @@ export class UpstreamRefusal extends Error {
     super(message)
     this.name = 'UpstreamRefusal'
     this.status = status
-    const { code, type } = upstreamStatusName(status)
+    const { code, type } = nameUpstreamStatus(status)
     this.code = code
     this.type = type
     this.headers = headers

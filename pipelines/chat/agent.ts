@@ -8,15 +8,15 @@ import { concatMap, from, of as just, map, type Observable } from 'rxjs'
 import type { Agent } from '../../schemas/accounts/agent.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { QUERY_MAX_CHARS, type WikiPage } from '../../schemas/knowledge/wiki.ts'
-import { numberPiece, textPiece } from '../../src/core/call-log/detail-text.ts'
+import { printNumber, printText } from '../../src/core/call-log/detail-text.ts'
 import { type Catalog, isModelAllowed, resolveAllowlist } from '../../src/core/routing/catalog.ts'
-import { aroundHits, markedWords } from '../../src/core/search/around-hits.ts'
+import { aroundHits, listMarkedWords } from '../../src/core/search/around-hits.ts'
 import { excerpt } from '../../src/core/search/excerpt.ts'
 import {
-  knowledgeText,
   PROMPT_MAX_PAGES,
   PROMPT_PAGE_MAX_CHARS,
   type PromptPage,
+  writeKnowledge,
 } from '../../src/core/search/knowledge-text.ts'
 import type { ReadableBase, SearchPage, WikiReader } from '../../src/postgres/knowledge/types.ts'
 import { type AgentBody, type LongBodyWork, workOnBody } from '../../src/protocols/body-work.ts'
@@ -70,9 +70,9 @@ export function writeAgentBody(
   given: Buffer,
   pages: readonly PromptPage[] = [],
 ): (AgentBody & { readonly detail: string }) | Promise<AgentBody & { readonly detail: string }> {
-  const knowledge = knowledgeText(pages, randomBytes(MARK_BYTES).toString('hex'))
+  const knowledge = writeKnowledge(pages, randomBytes(MARK_BYTES).toString('hex'))
   const detail =
-    textPiece('agent', id) + (knowledge === null ? '' : numberPiece('knowledge_pages', pages.length))
+    printText('agent', id) + (knowledge === null ? '' : printNumber('knowledge_pages', pages.length))
   const built = workOnBody(bodies, accountId, 'agent', { file, knowledge }, given)
   return built instanceof Promise ? built.then((body) => ({ ...body, detail })) : { ...built, detail }
 }
@@ -114,7 +114,7 @@ interface SearchRange {
 
 /** The knowledge bases, as a call with the key of an agent reads them. */
 export interface AgentKnowledge {
-  readableBases(reader: WikiReader): Promise<ReadableBase[]>
+  listReadableBases(reader: WikiReader): Promise<ReadableBase[]>
   searchPages(bases: readonly ReadableBase[], query: string, range: SearchRange): Promise<SearchPage>
   readPages(bases: readonly ReadableBase[], ids: readonly string[]): Promise<WikiPage[]>
 }
@@ -144,7 +144,9 @@ function chooseBases({ file }: Agent, readable: readonly ReadableBase[]): Readab
 /** Reads the bases that the agent is attached to. */
 export function findBases(wiki: AgentKnowledge, agent: Agent): Observable<readonly ReadableBase[]> {
   const reader = { accountId: agent.accountId, agentId: agent.id }
-  return askKnowledge(() => wiki.readableBases(reader)).pipe(map((readable) => chooseBases(agent, readable)))
+  return askKnowledge(() => wiki.listReadableBases(reader)).pipe(
+    map((readable) => chooseBases(agent, readable)),
+  )
 }
 
 /** Emits the pages that answer the question, the best first. */
@@ -165,7 +167,7 @@ function findPages(
     return pages.map(({ id, title, body }) => ({
       id,
       title,
-      text: aroundHits(body, markedWords(snippets.get(id) ?? ''), PROMPT_PAGE_MAX_CHARS),
+      text: aroundHits(body, listMarkedWords(snippets.get(id) ?? ''), PROMPT_PAGE_MAX_CHARS),
     }))
   })
 }

@@ -1,7 +1,7 @@
 /** A chat call: the stages of its pipeline, in the order in which they happen. */
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import type { Failure } from '../../schemas/failure.ts'
-import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
+import { printRefusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { LongBodyWork } from '../../src/protocols/body-work.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
@@ -81,7 +81,7 @@ function describeRefusedRow(
     protocol,
     model: call?.model ?? known.agent?.file.model,
     stream: call?.stream === true && call.isAssembled !== true,
-    detail: refusedDetail({ call, model, ...(estimate !== undefined && { estimate }) }),
+    detail: printRefusedDetail({ call, model, ...(estimate !== undefined && { estimate }) }),
   }
 }
 

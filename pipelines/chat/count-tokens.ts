@@ -6,11 +6,11 @@ import { Buffer } from 'node:buffer'
 import { catchError, Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { CountingAdapter, CountingProtocol } from '../../src/channels/channel.ts'
-import { countingAdapterOf } from '../../src/channels/chat/registry.ts'
+import { findCountingAdapter } from '../../src/channels/chat/registry.ts'
 import { withoutKeys } from '../../src/core/call-log/key-mask.ts'
 import { mask } from '../../src/core/call-log/redact.ts'
-import { nextRoute } from '../../src/core/routing/order.ts'
-import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
+import { chooseNextRoute } from '../../src/core/routing/order.ts'
+import { listUpstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { Handler, Reply } from '../../src/http/handler.ts'
 import { answerFields } from '../../src/protocols/answer/content.ts'
 import type { LongBodyWork } from '../../src/protocols/body-work.ts'
@@ -70,6 +70,7 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
         outputCeiling: null,
         outputLimitField: 'max_tokens',
         askUsage: false,
+        serverTools: [],
         fetched: new Map(),
       }).body,
     countField: 'input_tokens',
@@ -87,13 +88,13 @@ function buildCountRequest(
   protocol: CountingProtocol,
   { call, model, routes, request }: PricedCall,
 ): CountRequest {
-  const counting = routes.filter(({ channel }) => countingAdapterOf(channel, protocol) !== null)
-  const route = nextRoute(counting, [], null)
+  const counting = routes.filter(({ channel }) => findCountingAdapter(channel, protocol) !== null)
+  const route = chooseNextRoute(counting, [], null)
   if (route === null)
     throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)
   const { channel, upstreamModel } = route
   return {
-    adapter: countingAdapterOf(channel, protocol)!,
+    adapter: findCountingAdapter(channel, protocol)!,
     channel,
     protocol,
     upstreamModel,
@@ -173,7 +174,7 @@ const count =
   (deps: TokenCounting, protocol: CountingProtocol): Stage<PricedCall, never> =>
   (call) => {
     const request = buildCountRequest(protocol, call)
-    const { names, secrets } = upstreamTexts([request], call.model.id)
+    const { names, secrets } = listUpstreamTexts([request], call.model.id)
     const events = sendCount(deps.openCountTokens, request)
     const maskText = (text: string) => mask(text, names, secrets)
     const fields = { own: COUNTINGS[protocol].countField, upstream: request.adapter.countField }

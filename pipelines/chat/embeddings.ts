@@ -1,6 +1,6 @@
 /** `POST /v1/embeddings`: there is no model for it. */
 import { Failure } from '../../schemas/failure.ts'
-import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
+import { printRefusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { type AuthenticatedCall, authenticate, type CallAccess } from '../calls/authenticate.ts'
 import { calls, type Stage } from '../calls/pipeline.ts'
@@ -22,6 +22,6 @@ export const embeddings = (access: CallAccess): Handler =>
         protocol: 'chat-completions',
         model: undefined,
         stream: false,
-        detail: refusedDetail({ path }),
+        detail: printRefusedDetail({ path }),
       })),
     )

@@ -11,7 +11,7 @@ import type { ChatProtocol, Estimate } from '../../schemas/config/catalog.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { printCredits } from '../../schemas/money.ts'
 import {
-  assumedToolCalls,
+  assumeToolCalls,
   type EstimatedCall,
   type EstimatePart,
   estimateCharge,
@@ -88,7 +88,7 @@ function printPart(part: EstimatePart, { call, protocol, model }: PricedCall): s
     case 'thinking':
       return `the ${call.thinkingTokens} tokens of reasoning that it asks for`
     case 'tool_calls':
-      return `the ${assumedToolCalls(model.entry, call)} calls of tools that the upstream may run`
+      return `the ${assumeToolCalls(model.entry, call)} calls of tools that the upstream may run`
     case 'summary':
       return 'the summary of the prompt that it asks for'
   }
@@ -245,7 +245,7 @@ const reserveAndEmit = <C extends AdmittedCall>(deps: CallReservations, admitted
 /**
  * Reserves what a call may cost in PostgreSQL, over all processes, before anything goes upstream: in the wallet where
  * its balance is low, and in the spend cap and the budgets that cover the key. It stays reserved until the call's row is booked.
- * While PostgreSQL is away, this process's own view of the balance decides. Any other error of it fails the call: a
+ * While PostgreSQL is down, this process's own view of the balance decides. Any other error of it fails the call: a
  * statement that is wrong must not switch reservations off.
  * Reserves the estimate over all processes, where the balance is low or a spend cap or budget covers the key.
  * @throws Failure `quota_exceeded`; any other error that is no absence of PostgreSQL

@@ -4,9 +4,9 @@
  */
 
 import { catchError, from, map, of } from 'rxjs'
-import type { ServerTool } from '../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol, type ServerTool } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
-import { factorOf, priceAt } from '../../src/core/pricing/pricing.ts'
+import { findFactor, priceAt } from '../../src/core/pricing/pricing.ts'
 import type { Route } from '../../src/core/routing/catalog.ts'
 import {
   type Catalog,
@@ -37,7 +37,7 @@ const NO_FALLBACKS: readonly ServedModel[] = []
 function hasTierPrice({ call, request }: ReadCall, { price }: Model): boolean {
   const { serviceTier } = call
   if (serviceTier === undefined || price === null) return true
-  return factorOf(priceAt(price, request.submittedAt), serviceTier) !== null
+  return findFactor(priceAt(price, request.submittedAt), serviceTier) !== null
 }
 
 function requireTierPrice(call: ReadCall, model: Model): void {
@@ -64,10 +64,27 @@ export const selectModel =
     const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : listFallbacks(catalog, call, model)
     if (routes.length > 0) return { ...call, requested: model, model, routes, fallbacks }
     const [first, ...others] = fallbacks
-    if (first === undefined)
-      throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
+    if (first === undefined) throw notServed(catalog, call.protocol, model)
     return { ...call, requested: model, ...first, fallbacks: others }
   }
+
+/** Paths under which a client reaches a model, by protocol. */
+const PATHS: Readonly<Record<ChatProtocol, string>> = {
+  'chat-completions': 'POST /v1/chat/completions',
+  messages: 'POST /v1/messages',
+  'generate-content': 'POST /v1beta/models/{model}:generateContent',
+  responses: 'POST /v1/responses',
+}
+
+/** Names the protocols on which the model is served: clients do not find out otherwise. */
+function notServed(catalog: Catalog, protocol: ChatProtocol, model: Model): Failure {
+  const served = CHAT_PROTOCOLS.filter(
+    (other) => model.price !== null && catalog.routes(model, other).length > 0,
+  )
+  const ways = served.map((other) => `${other} (${PATHS[other]})`).join(', ')
+  const message = `No channel serves the model '${model.id}' on the ${protocol} protocol.`
+  return new Failure('no_channel_available', ways === '' ? message : `${message} It is served on ${ways}.`)
+}
 
 /** Returns the fallbacks that the key may call and that have channels. */
 const listFallbacks = (catalog: Catalog, call: ReadCall, model: Model): readonly ServedModel[] =>
@@ -86,7 +103,15 @@ const TRANSLATED: ServerTool = 'web_search'
 const notSupported = (tool: ServerTool, modelId: string): Failure =>
   new Failure('tool_not_supported', `The tool '${tool}' is not supported for the model '${modelId}'.`)
 
-function supports({ channel, isTranslated }: Route, tool: ServerTool): boolean {
+/** Returns whether a route has the tool, or leaves it out: a channel that serves a protocol leaves out what it lacks. */
+function supports(
+  { channel, isTranslated }: Route,
+  { entry }: Model,
+  client: ChatProtocol,
+  tool: ServerTool,
+): boolean {
+  if (isTranslated && channel.serve.includes(client)) return true
+  if (!entry.capabilities[tool]) return false
   if (isTranslated && tool === DROPPED_IN_TRANSLATION) return true
   return channel.tools.includes(tool) && (!isTranslated || tool === TRANSLATED)
 }
@@ -107,19 +132,22 @@ export const requireServerTools =
         'invalid_request',
         `The tool '${tools[0]}' works in streams only: set 'stream' to true.`,
       )
-    const missing = tools.find((tool) => !model.entry.capabilities[tool])
-    if (missing !== undefined) throw notSupported(missing, model.id)
-    const fit = filterRoutes(routes, tools)
-    if (fit.length === 0) throw notSupported(tools[0]!, model.id)
+    const fit = filterRoutes({ model, routes }, protocol, tools)
+    if (fit.length === 0) {
+      const missing = tools.find((tool) => !model.entry.capabilities[tool])
+      throw notSupported(missing ?? tools[0]!, model.id)
+    }
     const fallbacks = priced.fallbacks
-      .filter((other) => tools.every((tool) => other.model.entry.capabilities[tool]))
-      .map((other) => ({ ...other, routes: filterRoutes(other.routes, tools) }))
+      .map((other) => ({ ...other, routes: filterRoutes(other, protocol, tools) }))
       .filter((other) => other.routes.length > 0)
     return { ...priced, routes: fit, fallbacks }
   }
 
-const filterRoutes = (routes: readonly Route[], tools: readonly ServerTool[]): readonly Route[] =>
-  routes.filter((route) => tools.every((tool) => supports(route, tool)))
+const filterRoutes = (
+  { model, routes }: ServedModel,
+  client: ChatProtocol,
+  tools: readonly ServerTool[],
+): readonly Route[] => routes.filter((route) => tools.every((tool) => supports(route, model, client, tool)))
 
 export interface LinkChecker {
   /** Rejects with a `Failure` `invalid_request` that names the link which may not be forwarded. */

@@ -1,18 +1,20 @@
 /** Jobs on the integrity of the books: verify the wallets, rebuild the call log. */
 import type { Rebuilt } from '../../schemas/management/jobs.ts'
+import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { AuditedPayments } from '../../src/postgres/billing/audit-report.ts'
-import { type LogRebuildDeps, rebuildLog } from '../call-log/rebuild.ts'
+import type { Database } from '../../src/postgres/database.ts'
+import { rebuildLog } from '../call-log/rebuild.ts'
 import type { RunJob } from './run-jobs.ts'
-import { type VerifyDeps, verifyBooks } from './verify.ts'
+import { verifyBooks } from './verify.ts'
 
 interface IntegrityDeps {
-  readonly database: LogRebuildDeps['database'] & VerifyDeps['database']
-  readonly callLog: LogRebuildDeps['callLog'] & VerifyDeps['callLog']
+  readonly database: Database
+  readonly callLog: CallLog
   /** Null: there is no payment provider. */
   readonly openProvider: (() => Promise<AuditedPayments>) | null
 }
 
-export const integrityJobs = ({ database, callLog, openProvider }: IntegrityDeps) =>
+export const bindIntegrityJobs = ({ database, callLog, openProvider }: IntegrityDeps) =>
   ({
     verify: async ({ input }, report) => {
       const isFull = (input as { full?: boolean } | null)?.full === true

@@ -6,7 +6,7 @@ import type { PipelineLog } from '../settlement/retrying.ts'
 
 /** A job begins within this time. */
 const LOOK_INTERVAL_MS = 1_000
-/** A running job shows a sign of life so often, whatever its steps take: without one for 60 s it is run again. */
+/** A running job sends a heartbeat at this interval, however long its steps take. After 60 s without one it runs again. */
 const TOUCH_INTERVAL_MS = 15_000
 /** Each report of progress is a small write. */
 const REPORT_INTERVAL_MS = 500
@@ -23,7 +23,7 @@ interface RanJob extends JobOutcome {
 export type RunJob = (job: Job, report: ReportProgress) => Promise<RanJob>
 
 interface JobDeps {
-  readonly database: { readonly jobs: Pick<Jobs, 'claim' | 'report' | 'release' | 'end'> }
+  readonly database: { readonly jobs: Jobs }
   /** The kinds that this process runs. */
   readonly work: Readonly<Partial<Record<JobKind, RunJob>>>
   readonly log: PipelineLog
@@ -43,7 +43,7 @@ export function runJobs(deps: JobDeps): RunningJobs {
   let running: Promise<void> | null = null
   const look = () => {
     if (running !== null || isStopping) return
-    running = next(deps, () => isStopping).finally(() => {
+    running = takeNext(deps, () => isStopping).finally(() => {
       running = null
     })
   }
@@ -57,7 +57,7 @@ export function runJobs(deps: JobDeps): RunningJobs {
   }
 }
 
-async function next(
+async function takeNext(
   { database, work, log, touchMs = TOUCH_INTERVAL_MS }: JobDeps,
   isStopping: () => boolean,
 ): Promise<void> {
@@ -65,14 +65,14 @@ async function next(
   try {
     job = await database.jobs.claim(Object.keys(work) as JobKind[])
   } catch {
-    // PostgreSQL is away: the health check says so, and the next look finds the job.
+    // PostgreSQL is down: the health check reports it, and the next look finds the job.
     return
   }
   if (job === null) return
   const { id, kind } = job
   let reportedAt = 0
   let progress: Parameters<ReportProgress> = [0, 0]
-  // While PostgreSQL is away no other process claims the job either.
+  // While PostgreSQL is down, no other process claims the job either.
   const touching = setInterval(() => void database.jobs.report(id, ...progress).catch(() => false), touchMs)
   const report: ReportProgress = async (done, total) => {
     if (isStopping()) throw new Stopped()

@@ -9,7 +9,7 @@ import type { MeteringReport } from '../../src/postgres/metering.ts'
 import { auditReportShape } from '../management/shapes.ts'
 
 export interface VerifyDeps {
-  readonly database: { readonly audits: Pick<Audits, 'verifyWallets' | 'reportMetering'> }
+  readonly database: { readonly audits: Audits }
   readonly callLog: AuditedLog
   /** The payment provider, where there is one. */
   readonly payments?: AuditedPayments | undefined

@@ -30,7 +30,7 @@ const printEntries = (found: readonly WikiEntry[]) => {
 
 export function wikiTools(deps: WikiDeps, reader: WikiReader): ToolSet {
   const { wiki } = deps
-  const bases = (): Promise<ReadableBase[]> => read(wiki.readableBases(reader))
+  const bases = (): Promise<ReadableBase[]> => read(wiki.listReadableBases(reader))
 
   const findPage = async (id: string): Promise<WikiPage> => {
     const [page] = isPageId(id) ? await read(wiki.readPages(await bases(), [id])) : []
@@ -56,7 +56,7 @@ export function wikiTools(deps: WikiDeps, reader: WikiReader): ToolSet {
       ...printEntries(await readByTag(deps, await bases(), tag, FETCHED_ENTRIES)),
     }),
     backlinks: async ({ id }) => {
-      const found = isPageId(id) ? await read(wiki.backlinks(await bases(), id, FETCHED_ENTRIES)) : null
+      const found = isPageId(id) ? await read(wiki.listBacklinks(await bases(), id, FETCHED_ENTRIES)) : null
       if (found === null) throw noPage(id)
       return { id, ...printEntries(found) }
     },

@@ -17,9 +17,15 @@ import type { ObjectStore } from '../../src/storage/store.ts'
 export interface WikiDeps {
   readonly wiki: Pick<
     Knowledge,
-    'readableBases' | 'findBase' | 'searchPages' | 'readPages' | 'listTags' | 'pagesByTag' | 'backlinks'
+    | 'listReadableBases'
+    | 'findBase'
+    | 'searchPages'
+    | 'readPages'
+    | 'listTags'
+    | 'listPagesByTag'
+    | 'listBacklinks'
   >
-  readonly files: Pick<ObjectStore, 'link'>
+  readonly files: Pick<ObjectStore, 'makeLink'>
   /** Returns epoch milliseconds. */
   readonly now?: () => number
 }
@@ -63,7 +69,7 @@ export const readByTag = async (
   bases: readonly ReadableBase[],
   tag: string,
   limit: number,
-): Promise<WikiEntry[]> => (isTag(tag) ? read(wiki.pagesByTag(bases, tag, limit)) : [])
+): Promise<WikiEntry[]> => (isTag(tag) ? read(wiki.listPagesByTag(bases, tag, limit)) : [])
 
 export const cutPage = ({ body, ...page }: WikiPage, maxChars: number): CutPage => {
   const { text, isCut } = excerpt(body, maxChars)
@@ -83,6 +89,6 @@ export const printSearch = (query: string, offset: number, { totalHits, results 
 export async function linkToSource({ files, now = Date.now }: WikiDeps, page: WikiPage): Promise<SourceLink> {
   if (page.source === null) throw new Failure('not_found', 'The page has no source file.')
   const { r2_key, filename, locator } = page.source
-  const url = await files.link(r2_key, now() + SOURCE_LINK_TTL_SECS * MS_PER_SECOND)
+  const url = await files.makeLink(r2_key, now() + SOURCE_LINK_TTL_SECS * MS_PER_SECOND)
   return { r2_key, filename, locator, url, url_ttl_secs: SOURCE_LINK_TTL_SECS }
 }

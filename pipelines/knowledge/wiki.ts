@@ -81,7 +81,7 @@ export const searchWiki = (access: KeyAccess, deps: WikiDeps): Handler =>
 
 export const listBases = (access: KeyAccess, deps: WikiDeps): Handler =>
   readWiki(access, async ({ known }) => {
-    const bases = await read(deps.wiki.readableBases(toReader(known)))
+    const bases = await read(deps.wiki.listReadableBases(toReader(known)))
     return list(bases.map(({ kbId, name, pages }) => ({ kb_id: kbId, name, page_count: pages })))
   })
 
@@ -117,7 +117,7 @@ export const readPage = (access: KeyAccess, deps: WikiDeps): Handler =>
 export const listBacklinks = (access: KeyAccess, deps: WikiDeps): Handler =>
   readWiki(access, async (caller) => {
     const { base, id } = await readPageId(deps, caller)
-    const found = await read(deps.wiki.backlinks([base], id, FETCHED_ENTRIES))
+    const found = await read(deps.wiki.listBacklinks([base], id, FETCHED_ENTRIES))
     if (found === null) throw notFound()
     return list(found, REST_LIST_MAX_ENTRIES)
   })

@@ -30,14 +30,14 @@ export const VISITOR: Caller = {
   scopes: new Set(),
 }
 
-const rolesOf = (access: readonly Access[]) => new Map(access.map(({ accountId, role }) => [accountId, role]))
+const toRoles = (access: readonly Access[]) => new Map(access.map(({ accountId, role }) => [accountId, role]))
 
 export const userCaller = (signedIn: SignedIn): Caller => ({
   actor: `user:${signedIn.user.id}`,
   signedIn,
   accountId: signedIn.user.accountId,
   installation: signedIn.user.installationRole,
-  roles: rolesOf(signedIn.access),
+  roles: toRoles(signedIn.access),
   scopes: null,
 })
 
@@ -62,13 +62,13 @@ export const commandCaller = (actor: string, accountId: string | null): Caller =
 })
 
 /**
- * Returns whether the caller sees no more of an organization than a member does. Operators and auditors see all, whatever
+ * Returns whether the caller sees only as much of an organization as a member does. Operators and auditors see all, whatever
  * role they have in it.
  */
 export const isMemberAlone = ({ installation, roles }: Caller, accountId: string): boolean =>
   installation === null && roles.get(accountId) === 'member'
 
-const denied = (message: string): Failure => new Failure('permission_denied', message)
+const toDenied = (message: string): Failure => new Failure('permission_denied', message)
 
 /**
  * Checks what does not depend on the input.
@@ -79,10 +79,10 @@ export function assertMayCall(caller: Caller, operation: Operation, now: number)
   if (allows === 'everyone') return
   if (caller === VISITOR) throw new Failure('not_signed_in', 'Sign in first, or send a management token.')
   if (caller.scopes !== null && !caller.scopes.has(scope))
-    throw denied(`The management token lacks the scope ${scope}.`)
+    throw toDenied(`The management token lacks the scope ${scope}.`)
   if (allows === 'operators' && caller.installation !== 'operator') {
     if (caller.installation !== 'auditor' || method !== 'GET' || isSecret)
-      throw denied('Only operators of the installation may do this.')
+      throw toDenied('Only operators of the installation may do this.')
   }
   if (isSensitive && caller.signedIn !== null) {
     if (caller.signedIn.session.confirmedAt.getTime() < now - CONFIRMED_MS)
@@ -108,5 +108,5 @@ export function assertMayActIn(
   const role = caller.roles.get(accountId)
   if (role === undefined) throw new Failure('not_found', notFound)
   if (!allows.includes(role))
-    throw denied(`The role ${role} may not do this in ${accountId}: it takes ${allows.join(' or ')}.`)
+    throw toDenied(`The role ${role} may not do this in ${accountId}: it takes ${allows.join(' or ')}.`)
 }

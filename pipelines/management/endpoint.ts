@@ -3,31 +3,16 @@ import { from, map, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Operation } from '../../schemas/management/operation.ts'
 import { isTooDeep, MAX_JSON_LEVELS } from '../../src/core/json/exact.ts'
-import type { FormContent, GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
+import type { GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
 import { readIdempotencyKey } from '../calls/idempotency.ts'
 import { Answered, calls, type Stage } from '../calls/pipeline.ts'
 import { jsonReply } from '../calls/replies.ts'
-import { type CallerCall, type EndpointDeps, identify, identifyCaller } from './identify.ts'
-import { answerWithStream, type StreamDeps, type StreamImplementation } from './live/stream.ts'
-import { type Implementation, runImplementation } from './operation.ts'
-import { sessionCookie } from './session.ts'
+import { type CallerCall, identify, type ManagementAccess } from './identify.ts'
+import { type Implementation, runImplementation, type Visit } from './operation.ts'
+import { printSessionCookie } from './session.ts'
 
 const JSON_TYPE = /^application\/json *(;|$)/i
 const NO_STORE: HeaderList = [['cache-control', 'no-store']]
-
-/** The part of a request that operations use besides their input: those of signing in and out, and uploads. */
-export interface Visit {
-  readonly userAgent: string
-  readonly address: string
-  /** The address of the console, such as `https://gateway.example.com`; empty where no browser calls. */
-  readonly origin: string
-  /** The token of the present session; null without one. */
-  readonly token: string | null
-  /** The form of an upload, not read yet. */
-  readonly form: FormContent | null
-  /** Sets the cookie of the answer; null deletes it. */
-  setToken(token: string | null): void
-}
 
 /** Reads the JSON body. A form of another origin can send JSON too, as text/plain, without asking the browser. */
 function readBody({ body, header }: GatewayRequest): Record<string, unknown> {
@@ -86,12 +71,14 @@ const toFileReply = ({ name, content_type, base64 }: FileAnswer) => ({
 
 /** Runs the operation and answers with what it returns. */
 const answer =
-  <Deps>(
-    deps: EndpointDeps & Deps,
-    implementation: Implementation<Deps & { visit: Visit }>,
+  <Services>(
+    access: ManagementAccess,
+    implementation: Implementation<Services>,
+    services: Services,
   ): Stage<CallerCall, never> =>
   (call) => {
     const { request, caller, token } = call
+    const { operation } = implementation
     const cookies: HeaderList[number][] = []
     const visit: Visit = {
       userAgent: request.header('user-agent'),
@@ -99,45 +86,31 @@ const answer =
       origin: request.header('origin'),
       token,
       form: request.form ?? null,
-      setToken: (next) => void cookies.push(sessionCookie(deps, request, next)),
+      setToken: (next) => void cookies.push(printSessionCookie(access, request.header, next)),
     }
-    const running = runImplementation(implementation, readInput(implementation.operation, request), {
-      database: deps.database,
-      deps: { ...deps, visit },
+    const running = runImplementation(implementation, readInput(operation, request), {
+      database: access.database,
+      services,
       caller,
+      visit,
       now: request.submittedAt,
       idempotency: readIdempotencyKey(request),
     })
     return from(running).pipe(
       map((body) => {
-        const reply =
-          implementation.operation.fileType === undefined ? jsonReply(body) : toFileReply(body as FileAnswer)
+        const reply = operation.fileType === undefined ? jsonReply(body) : toFileReply(body as FileAnswer)
         const headers = [...reply.headers, ...NO_STORE, ...cookies]
-        return new Answered(
-          call,
-          of({ ...reply, status: implementation.operation.status ?? reply.status, headers }),
-        )
+        return new Answered(call, of({ ...reply, status: operation.status ?? reply.status, headers }))
       }),
     )
   }
 
 /** Makes the handler of an operation. */
-export const serveOperation = <Deps>(
-  deps: EndpointDeps & Deps,
-  implementation: Implementation<Deps & { visit: Visit }>,
-): Handler => calls(identify(deps)).then(answer(deps, implementation)).toHandler()
-
-/** Makes the handler of an operation that streams. */
-export const serveStream = <Deps>(
-  deps: EndpointDeps & StreamDeps & Deps,
-  implementation: StreamImplementation<Deps>,
+export const serveOperation = <Services>(
+  access: ManagementAccess,
+  implementation: Implementation<Services>,
+  services: Services,
 ): Handler =>
-  calls(identify(deps))
-    .then(
-      answerWithStream(
-        deps,
-        implementation,
-        async ({ request }) => (await identifyCaller(deps, request)).caller,
-      ),
-    )
+  calls(identify(access))
+    .then(answer(access, implementation, services))
     .toHandler()

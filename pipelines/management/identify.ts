@@ -1,15 +1,16 @@
 /** The caller of a request of the management API: the console's session, or a management token. */
 import { from, map } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { isManagementToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
-import { bearerToken } from '../../src/core/keys/presented.ts'
+import { hashToken, isManagementToken } from '../../src/core/keys/bearer-token.ts'
+import { findBearerToken } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Caller, tokenCaller, userCaller, VISITOR } from './caller.ts'
-import { assertFromConsole, type CookieDeps, sessionToken } from './session.ts'
+import { assertFromConsole, type ClientTransport, readSessionToken } from './session.ts'
 
-export interface EndpointDeps extends CookieDeps {
+/** What opens the management API. */
+export interface ManagementAccess extends ClientTransport {
   readonly database: Database
 }
 
@@ -25,10 +26,12 @@ export interface CallerCall extends Call, Identified {}
  * Returns who sends the request: a management token where one is sent, else the session.
  * @throws Failure `not_signed_in`
  */
-export async function identifyCaller(deps: EndpointDeps, request: GatewayRequest): Promise<Identified> {
-  const text = bearerToken(request.header)
+export async function identifyCaller(access: ManagementAccess, request: GatewayRequest): Promise<Identified> {
+  const text = findBearerToken(request.header)
   if (text !== null) {
-    const found = isManagementToken(text) ? await deps.database.managementTokens.find(tokenHash(text)) : null
+    const found = isManagementToken(text)
+      ? await access.database.managementTokens.find(hashToken(text))
+      : null
     if (found === null)
       throw new Failure(
         'not_signed_in',
@@ -36,8 +39,8 @@ export async function identifyCaller(deps: EndpointDeps, request: GatewayRequest
       )
     return { caller: tokenCaller(found), token: null }
   }
-  const token = sessionToken(deps, request)
-  const signedIn = token === null ? null : await deps.database.sessions.find(tokenHash(token))
+  const token = readSessionToken(access, request.header)
+  const signedIn = token === null ? null : await access.database.sessions.find(hashToken(token))
   return signedIn === null ? { caller: VISITOR, token: null } : { caller: userCaller(signedIn), token }
 }
 
@@ -46,11 +49,11 @@ export async function identifyCaller(deps: EndpointDeps, request: GatewayRequest
  * @throws Failure `not_signed_in`, and `permission_denied` for a request that no page of the console sends
  */
 export const identify =
-  (deps: EndpointDeps): Stage<Call, CallerCall> =>
+  (access: ManagementAccess): Stage<Call, CallerCall> =>
   (call) =>
-    from(identifyCaller(deps, call.request)).pipe(
+    from(identifyCaller(access, call.request)).pipe(
       map(({ caller, token }) => {
-        if (bearerToken(call.request.header) === null) assertFromConsole(call.request, token)
+        if (findBearerToken(call.request.header) === null) assertFromConsole(call.request, token)
         return { ...call, caller, token }
       }),
     )

@@ -9,7 +9,7 @@ export interface PageInput {
 const notACursor = (): Failure => new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
 
 /** Returns the key after which a page begins; null for the first page. @throws Failure `invalid_request` */
-export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
+export function readCursor({ cursor }: PageInput): string | null {
   if (cursor === undefined) return null
   const id = Buffer.from(cursor, 'base64url').toString()
   // No key has a NUL, which PostgreSQL's texts cannot contain.
@@ -17,22 +17,22 @@ export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
   throw notACursor()
 }
 
-/** Returns the number before which a page of the newest begins, as `afterOf` does. @throws Failure `invalid_request` */
-export function numberBefore(input: Pick<PageInput, 'cursor'>): bigint | null {
-  const after = afterOf(input)
+/** Returns the number before which a page of the newest begins, as `readCursor` does. @throws Failure `invalid_request` */
+export function readNumberCursor(input: PageInput): bigint | null {
+  const after = readCursor(input)
   if (after === null) return null
   if (/^\d{1,18}$/.test(after)) return BigInt(after)
   throw notACursor()
 }
 
 /** Returns where a page begins, and to read one entry more than it has. @throws Failure `invalid_request` */
-export const pageAfter = (input: PageInput) => ({ after: afterOf(input), limit: input.limit + 1 })
+export const readPage = (input: PageInput) => ({ after: readCursor(input), limit: input.limit + 1 })
 
 /** Returns the cursor of the page after the entry of this key. */
-export const cursorAfter = (key: string | number): string => Buffer.from(String(key)).toString('base64url')
+export const printCursor = (key: string | number): string => Buffer.from(String(key)).toString('base64url')
 
 /** Returns a list that is answered whole. */
-export const wholeList = <Entry>(data: readonly Entry[]) => ({
+export const toWholeList = <Entry>(data: readonly Entry[]) => ({
   object: 'list' as const,
   data,
   has_more: false as const,
@@ -43,9 +43,9 @@ export const wholeList = <Entry>(data: readonly Entry[]) => ({
  * Returns a page of entries, of which one more than its limit was read.
  * @param keyOf returns what the list is ordered by
  */
-export function page<Entry extends { readonly id: string | number }>(
+export function toPage<Entry extends { readonly id: string | number }>(
   entries: readonly Entry[],
-  { limit }: Pick<PageInput, 'limit'>,
+  { limit }: PageInput,
   keyOf: (entry: Entry) => string | number = ({ id }) => id,
 ) {
   const data = entries.slice(0, limit)
@@ -55,6 +55,6 @@ export function page<Entry extends { readonly id: string | number }>(
     object: 'list' as const,
     data,
     has_more: hasMore,
-    next_cursor: hasMore && last ? cursorAfter(keyOf(last)) : null,
+    next_cursor: hasMore && last ? printCursor(keyOf(last)) : null,
   }
 }

@@ -1,6 +1,7 @@
 /** The cookie of a session, and the checks that a request comes from a page of the console. */
 import { Failure } from '../../schemas/failure.ts'
-import { csrfTokenOf } from '../../src/core/keys/bearer-token.ts'
+import { deriveCsrfToken } from '../../src/core/keys/bearer-token.ts'
+import type { HeaderLookup } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest, HeaderList } from '../../src/http/handler.ts'
 
 const SECURE_COOKIE = '__Host-tollgate'
@@ -10,18 +11,16 @@ const LOCAL_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 const COOKIE_MAX_AGE_SECONDS = 30 * 24 * 60 * 60
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
-export interface CookieDeps {
+export interface ClientTransport {
   /** Whether clients reach the service by HTTPS. */
   readonly isSecure: boolean
 }
 
-type Head = Pick<GatewayRequest, 'header' | 'method'>
-
-const cookieName = ({ isSecure }: CookieDeps): string => (isSecure ? SECURE_COOKIE : LOCAL_COOKIE)
+const nameCookie = ({ isSecure }: ClientTransport): string => (isSecure ? SECURE_COOKIE : LOCAL_COOKIE)
 
 /** Returns the token of the session; null without a cookie. */
-export function sessionToken(deps: CookieDeps, { header }: Pick<Head, 'header'>): string | null {
-  const name = `${cookieName(deps)}=`
+export function readSessionToken(transport: ClientTransport, header: HeaderLookup): string | null {
+  const name = `${nameCookie(transport)}=`
   const cookie = header('cookie')
     .split(/; */)
     .find((one) => one.startsWith(name))
@@ -32,26 +31,26 @@ export function sessionToken(deps: CookieDeps, { header }: Pick<Head, 'header'>)
  * Returns the header that sets the cookie; a null token deletes it.
  * @throws Failure `invalid_request` where the token would cross a network in the clear
  */
-export function sessionCookie(
-  deps: CookieDeps,
-  { header }: Pick<Head, 'header'>,
+export function printSessionCookie(
+  transport: ClientTransport,
+  header: HeaderLookup,
   token: string | null,
 ): HeaderList[number] {
-  if (!deps.isSecure && !LOCAL_HOST.test(header('host')))
+  if (!transport.isSecure && !LOCAL_HOST.test(header('host')))
     throw new Failure(
       'invalid_request',
       'Sign-in needs HTTPS, or a browser on the machine of the service. Set TOLLGATE_TLS_CERT and TOLLGATE_TLS_KEY, or TOLLGATE_PUBLIC_URL to the https address of the proxy.',
     )
   const age = token === null ? 0 : COOKIE_MAX_AGE_SECONDS
-  const secure = deps.isSecure ? '; Secure' : ''
+  const secure = transport.isSecure ? '; Secure' : ''
   return [
     'set-cookie',
-    `${cookieName(deps)}=${token ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Lax${secure}`,
+    `${nameCookie(transport)}=${token ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Lax${secure}`,
   ]
 }
 
 /** Returns whether the browser says that a page of this host sends the request. */
-function isSameOrigin({ header }: Head): boolean {
+function isSameOrigin({ header }: GatewayRequest): boolean {
   if (header('sec-fetch-site') === 'same-origin') return true
   const origin = header('origin')
   return URL.canParse(origin) && new URL(origin).host === header('host')
@@ -62,11 +61,11 @@ function isSameOrigin({ header }: Head): boolean {
  * @param token of the session; null before sign-in, where no token can be required
  * @throws Failure `permission_denied`
  */
-export function assertFromConsole(request: Head, token: string | null): void {
+export function assertFromConsole(request: GatewayRequest, token: string | null): void {
   if (SAFE_METHODS.has(request.method)) return
   if (!isSameOrigin(request))
     throw new Failure('permission_denied', 'The request comes from a page of another origin.')
-  if (token !== null && request.header('x-csrf-token') !== csrfTokenOf(token))
+  if (token !== null && request.header('x-csrf-token') !== deriveCsrfToken(token))
     throw new Failure(
       'permission_denied',
       'The header X-CSRF-Token is missing or wrong. Load the page again.',

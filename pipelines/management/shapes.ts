@@ -35,9 +35,9 @@ export const entryShape = (entry: LedgerEntry) => ({
   amount: printCredits(entry.amount),
 })
 
-export const instantOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
+export const printInstantOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
 
-const creditsOrNull = (amount: Credits | null): string | null =>
+const printCreditsOrNull = (amount: Credits | null): string | null =>
   amount === null ? null : printCredits(amount)
 
 export const memberShape = shapeOf<Member>
@@ -55,8 +55,8 @@ export const keyShape = ({ prefix, limits, grant, formerSecret, ...key }: ApiKey
   requests_per_minute: limits?.requestsPerMinute ?? null,
   concurrency: limits?.concurrency ?? null,
   member_id: grant?.memberId ?? null,
-  spend_cap: creditsOrNull(grant?.spendCap ?? null),
-  spent: creditsOrNull(grant?.spent ?? null),
+  spend_cap: printCreditsOrNull(grant?.spendCap ?? null),
+  spent: printCreditsOrNull(grant?.spent ?? null),
   former_secret: formerSecret && formerSecretShape(formerSecret),
 })
 
@@ -66,7 +66,7 @@ export const passkeyShape = (passkey: Passkey) => ({
   id: passkey.id,
   name: passkey.name,
   created_at: passkey.createdAt.toISOString(),
-  last_used_at: instantOrNull(passkey.lastUsedAt),
+  last_used_at: printInstantOrNull(passkey.lastUsedAt),
 })
 
 export const invitationShape = shapeOf<Invitation>
@@ -79,9 +79,9 @@ export const auditShape = ({ at, ...entry }: AuditEntry) => ({
   created_at: at.toISOString(),
 })
 
-export const instantOf = (epochMs: number): string => new Date(epochMs).toISOString()
-export const timeOrNull = (epochMs: number | null): string | null =>
-  epochMs === null ? null : instantOf(epochMs)
+export const printInstant = (epochMs: number): string => new Date(epochMs).toISOString()
+export const printTimeOrNull = (epochMs: number | null): string | null =>
+  epochMs === null ? null : printInstant(epochMs)
 
 export const taskShape = (task: Task) => {
   const { code, message } = readEnding(task)
@@ -98,13 +98,13 @@ export const taskShape = (task: Task) => {
     upstream_id: task.upstreamId,
     upstream_state: task.upstreamState,
     hold: printCredits(task.hold),
-    cost: creditsOrNull(task.cost),
+    cost: printCreditsOrNull(task.cost),
     error_code: code,
     error_message: message,
-    created_at: instantOf(task.submittedAt),
-    accepted_at: timeOrNull(task.acceptedAt),
-    ended_at: timeOrNull(task.endedAt),
-    deadline_at: instantOf(task.deadlineAt),
+    created_at: printInstant(task.submittedAt),
+    accepted_at: printTimeOrNull(task.acceptedAt),
+    ended_at: printTimeOrNull(task.endedAt),
+    deadline_at: printInstant(task.deadlineAt),
     attempts: printAttemptRows(task),
   }
 }

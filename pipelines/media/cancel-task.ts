@@ -3,7 +3,7 @@
  * See docs/api-rules.md, "Tasks".
  */
 import type { TaskKind } from '../../schemas/tasks/task.ts'
-import { upstreamPriceOf } from '../../src/core/media/pricing.ts'
+import { findUpstreamPrice } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
 import type { Caller } from '../calls/authenticate.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
@@ -65,7 +65,7 @@ const markCancelled = (
   task: Task,
   changes: TaskChanges,
 ): Promise<Task> => {
-  const upstreamPrice = upstreamPriceOf(catalog().config, task)
+  const upstreamPrice = findUpstreamPrice(catalog().config, task)
   const move = { database, messages, log, now }
   return transition(move, task, 'cancelled', changes, { upstreamPrice }).catch(throwUnavailable)
 }

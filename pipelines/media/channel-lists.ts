@@ -6,7 +6,7 @@
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaAnswer, MediaRequest, Preset, PresetKind } from '../../src/channels/media/adapter.ts'
-import { presetsOf } from '../../src/channels/media/registry.ts'
+import { findPresets } from '../../src/channels/media/registry.ts'
 import {
   CATALOG_TIMEOUT_MS,
   CATALOG_TTL_MS,
@@ -49,7 +49,7 @@ export function channelLists(deps: ListedUpstreams): ChannelLists {
   const categories = cacheLists<ClipCategory>(deps)
   return {
     async presets(channel, kind) {
-      const place = presetsOf(channel.protocol, kind)
+      const place = findPresets(channel.protocol, kind)
       if (place === null) return []
       if (place.type === 'known') return place.presets
       const { source } = place

@@ -1,4 +1,4 @@
-/** Deleting the record of something that was made for an account. See docs/api-rules.md, "Voices". */
+/** Deleting the record of something that was made for an account. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { Failure } from '../../schemas/failure.ts'
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/media/adapter.ts'

@@ -9,7 +9,7 @@ import { toAwaitedFailure } from '../tasks/order/awaited-failure.ts'
 export const toTaskFailure = (task: Task): Failure | UpstreamRefusal =>
   toAwaitedFailure(task, readEnding(task))
 
-/** Of an intent that was carried out, and never answered because its client was cut off: its files are there no more. */
+/** Answers a repeated request whose first client was cut off: the files that were made for it have been removed. */
 export const filesRemoved = (what: 'images' | 'speech'): Failure =>
   new Failure(
     'idempotency_response_not_cached',

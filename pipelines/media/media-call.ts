@@ -2,7 +2,7 @@
 import { concatMap, from, isObservable, map, type Observable } from 'rxjs'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
-import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
+import { printRefusedDetail } from '../../src/core/call-log/call-detail.ts'
 import { modelAt } from '../../src/core/pricing/changes.ts'
 import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
@@ -90,7 +90,7 @@ export interface MediaEndpoint<Params> {
   readonly meaning?: (params: Params) => object
   /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
   readonly order: (call: MediaCall<Params>) => OrderParts | Promise<OrderParts>
-  /** Whether an answer may be had again by its Idempotency-Key; every one where this is left out. */
+  /** Whether an answer is replayed for its Idempotency-Key. Absent: always. */
   readonly isReplayable?: (params: Params) => boolean
   /** Whether the client of an answer that takes its time is kept from giving up; see `withKeepAlive`. */
   readonly isKeptAlive?: (params: Params) => boolean
@@ -119,7 +119,7 @@ export const mediaCall = <Params extends MediaParams>(
         model: refused.model?.id ?? readModelName(endpoint, refused.params),
         stream: false,
         unitType: TASK_RULES[endpoint.kind].unitType,
-        detail: refusedDetail({ path: refused.request.path }),
+        detail: printRefusedDetail({ path: refused.request.path }),
       })),
     )
 

@@ -1,9 +1,9 @@
 /** A job with its price as it holds now, and what is kept back for it. */
 import { Failure } from '../../schemas/failure.ts'
 import type { JobOf, MediaJob, MediaWork } from '../../schemas/media/job.ts'
-import { holdOf, mediaPriceOf } from '../../src/core/media/pricing.ts'
+import { computeHold, findMediaPrice } from '../../src/core/media/pricing.ts'
 import { makesSound } from '../../src/core/media/sound.ts'
-import { defaultVariant, variantNamed, variantNames } from '../../src/core/media/variants.ts'
+import { findDefaultVariant, findVariant, listVariants } from '../../src/core/media/variants.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
 import type { MediaCall, OrderParts } from './media-call.ts'
@@ -20,9 +20,9 @@ export function chooseVariant(
   value: string | null,
   having = '',
 ): string | null {
-  const names = variantNames(entry)
+  const names = listVariants(entry)
   if (names.length === 0) return null
-  const chosen = value === null ? defaultVariant(entry) : variantNamed(names, value)
+  const chosen = value === null ? findDefaultVariant(entry) : findVariant(names, value)
   if (chosen !== null) return chosen
   throw invalidField(
     field,
@@ -55,8 +55,8 @@ export function priceJob(
   variant: string | null = null,
 ): Pick<OrderParts, 'job' | 'price' | 'hold'> {
   const sound = job.work === 'video' && makesSound(entry, job.generate_audio)
-  const price = mediaPriceOf(entry, variant, Date.now(), sound)
-  if (price !== null) return { job, price, hold: holdOf(price, job) }
+  const price = findMediaPrice(entry, variant, Date.now(), sound)
+  if (price !== null) return { job, price, hold: computeHold(price, job) }
   throw new Failure('internal_error', 'The call could not be handled.', {
     internal: `the model ${id} has no price of media`,
   })

@@ -2,7 +2,7 @@
 import type { ChannelEntry, ENDPOINT_TYPES } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media/job.ts'
-import { MEDIA_PROTOCOLS, worksOf } from '../../src/channels/media/registry.ts'
+import { listWorks, MEDIA_PROTOCOLS } from '../../src/channels/media/registry.ts'
 import {
   type Catalog,
   type Model,
@@ -51,7 +51,7 @@ export function assertEndpoint({ id, entry }: Model, types: readonly EndpointTyp
 
 /** Returns the routes by priority; those of one priority in the order of the configuration. */
 function listRoutes(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {
-  const protocols = MEDIA_PROTOCOLS.filter((protocol) => worksOf(protocol).includes(work))
+  const protocols = MEDIA_PROTOCOLS.filter((protocol) => listWorks(protocol).includes(work))
   const routes = protocols.flatMap((protocol) => catalog.routes(model, protocol))
   const place = ({ channel }: Route): number => catalog.channels.indexOf(channel)
   return routes.toSorted((a, b) => a.channel.priority - b.channel.priority || place(a) - place(b))

@@ -1,6 +1,6 @@
 /**
  * Avatars and voices by the id that a client gives: one of the account's own that is ready, or a preset. They can be
- * used at the channels that have them only. See docs/api-rules.md, "Digital humans" and "Voices".
+ * used at the channels that have them only. See docs/api-rules.md, "Digital humans" and "Music, voices, avatars, transcripts".
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
@@ -30,7 +30,7 @@ interface MediaResource {
 /**
  * `field` is the one that names it. Only channels of `routes` count.
  * @throws Failure `invalid_request` for one that is unknown, another account's or not ready; `no_channel_available` where
- *   the channel that has it is not to be had; `upstream_*`, `service_unavailable`
+ *   the channel that has it is not available; `upstream_*`, `service_unavailable`
  */
 export async function resolveMediaResource(
   deps: MediaResources,

@@ -2,7 +2,6 @@
 import type { Attempt, AttemptResult, DueDelivery } from '../../schemas/notifications/delivery.ts'
 import type { NotifiedEvent } from '../../schemas/notifications/event.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
-import { pauseAfter } from '../../src/core/notifications/retries.ts'
 import { webhookHeaders } from '../../src/core/notifications/signature.ts'
 import type { Posted, PostOptions } from '../../src/fetch/guarded-post.ts'
 import type { Mail } from '../../src/mail/mail.ts'
@@ -10,6 +9,27 @@ import type { Mail } from '../../src/mail/mail.ts'
 const WEBHOOK_TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 4096
 const USER_AGENT = 'tollgate-webhooks'
+
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** The pause after each attempt; after one more the delivery has failed. Together 23 hours and 43 minutes. */
+const PAUSES_MS: readonly number[] = [
+  5 * SECOND_MS,
+  30 * SECOND_MS,
+  2 * MINUTE_MS,
+  10 * MINUTE_MS,
+  30 * MINUTE_MS,
+  HOUR_MS,
+  2 * HOUR_MS,
+  4 * HOUR_MS,
+  6 * HOUR_MS,
+  10 * HOUR_MS,
+]
+
+/** Receivers that failed together are not asked together again: up to so much of a pause is added. */
+const JITTER = 0.1
 
 export interface AttemptDeps {
   readonly post: (url: string, options: PostOptions) => Promise<Posted>
@@ -23,7 +43,7 @@ export interface AttemptDeps {
 }
 
 /** Returns the body of a webhook: the same in every attempt. */
-export const webhookBody = ({ id, type, accountId, createdAt, data }: NotifiedEvent): string =>
+export const printWebhookBody = ({ id, type, accountId, createdAt, data }: NotifiedEvent): string =>
   JSON.stringify({ id, type, timestamp: createdAt.toISOString(), account_id: accountId, data })
 
 type Outcome = Pick<Attempt, 'headers' | 'status' | 'answer' | 'error'> & {
@@ -37,10 +57,10 @@ const FAILURES = {
   unreachable: 'The receiver cannot be reached.',
 } as const
 
-const unsent = (error: string): Outcome => ({ headers: null, status: null, answer: null, error })
-const neverSent = (error: string): Outcome => ({ ...unsent(error), isFinal: true })
+const toUnsent = (error: string): Outcome => ({ headers: null, status: null, answer: null, error })
+const neverSent = (error: string): Outcome => ({ ...toUnsent(error), isFinal: true })
 
-function statusError(status: number): string | null {
+function explainStatus(status: number): string | null {
   if (status >= 200 && status < 300) return null
   if (status >= 300 && status < 400)
     return `The receiver redirects (${status}); webhooks follow no redirects.`
@@ -52,8 +72,8 @@ async function sendWebhook(deps: AttemptDeps, delivery: DueDelivery): Promise<Ou
   if (endpoint === null || event === null) return neverSent('The endpoint is gone.')
   if (!endpoint.enabled) return neverSent('The endpoint is switched off.')
   // Its owner can replace the secret meanwhile, and an operator restore what it was sealed with.
-  if (delivery.isUnreadable) return unsent('The stored secret of the endpoint cannot be read. Replace it.')
-  const body = webhookBody(event)
+  if (delivery.isUnreadable) return toUnsent('The stored secret of the endpoint cannot be read. Replace it.')
+  const body = printWebhookBody(event)
   const headers = {
     'content-type': 'application/json',
     'user-agent': USER_AGENT,
@@ -67,13 +87,13 @@ async function sendWebhook(deps: AttemptDeps, delivery: DueDelivery): Promise<Ou
     ...(deps.mayBePrivate() && { isAllowed: () => true }),
   })
   if (status === null) return { headers, status, answer: null, error: FAILURES[failure ?? 'unreachable'] }
-  return { headers, status, answer, error: statusError(status) }
+  return { headers, status, answer, error: explainStatus(status) }
 }
 
 async function sendEmail({ mail }: AttemptDeps, delivery: DueDelivery): Promise<Outcome> {
   const { address } = delivery
   if (mail === null || address === null) return neverSent('No mail server is configured.')
-  if (delivery.isUnreadable) return unsent('The stored mail cannot be read.')
+  if (delivery.isUnreadable) return toUnsent('The stored mail cannot be read.')
   const { status, answer, isAccepted, isRefused } = await mail.send(delivery.id, address, delivery)
   const sent = { headers: null, status, answer }
   if (isAccepted) return { ...sent, error: null }
@@ -96,4 +116,14 @@ export async function attempt(deps: AttemptDeps, delivery: DueDelivery): Promise
     state: outcome.error === null ? 'delivered' : pauseMs === null ? 'failed' : 'waiting',
     pauseMs: pauseMs ?? 0,
   }
+}
+
+/**
+ * Returns the pause before the next attempt; null where there is none.
+ * @param tries attempts before the one that failed
+ * @param random from 0 to 1
+ */
+function pauseAfter(tries: number, random: number): number | null {
+  const pause = PAUSES_MS[tries]
+  return pause === undefined ? null : Math.round(pause * (1 + JITTER * random))
 }

@@ -17,7 +17,7 @@ export function decodeDeliveryMessage(payload: Uint8Array): { readonly id: strin
 }
 
 /** Returns a function that publishes. What NATS does not take is named again after a while. */
-export function deliveryPublisher(nats: Pick<Nats, 'publish' | 'isClosed'>, log: PipelineLog) {
+export function bindPublisher(nats: Nats, log: PipelineLog) {
   const publishing = new OutageLog(log, 'Publishing deliveries')
   return ({ id, namedAt }: NamedDelivery): void => {
     const message: DeliveryMessage = { delivery: id }

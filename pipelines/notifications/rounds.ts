@@ -1,6 +1,6 @@
 /**
  * Makes deliveries of events, and messages of deliveries that are due. Every tasks process does so, at each event and
- * each second: what no message names is found here. While NATS is away the process works on them itself.
+ * each second: what no message names is found here. While NATS is down, the process works on them itself.
  */
 
 import type { NamedDelivery } from '../../src/postgres/notifications/deliveries.ts'
@@ -15,8 +15,8 @@ const STALE_MS = 15_000
 
 interface RoundDeps {
   readonly database: {
-    readonly events: Pick<Events, 'dispatch'>
-    readonly deliveries: Pick<Deliveries, 'claimDue'>
+    readonly events: Events
+    readonly deliveries: Deliveries
   }
   readonly publish: (delivery: NamedDelivery) => void
   /** Works on a delivery without a message. */
@@ -28,13 +28,13 @@ interface RoundDeps {
 }
 
 /** Returns a function that begins a round; called during one, another follows. */
-export function deliveryRounds(deps: RoundDeps): () => void {
+export function startRounds(deps: RoundDeps): () => void {
   const { database, publish, take, isOnline, hasMail, log } = deps
   const trouble = new OutageLog(log, 'Dispatching events')
   let isRunning = false
   let isWanted = false
 
-  const round = async () => {
+  const runRound = async () => {
     while ((await database.events.dispatch(DISPATCH_MAX_EVENTS, { hasMail })) === DISPATCH_MAX_EVENTS);
     const isPublished = isOnline()
     for (const named of await database.deliveries.claimDue(LANE_MAX_NAMED, STALE_MS))
@@ -43,7 +43,7 @@ export function deliveryRounds(deps: RoundDeps): () => void {
   }
   const run = async () => {
     try {
-      await round()
+      await runRound()
       trouble.noteSuccess()
     } catch (error) {
       trouble.noteFailure(error)

@@ -23,7 +23,7 @@ import { decodeDeliveryMessage } from './messages.ts'
 export const ATTEMPTS_AT_ONCE = { lane: 8, account: 32, host: 32, all: 512 } as const
 
 export interface DeliveryWorkDeps extends AttemptDeps {
-  readonly database: { readonly deliveries: Pick<Deliveries, 'read' | 'endAttempts' | 'touch'> }
+  readonly database: { readonly deliveries: Deliveries }
   /** Called after attempts have been recorded: their lanes have room. */
   readonly onRecorded: () => void
   readonly log: PipelineLog
@@ -44,8 +44,8 @@ interface Share {
   readonly most: number
 }
 
-/** Returns the account and the host of a webhook. Mails have the mail server's lane alone. */
-function sharesOf({ event, endpoint }: DueDelivery): readonly Share[] {
+/** Returns the account and the host of a webhook. Mails share only the mail server's lane. */
+function listShares({ event, endpoint }: DueDelivery): readonly Share[] {
   if (event === null || endpoint === null) return []
   const account = { key: `account ${event.accountId}`, most: ATTEMPTS_AT_ONCE.account }
   const host = URL.canParse(endpoint.url) ? new URL(endpoint.url).host : ''
@@ -72,7 +72,7 @@ export class DeliveryWork {
       title: 'Delivering notifications',
       decode: decodeDeliveryMessage,
       read: (ids) => this.#readDue(ids),
-      work: (message, delivery) => this.#work(message, delivery),
+      work: (message, delivery) => this.#attempt(message, delivery),
     })
   }
 
@@ -95,7 +95,7 @@ export class DeliveryWork {
     if (this.#ids.size > 0) await this.#deps.database.deliveries.touch([...this.#ids])
   }
 
-  /** Begins no more attempts; resolves when those under way are recorded, or after the bound. */
+  /** Stops starting attempts. Resolves when those in progress are recorded, or after the bound. */
   stop(boundMs: number): Promise<void> {
     for (const lane of this.#lanes.values())
       for (const { message } of lane.waiting.splice(0)) this.#release(message, 0)
@@ -109,12 +109,12 @@ export class DeliveryWork {
     return due
   }
 
-  #work(message: Message, delivery: DueDelivery | null): void {
+  #attempt(message: Message, delivery: DueDelivery | null): void {
     const { id } = message.message
     if (this.#ids.has(id) || delivery === null || delivery.state !== 'waiting')
       return this.#queue.finish(message)
     this.#ids.add(id)
-    this.#queueUp({ message, delivery, shares: sharesOf(delivery) })
+    this.#queueUp({ message, delivery, shares: listShares(delivery) })
   }
 
   #logUnreadable(due: readonly DueDelivery[]): void {

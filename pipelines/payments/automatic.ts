@@ -53,17 +53,17 @@ async function attempt(deps: AutomaticDeps, id: string): Promise<void> {
     const found = await provider.findCharge(card)
     await takeReport(
       deps,
-      found ?? failed(card, { code: 'lost', message: 'The charge was never made.', intentId: null }),
+      found ?? reportFailure(card, { code: 'lost', message: 'The charge was never made.', intentId: null }),
     )
     return
   }
   const answer = await provider.charge(card)
   if ('about' in answer) await takeReport(deps, answer)
   else if (answer.code === 'confirmation_required') await askCustomer(deps, card, answer)
-  else await takeReport(deps, failed(card, answer))
+  else await takeReport(deps, reportFailure(card, answer))
 }
 
-const failed = (
+const reportFailure = (
   { payment, customerId }: ChargedCard,
   { code, message, intentId }: Decline,
 ): PaymentNotice => ({

@@ -6,20 +6,17 @@ interface ReturnPages {
   readonly cancelUrl: string
 }
 
-const billingPage = (base: string, query: Readonly<Record<string, string>>): string =>
+const makeBillingUrl = (base: string, query: Readonly<Record<string, string>>): string =>
   `${base}/console/billing?${new URLSearchParams(query)}`
 
 /** Returns the pages for a payment: the first waits until it is booked. */
-export const returnPages = (
-  base: string,
-  { id, accountId }: Pick<Payment, 'id' | 'accountId'>,
-): ReturnPages => ({
-  successUrl: billingPage(base, { account: accountId, payment: id }),
-  cancelUrl: billingPage(base, { account: accountId }),
+export const returnPages = (base: string, { id, accountId }: Payment): ReturnPages => ({
+  successUrl: makeBillingUrl(base, { account: accountId, payment: id }),
+  cancelUrl: makeBillingUrl(base, { account: accountId }),
 })
 
 /** Returns the pages for saving a card. */
 export const setupPages = (base: string, accountId: string): ReturnPages => ({
-  successUrl: billingPage(base, { account: accountId, saved: 'card' }),
-  cancelUrl: billingPage(base, { account: accountId }),
+  successUrl: makeBillingUrl(base, { account: accountId, saved: 'card' }),
+  cancelUrl: makeBillingUrl(base, { account: accountId }),
 })

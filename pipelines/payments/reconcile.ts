@@ -29,7 +29,7 @@ interface Reconciled {
 /**
  * Takes everything that can be taken: what fails is logged, and leaves the rest its turn.
  * @param since from when on; default: where the last time ended
- * @throws Failure `service_unavailable` while the provider is away: nothing counts as compared
+ * @throws Failure `service_unavailable` while the provider is down: nothing counts as compared
  */
 export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconciled> {
   const { database, provider, log } = deps
@@ -60,7 +60,7 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
   }
   for (const payment of await database.payments.listOpen(OPEN_FOR_SECONDS))
     await count({ payment: payment.id }, async () => {
-      const report = await reportOf(deps, payment, startedAt)
+      const report = await makeReport(deps, payment, startedAt)
       return report && takeReport(deps, report)
     })
   // A shorter comparison leaves out what was not compared before.
@@ -74,7 +74,7 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
  * Returns what the provider says about an open payment; null where it says nothing yet, or is not asked: automatic
  * attempts ask by themselves.
  */
-async function reportOf(
+async function makeReport(
   { provider }: BookingDeps,
   payment: Payment,
   now: Date,

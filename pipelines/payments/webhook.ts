@@ -3,16 +3,20 @@ import { defer, from, map } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { Provider } from '../../src/payments/provider.ts'
+import type { Database } from '../../src/postgres/database.ts'
 import { jsonReply } from '../calls/replies.ts'
-import { type BookingDeps, takeEvent } from './take-event.ts'
+import type { PipelineLog } from '../settlement/retrying.ts'
+import { takeEvent } from './take-event.ts'
 
-export interface WebhookDeps extends Omit<BookingDeps, 'provider'> {
+export interface WebhookDeps {
+  readonly database: Database
+  readonly log: PipelineLog
   /** Null: the service takes no cards. */
   readonly openProvider: (() => Promise<Provider>) | null
 }
 
 /** Answers once the event is booked: the provider sends what was not answered with 2xx again, for days. */
-export const paymentWebhook =
+export const answerPaymentWebhook =
   (deps: WebhookDeps): Handler =>
   ({ path, body, header }) =>
     defer(() => from(receive(deps, path, body, header('stripe-signature')))).pipe(

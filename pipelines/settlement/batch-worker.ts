@@ -84,7 +84,7 @@ export class BatchWorker<Message extends { readonly id: string }, Row extends { 
     for (const delivery of this.#held) delivery.keep()
   }
 
-  /** Takes no more work; resolves when none is busy any longer, or after the bound, and releases what is left. */
+  /** Stops taking work. Resolves when all work has ended or the bound has passed, and releases what is left. */
   async stop(boundMs: number, isBusy: () => boolean): Promise<void> {
     this.#isStopped = true
     const until = this.#deps.now() + boundMs

@@ -1,4 +1,4 @@
-/** Trying for ever, ever more slowly, and saying so once. */
+/** Retries forever, more and more slowly, and logs an outage once. */
 import { type MonoTypeOperatorFunction, retry, type SchedulerLike, tap, timer } from 'rxjs'
 
 const BACKOFF_FIRST_MS = 50

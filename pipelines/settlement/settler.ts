@@ -84,7 +84,7 @@ export class Settler {
     return this.#outage.reason
   }
 
-  /** Takes no more messages, books those it has within the bound and returns the rest to the next settler. */
+  /** Stops taking messages, books those it has within the bound and leaves the rest to the next settler. */
   async stop(boundMs: number): Promise<void> {
     const end = firstValueFrom(race(this.#ended$, timer(boundMs, this.#scheduler)))
     this.#stopped$.next()

@@ -2,7 +2,7 @@
 import type { SchedulerLike } from 'rxjs'
 import type { JournalBatch } from '../../src/journal/journal.ts'
 
-/** An answer waits so long for JetStream: longer than the choice of a new leader takes. */
+/** How long an answer waits for JetStream: longer than the election of a new leader takes. */
 const STORED_WAIT_MS = 30_000
 const SWEEP_INTERVAL_MS = 1_000
 

@@ -6,7 +6,7 @@ import { redact } from '../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../src/core/routing/channel-access.ts'
 import type { ChannelHealth } from '../../src/core/routing/circuit-breaker.ts'
-import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
+import { listUpstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { MoveOutcome, Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import type { FindAdapter, MediaCalls, TaskStorage } from './ports.ts'
@@ -141,7 +141,7 @@ interface UpstreamRoute {
 
 /** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
 export function maskText(text: string, route: UpstreamRoute, model: string): string {
-  const { names, secrets } = upstreamTexts([route], model)
+  const { names, secrets } = listUpstreamTexts([route], model)
   return redact(text, names, secrets)
 }
 
@@ -150,7 +150,7 @@ export interface TaskChannel {
   readonly adapter: TaskAdapter
 }
 
-/** The channel that has the task; null when it is in the configuration no more, or is switched off. */
+/** Returns the channel that has the task; null when it is no longer configured, or is switched off. */
 export function findTaskChannel({ catalog, findAdapter }: TaskUpstreams, task: Task): TaskChannel | null {
   const channel = catalog().channels.find((entry) => entry.id === task.channelId && hasAccess(entry))
   const adapter = channel === undefined ? null : findAdapter(channel.protocol)

@@ -8,7 +8,7 @@ import { noAnswer } from '../calls/upstream-error.ts'
 export interface CopyLimits {
   readonly maxBytes: number
   readonly timeoutMs: number
-  /** Sent to the allowed host alone. */
+  /** Sent only to the allowed host. */
   readonly headers?: HeaderFields
   /** Returns false for the type of a file that is not to be stored. Default: every picture, film and sound is. */
   readonly accepts?: (mediaType: string) => boolean

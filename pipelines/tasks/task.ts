@@ -12,12 +12,29 @@ import {
 } from '../../schemas/tasks/task.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { endAtDeadline, isOver } from './end/deadline.ts'
-import type { TaskEngine } from './engine.ts'
+import { type TaskEngine, transition } from './engine.ts'
 import { pollUpstream } from './poll/poll-upstream.ts'
-import type { Step, StepResult } from './step.ts'
+import { endStep, type Step, type StepResult } from './step.ts'
 import { storeResults } from './store/store-results.ts'
-import { endAbandonedSubmit } from './submit/abandoned-submit.ts'
+import { toLostFields } from './submit/refusal.ts'
 import { submitUpstream } from './submit/submit-upstream.ts'
+
+/** A process that submits touches its tasks more often than this: one that does not is gone. */
+const SUBMIT_LEASE_MS = 30_000
+
+/**
+ * Ends a submit whose process has gone. What may have been sent is never sent again; the process may still be at work
+ * until the lease is over.
+ */
+const endAbandonedSubmit: Step = async (deps, task) => {
+  const leftMs = task.touchedAt + SUBMIT_LEASE_MS - deps.now()
+  if (leftMs > 0) return endStep(task, { delayMs: leftMs })
+  deps.log.warn(
+    { task: task.id, channel: task.channelId },
+    'The process of a submit has gone; the hold goes back, and operators have a record of it',
+  )
+  return endStep(await transition(deps, task, 'lost', toLostFields('upstream_unreachable')))
+}
 
 /** What is done for a task in each state, in the order of its way. The transition that a step causes names the next. */
 const STEPS: Readonly<Record<Exclude<TaskState, FinalState>, Step>> = {
@@ -59,7 +76,7 @@ function chooseDelay(
   const rules = TASK_RULES[task.kind]
   const age = now() - (task.acceptedAt ?? task.submittedAt)
   const wanted = delayMs ?? pollDelayMs(rules, age, hasFailed ? failures + 1 : 0)
-  // Its time does not end it any more.
+  // Its deadline no longer ends it.
   if (task.state === 'storing') return wanted
   return Math.max(1, Math.min(wanted, task.deadlineAt - now()))
 }

@@ -7,7 +7,7 @@ import {
   type TaskEvent,
   type TaskState,
 } from '../../schemas/tasks/task.ts'
-import { costOf } from '../../src/core/media/pricing.ts'
+import { computeMediaCost } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
 import { chargeTask } from './end/charge.ts'
 import { NO_LINKS, type ResultLinks, settleTask } from './end/settlement.ts'
@@ -52,7 +52,7 @@ export function planTransition(
       ...settleTask(ended, charge, links, now),
       ...(charge !== null &&
         upstreamPrice !== null && {
-          upstream_cost: String(chargeTask(changed, upstreamPrice, costOf)!.cost),
+          upstream_cost: String(chargeTask(changed, upstreamPrice, computeMediaCost)!.cost),
         }),
     },
   }

@@ -35,12 +35,10 @@ export interface BudgetPeriods {
 }
 
 /** Names a period of a budget among wallets. */
-export const periodWalletId = (budgetId: string, startsAt: number): string => `${budgetId}@${startsAt}`
+export const makeWalletId = (budgetId: string, startsAt: number): string => `${budgetId}@${startsAt}`
 
 /** Returns the budget and the beginning of the period that a wallet's id names; null for another wallet. */
-export function periodOfWalletId(
-  id: string,
-): { readonly budgetId: string; readonly startsAt: number } | null {
+export function parseWalletId(id: string): { readonly budgetId: string; readonly startsAt: number } | null {
   const at = id.indexOf('@')
   return at === -1 ? null : { budgetId: id.slice(0, at), startsAt: Number(id.slice(at + 1)) }
 }

@@ -57,7 +57,7 @@ export interface ApiKey {
   /** null: every model. Empty: none. */
   readonly allowedModels: readonly string[] | null
   readonly expiresAt: Date | null
-  /** null: limited by its account alone. */
+  /** null: limited only by its account. */
   readonly limits: KeyLimits | null
   /** Addresses and networks in CIDR notation; null: it works from anywhere. */
   readonly allowedAddresses: readonly string[] | null

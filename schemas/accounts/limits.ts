@@ -35,7 +35,7 @@ const report = z.object({
   more: z.boolean(),
 })
 
-/** To the leader: requests that wait, and those that it need not count any more. */
+/** To the leader: requests that wait, and those that it no longer needs to count. */
 const asks = z.object({
   type: z.literal('asks'),
   from: process,

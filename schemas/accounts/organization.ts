@@ -47,7 +47,7 @@ export interface Grant {
   /** The member who uses it; null where an operator issued it without a name. */
   readonly memberId: string | null
   readonly approvedBy: string | null
-  /** Null: limited by the wallet alone. */
+  /** Null: limited only by the wallet. */
   readonly spendCap: Credits | null
   /** The sum of all charges of the key that are booked. */
   readonly spent: Credits

@@ -9,7 +9,7 @@ export const usageQuery = z.object({
     .optional()
     .describe(`${LOG_PERIODS.join(', ')}; default 30d; ignored where from and to are given.`),
   from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
-  to: windowEnd.optional().describe('A date is included whole, an instant counts no more.'),
+  to: windowEnd.optional().describe('The end: a date counts as a whole day, an instant is exclusive.'),
 })
 
 const count = z.int().min(0)

@@ -172,7 +172,7 @@ type AdmittedName = Having<{ isAdmitted: true }>
 type CustomerName = Having<{ seenBy: 'customer' }>
 
 const COLUMNS: Readonly<Record<ColumnName, Column>> = CALL_COLUMNS
-export const columnOf = (name: ColumnName): Column => COLUMNS[name]
+export const findColumn = (name: ColumnName): Column => COLUMNS[name]
 
 const NAMES = Object.keys(CALL_COLUMNS) as ColumnName[]
 export const SETTLED_COLUMNS = NAMES.filter((name) => COLUMNS[name].settled !== undefined) as SettledName[]

@@ -1,4 +1,4 @@
-/** One call of the log in detail. See docs/api-rules.md, "Call detail". */
+/** One call of the log in detail. See docs/api-rules.md, "Call log CSV, summary and detail". */
 
 import { z } from 'zod'
 import type { FullRow } from './columns.ts'
@@ -47,7 +47,7 @@ export const logDetailQuery = z.object({
     .enum(LOG_SCOPES)
     .optional()
     .describe(
-      'key: calls of this key alone; account: of the whole account. Default: all that the key may read.',
+      'key: only calls of this key; account: of the whole account. Default: all that the key may read.',
     ),
 })
 

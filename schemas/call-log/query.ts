@@ -34,10 +34,10 @@ export interface WindowEnd {
   readonly at: number
 }
 
-const quoted = (input: unknown): string => JSON.stringify(input)
+const quote = (input: unknown): string => JSON.stringify(input)
 
-export const oneOf = <const T extends readonly string[]>(allowed: T) =>
-  z.enum(allowed, { error: ({ input }) => `${quoted(input)} is not one of ${allowed.join(', ')}` })
+export const parseOneOf = <const T extends readonly string[]>(allowed: T) =>
+  z.enum(allowed, { error: ({ input }) => `${quote(input)} is not one of ${allowed.join(', ')}` })
 
 const text = z.string().max(LOG_TEXT_MAX_CHARS, `must have at most ${LOG_TEXT_MAX_CHARS} characters`)
 
@@ -74,7 +74,7 @@ export const windowEnd = z.string().transform((value, context): WindowEnd => {
   }
   context.addIssue({
     code: 'custom',
-    message: `${quoted(value)} is neither a date like 2026-01-31 nor an RFC 3339 time like 2026-01-31T12:00:00Z`,
+    message: `${quote(value)} is neither a date like 2026-01-31 nor an RFC 3339 time like 2026-01-31T12:00:00Z`,
   })
   return z.NEVER
 })
@@ -87,27 +87,27 @@ const limit = z
 
 /** An absent parameter without a default is undefined; unknown parameters are ignored. */
 export const logQuery = z.object({
-  scope: oneOf(LOG_SCOPES)
+  scope: parseOneOf(LOG_SCOPES)
     .default('key')
-    .describe('key: this key alone; account: the whole account, where the key may read it.'),
-  key_id: text.optional().describe('With scope=account: one key of it.'),
+    .describe('key: only this key; account: the whole account, if the key may read it.'),
+  key_id: text.optional().describe('Only calls of this key; with scope=account.'),
   period: z
     .string()
     .optional()
-    .describe(`${LOG_PERIODS.join(', ')}; ignored where from and to are given.`),
+    .describe(`${LOG_PERIODS.join(', ')}; ignored if from and to are given.`),
   from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
-  to: windowEnd.optional().describe('A date is included whole, an instant counts no more.'),
+  to: windowEnd.optional().describe('A date is included whole; a time is the first that is not included.'),
   model: commaList(text).optional().describe('Exact ids, separated by commas.'),
-  status: commaList(oneOf(CALL_STATUSES))
+  status: commaList(parseOneOf(CALL_STATUSES))
     .optional()
     .describe(`${CALL_STATUSES.join(', ')}; separated by commas.`),
-  unit_type: commaList(oneOf<typeof UNIT_TYPES>(UNIT_TYPES) as z.ZodType<UnitType, string>)
+  unit_type: commaList(parseOneOf<typeof UNIT_TYPES>(UNIT_TYPES) as z.ZodType<UnitType, string>)
     .optional()
     .describe(`${UNIT_TYPES.join(', ')}; separated by commas.`),
   error_code: commaList(text).optional().describe('Exact codes, separated by commas.'),
   ref: text.optional().describe('A request id or a task id, of all time: period, from and to do not count.'),
   session_id: text.optional().describe('The session that the client named, exactly.'),
-  order: oneOf(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
+  order: parseOneOf(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
   limit: limit
     .optional()
     .describe(
@@ -118,16 +118,16 @@ export const logQuery = z.object({
     .max(LOG_CURSOR_MAX_CHARS, 'is not a cursor of this log')
     .optional()
     .describe('next_cursor of the page before, as it came.'),
-  include: commaList(oneOf(LOG_INCLUDES))
+  include: commaList(parseOneOf(LOG_INCLUDES))
     .default(['attempts'])
     .describe(`${LOG_INCLUDES.join(', ')}; separated by commas; default attempts.`),
-  format: oneOf(LOG_FORMATS)
+  format: parseOneOf(LOG_FORMATS)
     .optional()
     .describe(`${LOG_FORMATS.join(', ')}; default: what the Accept header prefers, else json.`),
 })
 export type LogQuery = z.infer<typeof logQuery>
 
-export const logPeriodParameter = oneOf(LOG_PERIODS)
+export const logPeriodParameter = parseOneOf(LOG_PERIODS)
 
 /** The most unfinished jobs in a page: the newest. */
 export const IN_FLIGHT_MAX_JOBS = 100

@@ -1,4 +1,4 @@
-/** The parameters and the answer of `GET /v1/logs/summary`. See docs/api-rules.md, "Call log summary". */
+/** The parameters and the answer of `GET /v1/logs/summary`. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import { z } from 'zod'
 import { LOG_SCOPES, logQuery } from './query.ts'
 import { currency, LOG_PERIODS } from './row.ts'
@@ -18,7 +18,7 @@ export const logSummaryQuery = logQuery.pick({ scope: true, key_id: true, from: 
 export type LogSummaryQuery = z.infer<typeof logSummaryQuery>
 
 const refused = z
-  .undefined({ error: 'narrows the list alone; a summary takes scope, key_id, period, from and to' })
+  .undefined({ error: 'only narrows the list; a summary takes scope, key_id, period, from and to' })
   .optional()
 
 /** A filter by row is refused rather than ignored: the sums would be wrong for it. */

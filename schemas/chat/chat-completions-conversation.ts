@@ -1,7 +1,7 @@
 /**
  * The form of a chat-completions request that can be translated: stricter than for a native upstream, because here the
  * gateway itself has to understand every message. Unknown fields are allowed and ignored. See docs/api-rules.md, "Chat
- * completions"; docs/translation.md, "The request".
+ * protocols"; docs/translation.md, "The request".
  */
 import { z } from 'zod'
 
@@ -151,5 +151,18 @@ export const translatableChatRequest = z.looseObject({
   user: z.string().nullish(),
   safety_identifier: z.string().nullish(),
   reasoning_effort: z.string().nullish(),
+  n: z.int().nullish(),
+  // Its digits beyond those of a float change nothing.
+  seed: z.number().refine(Number.isInteger, 'it must be an integer').nullish(),
+  presence_penalty: z.number().nullish(),
+  frequency_penalty: z.number().nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().nullish(),
+  modalities: z.array(z.string()).nullish(),
+  audio: z.looseObject({ voice: z.unknown(), format: z.string().nullish() }).nullish(),
+  response_format: z.looseObject({ type: z.string() }).nullish(),
+  verbosity: z.string().nullish(),
+  prompt_cache_key: z.string().nullish(),
+  service_tier: z.string().nullish(),
 })
 export type TranslatableChatRequest = z.infer<typeof translatableChatRequest>

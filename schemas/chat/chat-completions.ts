@@ -1,6 +1,6 @@
 /**
  * The chat-completions client contract. Unknown fields are let through: on native paths they belong to the
- * upstream. See docs/api-rules.md, "Chat completions".
+ * upstream. See docs/api-rules.md, "Chat protocols".
  */
 import { z } from 'zod'
 

@@ -1,18 +1,18 @@
 /**
  * The generate-content client contract. Unknown fields are let through: on native paths they belong to the upstream.
  * As with the vendor, a field may be named in snake case, and one object may replace a list of one.
- * See docs/api-rules.md, "Generate content".
+ * See docs/api-rules.md, "Chat protocols".
  */
 import { z } from 'zod'
 import { MAX_CHOICES } from './chat-completions.ts'
 
-const listOf = <T extends z.ZodType>(item: T) =>
+const acceptList = <T extends z.ZodType>(item: T) =>
   z.preprocess(
     (value) => (typeof value === 'object' && value !== null && !Array.isArray(value) ? [value] : value),
     z.array(item),
   )
 
-const parts = listOf(z.looseObject({ text: z.string().nullish() }))
+const parts = acceptList(z.looseObject({ text: z.string().nullish() }))
 
 const content = z.looseObject({ role: z.string().nullish(), parts: parts.nullish() })
 
@@ -32,14 +32,14 @@ const generationConfig = z
   .nullish()
 
 export const generateContentRequest = z.looseObject({
-  contents: listOf(content)
+  contents: acceptList(content)
     .refine((contents) => contents.length > 0, 'must hold at least one content')
     .describe('The conversation so far.'),
   systemInstruction: content.nullish().describe('System prompt.'),
   system_instruction: content.nullish(),
   generationConfig,
   generation_config: generationConfig,
-  tools: listOf(z.looseObject({})).nullish(),
+  tools: acceptList(z.looseObject({})).nullish(),
 })
 export type GenerateContentRequest = z.infer<typeof generateContentRequest>
 

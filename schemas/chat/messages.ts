@@ -1,6 +1,6 @@
 /**
  * The messages client contract. Unknown fields are let through: they belong to the upstream.
- * See docs/api-rules.md, "Messages".
+ * See docs/api-rules.md, "Chat protocols".
  */
 import { z } from 'zod'
 
@@ -10,7 +10,7 @@ const content = z.union([z.string(), z.array(block)])
 
 const message = z.discriminatedUnion('role', [
   z.looseObject({ role: z.enum(['user', 'assistant']), content }),
-  // One that sets the effort of the answer alone has no content.
+  // One that only sets the effort of the answer has no content.
   z.looseObject({ role: z.literal('system'), content: content.nullish() }),
 ])
 

@@ -10,7 +10,7 @@ export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content
 export const chatProtocol = z.enum(CHAT_PROTOCOLS)
 export type ChatProtocol = z.infer<typeof chatProtocol>
 
-/** Client protocol to upstream protocol, where the gateway itself translates. */
+/** Client protocol to upstream protocol, where the gateway translates without being told to by `serve` of the channel. */
 export const TRANSLATIONS = [
   ['chat-completions', 'messages'],
   ['chat-completions', 'generate-content'],
@@ -302,6 +302,11 @@ export const channelEntry = z.strictObject({
   keeps_conversations: z.boolean().default(false),
   /** Client protocols that this channel's upstream converts itself. */
   converts: z.array(chatProtocol).default([]),
+  /**
+   * Client protocols that the gateway translates to that of this channel, besides chat-completions to messages and
+   * generate-content, which it always does.
+   */
+  serve: z.array(chatProtocol).default([]),
   /** Lower is tried first. */
   priority: z.int().default(0),
   /** Share among channels of one priority. */

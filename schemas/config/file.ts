@@ -7,7 +7,7 @@ import { paymentsEntry } from './payments.ts'
 
 const limit = z.int().positive().nullable().default(null)
 
-/** Time for which known keys are served while PostgreSQL is away. */
+/** Time for which known keys are served while PostgreSQL is down. */
 const DEFAULT_DATABASE_GRACE_SECONDS = 60
 
 /** From then on a synchronous image answer is kept alive, and its status is 200. See docs/api-rules.md, "Timeouts". */
@@ -173,9 +173,9 @@ export const configFile = z.strictObject({
         .default(null),
     })
     .prefault({}),
-  /** `cluster`: JetStream stores a settlement before the end of the answer leaves; `local`: the journal alone has it. */
+  /** `cluster`: JetStream stores a settlement before the end of the answer leaves; `local`: only the journal has it. */
   settlement: z.strictObject({ durability: z.enum(['local', 'cluster']).default('local') }).prefault({}),
-  /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL has `retention`. */
+  /** Months of the call log are dropped this long after they end; null keeps them forever. PostgreSQL has `retention`. */
   logs: z
     .strictObject({
       retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).nullable().default(null),

@@ -8,7 +8,7 @@ export type Role = (typeof ROLES)[number]
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Storage of API keys: encrypted, so that they can be shown again, or as a hash alone. */
+/** Storage of API keys: encrypted, so that they can be shown again, or only as a hash. */
 const KEY_STORAGES = ['reveal', 'hash'] as const
 export type KeyStorage = (typeof KEY_STORAGES)[number]
 
@@ -16,7 +16,7 @@ export const MASTER_KEY_BYTES = 32
 const MAX_WORKERS = 64
 const MAX_PORT = 65_535
 
-/** Reads a whole number in plain digits: `Number` alone would take "0x10" and " 8 ". */
+/** Reads a whole number in plain digits: plain `Number` would accept "0x10" and " 8 ". */
 const wholeNumber = (min: number, max: number, hint: string) =>
   z
     .string()

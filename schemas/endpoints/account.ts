@@ -73,7 +73,7 @@ export const accountEndpoints: readonly RouteDescription[] = [
     ...free,
     name: 'showBalance',
     tag: 'Account',
-    summary: 'Show the wallet behind the key.',
+    summary: 'Show the wallet of the key.',
     details: 'Free, at a zero balance too; never counted by a rate limit.',
     answers: [jsonAnswer('KeyBalance', keyBalance)],
   },
@@ -120,7 +120,7 @@ export const accountEndpoints: readonly RouteDescription[] = [
     tag: 'Call log',
     summary: 'List calls, page by page.',
     details:
-      'Free, at a zero balance too. A row is readable within two seconds of the end of its call. An empty value is no filter. To keep a copy in step, ask with `order=asc` from the last `to` less five minutes, up to an instant that is not in the future, and pass over ids that are known: a call is listed by when it ended, and may appear minutes later where a part of the service was away; after a longer outage go back by its length.',
+      'Free, at a zero balance too. A row is readable within two seconds of the end of its call. An empty value is no filter. To keep a copy in step, ask with `order=asc` from the last `to` less five minutes, up to an instant that is not in the future, and pass over ids that are known: a call is listed by when it ended, and may appear minutes later while a part of the service was down; after a longer outage go back by its length.',
     query: logQuery,
     answers: [
       jsonAnswer('LogPage', logPage),
@@ -151,7 +151,7 @@ export const accountEndpoints: readonly RouteDescription[] = [
     ...free,
     name: 'showLog',
     tag: 'Call log',
-    summary: 'Look into one call.',
+    summary: 'Show one call in detail.',
     details:
       'What shaped the call, how each attempt at an upstream went, how the charge came about, and where the time went. Prompts and answers are kept nowhere. Items are there for what is known of the call; more may be added.',
     pathParameters: logDetailPath,

@@ -5,7 +5,7 @@ import { speech, speechRequest, speechSubmitted, speechTask, speechTaskList } fr
 import { transcript, transcriptRequest } from '../media/transcripts.ts'
 import { voiceList, voiceRecord, voiceRequest } from '../media/voices.ts'
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
-import { createEndpoint, idPath, readEndpoint, taskEndpoints } from './media.ts'
+import { createEndpoint, describeTaskEndpoints, idPath, readEndpoint } from './media.ts'
 
 const MUSIC = 'Music'
 const SPEECH = 'Speech'
@@ -25,7 +25,7 @@ export const audioEndpoints: readonly RouteDescription[] = [
     example: { model: 'demo-music', prompt: 'A slow waltz about bread.' },
     answers: [jsonAnswer('MusicSubmitted', musicSubmitted)],
   },
-  ...taskEndpoints({
+  ...describeTaskEndpoints({
     names: ['listMusic', 'showMusic', 'cancelMusic', 'deleteMusicFiles'],
     tag: MUSIC,
     kind: 'music',
@@ -38,7 +38,7 @@ export const audioEndpoints: readonly RouteDescription[] = [
     ...createEndpoint,
     name: 'makeSpeech',
     tag: SPEECH,
-    summary: 'Say a text.',
+    summary: 'Speak a text.',
     details:
       'Charged by the characters of the input. With async: a task to poll. The answer is JSON with a link, or, where ' +
       'Accept names audio/* or application/octet-stream or the body a response_format, the sound itself; its link then ' +
@@ -52,7 +52,7 @@ export const audioEndpoints: readonly RouteDescription[] = [
     ],
     failures: [...createEndpoint.failures, 'not_found', 'idempotency_response_not_cached'],
   },
-  ...taskEndpoints({
+  ...describeTaskEndpoints({
     names: ['listSpeech', 'showSpeech', 'cancelSpeech', 'deleteSpeechFiles'],
     tag: SPEECH,
     kind: 'speech',
@@ -60,8 +60,8 @@ export const audioEndpoints: readonly RouteDescription[] = [
     name: 'SpeechTask',
     task: speechTask,
     list: speechTaskList,
-    listing: { details: 'Those whose request waited for the sound are among them.' },
-    cancelling: { details: 'Its status is failed then, with the code `task_cancelled`.' },
+    listing: { details: 'Includes those whose request waited for the sound.' },
+    cancelling: { details: 'Its status is then failed, with the code `task_cancelled`.' },
   }),
   {
     ...createEndpoint,
@@ -80,7 +80,7 @@ export const audioEndpoints: readonly RouteDescription[] = [
     name: 'listVoices',
     tag: VOICES,
     summary: "List the account's own voices, and the presets.",
-    details: 'A voice speaks where it was made, a preset where it is: each names the models that take it.',
+    details: 'A voice works only at the provider that made it. Each lists the models that take it.',
     answers: [jsonAnswer('VoiceList', voiceList)],
     failures: ['rate_limit_exceeded'],
   },
@@ -106,7 +106,7 @@ export const audioEndpoints: readonly RouteDescription[] = [
     ...createEndpoint,
     name: 'extractTranscript',
     tag: 'Transcripts',
-    summary: 'Get the words that are spoken in a video behind a share link.',
+    summary: 'Transcribe the video of a share link.',
     details:
       'Billed by `video-transcript`, for each call that succeeds. The answer takes 5 to 40 seconds, at most 55: a ' +
       'client should wait for 90.',

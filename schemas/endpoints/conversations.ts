@@ -4,7 +4,7 @@ import { changedConversation, newConversation, newItems } from '../chat/conversa
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 import { STORED_FAILURES } from './stored-responses.ts'
 
-const OWN = 'Free. Those of the account alone.'
+const OWN = 'Free. Only those of the account.'
 
 const id = z.string().describe('Id of the conversation, such as conv_1.')
 const item_id = z.string().describe('Id of the item, such as msg_1.')

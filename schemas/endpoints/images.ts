@@ -9,7 +9,7 @@ import {
   imageTaskList,
 } from '../media/images.ts'
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
-import { CREATE_FAILURES, createEndpoint, taskEndpoints } from './media.ts'
+import { CREATE_FAILURES, createEndpoint, describeTaskEndpoints } from './media.ts'
 
 const TAG = 'Images'
 const MODEL = 'demo-image'
@@ -51,7 +51,7 @@ export const imageEndpoints: readonly RouteDescription[] = [
     form: { name: 'ImageEditForm', schema: imageEditForm },
     example: { model: MODEL, prompt: 'Make it night.', image: 'https://example.com/lighthouse.png' },
   },
-  ...taskEndpoints({
+  ...describeTaskEndpoints({
     names: ['listImages', 'showImage', 'cancelImage', 'deleteImageFiles'],
     tag: TAG,
     kind: 'image',
@@ -59,6 +59,6 @@ export const imageEndpoints: readonly RouteDescription[] = [
     name: 'ImageTask',
     task: imageTask,
     list: imageTaskList,
-    listing: { summary: 'List the image tasks of the account, those that were waited for as well.' },
+    listing: { summary: 'List the image tasks of the account, including those that a request waited for.' },
   }),
 ]

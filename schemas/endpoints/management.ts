@@ -31,7 +31,7 @@ const CONFLICT: readonly FailureCode[] = ['conflict']
 const REAUTHENTICATION: readonly FailureCode[] = ['reauthentication_required']
 const REPEATED: readonly FailureCode[] = ['invalid_idempotency_key', 'idempotency_key_reuse']
 
-const allowed = ({ allows, scope }: Operation): string => {
+const printAllowed = ({ allows, scope }: Operation): string => {
   if (allows === 'everyone') return 'Needs no sign-in.'
   const who =
     allows === 'signed-in'
@@ -42,13 +42,13 @@ const allowed = ({ allows, scope }: Operation): string => {
   return `${who}. Scope of a management token: \`${scope}\`.`
 }
 
-const bodyName = ({ method, path }: Operation): string =>
+const nameBody = ({ method, path }: Operation): string =>
   `${method} ${path}`
     .toLowerCase()
     .replace(/(?:^|[^a-z]+)([a-z])/g, (_, letter: string) => letter.toUpperCase())
     .replace(/[^A-Za-z]/g, '')
 
-function endpointOf(operation: Operation): Endpoint {
+function toEndpoint(operation: Operation): Endpoint {
   const {
     method,
     path,
@@ -76,7 +76,7 @@ function endpointOf(operation: Operation): Endpoint {
     path: `${MANAGEMENT_PATH}${path}`,
     tag: 'Management',
     summary,
-    details: [details, allowed(operation), isSensitive && 'Needs a sign-in within the last ten minutes.']
+    details: [details, printAllowed(operation), isSensitive && 'Needs a sign-in within the last ten minutes.']
       .filter(Boolean)
       .join(' '),
     key: allows === 'everyone' ? 'none' : 'management',
@@ -84,7 +84,7 @@ function endpointOf(operation: Operation): Endpoint {
     ...(rest.length > 0 &&
       (isInQuery
         ? { query: part(rest) }
-        : { body: { name: `${bodyName(operation)}Body`, schema: part(rest) } })),
+        : { body: { name: `${nameBody(operation)}Body`, schema: part(rest) } })),
     ...(isUpload && { form: UPLOAD }),
     ...(isIdempotent && { headers: IDEMPOTENCY }),
     ...(isStream && { headers: CONTINUES }),
@@ -105,4 +105,4 @@ function endpointOf(operation: Operation): Endpoint {
   }
 }
 
-export const managementEndpoints: readonly Endpoint[] = OPERATIONS.map(endpointOf)
+export const managementEndpoints: readonly Endpoint[] = OPERATIONS.map(toEndpoint)

@@ -74,7 +74,7 @@ const filesDeleted = z.object({ id: z.string(), deleted: z.literal(true) })
 const deleteFilesEndpoint = {
   ...readEndpoint,
   summary: 'Delete the files of a task that has ended.',
-  details: 'Links to them open no more. The task, its row in the call log and its charge stay.',
+  details: 'Links to them stop working. The task, its row in the call log and its charge stay.',
   failures: ['invalid_request', 'not_found', 'rate_limit_exceeded'],
   answers: [jsonAnswer('FilesDeleted', filesDeleted)],
 } as const
@@ -97,7 +97,7 @@ interface TaskEndpoints {
 }
 
 /** Returns what every kind of task has: the list, a task, its cancellation, and the deletion of its files. */
-export function taskEndpoints(of: TaskEndpoints): RouteDescription[] {
+export function describeTaskEndpoints(of: TaskEndpoints): RouteDescription[] {
   const { tag, kind, one, name, task, list, listing, cancelling } = of
   const [listRoute, show, cancel, deleteFiles] = of.names
   const ofOne = { tag, pathParameters: idPath, answers: [jsonAnswer(name, task)] }

@@ -39,7 +39,7 @@ export const serviceEndpoints: readonly RouteDescription[] = [
     isProbe: true,
     summary: 'Check that every engine answers.',
     query: z.object({
-      for: z.literal('calls').optional().describe('Whether calls are taken, whichever engine is away.'),
+      for: z.literal('calls').optional().describe('Whether calls are taken, whichever engine is down.'),
     }),
     details: '503 while one does not, and while the service drains. Operators see the reason.',
     answers: [plain('ready'), plain('not ready', HTTP_SERVICE_UNAVAILABLE)],
@@ -48,7 +48,7 @@ export const serviceEndpoints: readonly RouteDescription[] = [
     ...open,
     name: 'readMetrics',
     isProbe: true,
-    summary: 'Give the metrics of the whole service.',
+    summary: 'Get the metrics of the whole service.',
     details:
       'For operators: by their own listener, or with `Authorization: Bearer` and the token of the configuration. ' +
       '404 where only their own listener answers.',
@@ -58,19 +58,19 @@ export const serviceEndpoints: readonly RouteDescription[] = [
   {
     ...open,
     name: 'readReference',
-    summary: 'Give this reference for programs.',
+    summary: 'Get this reference for programs.',
     answers: [jsonAnswer('OpenApiDocument', z.looseObject({ openapi: z.string() }))],
   },
   {
     ...open,
     name: 'openReference',
-    summary: 'Give this reference for people.',
+    summary: 'Get this reference for people.',
     answers: [{ contentType: 'text/html; charset=utf-8', says: 'A page.' }],
   },
   {
     ...open,
     name: 'readReferenceScript',
-    summary: 'Give the script of the page.',
+    summary: 'Get the script of the page.',
     answers: [{ contentType: 'text/javascript; charset=utf-8', says: 'Compressed by gzip.' }],
   },
   {
@@ -78,7 +78,7 @@ export const serviceEndpoints: readonly RouteDescription[] = [
     key: 'none',
     tag: 'Files',
     isUncounted: true,
-    summary: 'Give a file that was made or taken in.',
+    summary: 'Get a file that was made or uploaded.',
     details:
       'Links to files come with the answers of other endpoints and are used as they are. A part of a file can be asked ' +
       'for with `range`. Where files are kept in a bucket, 302 leads there.',

@@ -38,8 +38,7 @@ export const STORED_RESPONSE_ENDPOINTS: readonly RouteDescription[] = [
     ...stored,
     name: 'showResponse',
     summary: 'Read a response that its upstream keeps.',
-    details:
-      'Free. Those of the account alone. Of one that is made in the background it tells how far it is.',
+    details: 'Free. Only those of the account. Shows how far one in the background is.',
     query: z.object({ include: z.string().optional().describe('Passed on.') }),
     answers: [jsonAnswer('Response', response)],
   },

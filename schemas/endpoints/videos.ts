@@ -21,7 +21,7 @@ import {
   videoTaskList,
 } from '../media/videos.ts'
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
-import { createEndpoint, idPath, OWN_MODEL, readEndpoint, taskEndpoints } from './media.ts'
+import { createEndpoint, describeTaskEndpoints, idPath, OWN_MODEL, readEndpoint } from './media.ts'
 
 const HTTP_ACCEPTED = 202
 const HTTP_BAD_REQUEST = 400
@@ -65,7 +65,7 @@ export const videoEndpoints: readonly RouteDescription[] = [
     example: { model: 'demo-video', prompt: 'The dough rises.', duration: 5 },
     answers: [jsonAnswer('VideoSubmitted', videoSubmitted)],
   },
-  ...taskEndpoints({
+  ...describeTaskEndpoints({
     names: ['listVideos', 'showVideo', 'cancelVideo', 'deleteVideoFiles'],
     tag: VIDEOS,
     kind: 'video',

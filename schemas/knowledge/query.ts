@@ -20,12 +20,12 @@ export const OFFSET_MAX = 1_000_000
 const REQUIRED = 'is required'
 
 /** Replaces NUL, which PostgreSQL's texts cannot contain. */
-const withoutNul = (text: string): string => text.replaceAll('\0', ' ').trim()
+const removeNul = (text: string): string => text.replaceAll('\0', ' ').trim()
 
 export const queryText = z
   .string({ error: REQUIRED })
   .max(QUERY_MAX_CHARS, `must have at most ${QUERY_MAX_CHARS} characters`)
-  .transform(withoutNul)
+  .transform(removeNul)
   .refine((text) => text !== '', REQUIRED)
 
 const wholeNumber = (min: number, max: number) =>
@@ -52,7 +52,7 @@ export const searchQuery = ofBaseQuery.extend({
   offset: wholeNumber(0, OFFSET_MAX).optional().describe(`So many results are passed over; default 0.`),
 })
 
-/** In the order given, each once, and no more than are answered. */
+/** In the order given, each once, and at most as many as are answered. */
 const pageIdList = z
   .string({ error: REQUIRED })
   .transform((text) => {
@@ -78,10 +78,10 @@ export const searchPage = z.object({
   results: z.array(searchResult),
 })
 
-const listOf = <T extends z.ZodType>(item: T) =>
+const acceptList = <T extends z.ZodType>(item: T) =>
   z.object({ object: z.literal('list'), data: z.array(item), has_more: z.boolean() })
 
-export const kbList = listOf(
+export const kbList = acceptList(
   z.object({
     kb_id: z.string().describe('To be given as `kb_id`.'),
     name: z.string(),
@@ -89,18 +89,18 @@ export const kbList = listOf(
   }),
 )
 
-export const tagList = listOf(
+export const tagList = acceptList(
   z.object({ tag: z.string(), count: z.int().describe('Pages that have it.') }),
 ).describe(`The most used first, at most ${REST_LIST_MAX_ENTRIES}.`)
 
-export const wikiEntryList = listOf(wikiEntry).describe(`By title, at most ${REST_LIST_MAX_ENTRIES}.`)
+export const wikiEntryList = acceptList(wikiEntry).describe(`By title, at most ${REST_LIST_MAX_ENTRIES}.`)
 
 export const cutPage = wikiPage.extend({
   body_truncated: z.boolean().describe('There is more of the body than is given here.'),
 })
 export type CutPage = z.infer<typeof cutPage>
 
-export const cutPageList = listOf(cutPage).describe(
+export const cutPageList = acceptList(cutPage).describe(
   `Bodies are cut behind ${REST_BATCH_BODY_MAX_CHARS} characters. Ids that name no page of the base are left out.`,
 )
 

@@ -20,4 +20,11 @@ export const importLog = operation('importLog', {
   },
   scope: 'admin',
   allows: 'operators',
+  commands: [
+    {
+      words: 'wallet import-log',
+      summary: 'Show the calls that only the call log has; with --book, book each of them once.',
+      flags: { book: ['Book them; asks first', { dry_run: false }] },
+    },
+  ],
 })

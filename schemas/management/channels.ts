@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { STRATEGIES } from '../config/catalog.ts'
 import { BREAKER_STATES, CHANNEL_STATES, channelReport, processReport } from '../config/channel-report.ts'
-import { amountText, instantText, operation, wholeListOf } from './operation.ts'
+import { amountText, instantText, operation, toListSchema } from './operation.ts'
 
 const count = z.int().min(0)
 const { last_error, latency_p50_ms, latency_p99_ms } = channelReport.shape
@@ -67,7 +67,7 @@ export const listChannels = operation('listChannels', {
   input: z.object({}),
   answer: {
     name: 'ChannelList',
-    schema: wholeListOf(channelSchema),
+    schema: toListSchema(channelSchema),
   },
 })
 
@@ -80,7 +80,7 @@ export const showChannel = operation('showChannel', {
 
 export const pauseChannel = operation('pauseChannel', {
   ...ofOperators,
-  summary: 'Keep new calls from a channel, within a second; calls and tasks under way go on.',
+  summary: 'Stop sending new calls to a channel, within a second. Calls and tasks under way continue.',
   input,
   answer: shown,
   commands: [{ words: 'channels pause', columns: HELD_COLUMNS }],
@@ -88,7 +88,8 @@ export const pauseChannel = operation('pauseChannel', {
 
 export const drainChannel = operation('drainChannel', {
   ...ofOperators,
-  summary: 'Keep new calls from a channel that is to be removed; `drained` says when nothing is under way.',
+  summary:
+    'Stop sending new calls to a channel that is to be removed. `drained` becomes true when nothing is under way.',
   input,
   answer: shown,
   commands: [{ words: 'channels drain', columns: HELD_COLUMNS }],
@@ -96,7 +97,7 @@ export const drainChannel = operation('drainChannel', {
 
 export const resumeChannel = operation('resumeChannel', {
   ...ofOperators,
-  summary: 'Let calls through to a channel again, within a second.',
+  summary: 'Send new calls to a channel again, within a second.',
   input,
   answer: shown,
   commands: [{ words: 'channels resume', columns: HELD_COLUMNS }],
@@ -105,12 +106,12 @@ export const resumeChannel = operation('resumeChannel', {
 export const testChannel = operation('testChannel', {
   ...ofOperators,
   summary:
-    'Send the smallest call to a channel, paused or not, and say what it costs. No account is charged.',
+    'Send the smallest possible call to a channel, paused or not, and show what it costs. No account is charged.',
   details:
     'The provider charges it like every other call. The circuit breaker stays as it is, and the call log gets no row.',
   input: z.object({
     id: z.string(),
-    model: z.string().optional().describe('Default: the first model of the channel.'),
+    model: z.string().optional().describe('Model to call. Default: the first of the channel.'),
   }),
   answer: {
     name: 'ChannelTest',
@@ -133,7 +134,8 @@ export const testChannel = operation('testChannel', {
   commands: [
     {
       words: 'channels test',
-      summary: 'Send the smallest call to a channel, and say what it costs; exit code 1 where it fails.',
+      summary:
+        'Send the smallest possible call to a channel and show what it costs. Exit code 1 if it fails.',
     },
   ],
 })

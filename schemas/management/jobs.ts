@@ -1,6 +1,6 @@
 /** Operations of long jobs, and what an operator reads of the integrity of the books. */
 import { z } from 'zod'
-import { amountText, instantText, operation, pageInput, pageOf } from './operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from './operation.ts'
 
 /** Of lists of jobs: fewer than of others, for each has its result. */
 export const lastJobs = { ...pageInput, limit: z.coerce.number().int().min(1).max(100).default(20) }
@@ -104,7 +104,7 @@ export const listJobs = operation('listJobs', {
   ...ofOperators,
   summary: 'List the last jobs, the newest first.',
   input: z.object({ kind: kind.optional(), ...lastJobs }),
-  answer: { name: 'JobList', schema: pageOf(job) },
+  answer: { name: 'JobList', schema: toPageSchema(job) },
 })
 
 export const showJob = operation('showJob', {

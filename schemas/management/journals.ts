@@ -1,6 +1,6 @@
 /** Operations on journals of gateways: which are not drained, and the end of those whose machine never comes back. */
 import { z } from 'zod'
-import { amountText, instantText, operation, wholeListOf } from './operation.ts'
+import { amountText, instantText, operation, toListSchema } from './operation.ts'
 
 const id = z.string().describe('Id of the journal: the content of its file `id`.')
 const MAX_PATH_CHARS = 1_024
@@ -26,7 +26,7 @@ export const listJournals = operation('listJournals', {
   input: z.object({}),
   answer: {
     name: 'JournalList',
-    schema: wholeListOf(journal),
+    schema: toListSchema(journal),
   },
   commands: [
     {
@@ -38,7 +38,7 @@ export const listJournals = operation('listJournals', {
 
 export const importJournal = operation('importJournal', {
   ...ofOperators,
-  summary: 'Book the journal that is found in a directory, each call once, however often.',
+  summary: 'Book the calls of a journal in a directory, each once, however often this is run.',
   details:
     'The directory is on the machine of the gateway that answers; `tollgate journal import` reads one of the machine ' +
     'where it runs. The directory is below the data directory of that gateway, or below a folder of ' +
@@ -72,7 +72,7 @@ export const importJournal = operation('importJournal', {
 
 export const abandonJournal = operation('abandonJournal', {
   ...ofOperators,
-  summary: 'Close a journal that can never come back.',
+  summary: 'Close a journal that will never come back.',
   details:
     'Its calls that PostgreSQL knows, by what they have reserved, become interrupted rows without a charge, and the ' +
     'reservations end. What only its disk knew is lost. 409 while its gateway lives, or while JetStream has ' +
@@ -90,7 +90,7 @@ export const abandonJournal = operation('abandonJournal', {
   commands: [
     {
       words: 'journal abandon',
-      summary: 'Close a journal that can never come back; what only its disk knew is lost.',
+      summary: 'Close a journal that will never come back. Calls that only its disk had are lost.',
     },
   ],
 })

@@ -35,7 +35,7 @@ export interface CommandForm {
   readonly args?: string
   /** Fields that are options. Default: all but the arguments. */
   readonly options?: string
-  /** Options that must be given though the operation has a default. */
+  /** Options that must be given although the operation has a default. */
   readonly required?: string
   /** Names of options, where the name does not follow from the field. */
   readonly names?: Readonly<Record<string, string>>
@@ -125,7 +125,7 @@ export const pageInput = {
 }
 
 /** Returns the schema of a page of entries. */
-export const pageOf = <Entry extends z.ZodType>(entry: Entry) =>
+export const toPageSchema = <Entry extends z.ZodType>(entry: Entry) =>
   z.object({
     object: z.literal('list'),
     data: z.array(entry),
@@ -134,7 +134,7 @@ export const pageOf = <Entry extends z.ZodType>(entry: Entry) =>
   })
 
 /** Returns the schema of a list that is answered whole: it has the fields of a page, and is the only one. */
-export const wholeListOf = <Entry extends z.ZodType>(entry: Entry) =>
+export const toListSchema = <Entry extends z.ZodType>(entry: Entry) =>
   z.object({
     object: z.literal('list'),
     data: z.array(entry),

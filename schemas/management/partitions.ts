@@ -1,6 +1,6 @@
-/** Operations on the months of the tables that grow for ever. */
+/** Operations on the months of the tables that keep growing. */
 import { z } from 'zod'
-import { instantText, operation, wholeListOf } from './operation.ts'
+import { instantText, operation, toListSchema } from './operation.ts'
 
 const partition = z.object({
   name: z.string(),
@@ -9,7 +9,7 @@ const partition = z.object({
   to: instantText.describe('The first instant after it.'),
   state: z
     .enum(['attached', 'detached', 'dropped'])
-    .describe('Attached: in use. The others were taken away by retention; a detached one is a table still.'),
+    .describe('Attached: in use. The others were removed by retention; a detached one is still a table.'),
   rows: z.int().describe('An estimate while it is attached.'),
   bytes: z.int().describe('With its indexes; 0 once it is gone.'),
   retired_at: instantText.nullable(),
@@ -17,11 +17,11 @@ const partition = z.object({
 
 export const listPartitions = operation('listPartitions', {
   summary: 'List the months of calls, ledger, audit record and tasks in PostgreSQL, the newest first.',
-  details: 'Also those that `retention` has taken away; closing balances replace their entries.',
+  details: 'Includes those that `retention` has removed; closing balances replace their entries.',
   input: z.object({}),
   answer: {
     name: 'PartitionList',
-    schema: wholeListOf(partition),
+    schema: toListSchema(partition),
   },
   scope: 'admin',
   allows: 'operators',

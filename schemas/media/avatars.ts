@@ -1,6 +1,6 @@
-/** Avatars as clients register and read them. See docs/api-rules.md, "Avatars". */
+/** Avatars as clients register and read them. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
-import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
+import { boundText, callerLink, mediaFields } from './fields.ts'
 
 export const AVATAR_MODEL = 'dh-avatar-create'
 /** The model that has the presets. */
@@ -10,7 +10,7 @@ export const AVATAR_LIST_MAX = 200
 
 export const avatarRequest = z.looseObject({
   ...mediaFields,
-  name: textOfAtMost(AVATAR_NAME_MAX_CHARS),
+  name: boundText(AVATAR_NAME_MAX_CHARS),
   source_url: callerLink.describe('A public direct link to a picture or a video.'),
   source_kind: z.enum(['image', 'video']).nullish().describe('image where it is left out.'),
 })

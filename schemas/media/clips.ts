@@ -1,6 +1,6 @@
 /** Clips in requests: recognised subtitles, templates, and compositions of both. See docs/api-rules.md, "Clips". */
 import { z } from 'zod'
-import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
+import { boundText, callerLink, mediaFields } from './fields.ts'
 
 export const CLIP_COMPOSE_MODEL = 'clip-compose'
 export const CLIP_SUBTITLE_MODEL = 'clip-subtitle'
@@ -53,8 +53,8 @@ export const clipComposeRequest = z.looseObject({
   music_url: callerLink.nullish(),
   name_card: z
     .looseObject({
-      name: textOfAtMost(CARD_NAME_MAX_CHARS, 0),
-      description: textOfAtMost(CARD_DESCRIPTION_MAX_CHARS, 0).nullish(),
+      name: boundText(CARD_NAME_MAX_CHARS, 0),
+      description: boundText(CARD_DESCRIPTION_MAX_CHARS, 0).nullish(),
     })
     .nullish(),
   sentences: z

@@ -11,7 +11,7 @@ const isWebLink = (text: string): boolean => {
 }
 
 /** Returns the link as every reader of URLs writes it; any other text unchanged. */
-export function normalLink(text: string): string {
+export function normalizeLink(text: string): string {
   const read = readWebLink(text)
   return read instanceof URL ? read.href : text
 }
@@ -26,7 +26,7 @@ export const callerLink = z
     (text) => readWebLink(text) !== 'ambiguous',
     'it must be a link without backslashes and control characters, whose host reads in one way',
   )
-  .overwrite(normalLink)
+  .overwrite(normalizeLink)
   .describe(`A public direct http or https link, at most ${CALLER_LINK_MAX_CHARS} characters.`)
 
 /** A field of every request with an end that is worth a notice. */
@@ -49,19 +49,19 @@ export const mediaFields = {
 }
 
 /** Counts Unicode characters, not code units. */
-export const charactersIn = (text: string): number => [...text].length
+export const countCharacters = (text: string): number => [...text].length
 
 /** Returns true for a text that is neither absent nor blank. */
 export const isGiven = (text: string | null | undefined): text is string =>
   typeof text === 'string' && text.trim() !== ''
 
 /** Returns the schema of a text of 1 (or `least`) to `most` Unicode characters. */
-export const textOfAtMost = (most: number, least = 1) =>
+export const boundText = (most: number, least = 1) =>
   z
     .string()
     .refine(
       (text) => {
-        const count = charactersIn(text)
+        const count = countCharacters(text)
         return count >= least && count <= most
       },
       least === 0 ? `it must be at most ${most} characters` : `it must be ${least} to ${most} characters`,

@@ -3,8 +3,8 @@
  * them. See docs/api-rules.md, "Images".
  */
 import { z } from 'zod'
-import { taskListOf } from '../tasks/list.ts'
-import { callerLink, mediaFields, modelId, normalLink, textOfAtMost } from './fields.ts'
+import { toTaskListSchema } from '../tasks/list.ts'
+import { boundText, callerLink, mediaFields, modelId, normalizeLink } from './fields.ts'
 
 export const IMAGES_MAX = 10
 export const REFERENCE_IMAGES_MAX = 16
@@ -20,7 +20,7 @@ export const imageSource = z
   .refine((text) => INLINE.test(text) || callerLink.safeParse(text).success, {
     error: 'it must be an http or https link of at most 2048 characters, or a data URI with base64',
   })
-  .overwrite((text) => (INLINE.test(text) ? text : normalLink(text)))
+  .overwrite((text) => (INLINE.test(text) ? text : normalizeLink(text)))
   .describe(
     'A public http or https link, one that was handed out here, or a data URI: `data:image/png;base64,…`.',
   )
@@ -44,7 +44,7 @@ const furtherFields = {
   output_compression: z.int().min(0).max(100).nullish(),
   moderation: word.nullish(),
   input_fidelity: word.nullish(),
-  negative_prompt: textOfAtMost(IMAGE_PROMPT_MAX_CHARS, 0).nullish(),
+  negative_prompt: boundText(IMAGE_PROMPT_MAX_CHARS, 0).nullish(),
   seed: z.int().nullish(),
   guidance_scale: z.number().nullish(),
   watermark: z.boolean().nullish(),
@@ -54,7 +54,7 @@ const furtherFields = {
 const fields = {
   model: modelId,
   ...mediaFields,
-  prompt: textOfAtMost(IMAGE_PROMPT_MAX_CHARS),
+  prompt: boundText(IMAGE_PROMPT_MAX_CHARS),
   n: z
     .int()
     .min(1)
@@ -66,7 +66,7 @@ const fields = {
     .min(1)
     .max(SIZE_MAX_CHARS)
     .nullish()
-    .describe('Width and height in pixels, such as 1024x768. Each model has sizes of its own.'),
+    .describe('Width and height in pixels, such as 1024x768. Each model has its own sizes.'),
   async: z.boolean().nullish().describe('True answers with a task to poll, at once.'),
   response_format: z
     .enum(['url', 'b64_json'])
@@ -108,7 +108,7 @@ export const imageEditForm = z.object({
 })
 
 /** Returns the further wishes among the fields of a parsed request. */
-export const furtherIn = (body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+export const listFurtherFields = (body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.keys(furtherFields).flatMap((name) =>
       body[name] === null || body[name] === undefined ? [] : [[name, body[name]]],
@@ -160,4 +160,4 @@ export const imageSubmitted = imageTask.pick({
 /** The images, or with `async` the task that makes them. */
 export const imagesOrTask = z.union([imageAnswer, imageSubmitted])
 
-export const imageTaskList = taskListOf(imageTask)
+export const imageTaskList = toTaskListSchema(imageTask)

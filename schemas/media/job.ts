@@ -159,7 +159,7 @@ const responseJob = z.object({
   call: responseCall,
   /** The conversation that it is a part of. */
   conversation: some(text),
-  /** For so long its upstream keeps it. */
+  /** How long its upstream keeps it. */
   kept_days: z.int(),
 })
 

@@ -1,7 +1,7 @@
-/** Songs in requests and answers. See docs/api-rules.md, "Music". */
+/** Songs in requests and answers. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
-import { taskListOf } from '../tasks/list.ts'
-import { charactersIn, isGiven, mediaFields, modelId, textOfAtMost } from './fields.ts'
+import { toTaskListSchema } from '../tasks/list.ts'
+import { boundText, countCharacters, isGiven, mediaFields, modelId } from './fields.ts'
 
 export const MUSIC_PROMPT_MAX_CHARS = 200
 export const LYRICS_MAX_CHARS = 3000
@@ -22,9 +22,9 @@ export const musicRequest = z
       .describe(
         `What is sung, at most ${LYRICS_MAX_CHARS} characters. Where they are given \`prompt\` is ignored.`,
       ),
-    title: textOfAtMost(TITLE_MAX_CHARS, 0).nullish().describe('With lyrics.'),
-    tags: textOfAtMost(STYLE_MAX_CHARS, 0).nullish().describe('Styles.'),
-    negative_tags: textOfAtMost(STYLE_MAX_CHARS, 0).nullish().describe('Styles to avoid.'),
+    title: boundText(TITLE_MAX_CHARS, 0).nullish().describe('With lyrics.'),
+    tags: boundText(STYLE_MAX_CHARS, 0).nullish().describe('Styles.'),
+    negative_tags: boundText(STYLE_MAX_CHARS, 0).nullish().describe('Styles to avoid.'),
     instrumental: z.boolean().nullish().describe('Nobody sings: lyrics are ignored.'),
   })
   .refine(({ prompt, lyrics, instrumental }) => instrumental === true || isGiven(prompt) || isGiven(lyrics), {
@@ -36,7 +36,7 @@ export const musicRequest = z
     const [field, most] = isSung
       ? (['lyrics', LYRICS_MAX_CHARS] as const)
       : (['prompt', MUSIC_PROMPT_MAX_CHARS] as const)
-    if (charactersIn(asked[field] ?? '') > most)
+    if (countCharacters(asked[field] ?? '') > most)
       context.addIssue({ code: 'custom', path: [field], message: `it must be at most ${most} characters` })
   })
 export type MusicRequest = z.infer<typeof musicRequest>
@@ -70,4 +70,4 @@ export const musicTask = z.object({
 })
 export type MusicTask = z.infer<typeof musicTask>
 
-export const musicTaskList = taskListOf(musicTask)
+export const musicTaskList = toTaskListSchema(musicTask)

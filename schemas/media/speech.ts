@@ -1,7 +1,7 @@
 /** Speech in requests and answers. See docs/api-rules.md, "Speech". */
 import { z } from 'zod'
-import { taskListOf } from '../tasks/list.ts'
-import { mediaFields, modelId, textOfAtMost } from './fields.ts'
+import { toTaskListSchema } from '../tasks/list.ts'
+import { boundText, mediaFields, modelId } from './fields.ts'
 
 export const SPEECH_INPUT_MAX_CHARS = 5000
 export const SPEED_MIN = 0.25
@@ -14,7 +14,7 @@ export const SPEECH_FORMAT = 'mp3'
 export const speechRequest = z.looseObject({
   ...mediaFields,
   model: modelId,
-  input: textOfAtMost(SPEECH_INPUT_MAX_CHARS).describe(
+  input: boundText(SPEECH_INPUT_MAX_CHARS).describe(
     `The text, at most ${SPEECH_INPUT_MAX_CHARS} characters.`,
   ),
   voice: z
@@ -75,4 +75,4 @@ export const speechTask = z.object({
 })
 export type SpeechTask = z.infer<typeof speechTask>
 
-export const speechTaskList = taskListOf(speechTask)
+export const speechTaskList = toTaskListSchema(speechTask)

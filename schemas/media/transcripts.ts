@@ -1,11 +1,11 @@
-/** Transcripts of a video in requests and answers. See docs/api-rules.md, "Transcripts". */
+/** Transcripts of a video in requests and answers. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
-import { isGiven, mediaFields, textOfAtMost } from './fields.ts'
+import { boundText, isGiven, mediaFields } from './fields.ts'
 
 export const TRANSCRIPT_MODEL = 'video-transcript'
 export const TRANSCRIPT_URL_MAX_CHARS = 2000
 
-const source = textOfAtMost(TRANSCRIPT_URL_MAX_CHARS, 0).nullish()
+const source = boundText(TRANSCRIPT_URL_MAX_CHARS, 0).nullish()
 
 export const transcriptRequest = z
   .looseObject({

@@ -3,8 +3,8 @@
  * See docs/api-rules.md, "Videos" and "Digital humans".
  */
 import { z } from 'zod'
-import { taskListOf } from '../tasks/list.ts'
-import { callerLink, mediaFields, modelId, textOfAtMost } from './fields.ts'
+import { toTaskListSchema } from '../tasks/list.ts'
+import { boundText, callerLink, mediaFields, modelId } from './fields.ts'
 
 /** Models that do something else than make a film from words and pictures. */
 export const VIDEO_WORKS: Readonly<Record<string, 'avatar_video' | 'lipsync' | 'motion' | 'clip_compose'>> = {
@@ -34,7 +34,7 @@ const duration = z
   .describe('Seconds. What is held until the end; what is charged is the length that was made.')
 const word = z.string().min(1).max(MAX_WORD_CHARS)
 
-const textPart = z.looseObject({ type: z.literal('text'), text: textOfAtMost(VIDEO_PROMPT_MAX_CHARS) })
+const textPart = z.looseObject({ type: z.literal('text'), text: boundText(VIDEO_PROMPT_MAX_CHARS) })
 const link = z.union([callerLink, z.looseObject({ url: callerLink }).transform(({ url }) => url)])
 const imagePart = z.looseObject({
   type: z.literal('image_url'),
@@ -47,7 +47,7 @@ export const videoRequest = z
   .looseObject({
     model: modelId,
     ...mediaFields,
-    prompt: textOfAtMost(VIDEO_PROMPT_MAX_CHARS).nullish(),
+    prompt: boundText(VIDEO_PROMPT_MAX_CHARS).nullish(),
     content: z
       .array(z.discriminatedUnion('type', [textPart, imagePart, videoPart]))
       .max(MAX_PARTS)
@@ -90,7 +90,7 @@ export const avatarVideoRequest = z
     avatar: thingId.describe('The id of an avatar of the account that is ready, or of a preset.'),
     audio_url: callerLink.nullish().describe('The speech; or `voice` and `text`.'),
     voice: thingId.nullish().describe('The id of a voice of the account that is ready, or of a preset.'),
-    text: textOfAtMost(NARRATION_MAX_CHARS).nullish(),
+    text: boundText(NARRATION_MAX_CHARS).nullish(),
     duration,
   })
   .refine(
@@ -152,4 +152,4 @@ export const videoTask = z.object({
   error: z.object({ code: z.string(), message: z.string() }).optional().describe('Why there is no video.'),
 })
 
-export const videoTaskList = taskListOf(videoTask)
+export const videoTaskList = toTaskListSchema(videoTask)

@@ -1,6 +1,6 @@
-/** Voices as clients have them cloned and read of them. See docs/api-rules.md, "Voices". */
+/** Voices as clients have them cloned and read of them. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { z } from 'zod'
-import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
+import { boundText, callerLink, mediaFields } from './fields.ts'
 
 export const VOICE_MODEL = 'voice-clone-pro'
 const VOICE_NAME_MAX_CHARS = 100
@@ -11,7 +11,7 @@ export const VOICE_REFERENCE_MAX_SECONDS = 180
 
 export const voiceRequest = z.looseObject({
   ...mediaFields,
-  name: textOfAtMost(VOICE_NAME_MAX_CHARS),
+  name: boundText(VOICE_NAME_MAX_CHARS),
   audio_url: callerLink.describe('A public direct link to 5 seconds to 3 minutes of clear speech.'),
   async: z.boolean().nullish().describe('The answer does not wait until the voice is ready.'),
 })

@@ -22,7 +22,7 @@ const ENDPOINT_EVENTS = ['webhook.disabled'] as const
 export const EVENT_TYPES = [...ACCOUNT_EVENTS, ...INSTALLATION_EVENTS, ...ENDPOINT_EVENTS] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** Sent to one endpoint alone, when its owner asks for it. */
+/** Sent to only one endpoint, when its owner asks for it. */
 export const TEST_EVENT = 'webhook.test'
 
 /** Names the installation where else the id of an account stands. */
@@ -42,7 +42,7 @@ export const EMAILED_EVENTS: readonly EventType[] = [
 ]
 
 /** Returns the types of an account's events, or of the installation's. */
-export const eventsOf = (accountId: string): readonly EventType[] => [
+export const listEvents = (accountId: string): readonly EventType[] => [
   ...(accountId === INSTALLATION ? INSTALLATION_EVENTS : ACCOUNT_EVENTS),
   ...ENDPOINT_EVENTS,
 ]

@@ -1,6 +1,6 @@
 /** Query parameters of lists of tasks. */
 import { z } from 'zod'
-import { commaList, oneOf } from '../call-log/query.ts'
+import { commaList, parseOneOf } from '../call-log/query.ts'
 import { TASK_RULES, type TaskKind } from './task.ts'
 
 export const TASK_LIST_DEFAULT = 30
@@ -9,12 +9,12 @@ export const TASK_LIST_MAX = 100
 export const ALL_STATUSES = 'all'
 
 /** Returns the statuses of a kind's tasks, each once. */
-export const outwardStatuses = (kind: TaskKind): readonly string[] => [
+export const listOutwardStatuses = (kind: TaskKind): readonly string[] => [
   ...new Set(Object.values(TASK_RULES[kind].outward)),
 ]
 
 /** Returns the schema of a list of tasks. */
-export const taskListOf = <Task extends z.ZodType>(task: Task) =>
+export const toTaskListSchema = <Task extends z.ZodType>(task: Task) =>
   z.object({
     object: z.literal('list'),
     data: z.array(task).describe('The newest first.'),
@@ -29,7 +29,7 @@ export const taskListOf = <Task extends z.ZodType>(task: Task) =>
  * Returns the query of a list of this kind: `limit`, `status` as a comma list, and the `cursor` of the page before.
  */
 export function taskListQuery(kind: TaskKind) {
-  const words = [...outwardStatuses(kind), ALL_STATUSES]
+  const words = [...listOutwardStatuses(kind), ALL_STATUSES]
   const { idPrefix } = TASK_RULES[kind]
   return z.object({
     cursor: z
@@ -46,7 +46,7 @@ export function taskListQuery(kind: TaskKind) {
       .transform(Number)
       .prefault(String(TASK_LIST_DEFAULT))
       .describe(`At most so many, 1 to ${TASK_LIST_MAX}; the newest.`),
-    status: commaList(oneOf(words))
+    status: commaList(parseOneOf(words))
       .prefault(ALL_STATUSES)
       .describe(`Comma-separated: ${words.join(', ')}. Default: all.`),
   })

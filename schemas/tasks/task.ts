@@ -99,7 +99,7 @@ const over = (state: Exclude<FinalState, 'succeeded'>) => ({ ...NOTHING, discard
  * Returns the table. `late` is the state of a task after its deadline; `broken` the effect of an end without a result
  * that the upstream reports: `charge` where it reports with it what it has used.
  */
-function tableWith(late: 'expired' | 'failed', broken: 'refund' | 'charge' = 'refund'): TransitionTable {
+function makeTable(late: 'expired' | 'failed', broken: 'refund' | 'charge' = 'refund'): TransitionTable {
   const ends = {
     failed: to('failed', broken),
     lapsed: to('expired', broken),
@@ -205,7 +205,7 @@ interface TaskRules {
   readonly submitTimeoutMs: number
   /** For all attempts at a submit together. */
   readonly ladderTimeoutMs: number
-  /** The first poll comes so long after the submit, and so often at least; see `pollDelayMs`. */
+  /** The delay of the first poll after the submit, and the shortest interval of the others; see `pollDelayMs`. */
   readonly pollFirstMs: number
   readonly pollMaxMs: number
 }
@@ -215,7 +215,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     kind: 'image',
     idPrefix: 'img',
     unitType: 'image',
-    transitions: tableWith('expired'),
+    transitions: makeTable('expired'),
     outward: AS_VIDEO,
     deadlineMs: 30 * MINUTE_MS,
     submitTimeoutMs: 240 * SECOND_MS,
@@ -227,7 +227,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     kind: 'video',
     idPrefix: 'vid',
     unitType: 'video',
-    transitions: tableWith('expired'),
+    transitions: makeTable('expired'),
     outward: AS_VIDEO,
     deadlineMs: DAY_MS,
     submitTimeoutMs: 60 * SECOND_MS,
@@ -239,7 +239,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     kind: 'music',
     idPrefix: 'mus',
     unitType: 'music',
-    transitions: tableWith('expired'),
+    transitions: makeTable('expired'),
     outward: { ...inThree('processing', 'succeeded'), expired: 'expired', cancelled: 'cancelled' },
     deadlineMs: 30 * MINUTE_MS,
     submitTimeoutMs: 60 * SECOND_MS,
@@ -251,7 +251,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     kind: 'speech',
     idPrefix: 'spc',
     unitType: 'audio',
-    transitions: tableWith('failed'),
+    transitions: makeTable('failed'),
     outward: inThree('pending', 'succeeded'),
     deadlineMs: 30 * MINUTE_MS,
     submitTimeoutMs: 180 * SECOND_MS,
@@ -263,7 +263,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     kind: 'avatar',
     idPrefix: 'ava',
     unitType: 'avatar',
-    transitions: tableWith('failed'),
+    transitions: makeTable('failed'),
     outward: inThree('pending', 'ready'),
     deadlineMs: HOUR_MS,
     submitTimeoutMs: 60 * SECOND_MS,
@@ -275,7 +275,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     kind: 'voice',
     idPrefix: 'voi',
     unitType: 'voice',
-    transitions: tableWith('failed'),
+    transitions: makeTable('failed'),
     outward: inThree('pending', 'ready'),
     deadlineMs: 30 * MINUTE_MS,
     submitTimeoutMs: 180 * SECOND_MS,
@@ -287,7 +287,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     kind: 'transcript',
     idPrefix: 'trn',
     unitType: 'transcript',
-    transitions: tableWith('failed'),
+    transitions: makeTable('failed'),
     outward: inThree('running', 'succeeded'),
     deadlineMs: 55 * SECOND_MS,
     submitTimeoutMs: 55 * SECOND_MS,
@@ -299,7 +299,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     kind: 'subtitle',
     idPrefix: 'asr',
     unitType: 'transcript',
-    transitions: tableWith('failed'),
+    transitions: makeTable('failed'),
     outward: inThree('running', 'succeeded'),
     deadlineMs: 25 * MINUTE_MS,
     submitTimeoutMs: 60 * SECOND_MS,
@@ -311,7 +311,7 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     kind: 'response',
     idPrefix: 'resp',
     unitType: 'chat',
-    transitions: tableWith('expired', 'charge'),
+    transitions: makeTable('expired', 'charge'),
     outward: AS_RESPONSE,
     deadlineMs: DAY_MS,
     submitTimeoutMs: 60 * SECOND_MS,

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 type BodyWriterOptions = {
   /** Its head is out and it has its socket. */
   readonly response: ServerResponse
-  /** Write at most so many bytes at a time, each in a separate turn. */
+  /** The most bytes of one write. Each write has a separate turn. */
   readonly pieceBytes: number | null
   /** Stop the body there. */
   readonly stopAfterBytes: number | null
@@ -17,7 +17,7 @@ type BodyWriterOptions = {
   readonly tearsChunk: boolean
   /** More may be written, after a `write` that answered false. */
   readonly onReady: () => void
-  /** The stop is reached and the system has taken every byte before it. Nothing is written any more. */
+  /** The stop is reached and the system has taken every byte before it. Nothing more is written. */
   readonly onStop: () => void
 }
 

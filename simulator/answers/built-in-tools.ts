@@ -1,7 +1,7 @@
 /** What tools do that the provider runs itself: web searches and pictures that are drawn, before any dialect. */
 
 import { drawPng } from '../media/samples.ts'
-import { drawTokens, drawWord, hexadecimalId, type Random } from './words.ts'
+import { drawTokens, drawWord, makeHexadecimalId, type Random } from './words.ts'
 
 const QUERY_WORDS = 3
 const SOURCES_PER_SEARCH = 2
@@ -31,10 +31,10 @@ export type Picture = {
 
 export function writeSearches(count: number, random: Random): Search[] {
   return Array.from({ length: count }, () => ({
-    id: hexadecimalId(random),
+    id: makeHexadecimalId(random),
     query: drawTokens(random, QUERY_WORDS).join(''),
     sources: Array.from({ length: SOURCES_PER_SEARCH }, (_, index) => ({
-      url: `https://example.com/${hexadecimalId(random).slice(0, 8)}/${index + 1}`,
+      url: `https://example.com/${makeHexadecimalId(random).slice(0, 8)}/${index + 1}`,
       title: `About ${drawWord(random)}`,
     })),
   }))
@@ -42,7 +42,7 @@ export function writeSearches(count: number, random: Random): Search[] {
 
 export function writePictures(count: number, random: Random): Picture[] {
   return Array.from({ length: count }, () => ({
-    id: hexadecimalId(random),
+    id: makeHexadecimalId(random),
     prompt: drawTokens(random, PROMPT_WORDS).join(''),
     base64: drawPng({ ...SMALL_PICTURE, seed: Math.floor(random() * SEEDS) }).toString('base64'),
   }))

@@ -11,14 +11,14 @@ import {
 import { LOGPROB_SEED, type TokenLogprob, writeLogprobs } from './logprobs.ts'
 import {
   drawTokens,
-  hexadecimalId,
-  idOf,
+  makeHexadecimalId,
+  makeId,
   type Random,
   sampleJson,
   seededRandom,
-  seedOf,
   tokensOfJson,
   tokensOfLiteral,
+  toSeed,
 } from './words.ts'
 
 const DEFAULT_TOKENS = 64
@@ -37,7 +37,7 @@ export type Prompt = {
   readonly maxTokens: number | null
   readonly choices: number
   readonly tools: readonly FunctionTool[]
-  /** A named tool is called once, `required` calls the first; with `auto` the directive alone decides. */
+  /** A named tool is called once, `required` calls the first; with `auto` only the directive decides. */
   readonly toolChoice: 'auto' | 'none' | 'required' | { readonly name: string }
   readonly format: 'text' | 'json' | { readonly schema: unknown }
   /** What ends the text before it is said. */
@@ -114,11 +114,11 @@ export const NO_USAGE: Usage = {
 
 /** The same prompt and directives give the same script, always. */
 export function writeScript(prompt: Prompt, directives: Directives): Script {
-  const seed = directives.seed ?? seedOf(`${prompt.model}\n${prompt.seed ?? ''}\n${prompt.json}`)
+  const seed = directives.seed ?? toSeed(`${prompt.model}\n${prompt.seed ?? ''}\n${prompt.json}`)
   const choices = Array.from({ length: prompt.choices }, (_, index) =>
     writeChoice(prompt, directives, seed + index),
   )
-  const promptTokens = directives.prompt_tokens ?? promptTokensOf(prompt.json)
+  const promptTokens = directives.prompt_tokens ?? countPromptTokens(prompt.json)
   const cached = Math.min(directives.cached ?? 0, promptTokens)
   const cacheWrite = Math.min(directives.cache_write ?? 0, promptTokens - cached)
   const fresh = promptTokens - cached - cacheWrite
@@ -159,11 +159,11 @@ function scriptId(prompt: Prompt, choices: readonly Choice[]): string {
     builtIns,
     thinking,
   }
-  return idOf(JSON.stringify({ asked, choices }))
+  return makeId(JSON.stringify({ asked, choices }))
 }
 
 /** Bytes of the JSON by four, rounded up. */
-export function promptTokensOf(json: string): number {
+export function countPromptTokens(json: string): number {
   return Math.ceil(Buffer.byteLength(json) / BYTES_PER_PROMPT_TOKEN)
 }
 
@@ -232,7 +232,7 @@ function writeToolCalls(prompt: Prompt, directives: Directives, random: Random):
   return Array.from({ length: count }, (_, index) => {
     const tool = tools[index % tools.length] as FunctionTool
     const json = JSON.stringify(sampleJson(tool.schema ?? {}, random))
-    return { id: hexadecimalId(random), name: tool.name, pieces: tokensOfJson(json) }
+    return { id: makeHexadecimalId(random), name: tool.name, pieces: tokensOfJson(json) }
   })
 }
 

@@ -41,7 +41,7 @@ export function sseEncoder(variations: readonly SseVariation[]): FrameEncoder {
     const lines: string[] = []
     if (variations.includes('comments')) lines.push(':', ': the simulated provider is working', '')
     if (frame.event !== undefined) lines.push(`event${colon}${frame.event}`)
-    const data = variations.includes('multiline') ? indented(frame.data) : [frame.data]
+    const data = variations.includes('multiline') ? indentLines(frame.data) : [frame.data]
     lines.push(...data.map((line) => `data${colon}${line}`), '', '')
     return lines.join(newline)
   }
@@ -53,7 +53,7 @@ function encodePlainly(frame: Frame): string {
 }
 
 /** JSON over many lines; a reader joins them with line feeds and has the same value. A marker stays as it is. */
-function indented(data: string): string[] {
+function indentLines(data: string): string[] {
   if (!data.startsWith('{') && !data.startsWith('[{')) return [data]
   return JSON.stringify(JSON.parse(data), null, 1).split('\n')
 }

@@ -29,7 +29,7 @@ const JSON_PIECES = new RegExp(`.{1,${JSON_PIECE_CODE_POINTS}}`, 'gsu')
 export type Random = () => number
 
 /** A 32-bit seed of any text. */
-export function seedOf(text: string): number {
+export function toSeed(text: string): number {
   return hash('sha1', text, 'buffer').readUInt32BE(0)
 }
 
@@ -45,10 +45,10 @@ export function seededRandom(seed: number): Random {
 }
 
 /** 24 hexadecimal characters, as many as the identifiers of public providers have. */
-export const idOf = (text: string): string => hash('sha1', text, 'hex').slice(0, ID_CHARACTERS)
+export const makeId = (text: string): string => hash('sha1', text, 'hex').slice(0, ID_CHARACTERS)
 
 /** The same, drawn. */
-export function hexadecimalId(random: Random): string {
+export function makeHexadecimalId(random: Random): string {
   const words = Array.from({ length: 3 }, () => Math.floor(random() * 2 ** 32))
   return words.map((word) => word.toString(16).padStart(8, '0')).join('')
 }

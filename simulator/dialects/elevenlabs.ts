@@ -7,9 +7,9 @@ import {
   type Dialect,
   type FailureReason,
   jsonAnswer,
-  jsonObjectOf,
   type OpenedRequest,
   openedWith,
+  parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
   type WholeAnswer,
@@ -17,7 +17,7 @@ import {
 import type { Directives } from '../directives/grammar.ts'
 import { spokenMp3 } from '../media/delivery.ts'
 import { readAs } from '../requests.ts'
-import { newTaskId } from '../tasks/task-book.ts'
+import { makeTaskId } from '../tasks/task-book.ts'
 import { answerAfterWork, directivesInTexts } from '../tasks/work.ts'
 import { PRESET_VOICES, type Voice } from '../world.ts'
 
@@ -42,7 +42,7 @@ export const elevenlabs: Dialect = {
     { method: 'GET', path: /^\/v1\/voices$/, open: openList },
     { method: 'DELETE', path: /^\/v1\/voices\/([^/]+)$/, open: openRemoval },
   ],
-  failure: (failure) => jsonAnswer(statusOf(failure), errorBody(failure), failure.headers),
+  failure: (failure) => jsonAnswer(readStatus(failure), errorBody(failure), failure.headers),
 }
 
 const speech = z.object({
@@ -70,7 +70,7 @@ const clone = z.object({
 function openSpeech({ headers, body, path, query, world }: ReceivedRequest): OpenedRequest {
   requireKey(headers)
   const voice = path[1] as string
-  const asked = readAs(speech, jsonObjectOf(body), 'body')
+  const asked = readAs(speech, parseJsonObject(body), 'body')
   const format = query.get('output_format') ?? 'mp3_44100_128'
   if (!format.startsWith('mp3_')) {
     const message = 'Input should be a format of mp3: the simulated provider speaks no other.'
@@ -113,7 +113,7 @@ function openClone({ headers, form: readForm, world }: ReceivedRequest): OpenedR
     throw new SimulatedFailure(400, 'invalid_request', message, { code: 'invalid_content' })
   }
   const make = (): WholeAnswer => {
-    const voice_id = `clone${newTaskId().slice(0, CLONED_DIGITS)}`
+    const voice_id = `clone${makeTaskId().slice(0, CLONED_DIGITS)}`
     world.voices.add({ id: voice_id, name: asked.name })
     return jsonAnswer(200, { voice_id, requires_verification: false })
   }
@@ -173,7 +173,7 @@ function isUnreadable({ reason, param }: SimulatedFailure): boolean {
   return reason === 'invalid_request' && param !== null
 }
 
-function statusOf(failure: SimulatedFailure): number {
+function readStatus(failure: SimulatedFailure): number {
   return isUnreadable(failure) ? 422 : failure.status
 }
 

@@ -8,7 +8,7 @@ import {
   SimulatedFailure,
   type WholeAnswer,
 } from '../dialect.ts'
-import { bytesOf, mediaTypeOf, type ShelvedFile } from '../media/file-shelf.ts'
+import { findMediaType, readBytes, type ShelvedFile } from '../media/file-shelf.ts'
 import { laterFault } from '../tasks/task-book.ts'
 
 export const files: Dialect = {
@@ -28,6 +28,6 @@ function open({ path, world }: ReceivedRequest): OpenedRequest {
 }
 
 function fileAnswer({ file }: ShelvedFile): WholeAnswer {
-  const headers = { 'content-type': mediaTypeOf(file) }
-  return { kind: 'whole', status: 200, headers, body: bytesOf(file), tokens: 0 }
+  const headers = { 'content-type': findMediaType(file) }
+  return { kind: 'whole', status: 200, headers, body: readBytes(file), tokens: 0 }
 }

@@ -2,7 +2,7 @@
 
 import { SimulatedFailure } from '../dialect.ts'
 import type { PixelSize } from '../directives/grammar.ts'
-import { sizeOf } from '../media/delivery.ts'
+import { readSize } from '../media/delivery.ts'
 
 const GRID_IMAGES = 4
 const MAX_SHAPE = 16
@@ -41,7 +41,7 @@ type Shape = { readonly across: number; readonly down: number }
 
 /** How many pictures come of a request for `n`. */
 export function imageCount(model: string, n: number): number {
-  return modelOf(model).kind === 'grid' ? GRID_IMAGES : n
+  return readModel(model).kind === 'grid' ? GRID_IMAGES : n
 }
 
 /**
@@ -50,12 +50,12 @@ export function imageCount(model: string, n: number): number {
  * @throws {SimulatedFailure} 400 for a size that the model does not draw.
  */
 export function imageSize(name: string, asked: { size?: string | undefined; prompt: string }): PixelSize {
-  const model = modelOf(name)
+  const model = readModel(name)
   if (model.kind === 'prompt') return shaped(shapeIn(asked.prompt), SD_SIDE_PIXELS)
   if (asked.size === undefined || asked.size === 'auto') {
     return model.kind === 'grid' ? shaped(GRID_SHAPES[0], gridSide(asked.prompt)) : model.usual
   }
-  const size = sizeOf(asked.size)
+  const size = readSize(asked.size)
   if (size === null) throw refused(`Invalid value: '${asked.size}' is no size.`)
   if (model.kind === 'grid') return shaped(nearest(size), gridSide(asked.prompt))
   if (size.widthPixels * size.heightPixels < model.smallest)
@@ -63,7 +63,7 @@ export function imageSize(name: string, asked: { size?: string | undefined; prom
   return size
 }
 
-function modelOf(name: string): ImageModel {
+function readModel(name: string): ImageModel {
   return MODELS.find((model) => name.startsWith(model.prefix)) as ImageModel
 }
 

@@ -6,8 +6,8 @@ import { drawTokens, seededRandom } from '../answers/words.ts'
 import {
   type Dialect,
   jsonAnswer,
-  jsonObjectOf,
   type OpenedRequest,
+  parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
   type WholeAnswer,
@@ -16,7 +16,7 @@ import type { Directives } from '../directives/grammar.ts'
 import { Delivery } from '../media/delivery.ts'
 import { playedSeconds } from '../media/samples.ts'
 import { readAs } from '../requests.ts'
-import { newTaskId, progressOf, stateOf, type Task } from '../tasks/task-book.ts'
+import { makeTaskId, readProgress, readState, type Task } from '../tasks/task-book.ts'
 import { acceptWork, directivesInTexts, openPoll } from '../tasks/work.ts'
 
 const NAME = 'suno'
@@ -39,7 +39,7 @@ export const suno: Dialect = {
     { method: 'POST', path: /^\/api\/v1\/generate$/, open: openSubmit },
     { method: 'GET', path: /^\/api\/v1\/generate\/record-info$/, open: openQuery },
   ],
-  failure: (failure) => jsonAnswer(httpStatusOf(failure), errorBody(failure), failure.headers),
+  failure: (failure) => jsonAnswer(readHttpStatus(failure), errorBody(failure), failure.headers),
 }
 
 const request = z.object({
@@ -57,7 +57,7 @@ type Asked = z.infer<typeof request>
 
 function openSubmit(received: ReceivedRequest): OpenedRequest {
   requireBearer(received.headers, NO_KEY)
-  const asked = readAs(request, jsonObjectOf(received.body))
+  const asked = readAs(request, parseJsonObject(received.body))
   const { directives } = namedModel(asked.model, (model) => refused(`The model ${model} is not supported`))
   checkMode(asked)
   return {
@@ -83,7 +83,7 @@ function submit({ world, origin }: ReceivedRequest, asked: Asked, directives: Di
     const options = { files: world.files, origin, id: task.id, directives, words }
     return wire(task, asked, new Delivery(options))
   }
-  const task = { id: newTaskId(), kind: 'music', words, tell }
+  const task = { id: makeTaskId(), kind: 'music', words, tell }
   const work = { ...task, world, dialect: NAME, model: asked.model, reference: null, directives }
   return acceptWork(work, ({ id }) => jsonAnswer(200, { code: 200, msg: 'success', data: { taskId: id } }))
 }
@@ -94,9 +94,9 @@ function openQuery(received: ReceivedRequest): OpenedRequest {
 }
 
 function wire(task: Task, asked: Asked, delivery: Delivery): object {
-  const status = statusOf(task)
+  const status = readStatus(task)
   const isFailed = (FINAL_FAILURES as readonly string[]).includes(status)
-  const sung = songsOf(status)
+  const sung = listSongs(status)
   const sunoData = Array.from({ length: sung }, (_, index) => song(index, task, asked, delivery))
   return {
     code: 200,
@@ -115,14 +115,14 @@ function wire(task: Task, asked: Asked, delivery: Delivery): object {
 }
 
 /** A failure, and where it is stuck, is reported with the status that `code` names, `CALLBACK_EXCEPTION` for one. */
-function statusOf(task: Task): string {
+function readStatus(task: Task): string {
   const { code, outcome } = task.submit.directives
-  switch (stateOf(task)) {
+  switch (readState(task)) {
     case 'queued':
       return 'PENDING'
     case 'running':
       if (outcome === 'stuck') return code ?? 'TEXT_SUCCESS'
-      return progressOf(task) < FIRST_SONG_PROGRESS ? 'TEXT_SUCCESS' : 'FIRST_SUCCESS'
+      return readProgress(task) < FIRST_SONG_PROGRESS ? 'TEXT_SUCCESS' : 'FIRST_SUCCESS'
     case 'succeeded':
       return 'SUCCESS'
     case 'moderated':
@@ -134,7 +134,7 @@ function statusOf(task: Task): string {
   }
 }
 
-function songsOf(status: string): number {
+function listSongs(status: string): number {
   if (status === 'FIRST_SUCCESS') return 1
   return status === 'SUCCESS' || status === 'CALLBACK_EXCEPTION' ? SONGS : 0
 }
@@ -165,7 +165,7 @@ function refused(message: string): SimulatedFailure {
 }
 
 /** A requested refusal comes with 200, as many of the vendor's do; the code in the body says what it is. */
-function httpStatusOf({ status, isAskedFor }: SimulatedFailure): number {
+function readHttpStatus({ status, isAskedFor }: SimulatedFailure): number {
   return isAskedFor ? 200 : status
 }
 

@@ -59,18 +59,18 @@ const GRAMMAR = {
   searches: wholeNumber(0, MAX_SEARCHES),
   images: wholeNumber(0, MAX_IMAGES),
   strict_input: flag,
-  usage: oneOf(USAGE_MODES),
-  usage_form: oneOf(USAGE_FORMS),
-  usage_fault: oneOf(USAGE_FAULTS),
+  usage: parseOneOf(USAGE_MODES),
+  usage_form: parseOneOf(USAGE_FORMS),
+  usage_fault: parseOneOf(USAGE_FAULTS),
   fault: parseFault,
   times: wholeNumber(1, MAX_TIMES),
   retry_after: wholeNumber(0, MAX_RETRY_AFTER_SECONDS),
-  sse: severalOf(SSE_VARIATIONS),
+  sse: parseSeveral(SSE_VARIATIONS),
   split: wholeNumber(1, MAX_PIECE_BYTES),
   tag: (value: string) => value,
   delay: wholeNumber(0, MAX_TASK_MS),
   queue: wholeNumber(0, MAX_TASK_MS),
-  outcome: oneOf(OUTCOMES),
+  outcome: parseOneOf(OUTCOMES),
   code: word,
   id: identifier,
   partial: wholeNumber(0, MAX_RESULTS),
@@ -193,7 +193,7 @@ function flag(value: string): boolean {
   return value === 'true'
 }
 
-function oneOf<const Name extends string>(names: readonly Name[]): (value: string) => Name {
+function parseOneOf<const Name extends string>(names: readonly Name[]): (value: string) => Name {
   return (value) => {
     const found = names.find((name) => name === value)
     if (found === undefined) throw new RangeError(`is one of ${names.join(', ')}, not "${value}"`)
@@ -201,8 +201,8 @@ function oneOf<const Name extends string>(names: readonly Name[]): (value: strin
   }
 }
 
-function severalOf<const Name extends string>(names: readonly Name[]): (value: string) => readonly Name[] {
-  return (value) => value.split('+').map(oneOf(names))
+function parseSeveral<const Name extends string>(names: readonly Name[]): (value: string) => readonly Name[] {
+  return (value) => value.split('+').map(parseOneOf(names))
 }
 
 function identifier(value: string): string {
@@ -233,7 +233,7 @@ function faultText(value: string): string {
 const MESSAGE_DIRECTIVES = /\[simulate:([^\]]*)\]/
 
 /** What the first of them holds in a text, or in the parts of a message that have a `text`; null without one. */
-export function directivesIn(content: unknown): string | null {
+export function findDirectives(content: unknown): string | null {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
   for (const part of parts) {
     const text = isObject(part) ? part.text : part

@@ -1,6 +1,6 @@
 /** What finished work delivers: real files behind links, as the request and its directives say. */
 
-import { seedOf } from '../answers/words.ts'
+import { toSeed } from '../answers/words.ts'
 import type { Directives, PixelSize } from '../directives/grammar.ts'
 import type { FileShelf } from './file-shelf.ts'
 import { drawPng, playedSeconds, soundMp3 } from './samples.ts'
@@ -53,7 +53,7 @@ export class Delivery {
 
   seed(number: number): number {
     const { directives, words } = this.#options
-    return directives.seed === undefined ? seedOf(`${words}\n${number}`) : directives.seed + number
+    return directives.seed === undefined ? toSeed(`${words}\n${number}`) : directives.seed + number
   }
 
   #link(number: number) {
@@ -63,7 +63,7 @@ export class Delivery {
 }
 
 /** `1024x768` as pixels; null where it says no size that can be drawn. */
-export function sizeOf(text: string | null | undefined): PixelSize | null {
+export function readSize(text: string | null | undefined): PixelSize | null {
   const [, width, height] = /^(\d{1,5})x(\d{1,5})$/i.exec(text ?? '') ?? []
   const size = { widthPixels: Number(width), heightPixels: Number(height) }
   const isDrawn = (side: number) => side >= 1 && side <= MAX_SIDE_PIXELS
@@ -75,7 +75,7 @@ export function filmSize(resolution: string | undefined, ratio: string | undefin
   const [, across, down] = /^(\d{1,3}):(\d{1,3})$/.exec(ratio ?? '') ?? []
   const shape = Number(across) > 0 && Number(down) > 0 ? Number(across) / Number(down) : DEFAULT_RATIO
   const short = Number(/^(\d{2,4})p$/i.exec(resolution ?? '')?.[1] ?? DEFAULT_SHORT_SIDE_PIXELS)
-  const named = sizeOf(resolution)
+  const named = readSize(resolution)
   const size = named ?? {
     widthPixels: shape >= 1 ? short * shape : short,
     heightPixels: shape >= 1 ? short : short / shape,
@@ -98,7 +98,7 @@ export function spokenMp3(
   { speed, directives }: { readonly speed?: number | undefined; readonly directives: Directives },
 ): Buffer {
   const seconds = directives.seconds ?? spokenSeconds(text, speed)
-  return soundMp3({ seconds, seed: directives.seed ?? seedOf(text) })
+  return soundMp3({ seconds, seed: directives.seed ?? toSeed(text) })
 }
 
 /** To the millisecond. */

@@ -25,12 +25,12 @@ type LinkOptions = {
 
 const TYPES = { png: 'image/png', mp4: 'video/mp4', mp3: 'audio/mpeg' } as const
 
-export function mediaTypeOf({ kind }: MediaFile): string {
+export function findMediaType({ kind }: MediaFile): string {
   return TYPES[kind]
 }
 
 /** The same file gives the same bytes. */
-export function bytesOf(file: MediaFile): Buffer {
+export function readBytes(file: MediaFile): Buffer {
   if (file.kind === 'png') return drawPng(file)
   return file.kind === 'mp4' ? filmMp4(file) : soundMp3(file)
 }

@@ -12,7 +12,7 @@ import {
 } from '../dialect.ts'
 import { preventsWork } from '../directives/faults.ts'
 import type { PaymentBook } from './book.ts'
-import { type FormFields, inner, readFields, textOf, textsOf } from './form.ts'
+import { type FormFields, inner, readFields, readText, readTexts } from './form.ts'
 import { type Session, testCard } from './objects.ts'
 import { openPage, payPage } from './pages.ts'
 
@@ -59,7 +59,7 @@ const the = <T>(objects: Readonly<Record<string, T>>, what: string, id: string |
 }
 
 const required = (fields: FormFields, name: string): string => {
-  const value = textOf(fields, name)
+  const value = readText(fields, name)
   if (value === null) throw invalid(`Missing required param: ${name}.`, 'parameter_missing')
   return value
 }
@@ -67,8 +67,8 @@ const required = (fields: FormFields, name: string): string => {
 const createCustomer: Work = ({ book, fields }) => {
   const customer = {
     ...book.stamp('cus', 'customer'),
-    name: textOf(fields, 'name'),
-    metadata: textsOf(inner(fields, 'metadata')),
+    name: readText(fields, 'name'),
+    metadata: readTexts(inner(fields, 'metadata')),
   }
   book.kept.customers[customer.id] = customer
   return customer
@@ -86,12 +86,12 @@ const createSession: Work = ({ book, fields, origin }) => {
     ...stamp,
     mode,
     customer,
-    client_reference_id: textOf(fields, 'client_reference_id'),
-    metadata: textsOf(inner(fields, 'metadata')),
+    client_reference_id: readText(fields, 'client_reference_id'),
+    metadata: readTexts(inner(fields, 'metadata')),
     amount_total: isPayment ? Number(required(price, 'unit_amount')) : null,
-    currency: isPayment ? required(price, 'currency') : textOf(fields, 'currency'),
+    currency: isPayment ? required(price, 'currency') : readText(fields, 'currency'),
     success_url: required(fields, 'success_url'),
-    cancel_url: textOf(fields, 'cancel_url') ?? '',
+    cancel_url: readText(fields, 'cancel_url') ?? '',
     expires_at: book.now() + PAGE_SECONDS,
     status: 'open',
     payment_status: isPayment ? 'unpaid' : 'no_payment_required',
@@ -100,14 +100,14 @@ const createSession: Work = ({ book, fields, origin }) => {
   }
   book.kept.sessions[id] = session
   book.kept.plans[id] = {
-    intentMetadata: textsOf(inner(intent, 'metadata')),
-    savesCard: !isPayment || textOf(intent, 'setup_future_usage') !== null,
+    intentMetadata: readTexts(inner(intent, 'metadata')),
+    savesCard: !isPayment || readText(intent, 'setup_future_usage') !== null,
     waiting: null,
   }
   return session
 }
 
-/** Charges a saved card; the customer is away. */
+/** Charges a saved card without the customer. */
 const createIntent: Work = ({ book, fields }) => {
   const method = the(book.kept.methods, 'PaymentMethod', required(fields, 'payment_method'))
   const customer = required(fields, 'customer')
@@ -118,7 +118,7 @@ const createIntent: Work = ({ book, fields }) => {
     currency: required(fields, 'currency'),
     customer,
     payment_method: method.id,
-    metadata: textsOf(inner(fields, 'metadata')),
+    metadata: readTexts(inner(fields, 'metadata')),
   })
   const answer = testCard(book.kept.numbers[method.id] ?? '')?.absent ?? 'paid'
   if (answer === 'paid') {
@@ -159,8 +159,8 @@ const detachMethod: Work = ({ book, id }) => {
 
 const createRefund: Work = ({ book, fields }) => {
   const intent = the(book.kept.intents, 'payment_intent', required(fields, 'payment_intent'))
-  const amount = textOf(fields, 'amount')
-  const metadata = textsOf(inner(fields, 'metadata'))
+  const amount = readText(fields, 'amount')
+  const metadata = readTexts(inner(fields, 'metadata'))
   const refund = book.refund(intent, amount === null ? null : Number(amount), metadata)
   if (refund === null)
     throw invalid('Refund amount is greater than unrefunded amount on charge.', 'charge_already_refunded')
@@ -168,30 +168,30 @@ const createRefund: Work = ({ book, fields }) => {
 }
 
 /** Returns a page, the newest first. */
-function pageOf<T extends { readonly id: string; readonly created: number }>(
+function toPage<T extends { readonly id: string; readonly created: number }>(
   objects: readonly T[],
   { fields }: Asked,
   url: string,
 ) {
-  const since = Number(textOf(inner(fields, 'created'), 'gte') ?? 0)
-  const after = textOf(fields, 'starting_after')
-  const limit = Math.min(Number(textOf(fields, 'limit') ?? DEFAULT_ENTRIES), MAX_ENTRIES)
+  const since = Number(readText(inner(fields, 'created'), 'gte') ?? 0)
+  const after = readText(fields, 'starting_after')
+  const limit = Math.min(Number(readText(fields, 'limit') ?? DEFAULT_ENTRIES), MAX_ENTRIES)
   const found = objects.filter(({ created }) => created >= since).toReversed()
   const from = after === null ? 0 : found.findIndex(({ id }) => id === after) + 1
   return { object: 'list', url, data: found.slice(from, from + limit), has_more: from + limit < found.length }
 }
 
 const listEvents: Work = (asked) => {
-  const types = Object.values(textsOf(inner(asked.fields, 'types')))
+  const types = Object.values(readTexts(inner(asked.fields, 'types')))
   const events = asked.book.kept.events.filter(({ type }) => types.length === 0 || types.includes(type))
-  return pageOf(events, asked, '/v1/events')
+  return toPage(events, asked, '/v1/events')
 }
 
 const listIntents: Work = (asked) => {
-  const customer = textOf(asked.fields, 'customer')
+  const customer = readText(asked.fields, 'customer')
   const intents = Object.values(asked.book.kept.intents)
   const wanted = intents.filter((intent) => customer === null || intent.customer === customer)
-  return pageOf(wanted, asked, '/v1/payment_intents')
+  return toPage(wanted, asked, '/v1/payment_intents')
 }
 
 const shown =
@@ -214,7 +214,7 @@ const WORKS: readonly (readonly [method: 'GET' | 'POST', path: RegExp, work: Wor
   [
     'GET',
     /^\/v1\/disputes$/,
-    (asked) => pageOf(Object.values(asked.book.kept.disputes), asked, '/v1/disputes'),
+    (asked) => toPage(Object.values(asked.book.kept.disputes), asked, '/v1/disputes'),
   ],
   ['GET', /^\/v1\/events$/, listEvents],
 ]

@@ -22,7 +22,7 @@ export function readFields(text: string): FormFields {
   return fields
 }
 
-export const textOf = (fields: FormFields, name: string): string | null => {
+export const readText = (fields: FormFields, name: string): string | null => {
   const value = fields[name]
   return typeof value === 'string' ? value : null
 }
@@ -33,7 +33,7 @@ export const inner = (fields: FormFields, name: string): FormFields => {
 }
 
 /** Texts by name, as in metadata. */
-export const textsOf = (fields: FormFields): Record<string, string> =>
+export const readTexts = (fields: FormFields): Record<string, string> =>
   Object.fromEntries(
     Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   )

@@ -92,7 +92,7 @@ type TestCard = {
   readonly brand: string
   /** While the customer is there. */
   readonly present: CardAnswer
-  /** While the customer is away, with the card saved before. */
+  /** Without the customer, with the card that was saved earlier. */
   readonly absent: CardAnswer
 }
 

@@ -3,7 +3,7 @@
 import { type OpenedRequest, type ReceivedRequest, SimulatedFailure, type WholeAnswer } from '../dialect.ts'
 import { preventsWork } from '../directives/faults.ts'
 import type { PaymentBook } from './book.ts'
-import { readFields, textOf } from './form.ts'
+import { readFields, readText } from './form.ts'
 import { type Session, testCard } from './objects.ts'
 
 const HTTP_SEE_OTHER = 303
@@ -51,7 +51,7 @@ const redirect = (location: string): WholeAnswer => ({
   tokens: 0,
 })
 
-const titleOf = ({ mode, amount_total, currency }: Session): string => {
+const printTitle = ({ mode, amount_total, currency }: Session): string => {
   if (mode === 'setup') return 'Save a card'
   const style = { style: 'currency', currency: currency ?? 'usd' } as const
   const units = (amount_total ?? 0) / 10 ** countDecimals(style.currency)
@@ -81,20 +81,20 @@ ${problem === null ? '' : `<p class="problem" role="alert">${escapeHtml(problem)
 </form>
 <p><a href="${escapeHtml(session.cancel_url)}">Back without paying</a></p>
 <table><caption>Test cards</caption>${rows}</table>`
-  return page(titleOf(session), content, problem === null ? 200 : HTTP_BAD_INPUT)
+  return page(printTitle(session), content, problem === null ? 200 : HTTP_BAD_INPUT)
 }
 
 const confirmPage = (session: Session): WholeAnswer =>
   page(
     '3-D Secure',
-    `<p>Your bank asks whether it is you who pays: ${escapeHtml(titleOf(session))}.</p>
+    `<p>Your bank asks whether it is you who pays: ${escapeHtml(printTitle(session))}.</p>
 <form method="post">
 <button name="answer" value="confirm">Confirm</button>
 <button name="answer" value="deny">It was not me</button>
 </form>`,
   )
 
-const sessionOf = ({ world, path }: ReceivedRequest): { book: PaymentBook; session: Session } => {
+const findSession = ({ world, path }: ReceivedRequest): { book: PaymentBook; session: Session } => {
   const { book } = world.payments
   const session = book.kept.sessions[path[1] ?? '']
   if (session === undefined) throw new SimulatedFailure(404, 'not_found', 'There is no such page.')
@@ -107,7 +107,7 @@ const opened = (received: ReceivedRequest, answer: () => WholeAnswer): OpenedReq
 })
 
 export const openPage = (received: ReceivedRequest): OpenedRequest => {
-  const { book, session } = sessionOf(received)
+  const { book, session } = findSession(received)
   return opened(received, () => {
     if (book.now() >= session.expires_at) book.expire(session)
     if (session.status === 'complete') return redirect(session.success_url)
@@ -117,7 +117,7 @@ export const openPage = (received: ReceivedRequest): OpenedRequest => {
 }
 
 export const payPage = (received: ReceivedRequest): OpenedRequest => {
-  const { book, session } = sessionOf(received)
+  const { book, session } = findSession(received)
   const fields = readFields(received.body.toString())
   return opened(received, () => {
     if (session.status !== 'open') return redirect(session.success_url)
@@ -126,10 +126,10 @@ export const payPage = (received: ReceivedRequest): OpenedRequest => {
     if (waiting !== null) {
       plan.waiting = null
       book.save()
-      if (textOf(fields, 'answer') === 'confirm') return complete(book, session, waiting)
+      if (readText(fields, 'answer') === 'confirm') return complete(book, session, waiting)
       return cardPage(session, 'Your bank could not confirm that it is you. Try another card.')
     }
-    const number = textOf(fields, 'number') ?? ''
+    const number = readText(fields, 'number') ?? ''
     const card = testCard(number)
     if (card === null) return cardPage(session, 'This is no test card.')
     if (card.present === 'paid') return complete(book, session, card.number)

@@ -1,6 +1,6 @@
 /**
  * Work that outlives its request, as the simulated provider keeps it: every task goes from queued to running to its end
- * by the clock alone, as its directives say, so that nothing has to be done for one that nobody asks about.
+ * only by the clock, as its directives say, so that nothing has to be done for one that nobody asks about.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -65,23 +65,23 @@ export type Task = NewTask & {
 }
 
 /** As random as the ids of real providers: a task of an earlier run is none of this one. */
-export function newTaskId(): string {
+export function makeTaskId(): string {
   return randomBytes(ID_BYTES).toString('hex')
 }
 
-export function stateOf(task: Task, nowMs = Date.now()): TaskState {
+export function readState(task: Task, nowMs = Date.now()): TaskState {
   if (nowMs >= task.endsAtMs) return task.end
   return nowMs >= task.startsAtMs ? 'running' : 'queued'
 }
 
 /** From 0, when it was begun, to 1, when it ended. */
-export function progressOf(task: Task, nowMs = Date.now()): number {
+export function readProgress(task: Task, nowMs = Date.now()): number {
   if (nowMs >= task.endsAtMs) return 1
   if (nowMs < task.startsAtMs || task.endsAtMs === Number.POSITIVE_INFINITY) return 0
   return (nowMs - task.startsAtMs) / (task.endsAtMs - task.startsAtMs)
 }
 
-/** What befalls a poll of it: the directive `poll_fault`, counted for this task alone. */
+/** The fault of a poll: the directive `poll_fault`, counted for this task only. */
 export function pollDirectives({ id, submit: { directives } }: Task): Record<string, string | number> | null {
   return laterFault(directives.poll_fault, directives, `poll ${id}`)
 }

@@ -2,9 +2,9 @@
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ChannelAuth } from '../../schemas/config/channel-auth.ts'
 import { maskSecrets } from '../core/call-log/redact.ts'
-import { authSecrets, noteToken } from '../core/routing/channel-access.ts'
+import { listAuthSecrets, noteToken } from '../core/routing/channel-access.ts'
 import { awsSignatures } from './aws.ts'
-import { clockProblem } from './clock.ts'
+import { describeClockProblem } from './clock.ts'
 import { entraTokens } from './entra.ts'
 import { googleTokens } from './google.ts'
 import { hs256Tokens } from './hs256.ts'
@@ -23,9 +23,9 @@ export { AuthorizationFailure } from './interface.ts'
 
 const UNAUTHORIZED = 401
 
-function bearer(fetchToken: FetchToken, elapsed: () => number): Authorizer {
+function makeBearerAuthorizer(fetchToken: FetchToken, elapsed: () => number): Authorizer {
   const cache = new TokenCache(fetchToken, elapsed)
-  const authorizationOf = (token: Token): Authorization => ({
+  const toAuthorization = (token: Token): Authorization => ({
     headers: [['authorization', `Bearer ${token.text}`]],
     source: token,
     secret: token.text,
@@ -33,14 +33,14 @@ function bearer(fetchToken: FetchToken, elapsed: () => number): Authorizer {
   return {
     authorize() {
       const token = cache.get()
-      return token instanceof Promise ? token.then(authorizationOf) : authorizationOf(token)
+      return token instanceof Promise ? token.then(toAuthorization) : toAuthorization(token)
     },
-    refused: ({ source }, status) => status === UNAUTHORIZED && cache.refused(source as Token),
+    dropRefused: ({ source }, status) => status === UNAUTHORIZED && cache.dropRefused(source as Token),
   }
 }
 
 /** Refuses a token that no header can carry, before it is kept. */
-const headerSafe =
+const sanitizeForHeader =
   (fetchToken: FetchToken): FetchToken =>
   async () => {
     const token = await fetchToken()
@@ -49,7 +49,7 @@ const headerSafe =
   }
 
 /** Returns `fetch` that keeps the date of its answer: it tells whether the clock is wrong. */
-function dated(send: typeof fetch): { fetch: typeof fetch; lastDate: () => string | null } {
+function rememberDate(send: typeof fetch): { fetch: typeof fetch; lastDate: () => string | null } {
   let date: string | null = null
   return {
     fetch: async (...request) => {
@@ -63,18 +63,18 @@ function dated(send: typeof fetch): { fetch: typeof fetch; lastDate: () => strin
 }
 
 function open(auth: ChannelAuth, deps: AuthorizerDeps): Authorizer {
-  const { fetch: send, lastDate } = dated(deps.fetch)
+  const { fetch: send, lastDate } = rememberDate(deps.fetch)
   const own = { ...deps, fetch: send }
-  const secrets = authSecrets(auth)
+  const secrets = listAuthSecrets(auth)
   /** Words the failure of a token's server, with the clock where that is the likely cause. */
-  const named =
+  const nameChannel =
     <T>(work: () => Promise<T>) =>
     async (): Promise<T> => {
       try {
         return await work()
       } catch (error) {
         const cause = error instanceof Error ? error.message : String(error)
-        const clock = clockProblem(lastDate(), deps.now())
+        const clock = describeClockProblem(lastDate(), deps.now())
         const problem = maskSecrets(
           `${auth.type}: ${clock === null ? cause : `${clock} (${cause})`}`,
           secrets,
@@ -85,13 +85,13 @@ function open(auth: ChannelAuth, deps: AuthorizerDeps): Authorizer {
     }
   switch (auth.type) {
     case 'aws-sigv4':
-      return awsSignatures(auth, own, named)
+      return awsSignatures(auth, own, nameChannel)
     case 'google':
-      return bearer(named(headerSafe(googleTokens(auth, own))), deps.elapsed)
+      return makeBearerAuthorizer(nameChannel(sanitizeForHeader(googleTokens(auth, own))), deps.elapsed)
     case 'azure-entra':
-      return bearer(named(headerSafe(entraTokens(auth, own))), deps.elapsed)
+      return makeBearerAuthorizer(nameChannel(sanitizeForHeader(entraTokens(auth, own))), deps.elapsed)
     case 'jwt-hs256':
-      return bearer(named(headerSafe(hs256Tokens(auth, own))), deps.elapsed)
+      return makeBearerAuthorizer(nameChannel(sanitizeForHeader(hs256Tokens(auth, own))), deps.elapsed)
   }
 }
 
@@ -106,20 +106,20 @@ export function authorizers(deps: AuthorizerDeps): (channel: ChannelEntry) => Au
     const text = JSON.stringify(channel.auth)
     const shared = byAuth.get(text) ?? open(channel.auth!, deps)
     byAuth.set(text, shared)
-    const authorizer = noting(shared, channel, deps.onToken)
+    const authorizer = noteAuthorizations(shared, channel, deps.onToken)
     byChannel.set(channel, authorizer)
     return authorizer
   }
 }
 
 /** Returns the authorizer, noting each token as a secret of the channel: an upstream may quote it. */
-function noting(
+function noteAuthorizations(
   authorizer: Authorizer,
   channel: ChannelEntry,
   onToken: AuthorizerDeps['onToken'],
 ): Authorizer {
   let last = ''
-  const noted = (authorization: Authorization): Authorization => {
+  const noteAuthorization = (authorization: Authorization): Authorization => {
     if (authorization.secret !== last) {
       last = authorization.secret
       noteToken(channel, last)
@@ -130,8 +130,10 @@ function noting(
   return {
     authorize(request) {
       const authorization = authorizer.authorize(request)
-      return authorization instanceof Promise ? authorization.then(noted) : noted(authorization)
+      return authorization instanceof Promise
+        ? authorization.then(noteAuthorization)
+        : noteAuthorization(authorization)
     },
-    refused: (authorization, status) => authorizer.refused(authorization, status),
+    dropRefused: (authorization, status) => authorizer.dropRefused(authorization, status),
   }
 }

@@ -34,7 +34,7 @@ class Sha256 {
   reset(): void {}
 }
 
-async function signerOf(
+async function makeSigner(
   credentials: Credentials,
   scope: { region: string; service: string },
 ): Promise<SignatureV4> {
@@ -43,7 +43,7 @@ async function signerOf(
 }
 
 /** Returns the headers that a request carries, its signature included. */
-async function signed(
+async function signRequest(
   signer: SignatureV4,
   { method, url, contentType, body }: SignedRequest,
   now: number,
@@ -64,7 +64,7 @@ async function signed(
 }
 
 /** Returns the credentials without a role: those of the configuration, or of what the environment of the process has. */
-async function ownCredentials(auth: Auth, now: () => number): Promise<Credentials> {
+async function readOwnCredentials(auth: Auth, now: () => number): Promise<Credentials> {
   const { access_key_id: id, secret_access_key: secret, session_token: sessionToken, profile } = auth
   if (id !== undefined && secret !== undefined)
     return { accessKeyId: id, secretAccessKey: secret, sessionToken, lifeMs: Number.POSITIVE_INFINITY }
@@ -96,8 +96,8 @@ const stsError = z.object({
 const MS_PER_SECOND = 1000
 
 /** Takes on the role by one signed request to the Security Token Service of the region. */
-async function roleCredentials(auth: Auth, roleArn: string, deps: AuthorizerDeps): Promise<Credentials> {
-  const own = await ownCredentials(auth, deps.now)
+async function assumeRole(auth: Auth, roleArn: string, deps: AuthorizerDeps): Promise<Credentials> {
+  const own = await readOwnCredentials(auth, deps.now)
   const url = new URL(deps.env.AWS_ENDPOINT_URL_STS ?? `https://sts.${auth.region}.amazonaws.com/`)
   const contentType = 'application/x-www-form-urlencoded'
   const form = new URLSearchParams({
@@ -108,8 +108,8 @@ async function roleCredentials(auth: Auth, roleArn: string, deps: AuthorizerDeps
     ...(auth.external_id !== undefined && { ExternalId: auth.external_id }),
   })
   const body = new TextEncoder().encode(form.toString())
-  const signer = await signerOf(own, { region: auth.region, service: 'sts' })
-  const headers = await signed(signer, { method: 'POST', url, contentType, body }, deps.now())
+  const signer = await makeSigner(own, { region: auth.region, service: 'sts' })
+  const headers = await signRequest(signer, { method: 'POST', url, contentType, body }, deps.now())
   const answer = await deps.fetch(url, {
     method: 'POST',
     redirect: 'error',
@@ -146,9 +146,9 @@ export function awsSignatures(
   const cache = new TokenCache<Signing>(
     named(async () => {
       const credentials = await (role === undefined
-        ? ownCredentials(auth, deps.now)
-        : roleCredentials(auth, role, deps))
-      const signer = await signerOf(credentials, { region, service })
+        ? readOwnCredentials(auth, deps.now)
+        : assumeRole(auth, role, deps))
+      const signer = await makeSigner(credentials, { region, service })
       return { signer, secret: credentials.sessionToken ?? '', lifeMs: credentials.lifeMs }
     }),
     deps.elapsed,
@@ -156,9 +156,10 @@ export function awsSignatures(
   return {
     async authorize(request) {
       const source = await cache.get()
-      return { headers: await signed(source.signer, request, deps.now()), source, secret: source.secret }
+      return { headers: await signRequest(source.signer, request, deps.now()), source, secret: source.secret }
     },
     // Credentials that end by themselves may have been withdrawn; those of the configuration stay the same.
-    refused: ({ source }) => Number.isFinite((source as Signing).lifeMs) && cache.refused(source as Signing),
+    dropRefused: ({ source }) =>
+      Number.isFinite((source as Signing).lifeMs) && cache.dropRefused(source as Signing),
   }
 }

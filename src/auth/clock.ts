@@ -8,7 +8,7 @@ const MS_PER_SECOND = 1000
  * Returns what is wrong with the clock of this machine, by the `date` of a server that has just answered; null where
  * nothing is.
  */
-export function clockProblem(date: string | null, now: number): string | null {
+export function describeClockProblem(date: string | null, now: number): string | null {
   const difference = now - Date.parse(date ?? '')
   if (!(Math.abs(difference) > MAX_DIFFERENCE_MS)) return null
   const seconds = Math.round(Math.abs(difference) / MS_PER_SECOND)

@@ -8,7 +8,7 @@ const answered = z.object({ access_token: z.string().min(1), expires_in: z.coerc
 const refused = z.object({ error: z.string().optional(), error_description: z.string().optional() })
 
 /** Returns the server's own words about a refusal. */
-function wordsOf(body: unknown): string {
+function readErrorWords(body: unknown): string {
   const { data } = refused.safeParse(body)
   return data?.error_description ?? data?.error ?? 'no reason is given'
 }
@@ -31,7 +31,7 @@ export const entraTokens = (
     })
     const body: unknown = await answer.json().catch(() => null)
     if (!answer.ok)
-      throw new Error(`the token endpoint answered with status ${answer.status}: ${wordsOf(body)}`)
+      throw new Error(`the token endpoint answered with status ${answer.status}: ${readErrorWords(body)}`)
     const { success, data } = answered.safeParse(body)
     if (!success) throw new Error('the token endpoint answered without a token')
     return { text: data.access_token, lifeMs: data.expires_in * MS_PER_SECOND }

@@ -5,7 +5,7 @@ import type { AuthorizerDeps, FetchToken } from './interface.ts'
 /** The life of a token whose server names none. */
 const USUAL_LIFE_MS = 60 * 60_000
 
-function parsed(credentials: string): object {
+function parseCredentials(credentials: string): object {
   try {
     const value: unknown = JSON.parse(credentials)
     if (typeof value === 'object' && value !== null) return value
@@ -23,7 +23,7 @@ export const googleTokens =
     const client = await new GoogleAuth({
       scopes: auth.scopes,
       ...(auth.credentials_file !== undefined && { keyFile: auth.credentials_file }),
-      ...(auth.credentials !== undefined && { credentials: parsed(auth.credentials) }),
+      ...(auth.credentials !== undefined && { credentials: parseCredentials(auth.credentials) }),
       clientOptions: { transporterOptions: { fetchImplementation: send } },
     }).getClient()
     const { token } = await client.getAccessToken()

@@ -26,7 +26,7 @@ export interface Authorizer {
   /** Returns at once where a token is at hand. Rejects with an `AuthorizationFailure`. */
   authorize(request: SignedRequest): Authorization | Promise<Authorization>
   /** Notes that the upstream refused an authorization with this status. Returns whether another attempt would carry a newer one. */
-  refused(authorization: Authorization, status: number): boolean
+  dropRefused(authorization: Authorization, status: number): boolean
 }
 
 export interface AuthorizerDeps {

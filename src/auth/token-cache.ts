@@ -6,9 +6,9 @@ const REFRESH_AHEAD_MS = 5 * 60_000
 const REFRESH_AHEAD_SHARE = 0.2
 /** A token that ends sooner could end on its way. */
 const MIN_LEFT_MS = 10_000
-/** After a failure, calls fail at once for so long. */
+/** How long calls fail at once after a failure. */
 const FAILURE_REST_MS = 1_000
-/** A refused token is replaced at most so often: a channel whose access was withdrawn refuses every one. */
+/** How often a refused token is replaced at most: a channel whose access was withdrawn refuses every token. */
 const MIN_MS_BETWEEN_REPLACEMENTS = 30_000
 const FETCH_TIMEOUT_MS = 15_000
 
@@ -45,7 +45,7 @@ export class TokenCache<Token extends Expiring> {
   }
 
   /** Gives up a token that was refused. Returns whether `get` returns another one. */
-  refused(token: Token): boolean {
+  dropRefused(token: Token): boolean {
     if (token !== this.#token) return true
     const now = this.#elapsed()
     if (now < this.#keptUntil) return false
@@ -57,9 +57,9 @@ export class TokenCache<Token extends Expiring> {
   #refresh(now: number): Promise<Token> {
     if (this.#refreshing !== null) return this.#refreshing
     if (this.#failure !== null && now < this.#failure.until) return Promise.reject(this.#failure.error)
-    const refreshing = bounded(this.#fetch()).then(
+    const refreshing = boundTime(this.#fetch()).then(
       (token) => {
-        this.#taken(token, now)
+        this.#keep(token, now)
         return token
       },
       (error) => {
@@ -72,7 +72,7 @@ export class TokenCache<Token extends Expiring> {
     return refreshing
   }
 
-  #taken(token: Token, askedAt: number): void {
+  #keep(token: Token, askedAt: number): void {
     this.#refreshing = null
     this.#failure = null
     this.#token = token
@@ -82,7 +82,7 @@ export class TokenCache<Token extends Expiring> {
 }
 
 /** Rejects when the work takes too long. */
-function bounded<T>(work: Promise<T>): Promise<T> {
+function boundTime<T>(work: Promise<T>): Promise<T> {
   const timeout = Promise.withResolvers<never>()
   const timer = setTimeout(
     () => timeout.reject(new Error(`There was no token within ${FETCH_TIMEOUT_MS / 1000} seconds.`)),

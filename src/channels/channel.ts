@@ -41,7 +41,7 @@ export interface CountingAdapter extends ChannelAdapter {
 }
 
 /** Returns the headers of every upstream call besides the key. */
-const commonHeaders = (channel: ChannelEntry): HeaderFields => [
+const makeCommonHeaders = (channel: ChannelEntry): HeaderFields => [
   ['content-type', 'application/json'],
   // A meter cannot read compressed bytes, and uncompressed ones are not delayed.
   ['accept-encoding', 'identity'],
@@ -60,12 +60,16 @@ export function keyFields(
 }
 
 /** Returns a request with the headers of every call. `usualKey` is the header of the protocol. */
-export const requestTo = (
+export const buildRequest = (
   channel: ChannelEntry,
   base: string,
   path: string,
   usualKey: KeyHeader,
-): ChannelRequest => ({ base, path, headers: [...keyFields(channel, usualKey), ...commonHeaders(channel)] })
+): ChannelRequest => ({
+  base,
+  path,
+  headers: [...keyFields(channel, usualKey), ...makeCommonHeaders(channel)],
+})
 
 /** End of a `base_url` with a version, such as `/v1`, `/api/v4` or `/v1beta/openai`. */
 const VERSION_SUFFIX = /\/v\d+[a-z0-9]*(\/[^/]+)?$/
@@ -74,9 +78,9 @@ const VERSION_SUFFIX = /\/v\d+[a-z0-9]*(\/[^/]+)?$/
  * Returns the base of a channel's URLs for `protocol`: the configured one for the channel's own protocol; those that
  * it converts by itself begin at the same root, before any version.
  */
-export const baseFor = (channel: ChannelEntry, protocol: ChatProtocol): string =>
+export const chooseBase = (channel: ChannelEntry, protocol: ChatProtocol): string =>
   channel.protocol === protocol ? channel.base_url : channel.base_url.replace(VERSION_SUFFIX, '')
 
-/** Returns the path after `baseFor`, for a protocol whose bases end in the version. */
-export const versioned = (channel: ChannelEntry, protocol: ChatProtocol, path: string): string =>
+/** Returns the path after `chooseBase`, for a protocol whose bases end in the version. */
+export const addVersion = (channel: ChannelEntry, protocol: ChatProtocol, path: string): string =>
   channel.protocol === protocol ? path : `/v1${path}`

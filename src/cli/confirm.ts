@@ -1,39 +1,31 @@
-/** Asks before a command changes a balance by a large amount. */
+/** Asks before a command loses something, or changes a balance by a large amount. */
 import { createInterface } from 'node:readline/promises'
 import { type Credits, printCredits } from '../../schemas/money.ts'
-import { operatorConfig } from './config/config.ts'
+import { requireConfig } from './config/config.ts'
 import type { Wiring } from './wiring.ts'
 
 const YES_PATTERN = /^\s*y(es)?\s*$/i
 
-interface ConfirmedChange {
-  /** Credits added, or taken away where negative. */
-  readonly amount: Credits
-  /** `--yes` was named. */
-  readonly isAgreed: boolean
-  /** Such as `add 20000 credits to acc_…`. */
-  readonly what: string
-}
-
 /**
- * Resolves when the change needs no confirmation or has one.
- * @throws Error when the change is over `wallet.confirm_above` and is not confirmed
+ * Resolves when the change of a balance is within `wallet.confirm_above`, or the user agrees to it.
+ * @param what such as `add 20000 credits to acc_…`
+ * @throws Error else
  */
-export async function assertConfirmed(
-  wiring: Pick<Wiring, 'loadConfig' | 'confirm'>,
-  { amount, isAgreed, what }: ConfirmedChange,
-): Promise<void> {
-  if (isAgreed) return
-  const limit = operatorConfig(wiring).wallet.confirm_above
+export async function assertConfirmed(wiring: Wiring, amount: Credits, what: string): Promise<void> {
+  const limit = requireConfig(wiring, 'all but channels').wallet.confirm_above
   if ((amount < 0n ? -amount : amount) <= limit) return
   const isOver = `This would ${what}, which is more than wallet.confirm_above (${printCredits(limit)})`
-  await assertAgreed(wiring, `${isOver}. Do it?`, `${isOver}. Check the amount and name --yes.`)
+  await assertAgreed(wiring, isOver, 'Check the amount and add --yes.')
 }
 
-/** Resolves when the user answers yes. @throws Error else, with `unasked` where there is no terminal */
-export async function assertAgreed({ confirm }: Pick<Wiring, 'confirm'>, question: string, unasked: string) {
-  const answer = await confirm(`${question} [y/N] `)
-  if (answer === null) throw new Error(`${unasked} Nothing was changed.`)
+/** Resolves when the user agrees. @throws Error else, with the remedy where there is no terminal to ask on */
+export async function assertAgreed(
+  wiring: Wiring,
+  what: string,
+  remedy = 'Add --yes to confirm.',
+): Promise<void> {
+  const answer = await wiring.confirm(`${what}. Do it? [y/N] `)
+  if (answer === null) throw new Error(`${what}. ${remedy} Nothing was changed.`)
   if (!answer) throw new Error('Nothing was changed.')
 }
 

@@ -1,4 +1,4 @@
-import { type Argument, Help, Option, Command as PlainCommand } from 'commander'
+import { Option, Command as PlainCommand } from 'commander'
 import { type Json, type JsonObject, printJson, printRecord, printTable } from './output.ts'
 import type { Wiring } from './wiring.ts'
 
@@ -32,41 +32,16 @@ export const answerRecord = (json: JsonObject, shown: JsonObject = json): Answer
   text: () => printRecord(shown),
 })
 
-/** Answers records in a table of these fields; `shown` is their form for readers. */
-export const answerTable = (
-  json: readonly JsonObject[],
-  fields: readonly string[],
-  shown: readonly JsonObject[] = json,
-): Answer => ({ json, text: () => printTable(shown, fields) })
-
-const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
-
-/** Help in which every description begins with a capital letter, also those of commander. */
-class CapitalizedHelp extends Help {
-  override optionDescription = (option: Option) => {
-    const text = super.optionDescription(option)
-    return capitalize(option.mandatory ? `${text} (required)` : text)
-  }
-  override argumentDescription = (argument: Argument) => capitalize(super.argumentDescription(argument))
-  override subcommandDescription = (command: PlainCommand) => capitalize(super.subcommandDescription(command))
-  override commandDescription = (command: PlainCommand) => capitalize(super.commandDescription(command))
-}
+/** Answers a table; `shown` has the records in their form for readers. */
+export const answerTable = (json: readonly JsonObject[], shown: readonly JsonObject[] = json): Answer => ({
+  json,
+  text: () => printTable(shown),
+})
 
 /** A command that answers. Its own commands are such ones too. */
 export class Command extends PlainCommand {
-  readonly #output: Pick<Output, 'answer'>
-
-  constructor(output: Pick<Output, 'answer'>, name?: string) {
-    super(name)
-    this.#output = output
-  }
-
-  override createHelp(): Help {
-    return Object.assign(new CapitalizedHelp(), this.configureHelp())
-  }
-
   override createCommand(name?: string): Command {
-    return new Command(this.#output, name)
+    return new Command(name)
   }
 
   /** Returns the group of commands of this name. */
@@ -84,13 +59,13 @@ export class Command extends PlainCommand {
    * the answer. `work` gets the arguments in order, then the options.
    */
   answers<Given extends unknown[]>(work: (...given: Given) => Promise<Answer>): this {
-    this.addOption(new Option('--json', 'print one JSON value'))
+    this.addOption(new Option('--json', 'Print one JSON value'))
     return this.action(async (...given: unknown[]) => {
       // After arguments and options commander gives the command itself.
       const { json, ...options } = this.opts<{ json?: boolean }>()
-      // The form of the answer is no matter of the work, which may hand all its options on to an operation.
+      // The form of the answer does not concern the work, which may pass all its options on to an operation.
       const answer = await work(...([...given.slice(0, -2), options] as Given))
-      this.#output.answer(json ? printJson(answer.json) : answer.text())
+      this.configureOutput().writeOut?.(json ? printJson(answer.json) : answer.text())
     })
   }
 }

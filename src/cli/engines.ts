@@ -3,10 +3,9 @@ import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../../schemas/config/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
-import type { EngineName } from '../embedded/engine.ts'
-import { servicePasswordOf } from '../embedded/postgres/postgres.ts'
+import { readServicePassword } from '../embedded/postgres/postgres.ts'
 import { startEmbedded } from '../embedded/start.ts'
-import { completeRotation, currentMasterKey, findMasterKey } from '../postgres/accounts/master-key.ts'
+import { completeRotation, findMasterKey, readMasterKey } from '../postgres/accounts/master-key.ts'
 import { migrateAsOwner, migrateEmbedded } from '../postgres/roles.ts'
 
 /** Time to wait for another command, or a service that is starting. */
@@ -24,41 +23,37 @@ export interface EngineUrls {
   masterKey(): Promise<Buffer>
 }
 
-export async function withEngines<T>(
-  settings: Settings,
-  needed: readonly Needed[],
-  work: (urls: EngineUrls) => Promise<T>,
-): Promise<T> {
-  const running = runningUrls(settings)
-  if (running !== null) return work(running)
-  const missing = needed.filter((name) => configuredUrl(settings, name) === null)
-  if (missing.length === 0) return work(await configured(settings, needed))
+interface OpenedEngines {
+  readonly urls: EngineUrls
+  /** Stops those that were started. */
+  close(): Promise<void>
+}
+
+const keepRunning = async () => {}
+
+export async function openEngines(settings: Settings, needed: readonly Needed[]): Promise<OpenedEngines> {
+  const urls = await findEngines(settings, needed)
+  if (urls !== null) return { urls, close: keepRunning }
   if (!existsSync(settings.dataDir))
     process.stderr.write(
       `There was no data directory ${settings.dataDir}: a new one is created, without any account. Set TOLLGATE_DATA_DIR if yours is elsewhere.\n`,
     )
   const held = await holdDataDir(settings)
-  if ('running' in held) return work(held.running)
-  try {
-    return await withOwn(settings, held.lock, { needed, missing }, work)
-  } finally {
-    held.lock.release()
-  }
+  return 'running' in held
+    ? { urls: held.running, close: keepRunning }
+    : startOwn(settings, held.lock, needed)
 }
 
 /** Starts nothing: null while no service runs here and something that is needed is not configured. */
-export async function withServiceEngines<T>(
-  settings: Settings,
-  needed: readonly Needed[],
-  work: (urls: EngineUrls) => Promise<T>,
-): Promise<T | null> {
-  const running = runningUrls(settings)
-  if (running !== null) return work(running)
-  if (needed.some((name) => configuredUrl(settings, name) === null)) return null
-  return work(await configured(settings, needed))
+export async function findEngines(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls | null> {
+  const running = findRunning(settings)
+  if (running !== null) return running
+  return needed.some((name) => findConfigured(settings, name) === null)
+    ? null
+    : prepareConfigured(settings, needed)
 }
 
-function runningUrls(settings: Settings): EngineUrls | null {
+function findRunning(settings: Settings): EngineUrls | null {
   const running = readRunning(settings.dataDir)
   if (running === null) return null
   return {
@@ -77,43 +72,53 @@ function runningUrls(settings: Settings): EngineUrls | null {
   }
 }
 
-function configuredUrl(settings: Settings, name: Needed): string | null {
+function findConfigured(settings: Settings, name: Needed): string | null {
   if (name === 'postgres') return settings.databaseUrl
   return name === 'clickhouse' ? settings.clickhouseUrl : null
 }
 
-async function configured(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls> {
+async function prepareConfigured(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls> {
   const { databaseUrl, clickhouseUrl, dataDir } = settings
   if (needed.includes('postgres') && databaseUrl !== null)
     await migrateAsOwner(databaseUrl, settings.databaseOwnerUrl)
   const masterKey = async () => {
     if (settings.masterKey !== null) return settings.masterKey
     if (databaseUrl !== null) await completeRotation(dataDir, databaseUrl)
-    return currentMasterKey(dataDir)
+    return readMasterKey(dataDir)
   }
   return { databaseUrl, clickhouseUrl, simulatorUrl: null, masterKey }
 }
 
-async function withOwn<T>(
+async function startOwn(
   settings: Settings,
-  { fd: lockFd }: DataDirLock,
-  { needed, missing }: { needed: readonly Needed[]; missing: readonly EngineName[] },
-  work: (urls: EngineUrls) => Promise<T>,
-): Promise<T> {
-  const { urls, stop } = await startEmbedded({ dataDir: settings.dataDir, lockFd, engines: missing })
+  lock: DataDirLock,
+  needed: readonly Needed[],
+): Promise<OpenedEngines> {
+  const { dataDir } = settings
+  const missing = needed.filter((name) => findConfigured(settings, name) === null)
+  let stop = keepRunning
+  const close = async () => {
+    try {
+      await stop()
+    } finally {
+      lock.release()
+    }
+  }
   try {
-    const { databaseUrl: ownerUrl } = urls
+    const started = await startEmbedded({ dataDir, lockFd: lock.fd, engines: missing })
+    stop = started.stop
+    const { databaseUrl: ownerUrl, clickhouseUrl, simulatorUrl } = started.urls
+    // A command may no more than the service.
+    const ownUrl = ownerUrl && (await migrateEmbedded(ownerUrl, readServicePassword(dataDir)))
     const known = {
       ...settings,
-      // A command may no more than the service.
-      databaseUrl:
-        settings.databaseUrl ??
-        (ownerUrl && (await migrateEmbedded(ownerUrl, servicePasswordOf(settings.dataDir)))),
-      clickhouseUrl: settings.clickhouseUrl ?? urls.clickhouseUrl,
+      databaseUrl: settings.databaseUrl ?? ownUrl,
+      clickhouseUrl: settings.clickhouseUrl ?? clickhouseUrl,
     }
-    return await work({ ...(await configured(known, needed)), simulatorUrl: urls.simulatorUrl })
-  } finally {
-    await stop()
+    return { urls: { ...(await prepareConfigured(known, needed)), simulatorUrl }, close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 
@@ -127,7 +132,7 @@ async function holdDataDir(settings: Settings): Promise<{ lock: DataDirLock } | 
       // The other one is not of this container: its engines cannot be reached from here.
       if (!(error instanceof DataDirInUse) || !error.isVisible || performance.now() > deadline) throw error
     }
-    const running = runningUrls(settings)
+    const running = findRunning(settings)
     if (running !== null) return { running }
     await sleep(LOCK_POLL_MS)
   }

@@ -6,10 +6,12 @@ import { addConfigCommands } from './config/config.ts'
 import { addProvidersCommand } from './config/providers.ts'
 import { Command, type Context, type Output } from './context.ts'
 import { addImport } from './kb-import.ts'
-import { addLogsCommands } from './logs/logs.ts'
+import { addFind } from './logs/find.ts'
+import { addRebuild } from './logs/rebuild.ts'
+import { addTail } from './logs/tail.ts'
 import { addMasterKeyCommands } from './master-key.ts'
 import { addOperationCommands } from './operations/commands.ts'
-import { addWalletCommands } from './wallet.ts'
+import { addVerifyCommand } from './wallet.ts'
 import type { Wiring } from './wiring.ts'
 
 const EXIT_OK = 0
@@ -20,30 +22,32 @@ const ASKED_FOR = new Set(['commander.helpDisplayed', 'commander.version'])
 
 /** Commands that have commands of their own, in the order of the help. */
 const GROUPS: Readonly<Record<string, string>> = {
-  account: 'accounts and their platform limits',
-  user: 'people who sign in to the console',
-  wallet: 'credits: top up, correct, refund, show, audit',
-  payments: 'payments by card: list, refund, reconcile, refused events',
-  member: 'members and admins of organizations',
+  account: 'Accounts and their limits',
+  user: 'People who sign in to the console',
+  wallet: 'Credits: top up, adjust, refund, show, audit',
+  payments: 'Card payments: list, refund, reconcile, refused events',
+  member: 'Members and admins of organizations',
   key: 'API keys',
-  'master-key': 'the key that encrypts API keys at rest',
-  token: 'management tokens: programs call the management API with them',
-  budget: 'what may be spent in a day, a week or a month',
-  agent: 'agents of an organization',
-  kb: 'knowledge bases',
-  logs: 'the calls of every account: follow them, find one, rebuild the log',
-  task: 'videos, images, music and other work that outlives its request',
-  journal: 'journals of gateways, also of machines that are gone',
-  webhook: 'endpoints to which events are posted',
-  config: 'the configuration file',
-  channels: 'upstream channels',
-  catalog: 'models and prices of the configuration',
+  'master-key': 'The key that encrypts API keys at rest',
+  token: 'Management tokens, with which programs call the management API',
+  budget: 'Limits on what may be spent in a day, a week or a month',
+  agent: 'Agents of organizations',
+  kb: 'Knowledge bases',
+  logs: 'Calls of every account: follow them, find one, rebuild the log',
+  task: 'Videos, images, music and other work that outlives its request',
+  journal: 'Journals of gateways, including those of machines that are gone',
+  webhook: 'Endpoints to which events are posted',
+  config: 'The configuration file',
+  channels: 'Upstream channels',
+  catalog: 'Models and prices of the configuration',
 }
 const BY_HAND = [
-  addWalletCommands,
+  addVerifyCommand,
   addMasterKeyCommands,
   addImport,
-  addLogsCommands,
+  addTail,
+  addFind,
+  addRebuild,
   addConfigCommands,
   addChannelsCommand,
   addProvidersCommand,
@@ -81,6 +85,8 @@ export async function run(
     if (error instanceof CommanderError) return ASKED_FOR.has(error.code) ? EXIT_OK : EXIT_WRONG_USAGE
     output.error(`error: ${messageOf(error)}\n`)
     return EXIT_FAILED
+  } finally {
+    await wiring.close()
   }
 }
 
@@ -89,10 +95,12 @@ export function buildProgram(
   context: Context,
   serve: (options: { readonly json: boolean }) => Promise<void>,
 ): Command {
-  const program = new Command(context.output, 'tollgate')
-    .description('A prepaid gateway in front of many model providers.')
-    .version(VERSION, '--version', 'print the version')
-    .showHelpAfterError('(--help says how)')
+  const program = new Command('tollgate')
+    .description('A prepaid gateway in front of many model providers')
+    .version(VERSION, '--version', 'Print the version')
+    .helpOption('-h, --help', 'Print help')
+    .helpCommand('help [command]', 'Print the help of a command')
+    .showHelpAfterError('(use --help to see how)')
     .exitOverride()
     .configureOutput({ writeOut: context.output.answer, writeErr: context.output.error })
     .example('account list --json')
@@ -102,8 +110,8 @@ export function buildProgram(
   for (const add of BY_HAND) add(program, context)
   program
     .command('serve')
-    .description('run the service; what npm start does')
-    .option('--json', 'print where it is as one JSON value once it is up')
+    .description('Run the service, as npm start does')
+    .option('--json', 'Print its addresses as one JSON value once it is up')
     .example('serve')
     .action(({ json = false }: { json?: boolean }) => serve({ json }))
   return program

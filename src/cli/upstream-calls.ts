@@ -1,13 +1,14 @@
 /** Calls of a command to upstreams. Imported where one is made: most commands make none. */
-import type { ChannelTestDeps } from '../../pipelines/management/channels/test-call.ts'
+import type { OpenUpstream } from '../../pipelines/management/channels/test-call.ts'
 import type { MediaCalls } from '../../pipelines/tasks/ports.ts'
 import { openAuthorizers } from '../server/channels/authorizers.ts'
-import { mediaCalls } from '../server/channels/media-calls.ts'
-import { upstreamCalls } from '../server/channels/upstream-calls.ts'
+import { openMediaCalls } from '../server/channels/media-calls.ts'
+import { openUpstreamCalls } from '../server/channels/upstream-calls.ts'
 import { UpstreamClient } from '../upstream/client.ts'
 import { observeUpstream } from '../upstream/observe.ts'
 
-export interface CommandCalls extends ChannelTestDeps {
+export interface CommandCalls {
+  readonly openUpstream: OpenUpstream
   /** They send no file. */
   readonly media: MediaCalls
   readonly close: () => void
@@ -17,11 +18,11 @@ export interface CommandCalls extends ChannelTestDeps {
 export function openCalls(): CommandCalls {
   const client = new UpstreamClient({ onHandlerError: () => undefined })
   const authorizerOf = openAuthorizers({ hideRecent() {}, warn() {} })
-  const call = upstreamCalls(client, authorizerOf)
+  const call = openUpstreamCalls(client, authorizerOf)
   const storage = { open: () => Promise.reject(new Error('There is no file to send')) }
   return {
     openUpstream: (request) => observeUpstream((handler) => call(request, handler)),
-    media: mediaCalls(client, storage, authorizerOf),
+    media: openMediaCalls(client, storage, authorizerOf),
     close: () => client.close(),
   }
 }

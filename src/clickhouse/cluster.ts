@@ -34,7 +34,7 @@ const CLUSTER_SETTINGS = {
 
 /**
  * Returns a statement for a cluster.
- * @throws Error for a statement of another form than those above: it would reach one server alone
+ * @throws Error for a statement of another form than those above: it would reach only one server
  */
 export function onCluster(statement: string, cluster: string): string {
   const start = START.exec(statement)![0]
@@ -43,15 +43,15 @@ export function onCluster(statement: string, cluster: string): string {
   const head = FORMS.map((form) => form.exec(body)?.[0]).find((found) => found !== undefined)
   if (head === undefined)
     throw new Error(`This statement cannot be run on a cluster of ClickHouse: ${body.slice(0, 60)}`)
-  const clause = `${head} ON CLUSTER ${quoted(cluster)}`
+  const clause = `${head} ON CLUSTER ${quote(cluster)}`
   if (head.startsWith('DROP')) return `${start}${clause} SYNC`
-  return `${start}${clause}${replicated(body.slice(head.length))}`
+  return `${start}${clause}${replicate(body.slice(head.length))}`
 }
 
-const quoted = (name: string): string => `'${name.replace(/[\\']/g, '\\$&')}'`
+const quote = (name: string): string => `'${name.replace(/[\\']/g, '\\$&')}'`
 
 /** The servers' own default path has the id of the table, so that tables can change places. */
-const replicated = (definition: string): string =>
+const replicate = (definition: string): string =>
   definition
     .replace(/(\nENGINE = |\s+ENGINE = )(\w*MergeTree)/, '$1Replicated$2')
     .replace(

@@ -45,8 +45,8 @@ export async function readRows<Row>(
 export const isUnknownTable = (error: unknown): boolean =>
   error instanceof ClickHouseError && error.code === UNKNOWN_TABLE_CODE
 
-/** Returns the client's error for a ClickHouse that is away; our own errors stay as they are. */
-export function asFailure(error: unknown): unknown {
+/** Turns an error of the client into the failure that clients get while ClickHouse is down; leaves our own errors alone. */
+export function toFailure(error: unknown): unknown {
   if (error instanceof Failure) return error
   if (error instanceof ClickHouseError && !PASSING_ERROR_CODES.has(error.code)) return error
   return new Failure('service_unavailable', 'The call log cannot be read at the moment. Try again shortly.', {

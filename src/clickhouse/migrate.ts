@@ -5,17 +5,26 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ClickHouseClient } from '@clickhouse/client'
-import { createRegister, type Migration, readRegister, register } from './tables/register.ts'
+import { readRows } from './connection.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 const FILE_NAME = /^(\d{3})-[a-z0-9-]+\.(sql|ts)$/
+
+/** The table of the migrations that were applied. */
+const TABLE = 'tollgate_migrations'
+
+interface Migration {
+  readonly number: number
+  readonly file: string
+  apply(client: ClickHouseClient): Promise<void>
+}
 
 /** Exports of a `.ts` file of the folder. */
 interface MigrationModule {
   apply(client: ClickHouseClient): Promise<void>
 }
 
-function applyOf(url: URL): Migration['apply'] {
+function readApply(url: URL): Migration['apply'] {
   if (url.pathname.endsWith('.ts'))
     return async (client) => {
       const module: MigrationModule = await import(url.href)
@@ -33,7 +42,7 @@ export function readMigrations(folder: URL = FOLDER): Migration[] {
     .map((file, index) => {
       const number = Number(FILE_NAME.exec(file)?.[1])
       if (number !== index + 1) throw new Error(`ClickHouse migration ${file} is not number ${index + 1}`)
-      return { number, file, apply: applyOf(new URL(file, folder)) }
+      return { number, file, apply: readApply(new URL(file, folder)) }
     })
 }
 
@@ -48,4 +57,23 @@ export async function migrate(client: ClickHouseClient): Promise<string[]> {
     await register(client, [migration])
   }
   return open.map(({ file }) => file)
+}
+
+async function createRegister(client: ClickHouseClient): Promise<void> {
+  await client.command({
+    query: `
+      CREATE TABLE IF NOT EXISTS ${TABLE} (number UInt32, file String, applied_at DateTime DEFAULT now())
+      ENGINE = ReplacingMergeTree ORDER BY number`,
+  })
+}
+
+/** Returns the names of the files. */
+async function readRegister(client: ClickHouseClient): Promise<Set<string>> {
+  const rows = await readRows<{ file: string }>(client, { query: `SELECT DISTINCT file FROM ${TABLE}` })
+  return new Set(rows.map(({ file }) => file))
+}
+
+async function register(client: ClickHouseClient, migrations: readonly Migration[]): Promise<void> {
+  const values = migrations.map(({ number, file }) => ({ number, file }))
+  await client.insert({ table: TABLE, values, format: 'JSONEachRow' })
 }

@@ -7,7 +7,7 @@ import {
 } from '../../schemas/config/catalog.ts'
 import { findMediaAdapter } from '../channels/media/registry.ts'
 import { findProvider, PRESETS } from '../channels/providers/presets.ts'
-import { suggestion } from '../core/suggest.ts'
+import { suggest } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
 
@@ -19,7 +19,7 @@ export interface CatalogNames {
   readonly aliases: ReadonlyMap<string, string>
 }
 
-export function namesOf(models: readonly SoundModel[]): CatalogNames {
+export function collectNames(models: readonly SoundModel[]): CatalogNames {
   const aliases = models.flatMap(({ id, aliases = [] }) =>
     id === undefined ? [] : aliases.map((a) => [a, id] as const),
   )
@@ -51,7 +51,7 @@ function checkModelNames({ models = {} }: SoundChannel, { ids, aliases }: Catalo
     const id = aliases.get(name)
     const message =
       id === undefined
-        ? `There is no model "${name}" in the catalog.${suggestion(name, ids)}`
+        ? `There is no model "${name}" in the catalog.${suggest(name, ids)}`
         : `"${name}" is an alias: name the model by its id, "${id}".`
     return [{ path: ['models', name], message, atKey: true }]
   })
@@ -134,7 +134,7 @@ const CHAT_FORMS: Readonly<Record<ChatProtocol, BaseUrlForm>> = {
 }
 
 /** Returns the form of a protocol; null where any base URL will do. */
-function formOf(protocol: ChannelProtocol): BaseUrlForm | null {
+function findForm(protocol: ChannelProtocol): BaseUrlForm | null {
   if (isChat(protocol)) return CHAT_FORMS[protocol]
   const { baseUrl = 'any' } = findMediaAdapter(protocol) ?? {}
   if (baseUrl === 'any') return null
@@ -158,7 +158,7 @@ function checkBaseUrl(channel: SoundChannel): Finding[] {
 }
 
 function checkEnd(path: string, protocol: ChannelProtocol): string[] {
-  const form = formOf(protocol)
+  const form = findForm(protocol)
   if (form === null) return []
   const [rule, appended] = form
   const lastPart = appended.slice(appended.lastIndexOf('/'))

@@ -3,7 +3,7 @@ import { accessSync, constants, lstatSync, renameSync, rmSync, statSync, writeFi
 import { dirname } from 'node:path'
 import { DEMONSTRATION_FILE } from './demonstration.ts'
 import { type LoadResult, loadConfig, readConfigText } from './load.ts'
-import { MASK, withoutSecrets, withSecretsOf } from './secrets.ts'
+import { hideSecrets, MASK, restoreSecrets } from './secrets.ts'
 import { type Environment, readSource } from './source.ts'
 
 interface ShownConfiguration {
@@ -43,26 +43,26 @@ function isWritable(path: string): boolean {
   }
 }
 
-export const editableConfiguration = (path: string, env: Environment): EditableConfiguration => {
-  const valuesOf = (text: string) => readSource(text, path, null).value
+export const openConfiguration = (path: string, env: Environment): EditableConfiguration => {
+  const readValues = (text: string) => readSource(text, path, null).value
   return {
     read() {
       const { text, digest } = readConfigText(path)
-      return { path, text: withoutSecrets(text), digest, isWritable: isWritable(path) }
+      return { path, text: hideSecrets(text), digest, isWritable: isWritable(path) }
     },
     check(text) {
       const current = readConfigText(path)
-      const whole = withSecretsOf(text, current.text)
+      const whole = restoreSecrets(text, current.text)
       const refusal = whole.includes(MASK)
         ? `It has "${MASK}" where the file in force has no such secret: write the secret, or a variable.`
         : whole.trim() === ''
           ? 'The text is empty.'
           : null
       const result = loadConfig({ path, digest: '', text: whole, refusal }, env)
-      return { result, before: valuesOf(current.text), after: valuesOf(whole) }
+      return { result, before: readValues(current.text), after: readValues(whole) }
     },
     replace(text) {
-      const whole = withSecretsOf(text, readConfigText(path).text)
+      const whole = restoreSecrets(text, readConfigText(path).text)
       const aside = `${path}.${process.pid}.new`
       try {
         writeFileSync(aside, whole, { mode: statSync(path).mode & 0o777 })

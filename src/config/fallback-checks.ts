@@ -1,16 +1,16 @@
 /** Checks the models that serve in place of another. */
 
-import { suggestion } from '../core/suggest.ts'
+import { suggest } from '../core/suggest.ts'
 import type { CatalogNames } from './channel-checks.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 
 const TOKENS = '1M_tokens'
 
 /** Returns why this name is no fallback of the model; null where it is one. */
-function faultOf(name: string, model: SoundModel, models: readonly SoundModel[], names: CatalogNames) {
+function findFault(name: string, model: SoundModel, models: readonly SoundModel[], names: CatalogNames) {
   const alias = names.aliases.get(name)
   if (alias !== undefined) return `"${name}" is an alias: name the model by its id, "${alias}".`
-  if (!names.ids.has(name)) return `There is no model "${name}" in the catalog.${suggestion(name, names.ids)}`
+  if (!names.ids.has(name)) return `There is no model "${name}" in the catalog.${suggest(name, names.ids)}`
   if (name === model.id) return 'A model cannot serve in place of itself.'
   const other = models.find(({ id }) => id === name)
   if (other?.callable === false) return `"${name}" cannot be called.`
@@ -22,7 +22,7 @@ function faultOf(name: string, model: SoundModel, models: readonly SoundModel[],
 export const checkFallbacks = (models: readonly SoundModel[], names: CatalogNames): Finding[] =>
   models.flatMap((model, index) =>
     (model.fallbacks ?? []).flatMap((name, place): Finding[] => {
-      const message = faultOf(name, model, models, names)
+      const message = findFault(name, model, models, names)
       return message === null ? [] : [{ path: ['models', index, 'fallbacks', place], message }]
     }),
   )

@@ -1,51 +1,54 @@
 /** Words zod's findings for the author of the file. */
 import { z } from 'zod'
-import { suggestion } from '../core/suggest.ts'
+import { suggest } from '../core/suggest.ts'
 import type { Path, Problem } from './problem.ts'
 import type { Source } from './source.ts'
 
 type Issue = z.core.$ZodIssue
 
-export function problemsOf(issues: readonly Issue[], schema: z.ZodType, source: Source): Problem[] {
-  return issues.flatMap((issue) => problemsOfIssue(issue, schema, source))
+export function toProblems(issues: readonly Issue[], schema: z.ZodType, source: Source): Problem[] {
+  return issues.flatMap((issue) => explainIssue(issue, schema, source))
 }
 
-function problemsOfIssue(issue: Issue, schema: z.ZodType, source: Source): Problem[] {
+function explainIssue(issue: Issue, schema: z.ZodType, source: Source): Problem[] {
   if (issue.code === 'unrecognized_keys') {
-    const known = fieldsAt(schema, issue.path)
+    const known = listFields(schema, issue.path)
     return issue.keys.map((key) =>
-      source.problemWithKey([...issue.path, key], `There is no such field.${suggestion(key, known)}`),
+      source.toProblemWithKey([...issue.path, key], `There is no such field.${suggest(key, known)}`),
     )
   }
   if (issue.code === 'invalid_key') {
     const reason = issue.issues.map((inner) => inner.message).join('; ')
-    return [source.problemWithKey(issue.path, `The name ${reason}.`)]
+    return [source.toProblemWithKey(issue.path, `The name ${reason}.`)]
   }
-  const value = valueAt(source.value, issue.path)
+  const value = readValue(source.value, issue.path)
   if (issue.code === 'invalid_value' && value !== undefined) {
     const values = issue.values.map(String)
-    const hint = typeof value === 'string' ? suggestion(value, values) : ''
+    const hint = typeof value === 'string' ? suggest(value, values) : ''
     return [
-      source.problem(issue.path, `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}.${hint}`),
+      source.toProblem(
+        issue.path,
+        `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}.${hint}`,
+      ),
     ]
   }
-  const unset = source.unset(issue.path)
+  const unset = source.findUnset(issue.path)
   const hint = unset.length > 0 ? ` (not set in the environment: ${unset.join(', ')})` : ''
-  return [source.problem(issue.path, `${sentence(issue, value)}${hint}.`)]
+  return [source.toProblem(issue.path, `${printSentence(issue, value)}${hint}.`)]
 }
 
-function sentence(issue: Issue, value: unknown): string {
+function printSentence(issue: Issue, value: unknown): string {
   if (value === undefined) return 'is required'
   switch (issue.code) {
     case 'invalid_type':
-      return `must be ${article(issue.expected)}, not ${article(typeOf(value))}`
+      return `must be ${addArticle(issue.expected)}, not ${addArticle(nameType(value))}`
     case 'invalid_union':
-      if (expectedOf(issue).length === 0) return issue.message
-      return `must be ${expectedOf(issue).map(article).join(' or ')}, not ${article(typeOf(value))}`
+      if (listExpected(issue).length === 0) return issue.message
+      return `must be ${listExpected(issue).map(addArticle).join(' or ')}, not ${addArticle(nameType(value))}`
     case 'too_small':
-      return `must be ${bound(issue.inclusive, 'at least', 'more than')} ${issue.minimum}${unitOf(issue.origin)}`
+      return `must be ${bound(issue.inclusive, 'at least', 'more than')} ${issue.minimum}${findUnit(issue.origin)}`
     case 'too_big':
-      return `must be ${bound(issue.inclusive, 'at most', 'less than')} ${issue.maximum}${unitOf(issue.origin)}`
+      return `must be ${bound(issue.inclusive, 'at most', 'less than')} ${issue.maximum}${findUnit(issue.origin)}`
     case 'invalid_format':
       return formatSentence(issue.format, issue.message)
     default:
@@ -62,9 +65,9 @@ function formatSentence(format: string, message: string): string {
 const bound = (inclusive: boolean | undefined, with_: string, without: string) =>
   inclusive === false ? without : with_
 
-const unitOf = (origin: string) => (origin === 'string' ? ' characters long' : '')
+const findUnit = (origin: string) => (origin === 'string' ? ' characters long' : '')
 
-function expectedOf(issue: z.core.$ZodIssueInvalidUnion): string[] {
+function listExpected(issue: z.core.$ZodIssueInvalidUnion): string[] {
   const found = issue.errors
     .flat()
     .flatMap((inner) => (inner.code === 'invalid_type' ? [inner.expected] : []))
@@ -79,14 +82,14 @@ const NAMES: Readonly<Record<string, string>> = {
   null: 'empty',
 }
 
-const article = (type: string) => NAMES[type] ?? `a ${type}`
+const addArticle = (type: string) => NAMES[type] ?? `a ${type}`
 
-function typeOf(value: unknown): string {
+function nameType(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-function valueAt(value: unknown, path: Path): unknown {
+function readValue(value: unknown, path: Path): unknown {
   let current = value
   for (const key of path) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined
@@ -96,20 +99,20 @@ function valueAt(value: unknown, path: Path): unknown {
 }
 
 /** Returns the field names that a schema takes at a path. */
-function fieldsAt(schema: z.ZodType, path: Path): string[] {
-  let current: unknown = unwrapped(schema)
+function listFields(schema: z.ZodType, path: Path): string[] {
+  let current: unknown = unwrap(schema)
   for (const key of path) {
     if (current instanceof z.ZodObject) current = current.shape[String(key)]
     else if (current instanceof z.ZodArray) current = current.element
     else if (current instanceof z.ZodRecord) current = current.valueType
     else return []
-    current = unwrapped(current)
+    current = unwrap(current)
   }
   return current instanceof z.ZodObject ? Object.keys(current.shape) : []
 }
 
 /** Returns the schema itself, below its defaults and transforms. */
-export function unwrapped(schema: unknown): unknown {
+export function unwrap(schema: unknown): unknown {
   let current = schema
   for (;;) {
     if (current instanceof z.ZodPipe) current = current.in

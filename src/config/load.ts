@@ -7,12 +7,12 @@ import { AUTH_SECRETS } from '../../schemas/config/channel-auth.ts'
 import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
 import { MEDIA_PROTOCOLS } from '../channels/media/registry.ts'
 import { PRESETS, QUIRKS, withPresets } from '../channels/providers/presets.ts'
-import { cacheWritingModels, lacksCacheHitPrice } from '../core/pricing/cache-hits.ts'
+import { lacksCacheHitPrice, listCacheWritingModels } from '../core/pricing/cache-hits.ts'
 import { hasAccess } from '../core/routing/channel-access.ts'
-import { checkChannels, namesOf } from './channel-checks.ts'
-import { checkCosts, missingCosts } from './cost-checks.ts'
+import { checkChannels, collectNames } from './channel-checks.ts'
+import { checkCosts, findMissingCosts } from './cost-checks.ts'
 import { checkFallbacks } from './fallback-checks.ts'
-import { problemsOf } from './issues.ts'
+import { toProblems } from './issues.ts'
 import { checkModels, type Finding } from './model-checks.ts'
 import type { Problem } from './problem.ts'
 import { withProfile } from './profile.ts'
@@ -58,7 +58,7 @@ interface ConfigText {
 export type ConfigParts = 'all' | 'all but channels'
 
 /** Reads the file: cheap compared with making a configuration of it. */
-export function readConfigText(path: string): ConfigText {
+export function readConfigText(path: string, maxBytes = MAX_CONFIG_FILE_BYTES): ConfigText {
   let bytes: Buffer
   try {
     bytes = readFileSync(path)
@@ -68,8 +68,7 @@ export function readConfigText(path: string): ConfigText {
     return { path, digest: '', text: '', refusal }
   }
   const digest = createHash('sha256').update(bytes).digest('hex')
-  if (bytes.length > MAX_CONFIG_FILE_BYTES)
-    return { path, digest, text: '', refusal: `It is over ${MAX_CONFIG_FILE_BYTES} bytes.` }
+  if (bytes.length > maxBytes) return { path, digest, text: '', refusal: `It is over ${maxBytes} bytes.` }
   const text = bytes.toString('utf8')
   // Some editors empty a file before they write it: that must not pass for a catalog without models.
   return { path, digest, text, refusal: text.trim() === '' ? 'The file is empty.' : null }
@@ -93,26 +92,26 @@ export const loadConfigFile = (path: string, env: Environment, parts: ConfigPart
 
 function loadConfigText(text: string, file: string, env: Environment, parts: ConfigParts): TextResult {
   const read = readSource(text, file, env)
-  const source = parts === 'all' ? { ...read, value: withPresets(read.value) } : withoutChannels(read)
+  const source = parts === 'all' ? { ...read, value: withPresets(read.value) } : removeChannels(read)
   if (source.problems.length > 0) return { ok: false, problems: source.problems }
   const parsed = knownFile.safeParse(withProfile(source.value))
-  const formal = parsed.success ? [] : problemsOf(parsed.error.issues, knownFile, source)
+  const formal = parsed.success ? [] : toProblems(parsed.error.issues, knownFile, source)
   // A malformed field counts as absent in the cross checks, so that it is reported once.
   const malformed = new Set(formal.map(({ field }) => field))
   const problems = [...formal, ...crossChecks(source).filter(({ field }) => !malformed.has(field))]
   if (parsed.success && problems.length === 0)
     return {
       ok: true,
-      config: inherited(parsed.data),
+      config: inheritSettings(parsed.data),
       variables: source.variables,
-      warnings: parts === 'all' ? warningsOf(source, parsed.data) : [],
+      warnings: parts === 'all' ? findWarnings(source, parsed.data) : [],
     }
   problems.sort((a, b) => a.line - b.line || a.column - b.column)
   return { ok: false, problems }
 }
 
 /** Fills what channels leave to the installation. */
-const inherited = (config: ConfigFile): ConfigFile => ({
+const inheritSettings = (config: ConfigFile): ConfigFile => ({
   ...config,
   channels: config.channels.map(({ hide_auth_errors = config.hide_auth_errors, ...channel }) => ({
     ...channel,
@@ -120,7 +119,7 @@ const inherited = (config: ConfigFile): ConfigFile => ({
   })),
 })
 
-function withoutChannels(source: Source): Source {
+function removeChannels(source: Source): Source {
   const { value } = source
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return source
   const { channels, ...rest } = value as { channels?: unknown }
@@ -129,46 +128,50 @@ function withoutChannels(source: Source): Source {
 
 function crossChecks(source: Source): Problem[] {
   const { models, channels } = (source.value ?? {}) as { models?: unknown; channels?: unknown }
-  const soundModels = listOf(models).map((entry) => salvage(modelEntry, entry))
-  const soundChannels = listOf(channels).map((entry) => salvage(knownChannel, entry))
-  const names = namesOf(soundModels)
+  const soundModels = toList(models).map((entry) => salvage(modelEntry, entry))
+  const soundChannels = toList(channels).map((entry) => salvage(knownChannel, entry))
+  const names = collectNames(soundModels)
   const findings = [
     ...checkModels(soundModels),
     ...checkFallbacks(soundModels, names),
     ...checkChannels(soundChannels, names),
     ...checkCosts(soundChannels, soundModels),
   ]
-  return placed(source, findings)
+  return placeFindings(source, findings)
 }
 
-const placed = (source: Source, findings: readonly Finding[]): Problem[] =>
+const placeFindings = (source: Source, findings: readonly Finding[]): Problem[] =>
   findings.map(({ path, message, atKey }) =>
-    atKey ? source.problemWithKey(path, message) : source.problem(path, message),
+    atKey ? source.toProblemWithKey(path, message) : source.toProblem(path, message),
   )
 
-const warningsOf = (source: Source, config: ConfigFile): Problem[] =>
+const findWarnings = (source: Source, config: ConfigFile): Problem[] =>
   [
-    ...placed(source, [...unservedModels(config), ...assumedCacheHits(config), ...missingCosts(config)]),
-    ...channelsWithoutKey(source, config),
+    ...placeFindings(source, [
+      ...findUnservedModels(config),
+      ...findAssumedCacheHits(config),
+      ...findMissingCosts(config),
+    ]),
+    ...findChannelsWithoutKey(source, config),
   ].sort((a, b) => a.line - b.line)
 
 /** Finds channels that are off because a variable has no value. */
-function channelsWithoutKey(source: Source, { channels }: ConfigFile): Problem[] {
+function findChannelsWithoutKey(source: Source, { channels }: ConfigFile): Problem[] {
   return channels.flatMap((channel, index): Problem[] => {
     if (hasAccess(channel)) return []
     const { auth } = channel
     const fields =
       auth === undefined ? [['api_key']] : AUTH_SECRETS[auth.type].map((field) => ['auth', field])
     const paths = fields.map((field) => ['channels', index, ...field])
-    const first = paths.find((path) => source.unset(path).length > 0)
+    const first = paths.find((path) => source.findUnset(path).length > 0)
     if (first === undefined) return []
-    const unset = paths.flatMap((path) => source.unset(path))
-    return [source.problem(first, `The channel is off: not set in the environment: ${unset.join(', ')}.`)]
+    const unset = paths.flatMap((path) => source.findUnset(path))
+    return [source.toProblem(first, `The channel is off: not set in the environment: ${unset.join(', ')}.`)]
   })
 }
 
 /** Finds models without a channel. A channel that is off counts: its key comes from the environment. */
-function unservedModels({ models, channels }: ConfigFile): Finding[] {
+function findUnservedModels({ models, channels }: ConfigFile): Finding[] {
   const served = new Set(channels.flatMap((channel) => Object.keys(channel.models)))
   return models.flatMap(({ id, callable }, index): Finding[] =>
     callable && !served.has(id)
@@ -183,8 +186,8 @@ function unservedModels({ models, channels }: ConfigFile): Finding[] {
 }
 
 /** Finds models whose cache hits have no price in a family with cache writes: they are billed at a tenth of the input. */
-function assumedCacheHits({ models, channels }: ConfigFile): Finding[] {
-  const writesCache = cacheWritingModels(models, channels)
+function findAssumedCacheHits({ models, channels }: ConfigFile): Finding[] {
+  const writesCache = listCacheWritingModels(models, channels)
   const message =
     'has no cached_input: cache hits are billed at input x 0.1, because the family has cache writes. Set cached_input for another price.'
   return models.flatMap((model, index): Finding[] =>
@@ -194,4 +197,4 @@ function assumedCacheHits({ models, channels }: ConfigFile): Finding[] {
   )
 }
 
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+const toList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])

@@ -7,7 +7,7 @@ import {
 } from '../../schemas/config/catalog.ts'
 import { MOTION_GRADES, VIDEO_WORKS } from '../../schemas/media/videos.ts'
 import { ONE_RATE } from '../../schemas/money.ts'
-import { variantNamed } from '../core/media/variants.ts'
+import { findVariant } from '../core/media/variants.ts'
 import type { Path } from './problem.ts'
 import type { Salvaged } from './salvage.ts'
 
@@ -150,7 +150,7 @@ function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): Pric
     ({ from, variants, with_audio }): PricingFinding[] => {
       const priced = sound === true && with_audio !== undefined ? with_audio.variants : variants
       const names = Object.keys(priced ?? {})
-      if (names.length === 0 || variantNamed(names, usual) !== null) return []
+      if (names.length === 0 || findVariant(names, usual) !== null) return []
       const since = from === undefined ? '' : ` from ${from} on`
       const message = `must be one of the variants that have a price${since}: ${names.join(', ')}.`
       return [[['videos', 'default_resolution'], message]]
@@ -159,16 +159,16 @@ function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): Pric
 }
 
 /** Returns what a video model does by its name; undefined for one that makes videos of words and pictures. */
-const specialWork = ({ id, aliases = [] }: SoundModel) =>
+const findSpecialWork = ({ id, aliases = [] }: SoundModel) =>
   [id, ...aliases].flatMap((name) => (name === undefined ? [] : (VIDEO_WORKS[name] ?? [])))[0]
 
 /** Returns the values of the request's field that chooses a variant; null where it may be any word. */
-function producibleVariants(model: SoundModel): readonly string[] | null {
+function listProducibleVariants(model: SoundModel): readonly string[] | null {
   const { endpoint_type: type, images } = model
   if (type === undefined) return null
   if (type === 'images_generations') return images?.grid === true ? GRID_QUALITIES : null
   if (!VIDEO_TYPES.includes(type)) return []
-  const work = specialWork(model)
+  const work = findSpecialWork(model)
   if (work === undefined) return null
   return work === 'motion' ? MOTION_GRADES : []
 }
@@ -176,11 +176,11 @@ function producibleVariants(model: SoundModel): readonly string[] | null {
 /** Refuses prices that no request can select. */
 function checkVariants(model: SoundModel, { unit, per_unit, variants }: SoundPricing): PricingFinding[] {
   const names = Object.keys(variants ?? {})
-  const producible = producibleVariants(model)
+  const producible = listProducibleVariants(model)
   if (unit === '1M_tokens' || names.length === 0 || producible === null) return []
   if (producible.length === 0 && per_unit === undefined)
     return [[['variants'], 'does not go with this model: no request can name one, so it needs per_unit.']]
-  const unknown = names.filter((name) => producible.length > 0 && variantNamed(producible, name) === null)
+  const unknown = names.filter((name) => producible.length > 0 && findVariant(producible, name) === null)
   if (unknown.length < names.length || per_unit !== undefined) return []
   return [[['variants'], `has no name that a request can ask for: they are ${producible.join(', ')}.`]]
 }
@@ -188,7 +188,7 @@ function checkVariants(model: SoundModel, { unit, per_unit, variants }: SoundPri
 /** Refuses prices of sound that no request can select, and a model whose plain requests have no price. */
 function checkAudioPrices(model: SoundModel, { unit, with_audio: priced }: SoundPricing): PricingFinding[] {
   if (priced === undefined || unit === '1M_tokens') return []
-  if (!VIDEO_TYPES.includes(model.endpoint_type) || specialWork(model) !== undefined)
+  if (!VIDEO_TYPES.includes(model.endpoint_type) || findSpecialWork(model) !== undefined)
     return [[['with_audio'], 'does not go with this model: no request can ask it for sound.']]
   if (model.videos?.default_audio !== true || priced.per_unit !== undefined) return []
   if (Object.keys(priced.variants ?? {}).length > 0) return []

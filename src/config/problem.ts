@@ -16,7 +16,7 @@ export type Path = readonly PropertyKey[]
 const PLAIN_KEY = /^[A-Za-z_][\w-]*$/
 
 /** Prints `['models', 2, 'pricing']` as `models[2].pricing`; a key with a dot in it is quoted. */
-export function fieldName(path: Path): string {
+export function printField(path: Path): string {
   let name = ''
   for (const part of path) {
     if (typeof part === 'number') name += `[${part}]`

@@ -12,7 +12,7 @@ const PUBLIC_PROFILE = {
 const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function filled(
+function fillIn(
   value: Readonly<Record<string, unknown>>,
   defaults: Readonly<Record<string, unknown>>,
 ): object {
@@ -20,7 +20,7 @@ function filled(
   for (const [name, fallback] of Object.entries(defaults)) {
     const given = value[name]
     if (given === undefined) result[name] = fallback
-    else if (isGroup(given) && isGroup(fallback)) result[name] = filled(given, fallback)
+    else if (isGroup(given) && isGroup(fallback)) result[name] = fillIn(given, fallback)
   }
   return result
 }
@@ -30,7 +30,7 @@ const READ_ON = { after_client_leaves: 'read_on' } as const
 
 const readOnWhereItReasons = (model: unknown): unknown =>
   isGroup(model) && isGroup(model.capabilities) && model.capabilities.reasoning === true
-    ? filled(model, READ_ON)
+    ? fillIn(model, READ_ON)
     : model
 
 /**
@@ -41,5 +41,5 @@ export function withProfile(value: unknown): unknown {
   if (!isGroup(value) || value.profile !== 'public') return value
   const { models } = value
   const areFilled = value.after_client_leaves === undefined && Array.isArray(models)
-  return filled(areFilled ? { ...value, models: models.map(readOnWhereItReasons) } : value, PUBLIC_PROFILE)
+  return fillIn(areFilled ? { ...value, models: models.map(readOnWhereItReasons) } : value, PUBLIC_PROFILE)
 }

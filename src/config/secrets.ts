@@ -32,20 +32,20 @@ interface Position {
   readonly places: readonly number[]
 }
 
-function entryAt({ path, places }: Position, node: unknown, index: number): Position {
+function findEntry({ path, places }: Position, node: unknown, index: number): Position {
   const id = isMap(node) ? node.get('id') : undefined
   return typeof id === 'string'
     ? { path: [...path, id], places }
     : { path: [...path, '*'], places: [...places, index + 1] }
 }
 
-function* secretsIn(node: unknown, at: Position): Generator<Found> {
+function* listSecrets(node: unknown, at: Position): Generator<Found> {
   const { path, places } = at
   if (isMap(node))
     for (const { key, value } of node.items)
-      yield* secretsIn(value, { path: [...path, String(isScalar(key) ? key.value : key)], places })
+      yield* listSecrets(value, { path: [...path, String(isScalar(key) ? key.value : key)], places })
   else if (isSeq(node))
-    for (const [index, item] of node.items.entries()) yield* secretsIn(item, entryAt(at, item, index))
+    for (const [index, item] of node.items.entries()) yield* listSecrets(item, findEntry(at, item, index))
   else if (isScalar(node) && isSecretField(path)) {
     const [from, to] = (node as Node).range ?? [0, 0]
     const mask = MASK + places.join('.')
@@ -53,24 +53,24 @@ function* secretsIn(node: unknown, at: Position): Generator<Found> {
   }
 }
 
-const secretsOf = (text: string): Found[] =>
-  [...secretsIn(parseDocument(text).contents, { path: [], places: [] })].map((found) => ({
+const findSecrets = (text: string): Found[] =>
+  [...listSecrets(parseDocument(text).contents, { path: [], places: [] })].map((found) => ({
     ...found,
     // The end of the line belongs to a value that is written as a block.
     to: found.from + text.slice(found.from, found.to).trimEnd().length,
   }))
 
 /** Replaces parts of a text, the last first, so that the offsets of the others hold. */
-const replaced = (text: string, parts: readonly { from: number; to: number; by: string }[]): string =>
+const replaceParts = (text: string, parts: readonly { from: number; to: number; by: string }[]): string =>
   parts
     .toSorted((a, b) => b.from - a.from)
     .reduce((changed, { from, to, by }) => changed.slice(0, from) + by + changed.slice(to), text)
 
 /** Returns the text with a mask in place of each secret; a variable, which names none, stays. */
-export const withoutSecrets = (text: string): string =>
-  replaced(
+export const hideSecrets = (text: string): string =>
+  replaceParts(
     text,
-    secretsOf(text)
+    findSecrets(text)
       .filter(({ value }) => value !== '' && !VARIABLE.test(value))
       .map(({ mask, from, to }) => ({ from, to, by: JSON.stringify(mask) })),
   )
@@ -79,11 +79,11 @@ export const withoutSecrets = (text: string): string =>
  * Returns the text with the secrets of `current` in place of the masks: each is found by its path and its mask, wherever
  * its entry is now. A mask without a secret stays.
  */
-export function withSecretsOf(text: string, current: string): string {
-  const known = new Map(secretsOf(current).map(({ path, mask, value }) => [`${path}\n${mask}`, value]))
-  return replaced(
+export function restoreSecrets(text: string, current: string): string {
+  const known = new Map(findSecrets(current).map(({ path, mask, value }) => [`${path}\n${mask}`, value]))
+  return replaceParts(
     text,
-    secretsOf(text).flatMap(({ path, value, from, to }) => {
+    findSecrets(text).flatMap(({ path, value, from, to }) => {
       const secret = known.get(`${path}\n${value}`)
       return secret === undefined ? [] : [{ from, to, by: JSON.stringify(secret) }]
     }),

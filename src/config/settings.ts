@@ -9,7 +9,7 @@ import {
   type TlsFiles,
 } from '../../schemas/config/settings.ts'
 import type { PaymentSettings } from '../../schemas/payments/provider.ts'
-import { nearest } from '../core/suggest.ts'
+import { findNearest } from '../core/suggest.ts'
 import type { Environment } from './source.ts'
 
 /** Used from the working folder when it exists and `TOLLGATE_CONFIG` is not set. */
@@ -35,7 +35,7 @@ export class SettingsError extends Error {
  * @throws {SettingsError} with all problems at once
  */
 export function readSettings(env: Environment, folder = process.cwd()): Settings {
-  const parsed = environment.safeParse(withoutEmpty(env))
+  const parsed = environment.safeParse(dropEmpty(env))
   if (!parsed.success) {
     throw new SettingsError(
       parsed.error.issues.map(({ path, message }) => ({ variable: String(path[0]), message })),
@@ -48,10 +48,10 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     ...checkObjectStore(values),
     ...checkPair('SMTP_URL', 'SMTP_FROM', values),
     ...checkPair('TOLLGATE_TLS_CERT', 'TOLLGATE_TLS_KEY', values),
-    // Commas alone name no secret.
+    // A value with only commas names no secret.
     ...checkPair('STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET', {
       ...values,
-      STRIPE_WEBHOOK_SECRET: webhookSecretsOf(values)[0],
+      STRIPE_WEBHOOK_SECRET: readWebhookSecrets(values)[0],
     }),
   ]
   if (problems.length > 0) throw new SettingsError(problems)
@@ -62,11 +62,11 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
       values.TOLLGATE_ADMIN_PORT === undefined
         ? null
         : { host: values.TOLLGATE_ADMIN_HOST, port: values.TOLLGATE_ADMIN_PORT },
-    tls: tlsFiles(values, folder),
+    tls: readTlsFiles(values, folder),
     publicUrl: values.TOLLGATE_PUBLIC_URL ?? null,
     console: values.TOLLGATE_CONSOLE === 'off' ? null : { host: values.TOLLGATE_CONSOLE_HOST ?? null },
     dataDir: resolve(folder, values.TOLLGATE_DATA_DIR),
-    configPath: configPath(env, folder),
+    configPath: findConfigPath(env, folder),
     masterKey: values.TOLLGATE_MASTER_KEY ?? null,
     newMasterKey: values.TOLLGATE_NEW_MASTER_KEY ?? null,
     keys: values.TOLLGATE_KEYS ?? null,
@@ -78,9 +78,9 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     databaseOwnerUrl: values.TOLLGATE_DATABASE_OWNER_URL ?? null,
     natsUrl: values.NATS_URL ?? null,
     clickhouseUrl: values.CLICKHOUSE_URL ?? null,
-    objectStore: objectStore(values),
+    objectStore: readObjectStore(values),
     mail: values.SMTP_URL && values.SMTP_FROM ? { url: values.SMTP_URL, from: values.SMTP_FROM } : null,
-    payments: payments(values),
+    payments: readPayments(values),
     logLevel: values.LOG_LEVEL,
   }
 }
@@ -90,18 +90,20 @@ const OWN_PREFIX = 'TOLLGATE_'
 const CLIENT_KEY = 'TOLLGATE_KEY'
 
 /** Returns the variables that are no settings and are called nearly as one, with its name: likely misspelt ones. */
-export function misspeltSettings(env: Environment): { readonly variable: string; readonly meant: string }[] {
+export function findMisspelledSettings(
+  env: Environment,
+): { readonly variable: string; readonly meant: string }[] {
   const known = Object.keys(environment.shape).filter((name) => name.startsWith(OWN_PREFIX))
   return Object.keys(env)
     .filter((name) => name.startsWith(OWN_PREFIX) && name !== CLIENT_KEY && !known.includes(name))
     .flatMap((variable) => {
-      const meant = nearest(variable, known)
+      const meant = findNearest(variable, known)
       return meant === null ? [] : [{ variable, meant }]
     })
 }
 
 /** Returns the absolute path of the configuration file of these variables; null means the demonstration. */
-export function configPath(env: Environment, folder = process.cwd()): string | null {
+export function findConfigPath(env: Environment, folder = process.cwd()): string | null {
   if (env.TOLLGATE_CONFIG) return resolve(folder, env.TOLLGATE_CONFIG)
   const usual = resolve(folder, DEFAULT_CONFIG_FILE)
   return existsSync(usual) ? usual : null
@@ -118,7 +120,7 @@ export function localUrl(host: string, port: number, scheme: 'http' | 'https' = 
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(\.\d+){3}$/.test(host)
 
-function withoutEmpty(env: Environment): Environment {
+function dropEmpty(env: Environment): Environment {
   const entries = Object.entries(env).map(([name, value]) => [name, value?.trim()] as const)
   return Object.fromEntries(entries.filter(([, value]) => value !== ''))
 }
@@ -131,14 +133,14 @@ function checkMasterKey(values: EnvironmentValues): SettingProblem[] {
   return [{ variable: 'TOLLGATE_MASTER_KEY', message }]
 }
 
-function tlsFiles(
+function readTlsFiles(
   { TOLLGATE_TLS_CERT: cert, TOLLGATE_TLS_KEY: key }: EnvironmentValues,
   folder: string,
 ): TlsFiles | null {
   return cert && key ? { cert: resolve(folder, cert), key: resolve(folder, key) } : null
 }
 
-/** Variables that go with DATABASE_URL alone, and why. */
+/** Variables that need DATABASE_URL, and why. */
 const BESIDE_DATABASE_URL = [
   ['TOLLGATE_DATABASE_OWNER_URL', 'the embedded PostgreSQL has both roles by itself'],
   ['DATABASE_SESSION_URL', 'that one leads to the pooler'],
@@ -161,14 +163,14 @@ function checkPair(a: string, b: string, values: Readonly<Record<string, unknown
   return [{ variable: missing, message: `is required where ${given} is set` }]
 }
 
-const webhookSecretsOf = ({ STRIPE_WEBHOOK_SECRET = '' }: EnvironmentValues): string[] =>
+const readWebhookSecrets = ({ STRIPE_WEBHOOK_SECRET = '' }: EnvironmentValues): string[] =>
   STRIPE_WEBHOOK_SECRET.split(',')
     .map((secret) => secret.trim())
     .filter((secret) => secret !== '')
 
-function payments(values: EnvironmentValues): PaymentSettings | null {
+function readPayments(values: EnvironmentValues): PaymentSettings | null {
   const { STRIPE_SECRET_KEY: secretKey, STRIPE_API_URL: apiUrl = null } = values
-  return secretKey === undefined ? null : { secretKey, webhookSecrets: webhookSecretsOf(values), apiUrl }
+  return secretKey === undefined ? null : { secretKey, webhookSecrets: readWebhookSecrets(values), apiUrl }
 }
 
 const OBJECT_STORE_VARIABLES = [
@@ -187,7 +189,7 @@ function checkObjectStore(values: EnvironmentValues): SettingProblem[] {
   }))
 }
 
-function objectStore(values: EnvironmentValues): ObjectStoreSettings | null {
+function readObjectStore(values: EnvironmentValues): ObjectStoreSettings | null {
   const { S3_ENDPOINT, S3_BUCKET, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY } = values
   if (!S3_ENDPOINT || !S3_BUCKET || !S3_ACCESS_KEY_ID || !S3_SECRET_ACCESS_KEY) return null
   return {

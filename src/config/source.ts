@@ -1,6 +1,6 @@
 /** A YAML text as plain values, with the place of every field and the environment filled in. */
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
-import { fieldName, type Path, type Problem } from './problem.ts'
+import { type Path, type Problem, printField } from './problem.ts'
 
 /** Bounds that keep a file of aliases to aliases from unfolding without end. */
 const MAX_DEPTH = 32
@@ -18,11 +18,11 @@ export interface Source {
   /** Every `${NAME}` that the file mentions. */
   readonly variables: ReadonlySet<string>
   /** Returns a problem at a field; one that is not in the file is placed at its nearest parent. */
-  problem(path: Path, message: string): Problem
+  toProblem(path: Path, message: string): Problem
   /** Returns a problem with the field's name rather than its value. */
-  problemWithKey(path: Path, message: string): Problem
+  toProblemWithKey(path: Path, message: string): Problem
   /** Returns names of unset variables in the field's text. */
-  unset(path: Path): readonly string[]
+  findUnset(path: Path): readonly string[]
 }
 
 interface Place {
@@ -53,28 +53,28 @@ export function readSource(text: string, file: string, env: Environment | null):
     if (problems.length === 0) value = reader.read(document.contents, [], null)
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    problems.push(at(error.offset, fieldName(error.path), error.message))
+    problems.push(at(error.offset, printField(error.path), error.message))
   }
   const { places, variables } = reader
   return {
     value,
     problems,
     variables,
-    problem(path, message) {
-      const exact = places.get(fieldName(path))
-      return at(exact ? exact.value : placeOf(places, path).key, fieldName(path), message)
+    toProblem(path, message) {
+      const exact = places.get(printField(path))
+      return at(exact ? exact.value : findPlace(places, path).key, printField(path), message)
     },
-    problemWithKey: (path, message) => at(placeOf(places, path).key, fieldName(path), message),
-    unset: (path) => places.get(fieldName(path))?.unset ?? [],
+    toProblemWithKey: (path, message) => at(findPlace(places, path).key, printField(path), message),
+    findUnset: (path) => places.get(printField(path))?.unset ?? [],
   }
 }
 
 const START: Place = { value: 0, key: 0, unset: [] }
 
 /** Returns the place of a field, or of its nearest parent in the file. */
-function placeOf(places: ReadonlyMap<string, Place>, path: Path): Place {
+function findPlace(places: ReadonlyMap<string, Place>, path: Path): Place {
   for (let length = path.length; length > 0; length--) {
-    const place = places.get(fieldName(path.slice(0, length)))
+    const place = places.get(printField(path.slice(0, length)))
     if (place) return place
   }
   return START
@@ -112,15 +112,15 @@ class Reader {
     this.#assertClosed(node, path, offset)
     if (isAlias(node)) return this.read(node.resolve(this.#document), path, keyOffset ?? offset)
     const text = isScalar(node) && typeof node.value === 'string' ? this.#fillIn(node.value) : null
-    this.places.set(fieldName(path), { value: offset, key: keyOffset ?? offset, unset: text?.unset ?? [] })
+    this.places.set(printField(path), { value: offset, key: keyOffset ?? offset, unset: text?.unset ?? [] })
     if (text !== null) return text.value
     if (isScalar(node)) return node.value
     if (isSeq(node)) return node.items.map((item, index) => this.read(item, [...path, index], null))
-    if (isMap(node)) return Object.fromEntries(node.items.map((pair) => this.#entry(pair, path, offset)))
+    if (isMap(node)) return Object.fromEntries(node.items.map((pair) => this.#readEntry(pair, path, offset)))
     return null
   }
 
-  #entry(pair: { key: unknown; value: unknown }, path: Path, offset: number): [string, unknown] {
+  #readEntry(pair: { key: unknown; value: unknown }, path: Path, offset: number): [string, unknown] {
     const { key, value } = pair
     if (!isScalar(key)) throw new Unreadable(offset, path, 'A field name must be plain text.')
     const name = String(key.value)

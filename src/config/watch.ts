@@ -34,11 +34,11 @@ export function watchConfig(path: string, options: WatchOptions): ConfigWatch {
 
   const look = () => {
     const before = seen
-    seen = fingerprint(path)
+    seen = readFingerprint(path)
     if (seen !== before || seen === settled) return
     const read = readConfigText(path)
     // Written to while it was read: whatever was read may be half of it.
-    if (fingerprint(path) !== seen) return
+    if (readFingerprint(path) !== seen) return
     // What could not be read, such as by a process without a free descriptor, is read again: the file stays as it is.
     settled = read.digest === '' ? '' : seen
     if (read.digest === digest) return
@@ -53,7 +53,7 @@ export function watchConfig(path: string, options: WatchOptions): ConfigWatch {
 }
 
 /** Follows links. Changes whenever the content may have; for a file that cannot be reached it is the reason. */
-function fingerprint(path: string): string {
+function readFingerprint(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
     return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`

@@ -26,7 +26,7 @@ interface Preference {
 }
 
 /** Returns the weight of the most specific range; of two that are equally specific, the larger. */
-function preferenceFor(type: string, ranges: readonly MediaRange[]): Preference {
+function findPreference(type: string, ranges: readonly MediaRange[]): Preference {
   const names = ['*/*', `${type.split('/')[0]}/*`, type]
   return ranges
     .map(({ name, weight }) => ({ weight, closeness: names.indexOf(name) }))
@@ -52,8 +52,8 @@ const SOUND_TYPES = ['audio/mpeg', 'application/octet-stream']
  * range. JSON is the default where neither is preferred, and where neither is acceptable.
  */
 function isPreferred(type: string, ranges: readonly MediaRange[]): boolean {
-  const wanted = preferenceFor(type, ranges)
-  const json = preferenceFor(JSON_TYPE, ranges)
+  const wanted = findPreference(type, ranges)
+  const json = findPreference(JSON_TYPE, ranges)
   if (wanted.weight === 0) return false
   return wanted.weight === json.weight ? wanted.closeness > json.closeness : wanted.weight > json.weight
 }
@@ -70,6 +70,6 @@ export function prefersSound(accept: string): boolean {
 
 /** Returns whether JSON is named, and not just matched by a wildcard. */
 export function namesJson(accept: string): boolean {
-  const { weight, closeness } = preferenceFor(JSON_TYPE, readRanges(accept))
+  const { weight, closeness } = findPreference(JSON_TYPE, readRanges(accept))
   return weight > 0 && closeness > 0
 }

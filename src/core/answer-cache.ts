@@ -21,7 +21,7 @@ interface Pending {
   waiting: number
 }
 
-/** Makes an answer; the signal aborts when no request waits for it any more. */
+/** Makes an answer; the signal aborts when no request waits for it any longer. */
 type MakeAnswer = (signal: AbortSignal) => Promise<string>
 
 export class AnswerCache {

@@ -4,7 +4,7 @@ import { distance } from 'fastest-levenshtein'
 /** More edits than this in a short name make another name of it. */
 const MAX_EDITS = 3
 
-export function nearest(word: string, known: Iterable<string>): string | null {
+export function findNearest(word: string, known: Iterable<string>): string | null {
   let best: string | null = null
   const lower = word.toLowerCase()
   let fewest = Math.min(MAX_EDITS, Math.floor(word.length / 2)) + 1
@@ -17,9 +17,10 @@ export function nearest(word: string, known: Iterable<string>): string | null {
 }
 
 /** Returns ` Did you mean "x"?`, or an empty text. */
-export function suggestion(word: string, known: Iterable<string>): string {
-  return suggested(nearest(word, known))
+export function suggest(word: string, known: Iterable<string>): string {
+  return printSuggestion(findNearest(word, known))
 }
 
 /** Returns the same for a name that was found otherwise. */
-export const suggested = (name: string | null): string => (name === null ? '' : ` Did you mean "${name}"?`)
+export const printSuggestion = (name: string | null): string =>
+  name === null ? '' : ` Did you mean "${name}"?`

@@ -8,7 +8,7 @@ const OTHER_NAME = /ERR_TLS_CERT_ALTNAME_INVALID|does not match certificate's al
 
 /** Returns the engine's fault and the remedy; null where the error is not about a certificate. */
 export function describeTlsFailure(engine: string, error: unknown): string | null {
-  const text = textOf(error)
+  const text = toText(error)
   if (EXPIRED.test(text))
     return `The certificate of ${engine} has expired: renew it there, or correct the clock here.`
   if (EARLY.test(text))
@@ -21,8 +21,8 @@ export function describeTlsFailure(engine: string, error: unknown): string | nul
 }
 
 /** Returns code and message of an error, and of those that caused it. */
-function textOf(error: unknown): string {
+function toText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code = '', message, cause } = error as Error & { code?: string }
-  return `${code} ${message} ${cause === undefined ? '' : textOf(cause)}`
+  return `${code} ${message} ${cause === undefined ? '' : toText(cause)}`
 }

@@ -1,6 +1,6 @@
 /** Names the fields that a schema does not have, and those that were probably meant. */
 import type { z } from 'zod'
-import { nearest, suggested } from './suggest.ts'
+import { findNearest, printSuggestion } from './suggest.ts'
 
 /** A shorter word is part of too many names. */
 const MIN_PART_CHARS = 4
@@ -11,31 +11,32 @@ interface Definition {
 }
 
 /** Returns the fields of the object at a path of a schema; none where it is not an object. */
-function fieldsAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+function listFields(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   const { shape, innerType } = schema.def as Definition
-  if (shape === undefined) return innerType === undefined ? [] : fieldsAt(innerType, path)
+  if (shape === undefined) return innerType === undefined ? [] : listFields(innerType, path)
   const [name, ...rest] = path
   if (name === undefined) return Object.keys(shape)
   const field = shape[String(name)]
-  return field === undefined ? [] : fieldsAt(field, rest)
+  return field === undefined ? [] : listFields(field, rest)
 }
 
 /** Returns the name that is meant by another: the nearest, or the only one that the word is a part of. */
-function meant(name: string, known: readonly string[]): string | null {
-  const found = nearest(name, known)
+function guessMeant(name: string, known: readonly string[]): string | null {
+  const found = findNearest(name, known)
   if (found !== null || name.length < MIN_PART_CHARS) return found
   const longer = known.filter((one) => one.includes(name.toLowerCase()))
   return longer.length === 1 ? longer[0]! : null
 }
 
 /** Returns the refusal of fields that the schema does not have at a path. */
-export function unknownFields(
+export function listUnknownFields(
   schema: z.ZodType,
   { keys, path }: { readonly keys: readonly string[]; readonly path: readonly PropertyKey[] },
 ): string {
-  const known = fieldsAt(schema, path)
+  const known = listFields(schema, path)
   const refusals = keys.map(
-    (key) => `${[...path, key].join('.')}: is no field of this request.${suggested(meant(key, known))}`,
+    (key) =>
+      `${[...path, key].join('.')}: is no field of this request.${printSuggestion(guessMeant(key, known))}`,
   )
   return refusals.join(' ')
 }

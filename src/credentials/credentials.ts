@@ -1,10 +1,10 @@
 /**
  * The credentials known to this process, and their wallets. A known key costs one look-up; an unknown one reads
  * PostgreSQL once. Changes arrive by notification, and a changed entry is read again before it is served. While
- * PostgreSQL is away, known entries are served for a time.
+ * PostgreSQL is down, known entries are served for a time.
  */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
-import { type BudgetPeriods, periodOfWalletId } from '../../schemas/accounts/budget.ts'
+import { type BudgetPeriods, parseWalletId } from '../../schemas/accounts/budget.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
@@ -38,7 +38,7 @@ interface CredentialsOptions {
     readonly keys: Pick<Keys, 'lookupHash' | 'findCredential'>
     readonly wallets: Pick<Wallets, 'read'>
   }
-  /** Returns how long known keys are served while PostgreSQL is away, milliseconds. */
+  /** Returns how long known keys are served while PostgreSQL is down, milliseconds. */
   readonly graceMs: () => number
   /** Returns the cost that an earlier run of this process charged an account or a key and that is not booked yet. */
   readonly recoveredCost: (id: string) => Credits
@@ -93,7 +93,7 @@ export class Credentials {
   }
 
   /**
-   * Reads the key from PostgreSQL; null when there is no such key. Throws `service_unavailable` while PostgreSQL is away,
+   * Reads the key from PostgreSQL; null when there is no such key. Throws `service_unavailable` while PostgreSQL is down,
    * and any other error of it: a key that cannot be read must not go on by what was known of it.
    */
   load(rawKey: string): Promise<KnownKey | null> {
@@ -110,7 +110,7 @@ export class Credentials {
   }
 
   /** Returns the wallet of an account that some known key belongs to, or of a known key that has a cap. */
-  wallet(id: string): WalletView | undefined {
+  findWallet(id: string): WalletView | undefined {
     return this.#wallets.get(id)
   }
 
@@ -120,7 +120,7 @@ export class Credentials {
   }
 
   /** Takes a notification: the entry that it names is read again before it is served. */
-  changed(kind: CredentialChange, id: string): void {
+  forgetChanged(kind: CredentialChange, id: string): void {
     if (kind === 'wallet') {
       void this.refreshWallets([id])
       return
@@ -147,10 +147,10 @@ export class Credentials {
   }
 
   /** Takes a commit: charges of this process are booked, and the totals include them, in one step. */
-  booked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
+  applyBooked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
     for (const [id, cost] of costs) {
-      this.#wallets.get(id)?.booked(cost)
-      for (const budget of this.#budgetsOf.get(id) ?? NO_BUDGETS) budget.booked(cost)
+      this.#wallets.get(id)?.applyBooked(cost)
+      for (const budget of this.#budgetsOf.get(id) ?? NO_BUDGETS) budget.applyBooked(cost)
     }
     this.update(wallets)
   }
@@ -171,7 +171,7 @@ export class Credentials {
 
   /** Returns true for totals of a budget's period. */
   #updateBudget(totals: WalletTotals): boolean {
-    const period = periodOfWalletId(totals.accountId)
+    const period = parseWalletId(totals.accountId)
     if (period === null) return false
     const budget = this.#budgets.get(period.budgetId)
     budget?.update(period.startsAt, totals)
@@ -196,20 +196,20 @@ export class Credentials {
     try {
       this.update(await this.#options.database.wallets.read(known))
     } catch (error) {
-      // While PostgreSQL is away the health check calls `onDatabaseLost`.
+      // While PostgreSQL is down the health check calls `onDatabaseLost`.
       if (!this.#options.isAway(error)) this.#options.onFault(error)
     }
   }
 
   /** Returns the reason why no key is served; null while known keys are. */
-  unreadiness(): string | null {
+  explainUnready(): string | null {
     const lostAt = this.#databaseLostAt
     const isOver = lostAt !== null && this.#now() - lostAt > this.#options.graceMs()
     return isOver ? 'PostgreSQL has been away for longer than database.grace_seconds' : null
   }
 
   #checkGrace(): void {
-    if (this.unreadiness() !== null) throw unavailable()
+    if (this.explainUnready() !== null) throw unavailable()
   }
 
   async #load(rawKey: string): Promise<KnownKey | null> {
@@ -234,18 +234,24 @@ export class Credentials {
       return null
     }
     const capped = capTotals(credential.key.grant)
-    const cap = capped === null ? null : this.#viewOf(capped)
+    const cap = capped === null ? null : this.#updateView(capped)
     const budgets = credential.budgets.length === 0 ? NO_BUDGETS : credential.budgets.map(this.#budgetOf)
     if (budgets.length === 0) this.#budgetsOf.delete(credential.key.id)
     else this.#budgetsOf.set(credential.key.id, budgets)
     const { allowedAddresses } = credential.key
     const addresses = allowedAddresses === null ? null : new AddressList(allowedAddresses)
-    const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet), cap, budgets, addresses }
+    const known: KnownKey = {
+      ...credential,
+      view: this.#updateView(credential.wallet),
+      cap,
+      budgets,
+      addresses,
+    }
     this.#store(this.#entries, rawKey, { known, isStale: changes !== this.#changes }, MAX_KNOWN_KEYS)
     return known
   }
 
-  #viewOf(totals: WalletTotals): WalletView {
+  #updateView(totals: WalletTotals): WalletView {
     const existing = this.#wallets.get(totals.accountId)
     if (existing) {
       existing.update(totals)

@@ -17,7 +17,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { PRIVATE_MODE, readPrivateJson, writePrivateFile } from './private-file.ts'
-import { identify, isAlive, signal } from './process-identity.ts'
+import { identify, isAlive, sendSignal } from './process-identity.ts'
 import { findProgram } from './programs.ts'
 
 const Holder = z.object({
@@ -232,7 +232,7 @@ function killEngines(dir: string): boolean {
   const records = existsSync(folder) ? readdirSync(folder) : []
   const killed = records.filter((name) => {
     const record = readPrivateJson(join(folder, name), EngineProcess)
-    return record !== null && signal(record.process, 'SIGKILL')
+    return record !== null && sendSignal(record.process, 'SIGKILL')
   })
   return killed.length > 0
 }

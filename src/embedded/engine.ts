@@ -25,7 +25,7 @@ export interface EngineKind {
    * @throws Error with the missing part and the remedy: such a failure is not tried again
    */
   prepare(port: number): Promise<Launch>
-  /** Ends when the started process answers on the port. May wait for ever: the supervisor has the bound. */
+  /** Ends when the started process answers on the port. May wait forever: the supervisor has the bound. */
   answers(child: ChildProcess, port: number, signal: AbortSignal): Promise<void>
   url(port: number): string
 }

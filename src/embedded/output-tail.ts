@@ -24,7 +24,7 @@ export class OutputTail {
  * Resolves with the first line of standard output that is a JSON object with `"ready": true`, by which our own
  * programs report that they listen.
  */
-export function readyLine(child: ChildProcess, signal: AbortSignal): Promise<Record<string, unknown>> {
+export function readReadyLine(child: ChildProcess, signal: AbortSignal): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
     let unread = ''
     const take = (chunk: string) => {

@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 
-/** Readable and writable by the owner alone: everything here holds a password or a pid we trust. */
+/** Only the owner may read and write: every file here holds a password or a pid we trust. */
 export const PRIVATE_MODE = 0o600
 
 /**
@@ -56,7 +56,7 @@ const PASSWORD_BYTES = 24
 const Passwords = z.record(z.string(), z.string())
 
 /** Returns the generated password of one engine, created at its first start and kept with its data. */
-export function passwordFor(engine: string, dataDir: string): string {
+export function readPassword(engine: string, dataDir: string): string {
   const path = join(dataDir, 'passwords.json')
   const passwords = readPrivateJson(path, Passwords) ?? {}
   const known = passwords[engine]

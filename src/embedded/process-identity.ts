@@ -31,7 +31,7 @@ export function isAlive(identity: ProcessIdentity): boolean {
 }
 
 /** Sends a signal to this very process; returns false when it has ended or its pid belongs to another by now. */
-export function signal(identity: ProcessIdentity, name: NodeJS.Signals): boolean {
+export function sendSignal(identity: ProcessIdentity, name: NodeJS.Signals): boolean {
   if (!isAlive(identity)) return false
   try {
     process.kill(identity.pid, name)

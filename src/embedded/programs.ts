@@ -75,14 +75,14 @@ const AS_NOBODY = ['setpriv', `--reuid=${NOBODY.uid}`, `--regid=${NOBODY.gid}`, 
  * Returns the arguments that keep a capability. Without the secure bit access(2), by which PostgreSQL checks its
  * binaries, disregards capabilities.
  */
-function keeping(capability: string): readonly string[] {
+function keepCapability(capability: string): readonly string[] {
   return [`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`, '--securebits=+no_setuid_fixup']
 }
 
 /** The one that gives away least comes first; containers leave out the one or the other. */
 const WAYS_TO_DROP_ROOT: readonly Unprivileged[] = [
-  { prefix: [...AS_NOBODY, ...keeping('dac_read_search')], owner: NOBODY },
-  { prefix: [...AS_NOBODY, ...keeping('dac_override')], owner: NOBODY },
+  { prefix: [...AS_NOBODY, ...keepCapability('dac_read_search')], owner: NOBODY },
+  { prefix: [...AS_NOBODY, ...keepCapability('dac_override')], owner: NOBODY },
   { prefix: ['unshare', '--user', `--map-user=${NOBODY.uid}`], owner: ROOT },
   { prefix: AS_NOBODY, owner: NOBODY },
 ]

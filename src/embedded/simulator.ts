@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineKind, Launch } from './engine.ts'
-import { readyLine } from './output-tail.ts'
+import { readReadyLine } from './output-tail.ts'
 import { LOOPBACK } from './ports.ts'
 import { endWithUs, plainEnvironment } from './programs.ts'
 
@@ -34,7 +34,7 @@ export function simulatorEngine({ dataDir }: SimulatorEngineOptions): EngineKind
     },
 
     async answers(child: ChildProcess, _port, signal) {
-      await readyLine(child, signal)
+      await readReadyLine(child, signal)
     },
 
     url: (port) => `http://${LOOPBACK}:${port}`,

@@ -36,7 +36,7 @@ interface EngineUrls {
 export interface EmbeddedEngines {
   /** With user and password; they stay the same as long as this service runs, whatever crashes. */
   readonly urls: EngineUrls
-  health(): Partial<Record<EngineName, EngineHealth>>
+  readHealth(): Partial<Record<EngineName, EngineHealth>>
   /** Ends all of them, PostgreSQL last. Never fails; takes at most the sum of the engines' bounds. */
   stop(): Promise<void>
   /** Stops one and leaves it stopped. */
@@ -58,7 +58,10 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
   const engines = new Map<EngineName, SupervisedEngine>()
   // In the order in which they are stopped.
   for (const name of ENGINE_NAMES.filter((known) => options.engines.includes(known))) {
-    engines.set(name, new SupervisedEngine(kindOf(name, dataDir, options), dataDir, onEvent, options.lockFd))
+    engines.set(
+      name,
+      new SupervisedEngine(makeKind(name, dataDir, options), dataDir, onEvent, options.lockFd),
+    )
   }
   const signalAtExit = () => {
     for (const engine of engines.values()) engine.signalAtExit()
@@ -79,7 +82,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
     throw failed?.reason ?? options.signal?.reason
   }
 
-  const the = (name: EngineName): SupervisedEngine => {
+  const findEngine = (name: EngineName): SupervisedEngine => {
     const engine = engines.get(name)
     if (engine === undefined) throw new Error(`${name} is not among the embedded engines`)
     return engine
@@ -92,15 +95,15 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
       clickhouseUrl: resolveUrl('clickhouse'),
       simulatorUrl: resolveUrl('simulator'),
     },
-    health: () => Object.fromEntries([...engines].map(([name, engine]) => [name, engine.health()])),
+    readHealth: () => Object.fromEntries([...engines].map(([name, engine]) => [name, engine.readHealth()])),
     stop,
-    stopEngine: (name) => the(name).stop(),
-    startEngine: (name) => the(name).start(),
-    killEngine: (name) => the(name).kill(),
+    stopEngine: (name) => findEngine(name).stop(),
+    startEngine: (name) => findEngine(name).start(),
+    killEngine: (name) => findEngine(name).kill(),
   }
 }
 
-function kindOf(name: EngineName, dataDir: string, { gateways = 1 }: EmbeddedOptions): EngineKind {
+function makeKind(name: EngineName, dataDir: string, { gateways = 1 }: EmbeddedOptions): EngineKind {
   switch (name) {
     case 'postgres':
       return postgresEngine(dataDir, gateways)

@@ -7,7 +7,7 @@ import type { EngineEvent, EngineHealth, EngineKind, EngineState } from './engin
 import { OutputTail } from './output-tail.ts'
 import { freePort, isPortFree } from './ports.ts'
 import { readPrivateJson, writePrivateFile } from './private-file.ts'
-import { identify, type ProcessIdentity, signal as send, waitForExit } from './process-identity.ts'
+import { identify, type ProcessIdentity, sendSignal as send, waitForExit } from './process-identity.ts'
 
 /** A start is tried again when the process ended before it answered: a predecessor may still hold the port. */
 const START_ATTEMPTS = 6
@@ -65,7 +65,7 @@ export class SupervisedEngine {
     return this.kind.url(this.#port)
   }
 
-  health(): EngineHealth {
+  readHealth(): EngineHealth {
     const pid = this.#running?.identity.pid ?? null
     return { state: this.#state, pid, port: this.#port, crashes: this.#crashes }
   }
@@ -101,7 +101,7 @@ export class SupervisedEngine {
     if (this.#running !== null) send(this.#running.identity, 'SIGKILL')
   }
 
-  /** Signals at the exit of our own process, when nothing can be awaited any more. */
+  /** Signals at the exit of our own process, when nothing can be awaited. */
   signalAtExit(): void {
     const first = this.kind.stopSignals[0]?.signal ?? 'SIGKILL'
     if (this.#running !== null) send(this.#running.identity, first)
@@ -125,14 +125,14 @@ export class SupervisedEngine {
       }
     } catch (error) {
       if (this.#state === 'starting') this.#state = 'stopped'
-      throw new Error(`${this.kind.name} did not start: ${message(error)}`, { cause: error })
+      throw new Error(`${this.kind.name} did not start: ${readMessage(error)}`, { cause: error })
     }
   }
 
   /** Makes one attempt: afterwards the process runs and answers, or has ended. */
   async #bringUp(port: number, signal: AbortSignal): Promise<void> {
     const launch = await this.kind.prepare(port).catch((error) => {
-      throw new StartError(message(error), { cause: error })
+      throw new StartError(readMessage(error), { cause: error })
     })
     signal.throwIfAborted()
     const startedAt = performance.now()
@@ -150,7 +150,7 @@ export class SupervisedEngine {
     this.#state = 'ready'
     const startMs = Math.round(performance.now() - startedAt)
     this.#emit({ event: 'ready', pid: running.identity.pid, port, startMs })
-    void running.exited.then((how) => this.#crashed(running, how))
+    void running.exited.then((how) => this.#onCrash(running, how))
   }
 
   async #spawn(command: readonly string[], env: NodeJS.ProcessEnv): Promise<Running> {
@@ -179,7 +179,9 @@ export class SupervisedEngine {
     })
     const aborted = new Promise<never>((_, reject) => {
       given.addEventListener('abort', () => {
-        const late = bound.aborted ? `no answer within ${this.kind.readyBoundMs} ms` : message(given.reason)
+        const late = bound.aborted
+          ? `no answer within ${this.kind.readyBoundMs} ms`
+          : readMessage(given.reason)
         reject(new Error(`${late}\n${running.tail.text}`))
       })
     })
@@ -192,7 +194,7 @@ export class SupervisedEngine {
     }
   }
 
-  #crashed(running: Running, how: string): void {
+  #onCrash(running: Running, how: string): void {
     if (this.#running !== running) return
     this.#running = null
     this.#crashes += 1
@@ -215,7 +217,7 @@ export class SupervisedEngine {
         return
       } catch (error) {
         if (signal.aborted) return
-        this.#emit({ event: 'restart-failed', attempt, detail: message(error) })
+        this.#emit({ event: 'restart-failed', attempt, detail: readMessage(error) })
       }
     }
   }
@@ -269,6 +271,6 @@ function backoffMs(attempt: number): number {
   return Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (attempt - 1))
 }
 
-function message(error: unknown): string {
+function readMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

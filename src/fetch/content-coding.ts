@@ -13,7 +13,7 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
 const PLAIN: readonly string[] = ['', 'identity', 'aws-chunked']
 
 /** Returns the codings of a body, in the order in which they were applied. */
-export const codingsOf = (contentEncoding: string): readonly string[] =>
+export const splitCodings = (contentEncoding: string): readonly string[] =>
   contentEncoding
     .toLowerCase()
     .split(',')
@@ -23,7 +23,7 @@ export const codingsOf = (contentEncoding: string): readonly string[] =>
 export const isKnownCoding = (coding: string): boolean => Object.hasOwn(DECODERS, coding)
 
 /** Returns the decoded body. An error of the body, or of a decoder, is one of the returned stream. */
-export const decodedBody = (body: Readable, codings: readonly string[]): Readable =>
+export const decodeBody = (body: Readable, codings: readonly string[]): Readable =>
   codings.reduceRight<Readable>(
     (stream, coding) => pipeline(stream, DECODERS[coding]!(), () => undefined),
     body,

@@ -8,7 +8,7 @@ import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Failure } from '../../schemas/failure.ts'
 import { type LinkFault, readWebLink } from '../../schemas/web-link.ts'
-import { codingsOf, decodedBody, isDecodingError, isKnownCoding } from './content-coding.ts'
+import { decodeBody, isDecodingError, isKnownCoding, splitCodings } from './content-coding.ts'
 import { isPublicAddress } from './public-address.ts'
 
 export const MAX_REDIRECTS = 3
@@ -27,7 +27,7 @@ export interface FetchLimits {
   readonly isAllowed?: (address: string) => boolean
   /** Name and port, as in a URL: files there may be fetched at whatever address that is. */
   readonly allowedHost?: string | null
-  /** Sent to `allowedHost` alone, and by the protocol of the first URL: never behind a redirect elsewhere. */
+  /** Sent only to `allowedHost`, and by the protocol of the first URL: never after a redirect elsewhere. */
   readonly headers?: ReadonlyArray<readonly [string, string]>
   readonly signal?: AbortSignal
 }
@@ -52,7 +52,7 @@ const UNREACHABLE = 'its server cannot be reached at a public address'
 const NOT_PUBLIC = 'the address is not public'
 
 /** A link as messages and logs may have it: what is behind its path may be all that keeps strangers from the file. */
-export const shownLink = (url: URL | string): string =>
+export const hideQuery = (url: URL | string): string =>
   String(url)
     .replace(/[?#].*$/s, '')
     .slice(0, MAX_SHOWN_CHARS)
@@ -65,7 +65,7 @@ export class LinkFailure extends Failure {
   readonly reason: string
 
   constructor(url: URL | string, reason: string, internal?: string | undefined) {
-    const link = shownLink(url)
+    const link = hideQuery(url)
     super('invalid_request', `The file at ${link} cannot be fetched: ${reason}.`, { internal })
     this.link = link
     this.reason = reason
@@ -84,7 +84,7 @@ const LINK_FAULTS: Readonly<Record<LinkFault, string>> = {
 }
 
 /** @throws Failure `invalid_request` for anything but a plain http(s) URL of at most 2,048 (or `maxChars`) characters */
-export function checkedUrl(text: string, maxChars = MAX_URL_CHARS): URL {
+export function checkUrl(text: string, maxChars = MAX_URL_CHARS): URL {
   if (text.length > maxChars) throw new LinkFailure(text, `the URL is longer than ${maxChars} characters`)
   const read = readWebLink(text)
   if (read instanceof URL) return read
@@ -116,11 +116,11 @@ export const guardedLookup =
   }
 
 /** Returns the name or address of a URL, IPv6 without brackets. */
-export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
+export const readHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
 
 /** Returns whether a URL itself has an address that is not allowed: no look-up would refuse it. */
 export function hasRefusedAddress(url: URL, isAllowed: (address: string) => boolean): boolean {
-  const host = hostOf(url)
+  const host = readHost(url)
   return isIP(host) !== 0 && !isAllowed(host)
 }
 
@@ -134,20 +134,20 @@ export const send = (url: URL, options: RequestOptions, body?: string): Promise<
     outgoing.end(body)
   })
 
-async function* piecesOf(
+async function* readPieces(
   response: IncomingMessage,
   url: URL,
   maxBytes: number,
 ): AsyncGenerator<Buffer, void> {
   const tooLarge = () => new LinkFailure(url, `it is larger than ${maxBytes} bytes`)
-  const codings = codingsOf(response.headers['content-encoding'] ?? '')
+  const codings = splitCodings(response.headers['content-encoding'] ?? '')
   try {
     if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
     const unknown = codings.find((coding) => !isKnownCoding(coding))
     if (unknown !== undefined)
       throw new LinkFailure(url, `its coding ${JSON.stringify(unknown)} is not known`)
     let length = 0
-    for await (const piece of decodedBody(response, codings) as AsyncIterable<Buffer>) {
+    for await (const piece of decodeBody(response, codings) as AsyncIterable<Buffer>) {
       length += piece.length
       if (length > maxBytes) throw tooLarge()
       yield piece
@@ -160,13 +160,13 @@ async function* piecesOf(
 }
 
 /** Where a redirect leads; null for a response that is none. */
-function redirectOf(response: IncomingMessage, from: URL, maxChars?: number): URL | null {
+function readRedirect(response: IncomingMessage, from: URL, maxChars?: number): URL | null {
   const status = response.statusCode ?? 0
   const { location } = response.headers
   if (status < 300 || status >= 400 || location === undefined) return null
   const target = URL.parse(location, from.href)
   if (target === null) throw new LinkFailure(from, 'it redirects to something that is not a URL')
-  return checkedUrl(target.href, maxChars)
+  return checkUrl(target.href, maxChars)
 }
 
 const HEADERS = { 'user-agent': 'tollgate', accept: '*/*', 'accept-encoding': 'identity' }
@@ -177,7 +177,7 @@ async function follow(
   { isAllowed = isPublicAddress, allowedHost = null, headers = [], maxUrlChars }: FetchLimits,
   signal: AbortSignal,
 ): Promise<{ response: IncomingMessage; url: URL }> {
-  let url = checkedUrl(text, maxUrlChars)
+  let url = checkUrl(text, maxUrlChars)
   const { protocol } = url
   for (let redirects = 0; ; redirects++) {
     const isOwn = url.host === allowedHost
@@ -189,7 +189,7 @@ async function follow(
       headers: { ...HEADERS, ...(isOwn && url.protocol === protocol && Object.fromEntries(headers)) },
     })
     try {
-      const next = redirectOf(response, url, maxUrlChars)
+      const next = readRedirect(response, url, maxUrlChars)
       if (next === null) {
         if (response.statusCode === 200) return { response, url }
         throw new LinkFailure(url, `its server answered with status ${response.statusCode}`)
@@ -218,12 +218,12 @@ export async function guardedStream<T>(
   const { maxBytes = DEFAULT_MAX_FILE_BYTES, timeoutMs = DEFAULT_FETCH_TIMEOUT_MS } = limits
   const timeout = AbortSignal.timeout(timeoutMs)
   const signal = limits.signal ? AbortSignal.any([timeout, limits.signal]) : timeout
-  const failure = (error: unknown, url: URL | string) => asFailure(error, url, timeout.aborted)
+  const failure = (error: unknown, url: URL | string) => toFailure(error, url, timeout.aborted)
   const { response, url } = await follow(text, limits, signal).catch((error) => {
     throw failure(error, text)
   })
-  const pieces = piecesOf(response, url, maxBytes)
-  async function* toldPieces() {
+  const pieces = readPieces(response, url, maxBytes)
+  async function* reportPieces() {
     try {
       yield* pieces
     } catch (error) {
@@ -232,13 +232,13 @@ export async function guardedStream<T>(
   }
   const mediaType = (response.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
   try {
-    return await take({ pieces: toldPieces(), mediaType })
+    return await take({ pieces: reportPieces(), mediaType })
   } finally {
     response.destroy()
   }
 }
 
-async function whole({ pieces, mediaType }: FetchedStream): Promise<FetchedBytes> {
+async function readWhole({ pieces, mediaType }: FetchedStream): Promise<FetchedBytes> {
   const held: Buffer[] = []
   for await (const piece of pieces) held.push(piece)
   return { bytes: Buffer.concat(held), mediaType }
@@ -246,9 +246,9 @@ async function whole({ pieces, mediaType }: FetchedStream): Promise<FetchedBytes
 
 /** The whole file. @throws as `guardedStream` does */
 export const guardedFetch = (text: string, limits: FetchLimits = {}): Promise<FetchedBytes> =>
-  guardedStream(text, limits, whole)
+  guardedStream(text, limits, readWhole)
 
-function asFailure(error: unknown, url: URL | string, isLate: boolean): Failure {
+function toFailure(error: unknown, url: URL | string, isLate: boolean): Failure {
   if (error instanceof Failure) return error
   const { message } = error as Error
   if (isLate) return new LinkFailure(url, 'it did not come in time')

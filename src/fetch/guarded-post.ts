@@ -3,7 +3,7 @@
  * that very address. Redirects are not followed. See docs/notifications.md.
  */
 import type { IncomingMessage } from 'node:http'
-import { checkedUrl, guardedLookup, hasRefusedAddress, type LookUp, send } from './guarded-fetch.ts'
+import { checkUrl, guardedLookup, hasRefusedAddress, type LookUp, send } from './guarded-fetch.ts'
 import { isPublicAddress } from './public-address.ts'
 
 export interface PostOptions {
@@ -13,7 +13,7 @@ export interface PostOptions {
   readonly timeoutMs: number
   /** So much of the answer is read. */
   readonly maxAnswerBytes: number
-  /** In place of public addresses alone. */
+  /** Instead of only public addresses. */
   readonly isAllowed?: (address: string) => boolean
   /** In place of the machine's resolver. */
   readonly lookUp?: LookUp
@@ -28,7 +28,7 @@ export interface Posted {
 }
 
 /** Reads the beginning of the answer; what is cut off by the signal is left out. */
-async function beginningOf(response: IncomingMessage, maxBytes: number): Promise<string> {
+async function readBeginning(response: IncomingMessage, maxBytes: number): Promise<string> {
   const pieces: Buffer[] = []
   let length = 0
   try {
@@ -50,7 +50,7 @@ export async function guardedPost(text: string, options: PostOptions): Promise<P
   const { headers, body, timeoutMs, maxAnswerBytes, isAllowed = isPublicAddress, lookUp } = options
   const signal = AbortSignal.timeout(timeoutMs)
   try {
-    const url = checkedUrl(text)
+    const url = checkUrl(text)
     if (hasRefusedAddress(url, isAllowed)) return { status: null, answer: '', failure: 'not_public' }
     const request = {
       method: 'POST',
@@ -60,7 +60,7 @@ export async function guardedPost(text: string, options: PostOptions): Promise<P
     }
     const response = await send(url, request, body)
     const status = response.statusCode ?? 0
-    return { status, answer: await beginningOf(response, maxAnswerBytes), failure: null }
+    return { status, answer: await readBeginning(response, maxAnswerBytes), failure: null }
   } catch (error) {
     const isRefused = (error as { code?: string }).code === 'NOT_PUBLIC'
     return {

@@ -1,9 +1,9 @@
 /**
- * Which addresses the gateway may fetch from on a caller's behalf: public ones alone, judged after name resolution.
+ * Which addresses the gateway may fetch from on a caller's behalf: only public ones, judged after name resolution.
  * See docs/api-rules.md, "Links from clients".
  */
 import { BlockList, isIP } from 'node:net'
-import { plainAddress } from '../core/keys/address-prefix.ts'
+import { normalizeAddress } from '../core/keys/address-prefix.ts'
 
 const REFUSED = new BlockList()
 
@@ -34,16 +34,16 @@ for (const [network, bits] of REFUSED_V4) REFUSED.addSubnet(network, bits, 'ipv4
 for (const [network, bits] of REFUSED_V6) REFUSED.addSubnet(network, bits, 'ipv6')
 
 /** `::/96`, `64:ff9b::/96` (NAT64) and `2002::/16` (6to4): the last or first 32 bits that matter are an IPv4 address. */
-function embeddedV4(groups: readonly number[]): string | null {
+function readEmbeddedV4(groups: readonly number[]): string | null {
   const [first, second, ...others] = groups
   const isPrefix = others.slice(0, 4).every((group) => group === 0)
   const isCompatible = first === 0 && second === 0
   const isNat64 = first === 0x64 && second === 0xff9b
-  if (isPrefix && (isCompatible || isNat64)) return v4Of(groups[6]!, groups[7]!)
-  return first === 0x2002 ? v4Of(groups[1]!, groups[2]!) : null
+  if (isPrefix && (isCompatible || isNat64)) return printV4(groups[6]!, groups[7]!)
+  return first === 0x2002 ? printV4(groups[1]!, groups[2]!) : null
 }
 
-const v4Of = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.')
+const printV4 = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.')
 
 /** `2000::/3` is all that IANA has ever given to hosts of the public; what lies beside it is special or nobody's. */
 const isGlobalUnicast = ([first]: readonly number[]): boolean => (first! & 0xe000) === 0x2000
@@ -52,10 +52,10 @@ const isGlobalUnicast = ([first]: readonly number[]): boolean => (first! & 0xe00
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0) return false
   // A mapped IPv4 address is the IPv4 address.
-  const plain = plainAddress(address.replace(/%.*$/, ''))
+  const plain = normalizeAddress(address.replace(/%.*$/, ''))
   if (isIP(plain) !== 6) return isIP(plain) === 4 && !REFUSED.check(plain, 'ipv4')
   const groups = plain.split(':').map((group) => Number.parseInt(group, 16))
-  const v4 = embeddedV4(groups)
+  const v4 = readEmbeddedV4(groups)
   if (v4 !== null) return isPublicAddress(v4)
   return isGlobalUnicast(groups) && !REFUSED.check(plain, 'ipv6')
 }

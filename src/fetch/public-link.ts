@@ -1,7 +1,7 @@
 /** Checks a link before it is forwarded: an upstream in the operator's network must not fetch from that network. */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { checkedUrl, hostOf, unreachable } from './guarded-fetch.ts'
+import { checkUrl, readHost, unreachable } from './guarded-fetch.ts'
 import { isPublicAddress } from './public-address.ts'
 
 /** A resolver that is slower is taken for one that does not know the name. */
@@ -14,7 +14,7 @@ export type Resolve = (host: string) => Promise<readonly { readonly address: str
 const resolveName: Resolve = (host) => lookup(host, { all: true })
 
 /** Resolves a name. Returns no address when it is unknown or slow to resolve: the upstream resolves it itself. */
-async function addressesOf(host: string, resolve: Resolve): Promise<readonly string[]> {
+async function resolveAddresses(host: string, resolve: Resolve): Promise<readonly string[]> {
   const late = Promise.withResolvers<readonly []>()
   const timer = setTimeout(() => late.resolve([]), RESOLVE_TIMEOUT_MS)
   try {
@@ -30,7 +30,7 @@ async function addressesOf(host: string, resolve: Resolve): Promise<readonly str
 async function isInner(host: string, resolve: Resolve): Promise<boolean> {
   if (isIP(host) !== 0) return !isPublicAddress(host)
   if (INNER_NAME.test(host)) return true
-  return (await addressesOf(host, resolve)).some((address) => !isPublicAddress(address))
+  return (await resolveAddresses(host, resolve)).some((address) => !isPublicAddress(address))
 }
 
 /**
@@ -38,6 +38,6 @@ async function isInner(host: string, resolve: Resolve): Promise<boolean> {
  * @throws Failure `invalid_request`, in the words of a file that cannot be fetched
  */
 export async function checkPublicLink(text: string, resolve: Resolve = resolveName): Promise<void> {
-  const url = checkedUrl(text)
-  if (await isInner(hostOf(url), resolve)) throw unreachable(url)
+  const url = checkUrl(text)
+  if (await isInner(readHost(url), resolve)) throw unreachable(url)
 }

@@ -1,6 +1,6 @@
 /** Checks an address that webhooks are to go to. */
 import { Failure } from '../../schemas/failure.ts'
-import { checkedUrl, LinkFailure } from './guarded-fetch.ts'
+import { checkUrl, LinkFailure } from './guarded-fetch.ts'
 import { checkPublicLink } from './public-link.ts'
 
 /** Returns a check of scheme, credentials and address. It throws `Failure` `invalid_request`. */
@@ -8,7 +8,7 @@ export const receiverChecker =
   (mayBePrivate: () => boolean) =>
   async (url: string): Promise<void> => {
     try {
-      if (mayBePrivate()) checkedUrl(url)
+      if (mayBePrivate()) checkUrl(url)
       else await checkPublicLink(url)
     } catch (error) {
       if (!(error instanceof LinkFailure)) throw error

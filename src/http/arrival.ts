@@ -7,7 +7,7 @@ import type { Upload } from './body/upload.ts'
 import { type ClientLimits, type ClientSource, HeldBytes } from './client-limits.ts'
 import type { FormContent, GatewayRequest } from './handler.ts'
 import type { ReplyWriter } from './reply-writer.ts'
-import { peerOf, run } from './request-checks.ts'
+import { readPeer, run } from './request-checks.ts'
 import type { CopiedHead } from './request-reader.ts'
 import { NO_PARAMS, type Route } from './router.ts'
 import type { HttpResponse } from './uws.ts'
@@ -31,11 +31,11 @@ export class Arrival {
   constructor(response: HttpResponse, head: CopiedHead, clients: ClientLimits) {
     this.response = response
     this.head = head
-    const client = { peer: () => peerOf(response), forwardedFor: head.header('x-forwarded-for') }
+    const client = { peer: () => readPeer(response), forwardedFor: head.header('x-forwarded-for') }
     this.client = client
     this.held = new HeldBytes(clients, client)
     // A call keeps this until it is settled, so it must not hold the arrival.
-    this.address = () => clients.addressOf(client)
+    this.address = () => clients.findAddress(client)
   }
 
   unpause(): void {
@@ -45,7 +45,7 @@ export class Arrival {
   }
 
   abort(): void {
-    this.writer.aborted()
+    this.writer.abort()
     this.upload?.destroy(new Error('the client is gone'))
     this.#subscription?.unsubscribe()
   }

@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 
 /** Returns why the pair, files in PEM, cannot serve TLS; null where it can. */
-export function tlsProblem({ cert, key }: { readonly cert: string; readonly key: string }): string | null {
+export function findTlsProblem({
+  cert,
+  key,
+}: {
+  readonly cert: string
+  readonly key: string
+}): string | null {
   try {
     createSecureContext({ cert: readFileSync(cert), key: readFileSync(key) })
     return null

@@ -45,7 +45,7 @@ class WindowCounts {
   /** Counts one event; false: it is one more than `most` in this window. */
   add(client: string, most: number, now: number): boolean {
     this.#turn(now)
-    const name = this.#nameOf(client)
+    const name = this.#groupClient(client)
     const count = (this.#counts.get(name) ?? 0) + 1
     this.#counts.set(name, count)
     if (count >= most) this.#blocked.add(name)
@@ -58,10 +58,10 @@ class WindowCounts {
   }
 
   isBlocked(client: string): boolean {
-    return this.#blocked.has(this.#nameOf(client))
+    return this.#blocked.has(this.#groupClient(client))
   }
 
-  #nameOf(client: string): string {
+  #groupClient(client: string): string {
     return this.#counts.size < MAX_COUNTED || this.#counts.has(client) ? client : ''
   }
 
@@ -110,21 +110,22 @@ export class ClientLimits {
   }
 
   /** Counts a request without a good key. */
-  unauthenticated(source: ClientSource): void {
+  noteUnauthenticated(source: ClientSource): void {
     const most = this.#options.perAddress().unauthenticatedPerMinute
-    if (most !== null) this.#unauthenticated.add(this.#clientOf(source), most, this.#now())
+    if (most !== null) this.#unauthenticated.add(this.#findClient(source), most, this.#now())
   }
 
   /** Returns whether the client of a request has made too many without a valid key. */
   isBlocked(source: ClientSource): boolean {
     return (
-      this.#unauthenticated.hasBlocked(this.#now()) && this.#unauthenticated.isBlocked(this.#clientOf(source))
+      this.#unauthenticated.hasBlocked(this.#now()) &&
+      this.#unauthenticated.isBlocked(this.#findClient(source))
     )
   }
 
   /** Returns the refusal of a request whose client is blocked. */
   refuseBlocked(source: ClientSource): Failure {
-    this.#options.onRefused?.('address_requests', this.addressOf(source))
+    this.#options.onRefused?.('address_requests', this.findAddress(source))
     return new Failure(
       'rate_limit_exceeded',
       'Too many requests without a valid API key came from this address. Try again in a minute.',
@@ -137,13 +138,13 @@ export class ClientLimits {
     )
   }
 
-  addressOf({ peer, forwardedFor }: ClientSource): string {
-    return this.#options.proxies().clientOf(peer(), forwardedFor)
+  findAddress({ peer, forwardedFor }: ClientSource): string {
+    return this.#options.proxies().findClient(peer(), forwardedFor)
   }
 
   /** Returns the name under which the bytes of a request's body count; null: its client has no limit. */
-  bufferClient(source: ClientSource): string | null {
-    return this.#options.perAddress().bufferedBytes === null ? null : this.#clientOf(source)
+  findBufferClient(source: ClientSource): string | null {
+    return this.#options.perAddress().bufferedBytes === null ? null : this.#findClient(source)
   }
 
   /** Returns null when the bytes are taken; else why they are not. */
@@ -174,8 +175,8 @@ export class ClientLimits {
     else this.#bufferedBy.delete(client)
   }
 
-  #clientOf(source: ClientSource): string {
-    return clientNetwork(this.addressOf(source))
+  #findClient(source: ClientSource): string {
+    return clientNetwork(this.findAddress(source))
   }
 }
 
@@ -197,7 +198,7 @@ export class HeldBytes {
     // A body may still be decoded when its request has ended: nothing would give these bytes back.
     if (this.#isClosed) return requestEnded()
     // Read during the request: the server knows no address of a closed one.
-    if (this.#bytes === 0) this.#client = this.#limits.bufferClient(this.#source)
+    if (this.#bytes === 0) this.#client = this.#limits.findBufferClient(this.#source)
     const refusal = this.#limits.take(bytes, this.#client)
     if (refusal === null) this.#bytes += bytes
     return refusal
@@ -209,7 +210,7 @@ export class HeldBytes {
     this.#bytes = 0
   }
 
-  /** Releases the bytes and takes no more: the request has ended. */
+  /** Releases the bytes and takes no others: the request has ended. */
   close(): void {
     this.#isClosed = true
     this.release()

@@ -37,21 +37,21 @@ const CONTENT_LENGTH = 'content-length'
 /** Replies with these statuses end with their head. */
 export const BODILESS: ReadonlySet<number> = new Set([204, 304])
 /** Returns the reply to HEAD where GET has this one: the same head, with the length of the body in its place. */
-export function headOfWhole(reply: Full): Full {
+export function makeWholeHead(reply: Full): Full {
   const { status, headers, body } = reply
   if (BODILESS.has(status) || headers.some(([name]) => name === CONTENT_LENGTH)) return reply
   return { ...reply, headers: [...headers, [CONTENT_LENGTH, String(Buffer.byteLength(body))]], body: '' }
 }
 
 /** Returns the reply to HEAD where GET has a body in pieces, whose length may not be known. */
-export function headOfStream({ status, headers, length }: Extract<Reply, { type: 'head' }>): Full {
+export function makeStreamHead({ status, headers, length }: Extract<Reply, { type: 'head' }>): Full {
   const known = length === undefined ? headers : [...headers, [CONTENT_LENGTH, String(length)] as const]
   return { type: 'full', status, headers: known, body: '' }
 }
 
-export const bufferOf = (bytes: string | Uint8Array): Buffer =>
+export const toBuffer = (bytes: string | Uint8Array): Buffer =>
   typeof bytes === 'string'
     ? Buffer.from(bytes)
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-export const statusLine = (status: number): string => REASONS[status] ?? `${status} Status`
+export const printStatusLine = (status: number): string => REASONS[status] ?? `${status} Status`

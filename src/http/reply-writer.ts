@@ -12,12 +12,12 @@ import type { Observer } from 'rxjs'
 import type { DataSink, Flow, HeaderList, Reply } from './handler.ts'
 import {
   BODILESS,
-  bufferOf,
   type Full,
-  headOfStream,
-  headOfWhole,
+  makeStreamHead,
+  makeWholeHead,
+  printStatusLine,
   type RenderError,
-  statusLine,
+  toBuffer,
 } from './reply-form.ts'
 import { restartTimeout } from './request-reader.ts'
 import type { HttpResponse } from './uws.ts'
@@ -112,8 +112,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     return this.#isClosed
   }
 
-  /** Called when the client has left: nothing is written any more. */
-  aborted(): void {
+  /** Called when the client has left: nothing more is written. */
+  abort(): void {
     if (this.#linger !== null) clearTimeout(this.#linger)
     this.#linger = null
     if (!this.#isClosed) this.#close()
@@ -123,10 +123,10 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     if (this.#isClosed) return
     switch (reply.type) {
       case 'full':
-        this.#full(this.#options.isHead ? headOfWhole(reply) : reply)
+        this.#writeReply(this.#options.isHead ? makeWholeHead(reply) : reply)
         break
       case 'head':
-        if (this.#options.isHead) return this.#full(headOfStream(reply))
+        if (this.#options.isHead) return this.#writeReply(makeStreamHead(reply))
         this.#head = reply
         this.#flow = reply.flow
         this.#length = reply.length ?? null
@@ -142,7 +142,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     if (this.#isClosed) return
     // It is also what logs the error.
     const reply = this.#options.renderError(error)
-    if (!this.#hasWritten) return this.#full(this.#options.isHead ? headOfWhole(reply) : reply)
+    if (!this.#hasWritten) return this.#writeReply(this.#options.isHead ? makeWholeHead(reply) : reply)
     this.#isCutOff = true
     this.complete()
   }
@@ -196,7 +196,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     if (this.#isCutOff || this.#length !== null) return this.#closeLater()
     if (this.#options.closesConnection === true) {
       if (this.#hasWritten || this.#head === null) this.#endConnection(LAST_CHUNK, this.#requestId)
-      else this.#full({ ...this.#head, type: 'full', body: '' })
+      else this.#writeReply({ ...this.#head, type: 'full', body: '' })
       return
     }
     this.#response.cork(() => {
@@ -207,7 +207,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   }
 
   /** The last reply of a connection waits for a turn: the server answers what was read behind it by closing the connection. */
-  #full(reply: Full): void {
+  #writeReply(reply: Full): void {
     const closesConnection = this.#options.closesConnection === true
     const isLast = closesConnection || reply.headers.some(isConnection) || this.#isChosen(reply)
     if (!isLast) return this.#writeFull(reply, false)
@@ -253,7 +253,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   /** Writes the head and as much of the body as the connection takes now; the rest follows. */
   #writeWhole(body: string | Uint8Array): void {
     const length = Buffer.byteLength(body)
-    if (this.#writeOf(length, body)) return
+    if (this.#writeWithin(length, body)) return
     this.#length = length
     this.#pause()
   }
@@ -269,7 +269,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   /** Writes; returns true when everything has been taken, earlier bytes included. Long bytes are the writer's own. */
   #write(bytes: Uint8Array | string): boolean {
-    if (this.#length !== null) return this.#writeOf(this.#length, bytes as Buffer)
+    if (this.#length !== null) return this.#writeWithin(this.#length, bytes as Buffer)
     if (bytes.length <= MAX_WRITE_BYTES) return this.#writePiece(bytes)
     for (let at = 0; at < bytes.length; at += MAX_WRITE_BYTES) {
       if (this.#writePiece((bytes as Buffer).subarray(at, at + MAX_WRITE_BYTES))) continue
@@ -300,7 +300,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
    * Writes a part of a body of a known length. The server buffers nothing of such a body: the bytes that the kernel
    * does not take wait here.
    */
-  #writeOf(length: number, bytes: string | Uint8Array): boolean {
+  #writeWithin(length: number, bytes: string | Uint8Array): boolean {
     let isTaken = true
     let isOver = false
     this.#response.cork(() => {
@@ -309,7 +309,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
       const [isWhole, hasEnded] = this.#response.tryEnd(bytes, length)
       isTaken = isWhole
       isOver = hasEnded
-      if (!isWhole) this.#waiting.push(bufferOf(bytes).subarray(this.#response.getWriteOffset() - before))
+      if (!isWhole) this.#waiting.push(toBuffer(bytes).subarray(this.#response.getWriteOffset() - before))
     })
     if (isOver) this.#close()
     return isTaken || isOver
@@ -337,7 +337,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     let value = `${id}\r\nx-request-id: ${id}\r\nrequest-id: ${id}`
     for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
     if (this.#options.closesConnection === true && !this.#isEnding) value += '\r\nconnection: close'
-    if (head.status !== OK) this.#response.writeStatus(statusLine(head.status))
+    if (head.status !== OK) this.#response.writeStatus(printStatusLine(head.status))
     this.#response.writeHeader(commonHeaders, value)
     onFirstByte?.()
   }

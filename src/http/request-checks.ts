@@ -2,14 +2,14 @@
 import { Buffer } from 'node:buffer'
 import { throwError } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { type Coding, codingOf } from './body/coding.ts'
+import { type Coding, findCoding } from './body/coding.ts'
 import type { GatewayRequest, Handler, Reply } from './handler.ts'
 import type { CopiedHead } from './request-reader.ts'
 import type { FoundRoute, Route } from './router.ts'
 import type { HttpResponse } from './uws.ts'
 
 /** Returns the address of the connection; readable until the reply is over. */
-export const peerOf = (response: HttpResponse): string =>
+export const readPeer = (response: HttpResponse): string =>
   Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
 
 /** Returns whether a request counts as one without a valid key before it is answered. */
@@ -45,7 +45,7 @@ export function readAdmission(
 /** Returns the compression of the body, null without any; undefined when the request has been refused here. */
 export function readCoding(head: CopiedHead, refuse: (error: unknown) => void): Coding | null | undefined {
   try {
-    return codingOf(head.header('content-encoding'))
+    return findCoding(head.header('content-encoding'))
   } catch (error) {
     refuse(error)
     return undefined

@@ -67,7 +67,7 @@ const NAMES: ReadonlyArray<ReadonlyArray<readonly [name: string, place: number]>
   (_, length) => [...PLACES].filter(([name]) => name.length === length),
 )
 
-function placeOf(received: string): number | undefined {
+function findPlace(received: string): number | undefined {
   for (const [name, place] of NAMES[received.length] ?? []) if (name === received) return place
   return undefined
 }
@@ -87,10 +87,10 @@ export interface CopiedHead {
   readonly path: string
   readonly query: string
   readonly header: HeaderLookup
-  /** Distinguishes an absent header from an empty one. Known of `idempotency-key` alone. */
+  /** Distinguishes an absent header from an empty one. Known only for `idempotency-key`. */
   readonly hasHeader: (name: 'idempotency-key') => boolean
   /**
-   * Why nothing on the connection may be read any more, where the end of the body or the host is ambiguous: a proxy in front
+   * Why nothing more may be read on the connection, where the end of the body or the host is ambiguous: a proxy in front
    * may have read another one. The server itself refuses length and chunks together.
    */
   readonly fault: Failure | null
@@ -102,7 +102,7 @@ export interface CopiedHead {
 
 type RequestTarget = Pick<CopiedHead, 'method' | 'path'>
 
-export const targetOf = (request: HttpRequest): RequestTarget => ({
+export const readTarget = (request: HttpRequest): RequestTarget => ({
   method: request.getCaseSensitiveMethod(),
   path: request.getUrl(),
 })
@@ -114,7 +114,7 @@ export function readHead(request: HttpRequest, { method, path }: RequestTarget):
   let isChunked = false
   let hasHost = false
   request.forEach((name, value) => {
-    const place = placeOf(name)
+    const place = findPlace(name)
     if (place !== undefined) {
       if (place === CONTENT_LENGTH && (value === '' || (values[place] ?? value) !== value))
         fault = ambiguousLength()
@@ -164,7 +164,7 @@ export function pauseAfterTurn(response: HttpResponse, isWanted: () => boolean):
 }
 
 /** Copies a piece, which is valid only inside its callback. */
-export function copied(piece: ArrayBuffer): Buffer {
+export function copyPiece(piece: ArrayBuffer): Buffer {
   const copy = Buffer.allocUnsafe(piece.byteLength)
   copy.set(new Uint8Array(piece))
   return copy
@@ -184,7 +184,7 @@ class BodyPieces {
   length = 0
 
   /** Returns how many bytes of memory the next piece takes besides those that are taken. */
-  growth(pieceBytes: number, announcedBytes: number): number {
+  computeGrowth(pieceBytes: number, announcedBytes: number): number {
     const end = this.length + pieceBytes
     if (end <= this.#bytes.length) return 0
     const room =
@@ -228,7 +228,7 @@ interface BodyLimits {
   readonly limitBytes: number
   readonly announcedBytes: number
   /** Bounds the text of a body that may have too much; else null. */
-  readonly text: Pick<TextLimit, 'arrived'> | null
+  readonly text: Pick<TextLimit, 'checkArrived'> | null
   /** Counts the memory that the body takes up. */
   readonly held: Pick<HeldBytes, 'take' | 'release'>
   /** Called before each further piece: an unwanted body is discarded. */
@@ -263,14 +263,14 @@ export function readBody(
     length += piece.byteLength
     if (length > limitBytes) return end(tooLarge(limitBytes))
     if (excess === null) {
-      const growth = pieces.growth(piece.byteLength, announcedBytes)
+      const growth = pieces.computeGrowth(piece.byteLength, announcedBytes)
       const refusal = growth === 0 ? null : held.take(growth)
       if (refusal !== null) return end(refusal)
       pieces.add(piece, growth)
     }
     if (isLast) return excess === null ? done(pieces.take()) : end(excess)
     if (excess === null && text !== null) {
-      excess = text.arrived(pieces.soFar)
+      excess = text.checkArrived(pieces.soFar)
       if (excess !== null) {
         pieces.take()
         held.release()

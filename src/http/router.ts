@@ -1,7 +1,7 @@
 /** Routes of the server, and the one router: it finds the route of a request, and reads the parameters of its path. */
 import { Failure } from '../../schemas/failure.ts'
 import { cutText } from '../core/json/cut.ts'
-import { suggested, suggestion } from '../core/suggest.ts'
+import { printSuggestion, suggest } from '../core/suggest.ts'
 import type { Handler, PathParams, Reply } from './handler.ts'
 
 export interface Route {
@@ -78,10 +78,10 @@ export class Router {
   /** `unserved` are paths without an endpoint, whatever other paths match. */
   constructor(paths: Iterable<RoutedPath>, unserved: readonly string[] = []) {
     for (const path of unserved) this.#exact.set(path, null)
-    for (const [method, path, route] of paths) this.#methodsAt(path)[method] = route
+    for (const [method, path, route] of paths) this.#findMethods(path)[method] = route
   }
 
-  #methodsAt(path: string): RouteMethods {
+  #findMethods(path: string): RouteMethods {
     if (path.includes('{')) return this.#addPlace(path).methods
     const methods = this.#exact.get(path) ?? {}
     this.#exact.set(path, methods)
@@ -114,7 +114,7 @@ export class Router {
   }
 
   /** Returns the paths without parameters with their routes. */
-  *exactPaths(): Generator<readonly [path: string, Readonly<RouteMethods>]> {
+  *listExactPaths(): Generator<readonly [path: string, Readonly<RouteMethods>]> {
     for (const [path, methods] of this.#exact) if (methods !== null) yield [path, methods]
   }
 
@@ -135,11 +135,11 @@ export class Router {
     if (match === null)
       return new Failure(
         'not_found',
-        `There is no endpoint at ${cutText(path, MAX_ECHOED_PATH_CHARS)}.${this.#hint(path)}`,
+        `There is no endpoint at ${cutText(path, MAX_ECHOED_PATH_CHARS)}.${this.#suggestPath(path)}`,
       )
     const handled = method === 'HEAD' ? 'GET' : method
     const route = Object.hasOwn(methods, handled) ? methods[handled] : undefined
-    if (route === undefined) return notAllowed(method, path, Object.keys(methods))
+    if (route === undefined) return refuseMethod(method, path, Object.keys(methods))
     try {
       return { route, params: match.readParams() }
     } catch (error) {
@@ -151,11 +151,11 @@ export class Router {
    * Says what to do about a path that leads nowhere. The whole beginning of a path is nearer than one with few other
    * letters. A long path is near to none, and is not compared.
    */
-  #hint(path: string): string {
+  #suggestPath(path: string): string {
     if (path.length > MAX_ECHOED_PATH_CHARS) return LISTED
-    const paths = Array.from(this.exactPaths(), ([exact]) => exact)
-    const longer = suggested(beginning(`${path}/`, paths))
-    return longer || suggestion(path, paths) || suggested(beginning(path, paths)) || LISTED
+    const paths = Array.from(this.listExactPaths(), ([exact]) => exact)
+    const longer = printSuggestion(findBeginning(`${path}/`, paths))
+    return longer || suggest(path, paths) || printSuggestion(findBeginning(path, paths)) || LISTED
   }
 }
 
@@ -202,16 +202,16 @@ const PREFLIGHT = {
   body: '',
 } as const
 
-/** A version alone begins too many paths. */
+/** Too many paths begin with only a version. */
 const MIN_PREFIX_SEGMENTS = 2
 
 /** Returns the first path that begins so. */
-function beginning(prefix: string, paths: readonly string[]): string | null {
+function findBeginning(prefix: string, paths: readonly string[]): string | null {
   const segments = prefix.split('/').filter(Boolean).length
   return segments < MIN_PREFIX_SEGMENTS ? null : (paths.find((path) => path.startsWith(prefix)) ?? null)
 }
 
-function notAllowed(method: string, path: string, methods: readonly string[]): Failure {
+function refuseMethod(method: string, path: string, methods: readonly string[]): Failure {
   const allow = methods.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
   return new Failure('method_not_allowed', `${path} takes ${allow}, not ${method}.`, {
     headers: [['allow', allow]],

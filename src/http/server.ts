@@ -7,7 +7,7 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { Failure } from '../../schemas/failure.ts'
 import { Arrival } from './arrival.ts'
-import { type Coding, decoded, decodedWhole } from './body/coding.ts'
+import { type Coding, decodePieces, decodeWhole } from './body/coding.ts'
 import { formContent, isFormType } from './body/form-reader.ts'
 import { TextLimit } from './body/text-limit.ts'
 import { Upload } from './body/upload.ts'
@@ -16,13 +16,13 @@ import type { FormContent, Reply } from './handler.ts'
 import { repeatedHeader, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
 import type { RenderError } from './reply-form.ts'
 import { ReplyWriter } from './reply-writer.ts'
-import { hasKnownKey, isWithoutKey, peerOf, readAdmission, readCoding } from './request-checks.ts'
+import { hasKnownKey, isWithoutKey, readAdmission, readCoding, readPeer } from './request-checks.ts'
 import {
   MAX_BODY_BYTES,
   pauseAfterTurn,
   readBody,
   readHead,
-  targetOf,
+  readTarget,
   UNCHECKED_MAX_BYTES,
 } from './request-reader.ts'
 import { type FoundRoute, NO_PARAMS, type Route, type Router } from './router.ts'
@@ -99,14 +99,14 @@ export class GatewayServer {
     const { router, tls = null } = this.#options
     const app = tls === null ? App() : SSLApp({ cert_file_name: tls.cert, key_file_name: tls.key })
     // The server compares paths as they are sent, letter for letter, and does so for less than it hands them over.
-    for (const [path, { POST }] of router.exactPaths()) {
+    for (const [path, { POST }] of router.listExactPaths()) {
       if (POST === undefined) continue
       const target = { method: 'POST', path, found: { route: POST, params: NO_PARAMS } }
       app.post(path, (response, request) => this.#handle(response, request, target))
     }
     app.any('/*', (response, request) => this.#handle(response, request, null))
     const onConnection = (response: HttpResponse, change: number) => {
-      if (change > 0 && !this.#clients.mayConnect(() => peerOf(response))) response.close()
+      if (change > 0 && !this.#clients.mayConnect(() => readPeer(response))) response.close()
     }
     app.filter(onConnection)
     this.#apps.push(app)
@@ -118,7 +118,7 @@ export class GatewayServer {
     return this.#inFlight
   }
 
-  /** Resolves with the port; rejects when it cannot be had. Several gateway processes may listen on one port. */
+  /** Resolves with the port; rejects when it is taken. Several gateway processes may listen on one port. */
   async listen(host: string, port: number): Promise<number> {
     const taken = await this.#listen(this.#apps.at(-1)!, host, port)
     this.#address = { host, port: taken }
@@ -167,7 +167,7 @@ export class GatewayServer {
   }
 
   /** Resolves when no request is in flight. */
-  idle(): Promise<void> {
+  waitUntilIdle(): Promise<void> {
     if (this.#inFlight === 0) return Promise.resolve()
     return new Promise((resolve) => {
       this.#onIdle = resolve
@@ -181,7 +181,11 @@ export class GatewayServer {
   }
 
   #handle(response: HttpResponse, uwsRequest: HttpRequest, target: Target | null): void {
-    const arrival = new Arrival(response, readHead(uwsRequest, target ?? targetOf(uwsRequest)), this.#clients)
+    const arrival = new Arrival(
+      response,
+      readHead(uwsRequest, target ?? readTarget(uwsRequest)),
+      this.#clients,
+    )
     const { head, client } = arrival
     const found = target === null ? this.#options.router.find(head) : target.found
     const { route = null, params = NO_PARAMS } = 'route' in found ? found : {}
@@ -191,12 +195,12 @@ export class GatewayServer {
     this.#inFlight++
     response.onAborted(() => arrival.abort())
     if (head.fault !== null) return writer.cut(head.fault)
-    if (isWithoutKey(found) || head.conflict !== null) this.#clients.unauthenticated(client)
+    if (isWithoutKey(found) || head.conflict !== null) this.#clients.noteUnauthenticated(client)
     if (route === null)
-      return this.#inTurn(writer, () =>
+      return this.#beginInTurn(writer, () =>
         found instanceof Failure ? writer.error(found) : writer.next(found as Reply),
       )
-    const refuse = (error: unknown) => this.#inTurn(writer, () => writer.error(error))
+    const refuse = (error: unknown) => this.#beginInTurn(writer, () => writer.error(error))
     if (head.conflict !== null) return refuse(repeatedHeader(head.conflict))
     if (this.#refusesToBegin(route, writer)) return
     const isLimited = route.addressLimit !== 'never' && this.#clients.isBlocked(client)
@@ -255,7 +259,7 @@ export class GatewayServer {
     arrival.upload = upload
     this.#uploads.add(upload)
     const limits = { limitBytes: limit, encodedBytes: announcedBytes }
-    const form = coding === null ? upload : Readable.from(decoded(upload, coding, limits))
+    const form = coding === null ? upload : Readable.from(decodePieces(upload, coding, limits))
     const contentType = head.header('content-type')
     this.#begin(arrival, route, NO_BODY, formContent(form, { contentType, limitBytes: limit, held }))
   }
@@ -288,7 +292,7 @@ export class GatewayServer {
       if (body.length <= maxText) return this.#begin(arrival, route, body, null)
       const isWanted = () => !writer.isClosed
       const measured = text ?? new TextLimit(maxText)
-      measured.whole(body, isWanted, (refusal) =>
+      measured.checkWhole(body, isWanted, (refusal) =>
         refusal === null ? this.#begin(arrival, route, body, null) : writer.error(refusal),
       )
     }
@@ -301,7 +305,7 @@ export class GatewayServer {
       if (body instanceof Failure) writer.error(body)
       else if (coding === null) beginJson(body)
       else
-        decodedWhole(body, coding, limit, held).then(
+        decodeWhole(body, coding, limit, held).then(
           (whole) => {
             if (!writer.isClosed) beginJson(whole)
           },
@@ -311,7 +315,7 @@ export class GatewayServer {
   }
 
   #begin(arrival: Arrival, route: Route, body: Buffer, form: FormContent | null): void {
-    this.#inTurn(arrival.writer, () => arrival.run(route, body, form))
+    this.#beginInTurn(arrival.writer, () => arrival.run(route, body, form))
   }
 
   /**
@@ -319,7 +323,7 @@ export class GatewayServer {
    * connection that it has read in one turn: of one that sends many at once the rest would wait for nothing else, and here
    * the server closes it.
    */
-  #inTurn(writer: ReplyWriter, begin: () => void): void {
+  #beginInTurn(writer: ReplyWriter, begin: () => void): void {
     if (this.#beganInTurn++ === 0) setImmediate(this.#endTurn)
     if (this.#beganInTurn <= MAX_BEGUN_IN_TURN) return begin()
     setImmediate(() => {
@@ -331,7 +335,8 @@ export class GatewayServer {
     const render = this.#options.renderError(path, requestId, address)
     return (error) => {
       const reply = render(error)
-      if (reply.status === UNAUTHORIZED && reply.isOfUpstream !== true) this.#clients.unauthenticated(client)
+      if (reply.status === UNAUTHORIZED && reply.isOfUpstream !== true)
+        this.#clients.noteUnauthenticated(client)
       return reply
     }
   }

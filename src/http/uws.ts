@@ -1,5 +1,5 @@
 /**
- * The only import of uWebSockets.js, so that another build of it can replace it. docs/operating.md names this build; a
+ * The only import of uWebSockets.js, so that another build of it can replace it. docs/dependencies.md names this build; a
  * test compares its binaries with the checksums in the repository.
  */
 

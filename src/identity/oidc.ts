@@ -60,7 +60,7 @@ export interface OidcPerson {
 export function openOidc() {
   const known = new Map<string, { readonly at: number; readonly found: Promise<Configuration> }>()
   /** Reads the provider's metadata, and again after an hour or a failure. */
-  const configurationOf = (provider: OidcProvider): Promise<Configuration> => {
+  const discover = (provider: OidcProvider): Promise<Configuration> => {
     const key = JSON.stringify(provider)
     const former = known.get(key)
     const now = performance.now()
@@ -69,7 +69,7 @@ export function openOidc() {
     const found = discovery(issuer, provider.client_id, provider.client_secret, undefined, {
       timeout: TIMEOUT_SECONDS,
       [customFetch]: fetchWhole,
-      // The configuration takes an issuer without TLS on this machine alone.
+      // The configuration accepts an issuer without TLS only on this machine.
       ...(issuer.protocol === 'http:' && { execute: [allowInsecureRequests] }),
     })
     known.set(key, { at: now, found })
@@ -79,7 +79,7 @@ export function openOidc() {
   return {
     /** Returns the address at the provider to send the browser to. Rejects where the provider does not answer. */
     async begin(provider: OidcProvider, redirectUri: string): Promise<{ url: string; check: OidcCheck }> {
-      const configuration = await configurationOf(provider)
+      const configuration = await discover(provider)
       const check = {
         state: randomState(),
         nonce: randomNonce(),
@@ -100,12 +100,12 @@ export function openOidc() {
     /**
      * Exchanges the code that the provider sent the browser back with.
      * @param query of the address to which the browser came back
-     * Rejects where state, nonce, signature or code is wrong, or the provider refused or is away.
+     * Rejects where state, nonce, signature or code is wrong, or the provider refused or is down.
      */
     async finish(provider: OidcProvider, check: OidcCheck, query: string): Promise<OidcPerson> {
       const back = new URL(check.redirectUri)
       back.search = query
-      const configuration = await configurationOf(provider)
+      const configuration = await discover(provider)
       const tokens = await authorizationCodeGrant(configuration, back, {
         pkceCodeVerifier: check.verifier,
         expectedState: check.state,
@@ -125,8 +125,8 @@ export function openOidc() {
       }
     },
 
-    /** Returns the reason of an error because the provider is away; null for every other error. */
-    awayReason(error: unknown): string | null {
+    /** Explains an error that means the provider is down; null for every other error. */
+    explainAway(error: unknown): string | null {
       // The client wraps it into another error.
       for (let one = error; one instanceof Error; one = one.cause)
         if (one instanceof ProviderAway) return one.message

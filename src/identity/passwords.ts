@@ -19,7 +19,7 @@ export function openPasswords() {
   const waiting: (() => void)[] = []
   let running = 0
   /** Runs `work` when fewer than `MAX_AT_ONCE` run. @throws Failure `service_unavailable` when too many wait */
-  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+  const waitTurn = async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= MAX_AT_ONCE) {
       if (waiting.length >= MAX_WAITING)
         throw new Failure('service_unavailable', 'Too many sign-ins at the same time. Try again.', {
@@ -36,7 +36,7 @@ export function openPasswords() {
     }
   }
   const hashPassword = (password: string): Promise<string> =>
-    inTurn(() => hash(normalizePassword(password), PARAMETERS))
+    waitTurn(() => hash(normalizePassword(password), PARAMETERS))
   // Of a password that no user can have: it is too short.
   const dummy = hash('', PARAMETERS)
   return {
@@ -45,7 +45,7 @@ export function openPasswords() {
     /** Returns whether the password has this hash. Without a hash it is false, and takes as long. */
     async verify(stored: string | null, password: string): Promise<boolean> {
       const against = stored ?? (await dummy)
-      const isSame = await inTurn(() => verify(against, normalizePassword(password)))
+      const isSame = await waitTurn(() => verify(against, normalizePassword(password)))
       return isSame && stored !== null
     },
   }

@@ -28,7 +28,7 @@ export function enrolTotp(email: string): TotpEnrolment {
  * after the last accepted one, so that no code is accepted twice.
  * @param now epoch milliseconds
  */
-export function totpPeriodOf(secret: string, code: string, now: number): number | null {
+export function findTotpPeriod(secret: string, code: string, now: number): number | null {
   const token = code.replaceAll(' ', '')
   if (!CODE_PATTERN.test(token)) return null
   const delta = TOTP.validate({

@@ -1,7 +1,7 @@
-/** Settlements that are not in memory any more (or not yet, after a restart), read back from the segments in order. */
+/** Reads settlements back from the segments in order: those no longer in memory, or not yet after a restart. */
 import { Buffer } from 'node:buffer'
 import type { JournalFiles } from './files.ts'
-import { type Damage, type Group, groupsIn } from './format.ts'
+import { type Damage, type Group, readGroups } from './format.ts'
 import type { Segment } from './segments.ts'
 
 interface BacklogGroup<Call> {
@@ -41,17 +41,17 @@ export class Backlog<Call> {
    */
   next(): BacklogGroup<Call> | null {
     for (;;) {
-      const segment = this.#segment()
+      const segment = this.#findSegment()
       if (segment === undefined) return null
       if (this.#offset < segment.size) {
-        const next = this.#groupOf(segment)
+        const next = this.#readGroup(segment)
         if (next !== null) return next
       } else if (segment === this.#segments().at(-1)) return null
       else this.#moveTo(segment.number + 1)
     }
   }
 
-  #segment(): Segment<Call> | undefined {
+  #findSegment(): Segment<Call> | undefined {
     const segment = this.#segments().find(({ number }) => number >= this.#number)
     if (segment !== undefined && segment.number > this.#number) this.#moveTo(segment.number)
     return segment
@@ -63,7 +63,7 @@ export class Backlog<Call> {
     this.#read = null
   }
 
-  #groupOf(segment: Segment<Call>): BacklogGroup<Call> | null {
+  #readGroup(segment: Segment<Call>): BacklogGroup<Call> | null {
     if (this.#read?.segment !== segment || this.#offset >= this.#read.from + this.#read.bytes.length) {
       const bytes = Buffer.allocUnsafe(segment.size - this.#offset)
       const filled = this.#files.readAt(segment.path, bytes, this.#offset)
@@ -73,7 +73,7 @@ export class Backlog<Call> {
     const onDamage = (damage: Damage) => {
       if (!segment.isRecovered) this.#onDamage(segment.path, damage)
     }
-    const { value: group } = groupsIn(bytes, this.#offset - from, onDamage).next()
+    const { value: group } = readGroups(bytes, this.#offset - from, onDamage).next()
     this.#offset = group === undefined ? segment.size : from + group.end
     if (group === undefined) return null
     return { segment, offset: from + group.offset, end: this.#offset, group }

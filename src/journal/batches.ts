@@ -4,9 +4,9 @@ import { Buffer } from 'node:buffer'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { Backlog } from './backlog.ts'
 import type { JournalLog } from './clock.ts'
-import { addCost, addCosts, totalOf } from './costs.ts'
+import { addCost, addCosts, sumCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
-import { groupsIn, parseLines } from './format.ts'
+import { parseLines, readGroups } from './format.ts'
 import { type PageSlice, Pages } from './pages.ts'
 import type { RecoveredState } from './recovery.ts'
 import type { Segment } from './segments.ts'
@@ -120,8 +120,8 @@ export class Batches<Call> {
     this.#recoveredCosts = new Map(recovered.costs)
     this.#takenTo = recovered.booked
     this.#untaken = recovered.unbooked
-    this.#unbookedCost = totalOf(recovered.costs)
-    this.#backlog = recovered.unbooked > 0 ? this.#backlogFrom({ number: 0, offset: 0 }) : null
+    this.#unbookedCost = sumCosts(recovered.costs)
+    this.#backlog = recovered.unbooked > 0 ? this.#openBacklog({ number: 0, offset: 0 }) : null
   }
 
   /** Settlements that no batch has taken yet. */
@@ -144,11 +144,11 @@ export class Batches<Call> {
     return this.#recoveredCosts.get(id) ?? 0n
   }
 
-  /** Takes what the journal has written; `group.bytes` is valid during the call alone. */
-  written(group: WrittenGroup<Call>): void {
+  /** Takes what the journal has written; `group.bytes` is valid only during the call. */
+  onWritten(group: WrittenGroup<Call>): void {
     this.#untaken += group.count
     group.segment.unbooked += group.count
-    this.#unbookedCost += totalOf(group.costs)
+    this.#unbookedCost += sumCosts(group.costs)
     if (this.#backlog !== null) return
     const slice = this.#pages.copy(group.bytes)
     const bytes = slice.page.memory.subarray(slice.from, slice.to)
@@ -162,7 +162,7 @@ export class Batches<Call> {
    * @throws Error of the file system while reading back
    */
   take(): JournalBatch | null {
-    const parts = this.#nextParts()
+    const parts = this.#takeNextParts()
     const [head] = parts
     if (head === undefined) return null
     const last = parts.at(-1) ?? head
@@ -173,11 +173,11 @@ export class Batches<Call> {
       id: `${this.#deps.prefix}${this.#nextBatch++}`,
       count,
       end: this.#takenTo,
-      costs: sumOf(parts),
-      runs: runsOf(parts),
+      costs: mergeCosts(parts),
+      runs: groupRuns(parts),
       isRecovered: head.first < this.#ownFrom,
       place: { first: head.first, isConfirmed: false },
-      memory: { bytes: joined(parts), slices: parts.flatMap(({ slice }) => slice ?? []) },
+      memory: { bytes: joinParts(parts), slices: parts.flatMap(({ slice }) => slice ?? []) },
       payload: () => batch.memory?.bytes ?? this.#readBack(batch.runs),
     }
     this.#taken.set(batch.id, batch)
@@ -203,7 +203,7 @@ export class Batches<Call> {
       this.#order.splice(0, this.#oldest)
       this.#oldest = 0
     }
-    this.#unbookedCost -= totalOf(taken.costs)
+    this.#unbookedCost -= sumCosts(taken.costs)
     for (const { segment, count } of taken.runs) segment.unbooked -= count
     if (taken.isRecovered) for (const [id, cost] of taken.costs) addCost(this.#recoveredCosts, id, -cost)
   }
@@ -220,18 +220,18 @@ export class Batches<Call> {
       const filled = this.#deps.files.readAt(segment.path, bytes, offset)
       // The caller compares with `count`.
       const onDamage = () => undefined
-      for (const group of groupsIn(bytes.subarray(0, filled), 0, onDamage))
+      for (const group of readGroups(bytes.subarray(0, filled), 0, onDamage))
         settlements.push(group.settlements)
     }
     return Buffer.concat(settlements)
   }
 
-  #nextParts(): Part<Call>[] {
+  #takeNextParts(): Part<Call>[] {
     const parts: Part<Call>[] = []
     let count = 0
     let bytes = 0
     while (count < BATCH_FULL_SETTLEMENTS && bytes < BATCH_FULL_BYTES) {
-      const part = this.#nextPart(parts)
+      const part = this.#takeNextPart(parts)
       if (part === null) break
       parts.push(part)
       count += part.count
@@ -246,10 +246,10 @@ export class Batches<Call> {
    * Returns the next part. A file that cannot be read ends a batch: the part before has passed the cursor and is not
    * read again.
    */
-  #nextPart(before: readonly Part<Call>[]): Part<Call> | null {
-    if (this.#backlog === null) return this.#nextWaiting(before[0])
+  #takeNextPart(before: readonly Part<Call>[]): Part<Call> | null {
+    if (this.#backlog === null) return this.#takeNextWaiting(before[0])
     try {
-      return this.#nextRead(this.#backlog)
+      return this.#readNextPart(this.#backlog)
     } catch (error) {
       if (before.length === 0) throw error
       return null
@@ -260,7 +260,7 @@ export class Batches<Call> {
    * Returns the next waiting part. Null as well for bytes in another page than the first part: a batch of one page is
    * not copied.
    */
-  #nextWaiting(head: Part<Call> | undefined): Part<Call> | null {
+  #takeNextWaiting(head: Part<Call> | undefined): Part<Call> | null {
     const group = this.#waiting[0]
     if (group === undefined) return null
     if (head !== undefined && head.slice !== null && head.slice.page !== group.slice.page) return null
@@ -269,7 +269,7 @@ export class Batches<Call> {
     return group
   }
 
-  #nextRead(backlog: Backlog<Call>): Part<Call> | null {
+  #readNextPart(backlog: Backlog<Call>): Part<Call> | null {
     for (;;) {
       const next = backlog.next()
       if (next === null) {
@@ -279,7 +279,7 @@ export class Batches<Call> {
       const { segment, offset, end, group } = next
       if (group.count === 0 || group.first + group.count <= this.#bookedBefore) continue
       const { first, count, settlements: bytes } = group
-      return { segment, offset, end, first, count, bytes, costs: costsIn(bytes), slice: null }
+      return { segment, offset, end, first, count, bytes, costs: readCosts(bytes), slice: null }
     }
   }
 
@@ -287,20 +287,20 @@ export class Batches<Call> {
   #dropWaiting(): void {
     const oldest = this.#waiting[0]
     if (oldest === undefined) return
-    this.#backlog = this.#backlogFrom({ number: oldest.segment.number, offset: oldest.offset })
+    this.#backlog = this.#openBacklog({ number: oldest.segment.number, offset: oldest.offset })
     for (const { slice } of this.#waiting) this.#pages.release(slice)
     this.#waiting = []
     this.#waitingBytes = 0
   }
 
-  #backlogFrom(from: { number: number; offset: number }): Backlog<Call> {
+  #openBacklog(from: { number: number; offset: number }): Backlog<Call> {
     return new Backlog(this.#deps.files, this.#deps.segments, from, (path, damage) =>
       this.#deps.log.error({ path, ...damage }, 'Skipped damaged bytes of the journal; the rest is sent'),
     )
   }
 }
 
-function runsOf<Call>(parts: readonly Part<Call>[]): Run<Call>[] {
+function groupRuns<Call>(parts: readonly Part<Call>[]): Run<Call>[] {
   const runs: Run<Call>[] = []
   for (const { segment, offset, end, count } of parts) {
     const run = runs.at(-1)
@@ -313,20 +313,20 @@ function runsOf<Call>(parts: readonly Part<Call>[]): Run<Call>[] {
 }
 
 /** Parts of one page are adjacent in it. */
-function joined(parts: ReadonlyArray<Pick<Part<unknown>, 'bytes' | 'slice'>>): Buffer {
+function joinParts(parts: ReadonlyArray<Pick<Part<unknown>, 'bytes' | 'slice'>>): Buffer {
   const from = parts[0]?.slice
   const to = parts.at(-1)?.slice
   if (from && to && from.page === to.page) return from.page.memory.subarray(from.from, to.to)
   return Buffer.concat(parts.map((part) => part.bytes))
 }
 
-function sumOf(parts: ReadonlyArray<Pick<Part<unknown>, 'costs'>>): Map<string, bigint> {
+function mergeCosts(parts: ReadonlyArray<Pick<Part<unknown>, 'costs'>>): Map<string, bigint> {
   const sums = new Map<string, bigint>()
   for (const { costs } of parts) for (const [id, cost] of costs) addCost(sums, id, cost)
   return sums
 }
 
-function costsIn(bytes: Buffer): Map<string, bigint> {
+function readCosts(bytes: Buffer): Map<string, bigint> {
   const costs = new Map<string, bigint>()
   for (const settlement of parseLines(bytes, () => undefined) as Settlement[]) addCosts(costs, settlement)
   return costs

@@ -6,7 +6,7 @@ export function addCost(costs: Map<string, bigint>, id: string, cost: bigint): v
 }
 
 /** Returns the sum of the settlements: each is there twice, for its account and its key. */
-export function totalOf(costs: ReadonlyMap<string, bigint>): bigint {
+export function sumCosts(costs: ReadonlyMap<string, bigint>): bigint {
   let sum = 0n
   for (const cost of costs.values()) sum += cost
   return sum / 2n

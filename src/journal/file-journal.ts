@@ -8,8 +8,14 @@ import { type JournalClock, type JournalLog, systemClock } from './clock.ts'
 import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { encodeGroup, groupBound } from './format.ts'
-import { newId, readId, writeId } from './id.ts'
-import { admissionLine, estimateIn, identityText, interruptedSettlement, settlementLine } from './lines.ts'
+import { makeId, readId, writeId } from './id.ts'
+import {
+  estimateIn,
+  makeInterruptedSettlement,
+  printAdmissionLine,
+  printIdentity,
+  printSettlementLine,
+} from './lines.ts'
 import { PAGE_BYTES } from './pages.ts'
 import { recoverState } from './recovery.ts'
 import { SEGMENT_BYTES, type Segment, Segments, SYNC_INTERVAL_MS } from './segments.ts'
@@ -42,12 +48,12 @@ class OpenCall implements Ticket {
 
   constructor(admission: Admission, written: (error: Error | null) => void) {
     this.requestId = admission.request_id
-    this.identity = identityText(admission)
+    this.identity = printIdentity(admission)
     this.written = written
   }
 
   get line(): string {
-    return admissionLine(this.identity)
+    return printAdmissionLine(this.identity)
   }
 }
 
@@ -104,7 +110,7 @@ export class FileJournal implements Journal {
     this.#next = remains.next
     this.#marked = remains.booked
     this.#segments = new Segments({ directory, files, clock, log, segmentBytes, syncIntervalMs }, segments)
-    const prefix = `${this.id}.${newId()}-`
+    const prefix = `${this.id}.${makeId()}-`
     const segmentList = () => this.#segments.list
     this.#batches = new Batches({ prefix, files, log, segments: segmentList, pageBytes }, remains)
     this.recovered = {
@@ -113,7 +119,7 @@ export class FileJournal implements Journal {
       tornBytes,
       corruptedBytes,
     }
-    for (const call of interrupted) this.settle(null, interruptedSettlement(call, clock.now()))
+    for (const call of interrupted) this.settle(null, makeInterruptedSettlement(call, clock.now()))
     this.#flush()
     if (this.#failure !== null) throw this.#failure
     this.#segments.begin()
@@ -122,7 +128,7 @@ export class FileJournal implements Journal {
   }
 
   get settledTo(): number {
-    return this.#next + this.#waitingCalls()
+    return this.#next + this.#countWaitingCalls()
   }
 
   get untaken(): number {
@@ -154,7 +160,7 @@ export class FileJournal implements Journal {
       this.#dropped += 1
       return
     }
-    const line = settlementLine(settlement, call?.identity)
+    const line = printSettlementLine(settlement, call?.identity)
     let chunk = this.#chunks.at(-1)
     if (chunk === undefined || chunk.text.length >= GROUP_FULL_CHARS) {
       chunk = newChunk()
@@ -171,7 +177,7 @@ export class FileJournal implements Journal {
     const add = (sum: number, { unbooked }: Segment<OpenCall>) => sum + unbooked
     return {
       open: this.#open,
-      settlementsUnbooked: this.#segments.list.reduce(add, this.#waitingCalls()),
+      settlementsUnbooked: this.#segments.list.reduce(add, this.#countWaitingCalls()),
       bytes: this.#segments.bytes,
       dropped: this.#dropped,
       isWritable: this.#failure === null,
@@ -221,7 +227,7 @@ export class FileJournal implements Journal {
     this.#files.release(this.#directory)
   }
 
-  #waitingCalls = (): number => this.#chunks.reduce((sum, { calls }) => sum + calls.length, 0)
+  #countWaitingCalls = (): number => this.#chunks.reduce((sum, { calls }) => sum + calls.length, 0)
 
   #flushSoon(): void {
     if (this.#isFlushComing) return
@@ -260,7 +266,7 @@ export class FileJournal implements Journal {
       } while (this.#chunks.length > 0)
       return null
     } catch (error) {
-      this.#failed(error as Error)
+      this.#onFailure(error as Error)
       return opening.length > 0 ? (error as Error) : null
     }
   }
@@ -283,7 +289,7 @@ export class FileJournal implements Journal {
     for (const call of chunk.calls) if (call?.segment?.open.delete(call)) this.#open -= 1
     this.#chunkChars -= chunk.text.length
     const bytes = this.#scratch.subarray(settlementsAt, end)
-    this.#batches.written({ segment, offset, end: offset + end, first, count, bytes, costs: chunk.costs })
+    this.#batches.onWritten({ segment, offset, end: offset + end, first, count, bytes, costs: chunk.costs })
   }
 
   #notifyAdmitted(call: OpenCall, refusal: Error | null): void {
@@ -317,11 +323,11 @@ export class FileJournal implements Journal {
       oldest.open.clear()
       this.#segments.removeDone()
     } catch (error) {
-      this.#failed(error as Error)
+      this.#onFailure(error as Error)
     }
   }
 
-  #failed(error: Error): void {
+  #onFailure(error: Error): void {
     if (this.#failure === null)
       this.#log.error({ error }, 'Failed to write the journal; calls are refused until it works')
     this.#failure = error
@@ -388,7 +394,7 @@ export class FileJournal implements Journal {
     try {
       this.#writeGroup('', [], undefined)
     } catch (error) {
-      this.#failed(error as Error)
+      this.#onFailure(error as Error)
     }
   }
 }

@@ -23,7 +23,7 @@ import { claimDirectory, releaseDirectory } from './owner.ts'
 export type FileDone = (error: Error | null) => void
 
 export interface JournalFiles {
-  /** Makes the directory and takes it for this process alone; ends with an error when another one lives in it. */
+  /** Makes the directory and takes it for this process only. Throws when another live process owns it. */
   claim(directory: string): Promise<void>
   release(directory: string): void
   /** Returns the names in a directory; empty when there is none. */
@@ -49,7 +49,7 @@ export interface JournalFiles {
   replace(path: string, text: string): void
 }
 
-/** Journals name accounts and models: they are their owner's alone. */
+/** Journals name accounts and models: only their owner may read them. */
 const PRIVATE_FILE_MODE = 0o600
 const PRIVATE_DIRECTORY_MODE = 0o700
 

@@ -7,7 +7,7 @@ import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
 import { type Admission, admission } from '../../schemas/call-log/columns.ts'
 import { diskFiles, type JournalFiles } from './files.ts'
-import { groupsIn, parseLines } from './format.ts'
+import { parseLines, readGroups } from './format.ts'
 import { isOwned } from './owner.ts'
 import { listSegments } from './segments.ts'
 
@@ -42,28 +42,28 @@ function findLines(files: JournalFiles, directory: string, requestId: string): L
   let found: Lines = { admission: null, settlement: null }
   // As both kinds of lines begin.
   const mark = Buffer.from(`{"request_id":${JSON.stringify(requestId)},`)
-  for (const bytes of segmentsOf(files, directory)) {
+  for (const bytes of readSegments(files, directory)) {
     if (!bytes.includes(mark)) continue
-    for (const group of groupsIn(bytes, 0, () => {})) {
-      const admitted = admission.safeParse(lineOf(group.admissions, mark))
+    for (const group of readGroups(bytes, 0, () => {})) {
+      const admitted = admission.safeParse(findLine(group.admissions, mark))
       found = {
         admission: admitted.success ? admitted.data : found.admission,
-        settlement: lineOf(group.settlements, mark) ?? found.settlement,
+        settlement: findLine(group.settlements, mark) ?? found.settlement,
       }
     }
   }
   return found
 }
 
-function* segmentsOf(files: JournalFiles, directory: string): Generator<Buffer, void, undefined> {
-  for (const { path } of whereThere(() => listSegments(files, directory)) ?? []) {
-    const bytes = whereThere(() => files.read(path))
+function* readSegments(files: JournalFiles, directory: string): Generator<Buffer, void, undefined> {
+  for (const { path } of readIfThere(() => listSegments(files, directory)) ?? []) {
+    const bytes = readIfThere(() => files.read(path))
     if (bytes !== null) yield bytes
   }
 }
 
 /** Returns the result of `read`; null where a file was removed between its listing and now. */
-function whereThere<T>(read: () => T): T | null {
+function readIfThere<T>(read: () => T): T | null {
   try {
     return read()
   } catch (error) {
@@ -72,7 +72,7 @@ function whereThere<T>(read: () => T): T | null {
   }
 }
 
-function lineOf(section: Buffer, mark: Buffer): object | null {
+function findLine(section: Buffer, mark: Buffer): object | null {
   const at = section.indexOf(mark)
   if (at === -1) return null
   const end = section.indexOf('\n', at)

@@ -87,7 +87,7 @@ function groupAt(bytes: Buffer, offset: number): Group | null {
 }
 
 /** Yields every whole group from `offset` on. Damaged bytes are skipped and reported. */
-export function* groupsIn(
+export function* readGroups(
   bytes: Buffer,
   offset: number,
   damaged: (damage: Damage) => void,

@@ -2,7 +2,7 @@
 import type { Admission } from '../../schemas/call-log/columns.ts'
 import type { JournalLog } from './clock.ts'
 import { diskFiles, type JournalFiles } from './files.ts'
-import { groupsIn } from './format.ts'
+import { readGroups } from './format.ts'
 import { readId } from './id.ts'
 import { isOwned } from './owner.ts'
 import { recoverState } from './recovery.ts'
@@ -16,7 +16,7 @@ export interface FoundJournal {
   /** Bytes that could not be read. */
   readonly damagedBytes: number
   /** Reads the settlements that are not known to be booked: JSON, one a line. */
-  settlements(): Iterable<Uint8Array>
+  readSettlements(): Iterable<Uint8Array>
 }
 
 /**
@@ -36,9 +36,9 @@ export function findJournal(
     isOwned: isOwned(directory),
     interrupted,
     damagedBytes: tornBytes + corruptedBytes,
-    *settlements() {
+    *readSettlements() {
       for (const { path } of segments)
-        for (const group of groupsIn(files.read(path), 0, () => undefined))
+        for (const group of readGroups(files.read(path), 0, () => undefined))
           if (group.count > 0 && group.first + group.count > booked) yield group.settlements
     },
   }

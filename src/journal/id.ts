@@ -7,7 +7,7 @@ const ID_BYTES = 9
 const ID_FILE = 'id'
 const ID_PATTERN = /^[\w-]+$/
 
-export const newId = (): string => randomBytes(ID_BYTES).toString('base64url')
+export const makeId = (): string => randomBytes(ID_BYTES).toString('base64url')
 
 /** Returns the id of the journal in a directory; null where there is none. */
 export function readId(files: JournalFiles, directory: string): string | null {
@@ -18,7 +18,7 @@ export function readId(files: JournalFiles, directory: string): string | null {
 
 /** Gives a directory an id, and returns it. */
 export function writeId(files: JournalFiles, directory: string): string {
-  const id = newId()
+  const id = makeId()
   files.replace(join(directory, ID_FILE), `${id}\n`)
   return id
 }

@@ -2,7 +2,7 @@
 import {
   ADMITTED_COLUMNS,
   type Admission,
-  columnOf,
+  findColumn,
   SETTLED_COLUMNS,
   type Settlement,
 } from '../../schemas/call-log/columns.ts'
@@ -18,24 +18,24 @@ const NAMES = ['account_id', 'key_id', 'model', 'protocol'] as const
 const APART = new Set<string>(['request_id', ...NAMES])
 
 /** Returns what is printed of each column: its name as JSON has it, and the value that is left out. */
-const printing = <Name extends keyof Settlement>(names: readonly Name[]) =>
+const bindPrinting = <Name extends keyof Settlement>(names: readonly Name[]) =>
   names.map((name) => ({ name, prefix: `,"${name}":`, usual: DEFAULTS[name] }))
-const OF_NAMES = printing(NAMES)
-const OF_ADMISSION = printing(ADMITTED_COLUMNS.filter((name) => !APART.has(name)))
-const OF_END = printing(SETTLED_COLUMNS.filter((name) => !columnOf(name).isAdmitted))
+const OF_NAMES = bindPrinting(NAMES)
+const OF_ADMISSION = bindPrinting(ADMITTED_COLUMNS.filter((name) => !APART.has(name)))
+const OF_END = bindPrinting(SETTLED_COLUMNS.filter((name) => !findColumn(name).isAdmitted))
 
-export const admissionLine = (identity: string): string => `${identity}}\n`
+export const printAdmissionLine = (identity: string): string => `${identity}}\n`
 
 /**
  * Returns the common beginning of one call's lines: it is printed once for both. A JSON object without its closing
  * brace.
  */
-export const identityText = (call: Admission): string =>
-  `{"request_id":${quoted(call.request_id)}${namesText(call)}${columnsText(call, OF_ADMISSION)}`
+export const printIdentity = (call: Admission): string =>
+  `{"request_id":${quote(call.request_id)}${namesText(call)}${printColumns(call, OF_ADMISSION)}`
 
 const ESTIMATE = '"estimate":"'
 
-/** Returns the estimate of an `identityText`. */
+/** Returns the estimate of an `printIdentity`. */
 export function estimateIn(identity: string): bigint {
   // In a text the quotes have escapes, so that it cannot look so.
   const at = identity.indexOf(ESTIMATE) + ESTIMATE.length
@@ -56,7 +56,7 @@ function namesText({ account_id, key_id, model, protocol }: Names): string {
   const known = printedNames.get(key_id)
   if (known?.model === model && known.account_id === account_id && known.protocol === protocol)
     return known.text
-  const text = columnsText({ account_id, key_id, model, protocol }, OF_NAMES)
+  const text = printColumns({ account_id, key_id, model, protocol }, OF_NAMES)
   if (printedNames.size >= CACHED_KEYS) printedNames.clear()
   printedNames.set(key_id, { account_id, key_id, model, protocol, text })
   return text
@@ -64,29 +64,29 @@ function namesText({ account_id, key_id, model, protocol }: Names): string {
 
 /**
  * Prints a settlement.
- * @param admitted the call's `identityText`, where it has been printed: another model may have served it since
+ * @param admitted the call's `printIdentity`, where it has been printed: another model may have served it since
  */
-export function settlementLine(settlement: Settlement, admitted?: string): string {
-  const isSame = admitted?.includes(`,"model":${quoted(settlement.model)},`)
-  const identity = isSame ? admitted! : identityText(settlement)
-  const line = printed(settlement, identity)
-  return line.length <= SETTLEMENT_MAX_CHARS ? line : printed(shorten(settlement), identity)
+export function printSettlementLine(settlement: Settlement, admitted?: string): string {
+  const isSame = admitted?.includes(`,"model":${quote(settlement.model)},`)
+  const identity = isSame ? admitted! : printIdentity(settlement)
+  const line = printSettlement(settlement, identity)
+  return line.length <= SETTLEMENT_MAX_CHARS ? line : printSettlement(shorten(settlement), identity)
 }
 
 /** Prints a settlement without its defaults: half the bytes, which travel three times, and half the time. */
-const printed = (settlement: Settlement, identity: string): string =>
-  `${identity}${columnsText(settlement, OF_END)}}\n`
+const printSettlement = (settlement: Settlement, identity: string): string =>
+  `${identity}${printColumns(settlement, OF_END)}}\n`
 
 /** Returns `,"name":value` for each column whose value is not its default. */
-function columnsText<Name extends keyof Settlement>(
+function printColumns<Name extends keyof Settlement>(
   call: Pick<Settlement, Name>,
-  columns: ReturnType<typeof printing<Name>>,
+  columns: ReturnType<typeof bindPrinting<Name>>,
 ): string {
   let text = ''
   for (const { name, prefix, usual } of columns) {
     const value = call[name]
     if (value === usual) continue
-    if (typeof value === 'string') text += prefix + quoted(value)
+    if (typeof value === 'string') text += prefix + quote(value)
     else if (!Array.isArray(value)) text += prefix + String(value)
     else if (value.length > 0) text += prefix + JSON.stringify(value)
   }
@@ -98,7 +98,7 @@ const PLAIN = /^[\w.:@/-]*$/
 /**
  * Quotes a text. Most strings of a settlement are ids: they need no escaping, and that check is cheaper than escaping.
  */
-const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
+const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
 
 const shortenText = (text: string | null): string | null =>
   text === null ? null : cutText(text, SHORTENED_TEXT_CHARS)
@@ -121,7 +121,7 @@ export const INTERRUPTED_MESSAGE = 'The gateway stopped during the call.'
  * Returns the settlement of a call whose process died before its end: no charge. See docs/architecture.md, "A
  * settlement".
  */
-export const interruptedSettlement = (call: Admission, now: number): Settlement => ({
+export const makeInterruptedSettlement = (call: Admission, now: number): Settlement => ({
   ...emptySettlement(call, now),
   error_message: INTERRUPTED_MESSAGE,
 })

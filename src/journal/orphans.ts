@@ -1,4 +1,4 @@
-/** Journals of workers that do not exist any more, because the service runs with fewer than before. */
+/** Journals of workers that no longer exist, because the service now runs with fewer. */
 import { join } from 'node:path'
 import type { JournalClock, JournalLog } from './clock.ts'
 import { diskFiles, type JournalFiles } from './files.ts'

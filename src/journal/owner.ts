@@ -23,7 +23,7 @@ export async function claimDirectory(directory: string, boundMs = PREDECESSOR_BO
       throw new Error(`The journal ${directory} is in use by process ${readOwner(path)?.split(' ')[0]}.`)
     await sleep(PREDECESSOR_POLL_MS)
   }
-  writeFileSync(path, identityOf(process.pid) ?? `${process.pid} `, { mode: PRIVATE_FILE_MODE })
+  writeFileSync(path, readIdentity(process.pid) ?? `${process.pid} `, { mode: PRIVATE_FILE_MODE })
 }
 
 export function releaseDirectory(directory: string): void {
@@ -41,18 +41,18 @@ function readOwner(path: string): string | null {
   }
 }
 
-const pidOf = (owner: string | null): number => Number(owner?.split(' ')[0])
+const readPid = (owner: string | null): number => Number(owner?.split(' ')[0])
 
-const isAnotherAlive = (owner: string | null): boolean => pidOf(owner) !== process.pid && isAlive(owner)
+const isAnotherAlive = (owner: string | null): boolean => readPid(owner) !== process.pid && isAlive(owner)
 
 function isAlive(owner: string | null): boolean {
-  const pid = pidOf(owner)
+  const pid = readPid(owner)
   if (owner === null || !Number.isInteger(pid) || pid <= 0) return false
-  return identityOf(pid) === owner
+  return readIdentity(pid) === owner
 }
 
 /** Returns `<pid> <boot> <start>`: a pid is reused, but not at one start time of one boot. */
-function identityOf(pid: number): string | null {
+function readIdentity(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     // After the program's name, which may hold anything, field 3 is the state and field 22 the start time.

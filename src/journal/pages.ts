@@ -24,7 +24,7 @@ export interface PageSlice {
   readonly to: number
 }
 
-const newPage = (bytes: number): Page => ({ memory: Buffer.allocUnsafeSlow(bytes), used: 0, holders: 0 })
+const makePage = (bytes: number): Page => ({ memory: Buffer.allocUnsafeSlow(bytes), used: 0, holders: 0 })
 
 export class Pages {
   readonly #pageBytes: number
@@ -37,7 +37,7 @@ export class Pages {
 
   /** Copies bytes into a page; consecutive copies are adjacent within a page. */
   copy(bytes: Buffer): PageSlice {
-    const page = this.#pageWithRoom(bytes.length)
+    const page = this.#findPage(bytes.length)
     const from = page.used
     bytes.copy(page.memory, from)
     page.used += bytes.length
@@ -54,10 +54,10 @@ export class Pages {
     if (isSpare && this.#free.length < FREE_MAX_PAGES) this.#free.push(page)
   }
 
-  #pageWithRoom(bytes: number): Page {
-    if (bytes > this.#pageBytes) return newPage(bytes)
+  #findPage(bytes: number): Page {
+    if (bytes > this.#pageBytes) return makePage(bytes)
     if (this.#current === null || this.#current.used + bytes > this.#pageBytes)
-      this.#current = this.#free.pop() ?? newPage(this.#pageBytes)
+      this.#current = this.#free.pop() ?? makePage(this.#pageBytes)
     return this.#current
   }
 }

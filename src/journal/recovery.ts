@@ -3,7 +3,7 @@ import { type Admission, admission, type Settlement } from '../../schemas/call-l
 import type { JournalLog } from './clock.ts'
 import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
-import { type Damage, type Group, groupsIn, parseLines } from './format.ts'
+import { type Damage, type Group, parseLines, readGroups } from './format.ts'
 import { listSegments, type Segment } from './segments.ts'
 
 export interface RecoveredState<Call> {
@@ -30,19 +30,19 @@ export function recoverState<Call>(
   log: JournalLog,
 ): RecoveredState<Call> {
   const segments = listSegments<Call>(files, directory)
-  const booked = lastBooked(files, segments)
+  const booked = findLastBooked(files, segments)
   const open = new Map<string, Admission>()
   const costs = new Map<string, bigint>()
   let next = booked
   let tornBytes = 0
   let corruptedBytes = 0
   for (const segment of segments) {
-    const damaged = (damage: Damage) => {
+    const reportDamage = (damage: Damage) => {
       if (damage.torn) tornBytes += damage.bytes
       else corruptedBytes += damage.bytes
       logDamage(log, segment.path, damage)
     }
-    for (const group of groupsIn(files.read(segment.path), 0, damaged)) {
+    for (const group of readGroups(files.read(segment.path), 0, reportDamage)) {
       next = Math.max(next, group.first + group.count)
       const isBooked = group.first + group.count <= booked
       if (!isBooked) segment.unbooked += group.count
@@ -55,10 +55,10 @@ export function recoverState<Call>(
 }
 
 /** Returns the mark, which only rises, so that the last whole group has the highest. */
-function lastBooked<Call>(files: JournalFiles, segments: readonly Segment<Call>[]): number {
+function findLastBooked<Call>(files: JournalFiles, segments: readonly Segment<Call>[]): number {
   for (const segment of segments.toReversed()) {
     let booked = -1
-    for (const group of groupsIn(files.read(segment.path), 0, () => undefined)) booked = group.booked
+    for (const group of readGroups(files.read(segment.path), 0, () => undefined)) booked = group.booked
     if (booked !== -1) return booked
   }
   return 0
@@ -72,14 +72,14 @@ interface Found {
 }
 
 function readGroup(group: Group, isBooked: boolean, found: Found): void {
-  const unreadable = (line: string) =>
+  const reportUnreadable = (line: string) =>
     found.log.error({ path: found.path, line }, 'Skipped a malformed line of the journal')
-  for (const value of parseLines(group.admissions, unreadable)) {
+  for (const value of parseLines(group.admissions, reportUnreadable)) {
     const parsed = admission.safeParse(value)
     if (parsed.success) found.open.set(parsed.data.request_id, parsed.data)
-    else unreadable(JSON.stringify(value))
+    else reportUnreadable(JSON.stringify(value))
   }
-  for (const value of parseLines(group.settlements, unreadable)) {
+  for (const value of parseLines(group.settlements, reportUnreadable)) {
     const settlement = value as Settlement
     found.open.delete(settlement.request_id)
     if (!isBooked) addCosts(found.costs, settlement)

@@ -24,7 +24,7 @@ export interface Segment<Call = unknown> {
   readonly isRecovered: boolean
 }
 
-function segmentPath(directory: string, number: number): string {
+function nameSegment(directory: string, number: number): string {
   return join(directory, `${String(number).padStart(SEGMENT_NUMBER_DIGITS, '0')}.journal`)
 }
 
@@ -37,7 +37,7 @@ export function listSegments<Call>(files: JournalFiles, directory: string): Segm
     .map(Number)
     .sort((a, b) => a - b)
     .map((number) => {
-      const path = segmentPath(directory, number)
+      const path = nameSegment(directory, number)
       return { number, path, size: files.size(path), open: new Set<Call>(), unbooked: 0, isRecovered: true }
     })
 }
@@ -95,7 +95,7 @@ export class Segments<Call> {
    * @throws Error of the file system
    */
   append(bytes: Buffer, length: number): { readonly segment: Segment<Call>; readonly offset: number } {
-    const { segment, file } = this.#writable()
+    const { segment, file } = this.#openWritable()
     const offset = segment.size
     let done = 0
     while (done < length) done += this.#deps.files.write(file, bytes, done, length - done, offset + done)
@@ -108,7 +108,7 @@ export class Segments<Call> {
 
   /** Opens the first file before there is need: when clients have taken every file, calls can still be written down. */
   begin(): void {
-    this.#writable()
+    this.#openWritable()
   }
 
   /**
@@ -122,7 +122,7 @@ export class Segments<Call> {
 
   /** Removes booked segments from the start, at once if all writes are synced, else after the sync. */
   removeDone(): void {
-    if (!this.#isDirty && this.#syncing === 0) this.#removeUpTo(this.#doneUpTo())
+    if (!this.#isDirty && this.#syncing === 0) this.#removeUpTo(this.#findDoneUpTo())
   }
 
   /** Syncs everything and closes; nothing is written afterwards. */
@@ -132,12 +132,12 @@ export class Segments<Call> {
     this.#current = null
     this.#isDirty = false
     if (current !== null) this.#retire(current)
-    await this.#quiet()
+    await this.#awaitQuiet()
     this.removeDone()
-    await this.#quiet()
+    await this.#awaitQuiet()
   }
 
-  #quiet(): Promise<void> {
+  #awaitQuiet(): Promise<void> {
     if (this.#syncing === 0 && !this.#isRemoving) return Promise.resolve()
     return new Promise((resolve) => {
       this.#onQuiet = resolve
@@ -145,7 +145,7 @@ export class Segments<Call> {
   }
 
   /** Returns the number of the last segment such that it and all before it can be removed; never the current one. */
-  #doneUpTo(): number {
+  #findDoneUpTo(): number {
     let done = 0
     for (const segment of this.#list) {
       if (segment === this.#current?.segment || segment.open.size > 0 || segment.unbooked > 0) break
@@ -179,7 +179,7 @@ export class Segments<Call> {
     if (this.#syncing === 0 && !this.#isRemoving) this.#onQuiet()
   }
 
-  #writable(): Opened<Call> {
+  #openWritable(): Opened<Call> {
     const current = this.#current
     if (current === null) return this.#begin()
     if (current.segment.size < this.#deps.segmentBytes) return current
@@ -200,7 +200,7 @@ export class Segments<Call> {
 
   #begin(): Opened<Call> {
     const number = this.#nextNumber
-    const path = segmentPath(this.#deps.directory, number)
+    const path = nameSegment(this.#deps.directory, number)
     const file = this.#deps.files.create(path)
     this.#nextNumber++
     const segment = { number, path, size: 0, open: new Set<Call>(), unbooked: 0, isRecovered: false }
@@ -231,7 +231,7 @@ export class Segments<Call> {
    * disk: else a loss of power could lose a call's end while its admission is already removed.
    */
   #sync(opened: Opened<Call>): void {
-    const done = this.#doneUpTo()
+    const done = this.#findDoneUpTo()
     opened.syncs += 1
     this.#syncing += 1
     this.#deps.files.sync(opened.file, (error) => {

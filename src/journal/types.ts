@@ -79,7 +79,7 @@ export interface Journal {
   take(): JournalBatch | null
   /** Frees the memory of a batch, which is to be confirmed later. */
   release(batch: JournalBatch): void
-  /** Confirms that PostgreSQL has the batch: its part of the file is not needed any more. */
+  /** Confirms that PostgreSQL has the batch: its part of the file is no longer needed. */
   confirm(batch: JournalBatch): void
   /** Writes the waiting records, syncs them and releases the directory. Nothing is accepted afterwards. */
   close(): Promise<void>

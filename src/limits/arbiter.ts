@@ -91,7 +91,7 @@ export class Arbiter {
     for (let at = 0; at < asks.length; ) {
       const [request] = asks[at]!
       const subjects: SubjectLimits[] = []
-      for (; asks[at]?.[0] === request; at++) subjects.push(subjectOf(asks[at]!))
+      for (; asks[at]?.[0] === request; at++) subjects.push(describeSubject(asks[at]!))
       this.#take({ holder: from, subjects, request })
     }
     this.#sendAnswers()
@@ -152,7 +152,7 @@ export class Arbiter {
     if (!isLast && isForWantOfSlots(decisions)) {
       const full = subjects.filter((_, index) => decisions[index]!.refusedBy === 'concurrency')
       const doubtful = full
-        .flatMap(({ subject }) => state.holdersOf(subject))
+        .flatMap(({ subject }) => state.listHolders(subject))
         .filter((other) => other !== self && other !== holder)
       if (doubtful.length > 0) return this.#confirmSlots(pending, doubtful)
     }
@@ -223,7 +223,7 @@ export class Arbiter {
   }
 }
 
-const subjectOf = ([
+const describeSubject = ([
   ,
   subject,
   requestsPerMinute,

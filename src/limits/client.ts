@@ -24,7 +24,7 @@ interface Waiting {
 }
 
 /** Returns how many rows go into one message: those of one request stay together. */
-function wholeRequests(asks: LimitAsks['asks']): number {
+function countWholeRequests(asks: LimitAsks['asks']): number {
   let count = Math.min(asks.length, MAX_LIMIT_ROWS)
   while (count < asks.length && asks[count]![0] === asks[count - 1]![0]) count--
   return count
@@ -39,7 +39,7 @@ export class ArbiterClient {
   /** Serial numbers that the leader has not been sent. */
   #unsent: number[] = []
   readonly #released = new Map<string, number>()
-  /** Serial numbers that the leader has, and that wait no more. */
+  /** Serial numbers that the leader has, and that no longer wait. */
   #withdrawn: number[] = []
   #isFlushComing = false
   #sweep: NodeJS.Timeout | null = null
@@ -92,13 +92,13 @@ export class ArbiterClient {
     this.#released.clear()
     while (asks.length > 0 || released.length > 0 || withdrawn.length > 0)
       this.#options.send(leader, {
-        asks: asks.splice(0, wholeRequests(asks)),
+        asks: asks.splice(0, countWholeRequests(asks)),
         released: released.splice(0, MAX_LIMIT_ROWS),
         withdrawn: withdrawn.splice(0, MAX_LIMIT_ROWS),
       })
   }
 
-  /** Returns the request of an answer, once each of its subjects is answered; null when it does not wait any more. */
+  /** Returns the request of an answer, once each of its subjects is answered; null when it no longer waits. */
   takeAnswered(serial: number, decision: Decision): Pick<Waiting, 'request' | 'decisions'> | null {
     const waiting = this.#waiting.get(serial)
     if (waiting === undefined) return null

@@ -21,9 +21,9 @@ export function decodeMessage(payload: Uint8Array): LimitMessage | null {
 /** Returns the report in messages that NATS takes; in one, unless thousands of accounts are active. */
 export function splitReport(report: Omit<LimitReport, 'more'>): LimitReport[] {
   const admitted = report.admitted.flatMap((row) =>
-    chunksOf(row.counts).map((counts) => [{ ...row, counts }]),
+    splitRows(row.counts).map((counts) => [{ ...row, counts }]),
   )
-  const held = chunksOf(report.held)
+  const held = splitRows(report.held)
   const rows = report.admitted.reduce((sum, { counts }) => sum + counts.length, report.held.length)
   if (rows <= MAX_LIMIT_ROWS) return [{ ...report, more: false }]
   const parts = Math.max(held.length, admitted.length)
@@ -35,7 +35,7 @@ export function splitReport(report: Omit<LimitReport, 'more'>): LimitReport[] {
   }))
 }
 
-function chunksOf<T>(rows: readonly T[]): T[][] {
+function splitRows<T>(rows: readonly T[]): T[][] {
   const chunks: T[][] = []
   for (let at = 0; at < rows.length; at += MAX_LIMIT_ROWS) chunks.push(rows.slice(at, at + MAX_LIMIT_ROWS))
   return chunks

@@ -12,14 +12,14 @@ interface Second {
   readonly counts: Map<string, number>
 }
 
-const secondOf = (time: number): number => Math.floor(time / MS_PER_SECOND)
+const toSecond = (time: number): number => Math.floor(time / MS_PER_SECOND)
 
 export class AdmissionCounter {
   #seconds: Second[] = []
 
   add(subject: string, by: string, now: number): void {
     let second = this.#seconds.findLast((known) => known.by === by)
-    if (second === undefined || secondOf(second.at) !== secondOf(now)) {
+    if (second === undefined || toSecond(second.at) !== toSecond(now)) {
       second = { by, at: now, counts: new Map() }
       this.#seconds.push(second)
     }

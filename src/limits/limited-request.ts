@@ -28,7 +28,7 @@ export class LimitedRequest implements Permit {
     this.#handlers = handlers
   }
 
-  /** True when the decisions are not needed any more. */
+  /** True when the decisions are no longer needed. */
   get isClosed(): boolean {
     return this.#isClosed
   }

@@ -1,7 +1,7 @@
 /**
  * Limits over all gateway processes. One process leads: it decides its own requests at once, and the others ask it,
  * many requests in a message. Every process reports each second what it admitted and which slots it holds; so the next
- * leader knows the window, and a process that ends leaves no slot behind. While NATS is away each process decides by
+ * leader knows the window, and a process that ends leaves no slot behind. While NATS is down each process decides by
  * its own state. The process that leads already stays leader; without one the oldest process leads. Where two lead,
  * the older one stays. See docs/api-rules.md, "Rate limits".
  */
@@ -15,14 +15,14 @@ import { ArbiterClient } from './client.ts'
 import { decodeMessage, ReportAssembler, splitReport } from './codec.ts'
 import { AdmissionCounter } from './counter.ts'
 import { admits, LimitedRequest, type Permit } from './limited-request.ts'
-import { firstOf, Members } from './members.ts'
+import { findFirst, Members } from './members.ts'
 
 const REPORT_INTERVAL_MS = 1_000
 /** So long a process that has just come listens for others before it leads. */
 const JOIN_MS = 300
-/** A new leader waits so long for the others' reports. */
+/** How long a new leader waits for the others' reports. */
 const GATHER_BOUND_MS = 500
-/** A start waits so long for NATS. */
+/** How long a start waits for NATS. */
 const START_BOUND_MS = 2_500
 
 interface LimiterOptions {
@@ -35,7 +35,7 @@ interface LimiterOptions {
 }
 
 /**
- * alone: NATS is away. joining: it is here, and so may others be. following: requests go to the leader, once there is one.
+ * alone: NATS is down. joining: it is up, and there may be other processes. following: requests go to the leader, once there is one.
  * gathering: this process will lead when the others have reported.
  */
 type Mode = 'alone' | 'joining' | 'following' | 'gathering' | 'leading'
@@ -99,19 +99,19 @@ export class Limiter {
   take(subjects: readonly SubjectLimits[], onDecisions: (decisions: readonly Decision[]) => void): Permit {
     const request = new LimitedRequest(subjects, {
       onDecisions,
-      onReleased: (over) => this.#released(over),
+      onReleased: (over) => this.#reportReleased(over),
     })
     this.#ask(request)
     return request
   }
 
   /** Returns the requests in flight known to this process; exact where it leads. */
-  inFlight(subject: string): number {
-    return this.#state.inFlight(subject)
+  countInFlight(subject: string): number {
+    return this.#state.countInFlight(subject)
   }
 
   /** Resolves when it is known who leads, or when that takes too long. */
-  joined(): Promise<void> {
+  waitUntilJoined(): Promise<void> {
     return this.#joined.promise
   }
 
@@ -146,7 +146,7 @@ export class Limiter {
       if (limits.requestsPerMinute !== null) this.#counter.add(subject, by, this.#now())
   }
 
-  #released({ subjects }: LimitedRequest): void {
+  #reportReleased({ subjects }: LimitedRequest): void {
     for (const { subject, limits } of subjects) {
       if (limits.concurrency === null) continue
       this.#state.release(subject, this.#self)
@@ -169,7 +169,7 @@ export class Limiter {
       leaves: false,
       gone: null,
       heard: this.#lastNumber,
-      held: [...this.#state.slotsOf(this.#self)],
+      held: [...this.#state.listSlots(this.#self)],
       // The next leader may not be listening yet.
       admitted: this.#mode === 'joining' ? [] : this.#counter.take(this.#now()),
       ...about,
@@ -284,11 +284,11 @@ export class Limiter {
     if (this.#leader === this.#self) leaders.push(this.#self)
     if (leaders.length === 0) {
       if (this.#mode === 'joining') return
-      const first = firstOf([...this.#members.ids, this.#self])
+      const first = findFirst([...this.#members.ids, this.#self])
       if (first === this.#self) return this.#gather()
       this.#follow(null)
       this.#probe(first)
-    } else if (firstOf(leaders) !== this.#self) this.#follow(firstOf(leaders))
+    } else if (findFirst(leaders) !== this.#self) this.#follow(findFirst(leaders))
     // The other leader receives the report and follows this one.
     else if (leaders.length > 1) this.#report({ calls: true })
   }
@@ -349,7 +349,7 @@ export class Limiter {
     const wasStopped = now - this.#lastTickAt > 2 * REPORT_INTERVAL_MS
     this.#lastTickAt = now
     if (wasStopped) this.#members.touchAll(now)
-    for (const id of this.#members.silent(now)) this.#onProcessLost(id)
+    for (const id of this.#members.listSilent(now)) this.#onProcessLost(id)
     this.#state.sweep(now)
     this.#counter.prune(now)
     if (this.#mode !== 'alone') this.#report()

@@ -28,7 +28,7 @@ export class Members {
     return this.ids.filter((id) => this.#members.get(id)!.leader === id)
   }
 
-  silent(now: number): string[] {
+  listSilent(now: number): string[] {
     return this.ids.filter((id) => now - this.#members.get(id)!.heardAt > SILENCE_MS)
   }
 
@@ -47,4 +47,4 @@ export class Members {
 }
 
 /** Identifiers rise with time: the oldest process comes first. */
-export const firstOf = (ids: readonly string[]): string => [...ids].sort()[0]!
+export const findFirst = (ids: readonly string[]): string => [...ids].sort()[0]!

@@ -63,7 +63,7 @@ export function openMail({ url, from, publicUrl }: MailOptions): Mail {
         return {
           isAccepted: true,
           isRefused: false,
-          status: codeOf(sent.response),
+          status: readCode(sent.response),
           answer: cutText(sent.response, MAX_ANSWER_CHARS),
         }
       } catch (error) {
@@ -82,7 +82,7 @@ export function openMail({ url, from, publicUrl }: MailOptions): Mail {
   }
 }
 
-const codeOf = (response: string): number | null => {
+const readCode = (response: string): number | null => {
   const code = Number.parseInt(response, 10)
   return Number.isNaN(code) ? null : code
 }

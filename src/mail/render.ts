@@ -9,16 +9,16 @@ import { EN } from './words/en.ts'
 import type { Words } from './words/words.ts'
 import { ZH } from './words/zh.ts'
 
-const template = (name: string): string =>
+const readTemplate = (name: string): string =>
   readFileSync(new URL(`./templates/${name}`, import.meta.url), 'utf8')
-const TEXT = template('mail.txt')
-const HTML = template('mail.html')
+const TEXT = readTemplate('mail.txt')
+const HTML = readTemplate('mail.html')
 
 const WORDS: Readonly<Record<Locale, Words>> = { en: EN, zh: ZH }
 const MAX_VALUE_CHARS = 500
 
 /** A value is one line: none makes a header, or a line that looks like ours. */
-const oneLine = (value: unknown): string =>
+const toOneLine = (value: unknown): string =>
   cutText(String(value).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '), MAX_VALUE_CHARS)
 
 type Values = Readonly<Record<string, string>>
@@ -37,12 +37,12 @@ interface Content {
 
 export type MailContent = Pick<DueDelivery, 'event' | 'mail' | 'locale' | 'accountName'>
 
-function contentOf({ event, mail, locale, accountName }: MailContent, consoleUrl: string): Content {
+function makeContent({ event, mail, locale, accountName }: MailContent, consoleUrl: string): Content {
   if (mail !== null) {
     const { service, footer } = WORDS[mail.locale]
     const { subject, text, button } = service[mail.mail]
     const values = Object.fromEntries(
-      Object.entries(mail.values).map(([name, value]) => [name, oneLine(value)]),
+      Object.entries(mail.values).map(([name, value]) => [name, toOneLine(value)]),
     )
     const filled = { subject: fill(subject, values), text: fill(text, values) }
     return { ...filled, footer: footer.service, facts: [], button, link: mail.link }
@@ -50,8 +50,8 @@ function contentOf({ event, mail, locale, accountName }: MailContent, consoleUrl
   if (event === null || event.type === TEST_EVENT) throw new Error('there is nothing to say')
   const words = WORDS[locale]
   const given = Object.entries(event.data).filter(([, value]) => value !== null && typeof value !== 'object')
-  const shown: [string, string][] = given.map(([name, value]) => [name, oneLine(value)])
-  const values = { ...Object.fromEntries(shown), account: oneLine(accountName ?? event.accountId) }
+  const shown: [string, string][] = given.map(([name, value]) => [name, toOneLine(value)])
+  const values = { ...Object.fromEntries(shown), account: toOneLine(accountName ?? event.accountId) }
   const { subject, text } = words.event[event.type]
   return {
     subject: fill(subject, values),
@@ -66,7 +66,7 @@ function contentOf({ event, mail, locale, accountName }: MailContent, consoleUrl
 const SECTION = /\{\{#(\w+)\}\}\n([\s\S]*?)\{\{\/\1\}\}\n/g
 
 /** Fills a template: `{{name}}` is a value, `{{#name}}` to `{{/name}}` comes once for each fact, or for a link. */
-function filled(text: string, content: Content, lang: Locale, escaped: (text: string) => string): string {
+function fillIn(text: string, content: Content, lang: Locale, escaped: (text: string) => string): string {
   const { subject, facts, link, ...rest } = content
   const common: Values = {
     heading: subject,
@@ -97,11 +97,11 @@ interface RenderedMail {
 
 /** @param consoleUrl the address of the console, to which events lead */
 export function renderMail(delivery: MailContent, consoleUrl: string): RenderedMail {
-  const content = contentOf(delivery, consoleUrl)
+  const content = makeContent(delivery, consoleUrl)
   const lang = delivery.mail?.locale ?? delivery.locale
   return {
     subject: content.subject,
-    text: filled(TEXT, content, lang, (text) => text),
-    html: filled(HTML, content, lang, escapeHtml),
+    text: fillIn(TEXT, content, lang, (text) => text),
+    html: fillIn(HTML, content, lang, escapeHtml),
   }
 }

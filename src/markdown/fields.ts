@@ -44,50 +44,50 @@ export interface PageFields {
 }
 
 /** @throws FileProblemError with every problem */
-export function pageFields(fields: Fields, file: string): PageFields {
+export function readPageFields(fields: Fields, file: string): PageFields {
   const reader = new FieldReader(fields, file)
   const page = {
-    ignored: reader.unknown(KNOWN),
-    title: reader.text('title', TITLE_MAX_CHARS),
-    summary: reader.text('summary', SUMMARY_MAX_CHARS) ?? '',
+    ignored: reader.listUnknown(KNOWN),
+    title: reader.readText('title', TITLE_MAX_CHARS),
+    summary: reader.readText('summary', SUMMARY_MAX_CHARS) ?? '',
     tags: reader.list('tags', TAG_MAX_CHARS),
     aliases: reader.list('aliases', TITLE_MAX_CHARS),
-    confidence: reader.text('confidence', NOTE_MAX_CHARS) ?? '',
-    needsReview: reader.flag('needs_review'),
-    source: sourceField(reader, fields.get('source')),
+    confidence: reader.readText('confidence', NOTE_MAX_CHARS) ?? '',
+    needsReview: reader.readFlag('needs_review'),
+    source: readSourceField(reader, fields.get('source')),
   }
   if (reader.problems.length > 0) throw new FileProblemError(reader.problems)
   return page
 }
 
 /** @throws FileProblemError */
-export function sourceOnly(fields: Fields, file: string): SourceField | null {
+export function readSourceOnly(fields: Fields, file: string): SourceField | null {
   const reader = new FieldReader(fields, file)
-  const source = sourceField(reader, fields.get('source'))
+  const source = readSourceField(reader, fields.get('source'))
   if (reader.problems.length > 0) throw new FileProblemError(reader.problems)
   return source
 }
 
-function sourceField(reader: FieldReader, field: Field | undefined): SourceField | null {
+function readSourceField(reader: FieldReader, field: Field | undefined): SourceField | null {
   if (field === undefined || field.value === null) return null
   const { line, value } = field
   const none = { line, locator: null, compiledAt: null, model: null }
   if (typeof value === 'string') return value.trim() === '' ? null : { ...none, filename: value.trim() }
   if (!(value instanceof Map)) {
-    reader.problem(field, 'source must be a file name, or fields such as "filename: report.pdf".')
+    reader.addProblem(field, 'source must be a file name, or fields such as "filename: report.pdf".')
     return null
   }
-  const source = reader.within(value, 'source.')
-  source.unknown(KNOWN_OF_SOURCE)
-  const filename = source.text('filename', TITLE_MAX_CHARS)
+  const source = reader.readWithin(value, 'source.')
+  source.listUnknown(KNOWN_OF_SOURCE)
+  const filename = source.readText('filename', TITLE_MAX_CHARS)
   if (filename === null && !value.has('filename'))
-    source.problem(field, 'source.filename is required: the name of the file that the page was made from.')
+    source.addProblem(field, 'source.filename is required: the name of the file that the page was made from.')
   return {
     line,
     filename: filename ?? '',
-    locator: source.text('locator', NOTE_MAX_CHARS),
-    compiledAt: source.text('compiled_at', NOTE_MAX_CHARS),
-    model: source.text('model', NOTE_MAX_CHARS),
+    locator: source.readText('locator', NOTE_MAX_CHARS),
+    compiledAt: source.readText('compiled_at', NOTE_MAX_CHARS),
+    model: source.readText('model', NOTE_MAX_CHARS),
   }
 }
 
@@ -112,52 +112,52 @@ class FieldReader {
   }
 
   /** Returns a reader of a field's own fields; problems go to the same list. */
-  within(fields: Fields, prefix: string): FieldReader {
+  readWithin(fields: Fields, prefix: string): FieldReader {
     return new FieldReader(fields, this.#file, prefix, this.problems)
   }
 
-  problem({ line }: { readonly line: number }, message: string): void {
+  addProblem({ line }: { readonly line: number }, message: string): void {
     this.problems.push({ file: this.#file, line, message })
   }
 
   /** Returns unknown names. A misspelt one is a problem: its value would be lost. */
-  unknown(known: readonly string[]): string[] {
+  listUnknown(known: readonly string[]): string[] {
     const unknown = [...this.#fields].filter(([name]) => !known.includes(name))
     for (const [name, field] of unknown) {
       const bare = name.toLowerCase().replace(/[\s_-]/g, '')
       const meant = known.find((one) => one === (MISSPELLINGS[bare] ?? bare))
       if (meant === undefined) continue
-      this.problem(field, `${this.#prefix}${name}: there is no such field. Write ${meant}.`)
+      this.addProblem(field, `${this.#prefix}${name}: there is no such field. Write ${meant}.`)
     }
     return unknown.map(([name]) => name)
   }
 
   /** Returns a text; null for an absent or empty one. */
-  text(name: string, maxChars: number): string | null {
+  readText(name: string, maxChars: number): string | null {
     const field = this.#fields.get(name)
     if (field === undefined || field.value === null) return null
     if (typeof field.value !== 'string' && typeof field.value !== 'boolean') {
-      this.problem(field, `${this.#prefix}${name} must be text, not ${describe(field.value)}.`)
+      this.addProblem(field, `${this.#prefix}${name} must be text, not ${describe(field.value)}.`)
       return null
     }
-    return this.#bounded(field, name, String(field.value).trim(), maxChars) || null
+    return this.#checkLength(field, name, String(field.value).trim(), maxChars) || null
   }
 
-  #bounded(field: Field, name: string, text: string, maxChars: number): string {
-    if (text.includes(NUL)) this.problem(field, `${this.#prefix}${name} has a NUL in it. Take it out.`)
+  #checkLength(field: Field, name: string, text: string, maxChars: number): string {
+    if (text.includes(NUL)) this.addProblem(field, `${this.#prefix}${name} has a NUL in it. Take it out.`)
     if (text.length > maxChars)
-      this.problem(
+      this.addProblem(
         field,
         `${this.#prefix}${name} has ${text.length} characters, and may have ${maxChars}. Shorten it.`,
       )
     return text
   }
 
-  flag(name: string): boolean {
+  readFlag(name: string): boolean {
     const field = this.#fields.get(name)
     if (field === undefined || field.value === null) return false
     if (typeof field.value === 'boolean') return field.value
-    this.problem(field, `${this.#prefix}${name} must be true or false.`)
+    this.addProblem(field, `${this.#prefix}${name} must be true or false.`)
     return false
   }
 
@@ -166,31 +166,31 @@ class FieldReader {
     const field = this.#fields.get(name)
     if (field === undefined || field.value === null) return []
     const items = new Map<string, string>()
-    for (const item of this.#items(field, name)) {
-      const text = this.#bounded(item, name, item.text, maxChars)
+    for (const item of this.#readItems(field, name)) {
+      const text = this.#checkLength(item, name, item.text, maxChars)
       if (text !== '' && !items.has(nameKey(text))) items.set(nameKey(text), text)
     }
     if (items.size > LIST_MAX_ITEMS)
-      this.problem(
+      this.addProblem(
         field,
         `${name} has ${items.size} entries, and may have ${LIST_MAX_ITEMS}. Leave some out.`,
       )
     return [...items.values()]
   }
 
-  #items(field: Field, name: string): (Field & { text: string })[] {
+  #readItems(field: Field, name: string): (Field & { text: string })[] {
     const { value } = field
     if (typeof value === 'string') return value.split(',').map((part) => ({ ...field, text: part.trim() }))
     if (typeof value === 'boolean') return [{ ...field, text: String(value) }]
     if (value instanceof Map || value === null) {
-      this.problem(field, `${name} must be a list, or text with commas, not ${describe(value)}.`)
+      this.addProblem(field, `${name} must be a list, or text with commas, not ${describe(value)}.`)
       return []
     }
     return (value as readonly Field[]).flatMap((item) => {
       if (typeof item.value === 'string' || typeof item.value === 'boolean')
         return [{ ...item, text: String(item.value).trim() }]
       if (item.value !== null)
-        this.problem(item, `An entry of ${name} must be text, not ${describe(item.value)}.`)
+        this.addProblem(item, `An entry of ${name} must be text, not ${describe(item.value)}.`)
       return []
     })
   }

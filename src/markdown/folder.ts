@@ -31,7 +31,7 @@ export const isWithin = (root: string, file: string): boolean =>
  * Returns the pages of a folder, without hidden files and folders.
  * @throws Error when there is no such folder
  */
-export async function folderPages(folder: string): Promise<FolderPages> {
+export async function readFolder(folder: string): Promise<FolderPages> {
   const root = await realpath(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
     throw new Error(`There is no folder ${folder}`)
@@ -39,7 +39,7 @@ export async function folderPages(folder: string): Promise<FolderPages> {
   if (!(await stat(root)).isDirectory()) throw new Error(`${folder} is not a folder`)
   const walk = new Walk(root)
   await walk.enter(root, '')
-  return walk.found()
+  return walk.listFound()
 }
 
 class Walk {
@@ -51,7 +51,7 @@ class Walk {
     this.#root = root
   }
 
-  found(): FolderPages {
+  listFound(): FolderPages {
     const files = [...this.#files].map(([path, file]) => ({ path, file }))
     return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), problems: this.#problems }
   }
@@ -72,26 +72,32 @@ class Walk {
     const file = await realpath(link).catch(() => null)
     if (file === null) {
       if (isPageName(name))
-        this.#problem(path, 'This link leads nowhere. Take it away, or put the file there.')
+        this.#addProblem(path, 'This link leads nowhere. Take it away, or put the file there.')
       return
     }
     const found = await stat(file)
     const isPage = found.isFile() && isPageName(name)
     if (isPage && isWithin(this.#root, file)) this.#add(path, file)
     else if ((isPage || found.isDirectory()) && !isWithin(this.#root, file))
-      this.#problem(path, 'This link leads out of the folder. Put what it leads to into the folder itself.')
+      this.#addProblem(
+        path,
+        'This link leads out of the folder. Put what it leads to into the folder itself.',
+      )
   }
 
   #add(path: string, file: string): void {
     const name = normalizeText(path, 'NFC')
     if (Buffer.byteLength(name) > PATH_MAX_BYTES)
-      this.#problem(path, `Its path has more than ${PATH_MAX_BYTES} bytes. Shorten it.`)
+      this.#addProblem(path, `Its path has more than ${PATH_MAX_BYTES} bytes. Shorten it.`)
     else if (this.#files.has(name))
-      this.#problem(path, 'Another file has the same name in other characters that look alike. Rename one.')
+      this.#addProblem(
+        path,
+        'Another file has the same name in other characters that look alike. Rename one.',
+      )
     else this.#files.set(name, file)
   }
 
-  #problem(file: string, message: string): void {
+  #addProblem(file: string, message: string): void {
     this.#problems.push({ file, line: 1, message })
   }
 }

@@ -32,12 +32,12 @@ interface SplitFile {
 
 const BLANK_START = /^(?:[ \t]*\n)+/
 
-const bodyOf = (text: string): string => text.replace(BLANK_START, '').trimEnd()
+const trimBody = (text: string): string => text.replace(BLANK_START, '').trimEnd()
 
 /** @throws FileProblemError when the front matter has no end */
 export function splitFile(text: string, file: string): SplitFile {
   const opening = OPENING.exec(text)
-  if (opening === null) return { frontMatter: null, body: bodyOf(text) }
+  if (opening === null) return { frontMatter: null, body: trimBody(text) }
   CLOSING.lastIndex = opening[0].length
   const closing = CLOSING.exec(text)
   if (closing === null)
@@ -47,7 +47,7 @@ export function splitFile(text: string, file: string): SplitFile {
       'The front matter that begins here has no end. Close it with a line of ---.',
     )
   const frontMatter = text.slice(opening[0].length, closing.index)
-  return { frontMatter, body: bodyOf(text.slice(closing.index + closing[0].length + 1)) }
+  return { frontMatter, body: trimBody(text.slice(closing.index + closing[0].length + 1)) }
 }
 
 /** @throws FileProblemError with every mistake of the YAML */
@@ -59,7 +59,7 @@ export function readFields(frontMatter: string, file: string): Fields {
       `The front matter has more than ${FRONT_MATTER_MAX_BYTES} bytes. Move text to the body.`,
     )
   const lines = new LineCounter()
-  const lineOf = (offset: number) => Math.max(lines.linePos(offset).line, 1) + FIRST_LINE - 1
+  const findLineAt = (offset: number) => Math.max(lines.linePos(offset).line, 1) + FIRST_LINE - 1
   // The parser compares each name with all before it, and looks for the anchor of an alias from the top: readValue does
   // both in one pass.
   const document = parseDocument(frontMatter, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
@@ -68,7 +68,7 @@ export function readFields(frontMatter: string, file: string): Fields {
     throw new FileProblemError(
       mistakes.slice(0, MISTAKES_MAX).map(({ pos, message }) => ({
         file,
-        line: lineOf(pos[0]),
+        line: findLineAt(pos[0]),
         message: `The front matter: ${message}`,
       })),
     )
@@ -77,7 +77,7 @@ export function readFields(frontMatter: string, file: string): Fields {
     anchors: new Map(),
     isAlias: false,
     file,
-    lineOf,
+    findLineAt,
     depth: 0,
     count: { nodes: 0 },
   })
@@ -94,12 +94,12 @@ interface Reading {
   readonly file: string
   readonly depth: number
   readonly count: { nodes: number }
-  lineOf(offset: number): number
+  findLineAt(offset: number): number
 }
 
-function fieldOf(node: unknown, fallbackLine: number, reading: Reading): Field {
+function readField(node: unknown, fallbackLine: number, reading: Reading): Field {
   const range = (node as { range?: readonly number[] } | null)?.range
-  const line = range?.[0] === undefined ? fallbackLine : reading.lineOf(range[0])
+  const line = range?.[0] === undefined ? fallbackLine : reading.findLineAt(range[0])
   if (reading.depth > MAX_DEPTH || ++reading.count.nodes > MAX_NODES)
     throw fileProblemError(
       reading.file,
@@ -120,7 +120,7 @@ function readValue(node: unknown, reading: Reading): Value {
     if (meant === undefined)
       throw fileProblemError(
         reading.file,
-        reading.lineOf(node.range?.[0] ?? 0),
+        reading.findLineAt(node.range?.[0] ?? 0),
         'A text that begins with * needs quotes.',
       )
     return readValue(meant, { ...reading, isAlias: true, depth: reading.depth + 1 })
@@ -131,18 +131,18 @@ function readValue(node: unknown, reading: Reading): Value {
     if (typeof value === 'boolean' || value === null) return value
     return (typeof value === 'string' ? value : (source ?? String(value))).toWellFormed()
   }
-  if (isSeq(node)) return node.items.map((item) => fieldOf(item, FIRST_LINE, reading))
+  if (isSeq(node)) return node.items.map((item) => readField(item, FIRST_LINE, reading))
   if (!isMap(node)) return null
   const fields = new Map<string, Field>()
   for (const { key, value } of node.items) {
-    const line = reading.lineOf((key as { range?: readonly number[] } | null)?.range?.[0] ?? 0)
+    const line = reading.findLineAt((key as { range?: readonly number[] } | null)?.range?.[0] ?? 0)
     if (!isScalar(key)) throw fileProblemError(reading.file, line, "A field's name must be plain text.")
     keepAnchor(key, reading)
     const name = String(key.value)
     if (fields.has(name))
       throw fileProblemError(reading.file, line, 'The front matter: Map keys must be unique')
     // The line of its name, where a reader expects the fault, not that of its value.
-    fields.set(name, { ...fieldOf(value, line, reading), line })
+    fields.set(name, { ...readField(value, line, reading), line })
   }
   return fields
 }

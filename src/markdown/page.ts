@@ -1,11 +1,17 @@
 /** A Markdown file as a page. */
 import { createHash } from 'node:crypto'
 import { TooMuchMarkup } from './bounded-lexer.ts'
-import { type PageFields, pageFields, type SourceField, sourceOnly, TITLE_MAX_CHARS } from './fields.ts'
+import {
+  type PageFields,
+  readPageFields,
+  readSourceOnly,
+  type SourceField,
+  TITLE_MAX_CHARS,
+} from './fields.ts'
 import { readFields, splitFile } from './front-matter.ts'
-import { LINKS_MAX, type PlainPage, plainPage } from './plain-text.ts'
+import { LINKS_MAX, type PlainPage, renderPlain } from './plain-text.ts'
 import { fileProblemError } from './problem.ts'
-import { lineAt, textOf } from './text.ts'
+import { decodeText, findLine } from './text.ts'
 
 /** In every hash: to be raised when the same file makes another page than before. */
 const READER_VERSION = 'tollgate page 1\n'
@@ -23,7 +29,7 @@ interface ReadPage extends Omit<PageFields, 'title'> {
 export const isPageName = (name: string): boolean => EXTENSION.test(name)
 
 /** Returns SHA-256 over the content of the file, and over that of the source that it names. */
-export const pageHash = (bytes: Buffer, sourceHash: Buffer | null): Buffer => {
+export const hashPage = (bytes: Buffer, sourceHash: Buffer | null): Buffer => {
   const hash = createHash('sha256').update(READER_VERSION).update(bytes)
   return (sourceHash === null ? hash : hash.update('\0').update(sourceHash)).digest()
 }
@@ -32,10 +38,10 @@ export const pageHash = (bytes: Buffer, sourceHash: Buffer | null): Buffer => {
  * Returns the source that the file names, without reading the rest where possible.
  * @throws FileProblemError
  */
-export function sourceNamed(bytes: Buffer, path: string): SourceField | null {
+export function readNamedSource(bytes: Buffer, path: string): SourceField | null {
   if (!bytes.includes('source')) return null
-  const { frontMatter } = splitFile(textOf(bytes, path), path)
-  return frontMatter?.includes('source') ? sourceOnly(readFields(frontMatter, path), path) : null
+  const { frontMatter } = splitFile(decodeText(bytes, path), path)
+  return frontMatter?.includes('source') ? readSourceOnly(readFields(frontMatter, path), path) : null
 }
 
 /**
@@ -43,10 +49,10 @@ export function sourceNamed(bytes: Buffer, path: string): SourceField | null {
  * @throws FileProblemError with every problem of the file
  */
 export function readPage(bytes: Buffer, path: string): ReadPage {
-  const content = textOf(bytes, path)
+  const content = decodeText(bytes, path)
   const { frontMatter, body } = splitFile(content, path)
-  const fields = pageFields(frontMatter === null ? new Map() : readFields(frontMatter, path), path)
-  const plain = plainOf(body, content, path)
+  const fields = readPageFields(frontMatter === null ? new Map() : readFields(frontMatter, path), path)
+  const plain = toPlainPage(body, content, path)
   if (plain === null)
     throw fileProblemError(path, 1, 'Its lists and quotations are nested too deeply. Flatten them.')
   if (plain.links.length > LINKS_MAX)
@@ -55,18 +61,18 @@ export function readPage(bytes: Buffer, path: string): ReadPage {
       1,
       `It links to ${plain.links.length} pages, and may link to ${LINKS_MAX}. Split it.`,
     )
-  const title = fields.title ?? fallbackTitle(plain.heading, path)
+  const title = fields.title ?? chooseTitle(plain.heading, path)
   return { ...fields, title, body, text: plain.text, links: plain.links }
 }
 
 /** @throws FileProblemError for markup that would take too long to read, at the line where it is */
-function plainOf(body: string, content: string, path: string): PlainPage | null {
+function toPlainPage(body: string, content: string, path: string): PlainPage | null {
   try {
-    return plainPage(body)
+    return renderPlain(body)
   } catch (error) {
     if (!(error instanceof TooMuchMarkup)) throw error
     const [firstLine = ''] = error.text.split('\n', 1)
-    const line = lineAt(content, content.lastIndexOf(body) + Math.max(body.indexOf(firstLine), 0))
+    const line = findLine(content, content.lastIndexOf(body) + Math.max(body.indexOf(firstLine), 0))
     throw fileProblemError(
       path,
       line,
@@ -75,7 +81,7 @@ function plainOf(body: string, content: string, path: string): PlainPage | null 
   }
 }
 
-function fallbackTitle(heading: string | null, path: string): string {
+function chooseTitle(heading: string | null, path: string): string {
   const name = path.slice(path.lastIndexOf('/') + 1).replace(EXTENSION, '')
   const title = (heading ?? name).replace(/\s+/gu, ' ').trim()
   return [...(title || name)].slice(0, TITLE_MAX_CHARS).join('')

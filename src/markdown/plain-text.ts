@@ -57,26 +57,26 @@ export interface PlainPage {
  * Returns the text and the links. Null: nested too deeply to be read.
  * @throws TooMuchMarkup
  */
-export function plainPage(body: string): PlainPage | null {
+export function renderPlain(body: string): PlainPage | null {
   const reader = new PlainReader()
   try {
-    reader.blocks(new BoundedLexer(defaults).lex(body))
+    reader.addBlocks(new BoundedLexer(defaults).lex(body))
   } catch (error) {
     // Of the depth of the stack; the lexer calls itself for each level.
     if (error instanceof RangeError) return null
     throw error
   }
-  return reader.page()
+  return reader.finish()
 }
 
-const entity = (raw: string, decimal?: string, hex?: string, name?: string): string => {
+const decodeEntity = (raw: string, decimal?: string, hex?: string, name?: string): string => {
   if (name !== undefined) return ENTITIES[name] ?? raw
   const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
   const isText = code > 0 && code <= MAX_CODE_POINT && (code < 0xd800 || code > 0xdfff)
   return isText ? String.fromCodePoint(code) : raw
 }
 
-const decoded = (text: string): string => text.replace(ENTITY, entity)
+const decodeEntities = (text: string): string => text.replace(ENTITY, decodeEntity)
 
 /** Removes tags and comments; one without an end extends to the end. */
 function withoutTags(html: string): string {
@@ -88,7 +88,7 @@ function withoutTags(html: string): string {
     const end = html.indexOf(closing, at + opening.length)
     from = end === -1 ? html.length : end + closing.length
   }
-  return decoded((text + html.slice(from)).replace(TAG, ' ').replace(BLANKS, ' '))
+  return decodeEntities((text + html.slice(from)).replace(TAG, ' ').replace(BLANKS, ' '))
 }
 
 const withoutBlankLines = (text: string): string =>
@@ -103,7 +103,7 @@ class PlainReader {
   readonly #links = new Map<string, string>()
   #heading: string | null = null
 
-  page(): PlainPage {
+  finish(): PlainPage {
     return {
       text: withoutBlankLines(this.#lines.join('\n')),
       links: [...this.#links.values()],
@@ -111,14 +111,14 @@ class PlainReader {
     }
   }
 
-  blocks(tokens: readonly Token[]): void {
-    for (const token of tokens) this.#block(token)
+  addBlocks(tokens: readonly Token[]): void {
+    for (const token of tokens) this.#addBlock(token)
   }
 
-  #block(token: Token): void {
+  #addBlock(token: Token): void {
     switch (token.type) {
       case 'heading': {
-        const text = this.#inline(token.tokens ?? []).trim()
+        const text = this.#renderInline(token.tokens ?? []).trim()
         if (text !== '') this.#heading ??= text
         this.#lines.push(text)
         return
@@ -130,29 +130,29 @@ class PlainReader {
         this.#lines.push(withoutTags(token.text))
         return
       case 'blockquote':
-        this.blocks(token.tokens ?? [])
+        this.addBlocks(token.tokens ?? [])
         return
       case 'list':
-        for (const item of (token as Tokens.List).items) this.blocks(item.tokens)
+        for (const item of (token as Tokens.List).items) this.addBlocks(item.tokens)
         return
       case 'table':
         for (const row of [(token as Tokens.Table).header, ...(token as Tokens.Table).rows])
-          this.#lines.push(row.map((cell) => this.#inline(cell.tokens)).join(' '))
+          this.#lines.push(row.map((cell) => this.#renderInline(cell.tokens)).join(' '))
         return
       case 'paragraph':
       case 'text':
-        this.#lines.push(this.#inline('tokens' in token && token.tokens ? token.tokens : [token]))
+        this.#lines.push(this.#renderInline('tokens' in token && token.tokens ? token.tokens : [token]))
     }
   }
 
-  #inline(tokens: readonly Token[]): string {
-    return tokens.map((token) => this.#piece(token)).join('')
+  #renderInline(tokens: readonly Token[]): string {
+    return tokens.map((token) => this.#renderPiece(token)).join('')
   }
 
-  #piece(token: Token): string {
+  #renderPiece(token: Token): string {
     switch (token.type) {
       case 'wikiLink':
-        return this.#link(token as WikiLink)
+        return this.#renderLink(token as WikiLink)
       case 'br':
         return '\n'
       case 'html':
@@ -160,16 +160,16 @@ class PlainReader {
       case 'codespan':
         return token.text
       case 'image':
-        return decoded(token.text)
+        return decodeEntities(token.text)
       default:
-        if ('tokens' in token && token.tokens) return this.#inline(token.tokens)
-        return 'text' in token ? decoded(token.text) : ''
+        if ('tokens' in token && token.tokens) return this.#renderInline(token.tokens)
+        return 'text' in token ? decodeEntities(token.text) : ''
     }
   }
 
-  #link({ target, shown }: WikiLink): string {
+  #renderLink({ target, shown }: WikiLink): string {
     const key = nameKey(target)
     if (key !== '' && !this.#links.has(key)) this.#links.set(key, target)
-    return decoded(shown)
+    return decodeEntities(shown)
   }
 }

@@ -53,20 +53,20 @@ export class SourceFiles {
   }
 
   #hash(file: string): Promise<Buffer> {
-    const known = this.#hashes.get(file) ?? hashOf(file)
+    const known = this.#hashes.get(file) ?? hashFile(file)
     this.#hashes.set(file, known)
     return known
   }
 }
 
-async function hashOf(file: string): Promise<Buffer> {
+async function hashFile(file: string): Promise<Buffer> {
   const hash = createHash('sha256')
   for await (const piece of createReadStream(file)) hash.update(piece)
   return hash.digest()
 }
 
 /** Returns `sources/<base id>/<sha256>-<name>`: the same content under the same name is the same object. */
-export function sourceKey(baseId: string, { file, hash }: SourceFile): string {
+export function makeSourceKey(baseId: string, { file, hash }: SourceFile): string {
   const extension = extname(file).replace(UNSAFE, '').slice(0, SAFE_NAME_MAX_CHARS)
   const name = normalizeText(basename(file, extname(file)), 'NFKD').replace(UNSAFE, '-')
   const safe = name.slice(0, SAFE_NAME_MAX_CHARS - extension.length) + extension

@@ -11,7 +11,7 @@ const LINE_ENDS = /\r\n?/g
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-export const lineAt = (text: string, offset: number): number => {
+export const findLine = (text: string, offset: number): number => {
   let line = 1
   for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line++
   return line
@@ -21,7 +21,7 @@ export const lineAt = (text: string, offset: number): number => {
  * Returns the first line that is not UTF-8. No sequence of UTF-8 has a newline in it, so each line is checked
  * separately.
  */
-function firstBadLine(bytes: Buffer): number {
+function findBadLine(bytes: Buffer): number {
   let line = 1
   for (let start = 0; ; line++) {
     const end = bytes.indexOf(NEWLINE, start)
@@ -34,14 +34,18 @@ function firstBadLine(bytes: Buffer): number {
  * Returns the text without a byte order mark, with `\n` at the ends of its lines.
  * @throws FileProblemError
  */
-export function textOf(bytes: Buffer, file: string): string {
+export function decodeText(bytes: Buffer, file: string): string {
   if (bytes.length > PAGE_MAX_BYTES) throw tooLarge(file, bytes.length)
   if (!isUtf8(bytes))
-    throw fileProblemError(file, firstBadLine(bytes), 'This is not UTF-8 text. Save the file in UTF-8.')
+    throw fileProblemError(file, findBadLine(bytes), 'This is not UTF-8 text. Save the file in UTF-8.')
   const text = decoder.decode(bytes).replace(LINE_ENDS, '\n')
   const nul = text.indexOf(NUL)
   if (nul !== -1)
-    throw fileProblemError(file, lineAt(text, nul), 'This is not text: it has a NUL. Save the file in UTF-8.')
+    throw fileProblemError(
+      file,
+      findLine(text, nul),
+      'This is not text: it has a NUL. Save the file in UTF-8.',
+    )
   return text
 }
 

@@ -42,21 +42,21 @@ export class Unpacking {
 
   /** Adds a file. @param path as the client names it */
   async add(path: string, content: Readable): Promise<void> {
-    await this.#reporting(path, () => this.#write(path, content))
+    await this.#runReporting(path, () => this.#write(path, content))
   }
 
   /** Adds the files of a zip. The folder that all of them are in counts as the top. */
   async unzip(name: string, file: string): Promise<void> {
-    await this.#reporting(name, async () => {
+    await this.#runReporting(name, async () => {
       const paths: string[] = []
       for await (const { fileName } of (await yauzl.openPromise(file)).eachEntry())
         if (isFile(fileName)) paths.push(fileName)
-      const top = commonFolder(paths)
+      const top = findCommonFolder(paths)
       const zip = await yauzl.openPromise(file)
       for await (const entry of zip.eachEntry()) {
         const { fileName } = entry
         if (!isFile(fileName)) continue
-        await this.#reporting(fileName, async () => {
+        await this.#runReporting(fileName, async () => {
           if (entry.isEncrypted()) throw new Bad('It is encrypted. Upload it without a password.')
           await this.#write(fileName.slice(top.length), await zip.openReadStreamPromise(entry), entry.crc32)
         })
@@ -69,12 +69,12 @@ export class Unpacking {
     if (this.problems.length > 0) throw new FileProblemError(this.problems)
   }
 
-  async #reporting(file: string, work: () => Promise<void>): Promise<void> {
+  async #runReporting(file: string, work: () => Promise<void>): Promise<void> {
     if (this.#files > this.#limits.maxFiles || this.#bytes > this.#limits.maxBytes) return
     try {
       await work()
     } catch (error) {
-      this.problems.push({ file, line: 1, message: sentenceOf(error as NodeJS.ErrnoException) })
+      this.problems.push({ file, line: 1, message: describeError(error as NodeJS.ErrnoException) })
     }
   }
 
@@ -100,7 +100,11 @@ export class Unpacking {
         if (this.#bytes > maxBytes)
           throw new Bad(`The files have more than ${maxBytes / MIB} MiB together. Import them in parts.`)
       }
-      await pipeline(content, (pieces) => counted(pieces, count), createWriteStream(file, { flags: 'wx' }))
+      await pipeline(
+        content,
+        (pieces) => countPieces(pieces, count),
+        createWriteStream(file, { flags: 'wx' }),
+      )
       if (checksum !== null && sum !== checksum)
         throw new Bad('It is damaged: its checksum is another. Make the zip again.')
     } finally {
@@ -118,7 +122,7 @@ const REFUSED_PATHS: Readonly<Record<string, string>> = {
 }
 
 /** Returns what is wrong, without the path on this machine that an error of the file system names. */
-function sentenceOf(error: NodeJS.ErrnoException): string {
+function describeError(error: NodeJS.ErrnoException): string {
   if (error instanceof Bad) return error.message
   if (error.syscall === undefined) return `It cannot be unpacked: ${error.message.replace(/\.$/, '')}.`
   return REFUSED_PATHS[error.code ?? ''] ?? `It cannot be written (${error.code}).`
@@ -126,7 +130,7 @@ function sentenceOf(error: NodeJS.ErrnoException): string {
 
 const isFile = (name: string): boolean => !name.endsWith(FOLDER) && !name.startsWith(OF_MACOS)
 
-async function* counted(pieces: AsyncIterable<Buffer>, count: (piece: Buffer) => void) {
+async function* countPieces(pieces: AsyncIterable<Buffer>, count: (piece: Buffer) => void) {
   for await (const piece of pieces) {
     count(piece)
     yield piece
@@ -134,7 +138,7 @@ async function* counted(pieces: AsyncIterable<Buffer>, count: (piece: Buffer) =>
 }
 
 /** Returns `handbook/` where every path begins so, else the empty string. */
-function commonFolder([first = '', ...rest]: readonly string[]): string {
+function findCommonFolder([first = '', ...rest]: readonly string[]): string {
   const folder = first.slice(0, first.indexOf(FOLDER) + 1)
   return folder !== '' && rest.every((path) => path.startsWith(folder)) ? folder : ''
 }

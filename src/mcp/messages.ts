@@ -28,25 +28,25 @@ interface Refusal extends Omit<JSONRPCErrorResponse, 'id'> {
   readonly id: RequestId | null
 }
 
-const refusal = <Id>(id: Id, code: ErrorCode, message: string) =>
+const makeRefusal = <Id>(id: Id, code: ErrorCode, message: string) =>
   ({ jsonrpc: '2.0', id, error: { code, message } }) as const
 
 /** Returns the answer to a body that is not a message, or a batch with something else in it; null for others. */
-export function refusalOf(body: unknown): Refusal | null {
+export function findRefusal(body: unknown): Refusal | null {
   const messages = Array.isArray(body) ? body : [body]
   if (messages.length === 0 || messages.length > BATCH_MAX_MESSAGES)
-    return refusal(null, ErrorCode.InvalidRequest, `A batch has 1 to ${BATCH_MAX_MESSAGES} messages.`)
+    return makeRefusal(null, ErrorCode.InvalidRequest, `A batch has 1 to ${BATCH_MAX_MESSAGES} messages.`)
   const bad = messages.findIndex((message) => !JSONRPCMessageSchema.safeParse(message).success)
   if (bad === -1) return null
   const { params, ...rest } = Object(messages[bad]) as Record<string, unknown>
   if (params !== undefined && isJSONRPCRequest(rest))
-    return refusal(
+    return makeRefusal(
       rest.id,
       ErrorCode.InvalidParams,
       `The params of ${rest.method} must be an object, and so must the _meta in them.`,
     )
   const which = Array.isArray(body) ? `Message ${bad + 1} of the batch` : 'The body'
-  return refusal(
+  return makeRefusal(
     null,
     ErrorCode.InvalidRequest,
     `${which} is not a JSON-RPC message: it needs "jsonrpc": "2.0", a "method", and for an answer an "id" ` +
@@ -55,7 +55,7 @@ export function refusalOf(body: unknown): Refusal | null {
 }
 
 /** Names the wrong params of a request. */
-function wrongParams(message: JSONRPCMessage): string | null {
+function describeWrongParams(message: JSONRPCMessage): string | null {
   if (!isJSONRPCRequest(message)) return null
   const read = REQUESTS.get(message.method)?.safeParse(message, PLAIN_ISSUES)
   if (read === undefined || read.success) return null
@@ -70,9 +70,9 @@ function wrongParams(message: JSONRPCMessage): string | null {
 export function refuseWrongParams(transport: Transport): void {
   const serve = transport.onmessage!
   transport.onmessage = (message, extra) => {
-    const problem = wrongParams(message)
+    const problem = describeWrongParams(message)
     if (isJSONRPCRequest(message) && problem !== null)
-      return void transport.send(refusal(message.id, ErrorCode.InvalidParams, problem))
+      return void transport.send(makeRefusal(message.id, ErrorCode.InvalidParams, problem))
     if ('params' in message) delete message.params?.task
     serve(message, extra)
   }

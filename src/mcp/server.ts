@@ -9,7 +9,7 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv
 import { Failure } from '../../schemas/failure.ts'
 import { MCP_INSTRUCTIONS } from '../../schemas/knowledge/mcp.ts'
 import { isTooDeep, MAX_JSON_LEVELS } from '../core/json/exact.ts'
-import { refusalOf, refuseWrongParams } from './messages.ts'
+import { findRefusal, refuseWrongParams } from './messages.ts'
 import { callTool, TOOLS, type ToolSet } from './tools.ts'
 
 /** One HTTP request of a known caller. Header values are as they came, empty where there is none. */
@@ -47,13 +47,13 @@ const TAKES_JSON = /^$|\*\/\*|application\/(?:\*|json)/i
 /** One for all: otherwise each server would create its own, though no server here asks its client anything. */
 const validator = new AjvJsonSchemaValidator()
 
-function serverFor(tools: ToolSet, version: string, onUnforeseen: (error: unknown) => void): Server {
+function makeServer(tools: ToolSet, version: string, onUnforeseen: (error: unknown) => void): Server {
   const server = new Server(
     { name: 'tollgate', title: 'Tollgate knowledge', version },
     { capabilities: { tools: {} }, instructions: MCP_INSTRUCTIONS, jsonSchemaValidator: validator },
   )
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...TOOLS] }))
-  // One after the other: a batch of many takes no more of PostgreSQL than one call does.
+  // One after the other, so that a batch loads PostgreSQL no more than one call does.
   let last: Promise<unknown> = Promise.resolve()
   server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
     const result = last.then(() => callTool(tools, params.name, params.arguments))
@@ -66,7 +66,7 @@ function serverFor(tools: ToolSet, version: string, onUnforeseen: (error: unknow
 }
 
 /** Returns the JSON; undefined for another text, which the transport reports in the protocol's form. */
-function parsed(body: Buffer): unknown {
+function parseBody(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch {
@@ -75,15 +75,18 @@ function parsed(body: Buffer): unknown {
 }
 
 /** Replaces characters that a header cannot have; a text with them is not JSON and is refused anyway. */
-const plain = (value: string): string => value.replace(/[^ -~]/g, '?')
+const replaceNonAscii = (value: string): string => value.replace(/[^ -~]/g, '?')
 
-function webRequest({ accept, contentType, protocolVersion, body }: McpRequest, isParsed: boolean): Request {
+function toWebRequest(
+  { accept, contentType, protocolVersion, body }: McpRequest,
+  isParsed: boolean,
+): Request {
   const headers = new Headers({
     // The answer is JSON always: who takes that need not take a stream as well.
-    accept: TAKES_JSON.test(accept) ? BOTH_TYPES : plain(accept),
-    'content-type': plain(contentType),
+    accept: TAKES_JSON.test(accept) ? BOTH_TYPES : replaceNonAscii(accept),
+    'content-type': replaceNonAscii(contentType),
   })
-  if (protocolVersion !== '') headers.set('mcp-protocol-version', plain(protocolVersion))
+  if (protocolVersion !== '') headers.set('mcp-protocol-version', replaceNonAscii(protocolVersion))
   return new Request(URL_OF_REQUEST, {
     method: 'POST',
     headers,
@@ -91,16 +94,16 @@ function webRequest({ accept, contentType, protocolVersion, body }: McpRequest, 
   })
 }
 
-async function answerOf(
+async function answerRequest(
   transport: WebStandardStreamableHTTPServerTransport,
   request: McpRequest,
 ): Promise<McpAnswer> {
-  const body = parsed(request.body)
+  const body = parseBody(request.body)
   const isParsed = body !== undefined
-  const refusal = isParsed ? refusalOf(body) : null
+  const refusal = isParsed ? findRefusal(body) : null
   if (refusal !== null) return { status: 400, contentType: 'application/json', body: JSON.stringify(refusal) }
   const response = await transport.handleRequest(
-    webRequest(request, isParsed),
+    toWebRequest(request, isParsed),
     isParsed ? { parsedBody: body } : {},
   )
   const { status, headers } = response
@@ -134,12 +137,12 @@ export const mcpServer = (version: string, boundMs = REQUEST_TIMEOUT_MS): McpSer
   async answer(request, tools, signal) {
     if (isTooDeep(request.body.toString('utf8'))) throw tooDeep()
     const unforeseen: unknown[] = []
-    const server = serverFor(tools, version, (error) => unforeseen.push(error))
+    const server = makeServer(tools, version, (error) => unforeseen.push(error))
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
     await server.connect(transport)
     refuseWrongParams(transport)
     try {
-      const answer = await withTimeout(answerOf(transport, request), boundMs, signal)
+      const answer = await withTimeout(answerRequest(transport, request), boundMs, signal)
       if (unforeseen.length > 0) throw unforeseen[0]
       return answer
     } finally {

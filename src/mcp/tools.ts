@@ -23,12 +23,12 @@ export type ToolSet = {
 const ECHO_MAX_CHARS = 100
 
 /** Clients that know one type a schema, as model providers do, take "or null" as a choice, not as a list of types. */
-const oneTypeEach = (_key: string, value: unknown): unknown => {
+const keepOneType = (_key: string, value: unknown): unknown => {
   const { type, ...rest } = Object(value) as { type?: unknown }
   return Array.isArray(type) ? { ...rest, anyOf: type.map((one: unknown) => ({ type: one })) } : value
 }
 
-function jsonSchema(schema: z.ZodObject): Tool['inputSchema'] {
+function toJsonSchema(schema: z.ZodObject): Tool['inputSchema'] {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => {
@@ -37,15 +37,15 @@ function jsonSchema(schema: z.ZodObject): Tool['inputSchema'] {
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
     },
   })
-  return JSON.parse(JSON.stringify(rest), oneTypeEach) as Tool['inputSchema']
+  return JSON.parse(JSON.stringify(rest), keepOneType) as Tool['inputSchema']
 }
 
-const described = ([name, { title, description, input, output }]: [string, McpTool]): Tool => ({
+const describeTool = ([name, { title, description, input, output }]: [string, McpTool]): Tool => ({
   name,
   title,
   description,
-  inputSchema: jsonSchema(input),
-  outputSchema: jsonSchema(output),
+  inputSchema: toJsonSchema(input),
+  outputSchema: toJsonSchema(output),
   annotations: {
     title,
     readOnlyHint: true,
@@ -55,19 +55,19 @@ const described = ([name, { title, description, input, output }]: [string, McpTo
   },
 })
 
-export const TOOLS: readonly Tool[] = Object.entries(MCP_TOOLS).map(described)
+export const TOOLS: readonly Tool[] = Object.entries(MCP_TOOLS).map(describeTool)
 
 const isToolName = (name: string): name is ToolName => Object.hasOwn(MCP_TOOLS, name)
 
-const textOf = (text: string): CallToolResult['content'] => [{ type: 'text', text }]
+const toContent = (text: string): CallToolResult['content'] => [{ type: 'text', text }]
 
-const refused = (text: string): CallToolResult => ({ content: textOf(text), isError: true })
+const refuse = (text: string): CallToolResult => ({ content: toContent(text), isError: true })
 
 /** Names every wrong argument, so that the next try can be right. */
-function wrongArguments(name: ToolName, { issues }: z.ZodError): CallToolResult {
+function refuseArguments(name: ToolName, { issues }: z.ZodError): CallToolResult {
   const said = issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`)
   const known = Object.keys(MCP_TOOLS[name].input.shape).join(', ')
-  return refused(`These arguments do not fit ${name}. ${said.join('; ')}. It takes: ${known}.`)
+  return refuse(`These arguments do not fit ${name}. ${said.join('; ')}. It takes: ${known}.`)
 }
 
 /**
@@ -81,12 +81,12 @@ export async function callTool(tools: ToolSet, name: string, given: unknown): Pr
       `There is no tool ${JSON.stringify(name.slice(0, ECHO_MAX_CHARS))}. There are: ${Object.keys(MCP_TOOLS).join(', ')}`,
     )
   const input = MCP_TOOLS[name].input.safeParse(given ?? {}, PLAIN_ISSUES)
-  if (!input.success) return wrongArguments(name, input.error)
+  if (!input.success) return refuseArguments(name, input.error)
   try {
     const output = await (tools[name] as (input: unknown) => Promise<Record<string, unknown>>)(input.data)
-    return { content: textOf(JSON.stringify(output)), structuredContent: output }
+    return { content: toContent(JSON.stringify(output)), structuredContent: output }
   } catch (error) {
-    if (error instanceof Failure) return refused(error.message)
+    if (error instanceof Failure) return refuse(error.message)
     throw error
   }
 }

@@ -1,4 +1,4 @@
-/** One connection to NATS that reconnects for ever and notifies its listeners. */
+/** One connection to NATS that reconnects forever and notifies its listeners. */
 import { readFileSync } from 'node:fs'
 import {
   type Authenticator,
@@ -40,7 +40,7 @@ export interface ConnectionListener {
 
 export class Connection {
   readonly #servers: string[]
-  /** The client itself reads no more of a URL than the host: without this, a server without TLS would do. */
+  /** The client reads only the host of a URL: without this it would accept a server without TLS. */
   readonly #tls: { tls?: object }
   readonly #login: { user?: string; pass?: string; token?: string }
   /** Path of a file with credentials; null: there is none. */
@@ -63,7 +63,7 @@ export class Connection {
     const urls = url.split(',').map((part) => new URL(part.includes('://') ? part : `nats://${part}`))
     this.#servers = urls.map(({ protocol, host }) => `${protocol}//${host}`)
     this.#tls = urls.some(({ protocol }) => protocol === 'tls:') ? { tls: {} } : {}
-    this.#login = loginOf(urls[0])
+    this.#login = readLogin(urls[0])
     this.#credentials = urls.map((one) => one.searchParams.get('credentials')).find(Boolean) ?? null
     this.#name = name
     this.#log = log
@@ -135,7 +135,7 @@ export class Connection {
         ...this.#login,
         // Read for each connection: a file that was replaced is in force at the next one.
         ...(this.#credentials !== null && {
-          authenticator: authenticatorOf(readFileSync(this.#credentials)),
+          authenticator: makeAuthenticator(readFileSync(this.#credentials)),
         }),
         name: this.#name,
         reconnect: false,
@@ -170,13 +170,13 @@ export class Connection {
   }
 }
 
-/** Returns the proof of a `.creds` file, which has a JWT and a seed, or of a file with the seed of an nkey alone. */
-function authenticatorOf(file: Buffer): Authenticator {
+/** Returns the proof of a `.creds` file, which has a JWT and a seed, or of a file with only the seed of an nkey. */
+function makeAuthenticator(file: Buffer): Authenticator {
   if (file.includes('BEGIN NATS USER JWT')) return credsAuthenticator(file)
   return nkeyAuthenticator(Buffer.from(file.toString('utf8').trim()))
 }
 
-function loginOf(url: URL | undefined): { user?: string; pass?: string; token?: string } {
+function readLogin(url: URL | undefined): { user?: string; pass?: string; token?: string } {
   if (url === undefined || url.username === '') return {}
   const user = decodeURIComponent(url.username)
   return url.password === '' ? { token: user } : { user, pass: decodeURIComponent(url.password) }

@@ -38,7 +38,7 @@ const releaseLater = (delayMs: number): Uint8Array =>
 interface ConsumerOptions {
   readonly plan: StreamPlan
   /** Called when the stream or its consumer may be missing. */
-  readonly missing: () => void
+  readonly onMissing: () => void
   readonly deliver: (delivery: Delivery) => void
 }
 
@@ -63,7 +63,7 @@ export class Consumer implements ConnectionListener {
   }
 
   /** Called when the stream exists. An earlier request would get no answer. */
-  ready(): void {
+  onReady(): void {
     this.#session?.request()
   }
 
@@ -121,7 +121,7 @@ class Session {
     const reply = `${this.#inbox}.${this.#serial}`
     this.#connection.publish(this.#nextSubject, JSON.stringify(request), { reply })
     this.#timer = setTimeout(() => {
-      this.#options.missing()
+      this.#options.onMissing()
       this.request()
     }, REQUEST_LOST_AFTER_MS)
   }
@@ -131,17 +131,17 @@ class Session {
    * request's own.
    */
   #take(message: Msg): void {
-    if (!message.subject.startsWith(this.#inbox)) return this.#taken(message)
+    if (!message.subject.startsWith(this.#inbox)) return this.#onTaken(message)
     if (message.subject !== `${this.#inbox}.${this.#serial}`) return
     const code = message.headers?.code ?? 0
     if (code === REQUEST_TIMEOUT || code === NO_MESSAGES) return this.request()
     if (code < FIRST_ERROR) return
-    if (code === NO_RESPONDERS || code === CONSUMER_GONE) this.#options.missing()
+    if (code === NO_RESPONDERS || code === CONSUMER_GONE) this.#options.onMissing()
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.request(), REFUSED_PAUSE_MS)
   }
 
-  #taken(message: Msg): void {
+  #onTaken(message: Msg): void {
     this.#requested -= 1
     this.#unfinished += 1
     let isFinished = false
@@ -150,7 +150,7 @@ class Session {
       isFinished = isEnd
       // After a loss of the connection the message comes again in any case.
       if (!this.#connection.isClosed() && message.reply) this.#connection.publish(message.reply, word)
-      if (isEnd) this.#finished()
+      if (isEnd) this.#onFinished()
     }
     this.#options.deliver({
       messageId: message.headers?.get('Nats-Msg-Id') || null,
@@ -165,7 +165,7 @@ class Session {
    * Called when a message is finished. Many finish at once: one request follows for all of them, once there is enough
    * room.
    */
-  #finished(): void {
+  #onFinished(): void {
     this.#unfinished -= 1
     if (this.#requested > 0 || this.#isRefillComing) return
     this.#isRefillComing = true

@@ -19,7 +19,7 @@ export interface MailboxHandlers {
 }
 
 export interface Mailbox {
-  /** Sends to one process. The message is lost while NATS is away. */
+  /** Sends to one process. The message is lost while NATS is down. */
   send(to: string, payload: string): void
   /** Sends to every process of the group, this one included. */
   announce(payload: string): void
@@ -33,11 +33,11 @@ interface MailboxOptions {
   readonly log: NatsLog
   /** Subject that the group's subjects begin with. */
   readonly group: string
-  /** One token of a subject, this process's alone. */
+  /** One token of a subject that only this process has. */
   readonly address: string
 }
 
-/** Answers at once and connects for ever. The handlers are called once this has returned. */
+/** Returns at once and keeps connecting. The handlers are called once this has returned. */
 export function openMailbox(options: MailboxOptions, handlers: MailboxHandlers): Mailbox {
   const { group, address, log } = options
   const connection = new Connection(options.url, options.name, log)

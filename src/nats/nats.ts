@@ -5,7 +5,7 @@ import { Connection, type NatsHealth, type NatsLog } from './connection.ts'
 import { Consumer, type Delivery } from './consumer.ts'
 import { type Published, Publisher } from './publisher.ts'
 import { countMessages, DELIVERIES, ensureStream, SETTLEMENTS, type StreamPlan, TASKS } from './stream.ts'
-import { answersTo } from './survey.ts'
+import { askAll } from './survey.ts'
 
 export type { NatsLog } from './connection.ts'
 export type { Delivery } from './consumer.ts'
@@ -25,8 +25,8 @@ export interface Nats {
   health(): NatsHealth
   /** `close` was called: whatever is tried again fails. */
   readonly isClosed: boolean
-  /** Waits until there is a connection, at most so long. */
-  connected(boundMs: number): Promise<void>
+  /** Waits for a connection, at most this long. */
+  awaitConnection(boundMs: number): Promise<void>
   /**
    * Measures a round trip.
    * @throws Error when NATS does not answer within 2 s
@@ -37,7 +37,7 @@ export interface Nats {
    * or an earlier try.
    */
   publish(subject: string, messageId: string, payload: Uint8Array, done: Published): void
-  /** Sends to the current subscribers; lost while NATS is away. */
+  /** Sends to the current subscribers; lost while NATS is down. */
   announce(subject: string, payload: string): void
   /**
    * Subscribes to notifications, also across losses of the connection; `onGap` is called after each loss:
@@ -75,7 +75,7 @@ interface NatsOptions {
   readonly replicas?: number | null
 }
 
-/** Answers at once and connects for ever: NATS may come later, go, and come back. */
+/** Returns at once and keeps connecting: NATS may come later, go, and come back. */
 export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
   const connection = new Connection(url, name, log)
   const monitor = (plan: StreamPlan) => new StreamMonitor(connection, log, plan, replicas)
@@ -84,10 +84,10 @@ export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
   const deliveries = monitor(DELIVERIES)
   const monitors = [settlements, tasks, deliveries]
   const publisher = new Publisher(connection, {
-    missing() {
+    onMissing() {
       for (const each of monitors) each.ensure()
     },
-    repeated() {
+    onRepeated() {
       for (const each of monitors) each.check()
     },
   })
@@ -96,7 +96,7 @@ export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
     get isClosed() {
       return connection.isClosed
     },
-    connected: (boundMs) => connected(connection, boundMs),
+    awaitConnection: (boundMs) => awaitConnection(connection, boundMs),
     async ping() {
       const { current } = connection
       if (current === null) throw new Error('NATS is not connected.')
@@ -137,7 +137,7 @@ export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
     listen: (subject, onMessage, onGap) =>
       listen(connection, subject, ({ data }) => onMessage(data), { onGap }),
     survey: async (subject, boundMs) =>
-      connection.current === null ? null : answersTo(connection.current, subject, boundMs),
+      connection.current === null ? null : askAll(connection.current, subject, boundMs),
     answer: (subject, reply) => answer(connection, subject, reply),
     async countSettlements(subject) {
       if (connection.current === null) throw new Error('NATS is not connected.')
@@ -154,7 +154,7 @@ export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
   }
 }
 
-function connected(connection: Connection, boundMs: number): Promise<void> {
+function awaitConnection(connection: Connection, boundMs: number): Promise<void> {
   return new Promise((resolve) => {
     const listener = { onConnected: () => end(), onDisconnected: () => undefined }
     const timer = setTimeout(() => end(), boundMs)
@@ -244,8 +244,8 @@ class StreamMonitor {
   }
 
   consume(deliver: (delivery: Delivery) => void): () => void {
-    const missing = () => this.ensure()
-    const consumer = new Consumer(this.#connection, { plan: this.#plan, missing, deliver })
+    const onMissing = () => this.ensure()
+    const consumer = new Consumer(this.#connection, { plan: this.#plan, onMissing, deliver })
     this.#consumers.add(consumer)
     this.ensure()
     return () => {
@@ -279,7 +279,7 @@ class StreamMonitor {
     this.#isStopped = true
   }
 
-  #replicasRefused(reason: string): void {
+  #onReplicasRefused(reason: string): void {
     if (reason === this.#lastRefusal) return
     this.#lastRefusal = reason
     const title = `NATS refuses nats.replicas of the stream of ${this.#plan.title}; it stays as it is`
@@ -295,11 +295,11 @@ class StreamMonitor {
         await ensureStream(current, this.#plan, {
           missingPauseMs: this.#wasThere ? REMOVAL_MS : 0,
           replicas: this.#replicas,
-          onRefused: (reason) => this.#replicasRefused(reason),
+          onRefused: (reason) => this.#onReplicasRefused(reason),
         })
         this.#wasThere = true
         this.#checkedAt = performance.now()
-        if (this.#isAwaited) for (const consumer of this.#consumers) consumer.ready()
+        if (this.#isAwaited) for (const consumer of this.#consumers) consumer.onReady()
         this.#isAwaited = false
         return
       } catch (error) {

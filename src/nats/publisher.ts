@@ -14,9 +14,9 @@ const NO_RESPONDERS = 503
 /** Called when a stream may not be in order. */
 interface StreamFaultHandlers {
   /** Called when no stream takes the messages. */
-  missing(): void
+  onMissing(): void
   /** Called when the stream already has the message: it was stored before and not processed yet. */
-  repeated(): void
+  onRepeated(): void
 }
 
 interface Waiting {
@@ -36,7 +36,7 @@ export class Publisher {
   constructor(connection: Connection, alarm: StreamFaultHandlers) {
     this.#connection = connection
     this.#alarm = alarm
-    connection.use({ onConnected: (fresh) => this.#up(fresh), onDisconnected: () => this.#down() })
+    connection.use({ onConnected: (fresh) => this.#onUp(fresh), onDisconnected: () => this.#onDown() })
   }
 
   /** Publishes. `done` is called once, never before this returns. Each id is stored once. */
@@ -59,36 +59,36 @@ export class Publisher {
 
   close(): void {
     clearInterval(this.#sweep)
-    this.#down()
+    this.#onDown()
   }
 
-  #up(connection: NatsConnection): void {
+  #onUp(connection: NatsConnection): void {
     this.#inbox = createInbox()
     connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
-        if (error === null) this.#answered(message)
+        if (error === null) this.#onAnswer(message)
       },
     })
   }
 
-  #down(): void {
+  #onDown(): void {
     for (const token of [...this.#waiting.keys()])
       this.#settle(token, new Error('The connection to NATS was lost before the acknowledgement.'))
   }
 
-  #answered(message: Msg): void {
+  #onAnswer(message: Msg): void {
     const token = message.subject.slice(message.subject.lastIndexOf('.') + 1)
-    this.#settle(token, this.#refusal(message))
+    this.#settle(token, this.#findRefusal(message))
   }
 
-  #refusal(message: Msg): Error | null {
+  #findRefusal(message: Msg): Error | null {
     if (message.headers?.code === NO_RESPONDERS) {
-      this.#alarm.missing()
+      this.#alarm.onMissing()
       return new Error('NATS has no stream for it.')
     }
     try {
       const answer = message.json<{ duplicate?: boolean; error?: { description?: string } }>()
-      if (answer.duplicate === true) this.#alarm.repeated()
+      if (answer.duplicate === true) this.#alarm.onRepeated()
       return answer.error === undefined ? null : new Error(`NATS refused: ${answer.error.description}`)
     } catch {
       return new Error('NATS acknowledged with something unreadable.')

@@ -189,7 +189,7 @@ async function ensureConsumer(manager: JetStreamManager, plan: StreamPlan): Prom
     return null
   })
   if (known !== null) {
-    if (!(await staysAhead(manager, plan, known))) return
+    if (!(await isStillAhead(manager, plan, known))) return
     await manager.consumers.delete(plan.stream, plan.consumer)
   }
   await manager.consumers.add(plan.stream, {
@@ -202,7 +202,7 @@ async function ensureConsumer(manager: JetStreamManager, plan: StreamPlan): Prom
 }
 
 /** Returns whether the consumer stays ahead. `known` was read before: the stream may have changed meanwhile. */
-async function staysAhead(
+async function isStillAhead(
   manager: JetStreamManager,
   { stream }: StreamPlan,
   known: ConsumerInfo,

@@ -27,7 +27,7 @@ export async function survey({ url, name, log, subject, boundMs }: SurveyOptions
   )
   try {
     const current = await Promise.race([connected, late])
-    return current === null ? null : await answersTo(current, subject, boundMs)
+    return current === null ? null : await askAll(current, subject, boundMs)
   } finally {
     clearTimeout(timer)
     await connection.close()
@@ -35,7 +35,7 @@ export async function survey({ url, name, log, subject, boundMs }: SurveyOptions
 }
 
 /** Sends a request to all processes, and returns the answers within the bound. */
-export async function answersTo(
+export async function askAll(
   connection: NatsConnection,
   subject: string,
   maxWait: number,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Endpoint, NamedSchema } from '../../schemas/endpoints/endpoint.ts'
 import { FAILURES } from '../../schemas/failure.ts'
 import type { JsonSchema, OpenApiDocument, Operation, Parameter } from './document.ts'
-import { ERROR_SCHEMAS, HEADER_COMPONENTS, responsesOf, schemaRef } from './responses.ts'
+import { describeResponses, ERROR_SCHEMAS, HEADER_COMPONENTS, schemaRef } from './responses.ts'
 
 const FAILURE_ROWS = Object.entries(FAILURES).map(
   ([code, { status, type, messagesType, generateStatus }]) =>
@@ -60,7 +60,7 @@ const SECURITY: Readonly<Record<Endpoint['key'], readonly JsonSchema[]>> = {
 }
 
 /** Returns the schema of a client's input: defaults are optional, and fields that are parsed later are still texts. */
-function jsonSchema(schema: z.ZodType): JsonSchema {
+function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
@@ -73,9 +73,9 @@ function jsonSchema(schema: z.ZodType): JsonSchema {
   return rest
 }
 
-function parametersIn(where: Parameter['in'], schema: z.ZodObject | undefined): Parameter[] {
+function listParameters(where: Parameter['in'], schema: z.ZodObject | undefined): Parameter[] {
   if (schema === undefined) return []
-  const { properties = {}, required = [] } = jsonSchema(schema) as {
+  const { properties = {}, required = [] } = toJsonSchema(schema) as {
     properties?: Record<string, JsonSchema & { description?: string }>
     required?: readonly string[]
   }
@@ -89,26 +89,26 @@ function parametersIn(where: Parameter['in'], schema: z.ZodObject | undefined): 
 }
 
 /** Returns an id such as `post_v1_chat_completions`. */
-const operationId = ({ method, path }: Endpoint): string =>
+const makeOperationId = ({ method, path }: Endpoint): string =>
   `${method}_${path}`
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/_$/, '')
 
-const bodyContent = ({ name }: NamedSchema, example: object | undefined) => ({
+const describeBody = ({ name }: NamedSchema, example: object | undefined) => ({
   schema: schemaRef(name),
   ...(example && { example }),
 })
 
-function operation(endpoint: Endpoint): Operation {
+function describeOperation(endpoint: Endpoint): Operation {
   const parameters = [
-    ...parametersIn('path', endpoint.pathParameters),
-    ...parametersIn('query', endpoint.query),
-    ...parametersIn('header', endpoint.headers),
+    ...listParameters('path', endpoint.pathParameters),
+    ...listParameters('query', endpoint.query),
+    ...listParameters('header', endpoint.headers),
   ]
   const { body, form, example, details } = endpoint
   return {
-    operationId: operationId(endpoint),
+    operationId: makeOperationId(endpoint),
     tags: [endpoint.tag],
     summary: endpoint.summary,
     ...(details !== undefined && { description: details }),
@@ -118,16 +118,16 @@ function operation(endpoint: Endpoint): Operation {
       requestBody: {
         required: endpoint.key !== 'management' || !body.schema.safeParse({}).success,
         content: {
-          'application/json': bodyContent(body, example),
-          ...(form && { 'multipart/form-data': bodyContent(form, undefined) }),
+          'application/json': describeBody(body, example),
+          ...(form && { 'multipart/form-data': describeBody(form, undefined) }),
         },
       },
     }),
-    responses: responsesOf(endpoint),
+    responses: describeResponses(endpoint),
   }
 }
 
-const namedSchemas = (endpoints: readonly Endpoint[]): NamedSchema[] =>
+const listNamedSchemas = (endpoints: readonly Endpoint[]): NamedSchema[] =>
   endpoints.flatMap(({ body, form, answers }) => [
     ...(body ? [body] : []),
     ...(form ? [form] : []),
@@ -142,13 +142,16 @@ export async function openApiDocument(
 ): Promise<OpenApiDocument> {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const endpoint of endpoints) {
-    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation(endpoint) }
+    paths[endpoint.path] = {
+      ...paths[endpoint.path],
+      [endpoint.method.toLowerCase()]: describeOperation(endpoint),
+    }
     await pause()
   }
   const schemas: Record<string, JsonSchema> = { ...ERROR_SCHEMAS }
-  for (const { name, schema } of namedSchemas(endpoints)) {
+  for (const { name, schema } of listNamedSchemas(endpoints)) {
     if (name in schemas) continue
-    schemas[name] = jsonSchema(schema)
+    schemas[name] = toJsonSchema(schema)
     await pause()
   }
   return {

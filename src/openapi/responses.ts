@@ -95,7 +95,7 @@ interface Part {
   readonly content?: { readonly type: string; readonly schema: JsonSchema }
 }
 
-function answered({ answers, status: usual = HTTP_OK }: Endpoint): Part[] {
+function listAnswers({ answers, status: usual = HTTP_OK }: Endpoint): Part[] {
   return answers.map((answer) => {
     const status = String(answer.status ?? usual)
     if (!('contentType' in answer)) return { status, description: answer.says }
@@ -105,18 +105,18 @@ function answered({ answers, status: usual = HTTP_OK }: Endpoint): Part[] {
   })
 }
 
-const statusesOf = ({ failureStatus }: Endpoint, code: FailureCode): readonly number[] =>
+const listStatuses = ({ failureStatus }: Endpoint, code: FailureCode): readonly number[] =>
   [failureStatus?.[code] ?? FAILURES[code].status].flat()
 
-function accessFailures({ key, path }: Endpoint): readonly FailureCode[] {
+function listAccessFailures({ key, path }: Endpoint): readonly FailureCode[] {
   if (path.startsWith(MANAGEMENT_PATH)) return MANAGEMENT_FAILURES
   return key === 'none' ? [] : KEYED_FAILURES
 }
 
-function refused(endpoint: Endpoint): Part[] {
+function listRefusals(endpoint: Endpoint): Part[] {
   const { body, pathParameters, isProbe, isUncounted, errorShape = 'chat-completions' } = endpoint
   const codes = new Set([
-    ...accessFailures(endpoint),
+    ...listAccessFailures(endpoint),
     ...endpoint.failures,
     ...(body === undefined ? [] : BODY_FAILURES),
     ...(pathParameters === undefined ? [] : PATH_FAILURES),
@@ -125,7 +125,7 @@ function refused(endpoint: Endpoint): Part[] {
   ])
   const content = { type: 'application/json', schema: schemaRef(ERROR_SCHEMA_OF[errorShape]) }
   const own = [...codes].flatMap((code) =>
-    statusesOf(endpoint, code).map((status) => ({
+    listStatuses(endpoint, code).map((status) => ({
       status: String(status),
       description: `\`${code}\``,
       content,
@@ -140,7 +140,7 @@ function refused(endpoint: Endpoint): Part[] {
   ]
 }
 
-function headersOf({ failures, path, answerHeaders = {} }: Endpoint, status: string): JsonSchema {
+function describeHeaders({ failures, path, answerHeaders = {} }: Endpoint, status: string): JsonSchema {
   const code = Number(status)
   const isRefusal = !(code < HTTP_BAD_REQUEST)
   const isReplayable = failures.includes('idempotency_key_reuse') && !path.startsWith(MANAGEMENT_PATH)
@@ -160,17 +160,17 @@ function headersOf({ failures, path, answerHeaders = {} }: Endpoint, status: str
   ]
   return {
     ...Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
-    ...(isRefusal ? {} : headerObjects(answerHeaders)),
+    ...(isRefusal ? {} : toHeaderObjects(answerHeaders)),
   }
 }
 
-const headerObjects = (headers: Readonly<Record<string, string>>): JsonSchema =>
+const toHeaderObjects = (headers: Readonly<Record<string, string>>): JsonSchema =>
   Object.fromEntries(
     Object.entries(headers).map(([name, description]) => [name, { description, schema: text }]),
   )
 
 /** Returns the content of one status: answers of one type are alternatives. */
-const contentOf = (parts: readonly Part[]): Content =>
+const describeContent = (parts: readonly Part[]): Content =>
   Object.fromEntries(
     [
       ...Map.groupBy(
@@ -183,14 +183,14 @@ const contentOf = (parts: readonly Part[]): Content =>
     }),
   )
 
-export function responsesOf(endpoint: Endpoint): Record<string, Answer> {
-  const byStatus = Map.groupBy([...answered(endpoint), ...refused(endpoint)], ({ status }) => status)
+export function describeResponses(endpoint: Endpoint): Record<string, Answer> {
+  const byStatus = Map.groupBy([...listAnswers(endpoint), ...listRefusals(endpoint)], ({ status }) => status)
   return Object.fromEntries(
     [...byStatus].map(([status, parts]) => {
-      const content = contentOf(parts)
+      const content = describeContent(parts)
       const answer = {
         description: [...new Set(parts.map(({ description }) => description))].join(', '),
-        headers: headersOf(endpoint, status),
+        headers: describeHeaders(endpoint, status),
         ...(Object.keys(content).length > 0 && { content }),
       }
       return [status, answer]
@@ -199,4 +199,4 @@ export function responsesOf(endpoint: Endpoint): Record<string, Answer> {
 }
 
 /** Headers that responses refer to. */
-export const HEADER_COMPONENTS = headerObjects(HEADERS)
+export const HEADER_COMPONENTS = toHeaderObjects(HEADERS)

@@ -13,33 +13,33 @@ export const PAYMENT_KEY = 'tollgate_payment'
 
 type Reference = string | { readonly id: string } | null | undefined
 
-const idOf = (reference: Reference): string | null =>
+const readId = (reference: Reference): string | null =>
   typeof reference === 'string' ? reference : (reference?.id ?? null)
 
 /** Returns the state of a payment by its hosted page; null for one that is not ours. */
-export function sessionNotice(session: Stripe.Checkout.Session): PaymentNotice | null {
+export function toSessionNotice(session: Stripe.Checkout.Session): PaymentNotice | null {
   const paymentId = session.metadata?.[PAYMENT_KEY]
   if (session.mode !== 'payment' || paymentId === undefined) return null
   return {
     about: 'payment',
-    event: eventOfSession(session),
+    event: readSessionEvent(session),
     paymentId,
-    customerId: idOf(session.customer),
+    customerId: readId(session.customer),
     sessionId: session.id,
-    intentId: idOf(session.payment_intent),
+    intentId: readId(session.payment_intent),
     url: session.url,
     amount: BigInt(session.amount_total ?? 0),
     currency: session.currency ?? '',
   }
 }
 
-function eventOfSession({ status, payment_status }: Stripe.Checkout.Session): PaymentEvent {
+function readSessionEvent({ status, payment_status }: Stripe.Checkout.Session): PaymentEvent {
   if (status === 'expired') return 'expired'
   return status === 'complete' && payment_status === 'paid' ? 'paid' : 'opened'
 }
 
 /** Returns the state of a payment by its intent; null for one that is not ours. */
-export function intentNotice(intent: Stripe.PaymentIntent): PaymentNotice | null {
+export function toIntentNotice(intent: Stripe.PaymentIntent): PaymentNotice | null {
   const paymentId = intent.metadata?.[PAYMENT_KEY]
   if (paymentId === undefined) return null
   const isPaid = intent.status === 'succeeded'
@@ -47,7 +47,7 @@ export function intentNotice(intent: Stripe.PaymentIntent): PaymentNotice | null
     about: 'payment',
     event: isPaid ? 'paid' : 'opened',
     paymentId,
-    customerId: idOf(intent.customer),
+    customerId: readId(intent.customer),
     sessionId: null,
     intentId: intent.id,
     amount: BigInt(isPaid ? intent.amount_received : intent.amount),
@@ -57,14 +57,14 @@ export function intentNotice(intent: Stripe.PaymentIntent): PaymentNotice | null
 
 /** Returns the state of a charge of a saved card: one that waits for another card has failed. */
 export function chargeNotice(intent: Stripe.PaymentIntent): PaymentNotice | null {
-  const notice = intentNotice(intent)
+  const notice = toIntentNotice(intent)
   const hasFailed = intent.status === 'requires_payment_method' || intent.status === 'canceled'
   return notice && hasFailed ? { ...notice, event: 'failed', failureCode: 'declined' } : notice
 }
 
 /** A refund takes its money as soon as it is made, also where its customer must act, and gives it back when it fails. */
 export function refundNotice(refund: Stripe.Refund): ReversalNotice | null {
-  const intentId = idOf(refund.payment_intent)
+  const intentId = readId(refund.payment_intent)
   if (intentId === null) return null
   const hasFailed = refund.status === 'failed' || refund.status === 'canceled'
   return {
@@ -83,7 +83,7 @@ export function refundNotice(refund: Stripe.Refund): ReversalNotice | null {
  * prevented, which is reported as that refund.
  */
 export function disputeNotice(dispute: Stripe.Dispute): ReversalNotice | null {
-  const intentId = idOf(dispute.payment_intent)
+  const intentId = readId(dispute.payment_intent)
   const { status, balance_transactions: moves } = dispute
   if (intentId === null || status.startsWith('warning_')) return null
   if (status === 'prevented' && !moves?.length) return null
@@ -98,7 +98,7 @@ export function disputeNotice(dispute: Stripe.Dispute): ReversalNotice | null {
   }
 }
 
-function methodNotice(
+function toMethodNotice(
   { id, card, created }: Stripe.PaymentMethod,
   event: MethodNotice['event'],
   customerId: string | null,
@@ -134,23 +134,23 @@ export const EVENT_TYPES = [
 ] as const
 
 /** Returns what an event says about us; null where it says nothing. */
-export function noticeOf(event: Stripe.Event): ProviderNotice | null {
+export function toNotice(event: Stripe.Event): ProviderNotice | null {
   switch (event.type) {
     case 'checkout.session.completed':
     case 'checkout.session.async_payment_succeeded':
     case 'checkout.session.expired':
-      return sessionNotice(event.data.object)
+      return toSessionNotice(event.data.object)
     case 'checkout.session.async_payment_failed': {
-      const notice = sessionNotice(event.data.object)
+      const notice = toSessionNotice(event.data.object)
       return notice && { ...notice, event: 'failed', failureMessage: 'The bank refused the payment.' }
     }
     case 'payment_intent.succeeded':
-      return intentNotice(event.data.object)
+      return toIntentNotice(event.data.object)
     case 'payment_method.attached':
-      return methodNotice(event.data.object, 'saved', idOf(event.data.object.customer))
+      return toMethodNotice(event.data.object, 'saved', readId(event.data.object.customer))
     case 'payment_method.detached': {
       const before = event.data.previous_attributes as { customer?: Reference } | undefined
-      return methodNotice(event.data.object, 'removed', idOf(before?.customer))
+      return toMethodNotice(event.data.object, 'removed', readId(before?.customer))
     }
     case 'refund.created':
     case 'refund.updated':

@@ -13,11 +13,11 @@ import {
   chargeNotice,
   disputeNotice,
   EVENT_TYPES,
-  intentNotice,
-  noticeOf,
   PAYMENT_KEY,
   refundNotice,
-  sessionNotice,
+  toIntentNotice,
+  toNotice,
+  toSessionNotice,
 } from './notices.ts'
 
 const TIMEOUT_MS = 20_000
@@ -60,7 +60,7 @@ export async function openProvider(settings: PaymentSettings): Promise<Provider>
 }
 
 /** Returns a function that opens the provider once; null where there is none. */
-export function lazyProvider(settings: PaymentSettings | null): (() => Promise<Provider>) | null {
+export function openLazyProvider(settings: PaymentSettings | null): (() => Promise<Provider>) | null {
   if (settings === null) return null
   let opening: Promise<Provider> | null = null
   return () => {
@@ -119,7 +119,7 @@ const ask = async <T>(work: Promise<T>): Promise<T> => {
 }
 
 /** Returns null for what the provider does not know: it was made with other keys, or deleted there. */
-const orMissing = async <T>(work: Promise<T>): Promise<T | null> => {
+const catchMissing = async <T>(work: Promise<T>): Promise<T | null> => {
   try {
     return await work
   } catch (error) {
@@ -128,7 +128,7 @@ const orMissing = async <T>(work: Promise<T>): Promise<T | null> => {
   }
 }
 
-const afterDate = (since: Date) => ({ created: { gte: Math.floor(since.getTime() / MS_PER_SECOND) } })
+const filterAfter = (since: Date) => ({ created: { gte: Math.floor(since.getTime() / MS_PER_SECOND) } })
 
 const toLine = (payment: Payment): Stripe.Checkout.SessionCreateParams.LineItem => ({
   quantity: 1,
@@ -166,7 +166,7 @@ export class Provider {
 
   /** Returns whether the provider has the customer. One that was deleted there is known to it, and cannot pay. */
   async hasCustomer(id: string): Promise<boolean> {
-    const customer = await orMissing(this.#stripe.customers.retrieve(id))
+    const customer = await catchMissing(this.#stripe.customers.retrieve(id))
     return customer !== null && customer.deleted !== true
   }
 
@@ -205,7 +205,7 @@ export class Provider {
         { idempotencyKey: `${attempt}-${payment.id}` },
       ),
     )
-    return sessionNotice(session)!
+    return toSessionNotice(session)!
   }
 
   /** Opens the hosted page that saves a card. Returns its address. */
@@ -223,7 +223,7 @@ export class Provider {
   }
 
   /**
-   * Charges a saved card while its customer is away; once for each payment.
+   * Charges a saved card without its customer, once for each payment.
    * @throws Failure where whether it was charged is not known: ask again
    */
   async charge({ payment, customerId, methodId }: ChargedCard): Promise<PaymentNotice | Decline> {
@@ -240,7 +240,7 @@ export class Provider {
         },
         { idempotencyKey: `charge-${payment.id}` },
       )
-      return intentNotice(intent)!
+      return toIntentNotice(intent)!
     } catch (error) {
       if (isTransient(error)) throw toFailure(error)
       const { type, code, decline_code, message, payment_intent } = error as Stripe.errors.StripeError
@@ -254,7 +254,7 @@ export class Provider {
     }
   }
 
-  /** Makes sure that an intent takes no money any more. */
+  /** Makes sure that an intent takes no more money. */
   async cancelIntent(id: string): Promise<void> {
     try {
       await this.#stripe.paymentIntents.cancel(id)
@@ -265,7 +265,7 @@ export class Provider {
 
   /** Removes a saved card. Removing one that the provider does not have changes nothing. */
   async removeMethod(id: string): Promise<void> {
-    const method = await orMissing(this.#stripe.paymentMethods.retrieve(id))
+    const method = await catchMissing(this.#stripe.paymentMethods.retrieve(id))
     if (method !== null && method.customer !== null) await ask(this.#stripe.paymentMethods.detach(id))
   }
 
@@ -286,34 +286,35 @@ export class Provider {
 
   /** Reads the state of an intent; null for one that is not ours. */
   async readIntent(id: string): Promise<PaymentNotice | null> {
-    return intentNotice(await ask(this.#stripe.paymentIntents.retrieve(id)))
+    return toIntentNotice(await ask(this.#stripe.paymentIntents.retrieve(id)))
   }
 
   /** Reads the state of a payment; null for one that the provider does not know. */
   async readPayment({ kind, sessionId, intentId }: Payment): Promise<PaymentNotice | null> {
     if (sessionId !== null) {
-      const session = await orMissing(this.#stripe.checkout.sessions.retrieve(sessionId))
-      return session && sessionNotice(session)
+      const session = await catchMissing(this.#stripe.checkout.sessions.retrieve(sessionId))
+      return session && toSessionNotice(session)
     }
-    const intent = intentId === null ? null : await orMissing(this.#stripe.paymentIntents.retrieve(intentId))
-    return intent && (kind === 'automatic' ? chargeNotice(intent) : intentNotice(intent))
+    const intent =
+      intentId === null ? null : await catchMissing(this.#stripe.paymentIntents.retrieve(intentId))
+    return intent && (kind === 'automatic' ? chargeNotice(intent) : toIntentNotice(intent))
   }
 
   /** Finds the charge of a saved card among those of its customer; null where it was never made. */
   async findCharge({ payment, customerId }: ChargedCard): Promise<PaymentNotice | null> {
-    const range = { ...afterDate(payment.createdAt), customer: customerId, limit: PAGE_ENTRIES }
+    const range = { ...filterAfter(payment.createdAt), customer: customerId, limit: PAGE_ENTRIES }
     const find = async () => {
       for await (const intent of this.#stripe.paymentIntents.list(range))
-        if (intentNotice(intent)?.paymentId === payment.id) return chargeNotice(intent)
+        if (toIntentNotice(intent)?.paymentId === payment.id) return chargeNotice(intent)
       return null
     }
-    return orMissing(find())
+    return catchMissing(find())
   }
 
   /** Reads the events that the provider has made since an instant, the oldest first. */
   async listEvents(since: Date): Promise<ProviderEvent[]> {
     const events: ProviderEvent[] = []
-    const wanted = { ...afterDate(since), types: [...EVENT_TYPES], limit: PAGE_ENTRIES }
+    const wanted = { ...filterAfter(since), types: [...EVENT_TYPES], limit: PAGE_ENTRIES }
     const read = async () => {
       for await (const event of this.#stripe.events.list(wanted)) events.push(toEvent(event))
     }
@@ -323,7 +324,7 @@ export class Provider {
 
   /** Reads our paid payments of the provider's books since an instant. */
   async listPaid(since: Date): Promise<ProviderPayment[]> {
-    const range = { ...afterDate(since), limit: PAGE_ENTRIES }
+    const range = { ...filterAfter(since), limit: PAGE_ENTRIES }
     const disputes: ReversalNotice[] = []
     const paid: ProviderPayment[] = []
     const read = async () => {
@@ -335,7 +336,7 @@ export class Provider {
         ...range,
         expand: ['data.latest_charge'],
       })) {
-        const notice = intentNotice(intent)
+        const notice = toIntentNotice(intent)
         if (notice?.event !== 'paid') continue
         const charge = intent.latest_charge as Stripe.Charge
         paid.push({
@@ -363,5 +364,5 @@ const toEvent = (event: Stripe.Event): ProviderEvent => ({
   id: event.id,
   type: event.type,
   createdAt: new Date(event.created * MS_PER_SECOND),
-  notice: noticeOf(event),
+  notice: toNotice(event),
 })

@@ -6,14 +6,14 @@ import { fileURLToPath } from 'node:url'
 import { normalizeText } from '../core/normalize-text.ts'
 
 /** @param entry the entry of the package, beside whose folder its fonts are */
-const fontFile = (entry: string, file: string): string =>
+const findFontFile = (entry: string, file: string): string =>
   fileURLToPath(entry.replace(/dist\/[^/]*$/, `fonts/${file}`))
 
 /** Chinese with the commonest Latin, Greek and Cyrillic; the other letters of Europe and Vietnam; Korean. */
 const FILES = [
-  fontFile(import.meta.resolve('@embedpdf/fonts-sc'), 'NotoSansHans-Regular.otf'),
-  fontFile(import.meta.resolve('@embedpdf/fonts-latin'), 'NotoSans-Regular.ttf'),
-  fontFile(import.meta.resolve('@embedpdf/fonts-kr'), 'NotoSansKR-Regular.otf'),
+  findFontFile(import.meta.resolve('@embedpdf/fonts-sc'), 'NotoSansHans-Regular.otf'),
+  findFontFile(import.meta.resolve('@embedpdf/fonts-latin'), 'NotoSans-Regular.ttf'),
+  findFontFile(import.meta.resolve('@embedpdf/fonts-kr'), 'NotoSansKR-Regular.otf'),
 ]
 
 export const [MAIN_FONT = ''] = FILES
@@ -25,7 +25,7 @@ interface Run {
 }
 
 /** @param has returns whether a font has a character */
-export function runsOf(line: string, has: (font: string, character: string) => boolean): Run[] {
+export function splitRuns(line: string, has: (font: string, character: string) => boolean): Run[] {
   // Composed: fonts have the letter with its mark, and the syllable of its parts.
   const characters = [...normalizeText(line, 'NFC')]
   const whole = FILES.find((font) => characters.every((character) => has(font, character)))
@@ -34,7 +34,7 @@ export function runsOf(line: string, has: (font: string, character: string) => b
   for (const character of characters) {
     const found = FILES.find((font) => has(font, character))
     const font = found ?? MAIN_FONT
-    const text = found === undefined ? codePointOf(character) : character
+    const text = found === undefined ? printCodePoint(character) : character
     const last = runs.at(-1)
     if (last?.font === font) runs[runs.length - 1] = { text: last.text + text, font }
     else runs.push({ text, font })
@@ -42,5 +42,5 @@ export function runsOf(line: string, has: (font: string, character: string) => b
   return runs
 }
 
-const codePointOf = (character: string): string =>
+const printCodePoint = (character: string): string =>
   `[U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`

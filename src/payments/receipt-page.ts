@@ -3,7 +3,7 @@ import PDFDocument from 'pdfkit'
 import { printCredits } from '../../schemas/money.ts'
 import type { Receipt } from '../../schemas/payments/payment.ts'
 import { printPrice } from '../core/payments/price.ts'
-import { MAIN_FONT, runsOf } from './receipt-fonts.ts'
+import { MAIN_FONT, splitRuns } from './receipt-fonts.ts'
 
 const MARGIN_POINTS = 56
 const LABEL_POINTS = 140
@@ -22,13 +22,13 @@ export interface ReceiptPage {
 }
 
 /** Numbers have at least six digits, so that they line up. */
-const numberText = (number: bigint): string => number.toString().padStart(6, '0')
+const printNumber = (number: bigint): string => number.toString().padStart(6, '0')
 
-function rowsOf(receipt: Receipt): [label: string, value: string][] {
+function listRows(receipt: Receipt): [label: string, value: string][] {
   const { kind, number, issuedAt, accountName, accountId, paymentId, reversalId, credits, currency } = receipt
   const sign = kind === 'credit_note' ? '-' : ''
   return [
-    ['Number / 编号', numberText(number)],
+    ['Number / 编号', printNumber(number)],
     ['Date / 日期', `${issuedAt.toISOString().slice(0, 10)} (UTC)`],
     ['Account / 账户', `${accountName}\n${accountId}`],
     ['Payment / 付款', paymentId],
@@ -59,7 +59,7 @@ interface Place {
 function write(document: PDFKit.PDFDocument, lines: readonly string[], { size, x }: Place): void {
   document.fontSize(size)
   for (const line of lines) {
-    const runs = runsOf(line, (font, character) => hasGlyph(document, font, character))
+    const runs = splitRuns(line, (font, character) => hasGlyph(document, font, character))
     // By hand: the library aligns each run of a line by itself.
     const width = runs.reduce((sum, { text, font }) => sum + document.font(font).widthOfString(text), 0)
     document.x = x ?? Math.max(MARGIN_POINTS, document.page.width - MARGIN_POINTS - width)
@@ -77,7 +77,7 @@ export function drawReceipt({ receipt, seller }: ReceiptPage): Promise<Buffer> {
     margin: MARGIN_POINTS,
     font: MAIN_FONT,
     // The same receipt gives the same file.
-    info: { Title: `${title} ${numberText(receipt.number)}`, CreationDate: receipt.issuedAt },
+    info: { Title: `${title} ${printNumber(receipt.number)}`, CreationDate: receipt.issuedAt },
   })
   const chunks: Buffer[] = []
   const printed = new Promise<Buffer>((resolve, reject) => {
@@ -90,7 +90,7 @@ export function drawReceipt({ receipt, seller }: ReceiptPage): Promise<Buffer> {
   document.moveDown(2)
   document.fontSize(TITLE_SIZE).text(title).moveDown(1)
   document.fontSize(TEXT_SIZE)
-  for (const [label, value] of rowsOf(receipt)) {
+  for (const [label, value] of listRows(receipt)) {
     const top = document.y
     document.text(label, MARGIN_POINTS, top, { width: LABEL_POINTS })
     const below = document.y

@@ -8,7 +8,7 @@ const SIMULATED_KEY = 'sk_test_simulated'
  * Returns the configured provider; else the simulated one of the demonstration, whose webhooks `secret` signs; null
  * without either.
  */
-export function paymentSettings(
+export function makePaymentSettings(
   configured: PaymentSettings | null,
   simulatorUrl: string | null,
   secret: string,

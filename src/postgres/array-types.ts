@@ -18,12 +18,12 @@ const NEEDS_ESCAPE = /["\\]/g
 const ELEMENT = /"([^"\\]*(?:\\.[^"\\]*)*)"|([^{},"]+)/gs
 const ESCAPED = /\\(.)/gs
 
-const quotedElement = (text: string): string => `"${text.replace(NEEDS_ESCAPE, '\\$&')}"`
+const quoteElement = (text: string): string => `"${text.replace(NEEDS_ESCAPE, '\\$&')}"`
 
 const serialize = (values: readonly Element[]): string =>
-  `{${values.map((value) => (value === null ? 'NULL' : quotedElement(String(value)))).join()}}`
+  `{${values.map((value) => (value === null ? 'NULL' : quoteElement(String(value)))).join()}}`
 
-const parser =
+const makeParser =
   <T>(parseElement: (text: string) => T) =>
   (text: string): (T | null)[] =>
     Array.from(text.matchAll(ELEMENT), ([, quoted, bare]) => {
@@ -35,7 +35,7 @@ const arrayType = <T>(oid: number, parseElement: (text: string) => T) => ({
   to: oid,
   from: [oid],
   serialize,
-  parse: parser(parseElement),
+  parse: makeParser(parseElement),
 })
 
 /** For the client's `types`. */

@@ -24,7 +24,7 @@ export interface ConnectOptions {
   readonly max: number
   /** Shown in `pg_stat_activity`. */
   readonly name: string
-  /** Close a connection that was idle for so long. Default: keep it. */
+  /** Closes a connection that has been idle this long. Default: keep it. */
   readonly idleSeconds?: number
   /** Replace a connection of this age; null never. Default: the client's, 30 to 60 minutes. */
   readonly lifetimeSeconds?: null
@@ -66,7 +66,7 @@ export function connect(url: string, options: ConnectOptions): Sql {
   const sockets = openSockets(url, server)
   const open = () =>
     postgres(server.url, {
-      ...postgresOptions(options),
+      ...makePostgresOptions(options),
       ...(server.tls !== null && { ssl: server.tls }),
       // The client (3.4.9) takes a standby for `read-write`, and tries hosts of which none answers without a pause.
       socket: () => sockets.open(),
@@ -80,7 +80,7 @@ export function connect(url: string, options: ConnectOptions): Sql {
   return sql
 }
 
-/** The client (3.4.9) waits for ever for the end of a connection that was lost while it was being set up. */
+/** The client (3.4.9) waits forever for the end of a connection that was lost while it was being set up. */
 const CLOSE_SECONDS = 1
 
 /** Runs `work` on one connection, which it opens for that. */
@@ -96,7 +96,7 @@ export async function onConnection<T>(url: string, name: string, work: (sql: Sql
 /** Ends the connections of a pool: statements under way fail as closed, and later ones get new connections. */
 export const dropConnections = (sql: Sql): void => SOCKETS.get(sql)?.drop()
 
-function postgresOptions(options: ConnectOptions) {
+function makePostgresOptions(options: ConnectOptions) {
   return {
     max: options.max,
     types: { bigint: postgres.BigInt, json: EXACT_JSON, ...ARRAY_TYPES },
@@ -112,12 +112,12 @@ function postgresOptions(options: ConnectOptions) {
       application_name: options.name,
       TimeZone: 'UTC',
       DateStyle: 'ISO',
-      ...(options.isPooled ? {} : sessionSettings(options)),
+      ...(options.isPooled ? {} : makeSessionSettings(options)),
     },
   }
 }
 
-const sessionSettings = (options: ConnectOptions) => ({
+const makeSessionSettings = (options: ConnectOptions) => ({
   ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
   ...(options.plansOnce && { plan_cache_mode: 'force_generic_plan' }),
   ...(options.actor === undefined ? {} : { 'tollgate.actor': options.actor }),

@@ -15,7 +15,7 @@ import { type OperationRepositories, openOperation } from './operation/repositor
 import { openPartitions, type Partitions } from './partitions/repository.ts'
 import { openPayments, type Payments } from './payments/repository.ts'
 import { openPeople, type PeopleRepositories } from './people/repository.ts'
-import { standbyOf } from './reading.ts'
+import { toStandby } from './reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from './repository.ts'
 import {
   type IdempotencyRecords,
@@ -89,7 +89,7 @@ export interface Database extends Repositories {
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const pools = openPools(options)
   const close = async () => {
-    await Promise.all(allOf(pools).map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
+    await Promise.all(listPools(pools).map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
   }
   let masterKey: KnownMasterKey
   let installedAt: Date
@@ -110,10 +110,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       }),
   }
   const repositories = { ...openRepositories(pools, masterKey), changes: openChanges(pools) }
-  const left = Object.entries(repositories).map(([name, one]) => [name, leavingReadOnly(pools, one)])
+  const left = Object.entries(repositories).map(([name, one]) => [name, leaveReadOnly(pools, one)])
   return {
     ...(Object.fromEntries(left) as typeof repositories),
-    ...leavingReadOnly(pools, administration),
+    ...leaveReadOnly(pools, administration),
     installedAt,
     close,
   }
@@ -123,11 +123,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
  * Ends all connections of the process after a statement that a read-only server refused: a pooler, a proxy or a name
  * led to a standby, or the server became one, and the connections would lead there as long as they live.
  */
-function leavingReadOnly<Functions extends object>(pools: Pools, functions: Functions): Functions {
+function leaveReadOnly<Functions extends object>(pools: Pools, functions: Functions): Functions {
   const onError = (error: unknown): void => {
-    if (isReadOnly(error)) for (const pool of allOf(pools)) dropConnections(pool)
+    if (isReadOnly(error)) for (const pool of listPools(pools)) dropConnections(pool)
   }
-  const watched =
+  const watch =
     (work: (...args: unknown[]) => unknown) =>
     (...args: unknown[]): unknown => {
       const answer = work(...args)
@@ -136,7 +136,7 @@ function leavingReadOnly<Functions extends object>(pools: Pools, functions: Func
     }
   const entries = Object.entries(functions)
   return Object.fromEntries(
-    entries.map(([name, value]) => [name, typeof value === 'function' ? watched(value) : value]),
+    entries.map(([name, value]) => [name, typeof value === 'function' ? watch(value) : value]),
   ) as Functions
 }
 
@@ -188,13 +188,13 @@ function openPools(options: DatabaseOptions): Pools {
       name: `${name} search`,
       idleSeconds: IDLE_SECONDS,
       statementTimeoutMs: SEARCH_TIMEOUT_MS,
-      // Searches differ in size alone, and their plan takes longer to make than a small search.
+      // Searches differ only in size, and planning takes longer than a small search.
       plansOnce: true,
     }),
     standby:
       readUrl === null
         ? null
-        : standbyOf(
+        : toStandby(
             connect(readUrl, {
               max: READ_CONNECTIONS,
               name: `${name} reading`,
@@ -207,6 +207,6 @@ function openPools(options: DatabaseOptions): Pools {
   }
 }
 
-const allOf = ({ standby, ...pools }: Pools): Sql[] => [
+const listPools = ({ standby, ...pools }: Pools): Sql[] => [
   ...new Set([...Object.values(pools), ...(standby === null ? [] : [standby.sql])]),
 ]

@@ -60,18 +60,18 @@ export class DeadlineExceeded extends Error {
   }
 }
 
-const codeOf = (error: unknown): string =>
+const readCode = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
-export const isLockTimeout = (error: unknown): boolean => codeOf(error) === '55P03'
+export const isLockTimeout = (error: unknown): boolean => readCode(error) === '55P03'
 
-export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === '23505'
+export const isUniqueViolation = (error: unknown): boolean => readCode(error) === '23505'
 
 /**
- * Returns true when PostgreSQL is away, overloaded, or rolled the transaction back: the same call may succeed later.
+ * Returns true when PostgreSQL is down, overloaded, or rolled the transaction back: the same call may succeed later.
  */
 export function isTransient(error: unknown): boolean {
-  const code = codeOf(error)
+  const code = readCode(error)
   if (TRANSIENT_CODES.has(code) || TRANSIENT_STATES.has(code)) return true
   return SQLSTATE.test(code) && TRANSIENT_CLASSES.has(code.slice(0, 2))
 }
@@ -81,33 +81,33 @@ export function isTransient(error: unknown): boolean {
  * for a transaction that it rolled back: there it answers, and what a caller knows by itself must not decide instead.
  */
 export function isAway(error: unknown): boolean {
-  const code = codeOf(error)
+  const code = readCode(error)
   if (TRANSIENT_CODES.has(code) || AWAY_CODES.has(code)) return true
   return SQLSTATE.test(code) && AWAY_CLASSES.has(code.slice(0, 2))
 }
 
 /** Returns true when the statement was sent to a server that takes no writes. */
-export const isReadOnly = (error: unknown): boolean => codeOf(error) === READ_ONLY_STATE
+export const isReadOnly = (error: unknown): boolean => readCode(error) === READ_ONLY_STATE
 
 /** Returns true when the server reported that it ended the session. */
-export const isSessionEnded = (error: unknown): boolean => SESSION_ENDED_STATES.has(codeOf(error))
+export const isSessionEnded = (error: unknown): boolean => SESSION_ENDED_STATES.has(readCode(error))
 
 /** Returns true when a statement failed together with its connection: the session is lost. */
 export function isSessionLost(error: unknown): boolean {
   // The client adds the statement to its own errors; the same code from elsewhere is not about the session.
   if (!(error instanceof Error) || !('query' in error)) return false
-  const code = codeOf(error)
+  const code = readCode(error)
   return TRANSIENT_CODES.has(code) || isSessionEnded(error) || code.startsWith('08')
 }
 
 /** Returns true when the values sent cannot be stored. */
 export function isBadData(error: unknown): boolean {
-  const code = codeOf(error)
+  const code = readCode(error)
   return SQLSTATE.test(code) && DATA_CLASSES.has(code.slice(0, 2))
 }
 
 /** @throws DeadlineExceeded when the answer takes longer */
-export async function within<T>(boundMs: number, answer: PromiseLike<T>): Promise<T> {
+export async function waitWithin<T>(boundMs: number, answer: PromiseLike<T>): Promise<T> {
   const timer = new AbortController()
   try {
     return await Promise.race([

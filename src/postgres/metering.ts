@@ -1,8 +1,8 @@
-/** Reports how the calls of the last day were metered, and which balances are negative, for the operators alone. */
+/** Reports how the calls of the last day were metered, and which balances are negative, only for the operators. */
 import { createHash } from 'node:crypto'
 import type { Credits } from '../../schemas/money.ts'
 import type { Queryable, Sql } from './connection.ts'
-import { storable } from './json.ts'
+import { toStorable } from './json.ts'
 import { inTransaction, ONE_INSTANT } from './transaction.ts'
 
 /** Period of the summary. */
@@ -38,7 +38,7 @@ const HAS_OTHER_MODEL = '%,"answered_by_other_model":1%'
  * Returns how calls that ended since then (epoch milliseconds; default: in the last day) were metered, and which
  * balances are negative.
  */
-export const meteringReport = (
+export const reportMetering = (
   sql: Sql,
   since: number = Date.now() - METERED_WINDOW_MS,
 ): Promise<MeteringReport> => inTransaction(sql, (snapshot) => readReport(snapshot, since), ONE_INSTANT)
@@ -72,5 +72,5 @@ export async function keepMalformed(sql: Queryable, line: string, reason: string
   const id = `malformed_${createHash('sha256').update(line).digest('hex').slice(0, 32)}`
   await sql`
     INSERT INTO settlements_refused (request_id, reason, settlement)
-    VALUES (${id}, ${storable(`malformed: ${reason}`)}, ${JSON.stringify(storable(line))}) ON CONFLICT DO NOTHING`
+    VALUES (${id}, ${toStorable(`malformed: ${reason}`)}, ${JSON.stringify(toStorable(line))}) ON CONFLICT DO NOTHING`
 }

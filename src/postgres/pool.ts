@@ -1,7 +1,7 @@
 /**
  * A pool of the client (3.4.9) that is replaced when a connection of it is lost. The client never sends again on a
  * connection that closed while a statement waited to be sent: each later use ends as CONNECT_TIMEOUT. A statement that
- * meets a connection between its error and its close waits for ever.
+ * meets a connection between its error and its close waits forever.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type postgres from 'postgres'
@@ -48,7 +48,7 @@ export function openPool(open: () => Sql, { isPooled = false, onEnd }: PoolOptio
   const retire = async (pool: Sql): Promise<void> => {
     replaced.add(pool)
     await sleep(RETIRE_MS, undefined, { ref: false })
-    // The client waits for ever for a connection that was lost during a statement.
+    // The client waits forever for a connection that was lost during a statement.
     await Promise.race([(pool as Closable).close(), sleep(CLOSE_MS, undefined, { ref: false })])
     await pool.end({ timeout: 0 })
     replaced.delete(pool)
@@ -79,7 +79,7 @@ export function openPool(open: () => Sql, { isPooled = false, onEnd }: PoolOptio
       done.catch((error: unknown) => renewIfLost(pool, error))
       return done as never
     },
-    // The client listens again by itself, over a connection of its own.
+    // The client listens again by itself, over a separate connection.
     listen: (...args) => {
       listening ??= open()
       return listening.listen(...args)

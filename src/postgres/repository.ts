@@ -3,7 +3,7 @@
  * interfaces in `repository.ts`, with the pool that each function runs on.
  */
 import type { Sql } from './connection.ts'
-import { within } from './errors.ts'
+import { waitWithin } from './errors.ts'
 
 /** For statements that a client's request waits for. */
 export const READ_DEADLINE_MS = 5_000
@@ -56,7 +56,7 @@ export function onPool<Functions extends Readonly<Record<string, Work>>>(
   const bind = (work: Work) =>
     deadlineMs === undefined
       ? (...args: never[]) => work(pool as never, ...args)
-      : (...args: never[]) => within(deadlineMs, work(pool as never, ...args))
+      : (...args: never[]) => waitWithin(deadlineMs, work(pool as never, ...args))
   return Object.fromEntries(
     Object.entries(functions).map(([name, work]) => [name, bind(work)]),
   ) as Bound<Functions>

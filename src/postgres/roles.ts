@@ -33,10 +33,10 @@ export async function makeServiceRole(ownerUrl: string, password: string): Promi
 
 /** Grants the service's role its privileges, and revokes all others. Every start does so. */
 export async function grantService(ownerUrl: string, serviceUrl: string): Promise<void> {
-  const role = await onRole(serviceUrl, roleOf)
+  const role = await onRole(serviceUrl, readRole)
   await onRole(ownerUrl, async (sql) => {
-    // One role for both: `excessOf` reports that.
-    if ((await roleOf(sql)) === role) return
+    // One role for both: `listExcess` reports that.
+    if ((await readRole(sql)) === role) return
     await inTransaction(sql, async (transaction) => {
       await transaction`SELECT pg_advisory_xact_lock(${LOCKS.migrations})`
       const [{ schema }] = await transaction<[{ schema: string }]>`SELECT current_schema() AS schema`
@@ -48,7 +48,7 @@ export async function grantService(ownerUrl: string, serviceUrl: string): Promis
       await transaction`GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA ${where} TO ${to}`
       for (const table of ONLY_ADDED_TO)
         await transaction`REVOKE UPDATE, DELETE, TRUNCATE ON ${transaction(table)} FROM ${to}`
-      for (const partition of await partitionsOf(transaction))
+      for (const partition of await listPartitions(transaction))
         await transaction`REVOKE ALL ON ${transaction(partition)} FROM ${to}`
       await transaction`
         GRANT EXECUTE ON FUNCTION make_next_partition(integer), retire_partition(text, timestamptz, boolean) TO ${to}`
@@ -72,14 +72,14 @@ export async function migrateAsOwner(url: string, ownerUrl: string | null): Prom
 }
 
 /** Returns the names of all partitions. Rows are read and written through the table that has them. */
-const partitionsOf = async (sql: Queryable): Promise<string[]> => {
+const listPartitions = async (sql: Queryable): Promise<string[]> => {
   const rows = await sql<{ name: string }[]>`
     SELECT relname AS name FROM pg_class WHERE relispartition AND relkind = 'r'
       AND relnamespace = current_schema()::regnamespace`
   return rows.map(({ name }) => name)
 }
 
-const roleOf = async (sql: Sql): Promise<string> => {
+const readRole = async (sql: Sql): Promise<string> => {
   const [row] = await sql<[{ role: string }]>`SELECT current_user AS role`
   return row.role
 }
@@ -88,7 +88,7 @@ const roleOf = async (sql: Sql): Promise<string> => {
  * Returns the privileges of the role of `url` beyond those that the service needs; empty for a role with least
  * privilege.
  */
-export const excessOf = (url: string): Promise<string[]> =>
+export const listExcess = (url: string): Promise<string[]> =>
   onRole(url, async (sql) => {
     const [role] = await sql<[{ is_superuser: boolean; creates: boolean; owns: boolean }]>`
       SELECT rolsuper AS is_superuser,
@@ -98,7 +98,7 @@ export const excessOf = (url: string): Promise<string[]> =>
       FROM pg_roles WHERE rolname = current_user`
     if (role.is_superuser) return ['is a superuser']
     const tables = await sql<{ name: string; may: string }[]>`
-      SELECT name, may FROM unnest(${[...ONLY_ADDED_TO, ...(await partitionsOf(sql))]}::text[]) AS name,
+      SELECT name, may FROM unnest(${[...ONLY_ADDED_TO, ...(await listPartitions(sql))]}::text[]) AS name,
         unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) AS may
       WHERE has_table_privilege(name, may)`
     return [

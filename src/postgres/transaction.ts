@@ -25,7 +25,7 @@ export function inTransaction<T>(
 ): Promise<T> {
   if (!('begin' in sql)) return work(sql as Transaction)
   const pool = sql as Sql
-  const guarded = async (transaction: Transaction): Promise<T> => {
+  const guard = async (transaction: Transaction): Promise<T> => {
     try {
       return await work(transaction)
     } catch (error) {
@@ -34,5 +34,5 @@ export function inTransaction<T>(
     }
   }
   // A session that ends after BEGIN is reported as a closed connection.
-  return retryOnStaleEnd(pool, () => pool.begin(options, guarded) as Promise<T>)
+  return retryOnStaleEnd(pool, () => pool.begin(options, guard) as Promise<T>)
 }

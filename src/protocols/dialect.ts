@@ -50,7 +50,7 @@ export interface ChatCall {
   readonly serviceTier?: string
   /** It asks the upstream to summarise a long prompt before it answers. */
   readonly compacts?: boolean
-  /** In the responses protocol alone. */
+  /** Only in the responses protocol. */
   readonly state?: CallState
   /**
    * Other settings of the answer, for the call log: pieces of `src/core/call-log/detail-text.ts`. Short, and without
@@ -76,6 +76,8 @@ export interface EncodeOptions {
   readonly outputLimitField: 'max_tokens' | 'max_completion_tokens' | null
   /** False for an upstream that rejects the option that requests usage. */
   readonly askUsage: boolean
+  /** Tools that the upstream may run: a translation leaves the others out. Their calls would have no price. */
+  readonly serverTools: readonly ServerTool[]
   /** Files that the upstream cannot fetch itself, by URL, as the gateway fetched them. */
   readonly fetched: ReadonlyMap<string, FetchedFile>
 }
@@ -170,7 +172,9 @@ export interface ProtocolAdapter {
   /** Content types of the upstream's streams besides `text/event-stream`. */
   streamTypes?(call: ChatCall): readonly string[]
   /** `contentType` of the stream that the client gets; null keeps the upstream's. */
-  readonly streamContentType: string | null
+  streamContentType(call: ChatCall): string | null
+  /** Bytes that keep the connection of a waiting client alive, and mean nothing to it; null where it bears none. */
+  keepAlive(call: ChatCall): Buffer | null
   /** @param provider whose form the usage has; undefined: the usual one of the protocol */
   openStream(call: ChatCall, provider?: string): AnswerStream
   readWhole(call: ChatCall, body: Buffer, provider?: string): WholeAnswer

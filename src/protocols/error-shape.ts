@@ -4,13 +4,16 @@
  */
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import { FAILURES, type Failure, type FailureCode } from '../../schemas/failure.ts'
+import { CONTENT_PREFIX, ROUTES } from '../../schemas/routes.ts'
+
+const [, MESSAGES_PATH] = ROUTES.createMessage
 
 /** The errors of responses have the shape of chat-completions. */
 type ErrorShape = Exclude<ChatProtocol, 'responses'>
 
 export function errorShapeOf(path: string): ErrorShape {
-  if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
-  if (path.startsWith('/v1beta/')) return 'generate-content'
+  if (path === MESSAGES_PATH || path.startsWith(`${MESSAGES_PATH}/`)) return 'messages'
+  if (path.startsWith(CONTENT_PREFIX)) return 'generate-content'
   return 'chat-completions'
 }
 

@@ -28,3 +28,12 @@ export function parsedFields(text: string): LooseObject | null {
     return null
   }
 }
+
+/** Returns the value of the JSON in `text`; undefined for a text that is no JSON. */
+export function parsedValue(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

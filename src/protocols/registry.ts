@@ -1,31 +1,45 @@
 /** Every client protocol, and every adapter from one to an upstream. To add one, see docs/extending.md, "A client protocol". */
-import type { ChannelProtocol, ChatProtocol, TRANSLATIONS } from '../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, type ChannelProtocol, type ChatProtocol } from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/dialect.ts'
+import { completionsClient, completionsUpstream } from './chat-completions/translated.ts'
 import type { Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
 import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
+import { generateContentClient, generateContentUpstream } from './generate-content/translated.ts'
 import { messagesDialect, messagesNative } from './messages/dialect.ts'
+import { messagesClient, messagesUpstream } from './messages/translated.ts'
 import { responsesDialect, responsesNative } from './responses/dialect.ts'
-import { chatCompletionsToGenerateContent } from './translate/to-generate-content/translation.ts'
-import { chatCompletionsToMessages } from './translate/to-messages/translation.ts'
+import { responsesClient, responsesUpstream } from './responses/translated.ts'
+import { type ClientSide, translation, type UpstreamSide } from './translate/translation.ts'
 
-type TranslationOf<From extends ChatProtocol> = Extract<
-  (typeof TRANSLATIONS)[number],
-  readonly [From, ChatProtocol]
->[1]
-/** By client protocol: the adapter to an upstream of the same protocol, and one for each translation. */
-const ADAPTERS: {
-  readonly [From in ChatProtocol]: Readonly<Record<From | TranslationOf<From>, ProtocolAdapter>>
-} = {
-  'chat-completions': {
-    'chat-completions': chatCompletionsNative,
-    messages: chatCompletionsToMessages(),
-    'generate-content': chatCompletionsToGenerateContent(),
-  },
-  messages: { messages: messagesNative },
-  'generate-content': { 'generate-content': generateContentNative },
-  responses: { responses: responsesNative },
+const NATIVE: Readonly<Record<ChatProtocol, ProtocolAdapter>> = {
+  'chat-completions': chatCompletionsNative,
+  messages: messagesNative,
+  'generate-content': generateContentNative,
+  responses: responsesNative,
 }
+const CLIENTS: Readonly<Record<ChatProtocol, ClientSide>> = {
+  'chat-completions': completionsClient,
+  messages: messagesClient,
+  'generate-content': generateContentClient,
+  responses: responsesClient,
+}
+const UPSTREAMS: Readonly<Record<ChatProtocol, UpstreamSide>> = {
+  'chat-completions': completionsUpstream,
+  messages: messagesUpstream,
+  'generate-content': generateContentUpstream,
+  responses: responsesUpstream,
+}
+
+type Adapters = Readonly<Record<ChatProtocol, ProtocolAdapter>>
+/** By client protocol and upstream protocol: bytes pass between equal ones, all others are translated. */
+const ADAPTERS = Object.fromEntries(
+  CHAT_PROTOCOLS.map((from) => {
+    const adapter = (to: ChatProtocol): ProtocolAdapter =>
+      from === to ? NATIVE[from] : translation([from, CLIENTS[from]], [to, UPSTREAMS[to]])
+    return [from, Object.fromEntries(CHAT_PROTOCOLS.map((to) => [to, adapter(to)])) as unknown as Adapters]
+  }),
+) as unknown as Readonly<Record<ChatProtocol, Adapters>>
 
 export const DIALECTS = {
   'chat-completions': chatCompletions,

@@ -6,7 +6,7 @@ import { loadConfigFile } from '../config/load.ts'
 import { type Problem, printProblem } from '../config/problem.ts'
 import { watchConfig } from '../config/watch.ts'
 import { type Catalog, createCatalog } from '../core/routing/catalog.ts'
-import { channelSecrets } from '../core/routing/channel-access.ts'
+import { listChannelSecrets } from '../core/routing/channel-access.ts'
 import type { LogOutput } from '../telemetry/log.ts'
 
 export class ConfigurationError extends Error {
@@ -17,14 +17,14 @@ export class ConfigurationError extends Error {
 }
 
 /** Returns the variables that replace `${NAME}` in the file. */
-export const configEnvironment = (simulatorUrl: string | null): NodeJS.ProcessEnv => ({
+export const makeConfigEnvironment = (simulatorUrl: string | null): NodeJS.ProcessEnv => ({
   ...process.env,
   ...(simulatorUrl === null ? {} : { [SIMULATOR_URL_VARIABLE]: simulatorUrl }),
 })
 
 /** Returns the secrets that must never be in a log line. */
-const secretsOf = ({ channels, metrics }: ConfigFile): string[] => [
-  ...channels.flatMap(channelSecrets),
+const listSecrets = ({ channels, metrics }: ConfigFile): string[] => [
+  ...channels.flatMap(listChannelSecrets),
   ...(metrics.token === null ? [] : [metrics.token]),
 ]
 
@@ -40,18 +40,18 @@ export interface Configuration {
 
 /** @throws ConfigurationError with every problem, when the file is broken at start */
 export function openConfiguration(path: string, simulatorUrl: string | null, log: LogOutput): Configuration {
-  const env = configEnvironment(simulatorUrl)
+  const env = makeConfigEnvironment(simulatorUrl)
   const loaded = loadConfigFile(path, env)
   if (!loaded.ok) throw new ConfigurationError(loaded.problems)
   let held: ReadonlySet<string> = new Set()
   let catalog = createCatalog(loaded.config, held)
   let isRefused = false
-  log.hide(secretsOf(loaded.config))
+  log.hide(listSecrets(loaded.config))
   const watch = watchConfig(path, {
     env,
     loaded,
     onChange: (config) => {
-      log.hide(secretsOf(config))
+      log.hide(listSecrets(config))
       catalog = createCatalog(config, held)
       isRefused = false
       log.info(

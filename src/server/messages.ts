@@ -49,7 +49,7 @@ export interface Boot {
 }
 
 /** Returns the parts that must never be in a log line, in each form in which they may be written. */
-export const secretsOfBoot = ({ masterKey, objectStore, mail, payments }: Boot): string[] => [
+export const listBootSecrets = ({ masterKey, objectStore, mail, payments }: Boot): string[] => [
   masterKey,
   Buffer.from(masterKey, 'base64').toString('hex'),
   ...(objectStore === null ? [] : [objectStore.secretAccessKey]),

@@ -25,8 +25,8 @@ export class ParentLink {
     process.on('message', (message: ToChild) => {
       if (message.type === 'drain') handlers.onDrain(message.deadlineMs)
       else if (message.type === 'engines') handlers.onEngines(message.engines)
-      else if (message.type === 'metrics') this.#answered(message.id, message.text)
-      else if (message.type === 'snapshot') void this.#snapshot(message.id, handlers)
+      else if (message.type === 'metrics') this.#onAnswer(message.id, message.text)
+      else if (message.type === 'snapshot') void this.#sendSnapshot(message.id, handlers)
     })
     process.on('disconnect', () => handlers.onOrphaned())
     // The supervisor was killed while this process started: the event has passed.
@@ -34,7 +34,7 @@ export class ParentLink {
   }
 
   /** Returns the metrics of the whole service, which only the supervisor can gather. */
-  metricsText(): Promise<string> {
+  askMetrics(): Promise<string> {
     const id = this.#nextId++
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -58,12 +58,12 @@ export class ParentLink {
     })
   }
 
-  #answered(id: number, text: string): void {
+  #onAnswer(id: number, text: string): void {
     this.#waiting.get(id)?.(text)
     this.#waiting.delete(id)
   }
 
-  async #snapshot(id: number, handlers: ParentHandlers): Promise<void> {
+  async #sendSnapshot(id: number, handlers: ParentHandlers): Promise<void> {
     this.send({ type: 'snapshot', id, snapshot: await handlers.onSnapshot() })
   }
 }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { CHANNEL_REPORT_SUBJECT, type ProcessReport } from '../../schemas/config/channel-report.ts'
 import { redact } from '../core/call-log/redact.ts'
 import type { Catalog } from '../core/routing/catalog.ts'
-import { channelSecrets } from '../core/routing/channel-access.ts'
+import { listChannelSecrets } from '../core/routing/channel-access.ts'
 import type { ChannelHealth } from '../core/routing/circuit-breaker.ts'
 import type { Nats } from '../nats/nats.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -27,20 +27,20 @@ interface ReportedProcess {
 }
 
 /** Returns the reports of the configuration's channels. A breaker of another would stay as it is: nothing probes it. */
-function reportsOf({ health, catalog }: ReportedChannels): ReturnType<ChannelHealth['reports']> {
+function readReports({ health, catalog }: ReportedChannels): ReturnType<ChannelHealth['listReports']> {
   const configured = new Set(catalog().channels.map(({ id }) => id))
-  return health.reports().filter(({ channel }) => configured.has(channel))
+  return health.listReports().filter(({ channel }) => configured.has(channel))
 }
 
 /** Shows the channels of this process in its metrics. */
 export function showChannels(metrics: Pick<Metrics, 'channels'>, channels: ReportedChannels): void {
   metrics.channels(() =>
-    reportsOf(channels).map(({ channel, state, breaker, in_flight: inFlight, keys }) => ({
+    readReports(channels).map(({ channel, state, breaker, in_flight: inFlight, keys }) => ({
       channel,
       state,
       breaker,
       inFlight,
-      totals: channels.health.activity().get(channel)!.totals,
+      totals: channels.health.listActivity().get(channel)!.totals,
       keys: keys.map(({ position, resting_until }) => ({ position, isResting: resting_until !== null })),
     })),
   )
@@ -67,15 +67,15 @@ export function reportProcess({ process: name, nats, metrics, channels }: Report
           .filter(({ labels }) => Object.keys(labels).length === 0)
           .map((reading) => [reading.name, reading.value]),
       ),
-      channels: channels === null ? [] : channelReports(channels),
+      channels: channels === null ? [] : reportChannels(channels),
     }
     return JSON.stringify(report)
   })
 }
 
-function channelReports(channels: ReportedChannels): ProcessReport['channels'] {
-  const secrets = channels.catalog().channels.flatMap(channelSecrets)
-  return reportsOf(channels).map((channel) => ({
+function reportChannels(channels: ReportedChannels): ProcessReport['channels'] {
+  const secrets = channels.catalog().channels.flatMap(listChannelSecrets)
+  return readReports(channels).map((channel) => ({
     ...channel,
     last_error: channel.last_error && {
       ...channel.last_error,

@@ -6,7 +6,7 @@ import { ObjectTooLarge, type PutOptions } from './store.ts'
  * Yields pieces up to the limit. Throws `ObjectTooLarge` before the piece that exceeds it. Ending it early ends the
  * source too.
  */
-export async function* bounded(
+export async function* limitBytes(
   content: Buffer | Readable,
   { maxBytes, signal }: Pick<PutOptions, 'maxBytes' | 'signal'>,
 ): AsyncGenerator<Buffer, void> {

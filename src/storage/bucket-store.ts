@@ -14,9 +14,9 @@ import {
 import { Upload } from '@aws-sdk/lib-storage'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import type { ObjectStoreSettings } from '../../schemas/config/settings.ts'
-import { checkedKey, type FileLinks } from '../core/media/file-link.ts'
+import { type FileLinks, requireObjectKey } from '../core/media/file-link.ts'
 import { UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
-import { bounded } from './bounded.ts'
+import { limitBytes } from './bounded.ts'
 import {
   type ByteRange,
   MAX_LINK_MS,
@@ -40,7 +40,7 @@ const MS_PER_SECOND = 1000
 const readStatus = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
 
-async function orNull<T>(found: Promise<T>): Promise<T | null> {
+async function catchMissing<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found
   } catch (error) {
@@ -77,7 +77,7 @@ export class BucketStore implements ObjectStore {
 
   async put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject> {
     const { mediaType, maxBytes, signal } = options
-    const target = { Bucket: this.#bucket, Key: checkedKey(key), ContentType: mediaType }
+    const target = { Bucket: this.#bucket, Key: requireObjectKey(key), ContentType: mediaType }
     if (!Buffer.isBuffer(content)) return { bytes: await this.#upload(target, content, options), mediaType }
     if (content.length > maxBytes) throw new ObjectTooLarge(`The object is larger than ${maxBytes} bytes.`)
     const command = new PutObjectCommand({ ...target, Body: content })
@@ -92,9 +92,9 @@ export class BucketStore implements ObjectStore {
   ): Promise<number> {
     let length = 0
     let failure: unknown = null
-    async function* counted() {
+    async function* countBytes() {
       try {
-        for await (const piece of bounded(content, options)) {
+        for await (const piece of limitBytes(content, options)) {
           length += piece.length
           yield piece
         }
@@ -103,7 +103,7 @@ export class BucketStore implements ObjectStore {
         throw error
       }
     }
-    const body = Readable.from(counted(), { objectMode: false })
+    const body = Readable.from(countBytes(), { objectMode: false })
     const upload = new Upload({
       client: this.#client,
       params: { ...target, Body: body },
@@ -115,7 +115,7 @@ export class BucketStore implements ObjectStore {
       await upload.done()
       return length
     } catch (error) {
-      // Where the abort fails as well, the client reports that alone.
+      // Where the abort fails as well, the client reports only that.
       throw failure ?? error
     } finally {
       body.destroy()
@@ -125,10 +125,10 @@ export class BucketStore implements ObjectStore {
   async get(key: string, range?: ByteRange): Promise<ObjectBody | null> {
     const command = new GetObjectCommand({
       Bucket: this.#bucket,
-      Key: checkedKey(key),
+      Key: requireObjectKey(key),
       ...(range ? { Range: `bytes=${range.first}-${range.last}` } : {}),
     })
-    const found = await orNull(this.#client.send(command))
+    const found = await catchMissing(this.#client.send(command))
     if (found === null) return null
     const whole = /\/(\d+)$/.exec(found.ContentRange ?? '')?.[1]
     return {
@@ -139,23 +139,23 @@ export class BucketStore implements ObjectStore {
   }
 
   async head(key: string): Promise<StoredObject | null> {
-    const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: checkedKey(key) })
-    const found = await orNull(this.#client.send(command))
+    const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: requireObjectKey(key) })
+    const found = await catchMissing(this.#client.send(command))
     return found && { bytes: found.ContentLength ?? 0, mediaType: found.ContentType ?? UNKNOWN_MEDIA_TYPE }
   }
 
   /** Deletes objects one by one: the request for many at once needs a checksum that compatible stores disagree on. */
   async delete(keys: readonly string[]): Promise<void> {
-    const rest = keys.map(checkedKey)
+    const rest = keys.map(requireObjectKey)
     const work = async () => {
       for (let key = rest.pop(); key !== undefined; key = rest.pop())
-        await orNull(this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key })))
+        await catchMissing(this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key })))
     }
     await Promise.all(Array.from({ length: DELETES_AT_ONCE }, work))
   }
 
-  link(key: string, expiresAt: number): Promise<string> {
-    const command = new GetObjectCommand({ Bucket: this.#bucket, Key: checkedKey(key) })
+  makeLink(key: string, expiresAt: number): Promise<string> {
+    const command = new GetObjectCommand({ Bucket: this.#bucket, Key: requireObjectKey(key) })
     const aheadMs = Math.min(MAX_LINK_MS, Math.max(MS_PER_SECOND, expiresAt - Date.now()))
     return getSignedUrl(this.#linkSigner, command, { expiresIn: Math.ceil(aheadMs / MS_PER_SECOND) })
   }
@@ -164,7 +164,7 @@ export class BucketStore implements ObjectStore {
    * Returns a permanent link. A pre-signed link is valid for at most a week: this one leads to the gateway, which
    * signs a fresh one each time.
    */
-  permanentLink(key: string): string {
+  makePermanentLink(key: string): string {
     return this.#links.print(key, null)
   }
 

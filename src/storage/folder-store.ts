@@ -7,14 +7,14 @@ import { constants } from 'node:fs'
 import { access, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { checkedKey, type FileLinks } from '../core/media/file-link.ts'
-import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
-import { bounded } from './bounded.ts'
+import { type FileLinks, requireObjectKey } from '../core/media/file-link.ts'
+import { findMediaType, UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
+import { limitBytes } from './bounded.ts'
 import type { ByteRange, ObjectBody, ObjectStore, PutOptions, StoredObject } from './store.ts'
 
 /** Unfinished files: in the same file system as their final place. */
 const PARTS_FOLDER = '.parts'
-/** Parts of this age belong to no upload any more: their writer was killed. */
+/** Parts this old belong to no upload: their writer was killed. */
 const STALE_PART_MS = 6 * 60 * 60 * 1000
 /** Neither occurs in a key, so that no two names collide. */
 const SLASH = '~'
@@ -24,7 +24,7 @@ const FAN_OUT_HEX_DIGITS = 2
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
 
-async function orNull<T>(found: Promise<T>): Promise<T | null> {
+async function catchMissing<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found
   } catch (error) {
@@ -61,17 +61,17 @@ export class FolderStore implements ObjectStore {
     await mkdir(store.#parts, { recursive: true, mode: FOLDER_MODE })
     for (const name of await readdir(store.#parts)) {
       const part = join(store.#parts, name)
-      const found = await orNull(stat(part))
+      const found = await catchMissing(stat(part))
       if (found !== null && found.mtimeMs < now - STALE_PART_MS) await rm(part, { force: true })
     }
     return store
   }
 
   async put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject> {
-    const path = this.#path(key)
+    const path = this.#toPath(key)
     const { mediaType } = options
-    const isTold = mediaTypeOfName(key) !== mediaType
-    const bytes = await this.#write(path, bounded(content, options), async () => {
+    const isTold = findMediaType(key) !== mediaType
+    const bytes = await this.#write(path, limitBytes(content, options), async () => {
       if (isTold) await this.#write(path + TYPE_SUFFIX, [Buffer.from(mediaType)])
     })
     if (!isTold) await rm(path + TYPE_SUFFIX, { force: true })
@@ -115,11 +115,11 @@ export class FolderStore implements ObjectStore {
   }
 
   async get(key: string, range?: ByteRange): Promise<ObjectBody | null> {
-    const path = this.#path(key)
-    const handle = await orNull(open(path, constants.O_RDONLY))
+    const path = this.#toPath(key)
+    const handle = await catchMissing(open(path, constants.O_RDONLY))
     if (handle === null) return null
     try {
-      const [{ size }, mediaType] = [await handle.stat(), await this.#mediaType(key, path)]
+      const [{ size }, mediaType] = [await handle.stat(), await this.#readMediaType(key, path)]
       const stream = handle.createReadStream(range ? { start: range.first, end: range.last } : {})
       return { bytes: size, mediaType, stream }
     } catch (error) {
@@ -129,29 +129,29 @@ export class FolderStore implements ObjectStore {
   }
 
   async head(key: string): Promise<StoredObject | null> {
-    const path = this.#path(key)
-    const found = await orNull(stat(path))
-    return found && { bytes: found.size, mediaType: await this.#mediaType(key, path) }
+    const path = this.#toPath(key)
+    const found = await catchMissing(stat(path))
+    return found && { bytes: found.size, mediaType: await this.#readMediaType(key, path) }
   }
 
-  async #mediaType(key: string, path: string): Promise<string> {
-    const stored = await orNull(readFile(path + TYPE_SUFFIX, 'utf8'))
-    return stored ?? mediaTypeOfName(key) ?? UNKNOWN_MEDIA_TYPE
+  async #readMediaType(key: string, path: string): Promise<string> {
+    const stored = await catchMissing(readFile(path + TYPE_SUFFIX, 'utf8'))
+    return stored ?? findMediaType(key) ?? UNKNOWN_MEDIA_TYPE
   }
 
   async delete(keys: readonly string[]): Promise<void> {
     for (const key of keys) {
-      const path = this.#path(key)
+      const path = this.#toPath(key)
       await rm(path, { force: true })
       await rm(path + TYPE_SUFFIX, { force: true })
     }
   }
 
-  async link(key: string, expiresAt: number): Promise<string> {
+  async makeLink(key: string, expiresAt: number): Promise<string> {
     return this.#links.print(key, expiresAt)
   }
 
-  permanentLink(key: string): string {
+  makePermanentLink(key: string): string {
     return this.#links.print(key, null)
   }
 
@@ -159,8 +159,11 @@ export class FolderStore implements ObjectStore {
     await access(this.#parts, constants.R_OK | constants.W_OK | constants.X_OK)
   }
 
-  #path(key: string): string {
-    const spread = createHash('sha256').update(checkedKey(key)).digest('hex').slice(0, FAN_OUT_HEX_DIGITS)
+  #toPath(key: string): string {
+    const spread = createHash('sha256')
+      .update(requireObjectKey(key))
+      .digest('hex')
+      .slice(0, FAN_OUT_HEX_DIGITS)
     return join(this.#root, spread, key.replaceAll('/', SLASH))
   }
 }

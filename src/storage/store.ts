@@ -32,12 +32,12 @@ export interface PutOptions {
 
 export interface FileLinks {
   /** Returns a link that is valid until the instant (epoch milliseconds), at most seven days ahead. */
-  link(key: string, expiresAt: number): Promise<string>
+  makeLink(key: string, expiresAt: number): Promise<string>
 }
 
 export interface LastingLinks {
   /** Returns a link that is valid as long as the object exists. */
-  permanentLink(key: string): string
+  makePermanentLink(key: string): string
 }
 
 export interface FileReader {

@@ -10,7 +10,7 @@ const ENOUGH_BYTES = 2048
 const WRITE_BYTES = 4096
 /** While the other end takes no lines, lines above this limit are dropped. */
 const WAITING_MAX_BYTES = 4 * 1024 * 1024
-/** A flush waits so long for an end that is slow, and not at all for one that is gone. */
+/** How long a flush waits for a slow reader. It does not wait for one that is gone. */
 const FLUSH_BOUND_MS = 1_000
 const FLUSH_PAUSE_MS = 10
 

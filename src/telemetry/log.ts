@@ -54,7 +54,7 @@ export function createLog(options: LogOptions): LogOutput {
   const print = pretty ? prettyPrinter() : (line: string) => line
   const stream: DestinationStream = {
     write(line) {
-      // Bounded last: a secret that were cut first would not be known any more.
+      // Bounded last: a secret cut in two would no longer be recognized.
       output.write(print(boundLine(scrubber.scrub(line))))
     },
   }

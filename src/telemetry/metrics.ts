@@ -75,7 +75,7 @@ export interface Metrics extends RefusalMeters {
   /** Returns the present values of the gauges, and of the calls in flight. */
   readings(): GaugeReading[]
   snapshot(): Promise<MetricsSnapshot>
-  /** Prometheus text of this process alone. */
+  /** Prometheus text of only this process. */
   text(): Promise<string>
 }
 

@@ -1,4 +1,4 @@
-/** Metrics of refused requests. The reasons are few and fixed; addresses are in the log alone. */
+/** Metrics of refused requests. The reasons are few and fixed; only the log has addresses. */
 import { countBy, type Register } from './register.ts'
 
 export interface RefusalMeters {

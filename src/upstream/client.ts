@@ -6,7 +6,7 @@ export type { UpstreamCall, UpstreamHandler, UpstreamRequest } from './connectio
 export type { UpstreamClientOptions } from './connection/connections.ts'
 export { type Origin, parseOrigin } from './connection/origin.ts'
 export { UpstreamFailure, type UpstreamFailureKind } from './failure.ts'
-export { finishHead, type HeadPrefix, headPrefix, renderHead } from './request/head.ts'
+export { buildHeadPrefix, finishHead, type HeadPrefix, renderHead } from './request/head.ts'
 export type { ResponseHeaders } from './response/headers.ts'
 
 /**
@@ -25,8 +25,8 @@ export class UpstreamClient {
     return this.#connections.send(request, handler)
   }
 
-  stats(): Readonly<UpstreamStats> {
-    return this.#connections.stats()
+  readStats(): Readonly<UpstreamStats> {
+    return this.#connections.readStats()
   }
 
   /** Fails what is in flight, closes every connection, and refuses further calls. */

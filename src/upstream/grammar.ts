@@ -13,7 +13,7 @@ export const DIGIT_0 = 0x30
 
 const BYTE_VALUES = 256
 
-function byteClass(belongs: (byte: number) => boolean): Uint8Array {
+function makeByteClass(belongs: (byte: number) => boolean): Uint8Array {
   const table = new Uint8Array(BYTE_VALUES)
   for (let byte = 0; byte < BYTE_VALUES; byte++) table[byte] = belongs(byte) ? 1 : 0
   return table
@@ -22,15 +22,15 @@ function byteClass(belongs: (byte: number) => boolean): Uint8Array {
 const isAlphanumeric = (byte: number): boolean => /[0-9A-Za-z]/.test(String.fromCharCode(byte))
 
 /** token: field names, methods, names of chunk extensions (RFC 9110 5.6.2). */
-export const TOKEN = byteClass(
+export const TOKEN = makeByteClass(
   (byte) => isAlphanumeric(byte) || (byte !== 0 && "!#$%&'*+-.^_`|~".includes(String.fromCharCode(byte))),
 )
 
 /** Bytes of a field value or a reason phrase: tab, space, visible and obs-text; no other control. */
-export const FIELD_TEXT = byteClass((byte) => byte === HTAB || (byte >= SP && byte !== 0x7f))
+export const FIELD_TEXT = makeByteClass((byte) => byte === HTAB || (byte >= SP && byte !== 0x7f))
 
 /** Bytes of a request target: visible ASCII except the fragment mark. */
-export const TARGET = byteClass((byte) => byte > SP && byte < 0x7f && byte !== 0x23)
+export const TARGET = makeByteClass((byte) => byte > SP && byte < 0x7f && byte !== 0x23)
 
 const NOT_HEX = 0xff
 
@@ -46,7 +46,7 @@ export const HEX_VALUE = (() => {
 })()
 
 /** Returns true when every character is a byte of the class; characters above 255 are of none. */
-export function consistsOf(text: string, table: Uint8Array): boolean {
+export function isMadeOf(text: string, table: Uint8Array): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code >= BYTE_VALUES || table[code] === 0) return false

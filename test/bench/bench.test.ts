@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { chooseCores, endAll, pin, startChild } from '../../bench/harness/children.ts'
-import { placementOf, startCoreLatency } from '../../bench/harness/core-latency.ts'
+import { readPlacement, startCoreLatency } from '../../bench/harness/core-latency.ts'
 import {
   allowedCores,
   cpuNs,
@@ -29,18 +29,18 @@ import { requestBody } from '../../bench/load/request.ts'
 import { ResponseReader } from '../../bench/load/response-reader.ts'
 import { chooser, parseOptions } from '../../bench/options.ts'
 import { isMet } from '../../bench/report/aim.ts'
-import { aimsOf } from '../../bench/report/calls/aims.ts'
+import { listAims } from '../../bench/report/calls/aims.ts'
 import { areComparable, inPlacement, placementsIn } from '../../bench/report/calls/placement.ts'
-import { reportOf } from '../../bench/report/calls/report.ts'
-import { addedTo, medianOf, type Results, type Row, ratioTo } from '../../bench/report/calls/results.ts'
-import { remarksOf, tablesOf } from '../../bench/report/calls/tables.ts'
-import { scaleOf, toSvg } from '../../bench/report/chart.ts'
+import { printReport } from '../../bench/report/calls/report.ts'
+import { addedTo, computeMedian, type Results, type Row, ratioTo } from '../../bench/report/calls/results.ts'
+import { printRemarks, printTables } from '../../bench/report/calls/tables.ts'
+import { makeScale, toSvg } from '../../bench/report/chart.ts'
 import { toPage } from '../../bench/report/report.ts'
 import { figure, toMarkdown, toText } from '../../bench/report/table.ts'
-import { rotated } from '../../bench/runner.ts'
+import { rotate } from '../../bench/runner.ts'
 import { nullJournal } from '../../bench/subjects/null-journal.ts'
-import { roleOf } from '../../bench/subjects/tollgate-processes.ts'
-import { chunkAt, DONE, profileOf, SMALL_BODY, usageChunk } from '../../bench/upstream/replies.ts'
+import { readRole } from '../../bench/subjects/tollgate-processes.ts'
+import { chunkAt, DONE, readProfile, SMALL_BODY, usageChunk } from '../../bench/upstream/replies.ts'
 import type { Metrics } from '../../bench/workloads/workload.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
@@ -222,9 +222,9 @@ t.test('event counter', async (t) => {
   })
 
   t.test('the upstream knows what a request asks for, and counts tokens as it sends them', async (t) => {
-    t.equal(profileOf(Buffer.from(requestBody('paced', ''))), 'paced')
-    t.equal(profileOf(Buffer.from('{"model":"bench-other"}')), null)
-    t.equal(profileOf(Buffer.from('{}')), null)
+    t.equal(readProfile(Buffer.from(requestBody('paced', ''))), 'paced')
+    t.equal(readProfile(Buffer.from('{"model":"bench-other"}')), null)
+    t.equal(readProfile(Buffer.from('{}')), null)
     t.match(usageChunk(CHUNKS), /"completion_tokens":4,/)
   })
 })
@@ -312,7 +312,7 @@ t.test('core latency', async (t) => {
   })
 
   t.test('a short round trip means a shared cache', async (t) => {
-    t.same([60, 100, 500].map(placementOf), ['shared cache', 'shared cache', 'separate caches'])
+    t.same([60, 100, 500].map(readPlacement), ['shared cache', 'shared cache', 'separate caches'])
   })
 
   t.test('waiting for a child that ends without an answer fails', async (t) => {
@@ -332,7 +332,7 @@ t.test('null journal', async (t) => {
       ['acc_1', 'key_1'].map((id) => [id, new WalletView({ ...totals, accountId: id })] as const),
     )
     const journal = nullJournal()
-    journal.start({ wallet: (id: string) => wallets.get(id) } as Credentials)
+    journal.start({ findWallet: (id: string) => wallets.get(id) } as Credentials)
     for (const wallet of wallets.values()) {
       t.ok(wallet.admit(9n, true))
       wallet.end(9n, 7n)
@@ -428,7 +428,7 @@ t.test('tollgate processes', async (t) => {
       '/usr/sbin/nats-server -c /tmp/bench/data/nats.conf': 'nats',
       'node src/main.ts serve': 'supervisor',
     }
-    t.same(Object.keys(roles).map(roleOf), Object.values(roles))
+    t.same(Object.keys(roles).map(readRole), Object.values(roles))
   })
 })
 
@@ -507,24 +507,24 @@ t.test('report', async (t) => {
   }
 
   t.test('a figure is a median, and is compared within its own round', async (t) => {
-    t.equal(medianOf(RESULTS, 'small', 'nginx', 'cpuPerCallUs'), 12)
+    t.equal(computeMedian(RESULTS, 'small', 'nginx', 'cpuPerCallUs'), 12)
     t.equal(ratioTo(RESULTS, 'small', 'tollgate', 'nginx', 'cpuPerCallUs'), 1.9)
     t.equal(addedTo(RESULTS, 'latency', 'tollgate', 'direct', 'p99Us'), 100)
-    t.equal(medianOf(RESULTS, 'small', 'portkey', 'cpuPerCallUs'), null)
+    t.equal(computeMedian(RESULTS, 'small', 'portkey', 'cpuPerCallUs'), null)
     t.equal(ratioTo(RESULTS, 'burst', 'tollgate', 'nginx', 'cpuPerChunkUs'), null)
   })
 
   t.test('aims compare with the bare parts; an aim is met, missed or not measured', async (t) => {
-    const aims = aimsOf(RESULTS)
+    const aims = listAims(RESULTS)
     t.same(aims.map(isMet), [true, null, false, true, false, null])
     t.equal(aims[0]!.value, 19 / 15)
   })
 
   t.test('the added 99th percentile is compared with what nginx adds', async (t) => {
-    t.equal(aimsOf(RESULTS)[2]!.value, 100 / 40)
-    t.equal(aimsOf(RESULTS)[3]!.value, 60 / 40, 'and with the engines stopped')
+    t.equal(listAims(RESULTS)[2]!.value, 100 / 40)
+    t.equal(listAims(RESULTS)[3]!.value, 60 / 40, 'and with the engines stopped')
     const withoutNginx = RESULTS.rows.filter((row) => row.workload !== 'latency' || row.subject !== 'nginx')
-    t.equal(aimsOf({ ...RESULTS, rows: withoutNginx })[2]!.value, null)
+    t.equal(listAims({ ...RESULTS, rows: withoutNginx })[2]!.value, null)
   })
 
   /** The small calls of a run during which the host moved the cores. */
@@ -545,9 +545,9 @@ t.test('report', async (t) => {
     t.same(placementsIn(MOVED.rows), ['shared cache', 'separate caches'])
     t.equal(ratioTo(inPlacement(MOVED, 'shared cache'), 'small', 'tollgate', 'nginx', 'cpuPerCallUs'), 2.5)
     t.equal(ratioTo(inPlacement(MOVED, 'separate caches'), 'small', 'tollgate', 'nginx', 'cpuPerCallUs'), 1.5)
-    const text = tablesOf(MOVED).map(toText).join('\n')
+    const text = printTables(MOVED).map(toText).join('\n')
     t.match(text, /alone, shared cache\n.*alone, separate caches\n/s)
-    t.same(reportOf(MOVED).run.slice(-2), [
+    t.same(printReport(MOVED).run.slice(-2), [
       '6 samples with shared cache: 95.0 ns for a round trip between the cores',
       '6 samples with separate caches: 505 ns for a round trip between the cores',
     ])
@@ -557,10 +557,15 @@ t.test('report', async (t) => {
     const row = moved('nginx', 6, 12)
     const rounds = row.rounds.map((looks, round) => (round === 2 ? looks.slice(0, 2) : looks))
     const seldom: Results = { ...MOVED, rows: [{ ...row, rounds }] }
-    t.equal(medianOf(inPlacement(seldom, 'shared cache'), 'small', 'nginx', 'cpuPerCallUs'), 6)
-    t.equal(medianOf(inPlacement(seldom, 'separate caches'), 'small', 'nginx', 'cpuPerCallUs'), null)
+    t.equal(computeMedian(inPlacement(seldom, 'shared cache'), 'small', 'nginx', 'cpuPerCallUs'), 6)
+    t.equal(computeMedian(inPlacement(seldom, 'separate caches'), 'small', 'nginx', 'cpuPerCallUs'), null)
     t.equal(
-      medianOf(inPlacement({ ...seldom, rounds: 1 }, 'separate caches'), 'small', 'nginx', 'cpuPerCallUs'),
+      computeMedian(
+        inPlacement({ ...seldom, rounds: 1 }, 'separate caches'),
+        'small',
+        'nginx',
+        'cpuPerCallUs',
+      ),
       12,
     )
   })
@@ -587,9 +592,9 @@ t.test('report', async (t) => {
   )
 
   t.test('each round begins with another subject', async (t) => {
-    const orders = [0, 1, 2, 3].map((round) => rotated(['a', 'b', 'c'], round).join(''))
+    const orders = [0, 1, 2, 3].map((round) => rotate(['a', 'b', 'c'], round).join(''))
     t.same(orders, ['abc', 'bca', 'cab', 'abc'])
-    t.same(rotated([], 1), [])
+    t.same(rotate([], 1), [])
   })
 
   t.test('a figure shows three digits', async (t) => {
@@ -621,13 +626,13 @@ t.test('report', async (t) => {
   })
 
   t.test('the report names what failed or was skipped', async (t) => {
-    t.same(remarksOf(RESULTS), ['skipped: Portkey: no network', 'FAILED: nginx under burst: status 502'])
-    const text = tablesOf(RESULTS).map(toText).join('\n')
+    t.same(printRemarks(RESULTS), ['skipped: Portkey: no network', 'FAILED: nginx under burst: status 502'])
+    const text = printTables(RESULTS).map(toText).join('\n')
     t.match(text, /nginx .*FAILED/)
     t.match(text, /settled call, .* 160 µs +60.0 µs +MISSED/)
     t.match(text, /small call, .* 1.27 x bare parts +2.10 x bare parts +met/)
     t.notMatch(text, /Portkey/)
-    t.match(toPage(reportOf(RESULTS), 'latest.svg'), /!\[.+\]\(latest\.svg\)/)
+    t.match(toPage(printReport(RESULTS), 'latest.svg'), /!\[.+\]\(latest\.svg\)/)
   })
 
   /** Returns the names of all elements. Throws where they do not nest. */
@@ -652,7 +657,7 @@ t.test('report', async (t) => {
   const OTHER_BAR = /<path[^>]+fill="#98a2ae"/g
 
   t.test('a chart is well-formed, and has a bar and a value for every figure', async (t) => {
-    const svg = await toSvg(reportOf(RESULTS).chart)
+    const svg = await toSvg(printReport(RESULTS).chart)
     const names = elementsOf(svg)
     t.equal(names.length, svg.match(/<[a-z]/g)!.length, 'nothing is like an element and is none')
     t.equal(names[0], 'svg')
@@ -666,7 +671,7 @@ t.test('report', async (t) => {
   })
 
   t.test('a chart of a run that measured nothing is still a chart', async (t) => {
-    t.equal(elementsOf(await toSvg(reportOf({ ...RESULTS, rows: [] }).chart))[0], 'svg')
+    t.equal(elementsOf(await toSvg(printReport({ ...RESULTS, rows: [] }).chart))[0], 'svg')
   })
 
   t.test('a lonely outlier does not set the scale, a common size does', async (t) => {
@@ -676,10 +681,10 @@ t.test('report', async (t) => {
       aim,
       bars: values.map((value) => ({ label: '', value, note: '', own: false })),
     })
-    t.equal(scaleOf(panel(null, 16, 27, 1106)), 27)
-    t.equal(scaleOf(panel(null, 372, 11_000, 15_000)), 15_000)
-    t.equal(scaleOf(panel(30, 10, 20)), 33)
-    t.equal(scaleOf(panel(null, 0, 0, 0, 27, 143)), 143, 'a bar without length is no measure')
-    t.ok(scaleOf(panel(null, 0)) > 0)
+    t.equal(makeScale(panel(null, 16, 27, 1106)), 27)
+    t.equal(makeScale(panel(null, 372, 11_000, 15_000)), 15_000)
+    t.equal(makeScale(panel(30, 10, 20)), 33)
+    t.equal(makeScale(panel(null, 0, 0, 0, 27, 143)), 143, 'a bar without length is no measure')
+    t.ok(makeScale(panel(null, 0)) > 0)
   })
 })

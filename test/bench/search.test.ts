@@ -7,7 +7,7 @@ import { KINDS, LANGUAGES } from '../../bench/search/corpus/entry.ts'
 import { heldOut } from '../../bench/search/measure.ts'
 import { COMPARED_PAGES, FULL_PAGES, parseOptions } from '../../bench/search/options.ts'
 import { ndcg, recall } from '../../bench/search/report/metrics.ts'
-import { failuresOf, reportOf } from '../../bench/search/report/report.ts'
+import { listFailures, printReport } from '../../bench/search/report/report.ts'
 import type { Quality, SearchResults } from '../../bench/search/report/results.ts'
 
 t.test('options', async (t) => {
@@ -117,26 +117,26 @@ t.test('report', async (t) => {
   }
 
   t.test('a run is reported in text, in Markdown and in a picture', async (t) => {
-    t.match(toTerminal(reportOf(RESULTS)), 'MiniSearch')
-    const report = toPage(reportOf(RESULTS), 'search.svg')
+    t.match(toTerminal(printReport(RESULTS)), 'MiniSearch')
+    const report = toPage(printReport(RESULTS), 'search.svg')
     t.match(report, '(search.svg)')
     t.match(report, '0.900 / 0.900')
     t.notMatch(report, 'Failed')
-    t.match(await toSvg(reportOf(RESULTS).chart), /^<svg/)
+    t.match(await toSvg(printReport(RESULTS).chart), /^<svg/)
   })
 
   t.test('to be behind MiniSearch is a failure, and is named', async (t) => {
-    t.same(failuresOf(RESULTS), [])
+    t.same(listFailures(RESULTS), [])
     const [own, other] = RESULTS.subjects
     const behind = {
       ...RESULTS,
       subjects: [{ ...own!, quality: { ...own!.quality, zh: other!.quality.zh! } }, other!],
     }
-    t.same(failuresOf(behind), [], 'as good is good enough')
+    t.same(listFailures(behind), [], 'as good is good enough')
     const worse = { ...RESULTS, subjects: [{ ...own!, quality: quality(0.7) }, other!] }
-    t.equal(failuresOf(worse).length, 6)
+    t.equal(listFailures(worse).length, 6)
     t.match(
-      toPage(reportOf({ ...worse, failures: failuresOf(worse) }), 'x.svg'),
+      toPage(printReport({ ...worse, failures: listFailures(worse) }), 'x.svg'),
       '**Failed**: ndcg of all: 0.700, MiniSearch 0.800',
     )
   })

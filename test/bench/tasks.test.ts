@@ -3,7 +3,7 @@ import t from 'tap'
 import { toSvg } from '../../bench/report/chart.ts'
 import { toPage, toTerminal } from '../../bench/report/report.ts'
 import { FULL_TASKS, parseOptions } from '../../bench/tasks/options.ts'
-import { reportOf } from '../../bench/tasks/report.ts'
+import { printReport } from '../../bench/tasks/report.ts'
 import type { TaskResults } from '../../bench/tasks/results.ts'
 
 t.test('options', async (t) => {
@@ -54,7 +54,7 @@ t.test('report', async (t) => {
   }
 
   t.test('the cost of a poll excludes idle use', async (t) => {
-    const text = toTerminal(reportOf(RESULTS))
+    const text = toTerminal(printReport(RESULTS))
     t.match(text, /Tasks process +500 +1\.00 +11\.0 +4\.00 +6\.00 +150/)
     t.match(text, /PostgreSQL +100 /)
     t.match(text, /All +600 /)
@@ -64,15 +64,15 @@ t.test('report', async (t) => {
 
   t.test('what does not hold is said', async (t) => {
     const failed = { ...RESULTS, failures: ['3 holds are open'] }
-    t.match(toTerminal(reportOf(failed)), 'FAILED: 3 holds are open')
-    t.match(toPage(reportOf(failed), 'tasks.svg'), '- **Failed**: 3 holds are open')
-    t.notMatch(toPage(reportOf(RESULTS), 'tasks.svg'), '**Failed**')
+    t.match(toTerminal(printReport(failed)), 'FAILED: 3 holds are open')
+    t.match(toPage(printReport(failed), 'tasks.svg'), '- **Failed**: 3 holds are open')
+    t.notMatch(toPage(printReport(RESULTS), 'tasks.svg'), '**Failed**')
   })
 
   t.test('report and chart name the machine and every process', async (t) => {
-    const report = toPage(reportOf(RESULTS), 'tasks.svg')
+    const report = toPage(printReport(RESULTS), 'tasks.svg')
     t.match(report, '![CPU, memory and time of open tasks](tasks.svg)')
-    for (const picture of [report, await toSvg(reportOf(RESULTS).chart)])
+    for (const picture of [report, await toSvg(printReport(RESULTS).chart)])
       for (const name of ['a processor', 'Tasks process', 'NATS']) t.match(picture, name)
   })
 })

@@ -1,6 +1,6 @@
 /** A person comes by an OpenID Connect provider: invited at first, and known afterwards. */
 import t from 'tap'
-import { tokenHash } from '../../src/core/keys/bearer-token.ts'
+import { hashToken } from '../../src/core/keys/bearer-token.ts'
 import { startProvider } from '../pipelines/management/identity-provider.ts'
 import { mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
@@ -18,7 +18,7 @@ t.test('a provider', async (t) => {
     const email = `${name}@corp.example`
     const token = `another-invitation-for-${name}-that-nobody-guesses`
     provider.become(name)
-    await service.database.invitations.create({ ...invitation, tokenHash: tokenHash(token), email })
+    await service.database.invitations.create({ ...invitation, tokenHash: hashToken(token), email })
     await page.goto(`${service.baseUrl}/console/sign-in`)
     await hand.press(button(page, 'Continue with Corp'))
     await page.getByRole('alert').getByText('You need an invitation to sign up').waitFor()
@@ -42,7 +42,7 @@ t.test('a provider', async (t) => {
     })
     const joining = `an-invitation-of-acme-for-${name}-that-nobody-guesses`
     await service.database.invitations.create({
-      tokenHash: tokenHash(joining),
+      tokenHash: hashToken(joining),
       email,
       accountId: account.id,
       role: 'member',

@@ -1,7 +1,7 @@
 /** An invited person signs up, adds a passkey and one-time codes, signs in with each, and confirms who they are. */
 import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
-import { tokenHash } from '../../src/core/keys/bearer-token.ts'
+import { hashToken } from '../../src/core/keys/bearer-token.ts'
 import { connect, type Sql } from '../../src/postgres/connection.ts'
 import { addAuthenticator, withPage } from '../support/browser.ts'
 import { mouse } from '../support/hands.ts'
@@ -48,7 +48,7 @@ t.test('people', async (t) => {
     const email = `grace-${hand === mouse ? 'mouse' : 'keys'}-${process.pid}@example.com`
     const token = `an-invitation-${hand === mouse ? 1 : 2}-of-a-test-that-nobody-can-guess`
     await service.database.invitations.create({
-      tokenHash: tokenHash(token),
+      tokenHash: hashToken(token),
       email,
       accountId: null,
       role: null,

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import type { MemberRole } from '../../schemas/accounts/organization.ts'
 import type { InstallationRole } from '../../schemas/management/operation.ts'
 import { parseCredits } from '../../schemas/money.ts'
-import { generateToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../src/core/keys/bearer-token.ts'
 import { inspectPage, withPage } from '../support/browser.ts'
 import { until } from '../support/eventually.ts'
 import { HANDS, type Hand, mouse } from '../support/hands.ts'
@@ -53,7 +53,7 @@ export async function signIn(
     credit: parseCredits(credit),
   })
   const token = generateToken()
-  await database.sessions.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: LINK_MINUTES })
+  await database.sessions.createLink({ tokenHash: hashToken(token), userId: user.id, minutes: LINK_MINUTES })
   await page.goto(`${baseUrl}/console/sign-in#link=${token}`)
   await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor()
   return user

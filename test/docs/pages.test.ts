@@ -4,13 +4,13 @@ import { dirname, join, posix } from 'node:path'
 import t from 'tap'
 import type { MediaWork } from '../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../schemas/money.ts'
-import { worksOf } from '../../src/channels/media/registry.ts'
+import { listWorks } from '../../src/channels/media/registry.ts'
 import { PRESETS } from '../../src/channels/providers/presets.ts'
-import { protocolsOf } from '../../src/channels/providers/provider.ts'
+import { listProtocols } from '../../src/channels/providers/provider.ts'
 import { DEMONSTRATION_FILE } from '../../src/config/demonstration.ts'
 import { loadConfig, loadConfigFile } from '../../src/config/load.ts'
 import { newId } from '../../src/core/keys/ids.ts'
-import { bannerModel, firstCallBody } from '../../src/server/supervisor/banner.ts'
+import { findBannerModel, makeFirstCallBody } from '../../src/server/supervisor/banner.ts'
 import { newPayment, paymentNotice } from '../src/postgres/payments/support.ts'
 import { newAccount, settlement, startDatabase } from '../src/postgres/support.ts'
 import { hold, settle } from '../src/postgres/tasks/support.ts'
@@ -90,7 +90,7 @@ t.test('pages are true', async (t) => {
     const result = loadConfigFile(DEMONSTRATION_FILE, { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
     if (!result.ok) throw new Error('The demonstration does not load.')
     const served = (id: string) => result.config.channels.some(({ models }) => Object.hasOwn(models, id))
-    const printed = firstCallBody(bannerModel(result.config.models, served)!)
+    const printed = makeFirstCallBody(findBannerModel(result.config.models, served)!)
     const shown = /chat\/completions[^']*'Content-Type: application\/json'[^']*-d '([^']+)'/.exec(
       readText('README.md'),
     )
@@ -309,7 +309,7 @@ t.test('providers page agrees', async (t) => {
       if (!read.ok) throw new Error(example)
       const [channel] = read.config.channels
       const { provider, protocol, models } = channel!
-      const works = worksOf(protocol)
+      const works = listWorks(protocol)
       if (works.length === 0) return []
       for (const id of Object.keys(models)) {
         const { endpoint_type } = read.config.models.find((model) => model.id === id)!
@@ -318,8 +318,8 @@ t.test('providers page agrees', async (t) => {
       return [`${provider} ${protocol}`]
     })
     const made = Object.entries(PRESETS).flatMap(([provider, preset]) =>
-      protocolsOf(preset)
-        .filter((protocol) => worksOf(protocol).length > 0)
+      listProtocols(preset)
+        .filter((protocol) => listWorks(protocol).length > 0)
         .map((protocol) => `${provider} ${protocol}`),
     )
     t.same(shown.sort(), made.sort())

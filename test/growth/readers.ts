@@ -13,12 +13,12 @@ import { canonicalBody } from '../../src/core/json/canonical.ts'
 import { hasTextBeyond } from '../../src/core/media/inline-files.ts'
 import { readGridPrompt, withoutVideoFlags } from '../../src/core/media/prompt-flags.ts'
 import { normalizeEmail } from '../../src/core/people/email.ts'
-import { passwordProblem } from '../../src/core/people/password-policy.ts'
+import { findPasswordProblem } from '../../src/core/people/password-policy.ts'
 import { aroundHits } from '../../src/core/search/around-hits.ts'
 import { pageImpacts } from '../../src/core/search/impact.ts'
 import { nameKey } from '../../src/core/search/name-key.ts'
 import { parseQuery } from '../../src/core/search/query.ts'
-import { snippetOf } from '../../src/core/search/snippet.ts'
+import { cutSnippet } from '../../src/core/search/snippet.ts'
 import { readPage } from '../../src/markdown/page.ts'
 import { FileProblemError } from '../../src/markdown/problem.ts'
 import { mcpServer } from '../../src/mcp/server.ts'
@@ -270,7 +270,7 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
   'queries of a search': textReader(parseQuery),
   'names of pages': textReader(nameKey),
   'snippets of a search': textReader((text) =>
-    snippetOf(
+    cutSnippet(
       text,
       new Map([
         ['word', 1],
@@ -281,7 +281,7 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
   ),
   'the part of a page around its hits': textReader((text) => aroundHits(text, ['word', 'a', '漢'], 1_000)),
   emails: textReader(normalizeEmail),
-  passwords: textReader((text) => passwordProblem(text, 'a@b.example')),
+  passwords: textReader((text) => findPasswordProblem(text, 'a@b.example')),
   'the Accept header': textReader(prefersSound),
   'errors of upstreams': {
     around: ['{"error":{"message":%,"param":%,"code":%}}', '%'],

@@ -6,7 +6,7 @@ import type { Settlement } from '../../schemas/call-log/columns.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
 import { Credentials } from '../../src/credentials/credentials.ts'
 import { type Journal, openJournal } from '../../src/journal/journal.ts'
-import { interruptedSettlement } from '../../src/journal/lines.ts'
+import { makeInterruptedSettlement } from '../../src/journal/lines.ts'
 import type { Books } from './books.ts'
 import type { Faults } from './faults.ts'
 import { MemoryDisk, memoryFiles } from './memory-files.ts'
@@ -204,7 +204,7 @@ export class Gateway {
       journal,
       nats: faults.mutation === 'confirmed when stored' ? confirmedWhenStored(nats) : nats,
       database,
-      onBooked: ({ costs, wallets }) => credentials.booked(costs, wallets),
+      onBooked: ({ costs, wallets }) => credentials.applyBooked(costs, wallets),
       isAwaited: () => isAwaited,
       onNotificationsMissed: () => void credentials.refreshWallets(credentials.walletIds),
       log: quiet,
@@ -232,7 +232,7 @@ export class Gateway {
       session_id: null,
     }
     const ended: Settlement = {
-      ...interruptedSettlement(admission, time.now),
+      ...makeInterruptedSettlement(admission, time.now),
       status: 'success',
       cost: String(call.cost),
       error_message: random.chance(0.1) ? 'x'.repeat(random.int(0, SEGMENT_BYTES)) : null,

@@ -6,11 +6,11 @@
  */
 import type { ChatProtocol, Estimate } from '../../schemas/config/catalog.ts'
 import { modelEntry } from '../../schemas/config/catalog.ts'
-import { estimateCharge, storedTokens } from '../../src/core/pricing/estimate.ts'
+import { countStoredTokens, estimateCharge } from '../../src/core/pricing/estimate.ts'
 import { tokenCharge, tokenPrice } from '../../src/core/pricing/pricing.ts'
 import { bytesOfTokens, estimateInputTokens } from '../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../src/core/pricing/usage.ts'
-import { boundedUsage } from '../../src/core/pricing/usage-bounds.ts'
+import { boundUsage } from '../../src/core/pricing/usage-bounds.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { ChatCall } from '../../src/protocols/dialect.ts'
 import { DIALECTS } from '../../src/protocols/registry.ts'
@@ -133,7 +133,7 @@ class PaidCalls {
     const { protocol, body, path } = this.#request()
     const read = DIALECTS[protocol].read({ path, query: '', body: Buffer.from(JSON.stringify(body)) })
     const conversation = read.state?.conversation == null ? null : random.pick(this.#conversations)
-    const own = storedTokens(MODEL, read)
+    const own = countStoredTokens(MODEL, read)
     const id = this.#serial++
     const [before, addedBefore] = [conversation?.tokens ?? 0, conversation?.added ?? 0]
     const counted = conversation === null ? read : withKept(read, conversation)
@@ -144,7 +144,7 @@ class PaidCalls {
     if (this.#mutation === null || this.#mutation === 'reasoning is not counted')
       conversation?.open.set(id, own)
     const used = this.#used(read, conversation)
-    const { usage } = boundedUsage(used, MODEL, counted)
+    const { usage } = boundUsage(used, MODEL, counted)
     const cost = tokenCharge(PRICE, usage, 0)
     if (cost > estimate) this.#counts.dearer++
     if (this.#mode === 'worst_case' && read.builtInTools.length === 0 && cost > estimate)

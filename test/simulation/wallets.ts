@@ -173,7 +173,7 @@ class WalletRun {
     this.#reservations.delete(ref)
     if (cost === 0n) return
     this.#version++
-    this.#tell(gateway, (view) => view.booked(cost))
+    this.#tell(gateway, (view) => view.applyBooked(cost))
   }
 
   /** The process whose charge it is is notified at last; to the others the notification may be lost. */

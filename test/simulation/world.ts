@@ -177,7 +177,7 @@ function checkWallets({ books, calls, gatewayCount, problems }: World, opened: B
 async function checkGateway({ books, problems }: World, gateway: Gateway, at: number): Promise<void> {
   if (!gateway.isIdle) problems.push(`gateway ${at} has calls or settlements left`)
   for (const [account, wallet] of books.wallets) {
-    const view = gateway.credentials?.wallet(account)
+    const view = gateway.credentials?.findWallet(account)
     if (view === undefined) continue
     if (!view.isIdle)
       problems.push(`gateway ${at}, ${account}: ${view.inFlight} in flight, ${view.unbooked} unbooked`)

@@ -22,7 +22,7 @@ export function emptyRouter(access: object = {}, more: Partial<RouteDeps> = {}):
     log: none,
     wiki: none,
     files: none,
-    management: none,
+    management: { access: none, streams: none },
     webhook: none,
     probes: none,
     console: null,

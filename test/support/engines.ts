@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { ENGINE_NAMES, type EngineEvent, type EngineName } from '../../src/embedded/engine.ts'
 import { readPrivateJson } from '../../src/embedded/private-file.ts'
-import { identify, isAlive, signal } from '../../src/embedded/process-identity.ts'
+import { identify, isAlive, sendSignal } from '../../src/embedded/process-identity.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../src/embedded/start.ts'
 import { EngineRecord } from '../../src/embedded/supervisor.ts'
 import { copyCallLog } from './call-logs.ts'
@@ -135,7 +135,7 @@ async function sweep(folder: string): Promise<void> {
     const dir = join(folder, name)
     for (const engine of ENGINE_NAMES) {
       const record = readPrivateJson(join(dir, 'engines', `${engine}.json`), EngineRecord)
-      if (record?.process) signal(record.process, 'SIGKILL')
+      if (record?.process) sendSignal(record.process, 'SIGKILL')
     }
     await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
   }

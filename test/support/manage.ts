@@ -2,7 +2,7 @@
 
 import type { User } from '../../schemas/accounts/people.ts'
 import type { InstallationRole } from '../../schemas/management/operation.ts'
-import { generateToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../src/core/keys/bearer-token.ts'
 import type { Database } from '../../src/postgres/database.ts'
 
 interface Service {
@@ -47,7 +47,7 @@ export async function signIn(
       ...(more.accountId && { accountId: more.accountId }),
     }))
   const token = generateToken()
-  await database.sessions.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: 5 })
+  await database.sessions.createLink({ tokenHash: hashToken(token), userId: user.id, minutes: 5 })
   const headers = { 'content-type': 'application/json', origin: baseUrl }
   const response = await fetch(`${baseUrl}${MANAGE}/sign-in/link`, {
     method: 'POST',

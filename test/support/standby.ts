@@ -7,7 +7,7 @@ import postgres from 'postgres'
 import { freePort, LOOPBACK } from '../../src/embedded/ports.ts'
 import { DATABASE, USER } from '../../src/embedded/postgres/cluster.ts'
 import { findBinaries } from '../../src/embedded/postgres/postgres.ts'
-import { passwordFor } from '../../src/embedded/private-file.ts'
+import { readPassword } from '../../src/embedded/private-file.ts'
 import { findUnprivileged } from '../../src/embedded/programs.ts'
 import { lendCluster } from './clusters.ts'
 import { CACHE, type Teardown, testDataDir } from './engines.ts'
@@ -47,7 +47,7 @@ export async function startPostgresPair(
   await lendCluster(CACHE, dataDir)
   const folders = { one: join(dataDir, 'postgres'), two: join(dataDir, 'standby') }
   const ports = { one: await freePort(), two: await freePort() }
-  const password = passwordFor('postgres', dataDir)
+  const password = readPassword('postgres', dataDir)
   const binaries = findBinaries()
   const { prefix, owner } = await findUnprivileged([join(binaries, 'initdb'), '--show', '-D', folders.one])
   const serverOf = (server: ServerName, name: string) =>

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { findChromium } from '../../../test/support/chromium-binary.ts'
-import { type Quantiles, quantilesOf } from '../../harness/statistics.ts'
+import { computeQuantiles, type Quantiles } from '../../harness/statistics.ts'
 import { type Account, END_MS } from '../rows/population.ts'
 import type { RunningService } from './service.ts'
 
@@ -14,9 +14,9 @@ const BOUND_MS = 20_000
 const VIEWPORT = { width: 1440, height: 900 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
-const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+const toDay = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
 /** The rows are of the past: the last 30 days of them, in place of the last 30 days, which the page shows by itself. */
-const WINDOW = { from: dayOf(END_MS - 30 * DAY_MS), to: dayOf(END_MS - DAY_MS) }
+const WINDOW = { from: toDay(END_MS - 30 * DAY_MS), to: toDay(END_MS - DAY_MS) }
 
 /**
  * Run in the page: goes to Calls as its link does, and returns the milliseconds until a frame with rows of the log was
@@ -59,7 +59,7 @@ const timeIn = async (
   await timeOnce(page, baseUrl, account.id)
   const times: number[] = []
   while (times.length < samples) times.push(await timeOnce(page, baseUrl, account.id))
-  return { ...quantilesOf(times), samples }
+  return { ...computeQuantiles(times), samples }
 }
 
 /** Times the first page of Calls of an account. The first sample, which fills the caches, does not count. */

@@ -15,7 +15,7 @@ interface LogSummaryJson {
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()
 
-const parametersOf = (query: PageQuery): URLSearchParams => {
+const toParameters = (query: PageQuery): URLSearchParams => {
   const parameters = new URLSearchParams({ scope: 'account', limit: String(query.limit) })
   const { cursor, order, keyId, models, statuses, unitTypes, errorCodes, ref, from, to } = query
   const add = (name: string, value: string | null | undefined) => {
@@ -97,7 +97,7 @@ export const httpEngine = async (
       await (await fetch(`${service.baseUrl}/healthz`)).text()
     },
     page: async (query) => {
-      const { data, next_cursor } = await json<LogPageJson>(`/v1/logs?${parametersOf(query)}`)
+      const { data, next_cursor } = await json<LogPageJson>(`/v1/logs?${toParameters(query)}`)
       return { ids: data.map(({ id }) => id), next: next_cursor }
     },
     detail: async ({ id }) => {
@@ -110,7 +110,7 @@ export const httpEngine = async (
     },
     csv: async (query) => {
       const startedAt = performance.now()
-      const path = `/v1/logs?format=csv&${parametersOf(query)}`
+      const path = `/v1/logs?format=csv&${toParameters(query)}`
       return readCsv(await get(service.baseUrl, keys.next(), path), startedAt)
     },
   }

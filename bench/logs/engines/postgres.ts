@@ -28,7 +28,7 @@ class Conditions {
 
 const TOKEN_BILLED = 'chat'
 
-function conditionsOf(query: PageQuery): Conditions {
+function printConditions(query: PageQuery): Conditions {
   const where = new Conditions()
   where.add(
     'account_id = ? AND created_at >= ? AND created_at < ?',
@@ -61,7 +61,7 @@ function conditionsOf(query: PageQuery): Conditions {
 const CSV_ROWS_A_FETCH = 500
 
 const pageStatement = (query: PageQuery, columns: readonly string[], limit: number) => {
-  const where = conditionsOf(query)
+  const where = printConditions(query)
   const text = `
     SELECT ${columns.join(', ')} FROM ${TABLE} WHERE ${where.text}
     ORDER BY created_at ${query.order}, id ${query.order} LIMIT ${limit}`

@@ -1,5 +1,5 @@
 /** The whole service on the built rows, and keys of the queried accounts. */
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { MASTER_KEY, startTollgate } from '../../harness/service.ts'
@@ -67,7 +67,7 @@ export const startService = async (wanted: ServiceWanted, sql: Sql): Promise<Run
       await database.organizations.putMember(accountId, user.accountId, 'owner')
       const token = generateToken()
       await database.sessions.createLink({
-        tokenHash: tokenHash(token),
+        tokenHash: hashToken(token),
         userId: user.id,
         minutes: LINK_MINUTES,
       })

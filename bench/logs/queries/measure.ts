@@ -1,5 +1,5 @@
 /** Runs the queries and measures the time of each. */
-import { median, type Quantiles, quantile, quantilesOf } from '../../harness/statistics.ts'
+import { computeQuantiles, median, type Quantiles, quantile } from '../../harness/statistics.ts'
 import type { Ask, Question, Subject } from './queries.ts'
 
 /** The times of one reader without others. */
@@ -50,12 +50,12 @@ export const measure = async (
   }
   return {
     samples: times.length,
-    ...quantilesOf(times),
+    ...computeQuantiles(times),
     rows: quantile(
       rows.sort((a, b) => a - b),
       0.5,
     ),
-    first: firsts.length === 0 ? null : quantilesOf(firsts),
+    first: firsts.length === 0 ? null : computeQuantiles(firsts),
   }
 }
 

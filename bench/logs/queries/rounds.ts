@@ -93,10 +93,10 @@ export const interview = async (
       progress.show(`round ${round}: ${question.title}, ${name} account, ${one.engine.name}`)
       await put(question, one, answers)
     }
-  return outcomeOf(all.map(({ answers }) => answers))
+  return toOutcome(all.map(({ answers }) => answers))
 }
 
-const outcomeOf = (all: readonly Answers[]): Pick<LogResults, 'measured' | 'failures'> => ({
+const toOutcome = (all: readonly Answers[]): Pick<LogResults, 'measured' | 'failures'> => ({
   measured: all.flatMap(({ row, timings, readRows, error }) =>
     error === null ? [{ ...row, ...overRounds(timings), readRows }] : [],
   ),

@@ -1,7 +1,7 @@
 /** The aims of the call log. */
 import type { Aim } from '../../report/aim.ts'
 import { FIRST_PAGE, OLD_PAGE, YEAR, YOUNG_PAGE } from '../queries/queries.ts'
-import { type LogResults, type Measured, measuredOf } from './results.ts'
+import { type LogResults, type Measured, readMeasured } from './results.ts'
 
 export const PAGE_LIMIT_MS = 50
 export const YEAR_LIMIT_MS = 100
@@ -25,25 +25,25 @@ const slowest = (rows: readonly Measured[]): Measured | null =>
 const apart = (one: number | null | undefined, other: number | null | undefined): number | null =>
   one == null || other == null || one === 0 || other === 0 ? null : Math.max(one / other, other / one)
 
-const pagesOf = (results: LogResults): Measured[] => {
+const listPages = (results: LogResults): Measured[] => {
   const kinds = new Map(results.questions.map(({ name, kind }) => [name, kind]))
   return results.measured.filter((row) => isLog(row) && kinds.get(row.question) === 'page')
 }
 
 /** Returns pages over the limit, the slowest first. */
-export const slowPagesOf = (results: LogResults): Measured[] =>
-  pagesOf(results)
+export const listSlowPages = (results: LogResults): Measured[] =>
+  listPages(results)
     .filter(({ p99Ms }) => p99Ms > PAGE_LIMIT_MS)
     .sort((a, b) => b.p99Ms - a.p99Ms)
 
-export const aimsOf = (results: LogResults): Aim[] => {
+export const listAims = (results: LogResults): Aim[] => {
   const titles = new Map(results.questions.map(({ name, title }) => [name, title]))
-  const worst = slowest(pagesOf(results))
+  const worst = slowest(listPages(results))
   const year = slowest(
     results.measured.filter((row) => isLog(row) && row.question === YEAR && row.account === 'largest'),
   )
   const of = (account: 'largest' | 'median', question: string) =>
-    measuredOf(results, 'log', account, question)
+    readMeasured(results, 'log', account, question)
   const where =
     worst === null ? '' : ` (${titles.get(worst.question)}, ${worst.account} account, ${worst.engine})`
   return [

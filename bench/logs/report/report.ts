@@ -6,15 +6,15 @@ import { figure, type Table } from '../../report/table.ts'
 import type { EngineName } from '../engines/engine.ts'
 import { CSV, FIRST_PAGE, OLD_PAGE, YEAR } from '../queries/queries.ts'
 import { gibibytes } from '../rows/data-folder.ts'
-import { aimsOf, PAGE_LIMIT_MS, slowPagesOf, YEAR_LIMIT_MS } from './aims.ts'
+import { listAims, listSlowPages, PAGE_LIMIT_MS, YEAR_LIMIT_MS } from './aims.ts'
 import {
   ACCOUNT_NAMES,
   type AccountName,
   type BuiltSet,
-  enginesOf,
   type LogResults,
+  listEngines,
   type Measured,
-  measuredOf,
+  readMeasured,
 } from './results.ts'
 
 const ENGINE_TITLES: Readonly<Record<EngineName, string>> = {
@@ -54,7 +54,7 @@ const setLine = (name: string, { rows, bytes, seconds, reused, note }: BuiltSet)
   return `${name}: ${millions(rows)} rows, ${sizes.join(', ')}; ${made}${note === '' ? '' : `; ${note}`}`
 }
 
-const linesOf = (results: LogResults): string[] => {
+const printLines = (results: LogResults): string[] => {
   const { versions, isFull, samples, seconds, accounts } = results
   const sizes = ACCOUNT_NAMES.map((account) => {
     const { log = 0, postgres } = accounts[account]
@@ -74,8 +74,8 @@ const pair = (times: { p50Ms: number; p99Ms: number } | null | undefined): strin
   times ? [figure(times.p50Ms), figure(times.p99Ms)] : ['–', '–']
 
 const accountTable = (results: LogResults, account: AccountName): Table => {
-  const engines = enginesOf(results)
-  const of = (engine: EngineName, question: string) => measuredOf(results, engine, account, question)
+  const engines = listEngines(results)
+  const of = (engine: EngineName, question: string) => readMeasured(results, engine, account, question)
   const cells = (question: string, times: (row: Measured) => { p50Ms: number; p99Ms: number } | null) => {
     const rows = engines.map((engine) => of(engine, question))
     const some = rows.find((row) => row !== null)
@@ -97,7 +97,7 @@ const accountTable = (results: LogResults, account: AccountName): Table => {
 
 const slowPages = (results: LogResults): string => {
   const titles = new Map(results.questions.map(({ name, title }) => [name, title]))
-  const slow = slowPagesOf(results).map(
+  const slow = listSlowPages(results).map(
     ({ question, account, engine, p99Ms }) =>
       `${titles.get(question)} (${account}, ${ENGINE_TITLES[engine]}) ${figure(p99Ms)}`,
   )
@@ -106,15 +106,15 @@ const slowPages = (results: LogResults): string => {
     : `Pages over ${PAGE_LIMIT_MS} ms in the 99th percentile: ${slow.join('; ')}.`
 }
 
-const failuresOf = ({ failures }: LogResults): string[] =>
+const listFailures = ({ failures }: LogResults): string[] =>
   failures.map(
     ({ engine, account, question, error }) => `${question}, ${account} account, ${engine}: ${error}`,
   )
 
 const panel = (results: LogResults, question: string, aim: number | null): Panel => {
-  const bars = enginesOf(results).flatMap((engine) =>
+  const bars = listEngines(results).flatMap((engine) =>
     ACCOUNT_NAMES.flatMap((account): Bar[] => {
-      const row = measuredOf(results, engine, account, question)
+      const row = readMeasured(results, engine, account, question)
       if (row === null) return []
       const label = `${ENGINE_TITLES[engine]}, ${account}`
       return [{ label, value: row.p50Ms, note: `(${figure(row.p99Ms)})`, own: engine !== 'postgres' }]
@@ -139,7 +139,7 @@ const PANELS: readonly (readonly [question: string, aim: number | null])[] = [
   [CSV, null],
 ]
 
-const chartOf = (results: LogResults): Chart => {
+const drawChart = (results: LogResults): Chart => {
   const { clickhouse, postgres } = results
   const other = postgres === null ? '' : `, PostgreSQL ${millions(postgres.rows)}`
   return {
@@ -154,16 +154,16 @@ const chartOf = (results: LogResults): Chart => {
   }
 }
 
-export const reportOf = (results: LogResults): Report => ({
+export const printReport = (results: LogResults): Report => ({
   title: 'What a page of the call log costs',
-  chart: chartOf(results),
+  chart: drawChart(results),
   chartText: 'Query times of one reader',
-  run: linesOf(results),
+  run: printLines(results),
   tables: [
-    aimsTable('Aims', aimsOf(results)),
+    aimsTable('Aims', listAims(results)),
     ...ACCOUNT_NAMES.map((account) => accountTable(results, account)),
   ],
   remarks: [slowPages(results)],
-  failures: failuresOf(results),
+  failures: listFailures(results),
   method: METHOD,
 })

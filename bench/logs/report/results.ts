@@ -58,7 +58,7 @@ export interface LogResults extends RunFacts {
   readonly failures: readonly FailedQuestion[]
 }
 
-export const measuredOf = (
+export const readMeasured = (
   { measured }: LogResults,
   engine: EngineName,
   account: AccountName,
@@ -68,5 +68,5 @@ export const measuredOf = (
   null
 
 /** Returns the engines in the order of tables and charts. */
-export const enginesOf = ({ measured }: LogResults): EngineName[] =>
+export const listEngines = ({ measured }: LogResults): EngineName[] =>
   ENGINE_NAMES.filter((name) => measured.some(({ engine }) => engine === name))

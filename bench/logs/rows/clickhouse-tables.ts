@@ -21,7 +21,7 @@ const ROWS_A_FRESH_BATCH = 5_000
 /** Their largest share of all rows. */
 const FRESH_PART = 0.02
 
-const monthsOf = (start: number, end: number): { from: number; to: number }[] => {
+const listMonths = (start: number, end: number): { from: number; to: number }[] => {
   const months: { from: number; to: number }[] = []
   for (let from = start; from < end; ) {
     const day = new Date(from)
@@ -39,10 +39,10 @@ const cut = (from: number, to: number, most: number): { from: number; to: number
 }
 
 /** Returns the batches: every row once, in the order of ids, no batch with two months. */
-export const batchesOf = (total: number): Batch[] => {
+export const listBatches = (total: number): Batch[] => {
   const fresh = Math.min(FRESH_BATCHES * ROWS_A_FRESH_BATCH, Math.floor(total * FRESH_PART))
   const freshFrom = total - fresh
-  return monthsOf(START_MS, END_MS).flatMap(({ from, to }) => {
+  return listMonths(START_MS, END_MS).flatMap(({ from, to }) => {
     const first = rowAt(from, total)
     const behind = rowAt(to, total)
     const settled = cut(first, Math.min(behind, freshFrom), ROWS_A_BATCH)
@@ -109,7 +109,7 @@ interface CallLogWanted extends Pick<RowsWanted, 'seed' | 'accounts' | 'total'> 
 export const fillCallLog = async (statements: Statements, wanted: CallLogWanted): Promise<void> => {
   const { onRows, present, ...rows } = wanted
   const columns = COLUMNS.join(', ')
-  for (const batch of batchesOf(wanted.total)) {
+  for (const batch of listBatches(wanted.total)) {
     if (batch.to <= present) continue
     await statements.run(
       `INSERT INTO calls (${columns}) SELECT ${columns} FROM (${rowsSql({ ...rows, ...batch })}) SETTINGS max_insert_threads = 2`,
@@ -126,7 +126,7 @@ interface Partition {
 
 const QUIET_POLL_MS = 250
 
-const partitionsOf = (statements: Statements): Promise<Partition[]> =>
+const listPartitions = (statements: Statements): Promise<Partition[]> =>
   statements.rows<Partition>(`
     SELECT table, partition_id AS partition, count() AS parts FROM system.parts
     WHERE active AND database = currentDatabase() AND table IN (${TABLE_LIST})
@@ -149,7 +149,7 @@ export const settleParts = async (
   onPartition: (partition: string) => void,
 ): Promise<MergeResult> => {
   const until = performance.now() + limitMs
-  const partitions = await partitionsOf(statements)
+  const partitions = await listPartitions(statements)
   const last = partitions.at(-1)?.partition
   for (const { table, partition, parts } of partitions) {
     if (partition === last || parts === '1' || performance.now() > until) continue
@@ -161,7 +161,7 @@ export const settleParts = async (
     if (merges!.n === '0') break
     await delay(QUIET_POLL_MS)
   }
-  const after = await partitionsOf(statements)
+  const after = await listPartitions(statements)
   return {
     unmerged: after.filter(({ parts }) => parts !== '1').length,
     parts: after.reduce((sum, { parts }) => sum + Number(parts), 0),

@@ -12,7 +12,7 @@ export const texts = (values: readonly string[]): string => `[${values.map(text)
 export const numbers = (values: readonly number[]): string => `[${values.join(',')}]`
 
 /** Selects a share by the draw, counted from 1. */
-export const oneOf = (shares: readonly number[], draw: string): string => {
+export const drawOne = (shares: readonly number[], draw: string): string => {
   const { thresholds, aliases } = aliasTable(shares)
   const slot = `(${draw} % ${shares.length} + 1)`
   const other = `${numbers(aliases.map((alias) => alias + 1))}[${slot}]`

@@ -1,8 +1,8 @@
 /**
- * The rows of the bench as one SELECT of ClickHouse. A row depends on its number and the seed alone, so any range can be
+ * The rows of the bench as one SELECT of ClickHouse. A row depends only on its number and the seed, so any range can be
  * generated at any time. PostgreSQL's table comes from the same statement.
  */
-import { instant, lower, numbers, oneOf, texts, ulid, upper } from './draws.ts'
+import { drawOne, instant, lower, numbers, texts, ulid, upper } from './draws.ts'
 import {
   type Account,
   END_MS,
@@ -40,7 +40,7 @@ const DRAW_STEP = 0x9e3779b1
 export const rowAt = (ms: number, total: number): number =>
   Math.max(0, Math.min(total, Math.ceil(((ms - START_MS) * total) / (END_MS - START_MS))))
 
-const sharesOf = (all: readonly { readonly share: number }[]): number[] => all.map(({ share }) => share)
+const toShares = (all: readonly { readonly share: number }[]): number[] => all.map(({ share }) => share)
 
 const CODES = [...ERRORS, ...REFUSALS, TIMEOUT]
 const TIMEOUT_NUMBER = CODES.length
@@ -52,8 +52,8 @@ const ENDING = (() => {
     ${lower('d3')} AS ending,
     multiIf(ending < ${success}, 'success', ending < ${success + error}, 'error',
             ending < ${success + error + interrupted}, 'interrupted', 'rejected') AS status,
-    multiIf(status = 'error', ${oneOf(sharesOf(ERRORS), 'd7')},
-            status = 'rejected', ${ERRORS.length} + ${oneOf(sharesOf(REFUSALS), 'd7')},
+    multiIf(status = 'error', ${drawOne(toShares(ERRORS), 'd7')},
+            status = 'rejected', ${ERRORS.length} + ${drawOne(toShares(REFUSALS), 'd7')},
             status = 'interrupted' AND ${upper('d3')} < ${TIMEOUT.share}, ${TIMEOUT_NUMBER}, 0) AS e`
 })()
 
@@ -72,8 +72,8 @@ const facts = ({ seed, accounts, total, from, to, before }: RowsWanted): string 
     SELECT
       number + 1 AS id,
       cityHash64(number, ${seed}) AS d0, ${draws.join(', ')},
-      ${oneOf(sharesOf(accounts), 'd1')} AS rank,
-      ${oneOf(sharesOf(MODELS), 'd2')} AS m,
+      ${drawOne(toShares(accounts), 'd1')} AS rank,
+      ${drawOne(toShares(MODELS), 'd2')} AS m,
       ${ENDING},
       ${texts(MODELS.map(({ unit }) => unit?.type ?? ''))}[m] AS unit_type,
       unit_type != '' AS is_media,

@@ -34,7 +34,7 @@ const SETTLE_PART = 0.5
 const MS_PER_SECOND = 1_000
 
 /** Identifies a set by its rows and by how they are generated. */
-const markOf = ({ options: { seed }, accounts }: SetWanted, total: number, more: Mark): Mark => {
+const makeMark = ({ options: { seed }, accounts }: SetWanted, total: number, more: Mark): Mark => {
   const generator = rowsSql({ seed, accounts, total, from: 0, to: 1, before: END_MS })
   return { total, generator: createHash('sha256').update(generator).digest('hex'), ...more }
 }
@@ -48,8 +48,8 @@ const migrationsDigest = (): string => {
 }
 
 const callLogMark = (deps: SetWanted): Mark =>
-  markOf(deps, deps.options.rows, { migrations: migrationsDigest() })
-const tableMark = (deps: SetWanted): Mark => markOf(deps, deps.options.postgresRows, {})
+  makeMark(deps, deps.options.rows, { migrations: migrationsDigest() })
+const tableMark = (deps: SetWanted): Mark => makeMark(deps, deps.options.postgresRows, {})
 
 const holdsCallLog = (deps: SetWanted): boolean => deps.ground.holds('clickhouse', callLogMark(deps))
 const holdsTable = (deps: SetWanted): boolean => deps.ground.holds('postgres', tableMark(deps))

@@ -37,7 +37,7 @@ const LEFT_OUT_SPREAD = 4
 /** `"key":value` for one call in `n`. */
 const sometimes = (condition: string, key: string, value: string): string =>
   `if(${condition}, concat(',"${key}":', ${value}), '')`
-const quoted = (value: string): string => `concat('"', ${value}, '"')`
+const quote = (value: string): string => `concat('"', ${value}, '"')`
 
 const IS_CHAT = 'NOT is_media'
 
@@ -49,16 +49,16 @@ export const DETAIL = `
     ${sometimes(`${IS_CHAT} AND d7 % 5 = 1`, 'top_p', `concat('0.', toString(80 + d8 % 19))`)},
     ${sometimes(`${IS_CHAT} AND d8 % 7 = 1`, 'seed', 'toString(d8 % 100000)')},
     ${sometimes('d8 % 9 = 1', 'stop_sequences', 'toString(1 + d7 % 4)')},
-    ${sometimes(`m = 6`, 'reasoning_effort', `${quoted(`${texts(['low', 'medium', 'high'])}[1 + d8 % 3]`)}`)},
+    ${sometimes(`m = 6`, 'reasoning_effort', `${quote(`${texts(['low', 'medium', 'high'])}[1 + d8 % 3]`)}`)},
     ${sometimes(`${IS_CHAT} AND d1 % 5 < 2`, 'tools', `concat(toString(1 + d1 % 23), ',"tool_choice":"auto"')`)},
-    ${sometimes(`${IS_CHAT} AND d1 % 6 = 0`, 'response_format', quoted(`'json_schema'`))},
+    ${sometimes(`${IS_CHAT} AND d1 % 6 = 0`, 'response_format', quote(`'json_schema'`))},
     ${sometimes(`status = 'error'`, 'upstream_status', `'500'`)},
     ${sometimes(`status != 'rejected'`, 'before_upstream_us', `concat(toString(300 + d4 % 900), ',"waiting_for_upstream_us":', toString(1000 * latency_ms - d4 % 997))`)},
-    ${sometimes(`status != 'rejected'`, 'upstream_protocol', quoted(`${texts(['messages', 'responses', 'generate-content', 'chat-completions'])}[1 + d2 % 4]`))},
+    ${sometimes(`status != 'rejected'`, 'upstream_protocol', quote(`${texts(['messages', 'responses', 'generate-content', 'chat-completions'])}[1 + d2 % 4]`))},
     ${sometimes(
       `status != 'rejected'`,
       'left_out',
-      quoted(
+      quote(
         `arrayStringConcat(arraySlice(${texts(LEFT_OUT)}, 1 + d3 % ${LEFT_OUT_MIN}, ${LEFT_OUT_MIN} + d2 % ${LEFT_OUT_SPREAD}), '; ')`,
       ),
     )},

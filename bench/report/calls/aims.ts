@@ -1,6 +1,6 @@
 import type { Aim } from '../aim.ts'
 import { inEachPlacement } from './placement.ts'
-import { addedTo, BASELINE, medianOf, type Results, ratioTo } from './results.ts'
+import { addedTo, BASELINE, computeMedian, type Results, ratioTo } from './results.ts'
 
 const SUBJECT = 'tollgate'
 /** The proxy that has Tollgate's server and upstream client, and none of a gateway's work. */
@@ -50,18 +50,18 @@ const compared = (results: Results, where: string): Aim[] => [
 ]
 
 /** The aims of the gateway with everything on. */
-export const aimsOf = (results: Results): Aim[] => [
+export const listAims = (results: Results): Aim[] => [
   ...inEachPlacement(results, compared).flat(),
   {
     title: 'settled call, CPU of all processes and engines',
     limit: SETTLED_LIMIT_US,
     unit: 'µs',
-    value: medianOf(results, 'settled', SUBJECT, 'cpuPerCallUs'),
+    value: computeMedian(results, 'settled', SUBJECT, 'cpuPerCallUs'),
   },
   {
     title: 'memory of an open stream',
     limit: STREAM_LIMIT_KB,
     unit: 'KB',
-    value: medianOf(results, 'memory', SUBJECT, 'kbPerStream'),
+    value: computeMedian(results, 'memory', SUBJECT, 'kbPerStream'),
   },
 ]

@@ -3,7 +3,7 @@ import { chartLine } from '../report.ts'
 import { figure } from '../table.ts'
 import { BARE, CALL_LIMIT, CHUNK_LIMIT, SETTLED_LIMIT_US, STREAM_LIMIT_KB } from './aims.ts'
 import { inEachPlacement } from './placement.ts'
-import { addedTo, medianOf, type Results } from './results.ts'
+import { addedTo, computeMedian, type Results } from './results.ts'
 
 /** The chart of a run: a panel for each workload, a bar for each subject. */
 
@@ -22,7 +22,7 @@ const bars = (results: Results, value: Measure, note: (subject: string) => strin
 const median =
   (results: Results, workload: string, metric: string): Measure =>
   (subject) =>
-    medianOf(results, workload, subject, metric)
+    computeMedian(results, workload, subject, metric)
 
 const added = (results: Results, title: string, workload: string): Panel[] =>
   inEachPlacement(results, (part, where) => ({
@@ -45,7 +45,7 @@ const cost = (
   timesBare: number | null,
 ): Panel[] =>
   inEachPlacement(results, (part, where) => {
-    const bare = medianOf(part, workload, BARE, metric)
+    const bare = computeMedian(part, workload, BARE, metric)
     return {
       title: `${title}${where}`,
       unit: 'µs of CPU',
@@ -54,7 +54,7 @@ const cost = (
     }
   })
 
-const panelsOf = (results: Results): Panel[] => {
+const drawPanels = (results: Results): Panel[] => {
   const call = 'cpuPerCallUs'
   const chunk = 'cpuPerChunkUs'
   return [
@@ -67,7 +67,7 @@ const panelsOf = (results: Results): Panel[] => {
       title: `Small calls on one core${where}`,
       unit: 'a second',
       bars: bars(part, (subject) =>
-        subject === 'direct' ? null : medianOf(part, 'small', subject, 'callsPerSecond'),
+        subject === 'direct' ? null : computeMedian(part, 'small', subject, 'callsPerSecond'),
       ),
       aim: null,
     })),
@@ -88,11 +88,11 @@ const panelsOf = (results: Results): Panel[] => {
   ].filter((panel) => panel.bars.length > 0)
 }
 
-export const chartOf = (results: Results): Chart => ({
+export const drawChart = (results: Results): Chart => ({
   title: 'What a call through Tollgate costs',
   subtitle: [
     `${chartLine(results)} · Node.js ${results.node} · ${results.size} run`,
     'CPU of the gateway process on one core, unless a title says otherwise. Dashed: the aim. »: longer than drawn.',
   ],
-  panels: panelsOf(results),
+  panels: drawPanels(results),
 })

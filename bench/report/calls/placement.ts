@@ -1,11 +1,11 @@
-import { type Placement, placementOf } from '../../harness/core-latency.ts'
+import { type Placement, readPlacement } from '../../harness/core-latency.ts'
 import type { Metrics } from '../../workloads/workload.ts'
 import { BASELINE, MIN_ROUNDS, medianIn, type Results, type Row } from './results.ts'
 
 /** Splits a run by the placement of the cores: samples of one placement are never compared with those of another. */
 
 const placementOfSample = ({ coreRoundTripNs }: Metrics): Placement | null =>
-  coreRoundTripNs === undefined ? null : placementOf(coreRoundTripNs)
+  coreRoundTripNs === undefined ? null : readPlacement(coreRoundTripNs)
 
 const PLACEMENTS: readonly Placement[] = ['shared cache', 'separate caches']
 
@@ -20,7 +20,7 @@ const rowIn = (row: Row, placement: Placement): Row => ({
   rounds: row.rounds.map((samples) => samples.filter((sample) => placementOfSample(sample) === placement)),
 })
 
-/** Returns the run with the samples of one placement alone. A row with too few of them has none. */
+/** Returns the run with the samples of only one placement. A row with too few of them has none. */
 export const inPlacement = (results: Results, placement: Placement): Results => {
   const least = Math.min(MIN_ROUNDS, results.rounds)
   const rows = results.rows.map((row) => rowIn(row, placement))

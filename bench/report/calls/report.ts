@@ -2,10 +2,10 @@ import { type Placement, SHARED_CACHE_BELOW_NS } from '../../harness/core-latenc
 import { SAMPLE_SECONDS } from '../../workloads/calls.ts'
 import { type Report, runLines } from '../report.ts'
 import { figure } from '../table.ts'
-import { chartOf } from './panels.ts'
+import { drawChart } from './panels.ts'
 import { placementsIn, samplesIn } from './placement.ts'
 import type { Results } from './results.ts'
-import { remarksOf, tablesOf } from './tables.ts'
+import { printRemarks, printTables } from './tables.ts'
 
 /** How the bench measures, in Markdown. */
 const METHOD = `Each subject runs on one core. The load generator, the upstream and the bench share another. Tollgate's settler and
@@ -61,13 +61,13 @@ const placementLine = (results: Results, placement: Placement): string => {
   return `${count} samples with ${placement}: ${figure(roundTripNs)} ns for a round trip between the cores`
 }
 
-export const reportOf = (results: Results): Report => ({
+export const printReport = (results: Results): Report => ({
   title: 'What the gateway costs',
-  chart: chartOf(results),
+  chart: drawChart(results),
   chartText: 'CPU, time and memory of each subject',
   run: lines(results),
-  tables: tablesOf(results),
-  remarks: remarksOf(results),
+  tables: printTables(results),
+  remarks: printRemarks(results),
   failures: [],
   method: METHOD,
 })

@@ -33,11 +33,11 @@ export interface Results extends RunFacts {
   rows: Row[]
 }
 
-const rowOf = (results: Results, workload: string, subject: string): Row | undefined =>
+const toRow = (results: Results, workload: string, subject: string): Row | undefined =>
   results.rows.find((row) => row.workload === workload && row.subject === subject)
 
-export const failureOf = (results: Results, workload: string, subject: string): string | null =>
-  rowOf(results, workload, subject)?.failed ?? null
+export const toFailure = (results: Results, workload: string, subject: string): string | null =>
+  toRow(results, workload, subject)?.failed ?? null
 
 /** Returns the median over some samples, or null where none measured it. */
 export const medianIn = (samples: readonly Metrics[], metric: string): number | null => {
@@ -46,13 +46,13 @@ export const medianIn = (samples: readonly Metrics[], metric: string): number | 
 }
 
 /** Returns the median over all samples, or null where it was not measured. */
-export const medianOf = (
+export const computeMedian = (
   results: Results,
   workload: string,
   subject: string,
   metric: string,
 ): number | null => {
-  const row = rowOf(results, workload, subject)
+  const row = toRow(results, workload, subject)
   return row === undefined || row.failed !== null ? null : medianIn(row.rounds.flat(), metric)
 }
 
@@ -66,8 +66,8 @@ const compared = (
   metric: string,
   compare: (value: number, baseValue: number) => number,
 ): number | null => {
-  const row = rowOf(results, workload, subject)
-  const baseRow = rowOf(results, workload, base)
+  const row = toRow(results, workload, subject)
+  const baseRow = toRow(results, workload, base)
   if (!row || !baseRow || row.failed !== null || baseRow.failed !== null) return null
   const found = row.rounds.flatMap((samples, round) => {
     const value = medianIn(samples, metric)

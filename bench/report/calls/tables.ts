@@ -1,15 +1,15 @@
 import { aimsTable } from '../aim.ts'
 import { figure, type Table } from '../table.ts'
-import { aimsOf } from './aims.ts'
+import { listAims } from './aims.ts'
 import { inEachPlacement } from './placement.ts'
 import {
   addedTo,
   BASELINE,
-  failureOf,
-  medianOf,
+  computeMedian,
   type Results,
   ratioTo,
   type SubjectRecord,
+  toFailure,
 } from './results.ts'
 
 /** The tables of a run. A table without figures is left out. */
@@ -20,7 +20,9 @@ type Cell = (results: Results, subject: string) => string
 const measured =
   (workload: string, metric: string): Cell =>
   (results, subject) =>
-    failureOf(results, workload, subject) ? 'FAILED' : figure(medianOf(results, workload, subject, metric))
+    toFailure(results, workload, subject)
+      ? 'FAILED'
+      : figure(computeMedian(results, workload, subject, metric))
 
 const timesBaseline =
   (workload: string, metric: string): Cell =>
@@ -30,7 +32,7 @@ const timesBaseline =
 const added =
   (workload: string, metric: string): Cell =>
   (results, subject) =>
-    failureOf(results, workload, subject)
+    toFailure(results, workload, subject)
       ? 'FAILED'
       : figure(addedTo(results, workload, subject, 'direct', metric))
 
@@ -110,7 +112,7 @@ const settledTable = (results: Results): Table | null => {
   const first = rows[0]?.rounds[0]?.[0]
   if (!first) return null
   const roles = Object.keys(first).filter((key) => key.endsWith(PER_CALL_SUFFIX) && key !== 'cpuPerCallUs')
-  const titleOf = (subject: string): string =>
+  const printTitle = (subject: string): string =>
     results.subjects.find(({ name }) => name === subject)?.title ?? subject
   const cells = (subject: string, metrics: string[]): string[] =>
     metrics.map((metric) => measured('settled', metric)(results, subject))
@@ -118,13 +120,13 @@ const settledTable = (results: Results): Table | null => {
     title: 'CPU of all processes and engines together, µs per settled call',
     columns: ['', 'all', ...roles.map((role) => role.slice(0, -PER_CALL_SUFFIX.length)), 'settled/s'],
     rows: rows.map(({ subject }) => [
-      titleOf(subject),
+      printTitle(subject),
       ...cells(subject, ['cpuPerCallUs', ...roles, 'settledPerSecond']),
     ]),
   }
 }
 
-export const tablesOf = (results: Results): Table[] =>
+export const printTables = (results: Results): Table[] =>
   [
     ...placedTables(results, 'CPU of the gateway process alone', COST),
     ...placedTables(results, 'Latency at a steady rate', TIME),
@@ -132,11 +134,11 @@ export const tablesOf = (results: Results): Table[] =>
     ...placedTables(results, 'Translated and native streams: µs of CPU per paced chunk', TRANSLATED),
     subjectTable(results, 'Open streams in one process', MEMORY),
     settledTable(results),
-    aimsTable('Aims: Tollgate with everything on', aimsOf(results)),
+    aimsTable('Aims: Tollgate with everything on', listAims(results)),
   ].filter((table) => table !== null)
 
 /** Returns a line for each subject that was skipped or answered wrongly. */
-export const remarksOf = (results: Results): string[] => [
+export const printRemarks = (results: Results): string[] => [
   ...results.subjects
     .filter((subject): subject is SubjectRecord & { skipped: string } => subject.skipped !== null)
     .map(({ title, skipped }) => `skipped: ${title}: ${skipped}`),

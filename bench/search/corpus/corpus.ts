@@ -36,17 +36,17 @@ export function makeCorpus(pageCount: number, seed: number): Corpus {
 }
 
 function chooseQueries(entries: readonly Entry[], random: Random): JudgedQuery[] {
-  const all = merged(entries.flatMap(({ queries }) => queries))
+  const all = merge(entries.flatMap(({ queries }) => queries))
   return LANGUAGES.flatMap((language) =>
     KINDS.flatMap((kind) => {
       const some = all.filter((query) => query.kind === kind && query.language === language)
-      return random.shuffled(some).slice(0, QUERIES_PER_KIND)
+      return random.shuffle(some).slice(0, QUERIES_PER_KIND)
     }),
   )
 }
 
 /** Merges queries with the same words, and their grades. */
-function merged(queries: readonly JudgedQuery[]): JudgedQuery[] {
+function merge(queries: readonly JudgedQuery[]): JudgedQuery[] {
   const byText = new Map<string, JudgedQuery>()
   for (const query of queries) {
     const before = byText.get(query.text)

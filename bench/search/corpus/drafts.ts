@@ -16,13 +16,13 @@ interface Draft {
 const MAX_FILLER = 14
 
 /** Reads a table of facts: a row a line, its columns separated by `|`. */
-export const rowsOf = (table: string): string[][] =>
+export const toRows = (table: string): string[][] =>
   table
     .trim()
     .split('\n')
     .map((line) => line.split('|'))
 
-export const pageOf = (language: Language, random: Random, draft: Draft): BenchPage => ({
+export const toPage = (language: Language, random: Random, draft: Draft): BenchPage => ({
   key: `${language}:${draft.key}`,
   language,
   title: draft.title,
@@ -38,7 +38,7 @@ export const asking =
   (kind: Kind, text: string, grades: Grades): JudgedQuery => ({ kind, language, text, grades })
 
 /** Makes one typing error: two letters swapped, or one omitted, doubled or replaced by its neighbour. Never the first. */
-function misspelled(word: string, random: Random): string {
+function misspell(word: string, random: Random): string {
   const at = random.between(1, word.length - 1)
   const [before, letter, next, after] = [word.slice(0, at), word[at]!, word[at + 1] ?? '', word.slice(at + 2)]
   switch (random.between(0, 4)) {
@@ -69,7 +69,7 @@ export function nameQueries(page: BenchPage, random: Random, related: Record<str
     return queries
   }
   if (longest.length >= 5)
-    queries.push(query('typo', title.replace(longest, misspelled(longest, random)).toLowerCase()))
+    queries.push(query('typo', title.replace(longest, misspell(longest, random)).toLowerCase()))
   if (longest.length >= 6)
     queries.push(query('prefix', longest.slice(0, Math.ceil(longest.length * 0.65)).toLowerCase()))
   return queries

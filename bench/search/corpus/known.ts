@@ -1,14 +1,14 @@
 /** Pages and queries from public facts. */
 import type { Random } from '../../harness/random.ts'
-import { asking, nameQueries, pageOf, rowsOf } from './drafts.ts'
+import { asking, nameQueries, toPage, toRows } from './drafts.ts'
 import type { Entry, Language } from './entry.ts'
 import { CONCEPTS } from './facts/concepts.ts'
 import { COUNTRIES } from './facts/countries.ts'
 import { ELEMENTS } from './facts/elements.ts'
 import { INVENTIONS, RIVERS } from './facts/inventions.ts'
 
-/** Topics: title and what it is about, each in English and Chinese; then words of a query. */
-const COUNTRY_TOPICS = rowsOf(`
+/** Topics: title and subject, each in English and Chinese; then words of a query. */
+const COUNTRY_TOPICS = toRows(`
 Economy|经济|exports, industry and trade|出口、工业与贸易|business exports|出口贸易情况
 History|历史|kingdoms, wars and treaties|王朝、战争与条约|past kingdoms wars|王朝和战争
 Tourism|旅游|beaches, old towns and festivals|海滩、古城与节庆|travel festivals beaches|古城和节庆游玩
@@ -18,7 +18,7 @@ Cuisine|饮食|dishes, spices and bread|菜肴、香料与面包|food dishes spi
 export function* countryEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
   const ask = asking(language)
-  const rows = rowsOf(COUNTRIES)
+  const rows = toRows(COUNTRIES)
   for (const row of rows) {
     const [en, zh, capitalEn, capitalZh, regionEn, regionZh, moneyEn, moneyZh, tongueEn, tongueZh, alias] =
       row as [string, string, string, string, string, string, string, string, string, string, string]
@@ -27,7 +27,7 @@ export function* countryEntries(language: Language, random: Random): Generator<E
     const region = isZh ? regionZh : regionEn
     const money = isZh ? moneyZh : moneyEn
     const tongue = isZh ? tongueZh : tongueEn
-    const main = pageOf(language, random, {
+    const main = toPage(language, random, {
       key: `country:${en}`,
       title: name,
       aliases: isZh ? [`${zh}概况`, en] : [alias],
@@ -40,7 +40,7 @@ export function* countryEntries(language: Language, random: Random): Generator<E
             `The official language is ${tongue}; the currency is the ${money}.`,
           ],
     })
-    const city = pageOf(language, random, {
+    const city = toPage(language, random, {
       key: `capital:${en}`,
       title: capital,
       aliases: isZh ? [capitalEn] : [],
@@ -49,7 +49,7 @@ export function* countryEntries(language: Language, random: Random): Generator<E
       facts: isZh ? [`${capital}是${name}的政治中心。`] : [`The parliament of ${name} meets in ${capital}.`],
     })
     const topics = COUNTRY_TOPICS.map(([topicEn, topicZh, aboutEn, aboutZh]) =>
-      pageOf(language, random, {
+      toPage(language, random, {
         key: `${topicEn}:${en}`,
         title: isZh ? `${name}${topicZh}` : `${topicEn} of ${name}`,
         tags: isZh ? [topicZh, region] : [topicEn.toLowerCase(), region],
@@ -120,7 +120,7 @@ export function* elementEntries(language: Language, random: Random): Generator<E
   const elements = ELEMENTS.split(',').map((text) => text.trim().split(' ') as [string, string, string])
   for (const [index, [symbol, en, zh]] of elements.entries()) {
     const number = index + 1
-    const page = pageOf(language, random, {
+    const page = toPage(language, random, {
       key: `element:${en}`,
       title: isZh ? `${zh}元素` : en,
       aliases: isZh ? [zh, en] : [`element ${symbol}`],
@@ -154,7 +154,7 @@ export function* elementEntries(language: Language, random: Random): Generator<E
 export function* conceptEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
   const ask = asking(language)
-  for (const row of rowsOf(CONCEPTS)) {
+  for (const row of toRows(CONCEPTS)) {
     const [en] = row as [string]
     const [title, alias, tags, what] = (isZh ? row.slice(4, 8) : row.slice(0, 4)) as [
       string,
@@ -163,7 +163,7 @@ export function* conceptEntries(language: Language, random: Random): Generator<E
       string,
     ]
     const question = row[isZh ? 9 : 8]!
-    const page = pageOf(language, random, {
+    const page = toPage(language, random, {
       key: `concept:${en}`,
       title,
       aliases: [alias],
@@ -171,7 +171,7 @@ export function* conceptEntries(language: Language, random: Random): Generator<E
       summary: what,
       facts: [isZh ? `${title}又称${alias}。` : `${title} is also known as ${alias}.`],
     })
-    const example = pageOf(language, random, {
+    const example = toPage(language, random, {
       key: `example:${en}`,
       title: isZh ? `${title}的例子` : `Examples of ${title.toLowerCase()}`,
       tags: tags.split('/'),
@@ -200,7 +200,7 @@ export function* conceptEntries(language: Language, random: Random): Generator<E
 export function* inventionEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
   const ask = asking(language)
-  for (const [en, zh, personEn, personZh, year] of rowsOf(INVENTIONS) as [
+  for (const [en, zh, personEn, personZh, year] of toRows(INVENTIONS) as [
     string,
     string,
     string,
@@ -208,7 +208,7 @@ export function* inventionEntries(language: Language, random: Random): Generator
     string,
   ][]) {
     const [thing, person] = isZh ? [zh, personZh] : [en, personEn]
-    const page = pageOf(language, random, {
+    const page = toPage(language, random, {
       key: `invention:${en}`,
       title: thing,
       tags: isZh ? ['发明', '科学史'] : ['invention', 'history of science'],
@@ -217,7 +217,7 @@ export function* inventionEntries(language: Language, random: Random): Generator
         ? [`${thing}由${person}于${year}年首创。`]
         : [`It goes back to ${person}, who presented it in ${year}.`],
     })
-    const maker = pageOf(language, random, {
+    const maker = toPage(language, random, {
       key: `person:${personEn}`,
       title: person,
       aliases: isZh ? [personEn] : [],
@@ -249,10 +249,10 @@ export function* inventionEntries(language: Language, random: Random): Generator
 export function* riverEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'
   const ask = asking(language)
-  for (const row of rowsOf(RIVERS) as [string, string, string, string, string, string, string][]) {
+  for (const row of toRows(RIVERS) as [string, string, string, string, string, string, string][]) {
     const [en, zh, length, mouthEn, mouthZh, countryEn, countryZh] = row
     const [name, mouth, country] = isZh ? [zh, mouthZh, countryZh] : [en, mouthEn, countryEn]
-    const page = pageOf(language, random, {
+    const page = toPage(language, random, {
       key: `river:${en}`,
       title: name,
       aliases: isZh ? [en] : [`${en} basin`],

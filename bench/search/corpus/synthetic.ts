@@ -1,6 +1,6 @@
 /** Invented companies with people, products and papers. */
 import type { Random } from '../../harness/random.ts'
-import { asking, nameQueries, pageOf, rowsOf } from './drafts.ts'
+import { asking, nameQueries, toPage, toRows } from './drafts.ts'
 import type { BenchPage, Entry, Language } from './entry.ts'
 import { COUNTRIES } from './facts/countries.ts'
 
@@ -16,7 +16,7 @@ const SURNAMES = '王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗'
 const GIVEN = '伟芳娜敏静丽强磊军洋勇艳杰娟涛明超秀霞平刚桂英华玉兰晨曦子涵浩然雨桐思远'
 
 /** Industries: what their products do, and a paraphrase; English and Chinese. */
-const INDUSTRIES = rowsOf(`
+const INDUSTRIES = toRows(`
 solar energy|太阳能|turns sunlight into power|把阳光转成电力|electricity from the sun|用太阳发电
 logistics|物流|plans the routes of lorries|规划货车路线|route planning for trucks|卡车路线怎么安排
 medical imaging|医学影像|finds tumours in scans|在扫描图中发现肿瘤|detect cancer on scans|扫描图里找癌症
@@ -41,7 +41,7 @@ const CAUSES = [
   ['a memory leak', '内存泄漏'],
 ] as const
 /** Country and capital, each in English and Chinese. */
-const CAPITALS = rowsOf(COUNTRIES) as [string, string, string, string][]
+const CAPITALS = toRows(COUNTRIES) as [string, string, string, string][]
 
 /** Yields companies without end. */
 export function* companyEntries(language: Language, random: Random): Generator<Entry, never> {
@@ -81,8 +81,8 @@ function companyEntry(language: Language, random: Random, number: number, taken:
     random.pick([...SURNAMES]) + random.pick([...GIVEN]) + random.pick([...GIVEN]),
   )
   const product = pick(freshName(language, random, taken, 3), `${freshName(language, random, taken, 3)}系统`)
-  const page = (kind: string, draft: Omit<Parameters<typeof pageOf>[2], 'key'>): BenchPage =>
-    pageOf(language, random, { key: `${kind}:${number}`, ...draft })
+  const page = (kind: string, draft: Omit<Parameters<typeof toPage>[2], 'key'>): BenchPage =>
+    toPage(language, random, { key: `${kind}:${number}`, ...draft })
 
   const main = page('company', {
     title: company,

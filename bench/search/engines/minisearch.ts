@@ -22,7 +22,7 @@ export function minisearch(tokenizer: 'default' | 'icu'): Subject {
     fields: Object.keys(BOOSTS),
     ...(tokenizer === 'icu' && { tokenize: segmented }),
   })
-  const documentOf = ({ key, title, aliases, tags, summary, text }: BenchPage) => ({
+  const toDocument = ({ key, title, aliases, tags, summary, text }: BenchPage) => ({
     key,
     title,
     aliases: aliases.join('\n'),
@@ -34,7 +34,7 @@ export function minisearch(tokenizer: 'default' | 'icu'): Subject {
     name: `minisearch-${tokenizer}`,
     title: tokenizer === 'icu' ? 'MiniSearch, ICU words' : 'MiniSearch',
     build: async (pages) => {
-      await index.addAllAsync(pages.map(documentOf))
+      await index.addAllAsync(pages.map(toDocument))
     },
     search: async (query) =>
       index

@@ -36,7 +36,7 @@ type Subjects = Pick<SearchResults, 'subjects'>
 const ours = ({ subjects }: Subjects): SubjectResults => subjects.find(({ name }) => name === 'tollgate')!
 
 /** Returns the figures in which MiniSearch is better. */
-export function failuresOf(results: Subjects): string[] {
+export function listFailures(results: Subjects): string[] {
   const own = ours(results)
   const others = results.subjects.filter(({ name }) => name.startsWith('minisearch'))
   return others.flatMap((other) =>
@@ -51,7 +51,7 @@ export function failuresOf(results: Subjects): string[] {
   )
 }
 
-const runOf = ({ isFull, seconds, seed }: SearchResults): string =>
+const toRun = ({ isFull, seconds, seed }: SearchResults): string =>
   `${isFull ? 'full' : 'partial'} run in ${Math.round(seconds)} s, seed ${seed}`
 
 const overallTable = ({ subjects, comparedPages }: SearchResults): Table => ({
@@ -119,7 +119,7 @@ const remarks = ({ sizes }: SearchResults): string[] =>
 /** Shortens the label of a bar. */
 const shortly = (name: string): string => name.replace(' of 1,000 characters', ', long')
 
-function panelsOf(results: SearchResults): Panel[] {
+function drawPanels(results: SearchResults): Panel[] {
   const { subjects, sizes } = results
   const quality = (title: string, key: string, measure: 'ndcg' | 'recall'): Panel => ({
     title,
@@ -154,20 +154,20 @@ function panelsOf(results: SearchResults): Panel[] {
   ]
 }
 
-const chartOf = (results: SearchResults): Chart => ({
+const drawChart = (results: SearchResults): Chart => ({
   title: 'Search in knowledge bases',
   subtitle: [
     chartLine(results),
     `Quality over held-out queries at ${results.comparedPages.toLocaleString('en-US')} pages. Dashed: the aim for p99.`,
   ],
-  panels: panelsOf(results),
+  panels: drawPanels(results),
 })
 
-export const reportOf = (results: SearchResults): Report => ({
+export const printReport = (results: SearchResults): Report => ({
   title: 'How well and how fast search answers',
-  chart: chartOf(results),
+  chart: drawChart(results),
   chartText: 'Quality and time of search',
-  run: runLines(results, runOf(results)),
+  run: runLines(results, toRun(results)),
   tables: [overallTable(results), kindTable(results), sizeTable(results)],
   remarks: remarks(results),
   failures: results.failures,

@@ -1,7 +1,7 @@
 /** The audit record: of an account, or of the whole installation for operators. */
 
 import { getRouteApi } from '@tanstack/react-router'
-import { type CsvValue, csvRecord } from '../../../src/core/call-log/csv-records.ts'
+import { type CsvValue, printCsvRecord } from '../../../src/core/call-log/csv-records.ts'
 import type { AnswerOf } from '../api/client.ts'
 import { useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
@@ -31,7 +31,7 @@ const CSV_COLUMNS = [
 ] as const
 
 const toCsvRecord = (entry: Entry): string =>
-  csvRecord(
+  printCsvRecord(
     CSV_COLUMNS.map((column) => {
       const value = entry[column]
       return typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as CsvValue)
@@ -86,7 +86,7 @@ export function Audit() {
             name="audit"
             operation={operation}
             input={input}
-            header={csvRecord(CSV_COLUMNS)}
+            header={printCsvRecord(CSV_COLUMNS)}
             toRecord={toCsvRecord}
           />
         }

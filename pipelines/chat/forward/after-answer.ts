@@ -245,7 +245,7 @@ export class FinishedStream {
 }
 
 /**
- * On the path of built-in tools alone, a broken stream ends with an error event. The empty line ends an event that
+ * Only on the path of built-in tools, a broken stream ends with an error event. The empty line ends an event that
  * broke off. See docs/api-rules.md, "Streams".
  */
 const BROKEN_TOOL_STREAM = Buffer.from(

@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { findProvider } from '../../../src/channels/providers/presets.ts'
-import { type KeyMask, keyMask } from '../../../src/core/call-log/key-mask.ts'
+import { type KeyMask, makeKeyMask } from '../../../src/core/call-log/key-mask.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { EVENT_STREAM_TYPE, withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
 import type {
@@ -166,14 +166,14 @@ export function chooseAnswer(asked: ChatCall, call: AnswerReceiver, head: Answer
   const stream = openAnswerStream(asked, contentType, adapter, route)
   if (stream === null) {
     const wanted = isAssembled ? { ...asked, stream: false } : asked
-    const type = wanted.stream ? (adapter.streamContentType ?? EVENT_STREAM) : contentType
+    const type = wanted.stream ? (adapter.streamContentType(asked) ?? EVENT_STREAM) : contentType
     return new WholeAnswer(call, type, (body) => readWhole(wanted, body, head))
   }
   if (isAssembled) return new AssembledAnswer(call, stream, adapter.assembleStream!())
   const isAws = isAwsFraming(contentType)
   return new StreamAnswer(
     call,
-    adapter.streamContentType ?? (isAws ? EVENT_STREAM : contentType),
+    adapter.streamContentType(asked) ?? (isAws ? EVENT_STREAM : contentType),
     stream,
     waiting,
   )
@@ -290,11 +290,11 @@ function maskStream(stream: AnswerStream, mask: KeyMask): AnswerStream {
  * Returns the adapter for an answer of the channel.
  */
 export function maskKeys(adapter: ProtocolAdapter, channel: ChannelEntry): ProtocolAdapter {
-  const mask = keyMask(channel)
+  const mask = makeKeyMask(channel)
   if (mask === null) return adapter
   return {
     ...adapter,
     openStream: (call, provider) => maskStream(adapter.openStream(call, provider), mask),
-    readWhole: (call, body, provider) => adapter.readWhole(call, mask.whole(body), provider),
+    readWhole: (call, body, provider) => adapter.readWhole(call, mask.maskWhole(body), provider),
   }
 }

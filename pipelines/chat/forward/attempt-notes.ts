@@ -33,7 +33,7 @@ export class AttemptNotes {
   /** Returns the trace context of the attempt, for its upstream; null without traces. */
   begin(route: Route, dropped: readonly string[], now: number): string | null {
     this.#record.beginAttempt(route, dropped, now)
-    this.#health.began(route.channel.id)
+    this.#health.begin(route.channel.id)
     return this.#trace?.attempt(route.channel.id) ?? null
   }
 
@@ -74,7 +74,7 @@ export class AttemptNotes {
   endOpen(): void {
     const { attempts, attemptsCount, ending, attempt } = this.#record
     if (attempts.length === attemptsCount) return
-    if (ending.kind !== 'success') this.#health.abandoned(attempt!.route.channel.id)
+    if (ending.kind !== 'success') this.#health.noteAbandoned(attempt!.route.channel.id)
     if (attemptsCount > 1) this.end(null, null)
     else this.#trace?.attemptEnded(null)
   }
@@ -87,13 +87,13 @@ export class AttemptNotes {
   noteHealth(isFault: boolean | null, error?: ChannelError): void {
     const { route } = this.#record.attempt!
     const { id } = route.channel
-    if (isFault === null) this.#health.abandoned(id)
-    else if (isFault) this.#health.failed(id, error)
+    if (isFault === null) this.#health.noteAbandoned(id)
+    else if (isFault) this.#health.noteFailure(id, error)
     else if (error === undefined) {
       const ms = this.#record.measureMsToFirstByte()
-      this.#health.succeeded(id, ms)
+      this.#health.noteSuccess(id, ms)
       this.#choice.noteTime(route, ms)
-    } else this.#health.refused(id, error)
+    } else this.#health.noteRefusal(id, error)
   }
 
   /** Ends the trace of the call. */

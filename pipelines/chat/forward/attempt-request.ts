@@ -66,6 +66,7 @@ export const chooseEncodeOptions = (
   outputLimitField: channel.output_limit_field,
   provider: channel.provider,
   askUsage,
+  serverTools: channel.tools,
 })
 
 /** @param now the beginning of the attempt, on the clock of `performance.now()` */

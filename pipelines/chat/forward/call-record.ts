@@ -9,19 +9,23 @@ import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
 import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../schemas/config/catalog.ts'
 import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import { forwardedDetail, type LastAttempt, type Oddities } from '../../../src/core/call-log/call-detail.ts'
+import {
+  type LastAttempt,
+  type Oddities,
+  printForwardedDetail,
+} from '../../../src/core/call-log/call-detail.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { chargeTokens } from '../../../src/core/pricing/charge.ts'
-import { laterBytesIn, unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
+import { estimateUnreportedPrompt, laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
-import { boundedUsage } from '../../../src/core/pricing/usage-bounds.ts'
+import { boundUsage } from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
-import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import type { AdmittedCall } from '../precharge.ts'
@@ -194,7 +198,7 @@ export class CallRecord {
 
   #estimatePrompt(): number {
     const { call, model } = this.admitted
-    return unreportedPrompt(model.entry, call, Math.max(0, this.#laterBytes))
+    return estimateUnreportedPrompt(model.entry, call, Math.max(0, this.#laterBytes))
   }
 
   #owesWithoutText(reported: TokenUsage): boolean {
@@ -223,7 +227,7 @@ export class CallRecord {
     const cost = this.attempt === null ? null : this.attempt.route.cost
     if (cost === null) return null
     const { request, model, call } = this.admitted
-    const { usage: bounded } = boundedUsage(usage, model.entry, call)
+    const { usage: bounded } = boundUsage(usage, model.entry, call)
     return tokenCharge(cost, bounded, request.submittedAt, serviceTier)
   }
 
@@ -251,7 +255,7 @@ export class CallRecord {
   }
 
   #listUpstreamTexts() {
-    return upstreamTexts(this.#tried, this.admitted.model.id)
+    return listUpstreamTexts(this.#tried, this.admitted.model.id)
   }
 
   /** Returns the settlement, its cost separately for the wallet view, and the anomalies of the answer. */
@@ -302,7 +306,7 @@ export class CallRecord {
       channel_id: this.attempt?.route.channel.id ?? null,
       attempts_count: this.attemptsCount,
       attempts: this.attemptsCount > 1 || failure !== null ? this.attempts : [],
-      detail: forwardedDetail({
+      detail: printForwardedDetail({
         call,
         model,
         startedAt: request.startedAt,

@@ -1,7 +1,4 @@
-/**
- * One call under way: its attempts, its answer, and its one settlement. See docs/architecture.md, "A call";
- * docs/api-rules.md, "Attempts".
- */
+/** One call under way: its attempts, its answer, and its one settlement. See docs/architecture.md, "A call". */
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
@@ -45,7 +42,7 @@ import { CallRecord, type Ending, FAULT, toEnding, toRefusedEnding, UNJOURNALED 
 import type { Forwarding } from './deps.ts'
 import { noteStoredResponse, noteUnfinishedCall, runAfter } from './response-notes.ts'
 import { RouteChoice } from './route-choice.ts'
-import { type Answer, type AnswerReceiver, readKeepAliveMs } from './stream-answer.ts'
+import { type Answer, type AnswerReceiver, readKeepAlive } from './stream-answer.ts'
 import { joinAnswerHeaders, makeTranslationHeaders, planTranslationHeaders } from './translation-headers.ts'
 
 export class ForwardedCall
@@ -209,7 +206,7 @@ export class ForwardedCall
     }
   }
 
-  /** Refuses what cannot be translated, and ends a call in which an exception occurs: its client must not wait for ever. */
+  /** Refuses what cannot be translated, and ends a call in which an exception occurs: its client must not wait forever. */
   #endFaulty(error: unknown): void {
     if (this.#isSettled) throw error
     // The client has left: no error is sent.
@@ -227,8 +224,8 @@ export class ForwardedCall
     this.#status = status
     this.#notes.noteStatus(status)
     const { call, request } = this.#admitted
-    const keepAliveMs = readKeepAliveMs(this.#deps.config(), adapter)
-    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAliveMs }
+    const keepAlive = readKeepAlive(this.#deps.config(), adapter, call)
+    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAlive }
     const answer = chooseAnswer(call, this, { status, headers, adapter, route: this.#route!, waiting })
     if (answer === null) return this.fail(compressedAnswer())
     this.#answer = this.#left?.discardRest(answer) ?? answer

@@ -4,7 +4,7 @@
  * docs/api-rules.md, "Responses".
  */
 
-import { storedTokens } from '../../../src/core/pricing/estimate.ts'
+import { countStoredTokens } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { ResponseToStore, StoredResponse } from '../../../src/postgres/requests/stored-responses.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
@@ -14,7 +14,7 @@ import type { CallRecord } from './call-record.ts'
 import type { Forwarding } from './deps.ts'
 import type { Answer } from './stream-answer.ts'
 
-/** The end of an answer waits so long: a call that goes on at once, in any process, finds the note. */
+/** How long the end of an answer waits for the note, so that a call that follows at once finds it in any process. */
 const MAX_WAIT_MS = 100
 const RETRY_MS = 1_000
 /** Beyond this the oldest note is dropped. */
@@ -32,7 +32,7 @@ interface NotedResponses {
 
 const makeKey = (accountId: string, id: string): string => `${accountId} ${id}`
 
-/** A note of a conversation alone is written under the name of its call. */
+/** A note that is only about a conversation is written under the name of its call. */
 const makeNoteKey = ({ accountId, id, conversation }: ResponseToStore): string =>
   makeKey(accountId, id ?? conversation?.requestId ?? '')
 
@@ -140,7 +140,7 @@ export function noteStoredResponse(
     accountId: known.account.id,
     id,
     channelId: channel.id,
-    tokens: reported ?? storedTokens(model.entry, call),
+    tokens: reported ?? countStoredTokens(model.entry, call),
     days,
     conversation:
       conversation === null

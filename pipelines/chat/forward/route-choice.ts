@@ -6,7 +6,7 @@
 import { normalizeText } from '../../../src/core/normalize-text.ts'
 import { estimateCharge } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
-import { nextRoute, type RankRoute } from '../../../src/core/routing/order.ts'
+import { chooseNextRoute, type RankRoute } from '../../../src/core/routing/order.ts'
 import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { RequestSource } from '../../../src/protocols/chat-completions/dialect.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
@@ -49,7 +49,7 @@ export class RouteChoice {
     this.admitted = admitted
     this.served = { model: admitted.model, routes: admitted.routes }
     this.#random = deps.random ?? Math.random
-    deps.retryBudget.callBegan()
+    deps.retryBudget.beginCall()
   }
 
   /** Returns the next route of the model and marks it as tried; null when every route has been. */
@@ -58,12 +58,13 @@ export class RouteChoice {
     const { pin } = this.admitted
     const { health } = this.#deps
     const tried = this.#triedHere
-    const open = routes.length === 1 ? routes : health.available(routes, readChannelId)
+    const open = routes.length === 1 ? routes : health.listAvailable(routes, readChannelId)
     // A call that was admitted before its channels were paused makes its first attempt.
-    const others = tried.length === 0 ? routes : health.active(routes, readChannelId)
+    const others = tried.length === 0 ? routes : health.listActive(routes, readChannelId)
     const rank = this.#rank()
     const route =
-      nextRoute(open, tried, pin, this.#random, rank) ?? nextRoute(others, tried, pin, this.#random, rank)
+      chooseNextRoute(open, tried, pin, this.#random, rank) ??
+      chooseNextRoute(others, tried, pin, this.#random, rank)
     return route && this.#mark(route)
   }
 
@@ -95,7 +96,7 @@ export class RouteChoice {
 
   /** Notes the time to the first byte of an attempt that succeeded. */
   noteTime(route: Route, ms: number): void {
-    if (this.served.model.strategy === 'least_latency') this.#deps.health.latencies.took(route, ms)
+    if (this.served.model.strategy === 'least_latency') this.#deps.health.latencies.noteTime(route, ms)
   }
 
   /** Lets a refused key of a pool rest. Returns whether its channel goes on with another one. */
@@ -141,7 +142,7 @@ export class RouteChoice {
   #chooseOtherChannel({ isRetryable }: AttemptFailure, attempts: number): Route | null {
     const { health, retries } = this.#deps
     if (!isRetryable || attempts > retries()) return null
-    if (nextRoute(health.active(this.served.routes, readChannelId), this.#triedHere, null) === null)
+    if (chooseNextRoute(health.listActive(this.served.routes, readChannelId), this.#triedHere, null) === null)
       return null
     return this.#takeRetry() ? this.next() : null
   }
@@ -152,7 +153,7 @@ export class RouteChoice {
     if (!isRetryable && keyRestMs === undefined) return null
     while (this.#nextFallback < fallbacks.length) {
       const served = fallbacks[this.#nextFallback++]!
-      if (this.#deps.health.active(served.routes, readChannelId).length === 0) continue
+      if (this.#deps.health.listActive(served.routes, readChannelId).length === 0) continue
       if (!this.#takeRetry()) return null
       this.served = served
       this.#triedHere = []
@@ -171,7 +172,7 @@ export class RouteChoice {
   /** Gives back what the call has taken of the shared budget. */
   end(): void {
     const { retryBudget } = this.#deps
-    retryBudget.callEnded()
+    retryBudget.endCall()
     while (this.#retries-- > 0) retryBudget.retryEnded()
   }
 }

@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
-import type { AnswerStream, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import type { AnswerStream, ChatCall, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import {
   type AttemptFailure,
@@ -70,7 +70,6 @@ export interface Answer {
 const MAX_HELD_BYTES = 65_536
 /** The largest unstreamed response. */
 export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
-const COMMENT = Buffer.from(': keep-alive\n\n')
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
 export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
@@ -88,8 +87,8 @@ export interface Waiting {
   readonly silence: SilenceWatch
   /** Since when the client waits, on the clock of `performance.now()`. */
   readonly since: number
-  /** A silence this long is filled; null: none is. */
-  readonly keepAliveMs: number | null
+  /** Fills a silence of so long; null: none is filled. */
+  readonly keepAlive: { readonly ms: number; readonly bytes: Buffer } | null
 }
 
 export class StreamAnswer implements Answer, WatchedStream {
@@ -102,14 +101,14 @@ export class StreamAnswer implements Answer, WatchedStream {
 
   readonly #headers: HeaderList
   readonly #silence: SilenceWatch
-  readonly #keepAliveMs: number
+  readonly #keepAlive: NonNullable<Waiting['keepAlive']>
   #quietSince: number
   #hasFilled = false
   #held: Buffer[] = []
   #heldBytes = 0
 
   constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, waiting: Waiting) {
-    const { silence, since, keepAliveMs } = waiting
+    const { silence, since, keepAlive } = waiting
     this.#call = call
     this.#headers = [
       ['content-type', contentType],
@@ -118,8 +117,8 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#meter = stream
     this.#silence = silence
     this.#quietSince = since
-    this.#keepAliveMs = keepAliveMs ?? Number.POSITIVE_INFINITY
-    if (keepAliveMs !== null) silence.add(this)
+    this.#keepAlive = keepAlive ?? NEVER
+    if (keepAlive !== null) silence.add(this)
   }
 
   readMeter(): Metered {
@@ -166,13 +165,13 @@ export class StreamAnswer implements Answer, WatchedStream {
       this.#quietSince = now
       return
     }
-    if (this.#state === ENDED || now - this.#quietSince < this.#keepAliveMs) return
+    if (this.#state === ENDED || now - this.#quietSince < this.#keepAlive.ms) return
     if (this.#state === WAITING) this.#begin(null)
     else if (!this.#meter.isBetweenEvents) return
     this.#quietSince = now
     if (!this.#meter.isBetweenEvents) return
     this.#hasFilled = true
-    this.#call.send(COMMENT)
+    this.#call.send(this.#keepAlive.bytes)
   }
 
   release(): void {
@@ -273,13 +272,16 @@ const TICK_MS = 1_000
 
 const MS_PER_SECOND = 1000
 
-/** Returns the silence that is filled, milliseconds; null for none, as in a native stream of generate-content. */
-export function readKeepAliveMs(
+const NEVER = { ms: Number.POSITIVE_INFINITY, bytes: Buffer.alloc(0) }
+
+/** Returns what fills a silence of a call's stream, and after how long; null for nothing. */
+export function readKeepAlive(
   { keep_alive_seconds: seconds }: Pick<ConfigFile, 'keep_alive_seconds'>,
-  { from, to }: ProtocolAdapter,
-): number | null {
-  const isFilled = seconds !== null && (from !== 'generate-content' || from !== to)
-  return isFilled ? seconds * MS_PER_SECOND : null
+  adapter: ProtocolAdapter,
+  call: ChatCall,
+): Waiting['keepAlive'] {
+  const bytes = seconds === null ? null : adapter.keepAlive(call)
+  return seconds === null || bytes === null ? null : { ms: seconds * MS_PER_SECOND, bytes }
 }
 
 export interface WatchedStream {

@@ -1,13 +1,13 @@
 /** Asks the channel that keeps a response or a conversation about it, for its account. Free. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { type StoredQuestion, storedRequest } from '../../../src/channels/chat/stored-responses.ts'
+import { makeStoredRequest, type StoredQuestion } from '../../../src/channels/chat/stored-responses.ts'
 import type { MediaAnswer } from '../../../src/channels/media/adapter.ts'
 import { withoutKeys } from '../../../src/core/call-log/key-mask.ts'
 import { mask } from '../../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
-import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 import type { Caller } from '../../calls/authenticate.ts'
 import { maskError, readUpstreamRefusal } from '../../calls/upstream-error.ts'
@@ -57,10 +57,10 @@ export async function askChannel(
   question: StoredQuestion,
 ): Promise<MediaAnswer> {
   const options = { timeoutMs: DEADLINE_MS, maxAnswerBytes: MAX_WHOLE_RESPONSE_BYTES }
-  const answer = await calls.send(storedRequest(channel, question), options).catch(throwUnanswered)
+  const answer = await calls.send(makeStoredRequest(channel, question), options).catch(throwUnanswered)
   if (answer.status >= 200 && answer.status < 300)
     return { ...answer, body: withoutKeys(channel, answer.body) }
-  const { names, secrets } = upstreamTexts([{ channel, upstreamModel: '' }], '')
+  const { names, secrets } = listUpstreamTexts([{ channel, upstreamModel: '' }], '')
   const { error } = readUpstreamRefusal(channel, answer.status, answer.body, answer.header('retry-after'))
   throw maskError(error, (text) => mask(text, names, secrets))
 }
@@ -72,7 +72,7 @@ export const toReply = ({ status, header, body }: MediaAnswer): Reply => ({
   body,
 })
 
-/** Deletes by `ask`, and forgets what is deleted, or what the upstream does not have any more. @throws what `ask` throws */
+/** Deletes by `ask`, and forgets what is deleted, or what the upstream no longer has. @throws what `ask` throws */
 export async function deleteAndForget<Answered>(
   ask: () => Promise<Answered>,
   forget: () => Promise<unknown>,

@@ -10,7 +10,7 @@ import type { StoredQuestion } from '../../../src/channels/chat/stored-responses
 import type { MediaAnswer } from '../../../src/channels/media/adapter.ts'
 import { pathPart } from '../../../src/channels/media/request.ts'
 import { removal, spliced, topLevelFields } from '../../../src/core/json/fields.ts'
-import { linkedTokens } from '../../../src/core/pricing/estimate.ts'
+import { countLinkedTokens } from '../../../src/core/pricing/estimate.ts'
 import { estimateInputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import {
   type Catalog,
@@ -76,7 +76,7 @@ async function countStoredTokens(
   const bytes = span === undefined ? 0 : span.end - span.start
   return (
     estimateInputTokens(bytes) +
-    Math.max(0, ...catalog().models.map(({ entry }) => linkedTokens(entry, links)))
+    Math.max(0, ...catalog().models.map(({ entry }) => countLinkedTokens(entry, links)))
   )
 }
 

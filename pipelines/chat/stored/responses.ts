@@ -139,7 +139,7 @@ const deleteStored = (deps: KeptResponses, caller: Caller): Promise<Reply> =>
     () => deps.stored.forgetStoredResponse(readAccountId(caller), readId(caller, 'id')),
   )
 
-/** Deletes a response once its task has ended: what is gone at its upstream can be charged no more. */
+/** Deletes a response once its task has ended: what its upstream no longer has cannot be charged. */
 async function deleteTask(deps: KeptResponses, caller: Caller, task: Task): Promise<Reply> {
   if (!isFinal(task.state) && isWithUpstream(task)) await pollAtOnce(deps, task)
   const [current = task] = await awaitStored(deps.tasks.read([task.id]))

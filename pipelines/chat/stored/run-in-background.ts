@@ -7,7 +7,7 @@ import { concatMap, from, map } from 'rxjs'
 import type { JobOf } from '../../../schemas/media/job.ts'
 import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/job.ts'
 import { laterBytesIn } from '../../../src/core/pricing/estimate.ts'
-import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
+import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import { assertFunds, checkUnlessRepeated } from '../../calls/balance.ts'
@@ -75,6 +75,7 @@ async function storeBody(
     outputCeiling: model.entry.max_output_tokens ?? null,
     outputLimitField: null,
     askUsage: false,
+    serverTools: [],
     fetched: new Map(),
   })
   const key = `inputs/${request.requestId}-response.json`
@@ -114,7 +115,7 @@ function makeOrder(caller: PricedCall, hold: bigint, body: JobOf<'response'>['bo
     job,
     hold,
     routes,
-    price: keptPriceOf(model.entry, model.entry.pricing!),
+    price: toKeptPrice(model.entry, model.entry.pricing!),
     until: 'accepted',
     callbackUrl: call.state?.callbackUrl,
     idempotency: caller.claim?.record ?? null,

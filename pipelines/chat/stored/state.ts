@@ -5,7 +5,7 @@
  */
 import { map } from 'rxjs'
 import { Failure } from '../../../schemas/failure.ts'
-import { storedTokens } from '../../../src/core/pricing/estimate.ts'
+import { countStoredTokens } from '../../../src/core/pricing/estimate.ts'
 import { bytesOfTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
@@ -192,7 +192,7 @@ export interface StoredState extends ResponseFinder, ConversationFinder {
   readonly storeResponse: StoredResponses['storeResponse']
 }
 
-/** A call whose process was killed counts for so long: longer than one can last. */
+/** How long a call counts whose process was killed: longer than any call lasts. */
 const LIVE_HOURS = 2
 const BACKGROUND_HOURS = 48
 
@@ -238,7 +238,7 @@ async function beginInConversation<C extends PricedCall>(
   const inConversation = new ConversationCall()
   const beginning = beginConversationCall({
     ...{ accountId, id, requestId },
-    tokens: storedTokens(model.entry, call.call),
+    tokens: countStoredTokens(model.entry, call.call),
     hours: call.call.state?.isBackground === true ? BACKGROUND_HOURS : LIVE_HOURS,
   })
   // A call that is refused, or whose client leaves before it goes upstream, adds nothing.

@@ -1,5 +1,4 @@
 /** Operations of accounts and their wallets. */
-import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   adjust,
@@ -17,17 +16,13 @@ import {
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
-import { numberBefore, page, pageAfter } from '../page.ts'
+import { readNumberCursor, readPage, toPage } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
-import { assertKnownModels } from './key-rules.ts'
+import { assertKnownModels, type Configured } from './key-rules.ts'
 
-export interface AccountDeps {
-  readonly config: () => Pick<ConfigFile, 'trial_credit' | 'models'>
-}
+const implement = implementWith<Configured>()
 
-const implement = implementWith<AccountDeps>()
-
-const ofId = async (_: Database, { id }: { readonly id: string }): Promise<string> => id
+const readId = async (_: Database, { id }: { readonly id: string }): Promise<string> => id
 
 const creditedShape = ({ wallet, entry, isRepeated }: Credited) => ({
   ...walletShape(wallet),
@@ -37,22 +32,23 @@ const creditedShape = ({ wallet, entry, isRepeated }: Credited) => ({
 
 export const accountOperations = [
   implement(listAccounts, async ({ database }, input) => {
-    const found = await database.accounts.list({ search: input.search ?? null, ...pageAfter(input) })
-    return page(found.map(accountShape), input)
+    const found = await database.accounts.list({ search: input.search ?? null, ...readPage(input) })
+    return toPage(found.map(accountShape), input)
   }),
-  implement(showAccount, ofId, async ({ database }, { id }) =>
+  implement(showAccount, readId, async ({ database }, { id }) =>
     accountShape(await database.accounts.show(id)),
   ),
-  implement(createAccount, async ({ write, config }, { name, kind, credit = config().trial_credit }) =>
-    accountShape(await write((database) => database.accounts.create({ name, kind, credit }))),
-  ),
+  implement(createAccount, async ({ write }, { name, kind, credit = null }, { config }) => {
+    const wanted = { name, kind, credit: credit ?? config().trial_credit }
+    return accountShape(await write((database) => database.accounts.create(wanted)))
+  }),
   implement(createOrganization, async ({ write, caller }, { name }) => {
     if (caller.signedIn === null)
       throw new Failure('permission_denied', 'A user creates an organization: its owner.')
     const owner = caller.signedIn.user.accountId
     return accountShape(await write((database) => database.organizations.create(owner, name)))
   }),
-  implement(renameAccount, ofId, async ({ write }, { id, name }) =>
+  implement(renameAccount, readId, async ({ write }, { id, name }) =>
     accountShape(await write((database) => database.accounts.rename(id, name))),
   ),
   implement(viewAccount, ({ write }, { id }) =>
@@ -62,15 +58,14 @@ export const accountOperations = [
       return account
     }),
   ),
-  implement(updateAccount, async (context, { id, enabled, ...input }) => {
-    const { write, database: reading } = context
+  implement(updateAccount, async ({ write, database: reading }, { id, enabled, ...input }, configured) => {
     const { requests_per_minute: requestsPerMinute, concurrency, allowed_models: allowedModels } = input
     const limits = {
       ...(requestsPerMinute !== undefined && { requestsPerMinute }),
       ...(concurrency !== undefined && { concurrency }),
     }
-    const present = async () => (await reading.accounts.show(id)).account.allowedModels
-    await assertKnownModels(context, allowedModels, present)
+    const readPresent = async () => (await reading.accounts.show(id)).account.allowedModels
+    await assertKnownModels(configured, allowedModels, readPresent)
     const updated = await write(async (database) => {
       if (enabled !== undefined) await database.accounts.setEnabled(id, enabled)
       if (allowedModels !== undefined) await database.accounts.setModels(id, allowedModels)
@@ -87,9 +82,9 @@ export const accountOperations = [
   implement(refund, async ({ write }, { id, ref, amount, reason }) =>
     creditedShape(await write((database) => database.wallets.refund(id, ref, { amount, reason }))),
   ),
-  implement(listLedger, ofId, async ({ database }, { id, ...input }) => {
-    const before = numberBefore(input)
+  implement(listLedger, readId, async ({ database }, { id, ...input }) => {
+    const before = readNumberCursor(input)
     const entries = await database.wallets.readLedger(id, { before, limit: input.limit + 1 })
-    return page(entries.map(entryShape), input)
+    return toPage(entries.map(entryShape), input)
   }),
 ]

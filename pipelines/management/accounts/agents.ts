@@ -15,17 +15,15 @@ import {
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
-import { wholeList } from '../page.ts'
-import { knowledgeWarnings, modelWarnings } from './agent-warnings.ts'
+import { toWholeList } from '../page.ts'
+import { warnOfKnowledge, warnOfModels } from './agent-warnings.ts'
 
-export interface AgentDeps {
-  /** null: not known, so that models are not judged. */
-  readonly config: () => Pick<ConfigFile, 'models'> | null
+export interface AgentServices {
+  /** Null: not known, so that models are not judged. */
+  readonly config: () => ConfigFile | null
 }
 
-type Reading = Pick<Repositories, 'agents' | 'knowledge'>
-
-async function agentShape(database: Reading, { config }: AgentDeps, agent: Agent) {
+async function agentShape(database: Repositories, { config }: AgentServices, agent: Agent) {
   const [draft] = await database.agents.readDrafts([agent.id])
   const judged = draft?.file ?? agent.file
   const models = config()?.models
@@ -34,54 +32,52 @@ async function agentShape(database: Reading, { config }: AgentDeps, agent: Agent
     draft: draft?.file ?? null,
     drafted_at: draft?.updatedAt.toISOString() ?? null,
     warnings: [
-      ...(models === undefined ? [] : modelWarnings(judged, models)),
-      ...(await knowledgeWarnings(database, agent, judged)),
+      ...(models === undefined ? [] : warnOfModels(judged, models)),
+      ...(await warnOfKnowledge(database, agent, judged)),
     ],
   }
 }
 
-const accountOfAgent = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
+const findAgentAccount = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.agents.show(id)).accountId
 
-const implement = implementWith<AgentDeps>()
+const implement = implementWith<AgentServices>()
 
 /** Implements an operation that changes one agent. All such operations have the input and the answer of this one. */
-const changing = (
+const implementChange = (
   operation: typeof discardDraft | typeof publishAgent | typeof unpublishAgent | typeof deleteAgent,
   change: (database: Repositories, id: string) => Promise<unknown>,
 ) =>
-  implement(operation, accountOfAgent, (context, { id }) =>
-    context.write(async (database) => {
+  implement(operation, findAgentAccount, ({ write }, { id }, services) =>
+    write(async (database) => {
       await change(database, id)
-      return agentShape(database, context, await database.agents.show(id))
+      return agentShape(database, services, await database.agents.show(id))
     }),
   )
 
 export const agentOperations = [
-  implement(listAgents, async (context, { account_id: accountId, deleted }) => {
-    const agents = await context.database.agents.list(accountId)
+  implement(listAgents, async ({ database }, { account_id: accountId, deleted }, services) => {
+    const agents = await database.agents.list(accountId)
     const listed = agents.filter(({ state }) => deleted || state !== 'deleted')
-    return wholeList(await Promise.all(listed.map((agent) => agentShape(context.database, context, agent))))
+    return toWholeList(await Promise.all(listed.map((agent) => agentShape(database, services, agent))))
   }),
-  implement(showAgent, accountOfAgent, async (context, { id }) =>
-    agentShape(context.database, context, await context.database.agents.show(id)),
+  implement(showAgent, findAgentAccount, async ({ database }, { id }, services) =>
+    agentShape(database, services, await database.agents.show(id)),
   ),
-  implement(createAgent, async (context, { account_id: accountId, file }) =>
-    context.write(async (database) =>
-      agentShape(database, context, await database.agents.create(accountId, file)),
-    ),
+  implement(createAgent, async ({ write }, { account_id: accountId, file }, services) =>
+    write(async (database) => agentShape(database, services, await database.agents.create(accountId, file))),
   ),
-  implement(replaceAgent, accountOfAgent, async (context, { id, file }) =>
-    context.write(async (database) => agentShape(database, context, await database.agents.update(id, file))),
+  implement(replaceAgent, findAgentAccount, async ({ write }, { id, file }, services) =>
+    write(async (database) => agentShape(database, services, await database.agents.update(id, file))),
   ),
-  implement(saveDraft, accountOfAgent, async (context, { id, file }) =>
-    context.write(async (database) => {
+  implement(saveDraft, findAgentAccount, async ({ write }, { id, file }, services) =>
+    write(async (database) => {
       await database.agents.saveDraft(id, file)
-      return agentShape(database, context, await database.agents.show(id))
+      return agentShape(database, services, await database.agents.show(id))
     }),
   ),
-  changing(discardDraft, (database, id) => database.agents.discardDraft(id)),
-  changing(publishAgent, (database, id) => database.agents.publish(id)),
-  changing(unpublishAgent, (database, id) => database.agents.setState(id, 'draft')),
-  changing(deleteAgent, (database, id) => database.agents.setState(id, 'deleted')),
+  implementChange(discardDraft, (database, id) => database.agents.discardDraft(id)),
+  implementChange(publishAgent, (database, id) => database.agents.publish(id)),
+  implementChange(unpublishAgent, (database, id) => database.agents.setState(id, 'draft')),
+  implementChange(deleteAgent, (database, id) => database.agents.setState(id, 'deleted')),
 ]

@@ -1,8 +1,7 @@
 /** Operations that read the audit record. */
 import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
-import type { AuditFilter } from '../../../src/postgres/accounts/audit-record.ts'
 import { type Context, implement } from '../operation.ts'
-import { numberBefore, type PageInput, page } from '../page.ts'
+import { type PageInput, readNumberCursor, toPage } from '../page.ts'
 import { auditShape } from '../shapes.ts'
 
 const USER = 'user:'
@@ -13,9 +12,9 @@ interface Filters extends PageInput {
   readonly since?: string | undefined
 }
 
-async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, filters: Filters) {
+async function list({ database }: Context, of: { readonly accountId?: string }, filters: Filters) {
   const { action, subject_id: subjectId, since } = filters
-  const before = numberBefore(filters)
+  const before = readNumberCursor(filters)
   const entries = await database.auditRecord.list({
     ...of,
     ...(action !== undefined && { action }),
@@ -32,7 +31,7 @@ async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, f
     ...auditShape(entry),
     actor_name: emails.get(entry.actor.slice(USER.length)) ?? null,
   }))
-  return page(named, filters)
+  return toPage(named, filters)
 }
 
 export const auditOperations = [

@@ -8,8 +8,8 @@ import type { BudgetState } from '../../../src/postgres/billing/budgets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Caller, isMemberAlone } from '../caller.ts'
 import { implement } from '../operation.ts'
-import { page, pageAfter } from '../page.ts'
-import { instantOf } from '../shapes.ts'
+import { readPage, toPage } from '../page.ts'
+import { printInstant } from '../shapes.ts'
 
 /** Share of a budget from which it is nearly spent. */
 const NEAR_PERCENT = 80n
@@ -22,8 +22,8 @@ export const budgetShape = ({ budget, startsAt, resetsAt, ...state }: BudgetStat
   amount: printCredits(budget.amount),
   spent: printCredits(state.spent),
   reserved: printCredits(state.reserved),
-  period_start: instantOf(startsAt),
-  resets_at: instantOf(resetsAt),
+  period_start: printInstant(startsAt),
+  resets_at: printInstant(resetsAt),
 })
 
 export const isNearlySpent = ({ budget, spent }: BudgetState): boolean =>
@@ -32,7 +32,7 @@ export const isNearlySpent = ({ budget, spent }: BudgetState): boolean =>
 /** Checks that the role of the caller decides on budgets of this scope. @throws Failure `permission_denied` */
 function assertDecides(
   { roles, installation }: Caller,
-  { accountId, scope }: Pick<Budget, 'accountId' | 'scope'>,
+  { accountId, scope }: { readonly accountId: string; readonly scope: Budget['scope'] },
 ) {
   const role = roles.get(accountId)
   if (installation === 'operator' || role === 'owner') return
@@ -44,7 +44,7 @@ function assertDecides(
     )
 }
 
-function subjectOf({
+function readSubject({
   account_id,
   key_id,
   member_id,
@@ -71,13 +71,13 @@ export const budgetOperations = [
       keyId,
       // Owners, admins and billing see all.
       memberId: isMemberAlone(caller, accountId) ? (caller.signedIn?.user.accountId ?? '') : null,
-      ...pageAfter(input),
+      ...readPage(input),
     })
-    return page(found.map(budgetShape), input)
+    return toPage(found.map(budgetShape), input)
   }),
   implement(putBudget, async ({ caller, write }, input) => {
     const { account_id: accountId, amount, period, timezone } = input
-    const wanted = { accountId, amount, period, timezone, ...subjectOf(input) }
+    const wanted = { accountId, amount, period, timezone, ...readSubject(input) }
     assertDecides(caller, wanted)
     return budgetShape(await write((database) => database.budgets.put(wanted)))
   }),

@@ -1,10 +1,10 @@
 /** Rules for the models and the expiry of keys and tokens: the same by the API, the console and commands. */
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { suggestion } from '../../../src/core/suggest.ts'
+import { suggest } from '../../../src/core/suggest.ts'
 
-export interface ModelDeps {
-  readonly config: () => Pick<ConfigFile, 'models'>
+export interface Configured {
+  readonly config: () => ConfigFile
 }
 
 /**
@@ -13,7 +13,7 @@ export interface ModelDeps {
  * @throws Failure `invalid_request` with the nearest known name
  */
 export async function assertKnownModels(
-  { config }: ModelDeps,
+  { config }: Configured,
   names: readonly string[] | null | undefined,
   present: () => Promise<readonly string[] | null> = async () => null,
 ): Promise<void> {
@@ -24,7 +24,7 @@ export async function assertKnownModels(
   const stays = await present()
   const problems = unknown
     .filter((name) => stays?.includes(name) !== true)
-    .map((name) => `The configuration has no model "${name}".${suggestion(name, known)}`)
+    .map((name) => `The configuration has no model "${name}".${suggest(name, known)}`)
   if (problems.length > 0) throw new Failure('invalid_request', `allowed_models: ${problems.join(' ')}`)
 }
 
@@ -32,7 +32,7 @@ export async function assertKnownModels(
  * Reads when a key or a token expires.
  * @throws Failure `invalid_request` for an instant that is past
  */
-export function expiryOf(text: string | null, now: number): Date | null {
+export function parseExpiry(text: string | null, now: number): Date | null {
   if (text === null) return null
   const at = new Date(text)
   if (at.getTime() > now) return at

@@ -10,50 +10,50 @@ import {
   showKey,
   updateKey,
 } from '../../../schemas/management/accounts/keys.ts'
-import { plainNetwork } from '../../../src/core/keys/address-list.ts'
+import { normalizeNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { isMemberAlone } from '../caller.ts'
-import { visibleKey } from '../calls/calls.ts'
+import { findVisibleKey } from '../calls/calls.ts'
 import { implementWith } from '../operation.ts'
-import { page, pageAfter } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 import { keyShape } from '../shapes.ts'
-import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
+import { assertKnownModels, type Configured, parseExpiry } from './key-rules.ts'
 
 /** @throws Failure naming the text that is no network */
 export function parseNetworks(texts: readonly string[] | null): string[] | null {
   try {
-    return texts && [...new Set(texts.map(plainNetwork))]
+    return texts && [...new Set(texts.map(normalizeNetwork))]
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new Failure('invalid_request', `allowed_addresses: ${error.message}.`)
   }
 }
 
-export const accountOfKey = async (database: Database, { id }: { id: string }) =>
+export const findKeyAccount = async (database: Database, { id }: { id: string }) =>
   (await database.keys.show(id)).accountId
 
 export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
 
-const implement = implementWith<ModelDeps>()
+const implement = implementWith<Configured>()
 
 export const keyOperations = [
   implement(listKeys, async ({ database, caller }, input) => {
     // A member of an organization lists their keys.
     const keys = await database.keys.list(input.account_id, {
-      ...pageAfter(input),
+      ...readPage(input),
       memberId: isMemberAlone(caller, input.account_id) ? (caller.signedIn?.user.accountId ?? '') : null,
     })
-    return page(keys.map(keyShape), input)
+    return toPage(keys.map(keyShape), input)
   }),
-  implement(createKey, async (context, input) => {
-    await assertKnownModels(context, input.allowed_models)
+  implement(createKey, async (context, input, configured) => {
+    await assertKnownModels(configured, input.allowed_models)
     const wanted = {
       accountId: input.account_id,
       name: input.name,
       kind: input.kind,
       agentId: input.agent_id,
       allowedModels: input.allowed_models,
-      expiresAt: expiryOf(input.expires_at, context.now),
+      expiresAt: parseExpiry(input.expires_at, context.now),
       spendCap: input.spend_cap,
       accountLogs: input.account_logs,
       opensDraft: input.opens_draft,
@@ -63,36 +63,43 @@ export const keyOperations = [
     }
     return withSecret(await context.write((database) => database.keys.create(wanted)))
   }),
-  implement(showKey, accountOfKey, async (context, { id }) => {
+  implement(showKey, findKeyAccount, async (context, { id }) => {
     const key = await context.database.keys.show(id)
-    await visibleKey(context, key.accountId, id)
+    await findVisibleKey(context, key.accountId, id)
     return keyShape(key)
   }),
-  implement(updateKey, accountOfKey, async (context, { id, name, enabled, ...input }) => {
-    const { write, database, now } = context
-    const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
-    const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
-    await assertKnownModels(context, allowedModels, async () => (await database.keys.show(id)).allowedModels)
-    const changes = {
-      ...(name !== undefined && { name }),
-      ...(allowedModels !== undefined && { allowedModels }),
-      ...(expires_at !== undefined && { expiresAt: expiryOf(expires_at, now) }),
-      ...(enabled !== undefined && { enabled }),
-      ...(accountLogs !== undefined && { accountLogs }),
-      ...(spend_cap !== undefined && { spendCap: spend_cap }),
-      ...(requestsPerMinute !== undefined && { requestsPerMinute }),
-      ...(concurrency !== undefined && { concurrency }),
-      ...(allowed_addresses !== undefined && { allowedAddresses: parseNetworks(allowed_addresses) }),
-    }
-    return keyShape(await write((writing) => writing.keys.update(id, changes)))
-  }),
-  implement(revealKey, accountOfKey, async ({ write }, { id }) =>
+  implement(
+    updateKey,
+    findKeyAccount,
+    async ({ write, database, now }, { id, name, enabled, ...input }, configured) => {
+      const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
+      const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
+      await assertKnownModels(
+        configured,
+        allowedModels,
+        async () => (await database.keys.show(id)).allowedModels,
+      )
+      const changes = {
+        ...(name !== undefined && { name }),
+        ...(allowedModels !== undefined && { allowedModels }),
+        ...(expires_at !== undefined && { expiresAt: parseExpiry(expires_at, now) }),
+        ...(enabled !== undefined && { enabled }),
+        ...(accountLogs !== undefined && { accountLogs }),
+        ...(spend_cap !== undefined && { spendCap: spend_cap }),
+        ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+        ...(concurrency !== undefined && { concurrency }),
+        ...(allowed_addresses !== undefined && { allowedAddresses: parseNetworks(allowed_addresses) }),
+      }
+      return keyShape(await write((writing) => writing.keys.update(id, changes)))
+    },
+  ),
+  implement(revealKey, findKeyAccount, async ({ write }, { id }) =>
     withSecret(await write((database) => database.keys.reveal(id))),
   ),
   implement(forgetKeys, async ({ write }) => ({
     forgotten: await write((database) => database.keys.eraseSealed()),
   })),
-  implement(revokeKey, accountOfKey, async ({ write }, { id }) =>
+  implement(revokeKey, findKeyAccount, async ({ write }, { id }) =>
     keyShape(await write((database) => database.keys.revoke(id))),
   ),
 ]

@@ -17,9 +17,9 @@ import type { MemberSpend } from '../../../src/postgres/accounts/members.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { assertMayActIn } from '../caller.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { page, pageAfter } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
-import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
+import { assertKnownModels, type Configured, parseExpiry } from './key-rules.ts'
 import { parseNetworks } from './keys.ts'
 import { assertMayDecideOn, isAdminOnly } from './ranks.ts'
 
@@ -30,13 +30,13 @@ const withSpend = (member: Member, { email, spent }: MemberSpend) => ({
 })
 
 /** Returns the personal account in whose name the caller acts. @throws Failure `permission_denied` */
-function ownAccount({ caller }: Context): string {
+function findOwnAccount({ caller }: Context): string {
   if (caller.accountId !== null) return caller.accountId
   throw new Failure('permission_denied', 'A member of the organization does this, signed in as a user.')
 }
 
 /** Returns who decides on a request for a key. A command names an admin, in whose name it decides. */
-function deciderOf({ caller: { actor, accountId, signedIn, installation } }: Context): Decider {
+function toDecider({ caller: { actor, accountId, signedIn, installation } }: Context): Decider {
   const isOperator = signedIn !== null && installation === 'operator'
   return { by: accountId ?? actor, isAboveRoles: accountId === null || isOperator }
 }
@@ -60,20 +60,20 @@ async function assertOutranks(
 }
 
 /** Checks that a request is of this organization. @throws Failure `not_found` */
-async function assertRequestOf(database: Repositories, organizationId: string, id: string): Promise<void> {
+async function assertRequest(database: Repositories, organizationId: string, id: string): Promise<void> {
   const request = await database.keyRequests.show(id)
   if (request.organizationId !== organizationId)
     throw new Failure('not_found', `There is no key request ${id} in ${organizationId}.`)
 }
 
-const implement = implementWith<ModelDeps>()
+const implement = implementWith<Configured>()
 
 export const organizationOperations = [
   implement(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
-    const found = await database.organizations.listMembers(organizationId, pageAfter(input))
+    const found = await database.organizations.listMembers(organizationId, readPage(input))
     // The schema of the answer leaves out the id, by which pages go.
     const members = found.map((member) => ({ ...withSpend(member, member), id: member.accountId }))
-    return page(members, input)
+    return toPage(members, input)
   }),
   implement(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
     const member = await context.write(async (database) => {
@@ -93,7 +93,7 @@ export const organizationOperations = [
     return withSpend(member, await context.database.organizations.readSpend(organizationId, accountId))
   }),
   implement(requestKey, async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
-    const memberId = ownAccount(context)
+    const memberId = findOwnAccount(context)
     const asked = { organizationId, memberId, name, agentId, note }
     return keyRequestShape(await context.write((database) => database.keyRequests.create(asked)))
   }),
@@ -106,34 +106,34 @@ export const organizationOperations = [
         // An id that no account has lists nothing.
         memberId: isDecider ? null : (caller.signedIn?.user.accountId ?? ''),
         state: state ?? null,
-        ...pageAfter(input),
+        ...readPage(input),
       })
-      return page(found.map(keyRequestShape), input)
+      return toPage(found.map(keyRequestShape), input)
     },
   ),
-  implement(approveKey, async (context, input) => {
+  implement(approveKey, async (context, input, configured) => {
     const { account_id: organizationId, id } = input
-    await assertKnownModels(context, input.allowed_models)
+    await assertKnownModels(configured, input.allowed_models)
     const approval = {
-      ...deciderOf(context),
+      ...toDecider(context),
       requestId: id,
       spendCap: input.spend_cap,
       allowedModels: input.allowed_models,
-      expiresAt: expiryOf(input.expires_at, context.now),
+      expiresAt: parseExpiry(input.expires_at, context.now),
       requestsPerMinute: input.requests_per_minute,
       concurrency: input.concurrency,
       allowedAddresses: parseNetworks(input.allowed_addresses),
     }
     const issued = await context.write(async (database) => {
-      await assertRequestOf(database, organizationId, id)
+      await assertRequest(database, organizationId, id)
       return database.keyRequests.approve(approval)
     })
     return { ...keyShape(issued.key), key: issued.raw, request: keyRequestShape(issued.request) }
   }),
   implement(denyKey, async (context, { account_id: organizationId, id }) => {
     const denied = await context.write(async (database) => {
-      await assertRequestOf(database, organizationId, id)
-      return database.keyRequests.deny(id, deciderOf(context))
+      await assertRequest(database, organizationId, id)
+      return database.keyRequests.deny(id, toDecider(context))
     })
     return keyRequestShape(denied)
   }),

@@ -4,7 +4,7 @@ import type { AccountRole } from '../../../schemas/management/operation.ts'
 import type { Context } from '../operation.ts'
 
 /** Returns whether the caller is an admin of the organization and has no higher role. */
-export const isAdminOnly = ({ caller }: Pick<Context, 'caller'>, organizationId: string): boolean =>
+export const isAdminOnly = ({ caller }: Context, organizationId: string): boolean =>
   caller.roles.get(organizationId) === 'admin' && caller.installation !== 'operator'
 
 /**
@@ -12,7 +12,7 @@ export const isAdminOnly = ({ caller }: Pick<Context, 'caller'>, organizationId:
  * @throws Failure `permission_denied`
  */
 export function assertMayDecideOn(
-  context: Pick<Context, 'caller'>,
+  context: Context,
   organizationId: string,
   role: AccountRole | null | undefined,
 ): void {

@@ -9,12 +9,12 @@ import {
   revokeToken,
 } from '../../../schemas/management/accounts/tokens.ts'
 import type { Scope } from '../../../schemas/management/operation.ts'
-import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateManagementToken, hashToken, shownTokenPrefix } from '../../../src/core/keys/bearer-token.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../operation.ts'
-import { type PageInput, page, pageAfter } from '../page.ts'
+import { type PageInput, readPage, toPage } from '../page.ts'
 import { tokenShape } from '../shapes.ts'
-import { expiryOf } from './key-rules.ts'
+import { parseExpiry } from './key-rules.ts'
 
 interface Wanted {
   readonly name: string
@@ -28,12 +28,12 @@ async function create({ database, write, caller, now }: Context, accountId: stri
   const beyond = scopes.filter((scope) => caller.scopes !== null && !caller.scopes.has(scope))
   if (beyond.length > 0)
     throw new Failure('permission_denied', `The management token lacks the scope ${beyond.join(', ')}.`)
-  const expiresAt = expiryOf(expires_at, now)
+  const expiresAt = parseExpiry(expires_at, now)
   if (accountId !== null) await database.accounts.show(accountId)
   const token = generateManagementToken()
   const made = await write((writing) =>
     writing.managementTokens.create({
-      tokenHash: tokenHash(token),
+      tokenHash: hashToken(token),
       prefix: shownTokenPrefix(token),
       name,
       accountId,
@@ -45,11 +45,11 @@ async function create({ database, write, caller, now }: Context, accountId: stri
 }
 
 async function list({ database }: Context, accountId: string | null, input: PageInput) {
-  return page((await database.managementTokens.list(accountId, pageAfter(input))).map(tokenShape), input)
+  return toPage((await database.managementTokens.list(accountId, readPage(input))).map(tokenShape), input)
 }
 
 /** An id of the other kind counts as missing. @throws Failure `not_found` */
-const accountOfToken = async (database: Database, { id }: { readonly id: string }): Promise<string> => {
+const findTokenAccount = async (database: Database, { id }: { readonly id: string }): Promise<string> => {
   const { accountId } = await database.managementTokens.show(id)
   if (accountId === null) throw new Failure('not_found', `There is no management token ${id} of an account.`)
   return accountId
@@ -58,7 +58,7 @@ const accountOfToken = async (database: Database, { id }: { readonly id: string 
 export const tokenOperations = [
   implement(createToken, (context, { account_id, ...wanted }) => create(context, account_id, wanted)),
   implement(listTokens, (context, { account_id, ...input }) => list(context, account_id, input)),
-  implement(revokeToken, accountOfToken, async ({ write }, { id }) =>
+  implement(revokeToken, findTokenAccount, async ({ write }, { id }) =>
     tokenShape(await write((database) => database.managementTokens.revoke(id))),
   ),
   implement(createInstallationToken, (context, wanted) => create(context, null, wanted)),

@@ -1,30 +1,21 @@
 /** Operations on the call log as a whole. */
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import {
-  type BookDeps,
-  bookLogged,
-  findUnbooked,
-  sumUnbooked,
-  type UnbookedDeps,
-} from '../../call-log/unbooked.ts'
+import type { CallAudit } from '../../../src/clickhouse/call-log.ts'
+import { bookLogged, findUnbooked, sumUnbooked } from '../../call-log/unbooked.ts'
 import { implementWith } from '../operation.ts'
 
-export interface CallLogDeps {
-  readonly callLog: UnbookedDeps['callLog'] & BookDeps['callLog']
-}
-
-const implement = implementWith<CallLogDeps>()
+const implement = implementWith<{ readonly callLog: CallAudit }>()
 
 export const callLogOperations = [
-  implement(importLog, async ({ database, callLog, write }, { dry_run }) => {
+  implement(importLog, async ({ database, write }, { dry_run }, { callLog }) => {
     const found = await findUnbooked({ database, callLog })
     const sum = await sumUnbooked(database, found)
     if (dry_run || found.length === 0)
       return { ...sum, dry_run, booked_calls: 0, booked_cost: printCredits(0n) }
     const known = new Set(sum.accounts.flatMap(({ account_id, is_known }) => (is_known ? [account_id] : [])))
     const bookable = found.filter(({ accountId }) => known.has(accountId))
-    const ids = await bookLogged({ database, callLog }, bookable)
+    const ids = await bookLogged(database.bookings, callLog, bookable)
     const booked = bookable.filter(({ requestId }) => ids.has(requestId))
     const booked_cost = printCredits(booked.reduce((all, { cost }) => all + cost, 0n))
     await write(async (writing) => {

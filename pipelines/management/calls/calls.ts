@@ -4,7 +4,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import { listCalls, seriesOfCalls, showCall } from '../../../schemas/management/calls/calls.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
-import { detailView } from '../../../src/core/call-log/detail.ts'
+import { printDetail } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { makeNextCursor, withAttempts } from '../../call-log/page.ts'
@@ -12,11 +12,13 @@ import { readRefund } from '../../call-log/refund.ts'
 import { type LogSearchDeps, readFilters, readPlace } from '../../call-log/search.ts'
 import { printWindow } from '../../calls/query.ts'
 import { isMemberAlone } from '../caller.ts'
-import { type Context, implementWith } from '../operation.ts'
-import { instantOf } from '../shapes.ts'
+import { type Context, implementWith, type ReadContext } from '../operation.ts'
+import { printInstant } from '../shapes.ts'
 
-export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
-  readonly callLog: Pick<CallLog, 'findCalls' | 'findCall' | 'callSeries'>
+export interface CallServices {
+  readonly callLog: CallLog
+  /** Signs the cursors; the same on every gateway process. */
+  readonly cursorKey: Uint8Array
 }
 
 /**
@@ -24,8 +26,8 @@ export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
  * of their keys, and no others.
  * @throws Failure `invalid_request`, `permission_denied`
  */
-export async function visibleKey(
-  { caller, database }: Pick<Context, 'caller' | 'database'>,
+export async function findVisibleKey(
+  { caller, database }: ReadContext,
   accountId: string,
   keyId: string | undefined,
 ) {
@@ -38,25 +40,28 @@ export async function visibleKey(
   return keyId
 }
 
-const searching = ({ cursorKey, now }: Context & CallDeps): LogSearchDeps => ({ cursorKey, now: () => now })
+const toSearchDeps = ({ now }: Context, { cursorKey }: CallServices): LogSearchDeps => ({
+  cursorKey,
+  now: () => now,
+})
 
 const BUCKET_SECONDS = [1, 10, 60, 300, 900, 3_600, 10_800, 86_400, 604_800, 2_592_000] as const
 const MAX_BUCKETS = 200
 const SERIES_MAX_DAYS = 365
 
 /** Returns the shortest bucket that parts the window into at most `MAX_BUCKETS`. */
-const bucketOf = ({ from, to }: LogWindow): number =>
+const chooseBucket = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
-const implement = implementWith<CallDeps>()
+const implement = implementWith<CallServices>()
 
 export const callOperations = [
-  implement(listCalls, async (context, input) => {
+  implement(listCalls, async (context, input, services) => {
     const accountId = input.account_id
-    const keyId = await visibleKey(context, accountId, input.key_id)
-    const place = readPlace(searching(context), accountId, input)
+    const keyId = await findVisibleKey(context, accountId, input.key_id)
+    const place = readPlace(toSearchDeps(context, services), accountId, input)
     const { window, order, cursor } = place
-    const found = await context.callLog.findCalls({
+    const found = await services.callLog.findCalls({
       accountId,
       keyId,
       ...readFilters(input),
@@ -70,17 +75,17 @@ export const callOperations = [
       ...printWindow(window),
       data: found.rows.map(withAttempts),
       has_more: found.hasMore,
-      next_cursor: makeNextCursor(searching(context), accountId, place, found),
+      next_cursor: makeNextCursor(toSearchDeps(context, services), accountId, place, found),
     }
   }),
-  implement(seriesOfCalls, async (context, input) => {
+  implement(seriesOfCalls, async (context, input, services) => {
     const accountId = input.account_id
-    const keyId = await visibleKey(context, accountId, input.key_id)
-    const { window: asked } = readPlace(searching(context), accountId, input)
+    const keyId = await findVisibleKey(context, accountId, input.key_id)
+    const { window: asked } = readPlace(toSearchDeps(context, services), accountId, input)
     const to = Math.min(asked.to, context.now)
     const window = { from: Math.min(to, Math.max(asked.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
-    const bucketSeconds = bucketOf(window)
-    const points = await context.callLog.callSeries({
+    const bucketSeconds = chooseBucket(window)
+    const points = await services.callLog.callSeries({
       accountId,
       keyId,
       ...readFilters(input),
@@ -91,7 +96,7 @@ export const callOperations = [
       ...printWindow(window),
       bucket_seconds: bucketSeconds,
       data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
-        at: instantOf(at * 1000),
+        at: printInstant(at * 1000),
         requests,
         failed,
         cost: printCredits(cost),
@@ -100,14 +105,14 @@ export const callOperations = [
       })),
     }
   }),
-  implement(showCall, async (context, { account_id: accountId, id }) => {
-    const found = await context.callLog.findCall({ accountId, keyId: null, id })
+  implement(showCall, async (context, { account_id: accountId, id }, { callLog }) => {
+    const found = await callLog.findCall({ accountId, keyId: null, id })
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null
     if (call === null) throw new Failure('log_not_found', `There is no call ${id} in account ${accountId}.`)
-    const refund = await readRefund(context, accountId, call.task_id ?? call.request_id)
-    // The schema of the answer takes of the call what a row of the log has, and no more.
-    const shown = { call: withAttempts(call), detail: detailView(call), refund }
+    const refund = await readRefund(context.database.wallets, accountId, call.task_id ?? call.request_id)
+    // The schema of the answer keeps only the fields of a log row.
+    const shown = { call: withAttempts(call), detail: printDetail(call), refund }
     return context.caller.installation === null ? shown : { ...shown, operator: toCosts(call) }
   }),
 ]
@@ -120,7 +125,7 @@ const toCosts = ({ channel_id, cost, upstream_cost, detail }: CallWithDetail) =>
 })
 
 const maySee = (context: Context, accountId: string, keyId: string): Promise<boolean> =>
-  visibleKey(context, accountId, keyId).then(
+  findVisibleKey(context, accountId, keyId).then(
     () => true,
     (error: unknown) => {
       if (error instanceof Failure && error.code === 'permission_denied') return false

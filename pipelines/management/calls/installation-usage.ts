@@ -2,16 +2,13 @@
 import { CURRENCY, type LogPeriod } from '../../../schemas/call-log/row.ts'
 import { showInstallationUsage, type UsageGroup } from '../../../schemas/management/calls/usage.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import type { CallLog } from '../../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { addAllSums, printSums } from '../../call-log/sums.ts'
 import { printWindow, resolveWindow } from '../../calls/query.ts'
 import { type Context, implementWith } from '../operation.ts'
-
-export interface InstallationUsageDeps {
-  readonly callLog: Pick<CallLog, 'usageBy' | 'costsBy'>
-}
+import type { UsageServices } from './usage.ts'
 
 const DEFAULT_PERIOD: LogPeriod = '30d'
 
@@ -24,7 +21,7 @@ const withCalls = ({ from, to }: LogWindow, now: number): LogWindow => ({
 type Names = ReadonlyMap<string, string>
 
 /** Returns the names of the groups, by id. */
-async function namesOf({ database }: Context, by: UsageGroup, rows: readonly UsageSums[]): Promise<Names> {
+async function readNames({ database }: Context, by: UsageGroup, rows: readonly UsageSums[]): Promise<Names> {
   if (by === 'account') return database.accounts.readNames(rows.flatMap(({ accountId }) => accountId ?? []))
   if (by !== 'key') return new Map()
   const keys = await database.keys.readNamed(rows.flatMap(({ keyId }) => keyId ?? []))
@@ -32,11 +29,11 @@ async function namesOf({ database }: Context, by: UsageGroup, rows: readonly Usa
 }
 
 /** Returns the id of the group that a row sums up. */
-const groupOf = (row: UsageSums): string =>
+const readGroup = (row: UsageSums): string =>
   row.keyId ?? row.accountId ?? row.model ?? row.day ?? row.channelId ?? ''
 
 function groupShape(row: UsageSums, by: UsageGroup, names: Names) {
-  const id = groupOf(row)
+  const id = readGroup(row)
   switch (by) {
     case 'account':
       return { account_id: id, name: names.get(id) ?? null }
@@ -68,48 +65,54 @@ interface Summed {
   readonly costs: readonly CostSums[]
 }
 
-/** Channels are known of the calls with a cost alone. */
-async function sum({ callLog }: InstallationUsageDeps, query: UsageByQuery): Promise<Summed> {
+/** Only calls with a cost have a known channel. */
+async function sum(callLog: CallSummaries, query: UsageByQuery): Promise<Summed> {
   const { by } = query
-  const costs = callLog.costsBy(query)
-  return { costs: await costs, all: by === 'channel' ? await costs : await callLog.usageBy({ ...query, by }) }
+  const costs = callLog.sumCostsByGroup(query)
+  return {
+    costs: await costs,
+    all: by === 'channel' ? await costs : await callLog.sumUsageByGroup({ ...query, by }),
+  }
 }
 
 const totalShape = ({ all, costs }: Summed) => ({ ...printSums(addAllSums(all)), ...marginShape(costs) })
 
-const implement = implementWith<InstallationUsageDeps>()
+const implement = implementWith<UsageServices>()
 
 export const installationUsageOperations = [
-  implement(showInstallationUsage, async (context, { account_id: accountId = null, limit, ...input }) => {
-    const { database, now } = context
-    const by = input.by ?? (accountId === null ? 'account' : 'model')
-    const window = resolveWindow(input, DEFAULT_PERIOD, now)
-    const { from, to } = withCalls(window, now)
-    if (accountId !== null) await database.accounts.show(accountId)
-    const before = { from: Math.max(0, from - (to - from)), to: from }
-    const [lost, earlier, found] = await Promise.all([
-      database.lostSubmits.sum({ accountId, from, to }),
-      sum(context, { accountId, by: by === 'channel' ? by : 'model', ...before }),
-      sum(context, { accountId, by, from, to }),
-    ])
-    const rows = found.all.slice(0, limit)
-    const costs = Map.groupBy(found.costs, groupOf)
-    const names = await namesOf(context, by, rows)
-    return {
-      object: 'usage' as const,
-      currency: CURRENCY,
-      ...printWindow(window),
-      account_id: accountId,
-      by,
-      rows: rows.map((row) => ({
-        ...groupShape(row, by, names),
-        ...printSums(row),
-        ...marginShape(costs.get(groupOf(row)) ?? []),
-      })),
-      has_more: found.all.length > limit,
-      total: totalShape(found),
-      before: totalShape(earlier),
-      lost_submits: { submits: lost.submits, upstream_cost: printCredits(lost.cost) },
-    }
-  }),
+  implement(
+    showInstallationUsage,
+    async (context, { account_id: accountId = null, limit, ...input }, { callLog }) => {
+      const { database, now } = context
+      const by = input.by ?? (accountId === null ? 'account' : 'model')
+      const window = resolveWindow(input, DEFAULT_PERIOD, now)
+      const { from, to } = withCalls(window, now)
+      if (accountId !== null) await database.accounts.show(accountId)
+      const before = { from: Math.max(0, from - (to - from)), to: from }
+      const [lost, earlier, found] = await Promise.all([
+        database.lostSubmits.sum({ accountId, from, to }),
+        sum(callLog, { accountId, by: by === 'channel' ? by : 'model', ...before }),
+        sum(callLog, { accountId, by, from, to }),
+      ])
+      const rows = found.all.slice(0, limit)
+      const costs = Map.groupBy(found.costs, readGroup)
+      const names = await readNames(context, by, rows)
+      return {
+        object: 'usage' as const,
+        currency: CURRENCY,
+        ...printWindow(window),
+        account_id: accountId,
+        by,
+        rows: rows.map((row) => ({
+          ...groupShape(row, by, names),
+          ...printSums(row),
+          ...marginShape(costs.get(readGroup(row)) ?? []),
+        })),
+        has_more: found.all.length > limit,
+        total: totalShape(found),
+        before: totalShape(earlier),
+        lost_submits: { submits: lost.submits, upstream_cost: printCredits(lost.cost) },
+      }
+    },
+  ),
 ]

@@ -7,8 +7,8 @@ import {
 import { printCredits } from '../../../schemas/money.ts'
 import type { LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
 import { implement } from '../operation.ts'
-import { afterOf, page } from '../page.ts'
-import { instantOf, timeOrNull } from '../shapes.ts'
+import { readCursor, toPage } from '../page.ts'
+import { printInstant, printTimeOrNull } from '../shapes.ts'
 
 const lostShape = (lost: LostSubmit) => ({
   id: lost.taskId,
@@ -22,18 +22,18 @@ const lostShape = (lost: LostSubmit) => ({
   upstream_id: lost.upstreamId,
   upstream_state: lost.upstreamState,
   cost: lost.cost === null ? null : printCredits(lost.cost),
-  lost_at: instantOf(lost.lostAt),
-  checked_at: timeOrNull(lost.checkedAt),
-  next_check_at: timeOrNull(lost.nextCheckAt),
-  closed_at: timeOrNull(lost.closedAt),
+  lost_at: printInstant(lost.lostAt),
+  checked_at: printTimeOrNull(lost.checkedAt),
+  next_check_at: printTimeOrNull(lost.nextCheckAt),
+  closed_at: printTimeOrNull(lost.closedAt),
   closed_by: lost.closedBy,
   close_reason: lost.closeReason,
 })
 
 export const lostSubmitOperations = [
   implement(listLostSubmits, async ({ database }, { state, ...input }) => {
-    const query = { isOpen: state === 'open', before: afterOf(input), limit: input.limit + 1 }
-    return page((await database.lostSubmits.list(query)).map(lostShape), input)
+    const query = { isOpen: state === 'open', before: readCursor(input), limit: input.limit + 1 }
+    return toPage((await database.lostSubmits.list(query)).map(lostShape), input)
   }),
   implement(checkLostSubmit, async ({ write, now }, { id }) =>
     lostShape(await write((writing) => writing.lostSubmits.check(id, now))),

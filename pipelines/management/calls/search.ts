@@ -8,8 +8,8 @@ import { showTask } from '../../../schemas/management/calls/tasks.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { assertMayActIn } from '../caller.ts'
 import { type Context, implement, toFailure } from '../operation.ts'
-import { page } from '../page.ts'
-import { visibleKey } from './calls.ts'
+import { toPage } from '../page.ts'
+import { findVisibleKey } from './calls.ts'
 import { isShown } from './tasks.ts'
 
 /** More than one id ever names. */
@@ -23,7 +23,7 @@ interface Found {
 }
 
 /** Returns what `find` does; nothing where there is no such thing, or the caller may not see it. */
-async function ifSeen(find: () => Promise<Found[]>): Promise<Found[]> {
+async function findIfSeen(find: () => Promise<Found[]>): Promise<Found[]> {
   try {
     return await find()
   } catch (error) {
@@ -39,7 +39,7 @@ const assertSees = ({ caller }: Context, operation: Operation, accountId: string
 async function findKey(context: Context, id: string): Promise<Found[]> {
   const { accountId, name } = await context.database.keys.show(id)
   assertSees(context, showKey, accountId)
-  await visibleKey(context, accountId, id)
+  await findVisibleKey(context, accountId, id)
   return [{ type: 'key', id, account_id: accountId, name }]
 }
 
@@ -58,18 +58,18 @@ async function findUser({ caller, database }: Context, id: string): Promise<Foun
 /** Finds a call and its task, by the id of either. */
 async function findCall(context: Context, ref: string): Promise<Found[]> {
   const { call, task } = await context.database.calls.find(ref)
-  const ofCall = async (): Promise<Found[]> => {
+  const findCallHits = async (): Promise<Found[]> => {
     if (call === null) return []
     assertSees(context, showCall, call.account_id)
-    await visibleKey(context, call.account_id, call.key_id)
+    await findVisibleKey(context, call.account_id, call.key_id)
     return [{ type: 'call', id: String(call.id), account_id: call.account_id, name: call.model }]
   }
-  const ofTask = async (): Promise<Found[]> => {
+  const findTaskHits = async (): Promise<Found[]> => {
     if (task === null || (context.caller.installation === null && !isShown(task))) return []
     assertSees(context, showTask, task.accountId)
     return [{ type: 'task', id: task.id, account_id: task.accountId, name: task.model }]
   }
-  return [...(await ifSeen(ofCall)), ...(await ifSeen(ofTask))]
+  return [...(await findIfSeen(findCallHits)), ...(await findIfSeen(findTaskHits))]
 }
 
 const FIND_BY_PREFIX = [
@@ -81,6 +81,6 @@ const FIND_BY_PREFIX = [
 export const searchOperations = [
   implement(search, async (context, { q }) => {
     const [, find = findCall] = FIND_BY_PREFIX.find(([prefix]) => q.startsWith(prefix)) ?? []
-    return page(await ifSeen(() => find(context, q)), { limit: MAX_RESULTS })
+    return toPage(await findIfSeen(() => find(context, q)), { limit: MAX_RESULTS })
   }),
 ]

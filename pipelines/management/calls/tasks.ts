@@ -20,10 +20,10 @@ import type { TaskTransitions, TaskUpstreams } from '../../tasks/engine.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import type { TaskMessages } from '../../tasks/worker/messages.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { afterOf, type PageInput, page } from '../page.ts'
+import { type PageInput, readCursor, toPage } from '../page.ts'
 import { taskShape } from '../shapes.ts'
 
-/** Of a link to a file that is kept for ever. */
+/** The expiry of a link to a file that is kept forever. */
 const PREVIEW_LINK_MS = 60 * 60 * 1000
 
 /** True unless the task counts as missing for its account: its record is deleted, or no upstream took it. */
@@ -31,7 +31,7 @@ export const isShown = ({ deletedAt, state, isEarly }: Task): boolean =>
   deletedAt === null && (state !== 'refused' || isEarly)
 
 /** @throws Failure `not_found` */
-async function taskOf(database: Database, id: string, isSeen: (task: Task) => boolean): Promise<Task> {
+async function findTask(database: Database, id: string, isSeen: (task: Task) => boolean): Promise<Task> {
   const [task] = await database.tasks.read([id])
   if (task === undefined || !isSeen(task)) throw new Failure('not_found', `There is no task ${id}.`)
   return task
@@ -43,11 +43,11 @@ interface ListInput extends PageInput {
   readonly open: boolean
 }
 
-async function queryOf(
+async function readQuery(
   database: Database,
   { kind, state = [], open, ...input }: ListInput,
 ): Promise<Omit<AllTasksQuery, 'accountId' | 'isShown'>> {
-  const before = afterOf(input)
+  const before = readCursor(input)
   const [last] = before === null ? [] : await database.tasks.read([before])
   if (before !== null && last === undefined)
     throw new Failure('invalid_request', `cursor: is not the next_cursor of a page: no task is ${before}.`)
@@ -55,7 +55,8 @@ async function queryOf(
   return { kind: kind ?? null, states, isOpen: open, before, limit: input.limit + 1 }
 }
 
-export interface TaskDeps extends TaskUpstreams {
+export interface TaskServices {
+  readonly upstreams: TaskUpstreams
   /** Rejects with the reason why the provider has not cancelled the task. */
   readonly cancelUpstream: (task: Task) => Promise<unknown>
   readonly messages: TaskMessages
@@ -70,15 +71,15 @@ async function listFiles(files: FileLinks, { kind, result }: Task, now: number) 
   const links = kept.map(async ({ role, key, upstream_url, kept_until }) => {
     if (key === null) return { role, url: upstream_url ?? '', expires_at: null }
     const expiresAt = Math.min(now + (linkMs ?? PREVIEW_LINK_MS), kept_until ?? Number.POSITIVE_INFINITY)
-    return { role, url: await files.link(key, expiresAt), expires_at: new Date(expiresAt).toISOString() }
+    return { role, url: await files.makeLink(key, expiresAt), expires_at: new Date(expiresAt).toISOString() }
   })
   return Promise.all(links)
 }
 
-const readDetail = async ({ database, files, now }: Context & { readonly files: FileLinks }, task: Task) => ({
+const readDetail = async ({ database, now }: Context, task: Task, files: FileLinks) => ({
   ...taskShape(task),
   files: await listFiles(files, task, now),
-  refund: await readRefund({ database }, task.accountId, task.id),
+  refund: await readRefund(database.wallets, task.accountId, task.id),
 })
 
 /** Moves the task in the name of the caller; the audit record has its cancellation. */
@@ -97,36 +98,39 @@ const conflict = (error: unknown): never => {
   throw error instanceof NotEndable ? new Failure('conflict', error.message) : error
 }
 
-const accountOfTask = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
-  (await taskOf(database, id, isShown)).accountId
+const findTaskAccount = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
+  (await findTask(database, id, isShown)).accountId
 
-const implement = implementWith<TaskDeps>()
+const implement = implementWith<TaskServices>()
 
 export const taskOperations = [
   implement(listTasks, async ({ database }, { account_id: accountId, ...input }) => {
-    const query = await queryOf(database, input)
+    const query = await readQuery(database, input)
     const tasks = await database.tasks.listAll({ ...query, accountId, isShown: true })
-    return page(tasks.map(taskShape), input)
+    return toPage(tasks.map(taskShape), input)
   }),
-  implement(showTask, accountOfTask, async (context, { id }) =>
-    readDetail(context, await taskOf(context.database, id, isShown)),
+  implement(showTask, findTaskAccount, async (context, { id }, { files }) =>
+    readDetail(context, await findTask(context.database, id, isShown), files),
   ),
-  implement(cancelTask, accountOfTask, async (context, { id }) => {
-    const task = await taskOf(context.database, id, isShown)
+  implement(cancelTask, findTaskAccount, async (context, { id }, { upstreams, messages, log }) => {
+    const task = await findTask(context.database, id, isShown)
     const now = () => context.now
     return taskShape(
-      await cancelFoundTask({ ...context, database: listTransitions(context, task), now }, task),
+      await cancelFoundTask(
+        { ...upstreams, database: listTransitions(context, task), messages, log, now },
+        task,
+      ),
     )
   }),
   implement(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
-    const query = await queryOf(database, input)
-    return page((await database.tasks.listAll({ ...query, accountId })).map(taskShape), input)
+    const query = await readQuery(database, input)
+    return toPage((await database.tasks.listAll({ ...query, accountId })).map(taskShape), input)
   }),
-  implement(showAnyTask, async (context, { id }) =>
-    readDetail(context, await taskOf(context.database, id, () => true)),
+  implement(showAnyTask, async (context, { id }, { files }) =>
+    readDetail(context, await findTask(context.database, id, () => true), files),
   ),
-  implement(endTask, async ({ database, write, messages, cancelUpstream, now }, { id, as, reason }) => {
-    await taskOf(database, id, () => true)
+  implement(endTask, async ({ database, write, now }, { id, as, reason }, { messages, cancelUpstream }) => {
+    await findTask(database, id, () => true)
     const tasks = {
       read: database.tasks.read,
       applyTransition: (move: TaskMove) => write((writing) => writing.tasks.applyTransition(move)),
@@ -135,8 +139,8 @@ export const taskOperations = [
     const { task, provider } = await endByOperator(deps, id, { event: as, reason }).catch(conflict)
     return { ...taskShape(task), provider }
   }),
-  implement(retryTask, async ({ database, write, messages, now }, { id }) => {
-    const task = await taskOf(database, id, () => true)
+  implement(retryTask, async ({ database, write, now }, { id }, { messages }) => {
+    const task = await findTask(database, id, () => true)
     const renewed = await write((writing) => writing.tasks.renewChain(id, now))
     if (renewed === null)
       throw new Failure(

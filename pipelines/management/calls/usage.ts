@@ -7,19 +7,18 @@ import {
   type USAGE_DIMENSIONS,
 } from '../../../schemas/management/calls/usage.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import type { CallLog } from '../../../src/clickhouse/call-log.ts'
+import type { CallSummaries } from '../../../src/clickhouse/call-log.ts'
 import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/daily-usage.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { addAllSums, printSums } from '../../call-log/sums.ts'
 import { printWindow, resolveWindow } from '../../calls/query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { instantOf, keyShape, walletShape } from '../shapes.ts'
-import { visibleKey } from './calls.ts'
-import { runwayDays, spendRate } from './spend-rate.ts'
+import { keyShape, printInstant, walletShape } from '../shapes.ts'
+import { findVisibleKey } from './calls.ts'
 
-export interface UsageDeps {
-  readonly callLog: Pick<CallLog, 'dailyUsage' | 'usageBySession'>
+export interface UsageServices {
+  readonly callLog: CallSummaries
 }
 
 type Dimension = (typeof USAGE_DIMENSIONS)[number]
@@ -39,43 +38,44 @@ const COLUMN_OF: Readonly<Record<Dimension, DailyGroup>> = {
   status: 'status',
 }
 
-const byCost = (a: { readonly cost: Credits }, b: { readonly cost: Credits }): number =>
+const compareCosts = (a: { readonly cost: Credits }, b: { readonly cost: Credits }): number =>
   a.cost === b.cost ? 0 : a.cost > b.cost ? -1 : 1
 
 interface Names {
   /** Returns the group of a row. */
-  groupOf(row: DailyUsage): string
+  readGroup(row: DailyUsage): string
   /** Returns the name of a group. */
-  nameOf(group: string): string
+  findName(group: string): string
 }
 
 /** Names keys, and the members who hold them; models and states are their own names. */
-async function namesOf({ database }: Context, by: Dimension, rows: readonly DailyUsage[]): Promise<Names> {
-  if (by === 'model' || by === 'status') return { groupOf: ({ group }) => group, nameOf: (group) => group }
+async function readNames({ database }: Context, by: Dimension, rows: readonly DailyUsage[]): Promise<Names> {
+  if (by === 'model' || by === 'status')
+    return { readGroup: ({ group }) => group, findName: (group) => group }
   const keys = await database.keys.readNamed([...new Set(rows.map(({ group }) => group))])
   if (by === 'key')
-    return { groupOf: ({ group }) => group, nameOf: (group) => keys.get(group)?.name ?? group }
+    return { readGroup: ({ group }) => group, findName: (group) => keys.get(group)?.name ?? group }
   const names = await database.accounts.readNames(
     [...keys.values()].flatMap(({ memberId }) => memberId ?? []),
   )
   return {
-    groupOf: ({ group }) => keys.get(group)?.memberId ?? NO_MEMBER,
-    nameOf: (group) => names.get(group) ?? group,
+    readGroup: ({ group }) => keys.get(group)?.memberId ?? NO_MEMBER,
+    findName: (group) => names.get(group) ?? group,
   }
 }
 
 /** Adds up the rows of one day and group. */
-function regrouped(rows: readonly DailyUsage[], groupOf: Names['groupOf']): DailyUsage[] {
-  const groups = Map.groupBy(rows, (row) => `${row.day} ${groupOf(row)}`)
+function regroup(rows: readonly DailyUsage[], readGroup: Names['readGroup']): DailyUsage[] {
+  const groups = Map.groupBy(rows, (row) => `${row.day} ${readGroup(row)}`)
   return [...groups.values()].map((same) => ({
     day: same[0]!.day,
-    group: groupOf(same[0]!),
+    group: readGroup(same[0]!),
     ...addAllSums(same),
   }))
 }
 
 /** Begins at the day of `days` before, UTC. */
-const lastDays = (days: number, now: number): LogWindow => ({
+const toLastDays = (days: number, now: number): LogWindow => ({
   from: Math.floor(now / DAY_MS) * DAY_MS - days * DAY_MS,
   to: now,
 })
@@ -89,21 +89,58 @@ function reportWindow(input: Parameters<typeof resolveWindow>[0], now: number): 
   return window
 }
 
-const implement = implementWith<UsageDeps>()
+const RATE_DAYS = 7
+
+interface SpendRate {
+  readonly perDay: Credits
+  /** Days before today of which `perDay` is the mean; 0: it is what today has cost so far. */
+  readonly days: number
+}
+
+interface DayCost {
+  /** `2026-01-31`, UTC. */
+  readonly day: string
+  readonly cost: Credits
+}
+
+const dateOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+
+/**
+ * Returns the mean of the last seven days, or of those since the first day with a cost where they are fewer: a new account
+ * has no days to divide by. Today is not over, so it counts only where the days before it cost nothing.
+ */
+export function spendRate(rows: readonly DayCost[], now: number): SpendRate {
+  const today = dateOf(now)
+  const week = dateOf(now - RATE_DAYS * DAY_MS)
+  const costOf = (days: readonly DayCost[]) => days.reduce((sum, { cost }) => sum + cost, 0n)
+  const spent = costOf(rows.filter(({ day }) => day >= week && day < today))
+  if (spent === 0n) return { perDay: costOf(rows.filter(({ day }) => day === today)), days: 0 }
+  const first = rows.reduce((least, { day, cost }) => (cost > 0n && day < least ? day : least), today)
+  const days = Math.min(RATE_DAYS, Math.round((Date.parse(today) - Date.parse(first)) / DAY_MS))
+  return { perDay: spent / BigInt(days), days }
+}
+
+/** Returns how many days the balance lasts; null where nothing is spent. */
+export const runwayDays = (balance: Credits, { perDay }: SpendRate): number | null =>
+  perDay > 0n ? Math.max(0, Number((balance * 10n) / perDay) / 10) : null
+
+const implement = implementWith<UsageServices>()
 
 export const usageOperations = [
-  implement(showUsage, async (context, input) => {
+  implement(showUsage, async (context, input, { callLog }) => {
     const { account_id: accountId, by } = input
-    const keyId = await visibleKey(context, accountId, input.key_id)
+    // Operators may name any account.
+    await context.database.accounts.show(accountId)
+    const keyId = await findVisibleKey(context, accountId, input.key_id)
     const window = reportWindow(input, context.now)
-    const find = (of: LogWindow) => context.callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
+    const find = (of: LogWindow) => callLog.sumUsageByDay({ accountId, keyId, by: COLUMN_OF[by], ...of })
     const length = window.to - window.from
     const [rows, before] = await Promise.all([
       find(window),
       find({ from: window.from - length, to: window.from }),
     ])
-    const { groupOf, nameOf } = await namesOf(context, by, rows)
-    const daily = regrouped(rows, groupOf)
+    const { readGroup, findName } = await readNames(context, by, rows)
+    const daily = regroup(rows, readGroup)
     const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({
       id,
       ...addAllSums(same),
@@ -113,36 +150,34 @@ export const usageOperations = [
       total: printSums(addAllSums(daily)),
       before: printSums(addAllSums(before)),
       groups: groups
-        .toSorted(byCost)
-        .map((sums) => ({ id: sums.id, name: nameOf(sums.id), ...printSums(sums) })),
+        .toSorted(compareCosts)
+        .map((sums) => ({ id: sums.id, name: findName(sums.id), ...printSums(sums) })),
       by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...printSums(sums) })),
     }
   }),
-  implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }) => {
-    // Operators may name any account.
+  implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }, { callLog }) => {
     await context.database.accounts.show(accountId)
-    const keyId = await visibleKey(context, accountId, key_id)
+    const keyId = await findVisibleKey(context, accountId, key_id)
     const window = reportWindow(input, context.now)
-    const found = await context.callLog.usageBySession({ accountId, keyId, ...window, limit: limit + 1 })
+    const found = await callLog.sumUsageBySession({ accountId, keyId, ...window, limit: limit + 1 })
     return {
       ...printWindow(window),
       data: found.slice(0, limit).map((session) => ({
         session_id: session.sessionId,
         models: [...session.models],
         ...printSums(session),
-        first_call_at: instantOf(session.firstAt),
-        last_call_at: instantOf(session.lastAt),
+        first_call_at: printInstant(session.firstAt),
+        last_call_at: printInstant(session.lastAt),
       })),
       has_more: found.length > limit,
     }
   }),
-  implement(showHome, async (context, { account_id: accountId }) => {
-    const { database, callLog, now } = context
+  implement(showHome, async ({ database, now }, { account_id: accountId }, { callLog }) => {
     const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
       database.accounts.show(accountId),
       database.keys.listNearCap(accountId, { percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),
       database.budgets.list(accountId),
-      callLog.dailyUsage({ accountId, keyId: null, by: 'status', ...lastDays(HOME_DAYS, now) }),
+      callLog.sumUsageByDay({ accountId, keyId: null, by: 'status', ...toLastDays(HOME_DAYS, now) }),
     ])
     const rate = spendRate(rows, now)
     const days = [...Map.groupBy(rows, ({ day }) => day)]

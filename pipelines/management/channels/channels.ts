@@ -11,32 +11,31 @@ import {
   testChannel,
 } from '../../../schemas/management/channels.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
-import { hasAccess, maskedTail } from '../../../src/core/routing/channel-access.ts'
+import { hasAccess, maskAllButTail } from '../../../src/core/routing/channel-access.ts'
 import { keysSeen } from '../../../src/core/routing/key-pools.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { wholeList } from '../page.ts'
+import { toWholeList } from '../page.ts'
 import { joinReports } from './reports.ts'
-import { type ChannelTestDeps, callChannel } from './test-call.ts'
+import { callChannel, type OpenUpstream } from './test-call.ts'
 
-export interface ChannelDeps extends ChannelTestDeps {
+export interface ChannelServices {
   readonly catalog: () => Catalog
   /** Asks every running process for its channels; null without an answer. */
   readonly processReports: () => Promise<readonly ProcessReport[] | null>
+  readonly openUpstream: OpenUpstream
 }
 
-type ChannelContext = Context & ChannelDeps
-
-const implement = implementWith<ChannelDeps>()
+const implement = implementWith<ChannelServices>()
 
 /** @throws Failure `not_found` */
-function channelOf({ catalog }: Pick<ChannelDeps, 'catalog'>, id: string): ChannelEntry {
+function findChannel({ catalog }: ChannelServices, id: string): ChannelEntry {
   const found = catalog().channels.find((channel) => channel.id === id)
   if (found === undefined) throw new Failure('not_found', `The configuration has no channel ${id}.`)
   return found
 }
 
 /** Returns the greatest value that is there; null without one. */
-const greatest = (values: readonly (number | null)[]): number | null =>
+const findGreatest = (values: readonly (number | null)[]): number | null =>
   values.reduce((most, value) => (value !== null && (most === null || value > most) ? value : most), null)
 
 interface Seen {
@@ -47,14 +46,14 @@ interface Seen {
 }
 
 /** Returns the orders in which the channel is chosen among its equals, each once: models may differ in it. */
-function strategiesOf(catalog: Catalog, { models }: ChannelEntry): Strategy[] {
+function listStrategies(catalog: Catalog, { models }: ChannelEntry): Strategy[] {
   const strategies = Object.keys(models).flatMap((name) => catalog.resolve(name)?.strategy ?? [])
   return [...new Set(strategies)].sort()
 }
 
 /** Joins what every process reports of a channel. */
 function channelShape(
-  { catalog }: Pick<ChannelDeps, 'catalog'>,
+  { catalog }: ChannelServices,
   channel: ChannelEntry,
   { processes, holds, openTasks }: Seen,
 ) {
@@ -72,8 +71,8 @@ function channelShape(
     models,
     priority,
     weight,
-    strategies: strategiesOf(catalog(), channel),
-    keys: keysSeen(channel.api_keys.map(maskedTail), reports),
+    strategies: listStrategies(catalog(), channel),
+    keys: keysSeen(channel.api_keys.map(maskAllButTail), reports),
     configured: hasAccess(channel),
     state: hold?.state ?? ('active' as const),
     held_by: hold?.createdBy ?? null,
@@ -81,13 +80,13 @@ function channelShape(
     drained: hold?.state === 'draining' && processes !== null && in_flight === 0 && open === 0,
     open_tasks: open,
     error_rate: attempts === 0 ? null : failures / attempts,
-    latency_p50_ms: greatest(reports.map(({ latency_p50_ms }) => latency_p50_ms)),
-    latency_p99_ms: greatest(reports.map(({ latency_p99_ms }) => latency_p99_ms)),
+    latency_p50_ms: findGreatest(reports.map(({ latency_p50_ms }) => latency_p50_ms)),
+    latency_p99_ms: findGreatest(reports.map(({ latency_p99_ms }) => latency_p99_ms)),
     processes: located.map(({ process, report: { channel: _, ...report } }) => ({ ...process, ...report })),
   }
 }
 
-async function look({ database, processReports }: ChannelContext): Promise<Seen> {
+async function look({ database }: Context, { processReports }: ChannelServices): Promise<Seen> {
   const [processes, holds, openTasks] = await Promise.all([
     processReports(),
     database.channels.listHolds(),
@@ -96,32 +95,32 @@ async function look({ database, processReports }: ChannelContext): Promise<Seen>
   return { processes, holds, openTasks }
 }
 
-async function hold(context: ChannelContext, id: string, state: HeldState) {
-  const channel = channelOf(context, id)
+async function hold(context: Context, services: ChannelServices, id: string, state: HeldState) {
+  const channel = findChannel(services, id)
   await context.write((writing) => writing.channels.hold(id, state))
-  return channelShape(context, channel, await look(context))
+  return channelShape(services, channel, await look(context, services))
 }
 
 export const channelOperations = [
-  implement(listChannels, async (context) => {
-    const seen = await look(context)
-    const data = context.catalog().channels.map((channel) => channelShape(context, channel, seen))
-    return wholeList(data)
+  implement(listChannels, async (context, _, services) => {
+    const seen = await look(context, services)
+    const data = services.catalog().channels.map((channel) => channelShape(services, channel, seen))
+    return toWholeList(data)
   }),
-  implement(showChannel, async (context, { id }) =>
-    channelShape(context, channelOf(context, id), await look(context)),
+  implement(showChannel, async (context, { id }, services) =>
+    channelShape(services, findChannel(services, id), await look(context, services)),
   ),
-  implement(pauseChannel, (context, { id }) => hold(context, id, 'paused')),
-  implement(drainChannel, (context, { id }) => hold(context, id, 'draining')),
-  implement(resumeChannel, async (context, { id }) => {
-    const channel = channelOf(context, id)
+  implement(pauseChannel, (context, { id }, services) => hold(context, services, id, 'paused')),
+  implement(drainChannel, (context, { id }, services) => hold(context, services, id, 'draining')),
+  implement(resumeChannel, async (context, { id }, services) => {
+    const channel = findChannel(services, id)
     await context.write((writing) => writing.channels.resume(id))
-    return channelShape(context, channel, await look(context))
+    return channelShape(services, channel, await look(context, services))
   }),
-  implement(testChannel, async (context, { id, model }) => {
-    const channel = channelOf(context, id)
-    const { catalog, write, now } = context
-    return callChannel(context, {
+  implement(testChannel, async ({ write, now }, { id, model }, services) => {
+    const channel = findChannel(services, id)
+    const { catalog, openUpstream } = services
+    return callChannel(openUpstream, {
       channel,
       name: model,
       catalog: catalog(),

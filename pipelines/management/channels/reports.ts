@@ -5,11 +5,12 @@ type Breaker = ChannelReport['breaker']
 type LastError = ChannelReport['last_error']
 
 /** Returns the breaker of the process that is worst off with the channel. */
-const worstOf = (reports: readonly ChannelReport[]): Breaker =>
+const findWorst = (reports: readonly ChannelReport[]): Breaker =>
   (['open', 'half-open'] as const).find((breaker) => reports.some((report) => report.breaker === breaker)) ??
   'closed'
 
-const newest = (a: LastError, b: LastError): LastError => (b !== null && (a === null || b.at > a.at) ? b : a)
+const chooseNewest = (a: LastError, b: LastError): LastError =>
+  b !== null && (a === null || b.at > a.at) ? b : a
 
 /**
  * Returns the reports of a channel, each with its process, and what they are together.
@@ -24,10 +25,10 @@ export function joinReports(processes: readonly ProcessReport[] | null, id: stri
     reports.reduce((total, report) => total + report[field], 0)
   const joined = {
     in_flight: sum('in_flight'),
-    breaker: processes === null || processes.length === 0 ? null : worstOf(reports),
+    breaker: processes === null || processes.length === 0 ? null : findWorst(reports),
     recent_attempts: sum('recent_attempts'),
     recent_failures: sum('recent_failures'),
-    last_error: reports.map(({ last_error }) => last_error).reduce(newest, null),
+    last_error: reports.map(({ last_error }) => last_error).reduce(chooseNewest, null),
   }
   return { located, reports, joined }
 }

@@ -12,7 +12,7 @@ import { type TokenPrice, tokenCharge, tokenPrice } from '../../../src/core/pric
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
-import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
 import { readUpstreamRefusal } from '../../calls/upstream-error.ts'
@@ -49,9 +49,7 @@ const REQUESTS: Readonly<Record<ChatProtocol, (model: string) => { path: string;
   }),
 }
 
-export interface ChannelTestDeps {
-  readonly openUpstream: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
-}
+export type OpenUpstream = (request: UpstreamCallRequest) => Observable<UpstreamEvent>
 
 interface TestedChannel {
   readonly channel: ChannelEntry
@@ -68,7 +66,7 @@ const isChat = (protocol: string): protocol is ChatProtocol =>
   (CHAT_PROTOCOLS as readonly string[]).includes(protocol)
 
 /** Returns the model to call and the upstream's name of it. @throws Failure `invalid_request` */
-function modelOf({ channel, name, catalog }: TestedChannel) {
+function findModel({ channel, name, catalog }: TestedChannel) {
   const served = Object.entries(channel.models).map(([id, upstreamModel]) => ({
     model: catalog.resolve(id),
     upstreamModel,
@@ -107,7 +105,7 @@ async function collect(events: Observable<UpstreamEvent>): Promise<{ status: num
  * Calls a channel, and says how it went and what it costs.
  * @throws Failure `invalid_request` where the channel takes no such call
  */
-export async function callChannel({ openUpstream }: ChannelTestDeps, tested: TestedChannel) {
+export async function callChannel(openUpstream: OpenUpstream, tested: TestedChannel) {
   const { channel, now, onCall } = tested
   const { protocol } = channel
   if (!isChat(protocol))
@@ -120,7 +118,7 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
       'invalid_request',
       `id: channel ${channel.id} has no api_key, or a secret of its auth is empty, so it cannot be called.`,
     )
-  const { id: model, price, upstreamModel } = modelOf(tested)
+  const { id: model, price, upstreamModel } = findModel(tested)
   const { path, body } = REQUESTS[protocol](model)
   const call = DIALECTS[protocol].read({ path, query: '', body: Buffer.from(JSON.stringify(body)) })
   const adapter = protocolAdapter(protocol, protocol)
@@ -129,6 +127,7 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
     outputCeiling: null,
     outputLimitField: channel.output_limit_field,
     askUsage: false,
+    serverTools: [],
     fetched: new Map(),
   })
   await onCall({ model })
@@ -149,15 +148,15 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
     }),
   ).catch((error: Error) => error)
   const latency = Math.round(performance.now() - startedAt)
-  const { names, secrets } = upstreamTexts([{ channel, upstreamModel }], model)
-  const hidden = (text: string) => redact(text, names, secrets)
+  const { names, secrets } = listUpstreamTexts([{ channel, upstreamModel }], model)
+  const hideSecrets = (text: string) => redact(text, names, secrets)
   const base = { id: channel.id, model, upstream_model: upstreamModel, latency_ms: latency }
   const unpaid = { ...base, ok: false, input_tokens: 0, output_tokens: 0, cost: '0', upstream_cost: null }
-  if (answered instanceof Error) return { ...unpaid, status: null, error: hidden(answered.message) }
+  if (answered instanceof Error) return { ...unpaid, status: null, error: hideSecrets(answered.message) }
   const { status } = answered
   if (status !== 200) {
     const { message, detail } = readUpstreamRefusal(AS_OPERATORS_READ, status, answered.body, null)
-    return { ...unpaid, status, error: hidden(detail ?? message) }
+    return { ...unpaid, status, error: hideSecrets(detail ?? message) }
   }
   const { metered, isAnswer } = adapter.readWhole(call, answered.body, channel.provider)
   const usage = metered.usage ?? NO_USAGE

@@ -8,12 +8,12 @@ import {
 import type { EditableConfiguration } from '../../../src/config/edit.ts'
 import type { Problem } from '../../../src/config/problem.ts'
 import { implementWith } from '../operation.ts'
-import { differenceOf } from './difference.ts'
+import { compareConfigurations } from './difference.ts'
 
-export interface ConfigurationDeps {
-  readonly configurationFile: EditableConfiguration
+export interface ConfigurationServices {
+  readonly file: EditableConfiguration
   /** Whether the file has problems, so that an earlier content is in force. */
-  readonly isConfigurationRefused: () => boolean
+  readonly isRefused: () => boolean
 }
 
 const SECRET_FIELDS = ['api_key', 'api_keys', 'auth', 'headers']
@@ -22,25 +22,25 @@ const isSecret = (field: string): boolean => SECRET_FIELDS.includes(field)
 const problemShape = ({ line, column, field, message }: Problem) => ({ line, column, field, message })
 
 /** Checks the text against the file. */
-function checked(file: EditableConfiguration, text: string) {
+function checkText(file: EditableConfiguration, text: string) {
   const { result, before, after } = file.check(text)
   return {
     ok: result.ok,
     problems: result.ok ? [] : result.problems.map(problemShape),
     warnings: result.ok ? result.warnings.map(problemShape) : [],
-    difference: differenceOf(before, after, isSecret),
+    difference: compareConfigurations(before, after, isSecret),
   }
 }
 
-const implement = implementWith<ConfigurationDeps>()
+const implement = implementWith<ConfigurationServices>()
 
 export const configurationOperations = [
-  implement(showConfiguration, async ({ configurationFile, isConfigurationRefused }) => {
-    const { path, text, digest, isWritable } = configurationFile.read()
-    return { path, text, digest, is_writable: isWritable, is_refused: isConfigurationRefused() }
+  implement(showConfiguration, async (_, __, { file, isRefused }) => {
+    const { path, text, digest, isWritable } = file.read()
+    return { path, text, digest, is_writable: isWritable, is_refused: isRefused() }
   }),
-  implement(checkConfiguration, async ({ configurationFile }, { text }) => checked(configurationFile, text)),
-  implement(applyConfiguration, async ({ configurationFile: file, write }, { text, digest }) => {
+  implement(checkConfiguration, async (_, { text }, { file }) => checkText(file, text)),
+  implement(applyConfiguration, async ({ write }, { text, digest }, { file }) => {
     const before = file.read()
     if (!before.isWritable)
       throw new Failure(
@@ -49,7 +49,7 @@ export const configurationOperations = [
       )
     if (before.digest !== digest)
       throw new Failure('conflict', 'The configuration file has changed since it was read. Read it again.')
-    const { ok, problems, difference } = checked(file, text)
+    const { ok, problems, difference } = checkText(file, text)
     const [first] = problems
     if (!ok)
       throw new Failure(

@@ -5,19 +5,19 @@ type Entry = Readonly<Record<string, unknown>>
 
 const LISTS = ['models', 'channels'] as const
 
-const sectionOf = (configuration: unknown, name: string): unknown =>
+const readSection = (configuration: unknown, name: string): unknown =>
   (configuration as Entry | null | undefined)?.[name]
 
-const entriesOf = (configuration: unknown, name: string): ReadonlyMap<string, Entry> => {
-  const list = sectionOf(configuration, name)
+const listEntries = (configuration: unknown, name: string): ReadonlyMap<string, Entry> => {
+  const list = readSection(configuration, name)
   const entries = Array.isArray(list) ? (list as (Entry | null)[]) : []
   return new Map(entries.flatMap((entry) => (typeof entry?.id === 'string' ? [[entry.id, entry]] : [])))
 }
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-function changesOf(before: unknown, after: unknown, name: string, isSecret: (field: string) => boolean) {
-  const [old, now] = [entriesOf(before, name), entriesOf(after, name)]
+function listChanges(before: unknown, after: unknown, name: string, isSecret: (field: string) => boolean) {
+  const [old, now] = [listEntries(before, name), listEntries(after, name)]
   const print = (field: string, value: unknown) =>
     value === undefined || isSecret(field) ? null : JSON.stringify(value)
   const changed = [...now].flatMap(([id, entry]) => {
@@ -41,18 +41,18 @@ function changesOf(before: unknown, after: unknown, name: string, isSecret: (fie
 }
 
 /** @param isSecret says of a field of a channel whether its values must not be shown */
-export function differenceOf(
+export function compareConfigurations(
   before: unknown,
   after: unknown,
   isSecret: (field: string) => boolean,
 ): Difference {
   const names = [...new Set([before, after].flatMap((side) => Object.keys((side ?? {}) as Entry)))]
   return {
-    models: changesOf(before, after, 'models', isSecret),
-    channels: changesOf(before, after, 'channels', isSecret),
+    models: listChanges(before, after, 'models', isSecret),
+    channels: listChanges(before, after, 'channels', isSecret),
     sections: names.filter(
       (name) =>
-        !LISTS.some((list) => list === name) && !isSame(sectionOf(before, name), sectionOf(after, name)),
+        !LISTS.some((list) => list === name) && !isSame(readSection(before, name), readSection(after, name)),
     ),
   }
 }

@@ -10,8 +10,8 @@ import {
 } from '../../../schemas/management/jobs.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import { implement } from '../operation.ts'
-import { page, pageAfter } from '../page.ts'
-import { instantOrNull } from '../shapes.ts'
+import { readPage, toPage } from '../page.ts'
+import { printInstantOrNull } from '../shapes.ts'
 
 /** The shape that jobs of every kind have in common. */
 export const jobProgressShape = ({ id, state, done, total, error, ...job }: Job) => ({
@@ -22,8 +22,8 @@ export const jobProgressShape = ({ id, state, done, total, error, ...job }: Job)
   error,
   created_by: job.createdBy,
   created_at: job.createdAt.toISOString(),
-  started_at: instantOrNull(job.startedAt),
-  ended_at: instantOrNull(job.endedAt),
+  started_at: printInstantOrNull(job.startedAt),
+  ended_at: printInstantOrNull(job.endedAt),
 })
 
 const INTEGRITY_KINDS = ['verify', 'rebuild'] as const
@@ -49,7 +49,7 @@ export const jobOperations = [
   }),
   implement(listJobs, async ({ database }, { kind, ...input }) => {
     const kinds = kind === undefined ? INTEGRITY_KINDS : [kind]
-    return page((await database.jobs.list({ kinds, ...pageAfter(input) })).map(jobShape), input)
+    return toPage((await database.jobs.list({ kinds, ...readPage(input) })).map(jobShape), input)
   }),
   implement(showJob, async ({ database }, { id }) => jobShape(await database.jobs.read(id))),
   implement(cancelJob, async ({ write }, { id }) =>

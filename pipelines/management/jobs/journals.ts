@@ -6,26 +6,21 @@ import { abandonJournal, importJournal, listJournals } from '../../../schemas/ma
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { FoundJournal } from '../../../src/journal/found.ts'
-import type { Bookings } from '../../../src/postgres/billing/repository.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { decodeSettlements } from '../../settlement/messages.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { wholeList } from '../page.ts'
+import { toWholeList } from '../page.ts'
 
-export interface JournalDeps {
-  readonly journals: {
-    /** Reads the journal of a directory of this machine; null where there is none. */
-    find(directory: string): FoundJournal | null
-    /** Returns the settlement of a call without an end. */
-    interrupted(call: Admission, now: number): Settlement
-    /** Counts messages of a subject that no settler has booked; null while JetStream does not answer. */
-    countSettlements(subject: string): Promise<number | null>
-  }
+export interface JournalServices {
+  /** Reads the journal of a directory of this machine; null where there is none. */
+  find(directory: string): FoundJournal | null
+  /** Returns the settlement of a call without an end. */
+  interrupt(call: Admission, now: number): Settlement
+  /** Counts messages of a subject that no settler has booked; null while JetStream does not answer. */
+  countSettlements(subject: string): Promise<number | null>
 }
 
-type JournalContext = Context & JournalDeps
-
-const implement = implementWith<JournalDeps>()
+const implement = implementWith<JournalServices>()
 
 /** The most that `bookSettlements` takes at once. */
 const BOOK_MAX_SETTLEMENTS = 1_000
@@ -35,7 +30,7 @@ const BOOK_MAX_SETTLEMENTS = 1_000
  * would not be charged.
  * @throws Failure `conflict`
  */
-async function assertNoneInJetStream({ journals }: JournalContext, id: string): Promise<void> {
+async function assertNoneInJetStream(journals: JournalServices, id: string): Promise<void> {
   const count = await journals.countSettlements(`${SETTLEMENT_SUBJECT}.${id}`)
   if (count === null)
     throw new Failure(
@@ -59,7 +54,7 @@ interface Tally {
 
 async function bookInto(
   tally: Tally,
-  database: { readonly bookings: Pick<Bookings, 'book'> },
+  database: Repositories,
   settlements: readonly Settlement[],
 ): Promise<void> {
   for (let at = 0; at < settlements.length; at += BOOK_MAX_SETTLEMENTS) {
@@ -77,18 +72,22 @@ async function bookInto(
   }
 }
 
-const newTally = (): Tally => ({ booked: 0, cost: 0n, known: 0, refused: 0, accounts: new Set() })
+const makeTally = (): Tally => ({ booked: 0, cost: 0n, known: 0, refused: 0, accounts: new Set() })
 
 /** Books what a journal on a disk has: many transactions, and each call once, so that another try goes on. */
-async function bookFound({ database, journals, now }: JournalContext, found: FoundJournal): Promise<Tally> {
-  const tally = newTally()
-  for (const payload of found.settlements()) {
+async function bookFound(
+  { database, now }: Context,
+  journals: JournalServices,
+  found: FoundJournal,
+): Promise<Tally> {
+  const tally = makeTally()
+  for (const payload of found.readSettlements()) {
     const { settlements, malformed } = decodeSettlements(null, payload)
     for (const { line, reason } of malformed) await database.bookings.keepMalformed(line, reason)
     tally.refused += malformed.length
     await bookInto(tally, database, settlements)
   }
-  const interrupted = found.interrupted.map((call) => journals.interrupted(call, now))
+  const interrupted = found.interrupted.map((call) => journals.interrupt(call, now))
   await bookInto(tally, database, interrupted)
   return tally
 }
@@ -97,11 +96,12 @@ async function bookFound({ database, journals, now }: JournalContext, found: Fou
 async function closeReserved(
   database: Repositories,
   id: string,
-  { journals, now }: JournalContext,
+  journals: JournalServices,
+  now: number,
 ): Promise<number> {
-  const tally = newTally()
+  const tally = makeTally()
   const calls = (await database.journals.readReserved(id)) as Admission[]
-  const interrupted = calls.map((call) => journals.interrupted(call, now))
+  const interrupted = calls.map((call) => journals.interrupt(call, now))
   await bookInto(tally, database, interrupted)
   await database.journals.announceWallets([...new Set(calls.map(({ account_id }) => account_id))])
   return tally.booked
@@ -109,7 +109,7 @@ async function closeReserved(
 
 export const journalOperations = [
   implement(listJournals, async ({ database }) =>
-    wholeList(
+    toWholeList(
       (await database.journals.list()).map((journal) => ({
         ...shapeOf(journal),
         state: journal.isLive ? ('live' as const) : ('silent' as const),
@@ -119,8 +119,8 @@ export const journalOperations = [
       })),
     ),
   ),
-  implement(importJournal, async (context, { directory }) => {
-    const { database, journals, write } = context
+  implement(importJournal, async (context, { directory }, journals) => {
+    const { database, write } = context
     const found = journals.find(directory)
     if (found === null)
       throw new Failure(
@@ -131,8 +131,8 @@ export const journalOperations = [
     if (found.isOwned)
       throw new Failure('conflict', `The journal ${id} is in use by a process of this machine.`)
     await database.journals.lockSilent(id)
-    await assertNoneInJetStream(context, id)
-    const tally = await bookFound(context, found)
+    await assertNoneInJetStream(journals, id)
+    const tally = await bookFound(context, journals, found)
     return write(async (writing) => {
       const journal = await writing.journals.lockSilent(id)
       const rest = (await writing.journals.readReserved(id)).length
@@ -150,14 +150,14 @@ export const journalOperations = [
       return answer
     })
   }),
-  implement(abandonJournal, async (context, { id }) => {
-    await context.database.journals.lockSilent(id)
-    await assertNoneInJetStream(context, id)
-    return context.write(async (writing) => {
+  implement(abandonJournal, async ({ database, write, now }, { id }, journals) => {
+    await database.journals.lockSilent(id)
+    await assertNoneInJetStream(journals, id)
+    return write(async (writing) => {
       const journal = await writing.journals.lockSilent(id)
       const answer = {
         id,
-        interrupted_calls: await closeReserved(writing, id, context),
+        interrupted_calls: await closeReserved(writing, id, journals, now),
         lost_calls: journal.unbookedCalls,
         lost_cost: printCredits(journal.unbookedCost),
       }

@@ -1,12 +1,12 @@
-/** Operations of the months of the tables that grow for ever. */
+/** Operations of the months of the tables that keep growing. */
 import { listPartitions } from '../../../schemas/management/partitions.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { implement } from '../operation.ts'
-import { wholeList } from '../page.ts'
+import { toWholeList } from '../page.ts'
 
 export const partitionOperations = [
   implement(listPartitions, async ({ database }) =>
-    wholeList(
+    toWholeList(
       (await database.partitions.list()).map(({ startsAt, endsAt, ...partition }) => ({
         ...shapeOf(partition),
         from: startsAt?.toISOString() ?? null,

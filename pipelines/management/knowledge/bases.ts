@@ -12,21 +12,16 @@ import {
 } from '../../../schemas/management/knowledge/bases.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import type { Caller } from '../caller.ts'
 import { type Context, implement } from '../operation.ts'
-import { page, pageAfter, wholeList } from '../page.ts'
+import { readPage, toPage, toWholeList } from '../page.ts'
 
 const baseShape = shapeOf<KnowledgeBase>
 
-export const accountOfBase = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
+export const findBaseAccount = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.knowledge.showBase(id)).accountId
 
 /** Whether the reader is an agent or a member of the account, or another account that the caller administers. */
-async function isNear(
-  { caller, database }: Pick<Context, 'database'> & { readonly caller: Caller },
-  accountId: string,
-  reader: string,
-): Promise<boolean> {
+async function isNear({ caller, database }: Context, accountId: string, reader: string): Promise<boolean> {
   const role = caller.roles.get(reader)
   if (role === 'owner' || role === 'admin') return true
   if ((await database.accounts.show(accountId)).account.kind !== 'organization') return false
@@ -38,11 +33,11 @@ export const baseOperations = [
   implement(listBases, async ({ database }, { account_id: accountId }) => {
     const [own, readable] = await Promise.all([
       database.knowledge.listBases(accountId),
-      database.knowledge.readableBases({ accountId }),
+      database.knowledge.listReadableBases({ accountId }),
     ])
     const ids = new Set(own.map(({ id }) => id))
     return {
-      ...wholeList(own.map(baseShape)),
+      ...toWholeList(own.map(baseShape)),
       granted: readable
         .filter(({ id }) => id !== '' && !ids.has(id))
         .map(({ id, name, pages }) => ({ id, name, pages })),
@@ -50,10 +45,10 @@ export const baseOperations = [
   }),
   implement(listAllBases, async ({ database }, { account_id: accountId = null, ...input }) => {
     if (accountId !== null) await database.accounts.show(accountId)
-    const found = await database.knowledge.listBases(accountId, pageAfter(input))
-    return page(found.map(baseShape), input)
+    const found = await database.knowledge.listBases(accountId, readPage(input))
+    return toPage(found.map(baseShape), input)
   }),
-  implement(showBase, accountOfBase, async ({ database }, { id }) =>
+  implement(showBase, findBaseAccount, async ({ database }, { id }) =>
     baseShape(await database.knowledge.showBase(id)),
   ),
   implement(createBase, ({ caller, write }, { account_id: accountId, name }) => {
@@ -62,12 +57,12 @@ export const baseOperations = [
       baseShape(await writing.knowledge.createBase(accountId, name, { isOperator })),
     )
   }),
-  implement(grantBase, accountOfBase, async (context, { id, reader_id: readerId }) => {
+  implement(grantBase, findBaseAccount, async (context, { id, reader_id: readerId }) => {
     const { caller, database, write } = context
     // A base that is granted to strangers would bring its pages into what their models read.
     if (
       caller.installation !== 'operator' &&
-      !(await isNear(context, await accountOfBase(database, { id }), readerId))
+      !(await isNear(context, await findBaseAccount(database, { id }), readerId))
     )
       throw new Failure(
         'not_found',
@@ -75,10 +70,10 @@ export const baseOperations = [
       )
     return write(async (writing) => baseShape(await writing.knowledge.grantBase(id, readerId)))
   }),
-  implement(revokeBase, accountOfBase, ({ write }, { id, reader_id: readerId }) =>
+  implement(revokeBase, findBaseAccount, ({ write }, { id, reader_id: readerId }) =>
     write(async (writing) => baseShape(await writing.knowledge.revokeBase(id, readerId))),
   ),
-  implement(deleteBase, accountOfBase, ({ write }, { id }) =>
+  implement(deleteBase, findBaseAccount, ({ write }, { id }) =>
     write(async (writing) => baseShape(await writing.knowledge.deleteBase(id))),
   ),
 ]

@@ -15,17 +15,15 @@ import {
   startImport,
 } from '../../../schemas/management/knowledge/imports.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import type { FormContent } from '../../../src/http/handler.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
-import type { Jobs } from '../../../src/postgres/operation/repository.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { toStoreFailure } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
-import { implementWith } from '../operation.ts'
-import { page, pageAfter } from '../page.ts'
-import { accountOfBase } from './bases.ts'
+import { type Context, implementWith } from '../operation.ts'
+import { readPage, toPage } from '../page.ts'
+import { findBaseAccount } from './bases.ts'
 
 /** An import that has not begun within this time finds its files gone. */
 const UPLOAD_LIFETIME_MS = 24 * 60 * 60 * 1000
@@ -55,13 +53,12 @@ export interface ImportResult {
   readonly problems: readonly ImportProblem[]
 }
 
-export interface ImportDeps {
-  readonly files: Pick<ObjectStore, 'put'>
+export interface ImportServices {
+  readonly files: ObjectStore
   readonly uploads: Uploads
-  readonly visit: { readonly form: FormContent | null }
 }
 
-const shapeOf = (job: Job) => {
+const toShape = (job: Job) => {
   const { report, problems } = (job.result as ImportResult | null) ?? { report: null, problems: [] }
   return {
     ...jobProgressShape(job),
@@ -72,7 +69,7 @@ const shapeOf = (job: Job) => {
   }
 }
 
-async function* counted(content: AsyncIterable<Buffer>, upload: Upload) {
+async function* countBytes(content: AsyncIterable<Buffer>, upload: Upload) {
   for await (const piece of content) {
     upload.count(piece.length)
     yield piece
@@ -84,7 +81,8 @@ const tooLarge = (path: string): Failure =>
 
 /** Stores the files of the form. Those of a form that is cut are removed again. */
 async function storeFiles(
-  { files, visit, database, now }: ImportDeps & { readonly database: Database; readonly now: number },
+  { visit, database, now }: Context,
+  files: ObjectStore,
   upload: Upload,
 ): Promise<UploadedFile[]> {
   if (visit.form === null)
@@ -104,7 +102,7 @@ async function storeFiles(
       const key = `imports/${name}-${at}`
       const put = async () => {
         await database.tasks.recordObjects([{ key, expiresAt: now + UPLOAD_LIFETIME_MS }])
-        return files.put(key, Readable.from(counted(content, upload), { objectMode: false }), {
+        return files.put(key, Readable.from(countBytes(content, upload), { objectMode: false }), {
           mediaType: 'application/octet-stream',
           maxBytes: MAX_UPLOAD_BYTES,
         })
@@ -121,8 +119,8 @@ async function storeFiles(
 }
 
 /** @throws Failure `not_found`: there is none of that base */
-async function importOf(
-  database: { readonly jobs: Pick<Jobs, 'read'> },
+async function findImport(
+  database: Database,
   { id, import_id: importId }: { readonly id: string; readonly import_id: string },
 ): Promise<Job> {
   const job = await database.jobs.read(importId).catch((error: { code?: string }) => {
@@ -133,20 +131,20 @@ async function importOf(
   return job
 }
 
-const implement = implementWith<ImportDeps>()
+const implement = implementWith<ImportServices>()
 
 export const importOperations = [
   implement(
     startImport,
     async (database, { id, account_id: accountId = null }) =>
-      id === DEFAULT_KB_ID ? accountId : accountOfBase(database, { id }),
-    async (context, { id, account_id: given, prune }) => {
-      const { caller, database, uploads, write } = context
+      id === DEFAULT_KB_ID ? accountId : findBaseAccount(database, { id }),
+    async (context, { id, account_id: given, prune }, { files: store, uploads }) => {
+      const { caller, database, write } = context
       const isOwn = id === DEFAULT_KB_ID
-      const accountId = isOwn ? given! : await accountOfBase(database, { id })
+      const accountId = isOwn ? given! : await findBaseAccount(database, { id })
       const upload = uploads.begin(accountId)
       try {
-        const files = await storeFiles(context, upload)
+        const files = await storeFiles(context, store, upload)
         const job = await write(async (writing) => {
           const subjectId = isOwn ? (await writing.knowledge.defaultBase(accountId)).id : id
           const maxAccountPages =
@@ -155,21 +153,21 @@ export const importOperations = [
           return writing.jobs.start({ kind: 'import', accountId, subjectId, input })
         })
         upload.handOver()
-        return shapeOf(job)
+        return toShape(job)
       } finally {
         await upload.end()
       }
     },
   ),
-  implement(listImports, accountOfBase, async ({ database }, { id, ...input }) => {
-    const found = await database.jobs.list({ kinds: ['import'], subjectId: id, ...pageAfter(input) })
-    return page(found.map(shapeOf), input)
+  implement(listImports, findBaseAccount, async ({ database }, { id, ...input }) => {
+    const found = await database.jobs.list({ kinds: ['import'], subjectId: id, ...readPage(input) })
+    return toPage(found.map(toShape), input)
   }),
-  implement(showImport, accountOfBase, async ({ database }, input) =>
-    shapeOf(await importOf(database, input)),
+  implement(showImport, findBaseAccount, async ({ database }, input) =>
+    toShape(await findImport(database, input)),
   ),
-  implement(cancelImport, accountOfBase, async ({ database, write }, input) => {
-    const { id } = await importOf(database, input)
-    return shapeOf(await write((writing) => writing.jobs.cancel(id)))
+  implement(cancelImport, findBaseAccount, async ({ database, write }, input) => {
+    const { id } = await findImport(database, input)
+    return toShape(await write((writing) => writing.jobs.cancel(id)))
   }),
 ]

@@ -5,12 +5,12 @@ import type { Database } from '../../../src/postgres/database.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { isPageId, printSearch, read } from '../../knowledge/reading.ts'
 import { implement } from '../operation.ts'
-import { page, pageAfter } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 
 const MAX_BACKLINKS = 100
 
 /** @throws Failure `not_found`: there is none, or the account may not read it */
-async function baseOf(
+async function findBase(
   database: Database,
   { id, account_id: accountId }: { readonly id: string; readonly account_id: string },
 ): Promise<ReadableBase> {
@@ -21,21 +21,21 @@ async function baseOf(
 
 export const pageOperations = [
   implement(listPages, async ({ database }, input) => {
-    const base = await baseOf(database, input)
-    const found = await read(database.knowledge.listPages(base, pageAfter(input)))
+    const base = await findBase(database, input)
+    const found = await read(database.knowledge.listPages(base, readPage(input)))
     const listed = found.map(({ updatedAt, ...entry }) => ({ ...entry, updated_at: updatedAt.toISOString() }))
-    return page(listed, input, ({ path }) => path)
+    return toPage(listed, input, ({ path }) => path)
   }),
   implement(showPage, async ({ database }, input) => {
-    const base = await baseOf(database, input)
+    const base = await findBase(database, input)
     const { page_id: id } = input
     const [found] = isPageId(id) ? await read(database.knowledge.readPages([base], [id])) : []
-    const linking = found && (await read(database.knowledge.backlinks([base], id, MAX_BACKLINKS)))
+    const linking = found && (await read(database.knowledge.listBacklinks([base], id, MAX_BACKLINKS)))
     if (!found || !linking) throw new Failure('not_found', `There is no page ${id} in ${base.name}.`)
     return { ...found, backlinks: linking.map(({ id, title }) => ({ id, title })) }
   }),
   implement(searchPages, async ({ database }, input) => {
-    const base = await baseOf(database, input)
+    const base = await findBase(database, input)
     const { q, limit, offset } = input
     return printSearch(q, offset, await read(database.knowledge.searchPages([base], q, { limit, offset })))
   }),

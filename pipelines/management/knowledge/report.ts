@@ -11,7 +11,7 @@ interface Imported extends ImportOutcome {
   readonly ignoredFields: ReadonlyMap<string, number>
 }
 
-export const reportOf = (
+export const makeReport = (
   { added, changed, unchanged, gone, pages, ignoredFields }: Imported,
   { unresolved, sameTitle }: LinkReport,
   pruned: boolean,

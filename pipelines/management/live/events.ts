@@ -18,11 +18,11 @@ const HEADERS: HeaderList = [
 const BEGIN = 'retry: 2000\n\n'
 const COMMENT = ': keep-alive\n\n'
 
-const printed = ({ name, data }: LiveEvent, id: number): string =>
+const printEvent = ({ name, data }: LiveEvent, id: number): string =>
   `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** Returns the reply: events until they end or `ended` emits. */
-export const eventStream = (
+export const streamEvents = (
   events: Observable<LiveEvent>,
   ended: ObservableInput<unknown>,
 ): Observable<Reply> =>
@@ -32,7 +32,7 @@ export const eventStream = (
     let id = 0
     const send = (event: LiveEvent) => {
       id += 1
-      reader.next({ type: 'data', bytes: printed(event, id) })
+      reader.next({ type: 'data', bytes: printEvent(event, id) })
     }
     const flow = {
       pause() {

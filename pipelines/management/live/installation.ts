@@ -2,15 +2,15 @@
 import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
 
 /** Reports do not need the exactness of books: they sum up estimates of several processes at several instants. */
-const amountOf = (credits: number): string => credits.toFixed(8).replace(/\.?0+$/, '') || '0'
+const printAmount = (credits: number): string => credits.toFixed(8).replace(/\.?0+$/, '') || '0'
 
-const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
+const compareNames = (a: { readonly name: string }, b: { readonly name: string }): number =>
   a.name.localeCompare(b.name)
 
 /** @param now epoch milliseconds */
-export function installationOf(reports: readonly ProcessReport[], now: number) {
-  const values = (gauge: string) => reports.map(({ gauges }) => gauges[gauge] ?? 0)
-  const sum = (gauge: string) => values(gauge).reduce((all, value) => all + value, 0)
+export function sumReports(reports: readonly ProcessReport[], now: number) {
+  const readValues = (gauge: string) => reports.map(({ gauges }) => gauges[gauge] ?? 0)
+  const sum = (gauge: string) => readValues(gauge).reduce((all, value) => all + value, 0)
   const engines = Map.groupBy(
     reports.flatMap((report) => Object.entries(report.engines).map(([name, isUp]) => ({ name, isUp }))),
     ({ name }) => name,
@@ -30,11 +30,11 @@ export function installationOf(reports: readonly ProcessReport[], now: number) {
       .toSorted((a, b) => a.host.localeCompare(b.host) || a.process.localeCompare(b.process)),
     engines: [...engines]
       .map(([name, states]) => ({ name, is_up: states.every(({ isUp }) => isUp) }))
-      .toSorted(byName),
+      .toSorted(compareNames),
     calls_in_flight: sum('tollgate_calls_in_flight'),
-    reserved: amountOf(sum('tollgate_reserved_credits')),
-    settlement_lag_seconds: Math.max(0, ...values('tollgate_settlement_lag_seconds')),
+    reserved: printAmount(sum('tollgate_reserved_credits')),
+    settlement_lag_seconds: Math.max(0, ...readValues('tollgate_settlement_lag_seconds')),
     unbooked_settlements: sum('tollgate_journal_unbooked'),
-    log_lag_seconds: Math.max(0, ...values('tollgate_log_lag_seconds')),
+    log_lag_seconds: Math.max(0, ...readValues('tollgate_log_lag_seconds')),
   }
 }

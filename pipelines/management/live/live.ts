@@ -15,7 +15,7 @@ import {
   share,
   tap,
 } from 'rxjs'
-import { columnOf, SETTLED_COLUMNS, type Settlement } from '../../../schemas/call-log/columns.ts'
+import { findColumn, SETTLED_COLUMNS, type Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
@@ -27,11 +27,11 @@ import {
   watchInstallation,
 } from '../../../schemas/management/live.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { visibleKey } from '../calls/calls.ts'
+import { findVisibleKey } from '../calls/calls.ts'
 import { implementWith } from '../operation.ts'
-import { instantOf } from '../shapes.ts'
+import { printInstant } from '../shapes.ts'
 import type { LiveEvent } from './events.ts'
-import { installationOf } from './installation.ts'
+import { sumReports } from './installation.ts'
 import { implementStream } from './stream.ts'
 import { CallWindow } from './window.ts'
 
@@ -46,14 +46,14 @@ interface Published {
   readonly processReports: () => Promise<ProcessReport[] | null>
 }
 
-export interface LiveDeps extends Published {
+export interface LiveServices extends Published {
   /** Made by `overviews`, once for a process. */
   readonly overviews: Observable<Overview>
 }
 
 const OVERVIEW_MS = 2_000
 
-const reportsOf = async ({ processReports }: Published): Promise<ProcessReport[]> => {
+const readReports = async ({ processReports }: Published): Promise<ProcessReport[]> => {
   const reports = await processReports()
   // This process answers as well: none does while NATS hangs.
   if (reports === null || reports.length === 0)
@@ -62,7 +62,7 @@ const reportsOf = async ({ processReports }: Published): Promise<ProcessReport[]
 }
 
 /** Sums up the calls of each interval, with what the processes report at its end; shared by those who subscribe. */
-export const overviews = (published: Published): Observable<Overview> =>
+export const watchOverviews = (published: Published): Observable<Overview> =>
   defer(() => {
     let window = new CallWindow()
     let since = Date.now()
@@ -79,18 +79,18 @@ export const overviews = (published: Published): Observable<Overview> =>
         const seconds = (now - since) / 1000
         window = new CallWindow()
         since = now
-        return { ...installationOf(reports, now), seconds, ...read }
+        return { ...sumReports(reports, now), seconds, ...read }
       }),
     )
     return merge(counted, ticks)
   }).pipe(share())
 
 /** Returns the call as it is shown; the schema of the answer takes what the stream gives. */
-const liveCallOf = (call: Settlement): LiveCall => {
+const toLiveCall = (call: Settlement): LiveCall => {
   const shown = SETTLED_COLUMNS.map((name) => {
     const value = call[name]
-    const { kind } = columnOf(name)
-    if (kind === 'instant' && value !== null) return [name, instantOf(Number(value))]
+    const { kind } = findColumn(name)
+    if (kind === 'instant' && value !== null) return [name, printInstant(Number(value))]
     return [name, kind === 'credits' && value !== null ? printCredits(BigInt(String(value))) : value]
   })
   return liveCall.parse(Object.fromEntries(shown))
@@ -106,7 +106,12 @@ interface CallFilter {
   readonly statuses: readonly string[]
 }
 
-const matching = ({ accountId, keyId, model, statuses }: CallFilter): MonoTypeOperatorFunction<SettledCall> =>
+const filterCalls = ({
+  accountId,
+  keyId,
+  model,
+  statuses,
+}: CallFilter): MonoTypeOperatorFunction<SettledCall> =>
   filter(
     (call) =>
       call === null ||
@@ -116,23 +121,23 @@ const matching = ({ accountId, keyId, model, statuses }: CallFilter): MonoTypeOp
         (statuses.length === 0 || statuses.includes(call.status))),
   )
 
-const implement = implementWith<LiveDeps>()
+const implement = implementWith<LiveServices>()
 
 export const liveOperations = [
-  implement(showInstallation, async (context) => installationOf(await reportsOf(context), context.now)),
+  implement(showInstallation, async ({ now }, _, live) => sumReports(await readReports(live), now)),
 ]
 
 export const liveStreams = [
-  implementStream<LiveDeps, typeof watchInstallation>(watchInstallation, async (context) =>
-    context.overviews.pipe(map((data) => ({ name: 'overview', data }))),
+  implementStream<LiveServices, typeof watchInstallation>(watchInstallation, async (_, __, { overviews }) =>
+    overviews.pipe(map((data) => ({ name: 'overview', data }))),
   ),
-  implementStream<LiveDeps, typeof watchCalls>(watchCalls, async (context, input, isContinued) => {
+  implementStream<LiveServices, typeof watchCalls>(watchCalls, async (context, input, { settledCalls }) => {
     const { account_id: accountId, key_id, model, status: statuses = [] } = input
-    const keyId = await visibleKey(context, accountId, key_id)
-    const calls = context.settledCalls.pipe(
-      matching({ accountId, keyId, model, statuses }),
-      map((call): LiveEvent => (call === null ? GAP : { name: 'call', data: liveCallOf(call) })),
+    const keyId = await findVisibleKey(context, accountId, key_id)
+    const calls = settledCalls.pipe(
+      filterCalls({ accountId, keyId, model, statuses }),
+      map((call): LiveEvent => (call === null ? GAP : { name: 'call', data: toLiveCall(call) })),
     )
-    return isContinued ? concat(of(GAP), calls) : calls
+    return context.isContinued ? concat(of(GAP), calls) : calls
   }),
 ]

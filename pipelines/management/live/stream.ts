@@ -6,45 +6,40 @@ import { Failure } from '../../../schemas/failure.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { INSTALLATION } from '../../../schemas/notifications/event.ts'
 import type { SubjectLimits } from '../../../src/core/limits/limiter-state.ts'
+import type { Handler } from '../../../src/http/handler.ts'
 import { admits } from '../../../src/limits/limited-request.ts'
 import type { Limiter } from '../../../src/limits/limits.ts'
-import type { Database } from '../../../src/postgres/database.ts'
-import { Answered, type Stage } from '../../calls/pipeline.ts'
-import type { Caller } from '../caller.ts'
-import type { CallerCall } from '../identify.ts'
-import { accountOfInput, admit, type Implementation, toFailure } from '../operation.ts'
-import { eventStream, type LiveEvent } from './events.ts'
+import { Answered, calls, type Stage } from '../../calls/pipeline.ts'
+import { type CallerCall, identify, identifyCaller, type ManagementAccess } from '../identify.ts'
+import { type AboutAccount, admit, type ReadContext, readInputAccount, toFailure } from '../operation.ts'
+import { type LiveEvent, streamEvents } from './events.ts'
 
 /** An end of the session is noticed within this time. */
 const CHECK_INTERVAL_MS = 30_000
 
-interface Watched {
-  readonly caller: Caller
-  readonly database: Database
-  /** Epoch milliseconds. */
-  readonly now: number
+export interface StreamContext extends ReadContext {
+  /** The reader had the stream before, and its connection was cut. */
+  readonly isContinued: boolean
 }
 
-export interface StreamImplementation<Deps = object, O extends Operation = Operation> {
-  readonly operation: O
-  readonly accountOf: Implementation<never, O>['accountOf']
-  /** @param isContinued the reader had the stream before, and its connection was cut */
+export interface StreamImplementation<Services = object, O extends Operation = Operation>
+  extends AboutAccount<O> {
   readonly open: (
-    context: Watched & Deps,
+    context: StreamContext,
     input: z.output<O['input']>,
-    isContinued: boolean,
+    services: Services,
   ) => Promise<Observable<LiveEvent>>
 }
 
 /** Binds a function to an operation that streams. Its account is `account_id` of the input. */
-export const implementStream = <Deps, O extends Operation>(
+export const implementStream = <Services, O extends Operation>(
   operation: O,
-  open: StreamImplementation<Deps, O>['open'],
-): StreamImplementation<Deps, O> => ({ operation, accountOf: accountOfInput, open })
+  open: StreamImplementation<Services, O>['open'],
+): StreamImplementation<Services, O> => ({ operation, findAccount: readInputAccount, open })
 
-export interface StreamDeps {
-  readonly database: Database
-  readonly limiter: Pick<Limiter, 'take'>
+/** What bounds streams: how many there are, and how long they last. */
+export interface StreamBounds {
+  readonly limiter: Limiter
   /** Emits when the process drains: streams end, so that their readers connect to another. */
   readonly draining: Observable<unknown>
 }
@@ -61,7 +56,7 @@ const limitStreams = (subject: string, limit: CollectionLimit): SubjectLimits =>
  * opened; the end of the call gives its slots back.
  * @throws Failure `rate_limit_exceeded`
  */
-const takeSlot = (limiter: StreamDeps['limiter'], { caller, ends }: CallerCall, accountId: string | null) =>
+const takeSlot = (limiter: Limiter, { caller, ends }: CallerCall, accountId: string | null) =>
   new Observable<null>((subscriber) => {
     // A token has no session: its streams count by the token.
     const reader = caller.signedIn?.session.id ?? caller.actor
@@ -85,24 +80,34 @@ const takeSlot = (limiter: StreamDeps['limiter'], { caller, ends }: CallerCall, 
     ends.add(() => permit.close())
   })
 
-/**
- * Opens the stream and answers with it.
- * @param callerAgain returns the caller of the request as of now
- */
-export const answerWithStream =
-  <Deps>(
-    deps: StreamDeps & Deps,
-    implementation: StreamImplementation<Deps>,
-    callerAgain: (call: CallerCall) => Promise<Caller>,
+/** Makes the handler of an operation that streams. */
+export const serveStream = <Services>(
+  access: ManagementAccess,
+  bounds: StreamBounds,
+  implementation: StreamImplementation<Services>,
+  services: Services,
+): Handler =>
+  calls(identify(access))
+    .then(answerWithStream(access, bounds, implementation, services))
+    .toHandler()
+
+/** Opens the stream and answers with it. */
+const answerWithStream =
+  <Services>(
+    access: ManagementAccess,
+    { limiter, draining }: StreamBounds,
+    implementation: StreamImplementation<Services>,
+    services: Services,
   ): Stage<CallerCall, never> =>
   (call) => {
-    const { request, caller } = call
-    const { database, draining, limiter } = deps
+    const { request } = call
+    const { database } = access
     const given = Object.fromEntries(new URLSearchParams(request.query))
     const isContinued = request.header('last-event-id') !== ''
     const mayRead = async () => {
       try {
-        await admit(implementation, given, { database, caller: await callerAgain(call), now: Date.now() })
+        const { caller } = await identifyCaller(access, request)
+        await admit(implementation, given, { database, caller, now: Date.now() })
         return true
       } catch {
         return false
@@ -115,18 +120,18 @@ export const answerWithStream =
         filter((may) => !may),
       ),
     )
-    const opening = async () => {
+    const openStream = async () => {
       try {
-        const input = await admit(implementation, given, { database, caller, now: request.submittedAt })
-        const open = () =>
-          implementation.open({ ...deps, caller, now: request.submittedAt }, input as never, isContinued)
-        return { open, accountId: await implementation.accountOf(database, input as never) }
+        const context = { database, caller: call.caller, now: request.submittedAt, isContinued }
+        const input = await admit(implementation, given, context)
+        const open = () => implementation.open(context, input as never, services)
+        return { open, accountId: await implementation.findAccount(database, input as never) }
       } catch (error) {
         throw toFailure(error)
       }
     }
-    return from(opening()).pipe(
+    return from(openStream()).pipe(
       concatMap(({ open, accountId }) => takeSlot(limiter, call, accountId).pipe(concatMap(open))),
-      map((events) => new Answered(call, eventStream(events, ended))),
+      map((events) => new Answered(call, streamEvents(events, ended))),
     )
   }

@@ -14,7 +14,7 @@ interface EndedCall {
 /** Latencies that are kept of an interval; of more calls a random sample. */
 const MAX_SAMPLES = 5_000
 
-const at = (sorted: readonly number[], share: number): number | null =>
+const findQuantile = (sorted: readonly number[], share: number): number | null =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null
 
 export class CallWindow {
@@ -42,8 +42,8 @@ export class CallWindow {
       calls: this.#calls,
       failed: this.#failed,
       cost: printCredits(this.#cost),
-      latency_p50_ms: at(sorted, 0.5),
-      latency_p99_ms: at(sorted, 0.99),
+      latency_p50_ms: findQuantile(sorted, 0.5),
+      latency_p99_ms: findQuantile(sorted, 0.99),
     }
   }
 }

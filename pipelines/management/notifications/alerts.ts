@@ -9,12 +9,12 @@ import {
   updateEmailChoices,
 } from '../../../schemas/management/notifications/alerts.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { EMAILED_EVENTS, eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
+import { EMAILED_EVENTS, INSTALLATION, listEvents } from '../../../schemas/notifications/event.ts'
 import type { Alerts } from '../../../src/postgres/notifications/repository.ts'
 import { implementWith } from '../operation.ts'
-import { signedInOf } from '../people/sessions.ts'
+import { requireSignedIn } from '../people/sessions.ts'
 
-export interface AlertDeps {
+export interface AlertServices {
   /** Whether a mail server is configured. */
   readonly hasMail: boolean
 }
@@ -25,7 +25,7 @@ const alertsShape = (accountId: string, threshold: Credits | null) => ({
 })
 
 /** Returns the accounts of which a user may be notified, each with whether its events come unasked. */
-function notifiable({ user, access }: SignedIn) {
+function findNotifiable({ user, access }: SignedIn) {
   const accounts = access
     .filter(({ role }) => role !== 'member')
     .map(({ accountId, name, role }) => ({ accountId, name, isDefault: role === 'owner' }))
@@ -33,16 +33,12 @@ function notifiable({ user, access }: SignedIn) {
   return [...accounts, { accountId: INSTALLATION, name: 'Tollgate', isDefault: true }]
 }
 
-async function choicesOf(
-  database: { readonly alerts: Pick<Alerts, 'readEmailChoices'> },
-  signedIn: SignedIn,
-  hasMail: boolean,
-) {
+async function readChoices(database: { readonly alerts: Alerts }, signedIn: SignedIn, hasMail: boolean) {
   const chosen = await database.alerts.readEmailChoices(signedIn.user.id)
   return {
     is_sent: hasMail,
-    accounts: notifiable(signedIn).map(({ accountId, name, isDefault }) => {
-      const available = eventsOf(accountId)
+    accounts: findNotifiable(signedIn).map(({ accountId, name, isDefault }) => {
+      const available = listEvents(accountId)
       const usual = isDefault ? EMAILED_EVENTS : []
       const events = chosen.get(accountId) ?? usual
       return {
@@ -55,7 +51,7 @@ async function choicesOf(
   }
 }
 
-const implement = implementWith<AlertDeps>()
+const implement = implementWith<AlertServices>()
 
 export const alertOperations = [
   implement(showAlerts, async ({ database }, { account_id: accountId }) =>
@@ -67,16 +63,18 @@ export const alertOperations = [
       return alertsShape(accountId, threshold)
     }),
   ),
-  implement(showEmailChoices, (context) => choicesOf(context.database, signedInOf(context), context.hasMail)),
-  implement(updateEmailChoices, async (context, { account_id: accountId, events }) => {
-    const signedIn = signedInOf(context)
-    if (!notifiable(signedIn).some((one) => one.accountId === accountId))
+  implement(showEmailChoices, (context, _, { hasMail }) =>
+    readChoices(context.database, requireSignedIn(context), hasMail),
+  ),
+  implement(updateEmailChoices, async (context, { account_id: accountId, events }, { hasMail }) => {
+    const signedIn = requireSignedIn(context)
+    if (!findNotifiable(signedIn).some((one) => one.accountId === accountId))
       throw new Failure('not_found', `There is no account ${accountId} of which you can be notified.`)
-    const known = eventsOf(accountId)
+    const known = listEvents(accountId)
     return context.write(async (writing) => {
       const wanted = known.filter((event) => events.includes(event))
       await writing.alerts.setEmailChoices(signedIn.user.id, accountId, wanted)
-      return choicesOf(writing, signedIn, context.hasMail)
+      return readChoices(writing, signedIn, hasMail)
     })
   }),
 ]

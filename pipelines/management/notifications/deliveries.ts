@@ -7,9 +7,9 @@ import {
 import type { DeliveryRecord } from '../../../schemas/notifications/delivery.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { webhookBody } from '../../notifications/attempt.ts'
+import { printWebhookBody } from '../../notifications/attempt.ts'
 import { implement } from '../operation.ts'
-import { numberBefore, page } from '../page.ts'
+import { readNumberCursor, toPage } from '../page.ts'
 
 export function deliveryShape(delivery: DeliveryRecord) {
   const last = delivery.attempts.at(-1)
@@ -26,7 +26,7 @@ export function deliveryShape(delivery: DeliveryRecord) {
   }
 }
 
-const ofDelivery = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
+const findDeliveryAccount = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.deliveries.show(id)).accountId
 
 export const deliveryOperations = [
@@ -36,16 +36,16 @@ export const deliveryOperations = [
       endpointId: input.endpoint_id ?? null,
       state: input.state ?? null,
       type: input.type ?? null,
-      before: numberBefore(input),
+      before: readNumberCursor(input),
       limit: input.limit + 1,
     })
-    return page(records.map(deliveryShape), input, ({ position }) => String(position))
+    return toPage(records.map(deliveryShape), input, ({ position }) => String(position))
   }),
-  implement(showDelivery, ofDelivery, async ({ database }, { id }) => {
+  implement(showDelivery, findDeliveryAccount, async ({ database }, { id }) => {
     const record = await database.deliveries.show(id)
-    return { ...deliveryShape(record), body: webhookBody(record.event), attempts_made: record.attempts }
+    return { ...deliveryShape(record), body: printWebhookBody(record.event), attempts_made: record.attempts }
   }),
-  implement(replayDelivery, ofDelivery, async ({ write }, { id }) =>
+  implement(replayDelivery, findDeliveryAccount, async ({ write }, { id }) =>
     deliveryShape(await write((writing) => writing.deliveries.replay(id))),
   ),
 ]

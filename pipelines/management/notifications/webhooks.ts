@@ -13,14 +13,14 @@ import {
   updateWebhook,
 } from '../../../schemas/management/notifications/webhooks.ts'
 import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts'
-import { eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
+import { INSTALLATION, listEvents } from '../../../schemas/notifications/event.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
-import { page, pageAfter } from '../page.ts'
+import { readPage, toPage } from '../page.ts'
 import { deliveryShape } from './deliveries.ts'
 
-export interface WebhookDeps {
+export interface WebhookServices {
   /** Checks that webhooks may go to an address. @throws Failure `invalid_request` */
   readonly checkReceiver: (url: string) => Promise<void>
 }
@@ -33,7 +33,7 @@ const webhookShape = ({ url, formerUntil, ...endpoint }: WebhookEndpoint) => ({
 
 /** @throws Failure `invalid_request` for an event that is not of the account */
 function assertEvents(accountId: string, events: readonly string[] | null | undefined): void {
-  const known: readonly string[] = eventsOf(accountId)
+  const known: readonly string[] = listEvents(accountId)
   const foreign = events?.find((event) => !known.includes(event))
   if (foreign !== undefined)
     throw new Failure(
@@ -42,15 +42,15 @@ function assertEvents(accountId: string, events: readonly string[] | null | unde
     )
 }
 
-const ofEndpoint = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
+const findEndpointAccount = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.webhooks.show(id)).accountId
 
-const implement = implementWith<WebhookDeps>()
+const implement = implementWith<WebhookServices>()
 
 export const webhookOperations = [
   implement(
     createWebhook,
-    async ({ database, write, checkReceiver }, { account_id: accountId, url, description, events }) => {
+    async ({ database, write }, { account_id: accountId, url, description, events }, { checkReceiver }) => {
       if (accountId !== INSTALLATION) await database.accounts.show(accountId)
       assertEvents(accountId, events)
       await checkReceiver(url)
@@ -61,31 +61,35 @@ export const webhookOperations = [
     },
   ),
   implement(listWebhooks, async ({ database }, { account_id, ...input }) => {
-    const found = await database.webhooks.list(account_id, pageAfter(input))
-    return page(found.map(webhookShape), input)
+    const found = await database.webhooks.list(account_id, readPage(input))
+    return toPage(found.map(webhookShape), input)
   }),
-  implement(showWebhook, ofEndpoint, async ({ database }, { id }) =>
+  implement(showWebhook, findEndpointAccount, async ({ database }, { id }) =>
     webhookShape(await database.webhooks.show(id)),
   ),
-  implement(updateWebhook, ofEndpoint, async ({ database, write, checkReceiver }, { id, ...changes }) => {
-    assertEvents((await database.webhooks.show(id)).accountId, changes.events)
-    if (changes.url !== undefined) await checkReceiver(changes.url)
-    return webhookShape(await write((writing) => writing.webhooks.update(id, changes)))
-  }),
-  implement(deleteWebhook, ofEndpoint, async ({ write }, { id }) => {
+  implement(
+    updateWebhook,
+    findEndpointAccount,
+    async ({ database, write }, { id, ...changes }, { checkReceiver }) => {
+      assertEvents((await database.webhooks.show(id)).accountId, changes.events)
+      if (changes.url !== undefined) await checkReceiver(changes.url)
+      return webhookShape(await write((writing) => writing.webhooks.update(id, changes)))
+    },
+  ),
+  implement(deleteWebhook, findEndpointAccount, async ({ write }, { id }) => {
     await write((writing) => writing.webhooks.delete(id))
     return { id, deleted: true as const }
   }),
-  implement(rotateWebhook, ofEndpoint, async ({ write }, { id }) => {
+  implement(rotateWebhook, findEndpointAccount, async ({ write }, { id }) => {
     const { endpoint, secret } = await write((writing) => writing.webhooks.rotateSecret(id))
     return { ...webhookShape(endpoint), secret }
   }),
-  implement(testWebhook, ofEndpoint, async ({ database, write }, { id }) => {
+  implement(testWebhook, findEndpointAccount, async ({ database, write }, { id }) => {
     const { accountId, enabled } = await database.webhooks.show(id)
     if (!enabled) throw new Failure('conflict', `Webhook endpoint ${id} is switched off: switch it on first.`)
     return deliveryShape(await write((writing) => writing.webhooks.test({ id, accountId })))
   }),
-  implement(replayFailed, ofEndpoint, async ({ write }, { id, since }) => ({
+  implement(replayFailed, findEndpointAccount, async ({ write }, { id, since }) => ({
     replayed: await write((writing) => writing.deliveries.replayFailed(id, new Date(since))),
   })),
   implement(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {

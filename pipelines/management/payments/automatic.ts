@@ -12,11 +12,11 @@ import type { AutomaticTopUp, SavedMethod } from '../../../schemas/payments/paym
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { setupPages } from '../../payments/pages.ts'
 import { implementWith } from '../operation.ts'
-import { wholeList } from '../page.ts'
-import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
+import { toWholeList } from '../page.ts'
+import { consoleBase, customerOf, openCards, type PaymentServices } from './cards.ts'
 import { assertEnough } from './payments.ts'
 
-const implement = implementWith<PaymentDeps>()
+const implement = implementWith<PaymentServices>()
 
 const cardShape = shapeOf<SavedMethod>
 
@@ -34,16 +34,16 @@ const automaticShape = (accountId: string, settings: AutomaticTopUp | null) => (
 
 export const automaticOperations = [
   implement(listCards, async ({ database }, { account_id: accountId }) =>
-    wholeList((await database.payments.listMethods(accountId)).map(cardShape)),
+    toWholeList((await database.payments.listMethods(accountId)).map(cardShape)),
   ),
-  implement(saveCard, async (context, { account_id: accountId }) => {
-    const { provider, rates } = await openCards(context)
+  implement(saveCard, async (context, { account_id: accountId }, services) => {
+    const { provider, rates } = await openCards(services)
     const customerId = await customerOf(context, provider, accountId)
-    const pages = setupPages(consoleBase(context), accountId)
+    const pages = setupPages(consoleBase(context, services), accountId)
     return { url: await provider.openSetup(customerId, rates.currency, pages) }
   }),
-  implement(removeCard, async (context, { id, account_id: accountId }) => {
-    const { database, write, provider } = await openCards(context)
+  implement(removeCard, async ({ database, write }, { id, account_id: accountId }, services) => {
+    const { provider } = await openCards(services)
     const card = (await database.payments.listMethods(accountId)).find((saved) => saved.id === id)
     const customerId = await database.payments.findCustomer(accountId)
     if (customerId === null || card === undefined)
@@ -56,14 +56,14 @@ export const automaticOperations = [
   implement(showAutomaticTopUp, async ({ database }, { account_id: accountId }) =>
     automaticShape(accountId, await database.payments.findAutomatic(accountId)),
   ),
-  implement(setAutomaticTopUp, async (context, input) => {
+  implement(setAutomaticTopUp, async ({ write }, input, services) => {
     const { account_id: accountId, enabled: isEnabled, threshold, amount } = input
     const monthlyMaximum = input.monthly_maximum
     assertEnough(amount, 'amount')
     if (threshold < 0n) throw new Failure('invalid_request', 'threshold: is never negative.')
     if (monthlyMaximum < amount)
       throw new Failure('invalid_request', 'monthly_maximum: is less than the amount of one top-up.')
-    const { write } = isEnabled ? await openCards(context) : context
+    if (isEnabled) await openCards(services)
     const wanted = { accountId, isEnabled, threshold, amount, monthlyMaximum }
     return automaticShape(accountId, await write((writing) => writing.payments.setAutomatic(wanted)))
   }),

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
+  downloadReceipt,
   listAllPayments,
   listPayments,
   reconcilePayments,
@@ -15,16 +16,16 @@ import { type Credits, parseCredits, printCredits } from '../../../schemas/money
 import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
-import { decimalsOf, priceOf, printPrice } from '../../../src/core/payments/price.ts'
+import { computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { afterOf, type PageInput, page } from '../page.ts'
-import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
+import { type PageInput, readCursor, toPage } from '../page.ts'
+import { consoleBase, customerOf, openCards, type PaymentServices } from './cards.ts'
 
-const implement = implementWith<PaymentDeps>()
+const implement = implementWith<PaymentServices>()
 
 const receiptShape = (receipt: Receipt) => ({
   ...shapeOf(receipt),
@@ -48,15 +49,19 @@ const paymentShape = (payment: Payment, receipts: readonly Receipt[]) => {
   }
 }
 
-async function shownPayment(database: Database, id: string) {
+async function showWithReceipts(database: Database, id: string) {
   return paymentShape(await database.payments.show(id), await database.payments.listReceipts([id]))
 }
 
-async function listed({ database }: Context, accountId: string | null, input: PageInput) {
-  const payments = await database.payments.list({ accountId, before: afterOf(input), limit: input.limit + 1 })
+async function listPage({ database }: Context, accountId: string | null, input: PageInput) {
+  const payments = await database.payments.list({
+    accountId,
+    before: readCursor(input),
+    limit: input.limit + 1,
+  })
   const receipts = await database.payments.listReceipts(payments.map(({ id }) => id))
   const shown = payments.map((payment) => paymentShape(payment, receipts))
-  return page(shown, input)
+  return toPage(shown, input)
 }
 
 /** @throws Failure `invalid_request` under the least top-up */
@@ -69,17 +74,19 @@ export function assertEnough(credits: Credits, field: string): void {
 }
 
 /** @throws Failure `invalid_request` for more decimals than the currency has */
-function minorUnits(amount: string | null, currency: string): bigint | null {
+function toMinorUnits(amount: string | null, currency: string): bigint | null {
   if (amount === null) return null
-  const decimals = decimalsOf(currency)
+  const decimals = countDecimals(currency)
   const [whole = '', fraction = ''] = amount.split('.')
   if (fraction.length > decimals)
     throw new Failure('invalid_request', `amount: ${currency} has ${decimals} decimal places.`)
   return BigInt(whole + fraction.padEnd(decimals, '0'))
 }
 
+const FILE_NAMES = { receipt: 'receipt', credit_note: 'credit-note' } as const
+
 export const paymentOperations = [
-  implement(showOffer, async ({ config, openProvider, hasSimulatedCards }) => {
+  implement(showOffer, async (_, __, { config, openProvider, hasSimulatedCards }) => {
     const rates = openProvider === null ? null : config().payments
     return {
       takes_cards: rates !== null,
@@ -90,40 +97,53 @@ export const paymentOperations = [
       presets:
         rates?.presets.map((credits) => ({
           credits: printCredits(credits),
-          amount: printPrice(priceOf(credits, rates)),
+          amount: printPrice(computePrice(credits, rates)),
         })) ?? [],
     }
   }),
-  implement(startPayment, async (context, { account_id: accountId, credits, save_card: savesMethod }) => {
-    assertEnough(credits, 'credits')
-    const { database, write, provider, rates, idempotency: keyed, log, caller } = await openCards(context)
-    const requestHash = createHash('sha256').update(`${accountId} ${credits}`).digest()
-    const idempotency = keyed && { ...keyed, scope: `payments:${caller.actor}` as const, requestHash }
-    const customerId = await customerOf(context, provider, accountId)
-    // Our row comes first: what the provider reports later is compared with it.
-    const wanted = { accountId, kind: 'checkout', credits, ...priceOf(credits, rates), savesMethod } as const
-    const payment = await write((writing) => writing.payments.create({ ...wanted, idempotency }))
-    if (payment.state === 'created') {
-      const pages = { ...returnPages(consoleBase(context), payment), savesMethod }
-      await takeReport({ database, provider, log }, await provider.openCheckout(payment, customerId, pages))
-    }
-    return shownPayment(database, payment.id)
-  }),
-  implement(listPayments, (context, { account_id: accountId, ...input }) =>
-    listed(context, accountId, input),
+  implement(
+    startPayment,
+    async (context, { account_id: accountId, credits, save_card: savesMethod }, services) => {
+      assertEnough(credits, 'credits')
+      const { database, write, idempotency: keyed, caller } = context
+      const { provider, rates } = await openCards(services)
+      const requestHash = createHash('sha256').update(`${accountId} ${credits}`).digest()
+      const idempotency = keyed && { ...keyed, scope: `payments:${caller.actor}` as const, requestHash }
+      const customerId = await customerOf(context, provider, accountId)
+      // Our row comes first: what the provider reports later is compared with it.
+      const wanted = {
+        accountId,
+        kind: 'checkout',
+        credits,
+        ...computePrice(credits, rates),
+        savesMethod,
+      } as const
+      const payment = await write((writing) => writing.payments.create({ ...wanted, idempotency }))
+      if (payment.state === 'created') {
+        const pages = { ...returnPages(consoleBase(context, services), payment), savesMethod }
+        await takeReport(
+          { database, provider, log: services.log },
+          await provider.openCheckout(payment, customerId, pages),
+        )
+      }
+      return showWithReceipts(database, payment.id)
+    },
   ),
-  implement(listAllPayments, (context, input) => listed(context, null, input)),
+  implement(listPayments, (context, { account_id: accountId, ...input }) =>
+    listPage(context, accountId, input),
+  ),
+  implement(listAllPayments, (context, input) => listPage(context, null, input)),
   implement(
     showPayment,
     async (database, { id }) => (await database.payments.show(id)).accountId,
-    ({ database }, { id }) => shownPayment(database, id),
+    ({ database }, { id }) => showWithReceipts(database, id),
   ),
-  implement(refundPayment, async (context, { id, amount, reason }) => {
-    const { database, write, provider, idempotency, log } = await openCards(context)
+  implement(refundPayment, async ({ database, write, idempotency }, { id, amount, reason }, services) => {
+    const { provider } = await openCards(services)
     const payment = await database.payments.show(id)
     if (payment.state !== 'paid' || payment.intentId === null)
       throw new Failure('conflict', `The payment ${id} is ${payment.state}: only a paid one can be refunded.`)
-    const units = minorUnits(amount, payment.currency)
+    const units = toMinorUnits(amount, payment.currency)
     await write((writing) => writing.payments.recordRefundRequest(payment, { amount, reason }))
     const once = createHash('sha256')
       .update(idempotency?.key ?? randomUUID())
@@ -132,13 +152,26 @@ export const paymentOperations = [
       paymentId: id,
       key: `refund-${id}-${once}`,
     })
-    await takeReport({ database, provider, log }, refund)
-    return shownPayment(database, id)
+    await takeReport({ database, provider, log: services.log }, refund)
+    return showWithReceipts(database, id)
   }),
-  implement(reconcilePayments, async (context, { days }) => {
-    const { database, provider, log, now } = await openCards(context)
+  implement(reconcilePayments, async ({ database, now }, { days }, services) => {
+    const { provider } = await openCards(services)
     const since = days === undefined ? undefined : new Date(now - days * DAY_MS)
-    const { since: from, ...counts } = await reconcile({ database, provider, log }, since)
+    const { since: from, ...counts } = await reconcile({ database, provider, log: services.log }, since)
     return { since: from.toISOString(), ...counts }
   }),
+  implement(
+    downloadReceipt,
+    async (database, { number }) => (await database.payments.showReceipt(BigInt(number))).accountId,
+    async ({ database }, { number }, { config, printReceipt }) => {
+      const receipt = await database.payments.showReceipt(BigInt(number))
+      const pdf = await printReceipt(receipt, config().payments?.seller ?? [])
+      return {
+        name: `${FILE_NAMES[receipt.kind]}-${number}.pdf`,
+        content_type: 'application/pdf',
+        base64: pdf.toString('base64'),
+      }
+    },
+  ),
 ]

@@ -3,14 +3,14 @@ import { closeRefusedEvent, listRefusedEvents } from '../../../schemas/managemen
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { RefusedEvent } from '../../../src/postgres/payments/refused-events.ts'
 import { implement } from '../operation.ts'
-import { afterOf, page } from '../page.ts'
+import { readCursor, toPage } from '../page.ts'
 
 const eventShape = shapeOf<RefusedEvent>
 
 export const refusedEventOperations = [
   implement(listRefusedEvents, async ({ database }, { state, ...input }) => {
-    const query = { isOpen: state === 'open', before: afterOf(input), limit: input.limit + 1 }
-    return page((await database.payments.listRefusedEvents(query)).map(eventShape), input)
+    const query = { isOpen: state === 'open', before: readCursor(input), limit: input.limit + 1 }
+    return toPage((await database.payments.listRefusedEvents(query)).map(eventShape), input)
   }),
   implement(closeRefusedEvent, async ({ write }, input) =>
     eventShape(await write((writing) => writing.payments.closeRefusedEvent(input))),

@@ -5,23 +5,24 @@ import type { OidcProvider } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { addIdentity, beginIdentity, removeIdentity } from '../../../schemas/management/people/profile.ts'
 import { beginOidcSignIn, signInByOidc } from '../../../schemas/management/people/sign-in.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { OidcCheck, OidcPerson } from '../../../src/identity/oidc.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Ticket } from '../../../src/postgres/people/tickets.ts'
+import type { Context } from '../operation.ts'
 import {
-  attempted,
+  countAttemptOf,
   implementForPeople,
   joinOrganization,
-  newSession,
-  type PeopleContext,
+  openSession,
+  type PeopleServices,
   providerOf,
   readEmail,
   signInFailed,
   signUpIsOff,
   tooLate,
 } from './rules.ts'
-import { signedInOf, startSession } from './sessions.ts'
+import { requireSignedIn, startSession } from './sessions.ts'
 
 interface OidcTicket {
   readonly provider: string
@@ -29,8 +30,8 @@ interface OidcTicket {
   readonly invitation: string | null
 }
 
-/** Returns what of a provider's name a user may have: no control characters, and whole characters alone. */
-const userNameOf = (name: string): string =>
+/** Cleans a provider's name for a user: drops control characters and broken characters, and cuts it to the limit. */
+const toUserName = (name: string): string =>
   name
     .replace(/\p{Cc}/gu, '')
     .trim()
@@ -38,9 +39,9 @@ const userNameOf = (name: string): string =>
     .replace(/\p{Cs}/gu, '')
 
 /** Returns the user who is the person at the provider; creates or connects one where that is allowed. */
-async function userOfPerson(
+async function findUser(
   writing: Repositories,
-  { config }: PeopleContext,
+  { config }: PeopleServices,
   { provider, invitation }: OidcTicket,
   { subject, verifiedEmail, name }: OidcPerson,
 ): Promise<User> {
@@ -53,13 +54,13 @@ async function userOfPerson(
   let user = await writing.users.findByEmail(email)
   if (user === null) {
     if (signup === 'off' || (signup === 'invite' && invitation === null)) throw signUpIsOff()
-    const offer = invitation === null ? null : await writing.invitations.redeem(tokenHash(invitation))
+    const offer = invitation === null ? null : await writing.invitations.redeem(hashToken(invitation))
     if (offer !== null && offer.email !== email)
       throw signInFailed(`The invitation is for another email address than ${email}.`)
     const installationRole = offer?.installationRole ?? null
     user = await writing.users.create({
       email,
-      name: name === null ? email : userNameOf(name) || email,
+      name: name === null ? email : toUserName(name) || email,
       installationRole,
       credit,
     })
@@ -81,24 +82,26 @@ const away = ({ name }: OidcProvider, reason: string): Failure =>
 
 /** Remembers the way to the provider, and returns where to send the browser. */
 async function begin(
-  context: PeopleContext,
+  context: Context,
+  services: PeopleServices,
   { id, invitation = null }: { readonly id: string; readonly invitation?: string | null | undefined },
   { purpose, userId }: Omit<Ticket, 'tokenHash'>,
 ) {
-  const { identity, visit, write } = context
-  const provider = providerOf(context, id)
+  const { visit, write } = context
+  const { oidc } = services.identity
+  const provider = providerOf(services, id)
   if (!URL.canParse(visit.origin))
     throw new Failure('invalid_request', 'Sign-in at a provider needs a browser.')
   const redirectUri = `${new URL(visit.origin).origin}/console/sign-in/oidc/${id}`
-  let begun: Awaited<ReturnType<typeof identity.oidc.begin>>
+  let begun: Awaited<ReturnType<typeof oidc.begin>>
   try {
-    begun = await identity.oidc.begin(provider, redirectUri)
+    begun = await oidc.begin(provider, redirectUri)
   } catch (error) {
-    throw away(provider, identity.oidc.awayReason(error) ?? String(error))
+    throw away(provider, oidc.explainAway(error) ?? String(error))
   }
   const ticket = generateToken()
   const data: OidcTicket = { provider: id, check: begun.check, invitation }
-  await write((writing) => writing.tickets.create({ tokenHash: tokenHash(ticket), purpose, userId }, data))
+  await write((writing) => writing.tickets.create({ tokenHash: hashToken(ticket), purpose, userId }, data))
   return { ticket, url: begun.url }
 }
 
@@ -107,48 +110,53 @@ async function begin(
  * @throws Failure `sign_in_failed`; `service_unavailable` where the provider does not answer
  */
 async function finish(
-  context: PeopleContext,
+  context: Context,
+  services: PeopleServices,
   { id, ticket, query }: { readonly id: string; readonly ticket: string; readonly query: string },
   expected: Omit<Ticket, 'tokenHash'>,
 ) {
-  const { database, identity } = context
-  const provider = providerOf(context, id)
-  const kept = await database.tickets.take<OidcTicket>({ ...expected, tokenHash: tokenHash(ticket) })
+  const { oidc } = services.identity
+  const provider = providerOf(services, id)
+  const kept = await context.database.tickets.take<OidcTicket>({ ...expected, tokenHash: hashToken(ticket) })
   if (kept?.provider !== id) throw tooLate()
   try {
-    return { kept, person: await identity.oidc.finish(provider, kept.check, query) }
+    return { kept, person: await oidc.finish(provider, kept.check, query) }
   } catch (error) {
-    const reason = identity.oidc.awayReason(error)
+    const reason = oidc.explainAway(error)
     if (reason !== null) throw away(provider, reason)
     throw signInFailed(`${provider.name} did not confirm the sign-in: try again.`, error)
   }
 }
 
 const VISITING = { purpose: 'oidc', userId: null } as const
-const connecting = (context: PeopleContext) =>
-  ({ purpose: 'new_identity', userId: signedInOf(context).user.id }) as const
+const bindIdentity = (context: Context) =>
+  ({ purpose: 'new_identity', userId: requireSignedIn(context).user.id }) as const
 
 export const oidcOperations = [
-  implementForPeople(beginOidcSignIn, (context, input) => begin(context, input, VISITING)),
-  implementForPeople(signInByOidc, (context, input) =>
-    attempted(context, null, async () => {
-      const { kept, person } = await finish(context, input, VISITING)
+  implementForPeople(beginOidcSignIn, (context, input, services) =>
+    begin(context, services, input, VISITING),
+  ),
+  implementForPeople(signInByOidc, (context, input, services) =>
+    countAttemptOf(context, null, async () => {
+      const { kept, person } = await finish(context, services, input, VISITING)
       return startSession(context, async (writing, hash) => {
-        const user = await userOfPerson(writing, context, kept, person)
+        const user = await findUser(writing, services, kept, person)
         if (!user.enabled) throw signInFailed('This user is disabled: ask an operator.')
-        return writing.sessions.create(newSession(context, hash, user.id))
+        return writing.sessions.create(openSession(context, hash, user.id))
       })
     }),
   ),
-  implementForPeople(beginIdentity, (context, input) => begin(context, input, connecting(context))),
-  implementForPeople(addIdentity, async (context, input) => {
-    const { person } = await finish(context, input, connecting(context))
-    const { user } = signedInOf(context)
+  implementForPeople(beginIdentity, (context, input, services) =>
+    begin(context, services, input, bindIdentity(context)),
+  ),
+  implementForPeople(addIdentity, async (context, input, services) => {
+    const { person } = await finish(context, services, input, bindIdentity(context))
+    const { user } = requireSignedIn(context)
     await context.write((writing) => writing.signIn.addIdentity(user.id, input.id, person.subject))
     return { id: input.id }
   }),
   implementForPeople(removeIdentity, async (context, { id }) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     await context.write((writing) => writing.signIn.removeIdentity(user.id, id))
     return { removed: true as const }
   }),

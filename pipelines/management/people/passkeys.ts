@@ -9,20 +9,21 @@ import {
 } from '../../../schemas/management/people/profile.ts'
 import { beginPasskeySignIn, signInByPasskey } from '../../../schemas/management/people/sign-in.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
+import type { Identity } from '../../../src/identity/identity.ts'
 import type { Ticket } from '../../../src/postgres/people/tickets.ts'
+import type { Context } from '../operation.ts'
 import { passkeyShape } from '../shapes.ts'
 import {
-  attempted,
   countAttempt,
+  countAttemptOf,
   implementForPeople,
-  newSession,
-  type PeopleContext,
+  openSession,
   passkeyOrigin,
   signInFailed,
   tooLate,
 } from './rules.ts'
-import { renewSession, signedInOf, startSession } from './sessions.ts'
+import { renewSession, requireSignedIn, startSession } from './sessions.ts'
 
 interface Challenge {
   readonly challenge: string
@@ -33,7 +34,7 @@ interface Challenge {
 
 /** Remembers the challenge, and returns what the browser gets. */
 async function challengeFor(
-  { write }: PeopleContext,
+  { write }: Context,
   { purpose, userId }: Omit<Ticket, 'tokenHash'>,
   origin: string,
   options: { readonly challenge: string },
@@ -41,17 +42,17 @@ async function challengeFor(
 ) {
   const ticket = generateToken()
   const data: Challenge = { challenge: options.challenge, origin, counted: counted.map(String) }
-  await write((writing) => writing.tickets.create({ tokenHash: tokenHash(ticket), purpose, userId }, data))
+  await write((writing) => writing.tickets.create({ tokenHash: hashToken(ticket), purpose, userId }, data))
   return { ticket, options: { ...options } }
 }
 
 /** Uses up the challenge. @throws Failure `sign_in_failed` */
-async function challengeOf(
-  { database }: PeopleContext,
+async function takeChallenge(
+  { database }: Context,
   ticket: string,
   expected: Omit<Ticket, 'tokenHash'>,
 ): Promise<Challenge> {
-  const kept = await database.tickets.take<Challenge>({ ...expected, tokenHash: tokenHash(ticket) })
+  const kept = await database.tickets.take<Challenge>({ ...expected, tokenHash: hashToken(ticket) })
   if (kept === null) throw tooLate()
   return kept
 }
@@ -59,82 +60,83 @@ async function challengeOf(
 const wrongPasskey = () => signInFailed('The passkey is not known here, or its answer is wrong.')
 
 /** Returns the passkey that signed the challenge, and its next counter. @throws Failure `sign_in_failed` */
-async function provenPasskey(
-  { database, identity }: PeopleContext,
+async function provePasskey(
+  { database }: Context,
+  { passkeys }: Identity,
   { challenge, origin }: Challenge,
   response: Readonly<Record<string, unknown>>,
 ) {
   const passkey = typeof response.id === 'string' ? await database.signIn.findPasskey(response.id) : null
   if (passkey === null) throw wrongPasskey()
-  const counter = await identity.passkeys.verifyAuthentication(origin, challenge, response, passkey)
+  const counter = await passkeys.verifyAuthentication(origin, challenge, response, passkey)
   if (counter === null) throw wrongPasskey()
   return { passkey, counter }
 }
 
 const VISITING = { purpose: 'passkey', userId: null } as const
-const confirming = (context: PeopleContext) =>
-  ({ purpose: 'confirm', userId: signedInOf(context).user.id }) as const
-const adding = (context: PeopleContext) =>
-  ({ purpose: 'new_passkey', userId: signedInOf(context).user.id }) as const
+const bindConfirmation = (context: Context) =>
+  ({ purpose: 'confirm', userId: requireSignedIn(context).user.id }) as const
+const bindAddition = (context: Context) =>
+  ({ purpose: 'new_passkey', userId: requireSignedIn(context).user.id }) as const
 
 export const passkeyOperations = [
-  implementForPeople(beginPasskeySignIn, async (context) => {
+  implementForPeople(beginPasskeySignIn, async (context, _, { identity }) => {
     const origin = passkeyOrigin(context)
     // Apart from the attempts that send an answer.
     const address = `passkey ${clientNetwork(context.visit.address)}`
     const counted = await countAttempt(context.database, { address })
-    const options = await context.identity.passkeys.authenticationOptions(origin)
+    const options = await identity.passkeys.makeAuthenticationOptions(origin)
     return challengeFor(context, VISITING, origin, options, counted)
   }),
-  implementForPeople(signInByPasskey, (context, { ticket, response }) =>
-    attempted(context, null, async () => {
-      const challenge = await challengeOf(context, ticket, VISITING)
-      const { passkey, counter } = await provenPasskey(context, challenge, response)
+  implementForPeople(signInByPasskey, (context, { ticket, response }, { identity }) =>
+    countAttemptOf(context, null, async () => {
+      const challenge = await takeChallenge(context, ticket, VISITING)
+      const { passkey, counter } = await provePasskey(context, identity, challenge, response)
       const session = await startSession(context, async (writing, hash) => {
         if (!(await writing.signIn.advancePasskey(passkey, counter))) throw wrongPasskey()
-        return writing.sessions.create(newSession(context, hash, passkey.userId))
+        return writing.sessions.create(openSession(context, hash, passkey.userId))
       })
       await context.database.attempts.takeBack(challenge.counted.map(BigInt))
       return session
     }),
   ),
-  implementForPeople(beginPasskeyConfirm, async (context) => {
+  implementForPeople(beginPasskeyConfirm, async (context, _, { identity }) => {
     const origin = passkeyOrigin(context)
-    const options = await context.identity.passkeys.authenticationOptions(origin)
-    return challengeFor(context, confirming(context), origin, options)
+    const options = await identity.passkeys.makeAuthenticationOptions(origin)
+    return challengeFor(context, bindConfirmation(context), origin, options)
   }),
-  implementForPeople(confirmByPasskey, (context, { ticket, response }) =>
-    attempted(context, signedInOf(context).user.id, async () => {
-      const challenge = await challengeOf(context, ticket, confirming(context))
-      const { passkey, counter } = await provenPasskey(context, challenge, response)
-      if (passkey.userId !== signedInOf(context).user.id) throw wrongPasskey()
+  implementForPeople(confirmByPasskey, (context, { ticket, response }, { identity }) =>
+    countAttemptOf(context, requireSignedIn(context).user.id, async () => {
+      const challenge = await takeChallenge(context, ticket, bindConfirmation(context))
+      const { passkey, counter } = await provePasskey(context, identity, challenge, response)
+      if (passkey.userId !== requireSignedIn(context).user.id) throw wrongPasskey()
       return renewSession(context, true, async (writing) => {
         if (!(await writing.signIn.advancePasskey(passkey, counter))) throw wrongPasskey()
       })
     }),
   ),
-  implementForPeople(beginPasskey, async (context) => {
-    const { user } = signedInOf(context)
+  implementForPeople(beginPasskey, async (context, _, { identity }) => {
+    const { user } = requireSignedIn(context)
     const origin = passkeyOrigin(context)
     const { passkeys } = await context.database.signIn.listMethods(user.id)
-    const options = await context.identity.passkeys.registrationOptions(origin, user, passkeys)
-    return challengeFor(context, adding(context), origin, options)
+    const options = await identity.passkeys.makeRegistrationOptions(origin, user, passkeys)
+    return challengeFor(context, bindAddition(context), origin, options)
   }),
-  implementForPeople(addPasskey, async (context, { ticket, response, name }) => {
-    const { user } = signedInOf(context)
-    const { challenge, origin } = await challengeOf(context, ticket, adding(context))
-    const credential = await context.identity.passkeys.verifyRegistration(origin, challenge, response)
+  implementForPeople(addPasskey, async (context, { ticket, response, name }, { identity }) => {
+    const { user } = requireSignedIn(context)
+    const { challenge, origin } = await takeChallenge(context, ticket, bindAddition(context))
+    const credential = await identity.passkeys.verifyRegistration(origin, challenge, response)
     if (credential === null) throw wrongPasskey()
     return passkeyShape(
       await context.write((writing) => writing.signIn.addPasskey({ ...credential, userId: user.id, name })),
     )
   }),
   implementForPeople(renamePasskey, async (context, { id, name }) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     return passkeyShape(await context.write((writing) => writing.signIn.renamePasskey(user.id, id, name)))
   }),
   implementForPeople(removePasskey, async (context, { id }) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     await context.write((writing) => writing.signIn.removePasskey(user.id, id))
     return { removed: true as const }
   }),

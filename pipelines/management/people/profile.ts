@@ -14,25 +14,24 @@ import {
   updateProfile,
 } from '../../../schemas/management/people/profile.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
-import { generateRecoveryCodes, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
-import { wholeList } from '../page.ts'
-import { instantOrNull, passkeyShape, userShape } from '../shapes.ts'
-import { acceptCode, assertPassword, attempted, implementForPeople } from './rules.ts'
-import { renewSession, signedInOf } from './sessions.ts'
+import { generateRecoveryCodes, hashRecoveryCode } from '../../../src/core/people/recovery-codes.ts'
+import { toWholeList } from '../page.ts'
+import { passkeyShape, printInstantOrNull, userShape } from '../shapes.ts'
+import { acceptCode, assertPassword, countAttemptOf, implementForPeople } from './rules.ts'
+import { renewSession, requireSignedIn } from './sessions.ts'
 
 export const profileOperations = [
   implementForPeople(updateProfile, async (context, changes) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     return userShape(await context.write((writing) => writing.users.update(user.id, changes)))
   }),
-  implementForPeople(showSecurity, async (context) => {
-    const { database, config } = context
-    const methods = await database.signIn.listMethods(signedInOf(context).user.id)
+  implementForPeople(showSecurity, async (context, _, { config, hasMail }) => {
+    const methods = await context.database.signIn.listMethods(requireSignedIn(context).user.id)
     const names = new Map(config().sign_in.oidc.map(({ id, name }) => [id, name]))
     return {
-      may_change_email: context.hasMail,
-      password_set_at: instantOrNull(methods.passwordSetAt),
-      totp_confirmed_at: instantOrNull(methods.totpConfirmedAt),
+      may_change_email: hasMail,
+      password_set_at: printInstantOrNull(methods.passwordSetAt),
+      totp_confirmed_at: printInstantOrNull(methods.totpConfirmedAt),
       recovery_codes: methods.recoveryCodes,
       passkeys: methods.passkeys.map(passkeyShape),
       providers: methods.identities.map(({ provider, createdAt }) => ({
@@ -42,67 +41,66 @@ export const profileOperations = [
       })),
     }
   }),
-  implementForPeople(confirmByPassword, (context, { password }) => {
-    const { database, identity } = context
-    const { user } = signedInOf(context)
+  implementForPeople(confirmByPassword, (context, { password }, { identity }) => {
+    const { user } = requireSignedIn(context)
     // Not by the email: strangers who try to sign in with it do not lock out the user who is.
-    return attempted(context, user.id, async () => {
-      const found = await database.signIn.findPassword(normalizeEmail(user.email))
+    return countAttemptOf(context, user.id, async () => {
+      const found = await context.database.signIn.findPassword(normalizeEmail(user.email))
       if (!(await identity.passwords.verify(found?.passwordHash ?? null, password)))
         throw new Failure('sign_in_failed', 'The password is wrong.', { status: 403 })
       return renewSession(context, true)
     })
   }),
-  implementForPeople(setPassword, async (context, { password }) => {
-    const { user, session } = signedInOf(context)
+  implementForPeople(setPassword, async (context, { password }, { identity }) => {
+    const { user, session } = requireSignedIn(context)
     assertPassword(password, normalizeEmail(user.email))
-    const hash = await context.identity.passwords.hash(password)
+    const hash = await identity.passwords.hash(password)
     return renewSession(context, false, async (writing) => {
       await writing.signIn.setPassword(user.id, hash)
       await writing.sessions.end(user.id, { allBut: session.id })
     })
   }),
-  implementForPeople(enrolTotp, async (context) => {
-    const { user } = signedInOf(context)
-    const enrolment = context.identity.totp.enrolTotp(user.email)
+  implementForPeople(enrolTotp, async (context, _, { identity }) => {
+    const { user } = requireSignedIn(context)
+    const enrolment = identity.totp.enrolTotp(user.email)
     await context.write((writing) => writing.signIn.enrolTotp(user.id, enrolment.secret))
     return enrolment
   }),
-  implementForPeople(confirmTotp, (context, { code }) => {
-    const { database, write } = context
-    const { user, session } = signedInOf(context)
-    return attempted(context, user.id, async () => {
+  implementForPeople(confirmTotp, (context, { code }, { identity }) => {
+    const { database, write, now } = context
+    const { user, session } = requireSignedIn(context)
+    return countAttemptOf(context, user.id, async () => {
       const secret = await database.signIn.findTotpSecret(user.id, { isConfirmed: false })
       if (secret === null)
         throw new Failure('conflict', 'There is no new secret to confirm: set up one-time codes first.')
       const codes = generateRecoveryCodes()
       await write(async (writing) => {
-        await acceptCode(writing, context, { userId: user.id, secret, code })
+        await acceptCode(writing, identity, now, { userId: user.id, secret, code })
         await writing.signIn.confirmTotp(user.id)
-        await writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash))
+        await writing.signIn.setRecoveryCodes(user.id, codes.map(hashRecoveryCode))
         await writing.sessions.end(user.id, { allBut: session.id })
       })
       return { recovery_codes: codes }
     })
   }),
   implementForPeople(renewRecoveryCodes, async (context) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     const { totpConfirmedAt } = await context.database.signIn.listMethods(user.id)
     if (totpConfirmedAt === null)
       throw new Failure('conflict', 'Recovery codes go with one-time codes: set those up first.')
     const codes = generateRecoveryCodes()
-    await context.write((writing) => writing.signIn.setRecoveryCodes(user.id, codes.map(recoveryCodeHash)))
+    await context.write((writing) => writing.signIn.setRecoveryCodes(user.id, codes.map(hashRecoveryCode)))
     return { recovery_codes: codes }
   }),
   implementForPeople(removeTotp, async (context) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     await context.write((writing) => writing.signIn.removeTotp(user.id))
     return { removed: true as const }
   }),
   implementForPeople(listSessions, async (context) => {
-    const { user, session } = signedInOf(context)
+    const { user, session } = requireSignedIn(context)
     const sessions = await context.database.sessions.list(user.id)
-    return wholeList(
+    return toWholeList(
       sessions.map((one) => ({
         id: one.id,
         is_current: one.id === session.id,
@@ -114,13 +112,13 @@ export const profileOperations = [
     )
   }),
   implementForPeople(endSession, async (context, { id }) => {
-    const { user } = signedInOf(context)
+    const { user } = requireSignedIn(context)
     const ended = await context.write((writing) => writing.sessions.end(user.id, { only: id }))
     if (ended === 0) throw new Failure('not_found', `You have no session ${id}.`)
     return { removed: true as const }
   }),
   implementForPeople(endOtherSessions, async (context) => {
-    const { user, session } = signedInOf(context)
+    const { user, session } = requireSignedIn(context)
     return { ended: await context.write((writing) => writing.sessions.end(user.id, { allBut: session.id })) }
   }),
 ]

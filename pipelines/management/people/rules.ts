@@ -5,28 +5,24 @@ import type { ConfigFile, OidcProvider } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { isEmail, normalizeEmail } from '../../../src/core/people/email.ts'
-import { passwordProblem } from '../../../src/core/people/password-policy.ts'
-import { isRecoveryCode, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
+import { findPasswordProblem } from '../../../src/core/people/password-policy.ts'
+import { hashRecoveryCode, isRecoveryCode } from '../../../src/core/people/recovery-codes.ts'
 import type { Identity } from '../../../src/identity/identity.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Attempts } from '../../../src/postgres/people/repository.ts'
-import type { Visit } from '../endpoint.ts'
 import { type Context, implementWith } from '../operation.ts'
 
-export interface UserDeps {
-  readonly config: () => Pick<ConfigFile, 'signup' | 'sign_in' | 'trial_credit'>
+export interface UserServices {
+  readonly config: () => ConfigFile
   /** Base of the links that are handed out, without a slash at its end. */
   readonly publicUrl: string
   /** Whether a mail server is configured. */
   readonly hasMail: boolean
 }
 
-export interface PeopleDeps extends UserDeps {
+export interface PeopleServices extends UserServices {
   readonly identity: Identity
-  readonly visit: Visit
 }
-
-export type PeopleContext = Context & PeopleDeps
 
 export const signInFailed = (message: string, internal?: unknown): Failure =>
   new Failure('sign_in_failed', message, internal === undefined ? {} : { internal: String(internal) })
@@ -42,35 +38,36 @@ export const tooLate = (): Failure =>
 
 const invalid = (message: string): Failure => new Failure('invalid_request', message)
 
-export const implementForPeople = implementWith<PeopleDeps>()
+export const implementForPeople = implementWith<PeopleServices>()
 
 /** Returns the session to open for a user. */
-export const newSession = (
-  { visit: { userAgent, address } }: Pick<PeopleContext, 'visit'>,
-  hash: Buffer,
-  userId: string,
-) => ({ tokenHash: hash, userId, userAgent, address })
+export const openSession = ({ visit: { userAgent, address } }: Context, hash: Buffer, userId: string) => ({
+  tokenHash: hash,
+  userId,
+  userAgent,
+  address,
+})
 
 /**
  * Runs `work` as an attempt to sign in, which counts unless it succeeds, or the service cannot check it.
  * @param account a normalized email or the id of a user; null: only the address counts
  * @throws Failure `rate_limit_exceeded`
  */
-export async function attempted<T>(
-  { database, visit }: Pick<PeopleContext, 'database' | 'visit'>,
+export async function countAttemptOf<T>(
+  { database, visit }: Context,
   account: string | null,
   work: () => Promise<T>,
 ): Promise<T> {
   const address = clientNetwork(visit.address)
   const ids = await countAttempt(database, { address, ...(account !== null && { account }) })
-  const result = await takenBackUnchecked(database, ids, work)
+  const result = await takeBackUnchecked(database, ids, work)
   await database.attempts.takeBack(ids)
   return result
 }
 
 /** Runs `work` as a counted attempt, which is taken back where the service cannot check it. */
-export async function takenBackUnchecked<T>(
-  database: { readonly attempts: Pick<Attempts, 'takeBack'> },
+export async function takeBackUnchecked<T>(
+  database: { readonly attempts: Attempts },
   ids: readonly bigint[],
   work: () => Promise<T>,
 ): Promise<T> {
@@ -85,7 +82,7 @@ export async function takenBackUnchecked<T>(
 
 /** Counts an attempt. @throws Failure `rate_limit_exceeded` */
 export async function countAttempt(
-  database: { readonly attempts: Pick<Attempts, 'take'> },
+  database: { readonly attempts: Attempts },
   subjects: { readonly account?: string; readonly address: string },
 ): Promise<readonly bigint[]> {
   const attempt = await database.attempts.take(subjects)
@@ -112,12 +109,12 @@ export function readEmail(text: string): string {
 
 /** @throws Failure `invalid_request` for a password that may not be chosen */
 export function assertPassword(password: string, email: string): void {
-  const problem = passwordProblem(password, email)
+  const problem = findPasswordProblem(password, email)
   if (problem !== null) throw invalid(problem)
 }
 
 /** @throws Failure `not_found` */
-export function providerOf({ config }: UserDeps, id: string): OidcProvider {
+export function providerOf({ config }: UserServices, id: string): OidcProvider {
   const provider = config().sign_in.oidc.find((one) => one.id === id)
   if (provider === undefined) throw new Failure('not_found', `There is no sign-in provider ${id}.`)
   return provider
@@ -139,13 +136,14 @@ export async function joinOrganization(
  */
 export async function acceptCode(
   database: Repositories,
-  { identity, now }: Pick<PeopleContext, 'identity' | 'now'>,
+  { totp }: Identity,
+  now: number,
   { userId, secret, code }: { readonly userId: string; readonly secret: string; readonly code: string },
 ): Promise<void> {
-  const period = identity.totp.totpPeriodOf(secret, code, now)
+  const period = totp.findTotpPeriod(secret, code, now)
   const isAccepted =
     period === null
-      ? isRecoveryCode(code) && (await database.signIn.spendRecoveryCode(userId, recoveryCodeHash(code)))
+      ? isRecoveryCode(code) && (await database.signIn.spendRecoveryCode(userId, hashRecoveryCode(code)))
       : await database.signIn.acceptTotpPeriod(userId, period)
   if (!isAccepted) throw signInFailed('The code is wrong, or was used before. Wait for the next one.')
 }
@@ -153,7 +151,7 @@ export async function acceptCode(
 const IP_ADDRESS = /^(\d+\.){3}\d+$|^\[/
 
 /** Returns the origin that passkeys are bound to. @throws Failure `invalid_request` where browsers take none */
-export function passkeyOrigin({ visit: { origin } }: Pick<PeopleContext, 'visit'>): string {
+export function passkeyOrigin({ visit: { origin } }: Context): string {
   if (!URL.canParse(origin)) throw invalid('Passkeys need a browser.')
   const { hostname } = new URL(origin)
   if (IP_ADDRESS.test(hostname))

@@ -3,32 +3,30 @@
 import { deleteView, listViews, saveView } from '../../../schemas/management/people/saved-views.ts'
 import type { SavedViews } from '../../../src/postgres/people/repository.ts'
 import { implement } from '../operation.ts'
-import { wholeList } from '../page.ts'
-import { signedInOf } from './sessions.ts'
+import { toWholeList } from '../page.ts'
+import { requireSignedIn } from './sessions.ts'
 
-async function viewsOf(
-  database: { readonly savedViews: Pick<SavedViews, 'list'> },
-  userId: string,
-  page: string,
-) {
+async function readViews(database: { readonly savedViews: SavedViews }, userId: string, page: string) {
   const views = await database.savedViews.list(userId, page)
-  return wholeList(views.map(({ name, query }) => ({ name, query })))
+  return toWholeList(views.map(({ name, query }) => ({ name, query })))
 }
 
 export const savedViewOperations = [
-  implement(listViews, (context, { page }) => viewsOf(context.database, signedInOf(context).user.id, page)),
+  implement(listViews, (context, { page }) =>
+    readViews(context.database, requireSignedIn(context).user.id, page),
+  ),
   implement(saveView, (context, view) => {
-    const { id } = signedInOf(context).user
+    const { id } = requireSignedIn(context).user
     return context.write(async (database) => {
       await database.savedViews.save(id, view)
-      return viewsOf(database, id, view.page)
+      return readViews(database, id, view.page)
     })
   }),
   implement(deleteView, (context, view) => {
-    const { id } = signedInOf(context).user
+    const { id } = requireSignedIn(context).user
     return context.write(async (database) => {
       await database.savedViews.delete(id, view)
-      return viewsOf(database, id, view.page)
+      return readViews(database, id, view.page)
     })
   }),
 ]

@@ -10,24 +10,25 @@ import {
   signUp,
 } from '../../../schemas/management/people/sign-in.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
+import type { Context } from '../operation.ts'
 import {
   acceptCode,
   assertPassword,
-  attempted,
   countAttempt,
+  countAttemptOf,
   implementForPeople,
   joinOrganization,
-  newSession,
-  type PeopleContext,
+  openSession,
+  type PeopleServices,
   readEmail,
   signInFailed,
   signUpIsOff,
-  takenBackUnchecked,
+  takeBackUnchecked,
   tooLate,
 } from './rules.ts'
-import { renewSession, signedInOf, startSession } from './sessions.ts'
+import { renewSession, requireSignedIn, startSession } from './sessions.ts'
 
 /** Longer than a sign-up takes: whether it creates a user is not seen by its time. */
 const SIGN_UP_MS = 500
@@ -36,7 +37,7 @@ const isTaken = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'email_taken'
 
 async function signUpByPassword(
-  context: PeopleContext,
+  { database, visit, write }: Context,
   input: {
     readonly email?: string | undefined
     readonly name: string
@@ -44,18 +45,18 @@ async function signUpByPassword(
     readonly locale: 'en' | 'zh'
     readonly invitation?: string | undefined
   },
+  { config, identity }: PeopleServices,
 ): Promise<{ email: string }> {
-  const { config, database, identity, visit, write } = context
   const { name, password, locale, invitation } = input
   const { signup, trial_credit: credit } = config()
   if (signup === 'off' || (signup === 'invite' && invitation === undefined)) throw signUpIsOff()
   const over = sleep(SIGN_UP_MS)
   const counted = await countAttempt(database, { address: clientNetwork(visit.address) })
-  const invited = invitation === undefined ? null : tokenHash(invitation)
+  const invited = invitation === undefined ? null : hashToken(invitation)
   const email =
     invited === null ? readEmail(input.email ?? '') : (await database.invitations.find(invited)).email
   assertPassword(password, email)
-  const passwordHash = await takenBackUnchecked(database, counted, () => identity.passwords.hash(password))
+  const passwordHash = await takeBackUnchecked(database, counted, () => identity.passwords.hash(password))
   try {
     await write(async (writing) => {
       const offer = invited === null ? null : await writing.invitations.redeem(invited)
@@ -75,15 +76,15 @@ async function signUpByPassword(
 }
 
 export const signInOperations = [
-  implementForPeople(signInWays, async ({ config, hasMail }) => {
+  implementForPeople(signInWays, async (_, __, { config, hasMail }) => {
     const { signup, sign_in } = config()
     return { signup, providers: sign_in.oidc.map(({ id, name }) => ({ id, name })), recovery: hasMail }
   }),
   implementForPeople(signUp, signUpByPassword),
-  implementForPeople(signInByPassword, (context, input) => {
-    const { database, identity, write } = context
+  implementForPeople(signInByPassword, (context, input, { identity }) => {
+    const { database, write } = context
     const email = normalizeEmail(input.email)
-    return attempted(context, email, async () => {
+    return countAttemptOf(context, email, async () => {
       const found = await database.signIn.findPassword(email)
       const isRight = await identity.passwords.verify(found?.passwordHash ?? null, input.password)
       if (found === null || !isRight || !found.user.enabled)
@@ -91,43 +92,43 @@ export const signInOperations = [
       const userId = found.user.id
       if (!found.hasTotp) {
         const session = await startSession(context, (writing, hash) =>
-          writing.sessions.create(newSession(context, hash, userId)),
+          writing.sessions.create(openSession(context, hash, userId)),
         )
         return { session, ticket: null }
       }
       const ticket = generateToken()
       await write((writing) =>
-        writing.tickets.create({ tokenHash: tokenHash(ticket), purpose: 'totp', userId }),
+        writing.tickets.create({ tokenHash: hashToken(ticket), purpose: 'totp', userId }),
       )
       return { session: null, ticket }
     })
   }),
-  implementForPeople(signInByTotp, async (context, { ticket, code }) => {
-    const { database } = context
-    const waiting = { tokenHash: tokenHash(ticket), purpose: 'totp' } as const
+  implementForPeople(signInByTotp, async (context, { ticket, code }, { identity }) => {
+    const { database, now } = context
+    const waiting = { tokenHash: hashToken(ticket), purpose: 'totp' } as const
     const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw tooLate()
-    return attempted(context, userId, async () => {
+    return countAttemptOf(context, userId, async () => {
       const secret = await database.signIn.findTotpSecret(userId, { isConfirmed: true })
       if (secret === null) throw tooLate()
       return startSession(context, async (writing, hash) => {
-        await acceptCode(writing, context, { userId, secret, code })
+        await acceptCode(writing, identity, now, { userId, secret, code })
         if ((await writing.tickets.take({ ...waiting, userId })) === null) throw tooLate()
-        return writing.sessions.create(newSession(context, hash, userId))
+        return writing.sessions.create(openSession(context, hash, userId))
       })
     })
   }),
   implementForPeople(lookUpInvitation, async ({ database }, { token }) => {
     const { email, accountName, role, installationRole, expiresAt } = await database.invitations.find(
-      tokenHash(token),
+      hashToken(token),
     )
     const expires_at = expiresAt.toISOString()
     return { email, account_name: accountName, role, installation_role: installationRole, expires_at }
   }),
   implementForPeople(acceptInvitation, (context, { token }) => {
-    const { user, session, access } = signedInOf(context)
+    const { user, session, access } = requireSignedIn(context)
     return renewSession(context, false, async (writing) => {
-      const offer = await writing.invitations.redeem(tokenHash(token))
+      const offer = await writing.invitations.redeem(hashToken(token))
       if (offer.email !== normalizeEmail(user.email))
         throw new Failure('permission_denied', 'The invitation is for another email address than yours.')
       if (access.some(({ accountId }) => accountId === offer.accountId))

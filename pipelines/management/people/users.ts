@@ -15,25 +15,26 @@ import {
   setInstallationRole,
   showUser,
 } from '../../../schemas/management/people/users.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
 import { assertMayDecideOn } from '../accounts/ranks.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { type PageInput, page, pageAfter } from '../page.ts'
+import { type PageInput, readPage, toPage } from '../page.ts'
 import { invitationShape, userShape } from '../shapes.ts'
-import { readEmail, tooMany, type UserDeps } from './rules.ts'
+import { readEmail, tooMany, type UserServices } from './rules.ts'
 
 const LINK_MINUTES = 15
 
-const implement = implementWith<UserDeps>()
+const implement = implementWith<UserServices>()
 
 /** Creates an invitation, and sends it, or returns it with the link to hand on. */
 async function invite(
-  { database, write, publicUrl, hasMail, caller }: Context & UserDeps,
+  { database, write, caller }: Context,
+  { publicUrl, hasMail }: UserServices,
   { email, ...to }: Omit<NewInvitation, 'tokenHash'>,
 ) {
   const token = generateToken()
-  const invitation = { ...to, email: readEmail(email), tokenHash: tokenHash(token) }
+  const invitation = { ...to, email: readEmail(email), tokenHash: hashToken(token) }
   const url = `${publicUrl}/console/sign-up#invitation=${token}`
   if (hasMail) {
     const mail = { inviter: caller.actor, accountId: to.accountId, email: invitation.email }
@@ -56,18 +57,18 @@ async function invite(
 }
 
 /** Returns a page of the invitations to an organization, or of those to none, the newest first. */
-async function invitationPage({ database }: Context, accountId: string | null, input: PageInput) {
-  const found = await database.invitations.list(accountId, pageAfter(input))
-  return page(found.map(invitationShape), input)
+async function listInvitationPage({ database }: Context, accountId: string | null, input: PageInput) {
+  const found = await database.invitations.list(accountId, readPage(input))
+  return toPage(found.map(invitationShape), input)
 }
 
 export const userOperations = [
   implement(listUsers, async ({ database }, input) => {
-    const found = await database.users.list({ search: input.search ?? null, ...pageAfter(input) })
-    return page(found.map(userShape), input)
+    const found = await database.users.list({ search: input.search ?? null, ...readPage(input) })
+    return toPage(found.map(userShape), input)
   }),
   implement(showUser, async ({ database }, { id }) => userShape(await database.users.show(id))),
-  implement(createUser, async ({ write, config }, input) => {
+  implement(createUser, async ({ write }, input, { config }) => {
     const { name, locale, installation_role: installationRole, account_id: accountId } = input
     const email = readEmail(input.email)
     const credit = config().trial_credit
@@ -83,12 +84,12 @@ export const userOperations = [
       }),
     )
   }),
-  implement(createSignInLink, async ({ write, publicUrl }, { id }) => {
+  implement(createSignInLink, async ({ write }, { id }, { publicUrl }) => {
     const token = generateToken()
     await write(async (writing) => {
       const { enabled } = await writing.users.show(id)
       if (!enabled) throw new Failure('conflict', `User ${id} is disabled: enable them first.`)
-      await writing.sessions.createLink({ tokenHash: tokenHash(token), userId: id, minutes: LINK_MINUTES })
+      await writing.sessions.createLink({ tokenHash: hashToken(token), userId: id, minutes: LINK_MINUTES })
     })
     return { url: `${publicUrl}/console/sign-in#link=${token}`, minutes: LINK_MINUTES }
   }),
@@ -108,19 +109,19 @@ export const userOperations = [
       }),
     ),
   ),
-  implement(createInvitation, (context, { email, installation_role: installationRole }) =>
-    invite(context, { email, installationRole, accountId: null, role: null }),
+  implement(createInvitation, (context, { email, installation_role: installationRole }, services) =>
+    invite(context, services, { email, installationRole, accountId: null, role: null }),
   ),
-  implement(listInvitations, (context, input) => invitationPage(context, null, input)),
+  implement(listInvitations, (context, input) => listInvitationPage(context, null, input)),
   implement(revokeInvitation, async ({ write }, { id }) =>
     invitationShape(await write((writing) => writing.invitations.revoke(id))),
   ),
-  implement(inviteMember, async (context, { email, account_id: accountId, role }) => {
+  implement(inviteMember, async (context, { email, account_id: accountId, role }, services) => {
     assertMayDecideOn(context, accountId, role)
-    return invite(context, { email, accountId, role, installationRole: null })
+    return invite(context, services, { email, accountId, role, installationRole: null })
   }),
   implement(listMemberInvitations, (context, { account_id, ...input }) =>
-    invitationPage(context, account_id, input),
+    listInvitationPage(context, account_id, input),
   ),
   implement(revokeMemberInvitation, async (context, { id, account_id: accountId }) =>
     invitationShape(

@@ -1,4 +1,4 @@
-/** `/v1/music/generations`: create, get, list and cancel. See docs/api-rules.md, "Music". */
+/** `/v1/music/generations`: create, get, list and cancel. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import type { z } from 'zod'
 import { isGiven } from '../../../schemas/media/fields.ts'
 import type { JobOf, ResultFile, TrackFacts } from '../../../schemas/media/job.ts'
@@ -66,7 +66,7 @@ async function findLink(files: FileLinks, file: ResultFile, now: number): Promis
   const { key, upstream_url, kept_until } = file
   if (!isThere(file, now)) return null
   if (key === null) return upstream_url
-  return files.link(key, Math.min(now + MUSIC_LINK_MS, kept_until ?? Number.POSITIVE_INFINITY))
+  return files.makeLink(key, Math.min(now + MUSIC_LINK_MS, kept_until ?? Number.POSITIVE_INFINITY))
 }
 
 async function printTracks(files: FileLinks, { result }: Task, now: number): Promise<Track[]> {

@@ -2,7 +2,7 @@
 import type { Observable } from 'rxjs'
 import type { z } from 'zod'
 import { Failure } from '../../../schemas/failure.ts'
-import { charactersIn } from '../../../schemas/media/fields.ts'
+import { countCharacters } from '../../../schemas/media/fields.ts'
 import {
   SPEECH_FORMAT,
   type SpeechRequest,
@@ -40,7 +40,7 @@ interface SpeechParams extends SpeechRequest {
   readonly asSound: boolean
 }
 
-/** @throws Failure also for a format that there is not, where the answer would be of that format */
+/** @throws Failure also for an unknown format, where the answer would have that format */
 function readSpeech({ body, header }: GatewayRequest): SpeechParams {
   const params = readJsonBody(speechRequest, body)
   const { response_format: format, stream_format: delivery } = params
@@ -75,14 +75,14 @@ async function orderSpeech(resources: MediaResources, call: MediaCall<SpeechRequ
 
 function countJobCharacters({ id, job }: Task): number {
   if (job.work !== 'speech') throw new Error(`task ${id} says nothing`)
-  return charactersIn(job.input)
+  return countCharacters(job.input)
 }
 
 /** The upstream's own link where the sound could not be copied. */
 function findSound(files: LastingLinks, { result }: Task): string | null {
   const sound = result?.files.find(({ role }) => role === 'audio')
   if (sound === undefined || !isThere(sound, Date.now())) return null
-  return sound.key === null ? sound.upstream_url : files.permanentLink(sound.key)
+  return sound.key === null ? sound.upstream_url : files.makePermanentLink(sound.key)
 }
 
 /** @throws Failure for a task that came to nothing */

@@ -1,4 +1,4 @@
-/** `/v1/transcripts/extract`: the words that are spoken in a video. See docs/api-rules.md, "Transcripts". */
+/** `/v1/transcripts/extract`: the words that are spoken in a video. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { isGiven } from '../../../schemas/media/fields.ts'
 import {
   TRANSCRIPT_MODEL,
@@ -21,7 +21,7 @@ const COVER_LINK_MS = 24 * 60 * 60 * 1000
 async function linkToCover(files: FileLinks, { result }: Task, now: number): Promise<string> {
   const cover = result?.files.find(({ role }) => role === 'cover')
   if (cover === undefined || !isThere(cover, now)) return ''
-  return cover.key === null ? (cover.upstream_url ?? '') : files.link(cover.key, now + COVER_LINK_MS)
+  return cover.key === null ? (cover.upstream_url ?? '') : files.makeLink(cover.key, now + COVER_LINK_MS)
 }
 
 /** `now` is in epoch milliseconds. @throws Failure for a task that came to nothing */

@@ -1,4 +1,4 @@
-/** `/v1/audio/voices`: clone, get, list with the presets, delete. See docs/api-rules.md, "Voices". */
+/** `/v1/audio/voices`: clone, get, list with the presets, delete. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import type { z } from 'zod'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { AVATAR_VIDEO_MODEL } from '../../../schemas/media/avatars.ts'
@@ -86,7 +86,7 @@ function listSpeakers(catalog: Catalog): { id: string; channels: readonly Channe
 
 type PresetVoice = z.infer<typeof voiceList>['presets'][number]
 
-/** Each once, with all models that take it. Where nobody says what there is, nothing is listed. */
+/** Lists each voice once, with all models that take it. Lists nothing where no channel answers. */
 async function listPresetVoices({ catalog, lists }: Voices): Promise<PresetVoice[]> {
   const listed = await Promise.all(
     listSpeakers(catalog()).map(async ({ id: model, channels }) => {

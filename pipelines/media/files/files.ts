@@ -6,7 +6,6 @@
 import { createHash } from 'node:crypto'
 import { from, type Observable, of } from 'rxjs'
 import { Failure } from '../../../schemas/failure.ts'
-import { type ByteSpan, readRange } from '../../../src/core/media/byte-range.ts'
 import { checkLink, isObjectKey } from '../../../src/core/media/file-link.ts'
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { FileLinks, FileReader, StoredObject } from '../../../src/storage/store.ts'
@@ -129,7 +128,7 @@ function send(
 }
 
 async function redirectTo(store: LinkedStore, key: string, now: number): Promise<Reply> {
-  const location = await store.link(key, now + REDIRECT_MS)
+  const location = await store.makeLink(key, now + REDIRECT_MS)
   return makeEmptyReply(302, [
     ['location', location],
     ['cache-control', 'no-store'],
@@ -169,3 +168,28 @@ const answerWithFile = ({ files: store }: LinkedFiles): Stage<FileCall, never> =
   answer(({ request, params: { key, at }, found }) =>
     store.servesLinks ? from(redirectTo(store, key, at)) : send(store, request, key, found, at),
   )
+
+interface ByteSpan {
+  /** The first byte and the last one, both included. */
+  readonly first: number
+  readonly last: number
+}
+
+const ONE_RANGE = /^bytes=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i
+
+/**
+ * Reads the part of a file that a client requests in its `range` header (RFC 9110, section 14). Null: the whole file, also for several parts at once and for an unknown form. `unsatisfiable`: the
+ * file has no such part.
+ */
+function readRange(header: string, size: number): ByteSpan | 'unsatisfiable' | null {
+  const [, from = '', to = ''] = ONE_RANGE.exec(header) ?? []
+  if (from === '' && to === '') return null
+  if (from === '') {
+    const length = Math.min(Number(to), size)
+    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 }
+  }
+  const first = Number(from)
+  if (to !== '' && Number(to) < first) return null
+  if (first >= size) return 'unsatisfiable'
+  return { first, last: to === '' ? size - 1 : Math.min(Number(to), size - 1) }
+}

@@ -29,7 +29,7 @@ const computeExpiry = ({ kind, endedAt, submittedAt }: Task): number =>
   (endedAt ?? submittedAt) + (KEEPING[kind].linkMs ?? 0)
 
 async function linkImage(files: ImageFiles, task: Task, { key, upstream_url }: ResultFile) {
-  return { url: key === null ? (upstream_url ?? '') : await files.link(key, computeExpiry(task)) }
+  return { url: key === null ? (upstream_url ?? '') : await files.makeLink(key, computeExpiry(task)) }
 }
 
 const printHead = ({ id, model, submittedAt }: Task) => ({
@@ -53,7 +53,7 @@ export async function printImageTask(files: ImageFiles, task: Task): Promise<Ima
   if (code !== null) return { ...printed, error: { code, message: message ?? '' } }
   if (task.state !== 'succeeded') return printed
   const images = listImages(task)
-  // Of none that is there any more, too.
+  // Also where none of them exists any longer.
   const isOurs = images.length === 0 || images.some(({ key }) => key !== null)
   return {
     ...printed,

@@ -1,17 +1,19 @@
 /** `/v1/images`: create, edit, get, list and cancel. See docs/api-rules.md, "Images". */
-import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
-import { shapeFor, withQualityApart } from '../../../src/core/media/image-shape.ts'
+import type { FileRef, JobOf, StoredFileRef } from '../../../schemas/media/job.ts'
+import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
+import { chooseShape, withQualityApart } from '../../../src/core/media/image-shape.ts'
 import type { Model } from '../../../src/core/routing/catalog.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import { invalidField } from '../../../src/protocols/request/client-json.ts'
 import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
+import type { StoredObject } from '../../../src/storage/store.ts'
 import type { CallAccess } from '../../calls/authenticate.ts'
 import { checkUnlessRepeated, insufficientBalance } from '../../calls/balance.ts'
 import type { AnsweredKeys } from '../../calls/idempotency.ts'
 import { jsonReply } from '../../calls/replies.ts'
 import { toTaskFailure } from '../failed-task.ts'
-import { findOwnFile, type OwnLinks } from '../files/own-links.ts'
-import { ACCEPTED_IMAGES, type InputStore, storeDataUri } from '../inputs/store-input.ts'
+import { throwUnreadable } from '../files/unreadable.ts'
+import { ACCEPTED_IMAGES, type AcceptedFiles, type InputStore, storeDataUri } from '../inputs/store-input.ts'
 import {
   type MediaCall,
   type MediaEndpoint,
@@ -28,6 +30,12 @@ import { describeMeaning, type ImageInput, type ImageParams, readEdit, readGener
 /** All attempts of a request that waits for its images. See docs/api-rules.md, "Timeouts". */
 const WAIT_MAX_MS = 280_000
 const ENDPOINT_TYPES = ['images_generations'] as const
+
+interface OwnLinks {
+  readonly files: { head(key: string): Promise<StoredObject | null> }
+  /** Signs the links: see `linkKey`. */
+  readonly fileLinkKey: Uint8Array
+}
 
 /** Where images come from and go. */
 export interface ImageStore extends InputStore, OwnLinks {
@@ -48,7 +56,7 @@ function resolveWish({ entry }: Model, { prompt, size, extra }: ImageParams) {
   const { quality = null } = asked.extra
   const variant = chooseVariant(entry, 'quality', quality as string | null)
   const chosen = variant === null ? asked : { ...asked, extra: { ...asked.extra, quality: variant } }
-  const wish = shapeFor(entry.images, chosen)
+  const wish = chooseShape(entry.images, chosen)
   if (wish === null)
     throw invalidField('size', 'it must be a width and a height in pixels, such as 1024x768, or a ratio')
   return { wish: { ...wish, extra: { ...wish.extra } }, variant }
@@ -138,3 +146,22 @@ export const editImages = (orders: MediaOrders, store: ImageStore): Handler =>
 
 export const imageTasks = (access: CallAccess, tasks: MediaTasks, files: ImageFiles) =>
   taskEndpoints(access, tasks, 'image', (task) => printImageTask(files, task))
+
+/**
+ * Returns the file of a link that was handed out here; null for any other link, and for an expired one. It is taken from
+ * the store: the gateway itself may have an address from which nothing may be fetched. A link is enough to read its file.
+ */
+async function findOwnFile(
+  { files, fileLinkKey }: OwnLinks,
+  link: string,
+  accepted: AcceptedFiles,
+): Promise<StoredFileRef | null> {
+  const { pathname, searchParams } = new URL(link)
+  const key = pathname.slice(FILES_PATH.length)
+  const isOurs = pathname.startsWith(FILES_PATH) && isObjectKey(key)
+  if (!isOurs || checkLink(fileLinkKey, key, searchParams, Date.now()) !== 'valid') return null
+  const found = await files.head(key).catch(throwUnreadable)
+  if (found === null || !accepted.mediaTypes.includes(found.mediaType)) return null
+  const { bytes, mediaType } = found
+  return { from: 'store', key, media_type: mediaType, bytes, name: key.slice(key.lastIndexOf('/') + 1) }
+}

@@ -1,13 +1,13 @@
 /** What a client asks for when it asks for images, whether as JSON or as a form. See docs/api-rules.md, "Images". */
 import { createHash } from 'node:crypto'
 import {
-  furtherIn,
   type ImageEditRequest,
   type ImageRequest,
   imageEditFields,
   imageEditRequest,
   imageRequest,
   imageSource,
+  listFurtherFields,
   REFERENCE_IMAGES_MAX,
 } from '../../../schemas/media/images.ts'
 import type { StoredFileRef } from '../../../schemas/media/job.ts'
@@ -63,7 +63,7 @@ function readCommonFields(fields: Fields) {
     isAsync,
     callback_url: fields.callback_url ?? null,
     isInline,
-    extra: furtherIn(fields),
+    extra: listFurtherFields(fields),
   }
 }
 
@@ -110,7 +110,7 @@ const TRUTHS: Readonly<Record<string, boolean>> = { true: true, false: false }
 /** Of those that come before a file none is missing yet. */
 const earlyFields = imageEditFields.partial()
 
-/** Forms hold text alone. */
+/** Forms hold only text. */
 function readTypedValue([name, value]: readonly [string, string]): readonly [string, unknown] {
   if (NUMBERS.includes(name) && NUMBER.test(value)) return [name, Number(value)]
   if (BOOLEANS.includes(name) && Object.hasOwn(TRUTHS, value)) return [name, TRUTHS[value]]

@@ -8,7 +8,7 @@ import { Readable } from 'node:stream'
 import { Failure } from '../../../schemas/failure.ts'
 import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/job.ts'
 import { peekStream } from '../../../src/core/media/peeked.ts'
-import { extensionOf, SNIFF_BYTES, sniffMediaType } from '../../../src/core/media/type.ts'
+import { findExtension, SNIFF_BYTES, sniffMediaType } from '../../../src/core/media/type.ts'
 import { isDataUri, readDataUri } from '../../../src/protocols/translate/data-uri.ts'
 import type { FileWriter } from '../../../src/storage/store.ts'
 import type { Upload } from './uploads.ts'
@@ -83,7 +83,7 @@ export async function storeInput(
     const fault = head.length === 0 ? 'empty' : `not ${accepted.noun}`
     throw new Failure('invalid_request', `The file in ${field} is ${fault}.`)
   }
-  const extension = extensionOf(mediaType) ?? 'bin'
+  const extension = findExtension(mediaType) ?? 'bin'
   const key = `inputs/${requestId}-${number}.${extension}`
   const hash = createHash('sha256')
   async function* hashPieces() {

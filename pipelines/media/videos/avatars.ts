@@ -1,4 +1,4 @@
-/** `/v1/videos/avatars`: register, get, list, delete; and the presets. See docs/api-rules.md, "Avatars". */
+/** `/v1/videos/avatars`: register, get, list, delete; and the presets. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import {
   AVATAR_LIST_MAX,
   AVATAR_MODEL,

@@ -12,8 +12,8 @@ import {
 import { findMediaAdapter } from '../../../src/channels/media/registry.ts'
 import { DEFAULT_VIDEO_SECONDS } from '../../../src/core/media/pricing.ts'
 import { withoutSplitFlags, withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
-import { isPricedBySound, makesSound, pricesBySound } from '../../../src/core/media/sound.ts'
-import { variantNames } from '../../../src/core/media/variants.ts'
+import { choosePricesBySound, isPricedBySound, makesSound } from '../../../src/core/media/sound.ts'
+import { listVariants } from '../../../src/core/media/variants.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'
 import { anyOf, placeOf } from '../../../src/protocols/request/contract-place.ts'
@@ -87,8 +87,8 @@ function chooseResolution(
 ): string | null {
   if (entry.pricing?.with_audio === undefined) return chooseVariant(entry, 'resolution', resolution ?? null)
   const sound = makesSound(entry, generate_audio)
-  const pricing = pricesBySound(entry.pricing, sound)
-  if (pricing.per_unit === undefined && variantNames({ pricing }).length === 0)
+  const pricing = choosePricesBySound(entry.pricing, sound)
+  if (pricing.per_unit === undefined && listVariants({ pricing }).length === 0)
     throw invalidField('generate_audio', 'the model has no price for a video with sound')
   const having = sound ? ' with sound' : ' without sound'
   return chooseVariant({ ...entry, pricing }, 'resolution', resolution ?? null, having)

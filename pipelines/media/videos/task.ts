@@ -22,13 +22,13 @@ export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<t
   created_at: toEpochSeconds(submittedAt),
 })
 
-/** Where the video can be had: with a fresh signature, or the upstream's own link where it could not be copied. */
+/** Returns a link to the video: freshly signed, or the upstream's own where it could not be copied. */
 async function findLink(files: FileLinks, file: ResultFile, now: number) {
   const { key, upstream_url, kept_until } = file
   if (!isThere(file, now)) return {}
   if (key === null) return upstream_url === null ? {} : { video_url: upstream_url, expires_at: null }
   const expiresAt = Math.min(now + VIDEO_LINK_MS, kept_until ?? Number.POSITIVE_INFINITY)
-  return { video_url: await files.link(key, expiresAt), expires_at: toEpochSeconds(expiresAt) }
+  return { video_url: await files.makeLink(key, expiresAt), expires_at: toEpochSeconds(expiresAt) }
 }
 
 /** `now` is in epoch milliseconds. */

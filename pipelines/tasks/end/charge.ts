@@ -2,21 +2,21 @@
 import type { JobOf, TaskResult } from '../../../schemas/media/job.ts'
 import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { KeptTokenPrice, ResponseFacts } from '../../../schemas/tasks/response.ts'
-import { chargeOf, type MediaCharge } from '../../../src/core/media/pricing.ts'
+import { chargeMedia, type MediaCharge } from '../../../src/core/media/pricing.ts'
 import { chargeTokens, type TokenCharge } from '../../../src/core/pricing/charge.ts'
-import { unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
-import { tokenPriceOf } from '../../../src/core/pricing/kept-price.ts'
+import { estimateUnreportedPrompt } from '../../../src/core/pricing/estimate.ts'
+import { toTokenPrice } from '../../../src/core/pricing/kept-price.ts'
 import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 
 export type TaskCharge = MediaCharge | TokenCharge
 
-/** Returns null where nothing was delivered or used. `price` is the agreed one, or with `costOf` what the operator pays. */
+/** Returns null where nothing was delivered or used. `price` is the agreed one, or with `computeMediaCost` what the operator pays. */
 export function chargeTask(
   { job, result, state, submittedAt }: Pick<Task, 'job' | 'result' | 'state' | 'submittedAt'>,
   price: TaskPrice,
-  mediaCharge: typeof chargeOf = chargeOf,
+  mediaCharge: typeof chargeMedia = chargeMedia,
 ): TaskCharge | null {
   if (result === null) return null
   if (price.unit !== '1M_tokens') return mediaCharge(price, job, result)
@@ -38,13 +38,13 @@ function countOwedTokens(
   if (response === undefined) return null
   const { usage, source } = chooseUsage(
     response,
-    unreportedPrompt(kept.model, call, call.laterBytes),
+    estimateUnreportedPrompt(kept.model, call, call.laterBytes),
     isAnswered,
   )
   return chargeTokens({
     model: kept.model,
     call,
-    price: tokenPriceOf(kept),
+    price: toTokenPrice(kept),
     submittedAt,
     used: usage,
     source,

@@ -3,7 +3,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { type TaskEngine, type TaskMover, transition } from '../engine.ts'
 import { toLostFields } from '../submit/refusal.ts'
 
-/** The client that waits for a task has its error so long after the deadline: beyond what the way there and back takes. */
+/** How long after the deadline a waiting client gets its error: longer than a round trip takes. */
 export const WAIT_GRACE_MS = 10_000
 
 /** Results that are there are stored, however late it is; but for a client that waits, which has its error by then. */

@@ -8,7 +8,7 @@ import type { TaskTransitions } from '../engine.ts'
 import { planTransition } from '../transition.ts'
 import type { TaskNotices } from '../worker/messages.ts'
 
-/** Others move the task meanwhile: so often it is read again. */
+/** How many times the task is read again because another process moved it. */
 const MOVE_TRIES = 5
 
 interface OpenTasks extends TaskTransitions {

@@ -7,10 +7,10 @@ import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts
 import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
 import type { JobOf } from '../../../schemas/media/job.ts'
 import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
-import { forwardedDetail } from '../../../src/core/call-log/call-detail.ts'
-import { detailText, linesPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
+import { printForwardedDetail } from '../../../src/core/call-log/call-detail.ts'
+import { joinDetail, printLines, printNumber, printText } from '../../../src/core/call-log/detail-text.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
-import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
+import { findJobEndpoint, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 import type { TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -20,10 +20,10 @@ import type { TaskCharge } from './charge.ts'
 
 const MICROSECONDS_PER_MS = 1000
 
-/** Where what was made can be had. */
+/** Links to the results. */
 export interface ResultLinks {
   readonly urls: readonly string[]
-  /** Epoch milliseconds; null: they open for ever. */
+  /** Epoch milliseconds; null: they never expire. */
   readonly expiresAt: number | null
 }
 export const NO_LINKS: ResultLinks = { urls: [], expiresAt: null }
@@ -84,8 +84,8 @@ function printAttemptPieces({ attempts, submittedAt }: Task): string {
   if (last === undefined) return ''
   const toMicroseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
   return (
-    numberPiece('before_upstream_us', toMicroseconds(Date.parse(last.created_at) - submittedAt)) +
-    numberPiece('waiting_for_upstream_us', toMicroseconds(last.latency_ms))
+    printNumber('before_upstream_us', toMicroseconds(Date.parse(last.created_at) - submittedAt)) +
+    printNumber('waiting_for_upstream_us', toMicroseconds(last.latency_ms))
   )
 }
 
@@ -94,21 +94,21 @@ function buildDetail(task: Task, charge: TaskCharge | null): string | null {
   const { job, result, state, price } = task
   if (job.work === 'response') return printResponseDetail(task, job, charge)
   const isWithSound = 'sound' in price && price.sound
-  return detailText(
-    textPiece('endpoint', endpointOfJob(job)) +
-      linesPiece('request', jobLines(job, isWithSound)) +
-      (state === 'succeeded' ? linesPiece('result', resultLines(result)) : '') +
+  return joinDetail(
+    printText('endpoint', findJobEndpoint(job)) +
+      printLines('request', jobLines(job, isWithSound)) +
+      (state === 'succeeded' ? printLines('result', resultLines(result)) : '') +
       printAttemptPieces(task) +
       (charge === null || isByTokens(charge)
         ? ''
-        : textPiece('charge', charge.line, Number.POSITIVE_INFINITY)),
+        : printText('charge', charge.line, Number.POSITIVE_INFINITY)),
   )
 }
 
 /** As that of an answer that its client waits for. */
 function printResponseDetail(task: Task, { call }: JobOf<'response'>, charge: TaskCharge | null) {
   const owed = charge !== null && isByTokens(charge) ? charge : null
-  return forwardedDetail({
+  return printForwardedDetail({
     call,
     model: { id: task.model },
     startedAt: 0,

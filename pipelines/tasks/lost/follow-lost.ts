@@ -7,7 +7,7 @@ import type { Credits } from '../../../schemas/money.ts'
 import type { LostSubmitEnd } from '../../../schemas/tasks/lost-submit.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { SubmitOutcome } from '../../../src/channels/media/adapter.ts'
-import { costOf, upstreamPriceOf } from '../../../src/core/media/pricing.ts'
+import { computeMediaCost, findUpstreamPrice } from '../../../src/core/media/pricing.ts'
 import type { LostFinding, LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
@@ -165,6 +165,6 @@ async function followWork(
 /** Returns what the operator pays; null where the configuration has no cost. */
 function computeCost({ catalog }: LostSubmitFollower, task: Task, result: TaskResult | null): Credits | null {
   if (result === null) return 0n
-  const price = upstreamPriceOf(catalog().config, task)
-  return price && (chargeTask({ ...task, result, state: 'succeeded' }, price, costOf)?.cost ?? 0n)
+  const price = findUpstreamPrice(catalog().config, task)
+  return price && (chargeTask({ ...task, result, state: 'succeeded' }, price, computeMediaCost)?.cost ?? 0n)
 }

@@ -1,6 +1,6 @@
 /** What a client that waited for a task is answered where it did not succeed; its row in the call log says the same. */
 import { Failure, type FailureCode } from '../../../schemas/failure.ts'
-import { mediaFailureStatus } from '../../../src/channels/media/failure.ts'
+import { findMediaFailureStatus } from '../../../src/channels/media/failure.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 
@@ -29,7 +29,7 @@ export function toAwaitedFailure(
   if (isLate(task)) return new Failure('upstream_timeout', 'The upstream did not finish in time.')
   const words = message ?? 'The task failed.'
   if (code === 'connection_failed') return new Failure('upstream_unreachable', words)
-  const status = mediaFailureStatus(code ?? '')
+  const status = findMediaFailureStatus(code ?? '')
   if (OF_UPSTREAM.has(status)) return new UpstreamRefusal(status, words, [])
   return new Failure(CODE_OF_STATUS[status] ?? 'upstream_error', words)
 }

@@ -29,10 +29,10 @@ import type { TaskMessages } from '../worker/messages.ts'
 import type { TaskOrder } from './order.ts'
 import { isAccepted, type TaskWatch } from './watch-tasks.ts'
 
-/** While PostgreSQL is away; then the sweep finds what nobody took on. */
+/** While PostgreSQL is down. After that the sweep finds what nobody took on. */
 const FORGET_RETRY_MS = 2_000
 const FORGET_TRIES = 60
-/** A worker moves the task meanwhile: so often it is read again. */
+/** How many times the task is read again because a worker moved it. */
 const MOVE_TRIES = 5
 
 interface OrderedTasks extends TaskTransitions {

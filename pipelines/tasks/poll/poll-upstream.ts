@@ -3,7 +3,7 @@
  * See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
 import type { MediaRequest, PollOutcome, PollState } from '../../../src/channels/media/adapter.ts'
-import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
+import { findUpstreamPrice } from '../../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED } from '../../calls/upstream-error.ts'
 import {
@@ -105,12 +105,12 @@ async function applyPoll(
       const errorMessage = isConcealed ? ACCESS_REFUSED : message
       const errorCode = isConcealed ? 'upstream_error' : outcome.code
       const changes = { ...readEnd(outcome), errorCode, errorMessage }
-      return endStep(await transition(deps, task, 'failed', changes, findUpstreamPrice(deps, task)))
+      return endStep(await transition(deps, task, 'failed', changes, addUpstreamPrice(deps, task)))
     }
     case 'lapsed':
     case 'cancelled':
       return endStep(
-        await transition(deps, task, outcome.type, readEnd(outcome), findUpstreamPrice(deps, task)),
+        await transition(deps, task, outcome.type, readEnd(outcome), addUpstreamPrice(deps, task)),
       )
     case 'running':
       if (task.state === 'running') return endStep(task)
@@ -123,8 +123,8 @@ async function applyPoll(
   }
 }
 
-const findUpstreamPrice = ({ catalog }: TaskEngine, task: Task) => ({
-  upstreamPrice: upstreamPriceOf(catalog().config, task),
+const addUpstreamPrice = ({ catalog }: TaskEngine, task: Task) => ({
+  upstreamPrice: findUpstreamPrice(catalog().config, task),
 })
 
 /** What the store does not take now it may take with the next look: the upstream still has it. */

@@ -13,7 +13,7 @@ export function reportExcess(
   log.warn({ task: id, channel: channelId, beyond }, 'Upstream delivered something else than was requested')
   metrics.countExcess()
   if (channelId !== null)
-    health.faulted(channelId, {
+    health.noteFault(channelId, {
       code: 'beyond_order',
       message: `Delivered beyond the order: ${beyond.join('; ')}`,
     })

@@ -1,7 +1,7 @@
 /** Where results are in the store, and for how long. See docs/api-rules.md, "Files and link lifetimes". */
 import type { ResultFile } from '../../../schemas/media/job.ts'
 import type { TaskKind } from '../../../schemas/tasks/task.ts'
-import { extensionOf } from '../../../src/core/media/type.ts'
+import { findExtension } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 
 const HOUR_MS = 60 * 60 * 1000
@@ -17,7 +17,7 @@ interface Keeping {
   readonly objectMs: number | null
   /** `storage.retention_days` overrides `objectMs`. */
   readonly isConfigurable?: true
-  /** Links open for so long; null: as long as the file is there. */
+  /** How long links are valid; null: as long as the file exists. */
   readonly linkMs: number | null
 }
 
@@ -25,7 +25,7 @@ export const KEEPING: Readonly<Record<TaskKind, Keeping>> = {
   image: { folder: 'images', objectMs: DAY_MS, linkMs: DAY_MS },
   video: { folder: 'videos', objectMs: WEEK_MS + AFTER_LAST_LINK_MS, linkMs: WEEK_MS, isConfigurable: true },
   music: { folder: 'music', objectMs: WEEK_MS + AFTER_LAST_LINK_MS, linkMs: WEEK_MS, isConfigurable: true },
-  // Its links open for ever, unless an operator says otherwise.
+  // Its links never expire, unless an operator says otherwise.
   speech: { folder: 'speech', objectMs: null, linkMs: null, isConfigurable: true },
   avatar: { folder: 'avatars', objectMs: null, linkMs: WEEK_MS },
   voice: { folder: 'voices', objectMs: null, linkMs: WEEK_MS },
@@ -35,13 +35,13 @@ export const KEEPING: Readonly<Record<TaskKind, Keeping>> = {
   response: { folder: 'responses', objectMs: DAY_MS, linkMs: DAY_MS },
 }
 
-/** How long our store keeps a file of this kind, in milliseconds; null: for ever. */
+/** Returns how long the object store keeps a file of this kind, in milliseconds; null: forever. */
 export function chooseRetentionMs(kind: TaskKind, retentionDays: number | null): number | null {
   const { objectMs, isConfigurable } = KEEPING[kind]
   return isConfigurable && retentionDays !== null ? retentionDays * DAY_MS : objectMs
 }
 
-/** Whether the file can be had: its owner has not deleted it, and its time is not over. */
+/** Returns whether the file still exists: its owner has not deleted it, and it has not expired. */
 export const isThere = ({ key, upstream_url, kept_until }: ResultFile, now: number): boolean =>
   (key !== null || upstream_url !== null) && (kept_until == null || now < kept_until)
 
@@ -64,6 +64,6 @@ export function makeKey(
   const isNumbered = alike.length > 1 || role === 'image'
   const number = isNumbered ? `-${alike.indexOf(index) + 1}` : ''
   const mark = role === 'cover' ? '-cover' : ''
-  const extension = (mediaType === null ? null : extensionOf(mediaType)) ?? DEFAULT_EXTENSION[role]
+  const extension = (mediaType === null ? null : findExtension(mediaType)) ?? DEFAULT_EXTENSION[role]
   return `${KEEPING[kind].folder}/${id}${number}${mark}.${extension}`
 }

@@ -5,7 +5,7 @@
  */
 import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import { emptyResult } from '../../../schemas/media/job.ts'
-import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
+import { findUpstreamPrice } from '../../../src/core/media/pricing.ts'
 import { isOfRole } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ResultLinks } from '../end/settlement.ts'
@@ -38,7 +38,7 @@ export const storeResults: Step = async (deps, task) => {
     return endStep(await transition(deps, task, 'failed', changes))
   }
   const links = await makeLinks(deps, task, files)
-  const upstreamPrice = upstreamPriceOf(deps.catalog().config, task)
+  const upstreamPrice = findUpstreamPrice(deps.catalog().config, task)
   return endStep(await transition(deps, task, 'stored', { result: after }, { links, upstreamPrice }))
 }
 
@@ -75,7 +75,7 @@ async function storeFile(
 
 /**
  * Records when the store removes the file that is put there next, so that a process that ends in between leaves nothing
- * behind. Returns that instant; null where the file stays for ever.
+ * behind. Returns that instant; null where the file stays forever.
  */
 export async function recordExpiry(
   { database, catalog, now }: TaskEngine,
@@ -100,7 +100,7 @@ async function copyFile(
   const request = channel?.adapter.fileRequest?.(channel.route.channel, url) ?? null
   const opensAt = request?.url ?? channel?.route.channel.base_url
   const allowedHost = opensAt === undefined ? null : new URL(opensAt).host
-  // A client that waits for the task is answered in time, with the upstream's link if need be.
+  // A client that waits for the task is answered in time, if necessary with the upstream's link.
   const untilAt = task.isAwaited ? task.deadlineAt : Number.POSITIVE_INFINITY
   for (let attempt = 1; ; attempt++) {
     const pauseMs = RETRY_PAUSE_MS * attempt
@@ -124,7 +124,7 @@ async function copyFile(
   }
 }
 
-/** Where its files can be had from now on, and until when. */
+/** Returns the links to the files of a task, and when they expire. */
 async function makeLinks(
   { storage, now }: TaskEngine,
   { kind }: Task,

@@ -1,14 +1,20 @@
 /** A job's files as the upstream takes them: as links, as text in the request, or taken into the store and sent from it. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
-import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/job.ts'
+import {
+  type FileRef,
+  fileRef,
+  INPUT_LIFETIME_MS,
+  type MediaJob,
+  mediaJob,
+  type StoredFileRef,
+} from '../../../schemas/media/job.ts'
+import { VOICE_REFERENCE_MAX_SECONDS, VOICE_REFERENCE_MIN_SECONDS } from '../../../schemas/media/voices.ts'
 import type { TaskAdapter } from '../../../src/channels/media/adapter.ts'
-import { extensionOf } from '../../../src/core/media/type.ts'
+import { measureAudioSeconds } from '../../../src/core/media/audio-length.ts'
+import { findExtension } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { TaskEngine } from '../engine.ts'
-import { StoreFailure } from '../ports.ts'
-import { findReferenceProblem } from './check-reference.ts'
-import { listFiles, withFiles } from './job-files.ts'
+import { StoreFailure, type TaskStorage } from '../ports.ts'
 
 /** Of all files that are fetched for one job: as large as the largest upload. */
 const TAKE_IN_MAX_BYTES = 100 * 1024 * 1024
@@ -95,7 +101,7 @@ async function fetchFile(
 function makeName(url: string, mediaType: string): string {
   const last = decodeSafely(new URL(url).pathname.split('/').at(-1) ?? '')
   const name = last.replace(/[^\w.-]+/g, '_').slice(-MAX_NAME_CHARS)
-  return name.includes('.') ? name : `${name || 'file'}.${extensionOf(mediaType) ?? 'bin'}`
+  return name.includes('.') ? name : `${name || 'file'}.${findExtension(mediaType) ?? 'bin'}`
 }
 
 function decodeSafely(text: string): string {
@@ -121,4 +127,48 @@ async function readInline({ storage }: TaskEngine, job: MediaJob): Promise<Map<s
     texts.set(file.key, `data:${file.media_type};base64,${bytes.toString('base64')}`)
   }
   return texts
+}
+
+/** Returns all files that a job names, each once. */
+export function listFiles(value: unknown): FileRef[] {
+  if (typeof value !== 'object' || value === null) return []
+  const file = fileRef.safeParse(value)
+  return file.success ? [value as FileRef] : Object.values(value).flatMap(listFiles)
+}
+
+/** Returns the job with some files in another place. `replaced` is by the very objects that `listFiles` gave. */
+export function withFiles(job: MediaJob, replaced: ReadonlyMap<FileRef, FileRef>): MediaJob {
+  if (replaced.size === 0) return job
+  const copy = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    const other = replaced.get(value as FileRef)
+    if (other !== undefined) return other
+    if (Array.isArray(value)) return value.map(copy)
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copy(inner)]))
+  }
+  return mediaJob.parse(copy(job))
+}
+
+/** What compression adds and takes away at either end. */
+const TOLERANCE_SECONDS = 0.1
+/** Three minutes without compression are less; a larger file is left to the upstream. */
+const READ_MAX_BYTES = 64 * 1024 * 1024
+
+/**
+ * Returns words for the client about the recording that a voice is made from, where its length is wrong; null where
+ * nothing is wrong, or nobody knows. No upstream is asked.
+ */
+export async function findReferenceProblem(
+  storage: Pick<TaskStorage, 'read'>,
+  { key, bytes }: { readonly key: string; readonly bytes: number },
+): Promise<string | null> {
+  if (bytes > READ_MAX_BYTES) return null
+  const seconds = measureAudioSeconds(await storage.read(key, bytes))
+  if (seconds === null) return null
+  const isRight =
+    seconds > VOICE_REFERENCE_MIN_SECONDS - TOLERANCE_SECONDS &&
+    seconds < VOICE_REFERENCE_MAX_SECONDS + TOLERANCE_SECONDS
+  return isRight
+    ? null
+    : `The recording must be ${VOICE_REFERENCE_MIN_SECONDS} to ${VOICE_REFERENCE_MAX_SECONDS} seconds long; it is ${seconds.toFixed(1)}.`
 }

@@ -4,12 +4,12 @@
  * See docs/failure-modes.md, "Money", rows 19 and 24; docs/api-rules.md, "Tasks" and "Timeouts".
  */
 
-import { upstreamStatusName } from '../../../schemas/failure.ts'
+import { nameUpstreamStatus } from '../../../schemas/failure.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { MediaAnswer, Refused, SubmitOutcome, TaskAdapter } from '../../../src/channels/media/adapter.ts'
-import { fieldsIn, fieldsOf, PAYMENT_REQUIRED } from '../../../src/channels/media/answer.ts'
+import { PAYMENT_REQUIRED, readFields, toFields } from '../../../src/channels/media/answer.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
-import { nextRoute } from '../../../src/core/routing/order.ts'
+import { chooseNextRoute } from '../../../src/core/routing/order.ts'
 import type { Task, TaskAttempt, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED, isAboutAccess, isHidden } from '../../calls/upstream-error.ts'
 import {
@@ -30,7 +30,7 @@ import { OWN_REFUSALS, type OwnRefusal, retryAfterIn } from './refusal.ts'
 
 /** Less time than this is not worth an attempt. */
 const LEAST_ATTEMPT_MS = 100
-/** So long what an upstream answered is kept for a PostgreSQL that is away. */
+/** How long the answer of an upstream is kept here while PostgreSQL is down. */
 const KEEP_ANSWER_MS = 600_000
 const KEEP_RETRY_MS = 1_000
 
@@ -43,7 +43,7 @@ type Attempt =
       readonly failure: Failure
       readonly mayTryNext: boolean
       readonly isChannelFault: boolean
-      /** What the upstream said, for operators alone; left out where `failure` has it. */
+      /** What the upstream said, only for operators; left out where `failure` has it. */
       readonly detail?: string
     }
   /** Nobody knows what became of it. */
@@ -129,8 +129,8 @@ class SubmitLadder {
 
   #chooseNext(): Route | null {
     const open = this.#routes.filter((route) => !this.#tried.includes(route))
-    const available = this.#deps.health.available(open, ({ channel }) => channel.id)
-    return nextRoute(available, this.#tried, null, this.#deps.random)
+    const available = this.#deps.health.listAvailable(open, ({ channel }) => channel.id)
+    return chooseNextRoute(available, this.#tried, null, this.#deps.random)
   }
 
   /** Null: the task is refused for its files, or because the store does not take them. */
@@ -164,7 +164,7 @@ class SubmitLadder {
     const { health, now, metrics, log } = this.#deps
     const { channel } = route
     this.#tried.push(route)
-    health.began(channel.id)
+    health.begin(channel.id)
     const startedAt = now()
     const attempt = await this.#send(route, adapter, prepared)
     const failure = 'failure' in attempt ? attempt.failure : null
@@ -175,9 +175,9 @@ class SubmitLadder {
         { task: this.#task.id, channel: channel.id, reason: detail },
         'Upstream refused the key of a channel',
       )
-    if (failure === null) health.succeeded(channel.id, now() - startedAt)
-    else if (isFault) health.failed(channel.id, { ...failure, message: detail ?? failure.message })
-    else health.refused(channel.id, failure)
+    if (failure === null) health.noteSuccess(channel.id, now() - startedAt)
+    else if (isFault) health.noteFailure(channel.id, { ...failure, message: detail ?? failure.message })
+    else health.noteRefusal(channel.id, failure)
     metrics.countSubmit(failure?.end ?? (attempt.type as 'accepted' | 'produced'))
     this.#attempts.push({
       seq: this.#attempts.length + 1,
@@ -258,7 +258,7 @@ class SubmitLadder {
     return hasEndedWithout(after) ? this.#keepTrying(() => discardAnswer(this.#deps, after, changes)) : after
   }
 
-  /** What is known now is known to nobody else: while PostgreSQL is away it is kept here. */
+  /** Tries until the row is written: no other process knows what this one knows now. */
   async #keepTrying(move: () => Promise<Task>): Promise<Task> {
     const { now, pause } = this.#deps
     const giveUpAt = now() + KEEP_ANSWER_MS
@@ -287,7 +287,7 @@ const toLostAttempt = (status: number, message: string): Attempt => ({
   failure:
     status < 400
       ? makeFailure('upstream_error', 'lost')
-      : { code: upstreamStatusName(status).code, message, status, retryAfter: null, end: 'lost' },
+      : { code: nameUpstreamStatus(status).code, message, status, retryAfter: null, end: 'lost' },
 })
 
 function chooseCode(error: Error): OwnRefusal {
@@ -305,11 +305,11 @@ const MAX_DETAILS_CHARS = 16_384
 
 /** Returns what a refusal says besides its status and message, fit for the client. */
 function readBesides(answer: MediaAnswer, route: Route, model: string): Besides {
-  const { param, details } = fieldsOf(fieldsIn(answer)?.error) ?? {}
+  const { param, details } = toFields(readFields(answer)?.error) ?? {}
   const mask = (value: unknown): unknown => {
     if (typeof value === 'string') return maskText(value, route, model)
     if (Array.isArray(value)) return value.map(mask)
-    const fields = fieldsOf(value)
+    const fields = toFields(value)
     return fields === null
       ? value
       : Object.fromEntries(Object.entries(fields).map(([name, inner]) => [name, mask(inner)]))
@@ -341,7 +341,7 @@ function toRefusedAttempt(
   }
   const isPassing = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
   const mayTryNext = isPassing || status === PAYMENT_REQUIRED
-  const code = named ?? upstreamStatusName(status).code
+  const code = named ?? nameUpstreamStatus(status).code
   const words = maskText(message, route, model)
   const failure: Failure = { code, message: words, status, retryAfter, extras, end: 'refused' }
   return { type: 'refused', failure, mayTryNext, isChannelFault: isPassing || isAccess }

@@ -1,6 +1,6 @@
 /**
  * What nobody else does: tasks whose time is up are ended, those that nobody looks after get a new message, and files
- * whose time is up are removed. While NATS is away it works on tasks itself. See docs/architecture.md, "A task".
+ * whose time is up are removed. While NATS is down it works on tasks itself. See docs/architecture.md, "A task".
  */
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'

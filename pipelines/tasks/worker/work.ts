@@ -17,7 +17,7 @@ const SUBMITS_MAX = 128
 const SUBMIT_RETRY_MS = 500
 /** A message about a task that is being worked on here. */
 const DOUBLED_DELAY_MS = 30_000
-/** A row says at least so often that somebody looks after it. */
+/** How often at least a row shows that a process works on it. */
 const TOUCH_AGE_MS = 60_000
 /** More are forgotten: it only means that a delay begins at its least again. */
 const TRACKED_MAX_TASKS = 200_000
@@ -79,7 +79,7 @@ export class TaskWork {
     await this.#deps.database.tasks.touch(ids, this.#deps.now())
   }
 
-  /** Takes nothing on any more; ends when what is being submitted has ended, or the bound is over. */
+  /** Stops taking tasks. Ends when all submits have ended or the bound has passed. */
   stop(boundMs: number): Promise<void> {
     return this.#queue.stop(boundMs, () => this.#running.size > 0)
   }

@@ -10,10 +10,10 @@ import {
 } from '../../accounts/account.ts'
 import { currency } from '../../call-log/row.ts'
 import { creditsText } from '../../money.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const id = z.string()
-const name = z.string().trim().min(1).max(MAX_NAME_CHARS).describe('What to call it.')
+const name = z.string().trim().min(1).max(MAX_NAME_CHARS).describe('Name to show.')
 const note = z
   .string()
   .trim()
@@ -67,10 +67,10 @@ export const listAccounts = operation('listAccounts', {
   scope: 'read',
   summary: 'List accounts.',
   input: z.object({
-    search: z.string().max(200).optional().describe('A part of the id or the name.'),
+    search: z.string().max(200).optional().describe('Part of the id or name.'),
     ...pageInput,
   }),
-  answer: { name: 'AccountList', schema: pageOf(accountSchema) },
+  answer: { name: 'AccountList', schema: toPageSchema(accountSchema) },
   commands: [
     {
       words: 'account list',
@@ -93,8 +93,8 @@ export const createAccount = operation('createAccount', {
   summary: 'Create an account with the trial credit.',
   input: z.object({
     name,
-    kind: accountKind.default('personal').describe('Whose it is.'),
-    credit: creditsText.optional().describe('Another trial credit than the configured one.'),
+    kind: accountKind.default('personal').describe('Who it is for.'),
+    credit: creditsText.optional().describe('Trial credit in place of the configured one.'),
   }),
   answer: account,
   isIdempotent: true,
@@ -136,7 +136,7 @@ export const renameAccount = operation('renameAccount', {
 export const updateAccount = operation('updateAccount', {
   ...ofOperators,
   summary:
-    'Enable or disable an account, or change its limits. What is absent stays; null takes a limit away.',
+    'Enable or disable an account, or change its limits. What is absent stays the same; null removes a limit.',
   input: z.object({
     id,
     enabled: z.boolean().optional(),
@@ -150,7 +150,7 @@ export const updateAccount = operation('updateAccount', {
       options: '',
       values: { enabled: true },
       words: 'account enable',
-      summary: 'Let the keys of an account work.',
+      summary: 'Allow the keys of an account again.',
     },
     {
       options: '',
@@ -161,14 +161,14 @@ export const updateAccount = operation('updateAccount', {
     {
       options: 'requests_per_minute concurrency',
       words: 'account limits',
-      summary: 'Set or take away the platform limits of an account. What is not named stays.',
+      summary: 'Set or remove the platform limits of an account. Options that are left out stay the same.',
       example: '--rpm 600 --concurrency none',
     },
     {
       options: 'allowed_models',
       required: 'allowed_models',
       words: 'account models',
-      summary: 'Set which models any key of an account may call.',
+      summary: 'Set which models the keys of an account may call.',
       example: '--models sonata-large,sonata-small',
     },
   ].map((form) => ({ ...form, columns: ACCOUNT_COLUMNS })),
@@ -178,13 +178,13 @@ const credited = {
   name: 'Credited',
   schema: walletSchema.extend({
     entry: ledgerEntrySchema,
-    repeated: z.boolean().describe('The reference was booked before: nothing was changed.'),
+    repeated: z.boolean().describe('The reference was booked earlier: nothing was changed.'),
   }),
 }
 const reference = note
   .nullable()
   .default(null)
-  .describe('What names it elsewhere, such as an invoice. The same one never counts twice in an account.')
+  .describe('An outside reference, such as an invoice number. The same one never counts twice in an account.')
 
 export const topUp = operation('topUp', {
   ...ofOperators,
@@ -205,10 +205,10 @@ export const topUp = operation('topUp', {
 export const adjust = operation('adjust', {
   ...ofOperators,
   scope: 'billing',
-  summary: 'Correct a balance, up or down; it may fall below zero.',
+  summary: 'Correct a balance up or down; it may fall below zero.',
   input: z.object({
     id,
-    amount: creditsText.describe('Credits; negative to take away.'),
+    amount: creditsText.describe('Credits; negative to deduct.'),
     reason: note,
     reference,
   }),
@@ -223,11 +223,11 @@ export const adjust = operation('adjust', {
 export const refund = operation('refund', {
   ...ofOperators,
   scope: 'billing',
-  summary: 'Give back the charge of one call or task, or a part of it; once.',
+  summary: 'Refund the charge of a call or task, or part of it. Each can be refunded once.',
   input: z.object({
     id,
     ref: z.string().max(MAX_NAME_CHARS).describe('A request id or a task id.'),
-    amount: creditsText.nullable().default(null).describe('null: all that was charged.'),
+    amount: creditsText.nullable().default(null).describe('Credits to refund. null: the whole charge.'),
     reason: note,
   }),
   answer: credited,
@@ -245,7 +245,7 @@ export const refund = operation('refund', {
 export const listLedger = operation('listLedger', {
   summary: 'List the entries of the wallet, the newest first.',
   input: z.object({ id, ...pageInput }),
-  answer: { name: 'LedgerPage', schema: pageOf(ledgerEntrySchema) },
+  answer: { name: 'LedgerPage', schema: toPageSchema(ledgerEntrySchema) },
   scope: 'read',
   allows: ['owner', 'billing'],
   commands: [

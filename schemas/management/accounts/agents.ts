@@ -1,7 +1,7 @@
 /** Operations of agents. */
 import { z } from 'zod'
 import { AGENT_STATES, agentFile } from '../../accounts/agent.ts'
-import { instantText, operation, wholeListOf } from '../operation.ts'
+import { instantText, operation, toListSchema } from '../operation.ts'
 
 const id = z.string()
 const allows = ['owner', 'admin'] as const
@@ -24,9 +24,9 @@ export const listAgents = operation('listAgents', {
   summary: 'List the agents of an organization.',
   input: z.object({
     account_id: z.string(),
-    deleted: z.stringbool().default(false).describe('Deleted ones too.'),
+    deleted: z.stringbool().default(false).describe('Include deleted ones.'),
   }),
-  answer: { name: 'AgentList', schema: wholeListOf(agentSchema) },
+  answer: { name: 'AgentList', schema: toListSchema(agentSchema) },
   scope: 'read',
   allows,
   commands: [
@@ -45,9 +45,9 @@ export const showAgent = operation('showAgent', {
 
 export const createAgent = operation('createAgent', {
   ...toChange,
-  summary: 'Create an agent. Its keys open nothing until it is published.',
+  summary: 'Create an agent. Its keys do not work until it is published.',
   input: z.object({
-    account_id: z.string().describe('The organization that it belongs to.'),
+    account_id: z.string().describe('Organization of the agent.'),
     file: agentFile,
   }),
   answer: { name: 'CreatedAgent', schema: agentSchema },
@@ -58,7 +58,7 @@ export const createAgent = operation('createAgent', {
 
 export const replaceAgent = operation('replaceAgent', {
   ...toChange,
-  summary: 'Replace the file of an agent without a draft. In force within a second.',
+  summary: 'Replace the file of an agent without a draft, within a second.',
   input: z.object({ id, file: agentFile }),
   answer: { name: 'ReplacedAgent', schema: agentSchema },
   commands: [{ words: 'agent update', example: '--file agent.yaml' }],
@@ -66,7 +66,7 @@ export const replaceAgent = operation('replaceAgent', {
 
 export const saveDraft = operation('saveDraft', {
   ...toChange,
-  summary: 'Keep an edit of an agent as its draft. What is in force stays so.',
+  summary: 'Save an edit of an agent as its draft. The published version stays in force.',
   input: z.object({ id, file: agentFile }),
   answer: { name: 'DraftedAgent', schema: agentSchema },
 })
@@ -81,7 +81,7 @@ export const discardDraft = operation('discardDraft', {
 export const publishAgent = operation('publishAgent', {
   ...toChange,
   summary:
-    'Take up the draft of an agent, and let its keys work. In force within a second; calls under way go on as they began.',
+    'Publish the draft of an agent and allow its keys, within a second. Calls under way continue as they began.',
   input: z.object({ id }),
   answer: { name: 'PublishedAgent', schema: agentSchema },
   commands: [{ words: 'agent publish' }],
@@ -97,7 +97,7 @@ export const unpublishAgent = operation('unpublishAgent', {
 
 export const deleteAgent = operation('deleteAgent', {
   ...toChange,
-  summary: 'Delete an agent for good: its keys open nothing any more.',
+  summary: 'Delete an agent for good. Its keys stop working.',
   input: z.object({ id }),
   answer: { name: 'DeletedAgent', schema: agentSchema },
   commands: [{ words: 'agent delete' }],

@@ -1,6 +1,6 @@
 /** Operations of the audit record. */
 import { z } from 'zod'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const auditEntrySchema = z.object({
   id: z.int(),
@@ -15,16 +15,20 @@ const auditEntrySchema = z.object({
 })
 
 const filters = {
-  action: z.string().max(100).optional().describe('An action, or its beginning such as `key.`.'),
+  action: z
+    .string()
+    .max(100)
+    .optional()
+    .describe('Only this action, or actions that begin with it, such as `key.`.'),
   subject_id: z
     .string()
     .max(200)
     .optional()
-    .describe('The key, member, request, agent, knowledge base or account.'),
-  since: instantText.optional().describe('From this time on.'),
+    .describe('Only changes of this key, member, request, agent, knowledge base or account.'),
+  since: instantText.optional().describe('Only from this time on.'),
   ...pageInput,
 }
-const answer = { name: 'AuditPage', schema: pageOf(auditEntrySchema) }
+const answer = { name: 'AuditPage', schema: toPageSchema(auditEntrySchema) }
 
 export const listAudit = operation('listAudit', {
   summary: 'List the operations in an account, newest first.',
@@ -35,7 +39,7 @@ export const listAudit = operation('listAudit', {
   commands: [
     {
       words: 'audit',
-      summary: 'List what operators and members changed, the newest first, with what differs.',
+      summary: 'List what operators and members changed, the newest first, with the differences.',
       limit: 50,
       example: '--since 2030-01-31 --limit 20',
     },

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { budgetPeriod, budgetScope } from '../../accounts/budget.ts'
 import { creditsText } from '../../money.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_ZONE_CHARS = 64
 
@@ -10,7 +10,7 @@ export const budgetSchema = z.object({
   id: z.string(),
   account_id: z.string().describe('The account that pays.'),
   scope: budgetScope,
-  key_id: z.string().nullable().describe('Of a budget of a key.'),
+  key_id: z.string().nullable().describe('Key that the budget is for.'),
   member_id: z.string().nullable().describe('Of a budget of a member: it counts all their keys together.'),
   name: z.string().describe('Of the key, the member or the account.'),
   amount: amountText,
@@ -30,11 +30,11 @@ export const listBudgets = operation('listBudgets', {
   details: 'A member of an organization lists those that cover one of their keys.',
   input: z.object({
     account_id: z.string(),
-    scope: budgetScope.optional().describe('What they limit.'),
-    key_id: z.string().optional().describe('Those of this key only.'),
+    scope: budgetScope.optional().describe('Only budgets of this kind of subject.'),
+    key_id: z.string().optional().describe('Only budgets of this key.'),
     ...pageInput,
   }),
-  answer: { name: 'BudgetList', schema: pageOf(budgetSchema) },
+  answer: { name: 'BudgetList', schema: toPageSchema(budgetSchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'billing', 'member'],
   commands: [
@@ -47,23 +47,27 @@ export const putBudget = operation('putBudget', {
   details:
     'What was spent in the current period before counts. Owners and admins decide on keys and members, owners and billing on the account.',
   input: z.object({
-    account_id: z.string().describe('The account that pays; without a key or member also the subject.'),
-    key_id: z.string().nullable().default(null).describe('Of a budget of a key.'),
+    account_id: z
+      .string()
+      .describe('The account that pays. Without a key or member the budget is for the account itself.'),
+    key_id: z.string().nullable().default(null).describe('Key that the budget is for.'),
     member_id: z
       .string()
       .nullable()
       .default(null)
-      .describe('Of a budget of a member. Neither: of the account.'),
+      .describe('Member that the budget is for. Neither: the account.'),
     amount: creditsText
       .refine((amount) => amount > 0n, 'is more than 0')
-      .describe('What may be spent in a period.'),
-    period: budgetPeriod.describe('How long it lasts.'),
+      .describe('The most that may be spent in a period.'),
+    period: budgetPeriod.describe('Length of a period.'),
     timezone: z
       .string()
       .min(1)
       .max(MAX_ZONE_CHARS)
       .default('UTC')
-      .describe('IANA name, such as Europe/Berlin. Periods begin at midnight there, weeks on Monday.'),
+      .describe(
+        'IANA name, such as Europe/Berlin. Periods begin at midnight in this time zone, weeks on Monday.',
+      ),
   }),
   answer: budget,
   scope: 'billing',

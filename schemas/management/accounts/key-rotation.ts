@@ -17,7 +17,7 @@ export const rotateKey = operation('rotateKey', {
       .min(0)
       .max(MAX_GRACE_SECONDS)
       .default(DEFAULT_GRACE_SECONDS)
-      .describe('For so long the former secret works after the first use of the new one.'),
+      .describe('How long the former secret works after the first use of the new one.'),
   }),
   answer: { name: 'CreatedKey', schema: keyWithSecret },
   scope: 'keys',
@@ -29,7 +29,7 @@ export const rotateKey = operation('rotateKey', {
 })
 
 export const endFormerSecret = operation('endFormerSecret', {
-  summary: 'Refuse the former secret of a rotated key from now on.',
+  summary: 'End the former secret of a rotated key now.',
   input: z.object({ id: z.string() }),
   answer: { name: 'ManagedKey', schema: keySchema },
   scope: 'keys',

@@ -3,14 +3,12 @@ import { z } from 'zod'
 import { MAX_NAME_CHARS, MAX_REQUEST_LIMIT } from '../../accounts/account.ts'
 import { keyKind } from '../../accounts/key.ts'
 import { creditsText } from '../../money.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_MODELS = 500
 
-const name = z.string().trim().min(1).max(MAX_NAME_CHARS).describe('What to call it.')
-export const expiresAt = instantText
-  .nullable()
-  .describe('RFC 3339 time from which it is refused. null: never.')
+const name = z.string().trim().min(1).max(MAX_NAME_CHARS).describe('Name to show.')
+export const expiresAt = instantText.nullable().describe('RFC 3339 time at which it expires. null: never.')
 const allowedModels = z
   .array(z.string().min(1))
   .max(MAX_MODELS)
@@ -28,7 +26,7 @@ const formerSecret = z.object({
 
 export const spendCap = creditsText
   .refine((cap) => cap >= 0n, 'A spend cap is never negative')
-  .describe('What an employee or agent key may spend in all.')
+  .describe('The most that an employee or agent key may spend in total.')
 
 const MAX_ADDRESSES = 100
 const limit = (what: string) =>
@@ -81,7 +79,7 @@ const toChange = { scope: 'keys', allows: ['owner', 'admin'] } as const
 export const listKeys = operation('listKeys', {
   summary: 'List the keys of an account.',
   input: z.object({ account_id: z.string(), ...pageInput }),
-  answer: { name: 'KeyList', schema: pageOf(keySchema) },
+  answer: { name: 'KeyList', schema: toPageSchema(keySchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'member'],
   commands: [
@@ -103,8 +101,8 @@ export const createKey = operation('createKey', {
     allowed_models: allowedModels.default(null),
     expires_at: expiresAt.default(null),
     spend_cap: spendCap.nullable().default(null),
-    account_logs: z.boolean().default(false).describe('It may read the logs of the whole account.'),
-    opens_draft: z.boolean().default(false).describe('Of an agent key: to try the draft of its agent.'),
+    account_logs: z.boolean().default(false).describe('Let it read the logs of the whole account.'),
+    opens_draft: z.boolean().default(false).describe('For an agent key: call the draft of its agent.'),
     ...limitsOfNewKey,
   }),
   answer: { name: 'CreatedKey', schema: keyWithSecret },
@@ -114,7 +112,7 @@ export const createKey = operation('createKey', {
   commands: [
     {
       words: 'key create',
-      summary: 'Create a key, and print it.',
+      summary: 'Create a key and print it.',
       example: '--name laptop --models sonata-large,sonata-small',
     },
   ],
@@ -131,7 +129,7 @@ export const showKey = operation('showKey', {
 
 export const updateKey = operation('updateKey', {
   ...toChange,
-  summary: 'Change a key; in force everywhere within a second. What is absent stays.',
+  summary: 'Change a key, everywhere within a second. What is left out stays the same.',
   input: z.object({
     id,
     name: name.optional(),
@@ -139,7 +137,7 @@ export const updateKey = operation('updateKey', {
     expires_at: expiresAt.optional(),
     enabled: z.boolean().optional(),
     spend_cap: spendCap.nullable().optional(),
-    account_logs: z.boolean().optional().describe('It may read the logs of the whole account.'),
+    account_logs: z.boolean().optional().describe('Let it read the logs of the whole account.'),
     requests_per_minute: limits.requests_per_minute.optional(),
     concurrency: limits.concurrency.optional(),
     allowed_addresses: limits.allowed_addresses.optional(),
@@ -149,8 +147,8 @@ export const updateKey = operation('updateKey', {
     {
       words: 'key update',
       flags: {
-        enable: ['let it work again', { enabled: true }],
-        disable: ['refuse it until it is enabled again', { enabled: false }],
+        enable: ['Allow it again', { enabled: true }],
+        disable: ['Refuse it until it is enabled again', { enabled: false }],
       },
       example: '--models all --expires never',
     },
@@ -169,7 +167,7 @@ export const revealKey = operation('revealKey', {
 
 export const forgetKeys = operation('forgetKeys', {
   summary:
-    'Delete the encrypted copies of all keys, for good. The keys go on working; none can be shown again.',
+    'Delete the encrypted copies of all keys for good. The keys keep working; none can be shown again.',
   input: z.object({}),
   answer: { name: 'ForgottenKeys', schema: z.object({ forgotten: z.int() }) },
   scope: 'admin',
@@ -180,7 +178,7 @@ export const forgetKeys = operation('forgetKeys', {
 
 export const revokeKey = operation('revokeKey', {
   ...toChange,
-  summary: 'Refuse a key for good.',
+  summary: 'Revoke a key for good.',
   input: z.object({ id }),
   answer: { name: 'ManagedKey', schema: keySchema },
   commands: [{ words: 'key revoke' }],

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { MAX_NAME_CHARS, MAX_NOTE_CHARS } from '../../accounts/account.ts'
 import { KEY_REQUEST_STATES, memberRole } from '../../accounts/organization.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 import { expiresAt, keySchema, limitsOfNewKey, spendCap } from './keys.ts'
 
 const accountId = z.string().describe('The organization.')
@@ -44,18 +44,18 @@ const everyMember = ['owner', 'admin', 'billing', 'member'] as const
 export const listMembers = operation('listMembers', {
   summary: 'List the members of an organization.',
   input: z.object({ account_id: accountId, ...pageInput }),
-  answer: { name: 'MemberList', schema: pageOf(memberSchema) },
+  answer: { name: 'MemberList', schema: toPageSchema(memberSchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'billing'],
   commands: [{ words: 'member list', names, columns: 'account_id name email role spent created_at' }],
 })
 
 export const putMember = operation('putMember', {
-  summary: 'Add a member, or change the role of one. Only an owner makes owners and admins.',
+  summary: 'Add a member, or change the role of one. Only an owner can make owners and admins.',
   input: z.object({
     account_id: accountId,
     member_id: z.string().describe('The personal account of the member.'),
-    role: memberRole.describe('An owner or admin approves keys.'),
+    role: memberRole.describe('Role in the organization. Owners and admins approve keys.'),
   }),
   answer: member,
   scope: 'accounts',
@@ -72,8 +72,8 @@ export const putMember = operation('putMember', {
 })
 
 export const removeMember = operation('removeMember', {
-  summary: 'Remove a member, or leave yourself, and revoke the keys issued to the one who goes.',
-  details: 'Every member may leave; owners and admins remove others. The last owner stays.',
+  summary: 'Remove a member, or leave, and revoke the keys issued to that member.',
+  details: 'Every member may leave; owners and admins may remove others. The last owner must stay.',
   input: z.object({
     account_id: accountId,
     member_id: z.string().describe('The personal account of the member.'),
@@ -88,8 +88,8 @@ export const requestKey = operation('requestKey', {
   summary: 'Request a key as a member of an organization.',
   input: z.object({
     account_id: accountId,
-    name: z.string().trim().min(1).max(MAX_NAME_CHARS).describe('What to call the key.'),
-    agent_id: z.string().nullable().default(null).describe('The agent of the key. null: an employee key.'),
+    name: z.string().trim().min(1).max(MAX_NAME_CHARS).describe('Name of the key.'),
+    agent_id: z.string().nullable().default(null).describe('Agent of the key. null: an employee key.'),
     note: z.string().trim().max(MAX_NOTE_CHARS).nullable().default(null).describe('What it is for.'),
   }),
   answer: request,
@@ -97,17 +97,17 @@ export const requestKey = operation('requestKey', {
   allows: everyMember,
   isIdempotent: true,
   status: 201,
-  commands: [{ words: 'key request', names, by: 'account id of the member', example: '--name laptop' }],
+  commands: [{ words: 'key request', names, by: 'Account id of the member', example: '--name laptop' }],
 })
 
 export const listKeyRequests = operation('listKeyRequests', {
-  summary: 'List requests for keys, the newest first. Members get their own.',
+  summary: 'List requests for keys, the newest first. Members see their own.',
   input: z.object({
     account_id: accountId,
-    state: z.enum(KEY_REQUEST_STATES).optional().describe('Those in this state only.'),
+    state: z.enum(KEY_REQUEST_STATES).optional().describe('Only requests in this state.'),
     ...pageInput,
   }),
-  answer: { name: 'KeyRequestList', schema: pageOf(keyRequestSchema) },
+  answer: { name: 'KeyRequestList', schema: toPageSchema(keyRequestSchema) },
   scope: 'read',
   allows: everyMember,
   commands: [
@@ -139,8 +139,8 @@ export const approveKey = operation('approveKey', {
   commands: [
     {
       words: 'key approve',
-      summary: 'Issue the key that a member requested, and print it.',
-      by: 'account id of an admin of the organization',
+      summary: 'Issue the key that a member requested and print it.',
+      by: 'Account id of an admin of the organization',
       options: 'spend_cap allowed_models expires_at requests_per_minute concurrency allowed_addresses',
       example: 'kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF --spend-cap 50',
     },
@@ -156,7 +156,7 @@ export const denyKey = operation('denyKey', {
   commands: [
     {
       words: 'key deny',
-      by: 'account id of an admin of the organization',
+      by: 'Account id of an admin of the organization',
       options: '',
       example: 'kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     },

@@ -1,10 +1,10 @@
 /** Operations of management tokens. */
 import { z } from 'zod'
 import { MAX_NAME_CHARS } from '../../accounts/account.ts'
-import { instantText, operation, pageInput, pageOf, SCOPES } from '../operation.ts'
+import { instantText, operation, pageInput, SCOPES, toPageSchema } from '../operation.ts'
 import { expiresAt } from './keys.ts'
 
-const accountId = z.string().describe('The account that the token acts in.')
+const accountId = z.string().describe('Account of the token.')
 
 const tokenSchema = z.object({
   id: z.string(),
@@ -20,7 +20,7 @@ const tokenSchema = z.object({
 })
 
 const wanted = {
-  name: z.string().trim().min(1).max(MAX_NAME_CHARS).describe('What to call it.'),
+  name: z.string().trim().min(1).max(MAX_NAME_CHARS).describe('Name to show.'),
   scopes: z
     .array(z.enum(SCOPES))
     .min(1)
@@ -31,14 +31,14 @@ const wanted = {
 }
 const created = {
   name: 'CreatedToken',
-  schema: tokenSchema.extend({ token: z.string().describe('The token itself: shown this once.') }),
+  schema: tokenSchema.extend({ token: z.string().describe('The token itself, shown only once.') }),
 }
-const list = { name: 'TokenList', schema: pageOf(tokenSchema) }
+const list = { name: 'TokenList', schema: toPageSchema(tokenSchema) }
 const token = { name: 'ManagementToken', schema: tokenSchema }
 const nulls = { account_id: 'the installation' }
 const create = {
   words: 'token create',
-  summary: 'Create a management token of the installation, or of an account. It is printed this once.',
+  summary: 'Create a management token of the installation, or of an account. It is printed only once.',
   example: '--name deploy --scopes read,keys --expires 2030-01-31',
   nulls,
 }
@@ -74,7 +74,7 @@ export const listTokens = operation('listTokens', {
 
 export const revokeToken = operation('revokeToken', {
   ...ofAccount,
-  summary: 'Revoke a management token of an account; in force at once.',
+  summary: 'Revoke a management token of an account immediately.',
   input: z.object({ id: z.string() }),
   answer: token,
 })
@@ -102,8 +102,8 @@ export const listInstallationTokens = operation('listInstallationTokens', {
 
 export const revokeInstallationToken = operation('revokeInstallationToken', {
   ...ofInstallation,
-  summary: 'Revoke a management token of the installation; in force at once.',
+  summary: 'Revoke a management token of the installation immediately.',
   input: z.object({ id: z.string() }),
   answer: token,
-  commands: [{ words: 'token revoke', summary: 'Revoke a management token; in force at once.', nulls }],
+  commands: [{ words: 'token revoke', summary: 'Revoke a management token immediately.', nulls }],
 })

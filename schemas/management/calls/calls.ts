@@ -5,7 +5,7 @@ import { logRow } from '../../call-log/columns.ts'
 import { logDetail, shownRefund } from '../../call-log/detail.ts'
 import { logQuery } from '../../call-log/query.ts'
 import { LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../../call-log/row.ts'
-import { amountText, instantText, operation, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, toPageSchema } from '../operation.ts'
 
 const accountId = z.string()
 const filters = logQuery.pick({
@@ -34,7 +34,7 @@ export const listCalls = operation('listCalls', {
   }),
   answer: {
     name: 'CallPage',
-    schema: pageOf(logRow).extend({ period_from: instantText, period_to: instantText }),
+    schema: toPageSchema(logRow).extend({ period_from: instantText, period_to: instantText }),
   },
   scope: 'read',
   allows,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { creditsText } from '../../money.ts'
 import { lostSubmitState } from '../../tasks/lost-submit.ts'
 import { taskKind } from '../../tasks/task.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_REASON_CHARS = 500
 
@@ -29,31 +29,31 @@ const lostSubmit = z.object({
   close_reason: z.string().nullable(),
 })
 
-const id = z.string()
+const id = z.string().describe('The lost submit.')
 
 export const listLostSubmits = operation('listLostSubmits', {
   summary: 'List submits whose outcome at their provider is unknown, the newest first.',
   details:
     'Their customers have an error and their money. What the provider may have begun costs the operator.',
   input: z.object({
-    state: z.enum(['open', 'all']).default('open').describe('`all`: also those that are closed.'),
+    state: z.enum(['open', 'all']).default('open').describe('`all`: closed ones too.'),
     ...pageInput,
   }),
-  answer: { name: 'LostSubmitList', schema: pageOf(lostSubmit) },
+  answer: { name: 'LostSubmitList', schema: toPageSchema(lostSubmit) },
   scope: 'read',
   allows: 'operators',
   commands: [
     {
       words: 'task lost',
       limit: 50,
-      flags: { all: ['also those that are closed', { state: 'all' }] },
+      flags: { all: ['Include closed ones', { state: 'all' }] },
       columns: 'id state account_id model channel_id upstream_id cost lost_at next_check_at reason',
     },
   ],
 })
 
 export const checkLostSubmit = operation('checkLostSubmit', {
-  summary: 'Ask the provider of a lost submit now, and cancel what it has, where it can.',
+  summary: 'Ask the provider about a lost submit now, and cancel the task there if possible.',
   details: 'A task worker does it within seconds. 409 when it is closed.',
   input: z.object({ id }),
   answer: { name: 'LostSubmit', schema: lostSubmit },
@@ -63,7 +63,7 @@ export const checkLostSubmit = operation('checkLostSubmit', {
 })
 
 export const closeLostSubmit = operation('closeLostSubmit', {
-  summary: 'Close a lost submit that was dealt with, with what it has cost the operator.',
+  summary: 'Close a lost submit that has been dealt with, and record what it cost the operator.',
   details: 'No account is charged. 409 when it is closed.',
   input: z.object({
     id,
@@ -71,7 +71,7 @@ export const closeLostSubmit = operation('closeLostSubmit', {
       .refine((cost) => cost >= 0n, 'must not be negative')
       .nullable()
       .default(null)
-      .describe('null: not known.'),
+      .describe('What the operator paid. null: not known.'),
     reason: z.string().trim().min(1).max(MAX_REASON_CHARS).describe('What was done about it.'),
   }),
   answer: { name: 'ClosedLostSubmit', schema: lostSubmit },

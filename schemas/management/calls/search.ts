@@ -1,6 +1,6 @@
 /** Operation that finds what an id names. */
 import { z } from 'zod'
-import { operation, pageOf } from '../operation.ts'
+import { operation, toPageSchema } from '../operation.ts'
 
 const MAX_QUERY_CHARS = 100
 
@@ -11,7 +11,7 @@ export const search = operation('search', {
   input: z.object({ q: z.string().trim().min(1).max(MAX_QUERY_CHARS) }),
   answer: {
     name: 'SearchResults',
-    schema: pageOf(
+    schema: toPageSchema(
       z.object({
         type: z.enum(['call', 'task', 'key', 'account', 'user']),
         id: z.string(),

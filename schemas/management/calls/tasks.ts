@@ -5,7 +5,7 @@ import { commaList } from '../../call-log/query.ts'
 import { attemptRow } from '../../call-log/row.ts'
 import { resultFile } from '../../media/job.ts'
 import { taskKind, taskState } from '../../tasks/task.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const taskSchema = z.object({
   id: z.string(),
@@ -54,9 +54,9 @@ const MAX_REASON_CHARS = 500
 const ended = { options: 'reason' }
 
 const filters = {
-  kind: taskKind.optional().describe('Of this kind only.'),
+  kind: taskKind.optional().describe('Only tasks of this kind.'),
   state: commaList(taskState).optional().describe('One state or several, separated by commas.'),
-  open: z.stringbool().default(false).describe('true: those alone that have not ended.'),
+  open: z.stringbool().default(false).describe('true: only tasks that have not ended.'),
   ...pageInput,
 }
 const id = z.string()
@@ -65,13 +65,13 @@ const allows = ['owner', 'admin'] as const
 export const listTasks = operation('listTasks', {
   summary: 'List the tasks of an account, the newest first.',
   input: z.object({ account_id: z.string(), ...filters }),
-  answer: { name: 'ManagedTaskList', schema: pageOf(taskSchema) },
+  answer: { name: 'ManagedTaskList', schema: toPageSchema(taskSchema) },
   scope: 'read',
   allows,
 })
 
 export const showTask = operation('showTask', {
-  summary: 'Show a task, with fresh links to what it made.',
+  summary: 'Show a task with fresh links to its results.',
   input: z.object({ id }),
   answer: { name: 'ManagedTask', schema: taskInFull },
   scope: 'read',
@@ -79,7 +79,7 @@ export const showTask = operation('showTask', {
 })
 
 export const cancelTask = operation('cancelTask', {
-  summary: 'Cancel a task that is still queued, also at its provider.',
+  summary: 'Cancel a task that is still queued, at its provider too.',
   details:
     'The hold goes back to the wallet, but for what the provider of a response says was used. 409 when the task runs ' +
     'already or its provider cannot cancel it.',
@@ -93,7 +93,7 @@ export const listAllTasks = operation('listAllTasks', {
   summary: 'List the tasks of all accounts, the newest first, with their channels and attempts.',
   details: 'Includes tasks whose record was deleted and tasks that no upstream took.',
   input: z.object({ account_id: z.string().optional(), ...filters }),
-  answer: { name: 'OperatorTaskList', schema: pageOf(operatorTask) },
+  answer: { name: 'OperatorTaskList', schema: toPageSchema(operatorTask) },
   scope: 'read',
   allows: 'operators',
   commands: [
@@ -114,12 +114,12 @@ export const showAnyTask = operation('showAnyTask', {
   answer: { name: 'OperatorTask', schema: operatorTaskInFull },
   scope: 'read',
   allows: 'operators',
-  commands: [{ words: 'task show', summary: 'Show a task, with fresh links to what it made.' }],
+  commands: [{ words: 'task show', summary: 'Show a task with fresh links to its results.' }],
 })
 
 export const endTask = operation('endTask', {
-  summary: 'End a task that has not ended, with a full refund.',
-  details: 'Its provider is asked to cancel it. What the provider makes all the same is discarded.',
+  summary: 'End a task that has not ended, and refund it in full.',
+  details: 'Its provider is asked to cancel it. Anything that the provider still makes is discarded.',
   input: z.object({
     id,
     as: z.enum(['cancelled', 'failed']).default('cancelled'),
@@ -130,7 +130,7 @@ export const endTask = operation('endTask', {
       .max(MAX_REASON_CHARS)
       .nullable()
       .default(null)
-      .describe('The customer reads it.'),
+      .describe('Reason that the customer reads.'),
   }),
   answer: {
     name: 'EndedTask',
@@ -144,21 +144,21 @@ export const endTask = operation('endTask', {
       words: 'task cancel',
       ...ended,
       values: { as: 'cancelled' },
-      summary: 'Cancel a task for its customer, also at its provider, with a full refund.',
+      summary: 'Cancel a task, at its provider too, and refund it in full.',
     },
     {
       words: 'task fail',
       ...ended,
       values: { as: 'failed' },
       required: 'reason',
-      summary: 'End a task that came to nothing, also at its provider, with a full refund.',
+      summary: 'Mark a task as failed, cancel it at its provider, and refund it in full.',
       example: '--reason "The provider lost it."',
     },
   ],
 })
 
 export const retryTask = operation('retryTask', {
-  summary: 'Look after a task now: ask its provider again, or store its results again.',
+  summary: 'Work on a task now: ask its provider again, or store its results again.',
   details: 'A task worker does it within seconds. 409 when the task has ended.',
   input: z.object({ id }),
   answer: { name: 'RetriedTask', schema: operatorTask },

@@ -55,7 +55,7 @@ const SESSIONS_MAX_ROWS = 1000
 const SESSIONS_DEFAULT_ROWS = 100
 
 export const sumSessions = operation('sumSessions', {
-  summary: 'Sum up the calls of an account by session: what one conversation, or one run of an agent, cost.',
+  summary: 'Sum up the calls of an account by session, to see what a conversation or a run of an agent cost.',
   details:
     'A client names the session of a call in a header. Calls without one do not count. A window has at most 365 days. ' +
     'A member of an organization must name one of their keys.',
@@ -106,7 +106,7 @@ export const sumSessions = operation('sumSessions', {
   ],
 })
 
-/** The margin of the calls with a known upstream cost. For operators alone. */
+/** The margin of the calls with a known upstream cost. Only for operators. */
 export const margins = {
   upstream_cost: amountText
     .nullable()
@@ -124,10 +124,13 @@ export const showInstallationUsage = operation('showInstallationUsage', {
   summary:
     'Sum up the calls of all accounts, or of one, by account, model, day, key or channel, with their margin.',
   details:
-    'Days are UTC. Refused calls count, attempts do not. By channel, the calls with a known cost are summed up alone.',
+    'Days are UTC. Refused calls count, attempts do not. By channel, only calls with a known cost are summed up.',
   input: z.object({
-    account_id: accountId.optional().describe('Of this account only.'),
-    by: z.enum(USAGE_GROUPS).optional().describe('Default: account; of one account, model.'),
+    account_id: accountId.optional().describe('Only calls of this account.'),
+    by: z
+      .enum(USAGE_GROUPS)
+      .optional()
+      .describe('Group by this. Default: account, or model with one account.'),
     period: logQuery.shape.period,
     from: logQuery.shape.from,
     to: logQuery.shape.to,

@@ -1,6 +1,6 @@
 /** Operations of knowledge bases and of those who may read them. */
 import { z } from 'zod'
-import { instantText, operation, pageInput, pageOf, wholeListOf } from '../operation.ts'
+import { instantText, operation, pageInput, toListSchema, toPageSchema } from '../operation.ts'
 
 const allows = ['owner', 'admin'] as const
 const id = z.string()
@@ -25,7 +25,7 @@ export const listBases = operation('listBases', {
   input: z.object({ account_id: z.string() }),
   answer: {
     name: 'KnowledgeBaseList',
-    schema: wholeListOf(base).extend({ granted: z.array(granted) }),
+    schema: toListSchema(base).extend({ granted: z.array(granted) }),
   },
   scope: 'read',
   allows,
@@ -34,7 +34,7 @@ export const listBases = operation('listBases', {
 export const listAllBases = operation('listAllBases', {
   summary: 'List the knowledge bases of all accounts, or of one, with their readers.',
   input: z.object({ account_id: z.string().optional(), ...pageInput }),
-  answer: { name: 'AllKnowledgeBases', schema: pageOf(base) },
+  answer: { name: 'AllKnowledgeBases', schema: toPageSchema(base) },
   scope: 'read',
   allows: 'operators',
   commands: [{ words: 'kb list', columns: 'id account_id name is_default pages readers created_at' }],
@@ -51,8 +51,11 @@ export const showBase = operation('showBase', {
 
 export const createBase = operation('createBase', {
   ...toChange,
-  summary: "Create a knowledge base beside the account's own one, which needs no creating.",
-  input: z.object({ account_id: z.string(), name: z.string().trim().min(1).max(200) }),
+  summary: "Create a knowledge base in addition to the account's own, which always exists.",
+  input: z.object({
+    account_id: z.string(),
+    name: z.string().trim().min(1).max(200).describe('Name to show.'),
+  }),
   answer: { name: 'CreatedKnowledgeBase', schema: base },
   isIdempotent: true,
   status: 201,
@@ -62,8 +65,8 @@ export const createBase = operation('createBase', {
 export const grantBase = operation('grantBase', {
   ...toChange,
   summary:
-    'Let an agent or a member of the organization, or another account of yours, read a knowledge base.',
-  details: 'Operators may grant it to every account.',
+    'Allow an agent, a member of the organization, or another account of yours to read a knowledge base.',
+  details: 'Operators may allow any account.',
   input: z.object({ id, reader_id }),
   answer: { name: 'GrantedKnowledgeBase', schema: base },
   commands: [{ words: 'kb grant', names: { reader_id: 'to' } }],
@@ -71,7 +74,7 @@ export const grantBase = operation('grantBase', {
 
 export const revokeBase = operation('revokeBase', {
   ...toChange,
-  summary: 'Take the grant of a knowledge base back.',
+  summary: 'Stop an account or agent from reading a knowledge base.',
   input: z.object({ id, reader_id }),
   answer: { name: 'RevokedKnowledgeBase', schema: base },
   commands: [{ words: 'kb revoke', names: { reader_id: 'to' } }],
@@ -79,7 +82,7 @@ export const revokeBase = operation('revokeBase', {
 
 export const deleteBase = operation('deleteBase', {
   ...toChange,
-  summary: 'Delete a knowledge base with all its pages, for good.',
+  summary: 'Delete a knowledge base with all its pages for good.',
   input: z.object({ id }),
   answer: { name: 'DeletedKnowledgeBase', schema: base },
   commands: [{ words: 'kb delete' }],

@@ -1,7 +1,7 @@
 /** Operations of imports into a knowledge base. */
 import { z } from 'zod'
 import { jobProgress, lastJobs } from '../jobs.ts'
-import { operation, pageOf } from '../operation.ts'
+import { operation, toPageSchema } from '../operation.ts'
 
 const allows = ['owner', 'admin'] as const
 const MIB = 1024 * 1024
@@ -73,7 +73,7 @@ export const listImports = operation('listImports', {
   input: z.object({ id: z.string(), ...lastJobs }),
   answer: {
     name: 'KnowledgeImportList',
-    schema: pageOf(job),
+    schema: toPageSchema(job),
   },
   scope: 'read',
   allows,

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { queryText, searchPage } from '../../knowledge/query.ts'
 import { wikiEntry, wikiPage } from '../../knowledge/wiki.ts'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const allows = ['owner', 'admin'] as const
 const subject = {
@@ -18,7 +18,7 @@ const listed = wikiEntry.extend({
 export const listPages = operation('listPages', {
   summary: 'List the pages of a knowledge base by path.',
   input: z.object({ ...subject, ...pageInput }),
-  answer: { name: 'KnowledgePageList', schema: pageOf(listed) },
+  answer: { name: 'KnowledgePageList', schema: toPageSchema(listed) },
   scope: 'read',
   allows,
 })

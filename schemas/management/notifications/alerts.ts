@@ -52,16 +52,18 @@ const ofUser = { scope: 'admin', allows: 'signed-in' } as const
 
 export const showEmailChoices = operation('showEmailChoices', {
   ...ofUser,
-  summary: 'Show of which events one is notified by email, by account.',
+  summary: 'Show which events you are notified of by email, by account.',
   input: z.object({}),
   answer: choices,
 })
 
 export const updateEmailChoices = operation('updateEmailChoices', {
   ...ofUser,
-  summary: 'Choose of which events of an account one is notified by email.',
+  summary: 'Choose which events of an account you are notified of by email.',
   input: z.object({
-    account_id: z.string().describe('An account in which one is owner, admin or billing, or `installation`.'),
+    account_id: z
+      .string()
+      .describe('An account in which you are owner, admin or billing, or `installation`.'),
     events: z.array(z.enum(EVENT_TYPES)),
   }),
   answer: choices,

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DELIVERY_STATES } from '../../notifications/delivery.ts'
 import { EVENT_TYPES, TEST_EVENT } from '../../notifications/event.ts'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const attempt = z.object({
   at: instantText,
@@ -37,16 +37,16 @@ export const listDeliveries = operation('listDeliveries', {
   summary:
     'List the deliveries of an account’s webhooks and callbacks of the last 30 days, the newest first.',
   input: z.object({
-    account_id: z.string().describe('`installation` for those of the installation.'),
-    endpoint_id: z.string().optional().describe('Those of one endpoint.'),
-    state: z.enum(DELIVERY_STATES).optional().describe('Those in one state.'),
+    account_id: z.string().describe('The account, or `installation` for the installation itself.'),
+    endpoint_id: z.string().optional().describe('Only deliveries to this endpoint.'),
+    state: z.enum(DELIVERY_STATES).optional().describe('Only deliveries in this state.'),
     type: z
       .enum([...EVENT_TYPES, TEST_EVENT])
       .optional()
-      .describe('Those of one event.'),
+      .describe('Only deliveries of this event.'),
     ...pageInput,
   }),
-  answer: { name: 'DeliveryList', schema: pageOf(deliverySchema) },
+  answer: { name: 'DeliveryList', schema: toPageSchema(deliverySchema) },
   commands: [
     {
       words: 'webhook deliveries',
@@ -59,7 +59,7 @@ export const listDeliveries = operation('listDeliveries', {
 
 export const showDelivery = operation('showDelivery', {
   ...ofOwner,
-  summary: 'Show a delivery: its body, and each attempt with headers and answer.',
+  summary: 'Show a delivery: its body, and each attempt with its headers and the answer.',
   input: z.object({ id }),
   answer: {
     name: 'DeliveryDetail',

@@ -2,17 +2,17 @@
 import { z } from 'zod'
 import { callerLink } from '../../media/fields.ts'
 import { EVENT_TYPES } from '../../notifications/event.ts'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 import { deliverySchema } from './deliveries.ts'
 
 const MAX_DESCRIPTION_CHARS = 200
 
 const accountId = z
   .string()
-  .describe('The account whose events are sent; `installation` for those of the installation.')
+  .describe('The account whose events are sent, or `installation` for those of the installation.')
 const id = z.string()
 const url = callerLink.describe('A public http or https address. It is checked again at each attempt.')
-const description = z.string().trim().max(MAX_DESCRIPTION_CHARS).describe('What receives there.')
+const description = z.string().trim().max(MAX_DESCRIPTION_CHARS).describe('What the endpoint is.')
 const events = z
   .array(z.enum(EVENT_TYPES))
   .min(1)
@@ -37,7 +37,7 @@ const webhookSchema = z.object({
 const webhook = { name: 'Webhook', schema: webhookSchema }
 const withSecret = {
   name: 'WebhookWithSecret',
-  schema: webhookSchema.extend({ secret: secret.describe('Shown this once.') }),
+  schema: webhookSchema.extend({ secret: secret.describe('Shown only once.') }),
 }
 const ofOwner = { scope: 'admin', allows: ['owner'] } as const
 
@@ -57,7 +57,7 @@ export const createWebhook = operation('createWebhook', {
   commands: [
     {
       words: 'webhook create',
-      summary: 'Create a webhook endpoint; its secret is printed this once.',
+      summary: 'Create a webhook endpoint. Its secret is printed only once.',
       example: '--url https://example.com/hooks',
     },
   ],
@@ -68,7 +68,7 @@ export const listWebhooks = operation('listWebhooks', {
   scope: 'read',
   summary: 'List the webhook endpoints of an account, the newest first.',
   input: z.object({ account_id: accountId, ...pageInput }),
-  answer: { name: 'WebhookList', schema: pageOf(webhookSchema) },
+  answer: { name: 'WebhookList', schema: toPageSchema(webhookSchema) },
   commands: [{ words: 'webhook list', columns: 'id url events enabled failing_since' }],
 })
 
@@ -83,7 +83,7 @@ export const showWebhook = operation('showWebhook', {
 
 export const updateWebhook = operation('updateWebhook', {
   ...ofOwner,
-  summary: 'Change a webhook endpoint, or switch it on or off. What is absent stays.',
+  summary: 'Change a webhook endpoint, or switch it on or off. What is left out stays the same.',
   input: z.object({
     id,
     url: url.optional(),
@@ -95,7 +95,7 @@ export const updateWebhook = operation('updateWebhook', {
   commands: [
     {
       words: 'webhook update',
-      flags: { enable: ['switch it on', { enabled: true }], disable: ['switch it off', { enabled: false }] },
+      flags: { enable: ['Switch it on', { enabled: true }], disable: ['Switch it off', { enabled: false }] },
       example: '--events balance.low,balance.empty',
     },
   ],
@@ -111,7 +111,7 @@ export const deleteWebhook = operation('deleteWebhook', {
 
 export const rotateWebhook = operation('rotateWebhook', {
   ...ofOwner,
-  summary: 'Give a webhook endpoint another secret; for 24 hours both sign.',
+  summary: 'Replace the secret of a webhook endpoint. For 24 hours the old one signs too.',
   input: z.object({ id }),
   answer: withSecret,
   isSecret: true,
@@ -121,7 +121,7 @@ export const rotateWebhook = operation('rotateWebhook', {
 
 export const testWebhook = operation('testWebhook', {
   ...ofOwner,
-  summary: 'Send an event `webhook.test` to a webhook endpoint.',
+  summary: 'Send a `webhook.test` event to a webhook endpoint.',
   input: z.object({ id }),
   answer: { name: 'Delivery', schema: deliverySchema },
   isIdempotent: true,
@@ -131,8 +131,8 @@ export const testWebhook = operation('testWebhook', {
 
 export const replayFailed = operation('replayFailed', {
   ...ofOwner,
-  summary: 'Send again what has failed at a webhook endpoint since an instant.',
-  input: z.object({ id, since: instantText.describe('From this time on.') }),
+  summary: 'Send the failed deliveries of a webhook endpoint again, from a given time on.',
+  input: z.object({ id, since: instantText.describe('Only from this time on.') }),
   answer: { name: 'Replayed', schema: z.object({ replayed: z.number().int() }) },
   commands: [{ words: 'webhook replay-failed', example: '--since 2026-11-24' }],
 })
@@ -152,7 +152,7 @@ export const revealCallbackSecret = operation('revealCallbackSecret', {
 
 export const rotateCallbackSecret = operation('rotateCallbackSecret', {
   ...ofOwner,
-  summary: 'Replace the secret of callbacks; for 24 hours both sign.',
+  summary: 'Replace the secret of callbacks. For 24 hours the old one signs too.',
   input: z.object({ account_id: anAccount }),
   answer: callbackSecret,
   isSensitive: true,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { MINIMUM_TOP_UP } from '../../accounts/account.ts'
 import { creditsText } from '../../money.ts'
 import { OFF_REASONS } from '../../payments/payment.ts'
-import { amountText, instantText, operation, wholeListOf } from '../operation.ts'
+import { amountText, instantText, operation, toListSchema } from '../operation.ts'
 
 const accountId = z.string()
 
@@ -38,7 +38,7 @@ export const listCards = operation('listCards', {
   input: z.object({ account_id: accountId }),
   answer: {
     name: 'CardList',
-    schema: wholeListOf(cardSchema),
+    schema: toListSchema(cardSchema),
   },
 })
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { MINIMUM_TOP_UP } from '../../accounts/account.ts'
 import { creditsText } from '../../money.ts'
 import { PAYMENT_KINDS, PAYMENT_STATES } from '../../payments/payment.ts'
-import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_REASON_CHARS = 500
 export const MAX_DAYS = 30
@@ -42,7 +42,7 @@ const paymentSchema = z.object({
 })
 
 const payment = { name: 'Payment', schema: paymentSchema }
-const list = { name: 'PaymentList', schema: pageOf(paymentSchema) }
+const list = { name: 'PaymentList', schema: toPageSchema(paymentSchema) }
 const listed = {
   limit: 50,
   columns: 'id account_id created_at kind state credits amount currency refunded disputed',
@@ -88,7 +88,7 @@ export const listPayments = operation('listPayments', {
   summary: 'List the payments of an account, the newest first.',
   input: z.object({ account_id: accountId, ...pageInput }),
   answer: list,
-  commands: [{ words: 'payments list', summary: 'List payments by card, the newest first.', ...listed }],
+  commands: [{ words: 'payments list', summary: 'List card payments, the newest first.', ...listed }],
 })
 
 export const listAllPayments = operation('listAllPayments', {
@@ -109,7 +109,7 @@ export const showPayment = operation('showPayment', {
 })
 
 export const refundPayment = operation('refundPayment', {
-  summary: 'Give money back to the card, and take its credits back; the balance may fall below zero.',
+  summary: 'Refund a payment to its card, and take back its credits; the balance may fall below zero.',
   input: z.object({
     id,
     amount: z
@@ -117,7 +117,7 @@ export const refundPayment = operation('refundPayment', {
       .regex(/^\d{1,12}(\.\d{1,3})?$/, 'is not an amount such as "5.00"')
       .nullable()
       .default(null)
-      .describe('In units of the currency; null: all that is left.'),
+      .describe('In units of the currency. null: all that is left.'),
     reason: z.string().trim().min(1).max(MAX_REASON_CHARS).describe('Why, for the audit record.'),
   }),
   answer: payment,
@@ -130,10 +130,16 @@ export const refundPayment = operation('refundPayment', {
 })
 
 export const reconcilePayments = operation('reconcilePayments', {
-  summary: "Compare the provider's events with ours, and book what its webhooks have not brought.",
+  summary: "Compare the provider's events with the books, and book those whose webhooks never came.",
   details: 'The task worker does so every five minutes.',
   input: z.object({
-    days: z.coerce.number().int().min(1).max(MAX_DAYS).optional().describe('Default: since the last time.'),
+    days: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(MAX_DAYS)
+      .optional()
+      .describe('Days to look back. Default: since the last time.'),
   }),
   answer: {
     name: 'PaymentReconciliation',

@@ -1,6 +1,6 @@
 /** Operations of refused payment events: what the provider reports and our payments contradict. */
 import { z } from 'zod'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
 const MAX_REASON_CHARS = 500
 
@@ -18,25 +18,26 @@ const refusedEventSchema = z.object({
 })
 
 export const listRefusedEvents = operation('listRefusedEvents', {
-  summary: 'List payment events that contradict a payment and were not booked, the newest first.',
+  summary: 'List payment events that were not booked because they contradict a payment, the newest first.',
   input: z.object({
-    state: z.enum(['open', 'all']).default('open').describe('`all`: also those that were closed.'),
+    state: z.enum(['open', 'all']).default('open').describe('`all`: closed ones too.'),
     ...pageInput,
   }),
-  answer: { name: 'RefusedPaymentEventList', schema: pageOf(refusedEventSchema) },
+  answer: { name: 'RefusedPaymentEventList', schema: toPageSchema(refusedEventSchema) },
   scope: 'read',
   allows: 'operators',
   commands: [
     {
       words: 'payments refused',
-      flags: { all: ['also those that were closed', { state: 'all' }] },
+      flags: { all: ['Include closed ones', { state: 'all' }] },
       columns: 'id type account_id payment_id received_at refusal close_reason',
     },
   ],
 })
 
 export const closeRefusedEvent = operation('closeRefusedEvent', {
-  summary: 'Close a refused payment event that was dealt with: `wallet verify` no longer names it.',
+  summary:
+    'Close a refused payment event that has been dealt with, so that `wallet verify` no longer reports it.',
   details: 'It books nothing. 409 when it was closed before.',
   input: z.object({
     id: z.string().describe("The provider's id of the event."),

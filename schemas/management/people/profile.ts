@@ -1,6 +1,6 @@
 /** Operations of the signed-in user on themselves: profile, ways to sign in, sessions. */
 import { z } from 'zod'
-import { instantText, operation, pageOf } from '../operation.ts'
+import { instantText, operation, toPageSchema } from '../operation.ts'
 import { sessionSchema, userSchema } from './sessions.ts'
 import {
   browserAnswer,
@@ -32,7 +32,7 @@ const ofUser = { scope: 'admin', allows: 'signed-in' } as const
 
 export const updateProfile = operation('updateProfile', {
   ...ofUser,
-  summary: 'Change the own name or language. What is absent stays.',
+  summary: 'Change your name or language. What is left out stays the same.',
   input: z.object({ name: userName.optional(), locale: localeName.optional() }),
   answer: { name: 'User', schema: userSchema },
 })
@@ -40,8 +40,8 @@ export const updateProfile = operation('updateProfile', {
 export const changeEmail = operation('changeEmail', {
   ...ofUser,
   summary:
-    'Ask for another email address; it is in force once the link sent to it was opened, within 24 hours.',
-  details: 'The answer is the same where another user has the address; nothing is sent then.',
+    'Change your email address. The change takes effect when the link sent to the new address is opened, within 24 hours.',
+  details: 'The answer is the same if another user has the address, but nothing is sent.',
   input: z.object({ email: emailText }),
   answer: { name: 'EmailAsked', schema: z.object({ email: z.string() }) },
   isSensitive: true,
@@ -49,7 +49,7 @@ export const changeEmail = operation('changeEmail', {
 
 export const showSecurity = operation('showSecurity', {
   ...ofUser,
-  summary: 'Show the own ways to sign in.',
+  summary: 'Show your ways to sign in.',
   input: nothing,
   answer: {
     name: 'SignInMethods',
@@ -57,7 +57,7 @@ export const showSecurity = operation('showSecurity', {
       may_change_email: z.boolean().describe('Whether the installation sends the link that this takes.'),
       password_set_at: instantText.nullable(),
       totp_confirmed_at: instantText.nullable().describe('null: no one-time codes are asked for.'),
-      recovery_codes: z.number().int().describe('How many were not used.'),
+      recovery_codes: z.number().int().describe('How many are unused.'),
       passkeys: z.array(passkeySchema),
       providers: z.array(z.object({ id, name: z.string(), connected_at: instantText })),
     }),
@@ -66,8 +66,8 @@ export const showSecurity = operation('showSecurity', {
 
 export const confirmByPassword = operation('confirmByPassword', {
   ...ofUser,
-  summary: 'Confirm with the password that it is you: for ten minutes sensitive operations are open.',
-  details: 'The session goes on under a new token and a new CSRF token.',
+  summary: 'Confirm with your password that it is you. Sensitive operations are allowed for ten minutes.',
+  details: 'The session continues with a new token and a new CSRF token.',
   input: z.object({ password: passwordText }),
   answer: { name: 'Session', schema: sessionSchema },
 })
@@ -89,7 +89,7 @@ export const confirmByPasskey = operation('confirmByPasskey', {
 
 export const setPassword = operation('setPassword', {
   ...ofUser,
-  summary: 'Set or change the own password; all other sessions end.',
+  summary: 'Set or change your password. All other sessions end.',
   input: z.object({ password: passwordText }),
   answer: { name: 'Session', schema: sessionSchema },
   isSensitive: true,
@@ -124,7 +124,7 @@ const removedSchema = z.object({ removed: z.literal(true) })
 
 export const removePasskey = operation('removePasskey', {
   ...ofUser,
-  summary: 'Remove a passkey; the last way to sign in stays.',
+  summary: 'Remove a passkey, unless it is the last way to sign in.',
   input: z.object({ id }),
   answer: { name: 'Removed', schema: removedSchema },
   isSensitive: true,
@@ -149,7 +149,7 @@ export const addIdentity = operation('addIdentity', {
 
 export const removeIdentity = operation('removeIdentity', {
   ...ofUser,
-  summary: 'Disconnect a provider; the last way to sign in stays.',
+  summary: 'Disconnect a provider, unless it is the last way to sign in.',
   input: z.object({ id }),
   answer: { name: 'Removed', schema: removedSchema },
   isSensitive: true,
@@ -175,7 +175,7 @@ const recoveryCodesSchema = z.object({
 
 export const confirmTotp = operation('confirmTotp', {
   ...ofUser,
-  summary: 'Put one-time codes in force with a first code; all other sessions end.',
+  summary: 'Turn on one-time codes with a first code. All other sessions end.',
   input: z.object({ code: codeText }),
   answer: { name: 'RecoveryCodes', schema: recoveryCodesSchema },
   isSensitive: true,
@@ -192,7 +192,7 @@ export const renewRecoveryCodes = operation('renewRecoveryCodes', {
 
 export const removeTotp = operation('removeTotp', {
   ...ofUser,
-  summary: 'Ask for no one-time codes any more.',
+  summary: 'Turn off one-time codes.',
   input: nothing,
   answer: { name: 'Removed', schema: removedSchema },
   isSensitive: true,
@@ -200,11 +200,11 @@ export const removeTotp = operation('removeTotp', {
 
 export const listSessions = operation('listSessions', {
   ...ofUser,
-  summary: 'List the own sessions.',
+  summary: 'List your sessions.',
   input: nothing,
   answer: {
     name: 'SessionList',
-    schema: pageOf(
+    schema: toPageSchema(
       z.object({
         id,
         is_current: z.boolean(),
@@ -219,14 +219,14 @@ export const listSessions = operation('listSessions', {
 
 export const endSession = operation('endSession', {
   ...ofUser,
-  summary: 'End one of the own sessions.',
+  summary: 'End one of your sessions.',
   input: z.object({ id }),
   answer: { name: 'Removed', schema: removedSchema },
 })
 
 export const endOtherSessions = operation('endOtherSessions', {
   ...ofUser,
-  summary: 'End all own sessions but the present one.',
+  summary: 'End all your sessions except this one.',
   input: nothing,
   answer: { name: 'EndedSessions', schema: z.object({ ended: z.number().int() }) },
 })

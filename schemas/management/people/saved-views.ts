@@ -1,7 +1,7 @@
 /** Operations of saved views: filters of a page of the console under a name. */
 import { z } from 'zod'
 import { MAX_NAME_CHARS } from '../../accounts/account.ts'
-import { operation, wholeListOf } from '../operation.ts'
+import { operation, toListSchema } from '../operation.ts'
 
 const page = z.enum(['calls', 'usage', 'tasks'])
 const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
@@ -9,7 +9,7 @@ const query = z.string().max(2_000).describe('Search parameters of the page.')
 
 const answer = {
   name: 'SavedViews',
-  schema: wholeListOf(z.object({ name, query })),
+  schema: toListSchema(z.object({ name, query })),
 }
 
 export const listViews = operation('listViews', {
@@ -21,7 +21,7 @@ export const listViews = operation('listViews', {
 })
 
 export const saveView = operation('saveView', {
-  summary: 'Save a view of a page; one of the same name is replaced.',
+  summary: 'Save a view of a page. A view of the same name is replaced.',
   input: z.object({ page, name, query }),
   answer,
   scope: 'admin',

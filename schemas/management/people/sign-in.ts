@@ -47,7 +47,7 @@ export const oidcReturn = {
   query: z
     .string()
     .max(MAX_QUERY_CHARS)
-    .describe('The query of the address to which the provider sent the browser.'),
+    .describe('Query of the address to which the provider sent the browser.'),
 }
 
 const ofEveryone = { scope: 'admin', allows: 'everyone' } as const
@@ -69,9 +69,9 @@ export const signInWays = operation('signInWays', {
 
 export const signUp = operation('signUp', {
   ...ofEveryone,
-  summary: 'Become a user with a password, and sign in afterwards.',
+  summary: 'Sign up with a password.',
   details:
-    'The answer is the same where a user with this email exists; nothing is changed then. An invitation has its own email.',
+    'The answer is the same if a user with this email exists, but nothing is changed. An invitation has its own email.',
   input: z.object({
     email: emailText.optional(),
     name: userName,
@@ -85,14 +85,14 @@ export const signUp = operation('signUp', {
 export const recover = operation('recover', {
   ...ofEveryone,
   summary: 'Ask for a link by email that signs in once, within 15 minutes.',
-  details: 'The answer is the same where no user has this email; nothing is sent then.',
+  details: 'The answer is the same if no user has this email, but nothing is sent.',
   input: z.object({ email: emailText }),
   answer: { name: 'RecoveryAsked', schema: z.object({ email: z.string() }) },
 })
 
 export const confirmEmail = operation('confirmEmail', {
   ...ofEveryone,
-  summary: 'Put a new email address in force, with the token that was sent to it.',
+  summary: 'Confirm a new email address with the token that was sent to it.',
   input: z.object({ token: secretToken }),
   answer: { name: 'ConfirmedEmail', schema: z.object({ email: z.string() }) },
 })
@@ -169,7 +169,7 @@ export const lookUpInvitation = operation('lookUpInvitation', {
 })
 
 export const acceptInvitation = operation('acceptInvitation', {
-  summary: 'Accept an invitation as a user who is there already.',
+  summary: 'Accept an invitation as an existing user.',
   input: z.object({ token: secretToken }),
   answer: { name: 'Session', schema: sessionSchema },
   scope: 'admin',

@@ -1,11 +1,12 @@
 /** Operations of users and invitations: for operators, and for those who invite to an organization. */
 import { z } from 'zod'
 import { memberRole } from '../../accounts/organization.ts'
-import { INSTALLATION_ROLES, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { INSTALLATION_ROLES, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 import { userSchema } from './sessions.ts'
 import { emailText, localeName, userName } from './sign-in.ts'
 
 const id = z.string()
+const invitationId = z.string().describe('The invitation.')
 const names = { account_id: 'organization' }
 const INVITATION_COLUMNS = 'id email account_id role installation_role expires_at used_at revoked_at'
 const installationRole = z.enum(INSTALLATION_ROLES).nullable()
@@ -18,9 +19,9 @@ export const listUsers = operation('listUsers', {
   summary: 'List the users.',
   input: z.object({
     ...pageInput,
-    search: z.string().max(200).optional().describe('Part of email, name or id.'),
+    search: z.string().max(200).optional().describe('Part of the email address, name or id.'),
   }),
-  answer: { name: 'UserList', schema: pageOf(userSchema) },
+  answer: { name: 'UserList', schema: toPageSchema(userSchema) },
   commands: [
     { words: 'user list', columns: 'id email name account_id installation_role enabled signed_in_at' },
   ],
@@ -36,17 +37,17 @@ export const showUser = operation('showUser', {
 
 export const createUser = operation('createUser', {
   ...ofOperators,
-  summary: 'Create a user with a personal account and the trial credit; a link signs them in.',
+  summary: 'Create a user with a personal account and the trial credit. They sign in by a link.',
   input: z.object({
     email: emailText,
-    name: userName.describe('What to call them.'),
-    locale: localeName.default('en').describe('The language of the console and of mails.'),
+    name: userName.describe('Name to show.'),
+    locale: localeName.default('en').describe('Language of the console and of emails.'),
     installation_role: installationRole.default(null).describe('The role in the installation. null: none.'),
     account_id: z
       .string()
       .nullable()
       .default(null)
-      .describe('A personal account without a user; null: a new one.'),
+      .describe('A personal account without a user. null: a new one.'),
   }),
   answer: user,
   isSensitive: true,
@@ -79,7 +80,7 @@ export const enableUser = operation('enableUser', {
 
 export const disableUser = operation('disableUser', {
   ...ofOperators,
-  summary: 'End the sessions of a user, and refuse new ones. Their keys work on.',
+  summary: 'End the sessions of a user and refuse new ones. Their keys keep working.',
   input: z.object({ id }),
   answer: user,
   commands: [{ words: 'user disable' }],
@@ -87,7 +88,7 @@ export const disableUser = operation('disableUser', {
 
 export const setInstallationRole = operation('setInstallationRole', {
   ...ofOperators,
-  summary: 'Give a user a role in the installation, or take it away.',
+  summary: 'Give a user a role in the installation, or remove it.',
   input: z.object({ id, installation_role: installationRole.describe('The role in the installation.') }),
   answer: user,
   isSensitive: true,
@@ -108,12 +109,15 @@ const invitationSchema = z.object({
 })
 
 const withUrl = invitationSchema.extend({
-  url: z.string().nullable().describe('To hand on. Shown once. null where the invitation was sent by email.'),
+  url: z
+    .string()
+    .nullable()
+    .describe('Link to pass on. Shown once. null when the invitation was sent by email.'),
 })
 
 export const createInvitation = operation('createInvitation', {
   ...ofOperators,
-  summary: 'Invite a person to become a user: a link that works once, within 7 days.',
+  summary: 'Invite a person to become a user, by a link that works once, within 7 days.',
   input: z.object({
     email: emailText,
     installation_role: installationRole.default(null).describe('The role in the installation. null: none.'),
@@ -127,14 +131,14 @@ export const createInvitation = operation('createInvitation', {
 
 export const listInvitations = operation('listInvitations', {
   ...ofOperators,
-  summary: 'List the invitations that are to no organization.',
+  summary: 'List the invitations to the installation.',
   input: z.object(pageInput),
-  answer: { name: 'InvitationList', schema: pageOf(invitationSchema) },
+  answer: { name: 'InvitationList', schema: toPageSchema(invitationSchema) },
   commands: [{ words: 'user invitations', columns: INVITATION_COLUMNS }],
 })
 
 export const inviteMember = operation('inviteMember', {
-  summary: 'Invite a person to an organization: a link that works once, within 7 days.',
+  summary: 'Invite a person to an organization, by a link that works once, within 7 days.',
   input: z.object({
     account_id: z.string().describe('The organization.'),
     email: emailText,
@@ -150,7 +154,7 @@ export const inviteMember = operation('inviteMember', {
     {
       words: 'user invite',
       summary:
-        'Create a link by which a person becomes a user, or a member of an organization. It works once, within 7 days.',
+        'Create a link that makes a person a user, or a member of an organization. It works once, within 7 days.',
       names: { ...names, role: 'as' },
       example: '--email ada@example.com --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --as admin',
     },
@@ -160,13 +164,13 @@ export const inviteMember = operation('inviteMember', {
 export const listMemberInvitations = operation('listMemberInvitations', {
   summary: 'List the invitations to an organization.',
   input: z.object({ account_id: z.string().describe('The organization.'), ...pageInput }),
-  answer: { name: 'InvitationList', schema: pageOf(invitationSchema) },
+  answer: { name: 'InvitationList', schema: toPageSchema(invitationSchema) },
   scope: 'read',
   allows: ['owner', 'admin'],
   commands: [
     {
       words: 'user invitations',
-      summary: 'List the invitations to an organization, or those to none.',
+      summary: 'List the invitations to an organization, or those to the installation.',
       names,
       columns: INVITATION_COLUMNS,
     },
@@ -175,22 +179,22 @@ export const listMemberInvitations = operation('listMemberInvitations', {
 
 export const revokeInvitation = operation('revokeInvitation', {
   ...ofOperators,
-  summary: 'Refuse an invitation from now on.',
-  input: z.object({ id }),
+  summary: 'Revoke an invitation.',
+  input: z.object({ id: invitationId }),
   answer: { name: 'Invitation', schema: invitationSchema },
   commands: [{ words: 'user uninvite' }],
 })
 
 export const revokeMemberInvitation = operation('revokeMemberInvitation', {
-  summary: 'Refuse an invitation to an organization from now on.',
-  input: z.object({ account_id: z.string().describe('The organization.'), id }),
+  summary: 'Revoke an invitation to an organization.',
+  input: z.object({ account_id: z.string().describe('The organization.'), id: invitationId }),
   answer: { name: 'Invitation', schema: invitationSchema },
   scope: 'accounts',
   allows: ['owner', 'admin'],
   commands: [
     {
       words: 'user uninvite',
-      summary: 'Refuse an invitation from now on.',
+      summary: 'Revoke an invitation.',
       names,
       example: 'inv_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     },

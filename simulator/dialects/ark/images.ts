@@ -5,15 +5,15 @@ import { namedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
   jsonAnswer,
-  jsonObjectOf,
   type OpenedRequest,
+  parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { Directives, PixelSize } from '../../directives/grammar.ts'
 import { Delivery } from '../../media/delivery.ts'
 import { readAs } from '../../requests.ts'
-import { newTaskId } from '../../tasks/task-book.ts'
+import { makeTaskId } from '../../tasks/task-book.ts'
 import { answerAfterWork, directivesInTexts } from '../../tasks/work.ts'
 import { imageSize } from '../image-models.ts'
 import { errorAnswer, NO_KEY } from './error.ts'
@@ -70,7 +70,7 @@ type Asked = z.infer<typeof request>
 
 function open(received: ReceivedRequest): OpenedRequest {
   requireBearer(received.headers, NO_KEY)
-  const asked = readAs(request, jsonObjectOf(received.body))
+  const asked = readAs(request, parseJsonObject(received.body))
   const { model, directives } = namedModel(
     asked.model,
     (model) => `The model or endpoint ${model} does not exist or you do not have access to it.`,
@@ -103,10 +103,10 @@ function drawn(
   directives: Directives,
 ): object {
   const nowMs = Date.now()
-  const options = { files: world.files, origin, id: newTaskId(), directives }
+  const options = { files: world.files, origin, id: makeTaskId(), directives }
   const delivery = new Delivery({ ...options, words: `${asked.model}\n${asked.prompt}` })
   const size = directives.size ?? usual
-  const count = countOf(asked)
+  const count = readCount(asked)
   const succeeded = Math.min(count, directives.partial ?? count)
   const text = `${size.widthPixels}x${size.heightPixels}`
   const pixels = size.widthPixels * size.heightPixels
@@ -125,7 +125,7 @@ function drawn(
 }
 
 /** Of a group as many as it may have; references count against the same limit. */
-function countOf(asked: Asked): number {
+function readCount(asked: Asked): number {
   if (asked.sequential_image_generation === 'disabled') return 1
   const references = asked.image === undefined ? 0 : [asked.image].flat().length
   return Math.min(

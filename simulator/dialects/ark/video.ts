@@ -5,8 +5,8 @@ import { namedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
   jsonAnswer,
-  jsonObjectOf,
   type OpenedRequest,
+  parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
   type WholeAnswer,
@@ -14,7 +14,7 @@ import {
 import type { Directives } from '../../directives/grammar.ts'
 import { Delivery, filmSize, roundedSeconds } from '../../media/delivery.ts'
 import { readAs } from '../../requests.ts'
-import { newTaskId, stateOf, type Task, type TaskState } from '../../tasks/task-book.ts'
+import { makeTaskId, readState, type Task, type TaskState } from '../../tasks/task-book.ts'
 import { acceptWork, directivesInTexts, openPoll } from '../../tasks/work.ts'
 import { errorAnswer, NO_KEY } from './error.ts'
 
@@ -80,7 +80,7 @@ type Asked = z.infer<typeof request>
 
 function openSubmit(received: ReceivedRequest): OpenedRequest {
   requireBearer(received.headers, NO_KEY)
-  const asked = readAs(request, jsonObjectOf(received.body))
+  const asked = readAs(request, parseJsonObject(received.body))
   const { directives } = namedModel(
     asked.model,
     (model) => `The model or endpoint ${model} does not exist or you do not have access to it.`,
@@ -106,7 +106,7 @@ function submit({ world, origin }: ReceivedRequest, asked: Asked, directives: Di
     const options = { files: world.files, origin, id: task.id, directives, words }
     return wire(task, asked, new Delivery(options))
   }
-  const task = { id: `cgt-${newTaskId()}`, kind: 'video', words, tell }
+  const task = { id: `cgt-${makeTaskId()}`, kind: 'video', words, tell }
   const work = { ...task, world, dialect: NAME, model: asked.model, reference: null, directives }
   return acceptWork(work, ({ id }) => jsonAnswer(200, { id }))
 }
@@ -124,7 +124,7 @@ function openCancel({ world, path, headers }: ReceivedRequest): OpenedRequest {
     model: task.submit.model,
     answer: () => {
       task.cancels += 1
-      if (stateOf(task) !== 'queued') {
+      if (readState(task) !== 'queued') {
         const message = 'The task is not queued any more: it cannot be cancelled.'
         throw new SimulatedFailure(400, 'invalid_request', message, { code: 'InvalidAction' })
       }
@@ -146,7 +146,7 @@ const STATUSES: Readonly<Record<TaskState, string>> = {
 }
 
 function wire(task: Task, asked: Asked, delivery: Delivery): object {
-  const state = stateOf(task)
+  const state = readState(task)
   const nowMs = Math.min(Date.now(), task.endsAtMs)
   const { code } = task.submit.directives
   const failed = { code: code ?? 'InternalServiceError', message: 'The service failed: simulated.' }

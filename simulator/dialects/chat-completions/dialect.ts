@@ -17,7 +17,7 @@ import {
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
 import { errorBody } from './error.ts'
-import { type ChatRequest, promptOf, readChatRequest } from './request.ts'
+import { type ChatRequest, readChatRequest, readPrompt } from './request.ts'
 import { fallen, type StreamedUsage, streamedUsage, wholeUsage, wireUsage } from './usage.ts'
 
 const LISTED_MODELS = ['sim-small', 'sim-medium', 'sim-large', 'sim-reasoner']
@@ -64,13 +64,13 @@ function answerChat(chat: ChatRequest, model: string, directives: Directives): A
     const message = 'Unrecognized request argument supplied: stream_options'
     throw new SimulatedFailure(400, 'simulated', message, { param: 'stream_options' })
   }
-  const script = writeScript(promptOf(chat, model), directives)
+  const script = writeScript(readPrompt(chat, model), directives)
   const usage = wholeUsage(script.usage, directives)
-  const base = baseOf(script, model, directives.service_tier)
+  const base = makeBase(script, model, directives.service_tier)
   if (!chat.stream) {
     const body = {
       ...base('chat.completion'),
-      choices: script.choices.map(choiceOf),
+      choices: script.choices.map(makeChoice),
       usage,
     }
     return { ...jsonAnswer(200, body), tokens: script.usage.completion }
@@ -81,7 +81,7 @@ function answerChat(chat: ChatRequest, model: string, directives: Directives): A
 }
 
 /** The fields that every body and chunk begins with: the same for the same script, down to the byte. */
-function baseOf(
+function makeBase(
   script: Script,
   model: string,
   serviceTier = 'default',
@@ -98,7 +98,7 @@ function baseOf(
   })
 }
 
-function choiceOf(choice: Choice, index: number): unknown {
+function makeChoice(choice: Choice, index: number): unknown {
   const calls = choice.toolCalls.map(({ id, name, pieces }) => ({
     id: `call_${id}`,
     type: 'function',
@@ -106,18 +106,18 @@ function choiceOf(choice: Choice, index: number): unknown {
   }))
   const message = {
     role: 'assistant',
-    content: calls.length > 0 ? null : textOf(choice),
+    content: calls.length > 0 ? null : readText(choice),
     ...(choice.reasoning.length > 0 ? { reasoning_content: choice.reasoning.join('') } : {}),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
-    ...(choice.pictures.length > 0 ? { images: imagesOf(choice) } : {}),
+    ...(choice.pictures.length > 0 ? { images: makeImages(choice) } : {}),
     refusal: null,
-    annotations: annotationsOf(choice),
+    annotations: makeAnnotations(choice),
   }
-  const logprobs = calls.length > 0 ? null : logprobsOf(choice.logprobs)
+  const logprobs = calls.length > 0 ? null : makeLogprobs(choice.logprobs)
   return { index, message, logprobs, finish_reason: choice.finish }
 }
 
-function logprobsOf(tokens: readonly TokenLogprob[] | null): unknown {
+function makeLogprobs(tokens: readonly TokenLogprob[] | null): unknown {
   return tokens === null ? null : { content: wireLogprobs(tokens), refusal: null }
 }
 
@@ -144,7 +144,7 @@ class ChunkWriter {
       this.#emitted += hidden
       yield this.#chunk(index, `{"role":"assistant","content":${content},"refusal":null}`)
     }
-    for (const [index, delta] of inTurn(choices.map(deltasOf))) {
+    for (const [index, delta] of inTurn(choices.map(splitDeltas))) {
       this.#emitted += delta.tokens
       yield this.#chunk(index, delta.json, delta)
     }
@@ -199,12 +199,12 @@ type Delta = { readonly json: string; readonly tokens: number; readonly logprobs
 const oneToken = (json: string): Delta => ({ json, tokens: 1 })
 
 /** One delta for each token that is sent; what the provider's own tools did counts none. */
-function* deltasOf(choice: Choice): Iterable<Delta> {
+function* splitDeltas(choice: Choice): Iterable<Delta> {
   for (const token of choice.reasoning) yield oneToken(`{"reasoning_content":${JSON.stringify(token)}}`)
   for (const [index, token] of choice.text.entries()) {
     const delta = oneToken(`{"content":${JSON.stringify(token)}}`)
     const logprob = choice.logprobs?.[index]
-    yield logprob === undefined ? delta : { ...delta, logprobs: JSON.stringify(logprobsOf([logprob])) }
+    yield logprob === undefined ? delta : { ...delta, logprobs: JSON.stringify(makeLogprobs([logprob])) }
   }
   for (const [index, { id, name, pieces }] of choice.toolCalls.entries()) {
     const called = { index, id: `call_${id}`, type: 'function', function: { name, arguments: '' } }
@@ -212,18 +212,18 @@ function* deltasOf(choice: Choice): Iterable<Delta> {
     for (const piece of pieces)
       yield oneToken(JSON.stringify({ tool_calls: [{ index, function: { arguments: piece } }] }))
   }
-  if (choice.pictures.length > 0) yield { json: JSON.stringify({ images: imagesOf(choice) }), tokens: 0 }
-  const annotations = annotationsOf(choice)
+  if (choice.pictures.length > 0) yield { json: JSON.stringify({ images: makeImages(choice) }), tokens: 0 }
+  const annotations = makeAnnotations(choice)
   if (annotations.length > 0) yield { json: JSON.stringify({ annotations }), tokens: 0 }
 }
 
-export function textOf(choice: Choice): string {
+export function readText(choice: Choice): string {
   return choice.text.join('')
 }
 
 /** Every source is cited for the whole text; positions are characters. */
-function annotationsOf(choice: Choice): unknown[] {
-  const end = [...textOf(choice)].length
+function makeAnnotations(choice: Choice): unknown[] {
+  const end = [...readText(choice)].length
   return choice.searches.flatMap(({ sources }) =>
     sources.map(({ url, title }) => ({
       type: 'url_citation',
@@ -232,7 +232,7 @@ function annotationsOf(choice: Choice): unknown[] {
   )
 }
 
-export function imagesOf(choice: Choice): unknown[] {
+export function makeImages(choice: Choice): unknown[] {
   return choice.pictures.map(({ base64 }, index) => ({
     type: 'image_url',
     index,

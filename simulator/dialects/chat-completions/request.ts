@@ -3,8 +3,8 @@
 import type { BuiltInTool } from '../../answers/built-in-tools.ts'
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
-import { isObject, jsonObjectOf, SimulatedFailure } from '../../dialect.ts'
-import { directivesIn } from '../../directives/grammar.ts'
+import { isObject, parseJsonObject, SimulatedFailure } from '../../dialect.ts'
+import { findDirectives } from '../../directives/grammar.ts'
 
 const MAX_CHOICES = 16
 
@@ -31,7 +31,7 @@ export type ChatRequest = {
 
 /** @throws {SimulatedFailure} 400, with the field at fault in `param`. */
 export function readChatRequest(bytes: Buffer): ChatRequest {
-  const body = jsonObjectOf(bytes)
+  const body = parseJsonObject(bytes)
   if (typeof body.model !== 'string' || body.model === '')
     throw invalid('model', 'you must provide a model parameter')
   if (!Array.isArray(body.messages) || body.messages.length === 0) {
@@ -55,13 +55,13 @@ export function readChatRequest(bytes: Buffer): ChatRequest {
     stop: [body.stop].flat().filter((sequence) => typeof sequence === 'string'),
     logprobs: readLogprobs(body),
     builtIns: readBuiltIns(body),
-    messageDirectives: directivesIn(contentOf(body.messages.at(-1))),
+    messageDirectives: findDirectives(readContent(body.messages.at(-1))),
     bodyDirectives: body.simulate,
   }
 }
 
 /** The same request, in no dialect. */
-export function promptOf(chat: ChatRequest, model: string): Prompt {
+export function readPrompt(chat: ChatRequest, model: string): Prompt {
   return { ...chat, model, json: JSON.stringify(chat.messages), thinking: 'off' }
 }
 
@@ -97,7 +97,7 @@ function readBuiltIns(body: Record<string, unknown>): BuiltInTool[] {
   ]
 }
 
-function contentOf(message: unknown): unknown {
+function readContent(message: unknown): unknown {
   return isObject(message) ? message.content : null
 }
 

@@ -53,7 +53,7 @@ export const fallen = (usage: Usage): Usage => ({
 
 type Wire = Record<string, unknown>
 
-const countsOf = ({ prompt, completion }: Usage): Wire => ({
+const toCounts = ({ prompt, completion }: Usage): Wire => ({
   prompt_tokens: prompt,
   completion_tokens: completion,
   total_tokens: prompt + completion,
@@ -61,7 +61,7 @@ const countsOf = ({ prompt, completion }: Usage): Wire => ({
 
 /** What few providers report is there when there is something to report. */
 const openai = (usage: Usage): Wire => ({
-  ...countsOf(usage),
+  ...toCounts(usage),
   prompt_tokens_details: {
     cached_tokens: usage.cached,
     audio_tokens: usage.inputAudio,
@@ -82,14 +82,14 @@ const FORMS: Readonly<Record<UsageForm, (usage: Usage) => Wire>> = {
   openai,
   groq: openai,
   deepseek: (usage) => ({
-    ...countsOf(usage),
+    ...toCounts(usage),
     prompt_cache_hit_tokens: usage.cached,
     prompt_cache_miss_tokens: usage.prompt - usage.cached,
     ...(usage.reasoning > 0 ? { completion_tokens_details: { reasoning_tokens: usage.reasoning } } : {}),
   }),
-  moonshot: (usage) => ({ ...countsOf(usage), cached_tokens: usage.cached }),
+  moonshot: (usage) => ({ ...toCounts(usage), cached_tokens: usage.cached }),
   xai: (usage) => ({
-    ...countsOf(usage),
+    ...toCounts(usage),
     completion_tokens: usage.completion - usage.reasoning,
     prompt_tokens_details: {
       text_tokens: usage.prompt,
@@ -102,7 +102,7 @@ const FORMS: Readonly<Record<UsageForm, (usage: Usage) => Wire>> = {
     cost_in_usd_ticks: 100 * (usage.prompt + usage.completion),
   }),
   qwen: (usage) => ({
-    ...countsOf(usage),
+    ...toCounts(usage),
     prompt_tokens_details: {
       text_tokens: usage.prompt - usage.inputAudio - usage.inputImage,
       ...(usage.inputAudio > 0 ? { audio_tokens: usage.inputAudio } : {}),

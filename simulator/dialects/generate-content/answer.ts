@@ -39,29 +39,29 @@ export function wholeAnswer(options: AnswerOptions): unknown {
   const { script, directives } = options
   const usage = usageAtEnd(script.usage, directives)
   const candidates = script.choices.map((choice, index) => ({
-    content: { parts: [...joined(piecesOf(choice)), ...lastParts(choice, options)], role: 'model' },
+    content: { parts: [...joined(splitPieces(choice)), ...lastParts(choice, options)], role: 'model' },
     finishReason: FINISH_REASONS[choice.finish],
-    ...groundingOf(choice),
-    ...averageOf(choice),
-    ...(choice.logprobs === null ? {} : { logprobsResult: logprobsOf(choice.logprobs) }),
+    ...makeGrounding(choice),
+    ...average(choice),
+    ...(choice.logprobs === null ? {} : { logprobsResult: makeLogprobs(choice.logprobs) }),
     index,
   }))
-  return { candidates, ...usage, ...footOf(options) }
+  return { candidates, ...usage, ...makeFoot(options) }
 }
 
 /** One chunk for each token in turn, then one chunk for each candidate's end. */
-export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
+export function* splitChunks(options: AnswerOptions): Iterator<Frame, void> {
   const { script, directives } = options
-  const foot = footOf(options)
+  const foot = makeFoot(options)
   const hidden = hiddenTokens(script)
   let soFar = { ...script.usage, completion: hidden, reasoning: hidden }
-  for (const [index, { part, tokens, reasoning, logprob }] of inTurn(script.choices.map(piecesOf))) {
+  for (const [index, { part, tokens, reasoning, logprob }] of inTurn(script.choices.map(splitPieces))) {
     soFar = {
       ...soFar,
       completion: soFar.completion + tokens,
       reasoning: soFar.reasoning + (reasoning ? tokens : 0),
     }
-    const likely = logprob === undefined ? {} : { logprobsResult: logprobsOf([logprob]) }
+    const likely = logprob === undefined ? {} : { logprobsResult: makeLogprobs([logprob]) }
     const candidate = { content: { parts: [part], role: 'model' }, ...likely, index }
     const usage = usageOnTheWay(soFar, directives)
     yield { data: JSON.stringify({ candidates: [candidate], ...usage, ...foot }), tokens }
@@ -71,8 +71,8 @@ export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
     const candidate = {
       content: parts.length > 0 ? { parts, role: 'model' } : { role: 'model' },
       finishReason: FINISH_REASONS[choice.finish],
-      ...groundingOf(choice),
-      ...averageOf(choice),
+      ...makeGrounding(choice),
+      ...average(choice),
       index,
     }
     const isLast = index === script.choices.length - 1
@@ -85,11 +85,11 @@ export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
   }
 }
 
-function footOf({ modelVersion, responseId }: AnswerOptions) {
+function makeFoot({ modelVersion, responseId }: AnswerOptions) {
   return { modelVersion, responseId }
 }
 
-function* piecesOf(choice: Choice): Iterable<PartPiece> {
+function* splitPieces(choice: Choice): Iterable<PartPiece> {
   for (const text of choice.reasoning) yield { part: { text, thought: true }, tokens: 1, reasoning: true }
   for (const { base64 } of choice.pictures)
     yield { part: { inlineData: { mimeType: 'image/png', data: base64 } }, tokens: 0, reasoning: false }
@@ -115,14 +115,14 @@ function joined(pieces: Iterable<PartPiece>): Record<string, unknown>[] {
   return parts
 }
 
-/** Of calls side by side the first alone is signed. Null for arguments that are no object: the call is not made. */
+/** Of parallel calls, only the first is signed. Null for arguments that are not an object: the call is not made. */
 function callPart({ id, name, pieces }: ToolCall, index: number): Record<string, unknown> | null {
-  const args = objectOf(pieces.join(''))
+  const args = toObject(pieces.join(''))
   if (args === null) return null
   return { functionCall: { name, args }, ...(index === 0 ? { thoughtSignature: thoughtSignature(id) } : {}) }
 }
 
-function objectOf(json: string): Record<string, unknown> | null {
+function toObject(json: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(json)
     return isObject(value) ? value : null
@@ -136,25 +136,25 @@ function lastParts({ toolCalls }: Choice, { signs, responseId }: AnswerOptions):
 }
 
 /** Ids of tokens are their bytes, in place of the vendor's. */
-const candidateOf = ({ token, logprob }: Likelihood) => ({
+const makeCandidate = ({ token, logprob }: Likelihood) => ({
   token,
   tokenId: Buffer.from(token).readUIntBE(0, Math.min(MAX_ID_BYTES, Buffer.byteLength(token))),
   logProbability: logprob,
 })
 
-const logprobsOf = (tokens: readonly TokenLogprob[]) => ({
-  topCandidates: tokens.map(({ top }) => ({ candidates: top.map(candidateOf) })),
-  chosenCandidates: tokens.map(candidateOf),
+const makeLogprobs = (tokens: readonly TokenLogprob[]) => ({
+  topCandidates: tokens.map(({ top }) => ({ candidates: top.map(makeCandidate) })),
+  chosenCandidates: tokens.map(makeCandidate),
 })
 
 /** Comes with the end of the candidate, once its tokens are known. */
-function averageOf({ logprobs }: Choice): Record<string, unknown> {
+function average({ logprobs }: Choice): Record<string, unknown> {
   if (logprobs === null || logprobs.length === 0) return {}
   return { avgLogprobs: logprobs.reduce((sum, { logprob }) => sum + logprob, 0) / logprobs.length }
 }
 
 /** Where a search was made; every source is cited for the whole text, positions are bytes. */
-function groundingOf({ searches, text }: Choice): Record<string, unknown> {
+function makeGrounding({ searches, text }: Choice): Record<string, unknown> {
   if (searches.length === 0) return {}
   const said = text.join('')
   const sources = searches.flatMap((search) => search.sources)

@@ -1,7 +1,7 @@
 /** The generate-content dialect: `:generateContent`, `:streamGenerateContent` and `:countTokens` in Google's public shapes. */
 
 import { BAD_KEY, namedModel } from '../../access.ts'
-import { promptTokensOf, writeScript } from '../../answers/script.ts'
+import { countPromptTokens, writeScript } from '../../answers/script.ts'
 import {
   type Answer,
   type Dialect,
@@ -12,7 +12,7 @@ import {
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
-import { chunksOf, wholeAnswer } from './answer.ts'
+import { splitChunks, wholeAnswer } from './answer.ts'
 import { type GenerateContentRequest, readCounted, readGenerateContent } from './request.ts'
 import { invalid } from './schema.ts'
 import { isSigning } from './turns.ts'
@@ -35,7 +35,7 @@ export const generateContent: Dialect = {
 
 function open(request: ReceivedRequest): OpenedRequest {
   refuseStrangers(request)
-  const name = decoded(request.path[1] ?? '')
+  const name = decode(request.path[1] ?? '')
   const method = request.path[2] ?? ''
   const { model, directives } = namedModel(
     name,
@@ -64,7 +64,7 @@ function openCount(
     model: name,
     directives: [directives, asked.messageDirectives, asked.bodyDirectives],
     answer: ({ prompt_tokens: tokens }) => {
-      const totalTokens = tokens ?? promptTokensOf(asked.prompt.json)
+      const totalTokens = tokens ?? countPromptTokens(asked.prompt.json)
       return jsonAnswer(200, {
         totalTokens,
         promptTokensDetails: [{ modality: 'TEXT', tokenCount: totalTokens }],
@@ -88,7 +88,7 @@ function answer(
       'content-type': framing === 'array' ? 'application/json; charset=UTF-8' : 'text/event-stream',
     },
     framing: framing === 'array' ? 'array' : ['crlf'],
-    frames: chunksOf(options),
+    frames: splitChunks(options),
   }
 }
 
@@ -99,7 +99,7 @@ function refuseStrangers({ headers, query }: ReceivedRequest): void {
   if (key === null || key === '') throw new SimulatedFailure(403, 'invalid_api_key', NO_KEY)
 }
 
-function decoded(name: string): string {
+function decode(name: string): string {
   try {
     return decodeURIComponent(name)
   } catch {

@@ -2,9 +2,9 @@
 
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'
-import { isObject, jsonObjectOf } from '../../dialect.ts'
-import { directivesIn } from '../../directives/grammar.ts'
-import { checkSchema, invalid, knownFields, listOf } from './schema.ts'
+import { isObject, parseJsonObject } from '../../dialect.ts'
+import { findDirectives } from '../../directives/grammar.ts'
+import { checkSchema, invalid, knownFields, readList } from './schema.ts'
 import { readToolConfig, readTools } from './tools.ts'
 import { checkContents, checkSystemInstruction } from './turns.ts'
 
@@ -31,14 +31,14 @@ export type GenerateContentRequest = {
 
 /** `model` is the name in the path, without directives. @throws {SimulatedFailure} 400 */
 export const readGenerateContent = (bytes: Buffer, model: string): GenerateContentRequest =>
-  readFields(knownFields(jsonObjectOf(bytes), '', FIELDS), model)
+  readFields(knownFields(parseJsonObject(bytes), '', FIELDS), model)
 
 /**
- * What is to be counted: contents alone, or a whole request that names the model of the path, `name`, once more.
+ * What to count: only contents, or a whole request that names the model of the path, `name`, once more.
  * @throws {SimulatedFailure} 400
  */
 export function readCounted(bytes: Buffer, name: string, model: string): GenerateContentRequest {
-  const { contents, generateContentRequest: whole } = knownFields(jsonObjectOf(bytes), '', COUNT_FIELDS)
+  const { contents, generateContentRequest: whole } = knownFields(parseJsonObject(bytes), '', COUNT_FIELDS)
   if ((contents === undefined) === (whole === undefined))
     throw invalid('Exactly one of contents and generate_content_request must be set.')
   if (whole === undefined) return readFields({ contents }, model)
@@ -54,12 +54,12 @@ function readFields(body: Record<string, unknown>, model: string): GenerateConte
   const tools = readTools(body.tools)
   const { toolChoice, callable } = readToolConfig(body.toolConfig, tools)
   const config = knownFields(body.generationConfig ?? {}, 'generation_config', CONFIG_FIELDS)
-  const draws = listOf(config.responseModalities, 'generation_config.response_modalities').includes('IMAGE')
+  const draws = readList(config.responseModalities, 'generation_config.response_modalities').includes('IMAGE')
   const last = (body.contents as unknown[]).at(-1)
   checkSampling(config)
   return {
     prompt: {
-      json: jsonOf(body),
+      json: readJson(body),
       seed: typeof config.seed === 'number' ? config.seed : null,
       maxTokens: wholeNumber(config, 'maxOutputTokens', Number.MAX_SAFE_INTEGER),
       choices: wholeNumber(config, 'candidateCount', MAX_CANDIDATES) ?? 1,
@@ -74,12 +74,12 @@ function readFields(body: Record<string, unknown>, model: string): GenerateConte
       ],
       thinking: readThinking(config.thinkingConfig),
     },
-    messageDirectives: directivesIn(isObject(last) ? last.parts : null),
+    messageDirectives: findDirectives(isObject(last) ? last.parts : null),
     bodyDirectives: body.simulate,
   }
 }
 
-function jsonOf({ contents, systemInstruction }: Record<string, unknown>): string {
+function readJson({ contents, systemInstruction }: Record<string, unknown>): string {
   const system = systemInstruction === undefined ? '' : JSON.stringify(systemInstruction)
   return JSON.stringify(contents) + system
 }
@@ -106,7 +106,7 @@ function checkSampling(config: Record<string, unknown>): void {
     )
   if (typeof topP === 'number' && (topP < 0 || topP > 1))
     throw invalid(`* GenerateContentRequest.generation_config.top_p: must be in the range [0.0, 1.0].\n`)
-  const stops = listOf(config.stopSequences, 'generation_config.stop_sequences')
+  const stops = readList(config.stopSequences, 'generation_config.stop_sequences')
   if (stops.length > MAX_STOP_SEQUENCES)
     throw invalid(`The number of stop sequences must not exceed ${MAX_STOP_SEQUENCES}.`)
   for (const [index, stop] of stops.entries()) {

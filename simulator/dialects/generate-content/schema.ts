@@ -16,7 +16,7 @@ const STRING_FORMATS = ['enum', 'date-time']
 /** @throws {SimulatedFailure} 400 that names the place. */
 export function checkSchema(value: unknown, path: string): void {
   const schema = knownFields(value, path, KEYWORDS)
-  const type = typeOf(schema, path)
+  const type = readType(schema, path)
   checkEnum(schema, type, path)
   if (type === 'string' && schema.format !== undefined && !STRING_FORMATS.includes(String(schema.format)))
     throw invalid(`* ${path}.format: only 'enum' and 'date-time' are supported for STRING type`)
@@ -37,7 +37,7 @@ export function checkParameters(value: unknown, path: string): void {
     throw invalid(`* ${path}.properties: should be non-empty for OBJECT type`)
 }
 
-function typeOf({ type, anyOf }: Record<string, unknown>, path: string): string | null {
+function readType({ type, anyOf }: Record<string, unknown>, path: string): string | null {
   if (type === undefined) {
     if (anyOf === undefined) throw invalid(`* ${path}.type: must be specified`)
     return null
@@ -102,7 +102,7 @@ export function knownFields(value: unknown, path: string, known: readonly string
 }
 
 /** Empty where there is none. @throws {SimulatedFailure} 400 for what is no list. */
-export function listOf(value: unknown, path: string): readonly unknown[] {
+export function readList(value: unknown, path: string): readonly unknown[] {
   if (value === undefined || value === null) return []
   if (Array.isArray(value)) return value
   throw invalid(`Invalid value at '${path}': expected a list.`)

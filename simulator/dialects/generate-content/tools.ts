@@ -2,7 +2,7 @@
 
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
 import { isObject } from '../../dialect.ts'
-import { checkParameters, invalid, knownFields, listOf } from './schema.ts'
+import { checkParameters, invalid, knownFields, readList } from './schema.ts'
 
 const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/
 const MODES = ['MODE_UNSPECIFIED', 'AUTO', 'ANY', 'NONE', 'VALIDATED']
@@ -21,11 +21,11 @@ type Tools = { readonly functions: readonly FunctionTool[]; readonly searches: b
 export function readTools(tools: unknown): Tools {
   const functions: FunctionTool[] = []
   let searches = false
-  for (const [index, tool] of listOf(tools, 'tools').entries()) {
+  for (const [index, tool] of readList(tools, 'tools').entries()) {
     const path = `tools[${index}]`
     const fields = knownFields(tool, path, TOOL_FIELDS)
     searches ||= isObject(fields.googleSearch) || isObject(fields.googleSearchRetrieval)
-    const declarations = listOf(fields.functionDeclarations, `${path}.function_declarations`)
+    const declarations = readList(fields.functionDeclarations, `${path}.function_declarations`)
     for (const [at, declaration] of declarations.entries())
       functions.push(readDeclaration(declaration, `${path}.function_declarations[${at}]`))
   }
@@ -56,7 +56,7 @@ export function readToolConfig(toolConfig: unknown, { functions }: Tools): Choic
   const word = String(mode).toUpperCase()
   if (typeof mode !== 'string' || !MODES.includes(word))
     throw invalid(`Invalid value at '${path}.mode', "${mode}"`)
-  const allowed = listOf(allowedFunctionNames, `${path}.allowed_function_names`)
+  const allowed = readList(allowedFunctionNames, `${path}.allowed_function_names`)
   if (allowed.length > 0 && word !== 'ANY' && word !== 'VALIDATED')
     throw invalid('Allowed function names can only be set when function calling mode is ANY or VALIDATED.')
   for (const name of allowed) {

@@ -1,7 +1,7 @@
 /** Which conversations the generate-content interface takes: parts, roles, and which responses answer which calls. */
 
 import { isObject } from '../../dialect.ts'
-import { invalid, knownFields, listOf } from './schema.ts'
+import { invalid, knownFields, readList } from './schema.ts'
 
 /** Of a model whose name ends so, every step of the current turn has to carry its signature. */
 const SIGNING_MODEL = /-sig$/
@@ -30,17 +30,17 @@ export function thoughtSignature(id: string): string {
 
 /** @throws {SimulatedFailure} 400 as the vendor would, in its words. */
 export function checkContents(contents: unknown, model: string): void {
-  const turns = listOf(contents, 'contents').map(readTurn)
+  const turns = readList(contents, 'contents').map(readTurn)
   if (turns.length === 0) throw invalid('* GenerateContentRequest.contents: contents is not specified\n')
   checkCalls(turns)
   if (isSigning(model)) checkSignatures(turns)
 }
 
-/** Texts alone; a role is ignored. @throws {SimulatedFailure} 400 */
+/** Only texts; a role is ignored. @throws {SimulatedFailure} 400 */
 export function checkSystemInstruction(value: unknown): void {
   if (value === undefined) return
   const { parts } = knownFields(value, 'system_instruction', ['role', 'parts'])
-  const listed = listOf(parts, 'system_instruction.parts')
+  const listed = readList(parts, 'system_instruction.parts')
   if (listed.length === 0)
     throw invalid('* GenerateContentRequest.system_instruction.parts: must not be empty.\n')
   for (const [index, part] of listed.entries()) readPart(part, `system_instruction.parts[${index}]`)
@@ -50,7 +50,7 @@ function readTurn(content: unknown, index: number): Turn {
   const path = `contents[${index}]`
   const { role = 'user', parts } = knownFields(content, path, ['role', 'parts'])
   if (role !== 'user' && role !== 'model') throw invalid('Please use a valid role: user, model.')
-  const listed = listOf(parts, `${path}.parts`)
+  const listed = readList(parts, `${path}.parts`)
   if (listed.length === 0)
     throw invalid(`* GenerateContentRequest.${path}.parts: contents.parts must not be empty.\n`)
   return { role, parts: listed.map((part, at) => readPart(part, `${path}.parts[${at}]`)) }

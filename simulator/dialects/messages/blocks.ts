@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../dialect.ts'
-import { invalid, requiredString, strictObject } from './fields.ts'
+import { invalid, requireString, strictObject } from './fields.ts'
 
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
@@ -47,7 +47,7 @@ const RULES: Readonly<Record<string, BlockRule>> = {
   web_search_tool_result: {
     roles: ['assistant'],
     fields: ['tool_use_id', 'content', 'cache_control', 'caller'],
-    check: (block, path) => requiredString(block, 'tool_use_id', path),
+    check: (block, path) => requireString(block, 'tool_use_id', path),
   },
 }
 
@@ -97,15 +97,15 @@ function readBlock(value: unknown, role: Role, path: string): Block {
 }
 
 function checkText(block: Block, path: string, place = 'messages'): void {
-  const text = requiredString(block, 'text', path)
+  const text = requireString(block, 'text', path)
   if (text === '') throw invalid(`${place}: ${NON_EMPTY}`)
   if (text.trim() === '') throw invalid(`${place}: ${NON_BLANK}`)
 }
 
 function checkImage(block: Block, path: string): void {
-  const source = sourceOf(block, path)
+  const source = readSource(block, path)
   if (source.type !== 'base64') return
-  const mediaType = requiredString(source, 'media_type', `${path}.source.base64`)
+  const mediaType = requireString(source, 'media_type', `${path}.source.base64`)
   if (!IMAGE_TYPES.includes(mediaType)) {
     const known = IMAGE_TYPES.map((name) => `'${name}'`).join(', ')
     throw invalid(`${path}.source.base64.media_type: Input should be ${known}`)
@@ -113,7 +113,7 @@ function checkImage(block: Block, path: string): void {
 }
 
 function checkDocument(block: Block, path: string): void {
-  const source = sourceOf(block, path)
+  const source = readSource(block, path)
   const mediaType = source.media_type
   if (source.type === 'base64' && mediaType !== 'application/pdf')
     throw invalid(`${path}.source.base64.media_type: Input should be 'application/pdf'`)
@@ -121,14 +121,14 @@ function checkDocument(block: Block, path: string): void {
     throw invalid(`${path}.source.text.media_type: Input should be 'text/plain'`)
 }
 
-function sourceOf(block: Block, path: string): Record<string, unknown> {
+function readSource(block: Block, path: string): Record<string, unknown> {
   const source = block.source
   if (!isObject(source)) throw invalid(`${path}.source: Field required`)
   if (source.type === 'base64') {
-    const data = requiredString(source, 'data', `${path}.source.base64`)
+    const data = requireString(source, 'data', `${path}.source.base64`)
     if (!BASE64.test(data)) throw invalid(`${path}.source.base64.data: Input should be valid base64`)
   } else if (source.type === 'url') {
-    const url = requiredString(source, 'url', `${path}.source.url`)
+    const url = requireString(source, 'url', `${path}.source.url`)
     if (!/^https?:\/\//.test(url)) throw invalid(`${path}.source.url.url: Only HTTP(S) URLs are supported`)
   } else if (source.type !== 'text' && source.type !== 'content' && source.type !== 'file') {
     throw invalid(
@@ -139,7 +139,7 @@ function sourceOf(block: Block, path: string): Record<string, unknown> {
 }
 
 function checkToolResult(block: Block, path: string): void {
-  requiredString(block, 'tool_use_id', path)
+  requireString(block, 'tool_use_id', path)
   const { content } = block
   if (content === undefined || typeof content === 'string') return
   if (!Array.isArray(content)) throw invalid(`${path}.content: Input should be a valid list`)
@@ -151,32 +151,32 @@ function checkToolResult(block: Block, path: string): void {
 }
 
 function checkToolUse(block: Block, path: string): void {
-  const id = requiredString(block, 'id', path)
+  const id = requireString(block, 'id', path)
   if (!TOOL_USE_ID.test(id)) throw invalid(`${path}.id: String should match pattern '${TOOL_USE_ID.source}'`)
-  requiredString(block, 'name', path)
+  requireString(block, 'name', path)
   if (!isObject(block.input)) throw invalid(`${path}.input: Input should be a valid dictionary`)
 }
 
 function checkThinking(block: Block, path: string): void {
-  const thinking = requiredString(block, 'thinking', path)
-  if (requiredString(block, 'signature', path) !== signatureOf(thinking))
+  const thinking = requireString(block, 'thinking', path)
+  if (requireString(block, 'signature', path) !== sign(thinking))
     throw invalid(`${path}: Invalid \`signature\` in \`thinking\` block`)
 }
 
 function checkRedactedThinking(block: Block, path: string): void {
-  if (!isSealed(requiredString(block, 'data', path)))
+  if (!isSealed(requireString(block, 'data', path)))
     throw invalid(`${path}: Invalid \`data\` in \`redacted_thinking\` block`)
 }
 
 const SECRET = 'simulated thinking'
 const SEALED_PREFIX = 'sealed by the simulated provider: '
 
-export function signatureOf(thinking: string): string {
+export function sign(thinking: string): string {
   return createHash('sha512').update(`${SECRET}\n${thinking}`).digest('base64')
 }
 
 /** Reasoning that only the provider can read. */
-export function sealed(id: string): string {
+export function seal(id: string): string {
   return Buffer.from(SEALED_PREFIX + id).toString('base64')
 }
 

@@ -4,7 +4,7 @@ import type { Search } from '../../answers/built-in-tools.ts'
 import type { Choice, ToolCall } from '../../answers/script.ts'
 import { tokensOfJson } from '../../answers/words.ts'
 import { isObject } from '../../dialect.ts'
-import { sealed, signatureOf } from './blocks.ts'
+import { seal, sign } from './blocks.ts'
 
 export type ContentBlock = {
   readonly whole: Record<string, unknown>
@@ -25,7 +25,7 @@ type ContentOptions = {
   readonly id: string
 }
 
-export function contentOf(choice: Choice, { thinks, sealsReasoning, id }: ContentOptions): ContentBlock[] {
+export function readContent(choice: Choice, { thinks, sealsReasoning, id }: ContentOptions): ContentBlock[] {
   const reasons = choice.reasoningTokens > 0
   return [
     ...(choice.reasoning.length > 0 || (reasons && thinks) ? [thinkingBlock(choice.reasoning)] : []),
@@ -43,7 +43,7 @@ const text = (type: string, field: string, value: string, tokens: number): Delta
 
 function thinkingBlock(reasoning: readonly string[]): ContentBlock {
   const thinking = reasoning.join('')
-  const signature = signatureOf(thinking)
+  const signature = sign(thinking)
   return {
     whole: { type: 'thinking', thinking, signature },
     opening: { type: 'thinking', thinking: '', signature: '' },
@@ -58,7 +58,7 @@ function* thinkingDeltas(reasoning: readonly string[], signature: string): Itera
 }
 
 function sealedBlock(id: string): ContentBlock {
-  const whole = { type: 'redacted_thinking', data: sealed(id) }
+  const whole = { type: 'redacted_thinking', data: seal(id) }
   return { whole, opening: whole, openingTokens: 0, deltas: [] }
 }
 
@@ -75,7 +75,7 @@ function searchBlock({ id, query }: Search): ContentBlock {
 
 function resultBlock({ id, sources }: Search): ContentBlock {
   const content = sources.map(({ url, title }) => ({
-    ...{ type: 'web_search_result', url, title, encrypted_content: sealed(url), page_age: null },
+    ...{ type: 'web_search_result', url, title, encrypted_content: seal(url), page_age: null },
   }))
   const whole = { type: 'web_search_tool_result', tool_use_id: `srvtoolu_${id}`, content }
   return { whole, opening: whole, openingTokens: 0, deltas: [] }
@@ -86,7 +86,7 @@ function textBlock(choice: Choice): ContentBlock {
     sources.map(({ url, title }) => ({
       type: 'web_search_result_location',
       cited_text: title,
-      encrypted_index: sealed(title),
+      encrypted_index: seal(title),
       title,
       url,
     })),
@@ -112,7 +112,7 @@ function toolBlock({ id, name, pieces }: ToolCall): ContentBlock {
   const json = pieces.join('')
   const sent = json === '{}' ? [] : pieces
   return {
-    whole: { ...called, input: objectOf(json) },
+    whole: { ...called, input: toObject(json) },
     opening: { ...called, input: {} },
     openingTokens: 1,
     deltas: [
@@ -123,7 +123,7 @@ function toolBlock({ id, name, pieces }: ToolCall): ContentBlock {
 }
 
 /** Empty for arguments that were cut short, or that are no object. */
-function objectOf(json: string): Record<string, unknown> {
+function toObject(json: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(json)
     return isObject(value) ? value : {}

@@ -25,7 +25,7 @@ export function checkConversation(messages: unknown, { thinks, hasTools }: Conve
   if (messages === undefined) throw invalid('messages: Field required')
   if (!Array.isArray(messages)) throw invalid('messages: Input should be a valid list')
   if (messages.length === 0) throw invalid('messages: at least one message is required')
-  const turns = turnsOf(messages.map(readMessage))
+  const turns = readTurns(messages.map(readMessage))
   if (turns[0]?.role !== 'user') throw invalid('messages: first message must use the "user" role')
   for (const [index, { role, blocks, at }] of turns.entries()) {
     const isPrefill = role === 'assistant' && index === turns.length - 1
@@ -79,7 +79,7 @@ function readSystem(content: unknown, path: string): Block[] {
 }
 
 /** Returns the turns; a system message is none, and has its place between those of a user and of the assistant. */
-function turnsOf(messages: readonly Message[]): readonly Turn[] {
+function readTurns(messages: readonly Message[]): readonly Turn[] {
   for (const [index, { role, blocks }] of messages.entries()) {
     if (role !== 'system') continue
     const next = messages[index + 1]?.role ?? 'assistant'
@@ -95,7 +95,7 @@ function turnsOf(messages: readonly Message[]): readonly Turn[] {
 function checkTools(turns: readonly Turn[], hasTools: boolean): void {
   const known = new Set<string>()
   for (const [index, { blocks, at }] of turns.entries()) {
-    const uses = idsOf(blocks, 'tool_use', 'id')
+    const uses = listIds(blocks, 'tool_use', 'id')
     for (const id of uses) {
       if (known.has(id)) throw invalid('messages: `tool_use` ids must be unique')
       known.add(id)
@@ -103,7 +103,7 @@ function checkTools(turns: readonly Turn[], hasTools: boolean): void {
     if (uses.length > 0) checkAnswered(turns, index, uses)
     checkResults(turns, index)
     checkServerResults(blocks, at)
-    if (!hasTools && (uses.length > 0 || idsOf(blocks, 'tool_result', 'tool_use_id').length > 0)) {
+    if (!hasTools && (uses.length > 0 || listIds(blocks, 'tool_result', 'tool_use_id').length > 0)) {
       throw invalid('Requests which include `tool_use` or `tool_result` blocks must define tools')
     }
   }
@@ -113,7 +113,7 @@ function checkTools(turns: readonly Turn[], hasTools: boolean): void {
 function checkAnswered(turns: readonly Turn[], index: number, uses: readonly string[]): void {
   const next = turns[index + 1]?.blocks ?? []
   const end = next.findIndex(({ type }) => type !== 'tool_result')
-  const answered = idsOf(end < 0 ? next : next.slice(0, end), 'tool_result', 'tool_use_id')
+  const answered = listIds(end < 0 ? next : next.slice(0, end), 'tool_result', 'tool_use_id')
   const missing = uses.filter((id) => !answered.includes(id))
   if (missing.length === 0) return
   throw invalid(
@@ -123,7 +123,7 @@ function checkAnswered(turns: readonly Turn[], index: number, uses: readonly str
 }
 
 function checkResults(turns: readonly Turn[], index: number): void {
-  const uses = idsOf(turns[index - 1]?.blocks ?? [], 'tool_use', 'id')
+  const uses = listIds(turns[index - 1]?.blocks ?? [], 'tool_use', 'id')
   const answered = new Set<string>()
   const turn = turns[index]
   for (const [at, block] of (turn?.blocks ?? []).entries()) {
@@ -146,8 +146,8 @@ function checkResults(turns: readonly Turn[], index: number): void {
 }
 
 function checkServerResults(blocks: readonly Block[], at: number): void {
-  const uses = idsOf(blocks, 'server_tool_use', 'id')
-  const orphan = idsOf(blocks, 'web_search_tool_result', 'tool_use_id').find((id) => !uses.includes(id))
+  const uses = listIds(blocks, 'server_tool_use', 'id')
+  const orphan = listIds(blocks, 'web_search_tool_result', 'tool_use_id').find((id) => !uses.includes(id))
   if (orphan === undefined) return
   throw invalid(
     `messages.${at}: \`web_search_tool_result\` block with id ${orphan} must have a corresponding \`server_tool_use\` block before it`,
@@ -176,6 +176,6 @@ function checkThinkingLeads(turns: readonly Turn[]): void {
   )
 }
 
-function idsOf(blocks: readonly Block[], type: string, field: string): string[] {
+function listIds(blocks: readonly Block[], type: string, field: string): string[] {
   return blocks.filter((block) => block.type === type).map((block) => String(block[field]))
 }

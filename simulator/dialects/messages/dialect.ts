@@ -2,9 +2,9 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { BAD_KEY, namedModel } from '../../access.ts'
-import { type Choice, hiddenTokens, promptTokensOf, writeScript } from '../../answers/script.ts'
+import { type Choice, countPromptTokens, hiddenTokens, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
-import { hexadecimalId, seededRandom, seedOf } from '../../answers/words.ts'
+import { makeHexadecimalId, seededRandom, toSeed } from '../../answers/words.ts'
 import {
   type Answer,
   type Dialect,
@@ -15,7 +15,7 @@ import {
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
-import { type ContentBlock, contentOf } from './content.ts'
+import { type ContentBlock, readContent } from './content.ts'
 import { invalid } from './fields.ts'
 import { type MessagesRequest, readMessagesRequest } from './request.ts'
 import { type StreamedUsage, streamedUsage, wholeUsage } from './usage.ts'
@@ -41,7 +41,7 @@ function openMessages(request: ReceivedRequest): OpenedRequest {
 
 function openCount(request: ReceivedRequest): OpenedRequest {
   return open(request, true, ({ prompt }, _model, directives) => {
-    const tokens = directives.prompt_tokens ?? promptTokensOf(prompt.json)
+    const tokens = directives.prompt_tokens ?? countPromptTokens(prompt.json)
     return jsonAnswer(200, { input_tokens: tokens })
   })
 }
@@ -72,9 +72,9 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
   const { id } = script
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
-  const ending = endingOf(choice)
+  const ending = findEnding(choice)
   const sealsReasoning = directives.reasoning_sealed === true
-  const content = contentOf(choice, { thinks: request.thinks, sealsReasoning, id })
+  const content = readContent(choice, { thinks: request.thinks, sealsReasoning, id })
   const message = { id: `msg_${id}`, type: 'message', role: 'assistant', model }
   const headers = { 'request-id': `req_${id}` }
   if (!request.stream) {
@@ -83,10 +83,10 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
     return { ...jsonAnswer(200, body, headers), tokens: script.usage.completion }
   }
   const usage = streamedUsage(script.usage, directives)
-  return eventStream(framesOf({ message, content, ending, usage, hidden: hiddenTokens(script) }), headers)
+  return eventStream(printFrames({ message, content, ending, usage, hidden: hiddenTokens(script) }), headers)
 }
 
-const endingOf = ({ finish, stopSequence }: Choice) => ({
+const findEnding = ({ finish, stopSequence }: Choice) => ({
   stop_reason: stopSequence === null ? STOP_REASONS[finish] : 'stop_sequence',
   stop_sequence: stopSequence,
 })
@@ -99,7 +99,7 @@ type Streamed = {
   readonly hidden: number
 }
 
-function* framesOf({ message, content, ending, usage, hidden }: Streamed): Iterator<Frame, void> {
+function* printFrames({ message, content, ending, usage, hidden }: Streamed): Iterator<Frame, void> {
   const begun = { ...message, content: [], stop_reason: null, stop_sequence: null, usage: usage.start }
   let emitted = hidden
   yield event('message_start', { message: begun })
@@ -139,6 +139,6 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
 
 function errorBody({ status, message }: SimulatedFailure) {
   const type = ERROR_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
-  const requestId = hexadecimalId(seededRandom(seedOf(message)))
+  const requestId = makeHexadecimalId(seededRandom(toSeed(message)))
   return { type: 'error', error: { type, message }, request_id: `req_${requestId}` }
 }

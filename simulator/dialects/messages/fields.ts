@@ -21,7 +21,7 @@ export function strictObject(
 }
 
 /** @throws {SimulatedFailure} 400 unless it is there and a string. */
-export function requiredString(object: Record<string, unknown>, field: string, path: string): string {
+export function requireString(object: Record<string, unknown>, field: string, path: string): string {
   const value = object[field]
   if (value === undefined) throw invalid(`${path}.${field}: Field required`)
   if (typeof value !== 'string') throw invalid(`${path}.${field}: Input should be a valid string`)

@@ -1,8 +1,8 @@
 /** Reads a request of the messages dialect, and refuses what the vendor would. */
 
 import type { Prompt } from '../../answers/script.ts'
-import { isObject, jsonObjectOf } from '../../dialect.ts'
-import { directivesIn } from '../../directives/grammar.ts'
+import { isObject, parseJsonObject } from '../../dialect.ts'
+import { findDirectives } from '../../directives/grammar.ts'
 import { checkSystem } from './blocks.ts'
 import { checkCacheBreakpoints, checkConversation } from './conversation.ts'
 import { invalid, numberWithin, strictObject } from './fields.ts'
@@ -32,7 +32,7 @@ export type MessagesRequest = {
 
 /** `counting`: the request is to have its tokens counted, not to be answered. @throws {SimulatedFailure} 400 */
 export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boolean }): MessagesRequest {
-  const body = jsonObjectOf(bytes)
+  const body = parseJsonObject(bytes)
   for (const field of Object.keys(body)) {
     if (!(counting ? COUNTED_FIELDS : FIELDS).includes(field))
       throw invalid(`${field}: Extra inputs are not permitted`)
@@ -62,7 +62,7 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
       stop: readStopSequences(body.stop_sequences),
       logprobs: null,
     },
-    messageDirectives: directivesIn(last?.content),
+    messageDirectives: findDirectives(last?.content),
     bodyDirectives: body.simulate,
   }
 }

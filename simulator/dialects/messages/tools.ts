@@ -2,7 +2,7 @@
 
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
 import { isObject } from '../../dialect.ts'
-import { invalid, requiredString, strictObject } from './fields.ts'
+import { invalid, requireString, strictObject } from './fields.ts'
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/
 const WEB_SEARCH = /^web_search_\d{8}$/
@@ -49,7 +49,7 @@ export function readToolChoice(choice: unknown, tools: Tools): Prompt['toolChoic
       return 'none'
     case 'tool': {
       strictObject(choice, path, ['type', 'name', 'disable_parallel_tool_use'])
-      const name = requiredString(choice, 'name', path)
+      const name = requireString(choice, 'name', path)
       refuseWithoutTools(tools)
       if (!tools.functions.some((tool) => tool.name === name) && !(tools.searches && name === 'web_search'))
         throw invalid(`tool_choice: Tool '${name}' not found in provided tools`)
@@ -66,7 +66,7 @@ function readCustom(tool: unknown, type: unknown, path: string): FunctionTool {
   if (type !== 'custom')
     throw invalid(`${path}: Input tag '${type}' found using 'type' does not match any of the expected tags`)
   const described = strictObject(tool, `${path}.custom`, CUSTOM_FIELDS)
-  const name = requiredString(described, 'name', `${path}.custom`)
+  const name = requireString(described, 'name', `${path}.custom`)
   if (!TOOL_NAME.test(name))
     throw invalid(`${path}.custom.name: String should match pattern '${TOOL_NAME.source}'`)
   const schema = described.input_schema

@@ -6,15 +6,15 @@ import {
   type Dialect,
   failuresAs,
   jsonAnswer,
-  jsonObjectOf,
   type OpenedRequest,
+  parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { Directives, PixelSize } from '../../directives/grammar.ts'
 import { Delivery } from '../../media/delivery.ts'
 import { type Form, readAs } from '../../requests.ts'
-import { newTaskId } from '../../tasks/task-book.ts'
+import { makeTaskId } from '../../tasks/task-book.ts'
 import { answerAfterWork, directivesInTexts } from '../../tasks/work.ts'
 import { errorBody } from '../chat-completions/error.ts'
 import { imageCount, imageSize } from '../image-models.ts'
@@ -70,7 +70,7 @@ type Asked = z.infer<typeof generation> | z.infer<typeof edit>
 
 function openGeneration(request: ReceivedRequest): OpenedRequest {
   requireBearer(request.headers, NO_KEY)
-  return opened(request, readAs(generation, jsonObjectOf(request.body)))
+  return opened(request, readAs(generation, parseJsonObject(request.body)))
 }
 
 function openEdit(request: ReceivedRequest): OpenedRequest {
@@ -105,19 +105,19 @@ function opened(request: ReceivedRequest, asked: Asked): OpenedRequest {
     answer: (merged) =>
       answerAfterWork(
         { world, dialect: NAME, model: asked.model, directives: merged, moderated: MODERATED },
-        () => jsonAnswer(200, imagesOf(request, { ...asked, model }, size, merged)),
+        () => jsonAnswer(200, makeImages(request, { ...asked, model }, size, merged)),
       ),
   }
 }
 
-function imagesOf(
+function makeImages(
   { world, origin }: ReceivedRequest,
   { model, prompt, n, response_format }: Asked,
   usual: PixelSize,
   directives: Directives,
 ): object {
   const nowMs = Date.now()
-  const options = { files: world.files, origin, id: newTaskId(), directives }
+  const options = { files: world.files, origin, id: makeTaskId(), directives }
   const delivery = new Delivery({ ...options, words: `${model}\n${prompt}` })
   const size = directives.size ?? usual
   const count = directives.partial ?? imageCount(model, n ?? 1)

@@ -5,8 +5,8 @@ import { namedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
   failuresAs,
-  jsonObjectOf,
   type OpenedRequest,
+  parseJsonObject,
   type ReceivedRequest,
 } from '../../dialect.ts'
 import { spokenMp3 } from '../../media/delivery.ts'
@@ -45,7 +45,7 @@ const request = z.strictObject({
 
 function open({ headers, body, world }: ReceivedRequest): OpenedRequest {
   requireBearer(headers, NO_KEY)
-  const asked = readAs(request, jsonObjectOf(body))
+  const asked = readAs(request, parseJsonObject(body))
   const { directives } = namedModel(asked.model, (model) => `The model '${model}' does not exist.`)
   return {
     model: asked.model,

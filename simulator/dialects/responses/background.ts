@@ -1,7 +1,7 @@
 /** A response that is made in the background: a task, told in the words of the responses interface. */
 import { jsonAnswer, type WholeAnswer } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
-import { newTaskId, stateOf, type Task } from '../../tasks/task-book.ts'
+import { makeTaskId, readState, type Task } from '../../tasks/task-book.ts'
 import { acceptWork } from '../../tasks/work.ts'
 import type { World } from '../../world.ts'
 
@@ -31,7 +31,7 @@ export function takeInBackground(asked: Background): WholeAnswer {
     model,
     reference: null,
     directives,
-    id: `resp_${newTaskId()}`,
+    id: `resp_${makeTaskId()}`,
     kind: 'response',
     words: '',
     tell: (task: Task) => told(asked, task),
@@ -45,7 +45,7 @@ export function takeInBackground(asked: Background): WholeAnswer {
 function told({ begun, finished, usage, usageSoFar, directives }: Background, task: Task): object {
   const response = { ...begun, id: task.id, background: true, usage: null }
   const error = (code: string) => ({ code, message: 'The answer failed: simulated.' })
-  switch (stateOf(task)) {
+  switch (readState(task)) {
     case 'queued':
       return { ...response, status: 'queued' }
     case 'running':

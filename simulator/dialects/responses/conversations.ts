@@ -3,9 +3,9 @@ import { refuseBadKey } from '../../access.ts'
 import {
   type Endpoint,
   isObject,
-  jsonObjectOf,
   type OpenedRequest,
   openedWith,
+  parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
@@ -39,12 +39,12 @@ function ofPath({ path, headers, world }: ReceivedRequest): Conversation {
 }
 
 /** @throws {SimulatedFailure} 400 for a field that is not known, or for items that are none */
-function bodyOf(
+function makeBody(
   { body }: ReceivedRequest,
   fields: readonly string[],
   before: readonly Item[] = [],
 ): { items: unknown[]; metadata: unknown } {
-  const given = body.length === 0 ? {} : jsonObjectOf(body)
+  const given = body.length === 0 ? {} : parseJsonObject(body)
   for (const field of Object.keys(given))
     if (!fields.includes(field)) throw invalid(field, `Unknown parameter: '${field}'.`)
   const { items = [], metadata = null } = given
@@ -55,13 +55,13 @@ function bodyOf(
 
 function begin(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
-  const { items, metadata } = bodyOf(request, ['items', 'metadata'])
+  const { items, metadata } = makeBody(request, ['items', 'metadata'])
   return openedWith(shown(request.world.conversations.begin(items, metadata)))
 }
 
 function change(request: ReceivedRequest): OpenedRequest {
   const found = ofPath(request)
-  found.metadata = bodyOf(request, ['metadata']).metadata
+  found.metadata = makeBody(request, ['metadata']).metadata
   return openedWith(shown(found))
 }
 
@@ -74,7 +74,7 @@ function remove(request: ReceivedRequest): OpenedRequest {
 function addItems(request: ReceivedRequest): OpenedRequest {
   const found = ofPath(request)
   return openedWith(
-    listed(request.world.conversations.add(found, bodyOf(request, ['items'], found.items).items)),
+    listed(request.world.conversations.add(found, makeBody(request, ['items'], found.items).items)),
   )
 }
 
@@ -84,7 +84,7 @@ function listItems(request: ReceivedRequest): OpenedRequest {
   return openedWith(listed(request.query.get('order') === 'asc' ? items : items.toReversed()))
 }
 
-function itemOf(request: ReceivedRequest): { found: Conversation; id: string } {
+function makeItem(request: ReceivedRequest): { found: Conversation; id: string } {
   const found = ofPath(request)
   const id = decodeURIComponent(request.path[2] ?? '')
   if (found.items.some((item) => item.id === id)) return { found, id }
@@ -92,12 +92,12 @@ function itemOf(request: ReceivedRequest): { found: Conversation; id: string } {
 }
 
 function showItem(request: ReceivedRequest): OpenedRequest {
-  const { found, id } = itemOf(request)
+  const { found, id } = makeItem(request)
   return openedWith(found.items.find((item) => item.id === id))
 }
 
 function removeItem(request: ReceivedRequest): OpenedRequest {
-  const { found, id } = itemOf(request)
+  const { found, id } = makeItem(request)
   found.items = found.items.filter((item) => item.id !== id)
   return openedWith(shown(found))
 }

@@ -3,7 +3,7 @@
 import { namedModel, refuseBadKey } from '../../access.ts'
 import { NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
-import { idOf, seededRandom, seedOf } from '../../answers/words.ts'
+import { makeId, seededRandom, toSeed } from '../../answers/words.ts'
 import {
   type Answer,
   type Dialect,
@@ -71,16 +71,16 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   const script = writeScript({ ...request.prompt, model }, directives)
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
-  const id = idOf(JSON.stringify([script.id, request.input, request.repeated]))
-  const random = seededRandom(seedOf(id))
+  const id = makeId(JSON.stringify([script.id, request.input, request.repeated]))
+  const random = seededRandom(toSeed(id))
   const response = {
-    ...responseOf(request, script, model, id),
+    ...makeResponse(request, script, model, id),
     ...(directives.service_tier !== undefined && { service_tier: directives.service_tier }),
   }
   const sealsReasoning = directives.reasoning_sealed ?? request.sealsReasoning
   const items = outputItems(choice, { random, sealsReasoning, isCut: choice.finish === 'length' })
-  const ending = endingOf(choice.finish)
-  const usage = usageOf(script.usage, directives.usage)
+  const ending = findEnding(choice.finish)
+  const usage = makeUsage(script.usage, directives.usage)
   const finished = { ...response, ...ending, output: items.map(({ whole }) => whole), usage }
   const { conversation, input } = request
   if (conversation !== null) world.conversations.add(conversation, [...input, ...finished.output])
@@ -93,7 +93,7 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
     })
   if (request.isBackground) {
     const half = { ...script.usage, completion: Math.floor(script.usage.completion / 2) }
-    const usageSoFar = usageOf({ ...half, reasoning: 0 }, directives.usage)
+    const usageSoFar = makeUsage({ ...half, reasoning: 0 }, directives.usage)
     return takeInBackground({
       world,
       model: request.model,
@@ -108,7 +108,7 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   if (request.isStored) keep(finished.id)
   if (!request.stream) return { ...jsonAnswer(200, finished), tokens: script.usage.completion }
   const begun = { ...response, usage: directives.usage === 'early' ? usage : null }
-  return eventStream(framesOf(begun, items, finished))
+  return eventStream(printFrames(begun, items, finished))
 }
 
 /** What upstreams behind other services refuse, though the public interface takes it. */
@@ -117,7 +117,7 @@ function refuseLoose({ isInputString, hasInstructions }: ResponsesRequest): void
   if (!hasInstructions) throw missing('instructions')
 }
 
-function responseOf(request: ResponsesRequest, { seed }: Script, model: string, id: string) {
+function makeResponse(request: ResponsesRequest, { seed }: Script, model: string, id: string) {
   return {
     id: `resp_${id}`,
     object: 'response',
@@ -132,12 +132,12 @@ function responseOf(request: ResponsesRequest, { seed }: Script, model: string, 
   }
 }
 
-const endingOf = (finish: string) =>
+const findEnding = (finish: string) =>
   finish === 'length'
     ? { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
     : { status: 'completed' }
 
-function usageOf(usage: Usage, mode: UsageMode | undefined): unknown {
+function makeUsage(usage: Usage, mode: UsageMode | undefined): unknown {
   if (mode === 'none') return null
   return wireUsage(mode === 'zero' ? NO_USAGE : usage)
 }
@@ -164,7 +164,7 @@ function wireUsage(usage: Usage) {
 }
 
 /** Sends the items one after the other, calls and server tools alike. */
-function* framesOf(
+function* printFrames(
   begun: Record<string, unknown>,
   items: readonly OutputItem[],
   finished: Record<string, unknown>,

@@ -3,8 +3,8 @@
 import type { Picture, Search } from '../../answers/built-in-tools.ts'
 import { type TokenLogprob, wireLogprobs } from '../../answers/logprobs.ts'
 import type { Choice, ToolCall } from '../../answers/script.ts'
-import { hexadecimalId, type Random } from '../../answers/words.ts'
-import { sealed } from '../messages/blocks.ts'
+import { makeHexadecimalId, type Random } from '../../answers/words.ts'
+import { seal } from '../messages/blocks.ts'
 
 export type OutputItem = {
   /** As it stands when it is finished. */
@@ -30,7 +30,7 @@ type ItemOptions = {
 }
 
 export function outputItems(choice: Choice, { random, sealsReasoning, isCut }: ItemOptions): OutputItem[] {
-  const id = (prefix: string) => `${prefix}_${hexadecimalId(random)}`
+  const id = (prefix: string) => `${prefix}_${makeHexadecimalId(random)}`
   const speaks = choice.toolCalls.length === 0 && (choice.text.length > 0 || !isCut)
   const status = isCut ? 'incomplete' : 'completed'
   const lastCall = choice.toolCalls.length - 1
@@ -53,7 +53,7 @@ const event = (type: string, fields: Record<string, unknown> = {}, tokens = 0): 
 
 function reasoningItem(id: string, reasoning: readonly string[], isSealed: boolean): OutputItem {
   const text = reasoning.join('')
-  const encrypted = isSealed ? { encrypted_content: sealed(id) } : {}
+  const encrypted = isSealed ? { encrypted_content: seal(id) } : {}
   const summary = reasoning.length > 0 ? [{ type: 'summary_text', text }] : []
   return {
     whole: { id, type: 'reasoning', ...encrypted, summary },
@@ -101,7 +101,7 @@ function pictureItem({ id, prompt, base64 }: Picture): OutputItem {
 
 function messageItem(id: string, choice: Choice, status: string): OutputItem {
   const text = choice.text.join('')
-  const annotations = annotationsOf(choice, text)
+  const annotations = makeAnnotations(choice, text)
   const part = { type: 'output_text', annotations, logprobs: wireLogprobs(choice.logprobs ?? []), text }
   const item = { id, type: 'message', role: 'assistant' }
   return {
@@ -129,7 +129,7 @@ function* textEvents(choice: Choice, part: TextPart): Iterable<ItemEvent> {
 const eventLogprob = ({ token, logprob, top }: TokenLogprob) => ({ token, logprob, top_logprobs: top })
 
 /** Every source is cited for the whole text; positions are characters. */
-function annotationsOf({ searches }: Choice, text: string): unknown[] {
+function makeAnnotations({ searches }: Choice, text: string): unknown[] {
   const end = [...text].length
   return searches.flatMap(({ sources }) =>
     sources.map(({ url, title }) => ({ type: 'url_citation', start_index: 0, end_index: end, title, url })),

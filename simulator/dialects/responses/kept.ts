@@ -8,7 +8,7 @@ import {
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
-import { newTaskId } from '../../tasks/task-book.ts'
+import { makeTaskId } from '../../tasks/task-book.ts'
 import { openPoll } from '../../tasks/work.ts'
 
 function kept({ path, headers, world }: ReceivedRequest): { id: string; found: KeptResponse } {
@@ -78,7 +78,7 @@ export class ConversationShelf {
   begin(items: readonly unknown[], metadata: unknown): Conversation {
     if (this.#kept.size >= MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value ?? '')
     const createdAt = Math.floor(Date.now() / MS_PER_SECOND)
-    const begun: Conversation = { id: `conv_${newTaskId()}`, createdAt, metadata, items: [] }
+    const begun: Conversation = { id: `conv_${makeTaskId()}`, createdAt, metadata, items: [] }
     this.#kept.set(begun.id, begun)
     this.add(begun, items)
     return begun
@@ -90,7 +90,7 @@ export class ConversationShelf {
 
   /** Adds items, each under an id; returns them. */
   add(conversation: Conversation, items: readonly unknown[]): Item[] {
-    const added = items.map((item) => ({ type: 'message', ...(item as object), id: `msg_${newTaskId()}` }))
+    const added = items.map((item) => ({ type: 'message', ...(item as object), id: `msg_${makeTaskId()}` }))
     conversation.items.push(...added)
     return added
   }

@@ -2,8 +2,8 @@
 
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'
-import { isObject, jsonObjectOf } from '../../dialect.ts'
-import { directivesIn } from '../../directives/grammar.ts'
+import { isObject, parseJsonObject } from '../../dialect.ts'
+import { findDirectives } from '../../directives/grammar.ts'
 import type { World } from '../../world.ts'
 import { conversationNamed } from './conversations.ts'
 import { checkInput, invalid, missing } from './input.ts'
@@ -50,13 +50,13 @@ export type ResponsesRequest = {
 
 /** @throws {SimulatedFailure} 400, with the field at fault in `param`. */
 export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequest {
-  const body = jsonObjectOf(bytes)
+  const body = parseJsonObject(bytes)
   for (const field of Object.keys(body)) {
     if (!FIELDS.includes(field)) throw invalid(field, `Unknown parameter: '${field}'.`)
   }
   if (typeof body.model !== 'string' || body.model === '') throw missing('model')
-  const previous = previousOf(body, world)
-  const conversation = conversationOf(body, world)
+  const previous = findPrevious(body, world)
+  const conversation = findConversation(body, world)
   checkInput(body.input, previous?.output ?? conversation?.items)
   checkFields(body)
   const tools = readTools(body.tools)
@@ -86,16 +86,16 @@ export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequ
     conversation,
     input: Array.isArray(body.input) ? body.input : [{ type: 'message', role: 'user', content: body.input }],
     repeated: {
-      ...repeatedOf(body),
+      ...findRepeated(body),
       ...(conversation !== null && { conversation: { id: conversation.id } }),
     },
-    messageDirectives: directivesIn(isObject(last) ? (last.content ?? last.output) : body.input),
+    messageDirectives: findDirectives(isObject(last) ? (last.content ?? last.output) : body.input),
     bodyDirectives: body.simulate,
   }
 }
 
 /** Returns the kept response that the request goes on with; null without one. */
-function previousOf(body: Record<string, unknown>, { responses }: World): KeptResponse | null {
+function findPrevious(body: Record<string, unknown>, { responses }: World): KeptResponse | null {
   const id = body.previous_response_id ?? null
   if (id === null) return null
   const kept = responses.find(String(id))
@@ -103,7 +103,7 @@ function previousOf(body: Record<string, unknown>, { responses }: World): KeptRe
   throw invalid('previous_response_id', `Previous response with id '${id}' not found.`)
 }
 
-function conversationOf(body: Record<string, unknown>, world: World): Conversation | null {
+function findConversation(body: Record<string, unknown>, world: World): Conversation | null {
   const { conversation = null, previous_response_id: previous = null } = body
   if (conversation === null) return null
   if (previous !== null)
@@ -175,7 +175,7 @@ function readFormat(text: unknown): Prompt['format'] {
   return format.type === 'json_object' ? 'json' : 'text'
 }
 
-function repeatedOf(body: Record<string, unknown>): Record<string, unknown> {
+function findRepeated(body: Record<string, unknown>): Record<string, unknown> {
   const reasoning = isObject(body.reasoning) ? body.reasoning : {}
   return {
     instructions: body.instructions ?? null,

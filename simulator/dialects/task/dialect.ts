@@ -7,15 +7,15 @@ import {
   type FailureReason,
   failuresAs,
   jsonAnswer,
-  jsonObjectOf,
   type OpenedRequest,
+  parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
   type WholeAnswer,
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
 import { Delivery } from '../../media/delivery.ts'
-import { newTaskId, stateOf, type Task, type TaskState } from '../../tasks/task-book.ts'
+import { makeTaskId, readState, type Task, type TaskState } from '../../tasks/task-book.ts'
 import { acceptWork, directivesInTexts, openPoll } from '../../tasks/work.ts'
 import { PRESET_VOICES } from '../../world.ts'
 import {
@@ -27,7 +27,7 @@ import {
   readTaskRequest,
   type TaskRequest,
 } from './inputs.ts'
-import { resultOf } from './results.ts'
+import { makeResult } from './results.ts'
 
 const NAME = 'task'
 const NO_KEY = 'The key is not known.'
@@ -61,7 +61,7 @@ function keyed(open: Open): Open {
 }
 
 function openSubmit(request: ReceivedRequest): OpenedRequest {
-  const asked = readTaskRequest(jsonObjectOf(request.body))
+  const asked = readTaskRequest(parseJsonObject(request.body))
   const { directives } = namedModel(asked.model, (model) => `There is no model "${model}".`)
   return {
     model: asked.model,
@@ -85,9 +85,9 @@ function submit({ world, origin }: ReceivedRequest, asked: TaskRequest, directiv
   const tell = (task: Task) => wire(task, () => result(task))
   const result = (task: Task) => {
     const options = { files: world.files, origin, id: task.id, directives, words }
-    return resultOf(asked, { id: task.id, delivery: new Delivery(options), directives })
+    return makeResult(asked, { id: task.id, delivery: new Delivery(options), directives })
   }
-  const work = { world, dialect: NAME, model, reference, directives, kind, id: `t-${newTaskId()}`, tell }
+  const work = { world, dialect: NAME, model, reference, directives, kind, id: `t-${makeTaskId()}`, tell }
   return acceptWork({ ...work, statusOfCode, words }, (task) => jsonAnswer(200, tell(task)))
 }
 
@@ -147,8 +147,8 @@ function openCancel({ world, path }: ReceivedRequest): OpenedRequest {
     model: found.submit.model,
     answer: () => {
       found.cancels += 1
-      if (stateOf(found) === 'queued') world.tasks.end(found, 'cancelled')
-      if (stateOf(found) === 'cancelled') return jsonAnswer(200, found.tell(found))
+      if (readState(found) === 'queued') world.tasks.end(found, 'cancelled')
+      if (readState(found) === 'cancelled') return jsonAnswer(200, found.tell(found))
       throw refusal('not_cancellable', 'The task is running or over.')
     },
   }
@@ -166,7 +166,7 @@ const STATES: Readonly<Record<TaskState, string>> = {
 }
 
 function wire(task: Task, result: () => object): object {
-  const state = stateOf(task)
+  const state = readState(task)
   const { code } = task.submit.directives
   const failed = { code: code ?? 'generation_failed', message: 'The work failed: simulated.' }
   const moderated = { code: 'content_policy', message: 'What came of it breaks the rules: simulated.' }

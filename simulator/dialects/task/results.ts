@@ -2,7 +2,7 @@
 
 import { drawTokens, seededRandom } from '../../answers/words.ts'
 import type { Directives, PixelSize } from '../../directives/grammar.ts'
-import { type Delivery, filmSize, roundedSeconds, sizeOf, spokenSeconds } from '../../media/delivery.ts'
+import { type Delivery, filmSize, readSize, roundedSeconds, spokenSeconds } from '../../media/delivery.ts'
 import { playedSeconds } from '../../media/samples.ts'
 import type { InputOf, TaskInput } from './inputs.ts'
 
@@ -28,7 +28,7 @@ type ResultContext = {
 }
 
 /** The `result` of a task that succeeded. */
-export function resultOf(request: TaskInput, context: ResultContext): object {
+export function makeResult(request: TaskInput, context: ResultContext): object {
   const { delivery, directives, id } = context
   switch (request.kind) {
     case 'transcript':
@@ -55,7 +55,7 @@ export function resultOf(request: TaskInput, context: ResultContext): object {
       return { tracks: songs(request.input, context) }
     case 'speech': {
       const seconds = directives.seconds ?? spokenSeconds(request.input.input, request.input.speed)
-      return { audio_url: delivery.sound(0, seconds), ...lengthOf(directives, playedSeconds(seconds)) }
+      return { audio_url: delivery.sound(0, seconds), ...readLength(directives, playedSeconds(seconds)) }
     }
     case 'image':
     case 'image_edit':
@@ -71,7 +71,7 @@ function transcript({ url }: InputOf<'transcript'>, { delivery, directives }: Re
     title: drawTokens(random, SEGMENT_WORDS).join(''),
     cover: delivery.picture(0, COVER),
     platform: link === undefined ? 'simulated' : new URL(link).hostname,
-    ...lengthOf(directives, TRANSCRIPT_SECONDS),
+    ...readLength(directives, TRANSCRIPT_SECONDS),
     ...(link === undefined ? {} : { origin_link: link }),
   }
 }
@@ -91,13 +91,13 @@ function film({ delivery, directives }: ResultContext, usual: PixelSize, asked: 
   const size = directives.size ?? usual
   return {
     video_url: delivery.film(0, size, seconds),
-    ...lengthOf(directives, seconds),
+    ...readLength(directives, seconds),
     width: size.widthPixels,
     height: size.heightPixels,
   }
 }
 
-function lengthOf({ no_seconds: isUnreported, seconds }: Directives, made: number): object {
+function readLength({ no_seconds: isUnreported, seconds }: Directives, made: number): object {
   return isUnreported === true ? {} : { duration_sec: seconds ?? made }
 }
 
@@ -108,7 +108,7 @@ function songs(input: InputOf<'music'>, { delivery, directives, id }: ResultCont
     clip_id: `${id}-${index + 1}`,
     title: input.title ?? drawTokens(seededRandom(delivery.seed(index)), 2).join(''),
     ...(input.instrumental ? {} : { lyrics: input.lyrics ?? `[Verse]\n${input.prompt ?? ''}` }),
-    ...lengthOf(directives, playedSeconds(seconds)),
+    ...readLength(directives, playedSeconds(seconds)),
     ...(index < (directives.partial ?? SONGS)
       ? { audio_url: delivery.sound(index, seconds), image_url: delivery.picture(index, COVER) }
       : {}),
@@ -117,7 +117,7 @@ function songs(input: InputOf<'music'>, { delivery, directives, id }: ResultCont
 
 /** Images beyond `partial` have no link. */
 function pictures(input: InputOf<'image'>, { delivery, directives }: ResultContext): object[] {
-  const size = directives.size ?? sizeOf(input.size) ?? SQUARE
+  const size = directives.size ?? readSize(input.size) ?? SQUARE
   const reported = { width: size.widthPixels, height: size.heightPixels }
   return Array.from({ length: input.n }, (_, index) =>
     index < (directives.partial ?? input.n) ? { url: delivery.picture(index, size), ...reported } : {},

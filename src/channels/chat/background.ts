@@ -7,9 +7,16 @@ import { emptyResult } from '../../../schemas/media/job.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { spliced, topLevelFields } from '../../core/json/fields.ts'
 import type { MediaAnswer, MediaPoll, PollState, SubmitOutcome, TaskAdapter } from '../media/adapter.ts'
-import { fieldsIn, fieldsOf, isSuccess, jsonIn, messageOf, refusal } from '../media/answer.ts'
-import { bareRequest, getRequest, jsonTextRequest, notServed } from '../media/request.ts'
-import { responsePath, responsesPath } from './stored-responses.ts'
+import {
+  isSuccess,
+  parseAnswer,
+  readFields,
+  readMessage,
+  readPlainRefusal,
+  toFields,
+} from '../media/answer.ts'
+import { bareRequest, getRequest, jsonTextRequest, throwNotServed } from '../media/request.ts'
+import { makeResponsePath, makeResponsesPath } from './stored-responses.ts'
 
 type ReadFacts = (body: Buffer, provider?: string) => ResponseFacts | null
 
@@ -23,15 +30,16 @@ function withModel(body: Buffer, upstreamModel: string): Buffer {
   return spliced(body, [{ start: span.start, end: span.end, text: JSON.stringify(upstreamModel) }])
 }
 
-const bytesOf = (dataUri: string): Buffer => Buffer.from(dataUri.slice(dataUri.indexOf(',') + 1), 'base64')
+const decodeDataUri = (dataUri: string): Buffer =>
+  Buffer.from(dataUri.slice(dataUri.indexOf(',') + 1), 'base64')
 
 /** An error that is not the upstream's own may be a proxy's: the upstream may have begun all the same. */
-const isOwnError = (answer: MediaAnswer): boolean => fieldsOf(fieldsIn(answer)?.error) !== null
+const isOwnError = (answer: MediaAnswer): boolean => toFields(readFields(answer)?.error) !== null
 
 function readSubmit(read: ReadFacts, answer: MediaAnswer): SubmitOutcome {
   if (answer.status >= SERVER_ERROR && !isOwnError(answer))
     return { type: 'unknown', reason: `It answered with status ${answer.status}.` }
-  if (!isSuccess(answer)) return refusal(answer, 502)
+  if (!isSuccess(answer)) return readPlainRefusal(answer, 502)
   const facts = read(answer.body)
   if (facts === null) return { type: 'unknown', reason: 'It answered with something that is no response.' }
   const { id, status } = facts
@@ -41,7 +49,10 @@ function readSubmit(read: ReadFacts, answer: MediaAnswer): SubmitOutcome {
 function readPoll(read: ReadFacts, answer: MediaAnswer, { provider }: MediaPoll): PollState {
   const facts = isSuccess(answer) ? read(answer.body, provider) : null
   if (facts === null)
-    return { type: 'error', reason: messageOf(jsonIn(answer), `It answered with status ${answer.status}.`) }
+    return {
+      type: 'error',
+      reason: readMessage(parseAnswer(answer), `It answered with status ${answer.status}.`),
+    }
   const upstreamState = facts.status
   const result = { ...emptyResult(), response: facts }
   switch (facts.status) {
@@ -75,19 +86,19 @@ export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
   works: ['response'],
   inlines: true,
   submit(channel, { job, upstreamModel, resolveUrl }) {
-    if (job.work !== 'response') return notServed(job)
+    if (job.work !== 'response') return throwNotServed(job)
     return jsonTextRequest(
       channel,
-      responsesPath(channel),
-      withModel(bytesOf(resolveUrl(job.body)), upstreamModel),
+      makeResponsesPath(channel),
+      withModel(decodeDataUri(resolveUrl(job.body)), upstreamModel),
     )
   },
   readSubmit: (answer) => readSubmit(read, answer),
   follow: {
-    poll: (channel, { upstreamId }) => getRequest(channel, responsePath(channel, upstreamId)),
+    poll: (channel, { upstreamId }) => getRequest(channel, makeResponsePath(channel, upstreamId)),
     readPoll: (answer, poll) => readPoll(read, answer, poll),
     cancel: (channel, { upstreamId }) =>
-      bareRequest(channel, 'POST', responsePath(channel, upstreamId, '/cancel')),
+      bareRequest(channel, 'POST', makeResponsePath(channel, upstreamId, '/cancel')),
     cancelsRunning: true,
   },
 })

@@ -1,7 +1,7 @@
 /** Adapter for upstreams of the chat-completions protocol. */
 import { Buffer } from 'node:buffer'
 import { parseRawJson } from '../../core/json/exact.ts'
-import { baseFor, type ChannelAdapter, requestTo, versioned } from '../channel.ts'
+import { addVersion, buildRequest, type ChannelAdapter, chooseBase } from '../channel.ts'
 import { PROVIDERS } from '../providers/presets.ts'
 import type { Fields, Provider } from '../providers/provider.ts'
 
@@ -11,7 +11,12 @@ const PATH = '/chat/completions'
 export const chatCompletionsChannel: ChannelAdapter = {
   variant: () => '',
   request: (channel) =>
-    requestTo(channel, baseFor(channel, PROTOCOL), versioned(channel, PROTOCOL, PATH), 'authorization'),
+    buildRequest(
+      channel,
+      chooseBase(channel, PROTOCOL),
+      addVersion(channel, PROTOCOL, PATH),
+      'authorization',
+    ),
 }
 
 /** The rewrites of all providers by quirk: a channel without a provider can name a quirk too. */
@@ -24,7 +29,7 @@ const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns null for a request with more numbers in odd spellings than are compared: the upstream gets it as it is. */
-function parsedRequest(body: Buffer): unknown {
+function parseRequest(body: Buffer): unknown {
   try {
     return parseRawJson(body.toString('utf8'))
   } catch {
@@ -36,7 +41,7 @@ function parsedRequest(body: Buffer): unknown {
 export function rewriteRequest(body: Buffer, quirks: readonly string[]): Buffer {
   const rewrites = quirks.flatMap((quirk) => REWRITES[quirk] ?? [])
   if (rewrites.length === 0) return body
-  const request = parsedRequest(body)
+  const request = parseRequest(body)
   if (!isFields(request)) return body
   return Buffer.from(JSON.stringify(rewrites.reduce((fields, rewrite) => rewrite(fields), request)))
 }

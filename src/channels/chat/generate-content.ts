@@ -1,11 +1,11 @@
 /** Adapter for upstreams of the generate-content protocol: model, method and framing are in the URL. */
 import { resourceName } from '../../core/routing/generate-model-name.ts'
 import {
-  baseFor,
+  buildRequest,
   type ChannelAdapter,
   type ChannelCall,
   type CountingAdapter,
-  requestTo,
+  chooseBase,
 } from '../channel.ts'
 
 const isEventStream = (query: string): boolean => new URLSearchParams(query).get('alt') === 'sse'
@@ -22,7 +22,7 @@ export function generateMethod({ stream, query }: ChannelCall): string {
 const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
   variant: pathOf,
   request: (channel, call) =>
-    requestTo(channel, baseFor(channel, 'generate-content'), pathOf(call), 'x-goog-api-key'),
+    buildRequest(channel, chooseBase(channel, 'generate-content'), pathOf(call), 'x-goog-api-key'),
 })
 
 export const generateContentChannel: ChannelAdapter = adapter((call) =>

@@ -2,11 +2,11 @@
 import { Buffer } from 'node:buffer'
 import { parseRawJson } from '../../core/json/exact.ts'
 import {
-  baseFor,
+  buildRequest,
   type ChannelAdapter,
   type CountingAdapter,
+  chooseBase,
   type HeaderFields,
-  requestTo,
 } from '../channel.ts'
 
 /**
@@ -22,7 +22,7 @@ const OTHER_VERSION_HEADER = 'vendor-version'
 /** Headers of a client that upstreams get. */
 export const CLIENT_HEADERS = [VERSION_HEADER, OTHER_VERSION_HEADER, FEATURES_HEADER]
 
-function callHeaders(header: (name: string) => string): HeaderFields {
+function copyCallHeaders(header: (name: string) => string): HeaderFields {
   const version = header(VERSION_HEADER) || header(OTHER_VERSION_HEADER) || PROTOCOL_VERSION
   const features = header(FEATURES_HEADER)
   const own = [VERSION_HEADER, version] as const
@@ -31,8 +31,8 @@ function callHeaders(header: (name: string) => string): HeaderFields {
 
 const adapter = (path: string): ChannelAdapter => ({
   variant: () => path,
-  request: (channel) => requestTo(channel, baseFor(channel, 'messages'), path, 'x-api-key'),
-  callHeaders,
+  request: (channel) => buildRequest(channel, chooseBase(channel, 'messages'), path, 'x-api-key'),
+  callHeaders: copyCallHeaders,
 })
 
 export const messagesChannel: ChannelAdapter = adapter('/v1/messages')
@@ -43,7 +43,7 @@ export const countTokensChannel: CountingAdapter = {
 }
 
 /** Returns the body for a platform whose path names the model: without the fields that the path says, and with further ones. Numbers stay as they are written. */
-export function modelInPath(
+export function moveModelToPath(
   body: Buffer,
   without: readonly string[],
   fields: Readonly<Record<string, unknown>>,

@@ -20,7 +20,7 @@ const COUNTING_ADAPTERS: Readonly<Record<CountingProtocol, CountingAdapter>> = {
 }
 
 /** Returns the adapter to a channel's upstream. */
-export function chatAdapterOf(channel: ChannelEntry, protocol: ChatProtocol): ChannelAdapter {
+export function findChatAdapter(channel: ChannelEntry, protocol: ChatProtocol): ChannelAdapter {
   const own = findProvider(channel.provider)?.chatAdapter?.(channel, protocol)
   if (own !== undefined) return own
   return channel.quirks.length > 0 && protocol === 'chat-completions'
@@ -29,7 +29,10 @@ export function chatAdapterOf(channel: ChannelEntry, protocol: ChatProtocol): Ch
 }
 
 /** Returns the adapter that counts at a channel of the client's own protocol; null for any other channel. */
-export function countingAdapterOf(channel: ChannelEntry, protocol: CountingProtocol): CountingAdapter | null {
+export function findCountingAdapter(
+  channel: ChannelEntry,
+  protocol: CountingProtocol,
+): CountingAdapter | null {
   if (channel.protocol !== protocol) return null
   return findProvider(channel.provider)?.countingAdapters?.[protocol] ?? COUNTING_ADAPTERS[protocol]
 }

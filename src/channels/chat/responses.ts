@@ -1,5 +1,5 @@
 /** Adapter for upstreams of the responses protocol. */
-import { baseFor, type ChannelAdapter, requestTo, versioned } from '../channel.ts'
+import { addVersion, buildRequest, type ChannelAdapter, chooseBase } from '../channel.ts'
 
 const PROTOCOL = 'responses'
 const PATH = '/responses'
@@ -7,5 +7,10 @@ const PATH = '/responses'
 export const responsesChannel: ChannelAdapter = {
   variant: () => '',
   request: (channel) =>
-    requestTo(channel, baseFor(channel, PROTOCOL), versioned(channel, PROTOCOL, PATH), 'authorization'),
+    buildRequest(
+      channel,
+      chooseBase(channel, PROTOCOL),
+      addVersion(channel, PROTOCOL, PATH),
+      'authorization',
+    ),
 }

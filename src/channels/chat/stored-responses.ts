@@ -18,24 +18,24 @@ export interface StoredQuestion {
 }
 
 /** Returns the query that the provider adds to this one, with its `?` or `&`. */
-function addedQuery(channel: ChannelEntry, query: string): string {
+function joinQuery(channel: ChannelEntry, query: string): string {
   const own = findProvider(channel.provider)?.storedQuery?.(channel) ?? ''
   return own === '' ? '' : `${query === '' ? '?' : '&'}${own}`
 }
 
 /** Returns the path of new responses. */
-export const responsesPath = (channel: ChannelEntry): string => `/responses${addedQuery(channel, '')}`
+export const makeResponsesPath = (channel: ChannelEntry): string => `/responses${joinQuery(channel, '')}`
 
 /** Returns the path of a response, and of what is below it. */
-export const responsePath = (channel: ChannelEntry, id: string, below = ''): string =>
-  `/responses/${pathPart(id)}${below}${addedQuery(channel, '')}`
+export const makeResponsePath = (channel: ChannelEntry, id: string, below = ''): string =>
+  `/responses/${pathPart(id)}${below}${joinQuery(channel, '')}`
 
-export function storedRequest(
+export function makeStoredRequest(
   channel: ChannelEntry,
   { method, kind, id, below = '', query = '', body }: StoredQuestion,
 ): MediaRequest {
   const one = id === '' ? '' : `/${pathPart(id)}`
-  const path = `/${kind}${one}${below}${query}${addedQuery(channel, query)}`
+  const path = `/${kind}${one}${below}${query}${joinQuery(channel, query)}`
   if (method === 'GET') return getRequest(channel, path)
   return body === undefined ? bareRequest(channel, method, path) : jsonTextRequest(channel, path, body)
 }

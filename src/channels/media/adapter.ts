@@ -148,7 +148,7 @@ export interface TaskAdapter {
   /** Reads a whole answer of any kind. Never throws, like all readers. */
   readSubmit(answer: MediaAnswer, submit: MediaSubmit): SubmitOutcome
   /**
-   * Returns the request for a file of a result that opens with the access of the channel alone; null where its link is
+   * Returns the request for a file of a result that opens only with the access of the channel; null where its link is
    * enough. Default: null for each.
    */
   readonly fileRequest?: (channel: ChannelEntry, url: string) => MediaRequest | null

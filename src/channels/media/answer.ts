@@ -13,7 +13,7 @@ const MAX_ID_CHARS = 200
 const BYTE_ORDER_MARK = /^\ufeff/
 
 /** Returns the JSON of an answer; undefined for another text, or one that nests too deep. */
-export function jsonIn(answer: MediaAnswer): unknown {
+export function parseAnswer(answer: MediaAnswer): unknown {
   const text = answer.body.toString('utf8').replace(BYTE_ORDER_MARK, '')
   if (isTooDeep(text)) return undefined
   try {
@@ -29,10 +29,10 @@ export const isSuccess = (answer: MediaAnswer): boolean => answer.status >= 200 
 export const anything = z.unknown().optional()
 
 /** Returns text for PostgreSQL, which stores neither NUL nor half a character; an upstream may send both. */
-const kept = (text: string): string => text.replaceAll('\0', '').toWellFormed()
+const cleanText = (text: string): string => text.replaceAll('\0', '').toWellFormed()
 
 /** A text, empty ones too. */
-export const anyText = z.string().transform(kept)
+export const anyText = z.string().transform(cleanText)
 
 /** A text, or null for anything else. */
 export const looseText = anyText
@@ -44,7 +44,7 @@ export const looseText = anyText
 const MAX_WORD_CHARS = 100
 
 /** An upstream's own word for a state; null for anything else. */
-export const looseWord = looseText.transform((text) => text && kept(text.slice(0, MAX_WORD_CHARS)))
+export const looseWord = looseText.transform((text) => text && cleanText(text.slice(0, MAX_WORD_CHARS)))
 
 /** A count or length, given as a number or in digits; null for anything else. */
 export const looseNumber = z
@@ -86,67 +86,71 @@ export const looseId = z
   .default(null)
 
 type Fields = Readonly<Record<string, unknown>>
-export const fieldsOf = (value: unknown): Fields | null =>
+export const toFields = (value: unknown): Fields | null =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
 
 /** Returns the fields of the JSON object in an answer; null for any other body. */
-export const fieldsIn = (answer: MediaAnswer): Fields | null => fieldsOf(jsonIn(answer))
+export const readFields = (answer: MediaAnswer): Fields | null => toFields(parseAnswer(answer))
 
 /** Returns the text of an error from the first known place that has one. */
-function textOf(value: unknown, depth = 0): string | null {
+function findText(value: unknown, depth = 0): string | null {
   if (typeof value === 'string') return value.trim() === '' ? null : value
   if (depth > 3) return null
-  if (Array.isArray(value)) return textOf(value[0], depth + 1)
-  const fields = fieldsOf(value)
+  if (Array.isArray(value)) return findText(value[0], depth + 1)
+  const fields = toFields(value)
   if (fields === null) return null
   for (const name of ['error', 'message', 'msg', 'detail', 'errors', 'error_message', 'errorMessage']) {
-    const text = textOf(fields[name], depth + 1)
+    const text = findText(fields[name], depth + 1)
     if (text !== null) return text
   }
   return null
 }
 
-export const clipped = (text: string): string => kept(text.slice(0, MAX_MESSAGE_CHARS))
+export const clipMessage = (text: string): string => cleanText(text.slice(0, MAX_MESSAGE_CHARS))
 
 /** Returns the text inside an error in any known shape. */
-export const messageOf = (value: unknown, otherwise: string): string => clipped(textOf(value) ?? otherwise)
+export const readMessage = (value: unknown, otherwise: string): string =>
+  clipMessage(findText(value) ?? otherwise)
 
-const unnamed = (status: number): string => `The upstream answered with status ${status}.`
+const describeStatus = (status: number): string => `The upstream answered with status ${status}.`
 
 /** Returns a refusal for an answer that is no success; statuses that do not describe a refusal become `otherwise`. */
-export function refusal(answer: MediaAnswer, otherwise: number): Refused {
+export function readPlainRefusal(answer: MediaAnswer, otherwise: number): Refused {
   const status = answer.status >= 400 && answer.status <= 599 ? answer.status : otherwise
-  const json = jsonIn(answer)
+  const json = parseAnswer(answer)
   const plain = json === undefined ? plainErrorText(answer.body) : null
-  const message = messageOf(json, plain === null ? unnamed(answer.status) : redact(plain))
+  const message = readMessage(json, plain === null ? describeStatus(answer.status) : redact(plain))
   return { type: 'refused', status, message }
 }
 
 /** The status of a refusal that is about the credit of the operator's account. */
 export const PAYMENT_REQUIRED = 402
 
-export const refused = (status: number, message: string): Refused => ({
+export const makeRefused = (status: number, message: string): Refused => ({
   type: 'refused',
   status,
-  message: clipped(message),
+  message: clipMessage(message),
 })
 
 /** Returns a failed submit; where the operator's account has no credit, under the status that says so. */
-export const usedUpIf = <Outcome extends SubmitOutcome>(
+export const markUsedUp = <Outcome extends SubmitOutcome>(
   isUsedUp: boolean,
   outcome: Outcome,
 ): Outcome | Refused =>
-  isUsedUp && outcome.type === 'refused' ? refused(PAYMENT_REQUIRED, outcome.message) : outcome
+  isUsedUp && outcome.type === 'refused' ? makeRefused(PAYMENT_REQUIRED, outcome.message) : outcome
 
 /** Returns an accepted submit. `running` is the upstream's word for a task that it works on. */
-export const acceptedAs = (upstreamId: string, upstreamState: string, running?: string): SubmitOutcome => ({
+export const makeAccepted = (upstreamId: string, upstreamState: string, running?: string): SubmitOutcome => ({
   type: 'accepted',
   upstreamId,
   isRunning: upstreamState === running,
   upstreamState,
 })
 
-export const unknown = (reason: string): SubmitOutcome => ({ type: 'unknown', reason: clipped(reason) })
+export const makeUnknown = (reason: string): SubmitOutcome => ({
+  type: 'unknown',
+  reason: clipMessage(reason),
+})
 
 /** Statuses of proxies in front of an upstream that may be at work. */
 const PROXY_STATUSES: ReadonlySet<number> = new Set([408, 502, 504])
@@ -155,22 +159,22 @@ const PROXY_STATUSES: ReadonlySet<number> = new Set([408, 502, 504])
  * Reads a failed submit of an asynchronous upstream: only its own text proves that no work was accepted. A redirect is
  * not followed, so no task exists.
  */
-export function asyncRefusal(answer: MediaAnswer): SubmitOutcome {
+export function readAsyncRefusal(answer: MediaAnswer): SubmitOutcome {
   const { status } = answer
-  const isMute = status >= 500 && textOf(jsonIn(answer)) === null
-  if (status < 300 || PROXY_STATUSES.has(status) || isMute) return unknown(unnamed(status))
-  return refusal(answer, 500)
+  const isMute = status >= 500 && findText(parseAnswer(answer)) === null
+  if (status < 300 || PROXY_STATUSES.has(status) || isMute) return makeUnknown(describeStatus(status))
+  return readPlainRefusal(answer, 500)
 }
 
 /** Returns a failed poll for the log. */
 export const pollError = (answer: MediaAnswer) =>
-  ({ type: 'error', reason: messageOf(jsonIn(answer), unnamed(answer.status)) }) as const
+  ({ type: 'error', reason: readMessage(parseAnswer(answer), describeStatus(answer.status)) }) as const
 
 /** A state without more to say, or what reads the outcome; it gets the upstream's word. */
 type Reading = 'queued' | 'running' | 'cancelled' | 'lapsed' | ((upstreamState: string) => PollOutcome)
 
 /** Returns the outcome of a poll by the upstream's word for the state; without one, the poll has failed. */
-export function outcomeBy(
+export function chooseOutcome(
   answer: MediaAnswer,
   upstreamState: string | null,
   words: Readonly<Record<string, Reading>>,

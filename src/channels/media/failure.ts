@@ -27,8 +27,8 @@ export type MediaFailureCode = keyof typeof MEDIA_FAILURES
 const isKnown = (code: string): code is MediaFailureCode => Object.hasOwn(MEDIA_FAILURES, code)
 
 /** Returns one of our codes for an upstream's own code. */
-export const mediaFailureCode = (code: string | null): MediaFailureCode =>
+export const toMediaFailureCode = (code: string | null): MediaFailureCode =>
   code !== null && isKnown(code) ? code : 'generation_failed'
 
 /** Returns the status for a request that waited for the end of a task which failed with `code`. */
-export const mediaFailureStatus = (code: string): number => MEDIA_FAILURES[mediaFailureCode(code)]
+export const findMediaFailureStatus = (code: string): number => MEDIA_FAILURES[toMediaFailureCode(code)]

@@ -1,6 +1,6 @@
 /** The files of a result, from links, data URIs and bytes as upstreams give them. */
 import { emptyResult, type ResultFile, type TaskResult } from '../../../schemas/media/job.ts'
-import { imageFacts } from '../../core/media/image-size.ts'
+import { readImageFacts } from '../../core/media/image-size.ts'
 import { sniffMediaType } from '../../core/media/type.ts'
 import type { DeliveredBytes, Produced } from './adapter.ts'
 
@@ -25,7 +25,7 @@ export interface Delivered {
 }
 
 /** Returns a file in a list; an empty list without a source. */
-export const deliveredOf = (
+export const toDelivered = (
   role: Delivered['role'],
   source: FileSource | null,
   facts: FileFacts = {},
@@ -34,11 +34,11 @@ export const deliveredOf = (
 const DATA_URI = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?(?:;[a-z0-9=.+-]+)*;base64,/i
 
 /** Returns a link or data URI of an upstream as a source; null for anything else. */
-export function sourceOf(text: string | null): FileSource | null {
+export function toSource(text: string | null): FileSource | null {
   if (text === null) return null
   if (/^data:/i.test(text)) {
     const head = DATA_URI.exec(text.slice(0, MAX_LINK_CHARS))
-    return head === null ? null : sourceOfBase64(text.slice(head[0].length), head[1]?.toLowerCase() ?? null)
+    return head === null ? null : decodeSource(text.slice(head[0].length), head[1]?.toLowerCase() ?? null)
   }
   const isLink = text.length <= MAX_LINK_CHARS && /^https?:\/\//i.test(text) && URL.canParse(text)
   return isLink ? { type: 'link', url: text } : null
@@ -52,14 +52,14 @@ const LINE_BREAKS = /[\r\n]+/g
 /** Control characters but tabs and the ends of lines: they distinguish a binary file from text. */
 const isControl = (byte: number): boolean => byte < 0x09 || (byte > 0x0d && byte < 0x20)
 
-/** Returns whether bytes are words: no picture and no sound is made of printable characters alone. */
+/** Returns whether bytes are words: no picture and no sound consists only of printable characters. */
 export function isText(bytes: Buffer): boolean {
   const head = bytes.subarray(0, MAX_TEXT_BYTES)
   return sniffMediaType(head) === null && !head.some(isControl)
 }
 
 /** Returns a source of bytes; null for an empty text, and for one that is not the bytes of a file. */
-export function sourceOfBase64(text: string, mediaType: string | null): FileSource | null {
+export function decodeSource(text: string, mediaType: string | null): FileSource | null {
   if (!BASE64.test(text.includes('\n') ? text.replace(LINE_BREAKS, '') : text)) return null
   const bytes = Buffer.from(text, 'base64')
   return bytes.length === 0 || isText(bytes) ? null : { type: 'bytes', bytes, mediaType }
@@ -82,14 +82,14 @@ const ALLOWED_TYPES: Readonly<Record<ResultFile['role'], RegExp>> = {
 }
 
 /** Returns the reported type of some bytes if it is plausible, else the default one. */
-const typeOf = (role: ResultFile['role'], said: string | null): string =>
+const chooseType = (role: ResultFile['role'], said: string | null): string =>
   said !== null && ALLOWED_TYPES[role].test(said) ? said : DEFAULT_TYPES[role]
 
 /** Returns a file. The type in its bytes takes precedence over the reported type. */
-function fileOf({ role, source, facts }: Delivered): ResultFile {
+function toResultFile({ role, source, facts }: Delivered): ResultFile {
   const isPicture = role === 'image' || role === 'cover'
-  const seen = source.type === 'bytes' && isPicture ? imageFacts(source.bytes) : null
-  const said = source.type === 'bytes' ? typeOf(role, source.mediaType) : null
+  const seen = source.type === 'bytes' && isPicture ? readImageFacts(source.bytes) : null
+  const said = source.type === 'bytes' ? chooseType(role, source.mediaType) : null
   return {
     role,
     upstream_url: source.type === 'link' ? source.url : null,
@@ -103,8 +103,8 @@ function fileOf({ role, source, facts }: Delivered): ResultFile {
 }
 
 /** Returns a result with its files, and the bytes of those that were in the answer. */
-export function produced(items: readonly Delivered[], rest: Partial<TaskResult> = {}): Produced {
-  const files = items.map(fileOf)
+export function makeProduced(items: readonly Delivered[], rest: Partial<TaskResult> = {}): Produced {
+  const files = items.map(toResultFile)
   const inline = items.flatMap(({ source }, file): DeliveredBytes[] =>
     source.type === 'bytes'
       ? [{ file, bytes: source.bytes, mediaType: files[file]?.media_type ?? 'application/octet-stream' }]

@@ -3,11 +3,11 @@
  * `input_names` of a channel replaces them. See docs/providers.md, "Hosts of many models".
  */
 import type { ChannelEntry, InputName } from '../../../schemas/config/catalog.ts'
-import { furtherIn } from '../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../schemas/media/images.ts'
 import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
 import type { MediaSubmit } from './adapter.ts'
-import { definedFields } from './request.ts'
-import { videoParts } from './video-parts.ts'
+import { omitUndefined } from './request.ts'
+import { sortVideoParts } from './video-parts.ts'
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 type Input = Record<string, unknown>
@@ -25,7 +25,7 @@ const RATIO = /^\d{1,4}:\d{1,4}$/
 
 type Value = readonly [InputName, unknown]
 
-function placed([name, value]: Value, { input_names }: ChannelEntry, { names }: Host): Input {
+function placeValue([name, value]: Value, { input_names }: ChannelEntry, { names }: Host): Input {
   const target = input_names[name] ?? names[name] ?? name
   if (value === null || value === undefined || target === '') return {}
   if (!target.endsWith('[]')) return { [target]: value }
@@ -33,25 +33,25 @@ function placed([name, value]: Value, { input_names }: ChannelEntry, { names }: 
 }
 
 const buildInput = (values: readonly Value[], channel: ChannelEntry, host: Host): Input =>
-  Object.assign({}, ...values.map((value) => placed(value, channel, host)))
+  Object.assign({}, ...values.map((value) => placeValue(value, channel, host)))
 
 /** Returns one file under the name for one, several under the name for several. */
-function imagesOf(files: readonly FileRef[], resolveUrl: MediaSubmit['resolveUrl']): readonly Value[] {
+function placeImages(files: readonly FileRef[], resolveUrl: MediaSubmit['resolveUrl']): readonly Value[] {
   const [first, ...more] = files.map(resolveUrl)
   if (first === undefined) return []
   return [more.length === 0 ? ['image', first] : ['images', [first, ...more]]]
 }
 
-function sizeOf(size: string | null, channel: ChannelEntry, host: Host): Input {
+function placeSize(size: string | null, channel: ChannelEntry, host: Host): Input {
   if (size === null) return {}
-  if (RATIO.test(size)) return placed(['ratio', size], channel, host)
+  if (RATIO.test(size)) return placeValue(['ratio', size], channel, host)
   const [, width, height] = PIXELS.exec(size) ?? []
   if (width === undefined || channel.input_names.size !== undefined)
-    return placed(['size', size], channel, host)
+    return placeValue(['size', size], channel, host)
   return host.pixels(Number(width), Number(height))
 }
 
-function imageInput(
+function makeImageInput(
   channel: ChannelEntry,
   { resolveUrl }: Pick<MediaSubmit, 'resolveUrl'>,
   job: ImageJob,
@@ -60,26 +60,26 @@ function imageInput(
   const mask = job.mask === null ? null : resolveUrl(job.mask)
   // Models that make one image refuse the field.
   const count = job.n === 1 ? null : job.n
-  const values: readonly Value[] = [...imagesOf(job.images, resolveUrl), ['mask', mask], ['n', count]]
+  const values: readonly Value[] = [...placeImages(job.images, resolveUrl), ['mask', mask], ['n', count]]
   return {
-    ...furtherIn(job.extra),
+    ...listFurtherFields(job.extra),
     prompt: job.prompt,
-    ...sizeOf(job.size, channel, host),
+    ...placeSize(job.size, channel, host),
     ...buildInput(values, channel, host),
   }
 }
 
-function videoInput(
+function makeVideoInput(
   channel: ChannelEntry,
   { resolveUrl, upstreamModel }: Pick<MediaSubmit, 'resolveUrl' | 'upstreamModel'>,
   job: JobOf<'video'>,
   host: Host,
 ): Input {
-  const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
+  const { prompt, firstFrame, lastFrame, references, videos } = sortVideoParts(job)
   const images = firstFrame === null ? references : [firstFrame, ...references]
   const [video] = videos
   const values: readonly Value[] = [
-    ...imagesOf(images, resolveUrl),
+    ...placeImages(images, resolveUrl),
     ['last_frame', lastFrame && resolveUrl(lastFrame)],
     ['video', video && resolveUrl(video)],
     ['duration', job.duration === null ? null : host.duration(job.duration, upstreamModel)],
@@ -90,15 +90,15 @@ function videoInput(
     ['camera_fixed', job.camera_fixed],
     ['watermark', job.watermark],
   ]
-  return { ...definedFields({ prompt, seed: job.seed }), ...buildInput(values, channel, host) }
+  return { ...omitUndefined({ prompt, seed: job.seed }), ...buildInput(values, channel, host) }
 }
 
 /** Returns true where a channel leaves the field for sound out. */
 export const leavesSoundOut = ({ input_names }: ChannelEntry): boolean => input_names.generate_audio === ''
 
 /** Returns the input of a job; null where the host makes nothing of its kind. */
-export function jobInput(channel: ChannelEntry, submit: MediaSubmit, host: Host): Input | null {
+export function makeJobInput(channel: ChannelEntry, submit: MediaSubmit, host: Host): Input | null {
   const { job } = submit
-  if (job.work === 'video') return videoInput(channel, submit, job, host)
-  return job.work === 'image' || job.work === 'image_edit' ? imageInput(channel, submit, job, host) : null
+  if (job.work === 'video') return makeVideoInput(channel, submit, job, host)
+  return job.work === 'image' || job.work === 'image_edit' ? makeImageInput(channel, submit, job, host) : null
 }

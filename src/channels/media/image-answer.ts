@@ -2,16 +2,16 @@
 import { z } from 'zod'
 import type { MediaAnswer, SubmitOutcome } from './adapter.ts'
 import {
-  fieldsIn,
-  fieldsOf,
   loosePixels,
   looseText,
   looseWord,
-  messageOf,
-  refused,
-  unknown,
+  makeRefused,
+  makeUnknown,
+  readFields,
+  readMessage,
+  toFields,
 } from './answer.ts'
-import { deliveredOf, produced, sourceOf, sourceOfBase64 } from './files.ts'
+import { decodeSource, makeProduced, toDelivered, toSource } from './files.ts'
 
 const upstreamImage = z.looseObject({ url: looseText, b64_json: looseText, size: looseText })
 const upstreamImages = z.looseObject({
@@ -23,7 +23,7 @@ const upstreamImages = z.looseObject({
 
 const WIDTH_X_HEIGHT = /^(\d{1,6})x(\d{1,6})$/i
 
-function pixelsOf(size: string | null): { width: number | null; height: number | null } {
+function readPixels(size: string | null): { width: number | null; height: number | null } {
   const [, width = null, height = null] = WIDTH_X_HEIGHT.exec(size ?? '') ?? []
   return { width: loosePixels.parse(width), height: loosePixels.parse(height) }
 }
@@ -36,19 +36,19 @@ type StatusOf = (code: string) => number
  * charged; with none at all, or an error for the whole, the answer is a refusal.
  */
 export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutcome {
-  const body = fieldsIn(answer)
-  if (body === null) return unknown('The answer is no JSON object.')
+  const body = readFields(answer)
+  if (body === null) return makeUnknown('The answer is no JSON object.')
   const { data, size, quality, output_format } = upstreamImages.parse(body)
   const images = data.flatMap((item) => {
     const image = upstreamImage.safeParse(item)
     if (!image.success) return []
     const { url, b64_json } = image.data
     const type = output_format === null ? null : `image/${output_format}`
-    const source = b64_json === null ? sourceOf(url) : sourceOfBase64(b64_json, type)
-    return deliveredOf('image', source, pixelsOf(image.data.size ?? size))
+    const source = b64_json === null ? toSource(url) : decodeSource(b64_json, type)
+    return toDelivered('image', source, readPixels(image.data.size ?? size))
   })
   return images.length > 0 && !isError(body.error)
-    ? produced(images, { variant: quality })
+    ? makeProduced(images, { variant: quality })
     : withoutImages(body, data, statusOf)
 }
 
@@ -61,10 +61,10 @@ function withoutImages(
   statusOf: StatusOf,
 ): SubmitOutcome {
   const error =
-    fieldsOf(body.error) ?? data.map((item) => fieldsOf(fieldsOf(item)?.error)).find(Boolean) ?? null
+    toFields(body.error) ?? data.map((item) => toFields(toFields(item)?.error)).find(Boolean) ?? null
   const code = typeof error?.code === 'string' ? error.code : ''
-  if (error !== null) return refused(statusOf(code), messageOf(error, 'The upstream made no image.'))
+  if (error !== null) return makeRefused(statusOf(code), readMessage(error, 'The upstream made no image.'))
   if (typeof body.error === 'string')
-    return refused(statusOf(''), messageOf(body, 'The upstream made no image.'))
-  return unknown('The answer holds no image.')
+    return makeRefused(statusOf(''), readMessage(body, 'The upstream made no image.'))
+  return makeUnknown('The answer holds no image.')
 }

@@ -17,8 +17,8 @@ export const findMediaAdapter = (protocol: string): MediaAdapter | null =>
   Object.hasOwn(MEDIA_CHANNELS, protocol) ? MEDIA_CHANNELS[protocol]! : null
 
 /** Returns the kinds of work of a channel's protocol; none for chat protocols. */
-export const worksOf = (protocol: string): readonly MediaWork[] => findMediaAdapter(protocol)?.works ?? []
+export const listWorks = (protocol: string): readonly MediaWork[] => findMediaAdapter(protocol)?.works ?? []
 
 /** Returns the source of presets. Null: the protocol has none of the kind. */
-export const presetsOf = (protocol: string, kind: PresetKind): PresetPlace | null =>
+export const findPresets = (protocol: string, kind: PresetKind): PresetPlace | null =>
   findMediaAdapter(protocol)?.presets?.[kind] ?? null

@@ -10,7 +10,7 @@ export type KeyHeader = (channel: ChannelEntry) => HeaderFields
 const bearer: KeyHeader = (channel) => keyFields(channel, 'authorization')
 
 /** Returns the headers: those of the channel replace those of the adapter. */
-function headersOf(
+function makeHeaders(
   channel: ChannelEntry,
   { key = bearer, accept = 'application/json', headers = {} }: RequestOptions,
 ): HeaderFields {
@@ -43,7 +43,7 @@ function build(
   return {
     method,
     url: `${channel.base_url}${path}`,
-    headers: headersOf(channel, options),
+    headers: makeHeaders(channel, options),
     body,
     ...(channel.auth !== undefined && { authorizedAs: channel }),
   }
@@ -88,7 +88,7 @@ export const isLink = (file: FileRef): boolean => file.from === 'url'
 /** Returns several parts of a path, such as `owner/name`. */
 export const pathParts = (text: string): string => text.split('/').map(pathPart).join('/')
 
-/** Returns one part of a path. Dots alone are refused: they would leave the folder in any spelling. */
+/** Returns one part of a path. A part of only dots is refused: it would leave the folder in any spelling. */
 export const pathPart = (text: string): string => (/^\.+$/.test(text) ? '-' : encodeURIComponent(text))
 
 /** Returns the request for a file of a result, with the access of the channel and nothing else of it. */
@@ -103,10 +103,10 @@ export const fileRequest = (channel: ChannelEntry, url: string, key: KeyHeader):
 type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the fields that are defined. */
-export const definedFields = (fields: Fields): Record<string, unknown> =>
+export const omitUndefined = (fields: Fields): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined))
 
 /** Throws for a job of another kind than the adapter's: routing was wrong. */
-export function notServed(job: MediaJob): never {
+export function throwNotServed(job: MediaJob): never {
   throw new Error(`no request for ${job.work}`)
 }

@@ -15,7 +15,7 @@ const LAST = /last|end|tail/i
 const REFERENCE = /reference|subject|character/i
 
 /** The first image without a role is the first frame; further ones are references. */
-export function videoParts({ content }: Pick<JobOf<'video'>, 'content'>): VideoParts {
+export function sortVideoParts({ content }: Pick<JobOf<'video'>, 'content'>): VideoParts {
   const texts = content.flatMap((part) => (part.type === 'text' ? [part.text] : []))
   const images = content.flatMap((part) => (part.type === 'image' ? [part] : []))
   const last = images.find(({ role }) => role !== null && LAST.test(role))

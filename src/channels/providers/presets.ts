@@ -1,14 +1,14 @@
 /** The providers as a table, and how a channel is filled with the preset of its provider. See docs/extending.md. */
 import { CHAT_PROTOCOLS, type ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { withOneFormOfKeys } from '../../core/routing/channel-access.ts'
-import { type ChannelFields, type Provider, protocolsOf } from './provider.ts'
+import { type ChannelFields, listProtocols, type Provider } from './provider.ts'
 import * as registry from './registry.ts'
 
 export const PROVIDERS: Readonly<Record<string, Provider>> = registry
 
 /** The providers that a channel can name. */
 export const PRESETS: Readonly<Record<string, Provider>> = Object.fromEntries(
-  Object.entries(PROVIDERS).filter(([, provider]) => protocolsOf(provider).length > 0),
+  Object.entries(PROVIDERS).filter(([, provider]) => listProtocols(provider).length > 0),
 )
 
 /** The names of all quirks. */
@@ -37,8 +37,8 @@ type PresetFields = Partial<
 >
 
 /** Returns the fields that the preset has for a channel of this protocol; `fields` are the channel's own. */
-export function presetFields(preset: Provider, protocol: unknown, fields: ChannelFields): PresetFields {
-  const known = protocolsOf(preset).find((name) => name === protocol)
+export function fillPresetFields(preset: Provider, protocol: unknown, fields: ChannelFields): PresetFields {
+  const known = listProtocols(preset).find((name) => name === protocol)
   const base = known === undefined ? undefined : preset.baseUrls[known]
   const url = typeof base === 'function' ? base(fields) : base
   const isChat = CHAT_PROTOCOLS.some((name) => name === protocol)
@@ -57,15 +57,15 @@ export function presetFields(preset: Provider, protocol: unknown, fields: Channe
 }
 
 /** Returns a channel with the fields of its provider's preset in place of those that it leaves out. */
-function filledChannel(channel: unknown): unknown {
+function fillChannel(channel: unknown): unknown {
   const preset = isFields(channel) ? findProvider(channel.provider) : undefined
   if (!isFields(channel) || preset === undefined) return channel
-  const { protocol = protocolsOf(preset)[0] } = channel
-  return { protocol, ...presetFields(preset, protocol, channel), ...channel }
+  const { protocol = listProtocols(preset)[0] } = channel
+  return { protocol, ...fillPresetFields(preset, protocol, channel), ...channel }
 }
 
 /** Returns the values of a configuration file with its channels filled by their presets, and their keys in one form. */
 export function withPresets(value: unknown): unknown {
   if (!isFields(value) || !Array.isArray(value.channels)) return value
-  return { ...value, channels: value.channels.map((channel) => filledChannel(withOneFormOfKeys(channel))) }
+  return { ...value, channels: value.channels.map((channel) => fillChannel(withOneFormOfKeys(channel))) }
 }

@@ -19,7 +19,7 @@ export type Fields = Readonly<Record<string, unknown>>
 export interface UsageRules {
   /** Reasoning is no part of `completion_tokens`, where the total does not tell. */
   readonly reasonsBeside?: boolean
-  /** Reasoning is in the total alone, as what is beyond the other counts. */
+  /** Reasoning is only in the total, which exceeds the other counts by it. */
   readonly reasonsInTotal?: boolean
   /** Returns the counts of tool calls besides `server_tool_use`. */
   readonly toolCalls?: (usage: Fields) => Fields
@@ -38,7 +38,7 @@ export interface Provider {
   readonly title: string
   /**
    * Base URLs by protocol; a function makes it of the channel's own fields, or returns null where it cannot. The first
-   * protocol is the one of a channel that names none. Empty: there is no preset, a channel names its protocol alone.
+   * protocol is the one of a channel that names none. Empty: there is no preset, a channel names only its protocol.
    */
   readonly baseUrls: Readonly<Record<ChannelProtocol, string | ((fields: ChannelFields) => string | null)>>
   /** Adapters of media by the name that a channel's `protocol` has for each. */
@@ -75,7 +75,7 @@ export interface Provider {
   readonly countingAdapters?: Readonly<Partial<Record<CountingProtocol, CountingAdapter>>>
   /** Returns the query of requests about stored responses, such as `api-version=1`; empty for none. */
   readonly storedQuery?: (channel: ChannelEntry) => string
-  /** It takes files of the messages protocol in base64 alone, and fetches no links. */
+  /** It takes files of the messages protocol only in base64, and fetches no links. */
   readonly fetchesNothing?: true
   /** It does not know `includeServerSideToolInvocations` of the generate-content protocol. */
   readonly lacksToolInvocations?: true
@@ -100,4 +100,4 @@ interface ChannelProblem {
   readonly message: string
 }
 
-export const protocolsOf = ({ baseUrls }: Provider): readonly ChannelProtocol[] => Object.keys(baseUrls)
+export const listProtocols = ({ baseUrls }: Provider): readonly ChannelProtocol[] => Object.keys(baseUrls)

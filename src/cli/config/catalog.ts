@@ -1,12 +1,14 @@
 /** `tollgate catalog diff`: prices of the configuration beside those of a public list. Applies nothing. */
+import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError, Option } from 'commander'
 import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'
 import { findProvider } from '../../channels/providers/presets.ts'
-import { catalogDifference, type PriceChange } from '../../core/pricing/catalog-difference.ts'
+import { compareCatalog, type PriceChange } from '../../core/pricing/catalog-difference.ts'
 import { readPriceList } from '../../core/pricing/price-list.ts'
+import type { FetchLimits } from '../../fetch/guarded-fetch.ts'
 import type { Command, Context } from '../context.ts'
 import { type JsonObject, printable } from '../output.ts'
-import { ConfigProblems } from './config.ts'
+import { requireConfig } from './config.ts'
 
 interface Options {
   readonly perUsd: Rate
@@ -14,32 +16,47 @@ interface Options {
 }
 
 /** Reads how many credits a US dollar of a list is worth. */
-function creditsPerUsd(text: string): Rate {
+function readRate(text: string): Rate {
   try {
     const rate = parseRate(text)
     if (rate > 0n) return rate
   } catch {
     // Said below.
   }
-  throw new InvalidArgumentError('It is a number above 0, such as 1 or 7.2.')
+  throw new InvalidArgumentError('It must be a number above 0, such as 1 or 7.2.')
 }
 
-const quoted = (text: string): string => JSON.stringify(text)
+/**
+ * Reads the text of a file, or of a URL at a public address.
+ * @param limits of a URL, in place of the usual ones
+ */
+export async function readList(source: string, limits?: Pick<FetchLimits, 'isAllowed'>): Promise<string> {
+  if (/^https?:\/\//.test(source)) {
+    const { guardedFetch } = await import('../../fetch/guarded-fetch.ts')
+    return String((await guardedFetch(source, limits)).bytes)
+  }
+  return readFile(source, 'utf8').catch(({ code, message }: NodeJS.ErrnoException) => {
+    const reason = code === 'ENOENT' ? 'there is no such file' : message
+    throw new Error(`The price list ${source} cannot be read: ${reason}.`)
+  })
+}
+
+const quote = (text: string): string => JSON.stringify(text)
 
 const line = (indent: string, { price, listed, now }: PriceChange): string =>
-  `${indent}${price}: ${quoted(printRate(listed))} # now ${now === null ? 'not set' : quoted(printRate(now))}\n`
+  `${indent}${price}: ${quote(printRate(listed))} # now ${now === null ? 'not set' : quote(printRate(now))}\n`
 
-const bySubject = (changes: readonly PriceChange[]): PriceChange[][] => [
+const groupBySubject = (changes: readonly PriceChange[]): PriceChange[][] => [
   ...Map.groupBy(changes, ({ model, channel }) => JSON.stringify([channel, model])).values(),
 ]
 
 /** Prints the changes as the parts of the file that they concern. */
-function yamlOf(changes: readonly PriceChange[], isCost: boolean): string {
-  const parts = bySubject(changes).map((group) => {
+function printYaml(changes: readonly PriceChange[], isCost: boolean): string {
+  const parts = groupBySubject(changes).map((group) => {
     const { model, channel, listed_as: name } = group[0]!
     const head = isCost
-      ? `  - id: ${quoted(channel!)}\n    cost:\n      ${quoted(model)}: # listed as ${printable(name)}\n        unit: 1M_tokens\n`
-      : `  - id: ${quoted(model)} # listed as ${printable(name)}\n    pricing:\n`
+      ? `  - id: ${quote(channel!)}\n    cost:\n      ${quote(model)}: # listed as ${printable(name)}\n        unit: 1M_tokens\n`
+      : `  - id: ${quote(model)} # listed as ${printable(name)}\n    pricing:\n`
     return head + group.map((change) => line(isCost ? '        ' : '      ', change)).join('')
   })
   return `${isCost ? 'channels' : 'models'}:\n${parts.join('')}`
@@ -50,22 +67,21 @@ export function addCatalogCommands(program: Command, { wiring }: Context): void 
     .group('catalog')
     .command('diff')
     .description(
-      'compare with a public price list in the format of LiteLLM or models.dev, and print the changes that it proposes as YAML; nothing is applied',
+      'Compare prices with a public list in the format of LiteLLM or models.dev, and print the proposed changes as YAML; nothing is applied',
     )
-    .argument('<list>', 'a file, or a URL')
+    .argument('<list>', 'A file, or a URL')
     .addOption(
-      new Option('--per-usd <credits>', 'credits for a US dollar of the list')
-        .argParser(creditsPerUsd)
+      new Option('--per-usd <credits>', 'Credits for a US dollar of the list')
+        .argParser(readRate)
         .default(ONE_RATE, '1'),
     )
-    .option('--cost', 'compare what channels cost you, in place of the prices of models')
+    .option('--cost', 'Compare what channels cost you, instead of the prices of models')
     .example('catalog diff prices.json --per-usd 7.2')
     .answers(async (source: string, { perUsd, cost }: Options) => {
       const ofCosts = cost === true
-      const { config, problems } = wiring.loadConfig()
-      if (config === null) throw new ConfigProblems(problems)
-      const list = readPriceList(await wiring.readList(source))
-      const { changes, unlisted } = catalogDifference(config, list, {
+      const config = requireConfig(wiring)
+      const list = readPriceList(await readList(source))
+      const { changes, unlisted } = compareCatalog(config, list, {
         perUsd,
         ofCosts,
         listedAs: (provider) => findProvider(provider)?.listedAs ?? [provider],
@@ -82,7 +98,7 @@ export function addCatalogCommands(program: Command, { wiring }: Context): void 
       }
       const missing =
         unlisted.length === 0 ? '' : `# not in the list: ${unlisted.map(printable).join(', ')}\n`
-      const text = changes.length === 0 ? '# every listed price is the same\n' : yamlOf(changes, ofCosts)
+      const text = changes.length === 0 ? '# every listed price is the same\n' : printYaml(changes, ofCosts)
       return { json, text: () => text + missing }
     })
 }

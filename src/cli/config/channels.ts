@@ -1,46 +1,39 @@
-/**
- * `tollgate channels`: each channel with its state in the running processes, and whether its host takes connections.
- */
+/** `tollgate channels`: each channel with its state in the running processes, and whether its host takes connections. */
+import { connect } from 'node:net'
 import { joinReports } from '../../../pipelines/management/channels/reports.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
+import { hasAccess, maskAllButTail } from '../../core/routing/channel-access.ts'
 import { keysSeen } from '../../core/routing/key-pools.ts'
 import { answerTable, type Command, type Context } from '../context.ts'
-import type { JsonObject } from '../output.ts'
-import type { ChannelHealth } from '../wiring.ts'
 
-const FIELDS = [
-  'id',
-  'health',
-  'state',
-  'breaker',
-  'in_flight',
-  'recent_attempts',
-  'recent_failures',
-  'last_error',
-  'last_error_at',
-  'provider',
-  'protocol',
-  'priority',
-  'weight',
-  'base_url',
-  'models',
-  'keys',
-  'reason',
-]
+const CONNECT_BOUND_MS = 3_000
+const PORTS: Record<string, number> = { 'http:': 80, 'https:': 443 }
 
 /** Joins one channel's reports. `state` is null, as the breaker, where no process answers. */
-function channelView(channel: ChannelHealth, processes: readonly ProcessReport[] | null): JsonObject {
-  const { located, reports, joined } = joinReports(processes, channel.id)
-  const { last_error: last, ...sums } = joined
+async function viewChannel(channel: ChannelEntry, processes: readonly ProcessReport[] | null) {
+  const { id, provider = null, protocol, priority, weight, base_url, models } = channel
+  const { located, reports, joined } = joinReports(processes, id)
+  const { breaker, last_error: last, ...sums } = joined
+  const isOff = !hasAccess(channel)
+  const reason = isOff ? null : await reach(new URL(base_url))
   const held = reports.find(({ state }) => state !== 'active')
   return {
-    ...channel,
-    models: [...channel.models],
-    keys: keysSeen(channel.keys, reports).map((key): JsonObject => ({ ...key })),
-    state: joined.breaker === null ? null : (held?.state ?? 'active'),
+    id,
+    health: isOff ? 'off' : reason === null ? 'reachable' : 'unreachable',
+    state: breaker === null ? null : (held?.state ?? 'active'),
+    breaker,
     ...sums,
     last_error: last && `${last.code}: ${last.message}`,
     last_error_at: last?.at ?? null,
+    provider,
+    protocol,
+    priority,
+    weight,
+    base_url,
+    models: Object.keys(models),
+    keys: keysSeen(channel.api_keys.map(maskAllButTail), reports).map((key) => ({ ...key })),
+    reason,
     // Where breakers differ, an operator needs the process of each.
     processes: located.map(({ process: { process, pid, host }, report: { channel: _, ...report } }) => ({
       process,
@@ -51,14 +44,23 @@ function channelView(channel: ChannelHealth, processes: readonly ProcessReport[]
   }
 }
 
-/** Returns each key by its place and its end, and until when it rests. A channel lists its keys where it has several. */
-const keyTexts = (channel: ChannelHealth, processes: readonly ProcessReport[] | null): string | string[] =>
-  channel.keys.length === 0
-    ? 'one'
-    : keysSeen(channel.keys, joinReports(processes, channel.id).reports).map(
-        ({ position, tail, resting_until: until }) =>
-          `${position}:${tail}${until === null ? '' : ` rests until ${until}`}`,
-      )
+/** Connects, and sends nothing: a call might cost money. Returns null, or the reason of the failure. */
+function reach({ protocol, hostname, port }: URL): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port || PORTS[protocol]),
+      timeout: CONNECT_BOUND_MS,
+    })
+    const end = (reason: string | null) => {
+      socket.destroy()
+      resolve(reason)
+    }
+    socket.once('connect', () => end(null))
+    socket.once('timeout', () => end(`no connection within ${CONNECT_BOUND_MS} ms`))
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message))
+  })
+}
 
 export function addChannelsCommand(program: Command, { wiring }: Context): void {
   // By itself `channels` lists.
@@ -66,16 +68,20 @@ export function addChannelsCommand(program: Command, { wiring }: Context): void 
     .group('channels')
     .command('list', { isDefault: true })
     .description(
-      'each channel: its state and circuit breaker, attempts and failures of the last five minutes, its last error',
+      'List the channels: state and circuit breaker, attempts and failures of the last five minutes, last error',
     )
     .example('channels list')
     .answers(async () => {
-      const [channels, processes] = await Promise.all([wiring.channelHealth(), wiring.processReports()])
-      const views = channels.map((channel) => channelView(channel, processes))
-      return answerTable(
-        views,
-        FIELDS,
-        views.map((view, index) => ({ ...view, keys: keyTexts(channels[index]!, processes) })),
-      )
+      const [channels, processes] = await Promise.all([wiring.channels(), wiring.processReports()])
+      const views = await Promise.all(channels.map((channel) => viewChannel(channel, processes)))
+      // A channel lists its keys where it has several.
+      const shown = views.map(({ processes: _, ...view }) => ({
+        ...view,
+        keys: view.keys.length === 0 ? 'one' : view.keys.map(describeKey),
+      }))
+      return answerTable(views, shown)
     })
 }
+
+const describeKey = ({ position, tail, resting_until: until }: ReturnType<typeof keysSeen>[number]): string =>
+  `${position}:${tail}${until === null ? '' : ` rests until ${until}`}`

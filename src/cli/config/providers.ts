@@ -1,7 +1,6 @@
 /** `tollgate providers`: the presets of `channels[].provider`. */
-
-import { PRESETS, presetFields } from '../../channels/providers/presets.ts'
-import { protocolsOf } from '../../channels/providers/provider.ts'
+import { fillPresetFields, PRESETS } from '../../channels/providers/presets.ts'
+import { listProtocols } from '../../channels/providers/provider.ts'
 import { answerTable, type Command } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 
@@ -17,8 +16,8 @@ const NOT_FILLED: JsonObject = {
 
 const rows = (): JsonObject[] =>
   Object.entries(PRESETS).flatMap(([provider, preset]) =>
-    protocolsOf(preset).map((protocol): JsonObject => {
-      const { quirks = [], ...filled } = presetFields(preset, protocol, {})
+    listProtocols(preset).map((protocol): JsonObject => {
+      const { quirks = [], ...filled } = fillPresetFields(preset, protocol, {})
       return { provider, title: preset.title, protocol, ...NOT_FILLED, ...filled, quirks: [...quirks] }
     }),
   )
@@ -26,10 +25,7 @@ const rows = (): JsonObject[] =>
 export function addProvidersCommand(program: Command): void {
   program
     .command('providers')
-    .description('the presets of channels: what `provider` fills in, for each protocol of each')
+    .description('List the presets of channels: what "provider" fills in, for each protocol of each')
     .example('providers')
-    .answers(async () => {
-      const listed = rows()
-      return answerTable(listed, [...new Set(listed.flatMap(Object.keys))])
-    })
+    .answers(async () => answerTable(rows()))
 }

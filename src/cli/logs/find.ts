@@ -1,49 +1,69 @@
-/** `tollgate logs find`: all that is known of one call or task, in groups. */
-
+/** `tollgate logs find`: all that is known of one call or task. */
+import { join } from 'node:path'
 import { entryShape, taskShape } from '../../../pipelines/management/shapes.ts'
 import type { Admission } from '../../../schemas/call-log/columns.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { detailView } from '../../core/call-log/detail.ts'
-import type { JournalTrace } from '../../journal/find-call.ts'
+import { printDetail } from '../../core/call-log/detail.ts'
+import { shapeOf } from '../../core/json/snake-case.ts'
+import { findInJournals, type JournalTrace } from '../../journal/find-call.ts'
 import type { FoundCall } from '../../postgres/call-log/find-call.ts'
-import type { Calls } from '../../postgres/call-log/repository.ts'
-import { type JsonObject, printable } from '../output.ts'
+import type { Command, Context } from '../context.ts'
+import { isObject, type Json, type JsonObject, printable, printRecord } from '../output.ts'
+import type { Wiring } from '../wiring.ts'
 
-/** Place where a reference was found. */
-export type Place = 'booked' | 'refused' | 'in_journal' | 'in_flight' | 'cut_off' | 'task' | 'ledger_only'
+/** Where a call or task was found, in words. */
+const PLACES = {
+  booked: 'booked',
+  refused: 'ended, and refused by the books',
+  in_journal: 'ended, and in the journal on its way to the books',
+  in_flight: 'still under way',
+  cut_off: 'cut off with its gateway: the next start books it as interrupted, without a charge',
+  task: 'a task that is not booked as a call yet: its row is written when it settles',
+  ledger_only: 'only in the ledger, without a row: run `tollgate wallet verify`',
+} as const
 
-class NothingFound extends Error {
-  constructor(ref: string, keptSince: Date | null) {
-    const gone =
-      keptSince === null
-        ? ''
-        : `. It is of before ${keptSince.toISOString()}: retention has taken away the calls of that time`
-    super(
-      `There is no call or task ${printable(ref)}: neither booked, nor refused by the books, nor in a journal of this machine${gone}`,
-    )
-    this.name = 'NothingFound'
-  }
+type Place = keyof typeof PLACES
+
+/** Folder of the gateways' journals in a data directory. */
+const JOURNAL_FOLDER = 'journal'
+
+export function addFind(program: Command, { wiring }: Context): void {
+  program
+    .group('logs')
+    .command('find')
+    .description('Show all that is known of one call or task')
+    .argument('<ref>', 'Request id, task id, or the id of a row')
+    .example('logs find req_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (ref: string) => {
+      const json = await findCall(wiring, ref)
+      return { json, text: () => printFound(json) }
+    })
 }
 
-type FindInJournals = (requestId: string) => JournalTrace | null
-
-/** @throws NothingFound */
-export async function readFound(
-  database: { readonly calls: Pick<Calls, 'find'> },
-  findInJournals: FindInJournals,
-  ref: string,
-) {
-  const found = await database.calls.find(ref)
+/** @throws Error where nothing is found */
+async function findCall(wiring: Wiring, ref: string): Promise<JsonObject> {
+  const { calls } = await wiring.database()
+  const found = await calls.find(ref)
   // Booked settlements stay in the journal for a while; they are ignored here.
-  const trace = found.call === null && found.refused === null ? findInJournals(ref) : null
+  const trace =
+    found.call === null && found.refused === null
+      ? findInJournals(join(wiring.settings().dataDir, JOURNAL_FOLDER), ref)
+      : null
   // Between the two reads it may have been booked, and its segment removed.
-  const looked = trace === null && placeOf(found, null) === null ? await database.calls.find(ref) : found
-  const place = placeOf(looked, trace)
-  if (place === null) throw new NothingFound(ref, looked.keptSince)
-  return foundShape(ref, place, looked, trace)
+  const looked = trace === null && findPlace(found, null) === null ? await calls.find(ref) : found
+  const place = findPlace(looked, trace)
+  if (place !== null) return describeFound(ref, place, looked, trace)
+  const { keptSince } = looked
+  const removed =
+    keptSince === null
+      ? ''
+      : `. It is older than ${keptSince.toISOString()}: retention has removed the calls of that time`
+  throw new Error(
+    `There is no call or task ${printable(ref)}: neither booked, nor refused by the books, nor in a journal of this machine${removed}`,
+  )
 }
 
-function placeOf(
+function findPlace(
   { call, refused, hold, task, entries }: FoundCall,
   trace: JournalTrace | null,
 ): Place | null {
@@ -55,8 +75,7 @@ function placeOf(
   return entries.length > 0 ? 'ledger_only' : null
 }
 
-const parsed = (text: string | null): JsonObject | string | null => {
-  if (text === null) return null
+const parsed = (text: string): Json => {
   try {
     return JSON.parse(text)
   } catch {
@@ -64,55 +83,63 @@ const parsed = (text: string | null): JsonObject | string | null => {
   }
 }
 
-const foundShape = (ref: string, place: Place, found: FoundCall, trace: JournalTrace | null) => ({
-  ref,
-  place,
-  account_id:
-    found.account?.id ??
-    found.call?.account_id ??
-    found.task?.accountId ??
-    found.hold?.accountId ??
-    trace?.admission?.account_id ??
-    null,
-  account_name: found.account?.name ?? null,
-  call:
-    found.call === null ? null : { ...found.call, attempts: found.call.attempts.map((row) => ({ ...row })) },
-  detail: detailShape(found),
-  call_log: found.copy,
-  ledger: found.entries.map(entryShape),
-  hold: found.hold && {
-    ref: found.hold.ref,
-    amount: printCredits(found.hold.amount),
-    state: found.hold.state,
-    charged: printCredits(found.hold.charged),
-    created_at: found.hold.createdAt.toISOString(),
-    closed_at: found.hold.closedAt?.toISOString() ?? null,
-  },
-  task: found.task && { ...taskShape(found.task), key_name: found.taskKeyName },
-  refused: found.refused && {
-    reason: found.refused.reason,
-    refused_at: found.refused.refusedAt.toISOString(),
-    settlement: parsed(found.refused.settlement),
-  },
-  journal: trace && {
-    directory: trace.directory,
-    is_live: trace.isLive,
-    admission: trace.admission && admissionShape(trace.admission),
-    settlement: trace.settlement as JsonObject | null,
-  },
-})
-export type Found = ReturnType<typeof foundShape>
+function describeFound(ref: string, place: Place, found: FoundCall, trace: JournalTrace | null): JsonObject {
+  const { account, call, copy, entries, hold, task, taskKeyName, refused } = found
+  const owner = account?.id ?? call?.account_id ?? task?.accountId ?? hold?.accountId
+  return {
+    ref,
+    place,
+    account_id: owner ?? trace?.admission?.account_id ?? null,
+    account_name: account?.name ?? null,
+    call_log: copy,
+    call: call as JsonObject | null,
+    task: task && { ...taskShape(task), key_name: taskKeyName },
+    ledger: entries.map(entryShape),
+    hold: hold && {
+      ...shapeOf(hold),
+      amount: printCredits(hold.amount),
+      charged: printCredits(hold.charged),
+    },
+    refused: refused && { ...shapeOf(refused), settlement: parsed(refused.settlement) },
+    journal: trace && {
+      directory: trace.directory,
+      is_live: trace.isLive,
+      admission: trace.admission && describeAdmission(trace.admission),
+      settlement: trace.settlement as JsonObject | null,
+    },
+    detail: readDetail(found),
+  }
+}
 
 /** Returns the detail as `GET /v1/logs/{id}` does; null for a row without one. */
-function detailShape({ call, detail }: FoundCall) {
+function readDetail({ call, detail }: FoundCall) {
   if (call === null || detail === null) return null
-  const { request, upstream, gateway, request_note } = detailView({ ...call, detail })
+  const { request, upstream, gateway, request_note } = printDetail({ ...call, detail })
   return { request, upstream, gateway, request_note }
 }
 
 /** Amounts as decimals, as everywhere that a person reads. */
-const admissionShape = ({ estimate, submitted_at, ...call }: Admission) => ({
+const describeAdmission = ({ estimate, submitted_at, ...call }: Admission) => ({
   ...call,
   submitted_at: new Date(submitted_at).toISOString(),
   estimate: printCredits(BigInt(estimate)),
 })
+
+/** Prints what was found for a person, without what it does not have. */
+function printFound(found: JsonObject): string {
+  const known = Object.entries(found).filter(([, value]) => value !== null)
+  return printRecord({
+    ...Object.fromEntries(known),
+    place: PLACES[found.place as Place],
+    ...(isObject(found.detail!) && { detail: nameItems(found.detail) }),
+  })
+}
+
+/** Returns lists of names and values as records. */
+const nameItems = (detail: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(detail).map(([group, items]) => [
+      group,
+      Array.isArray(items) ? Object.fromEntries(items.map(({ k, v }) => [k, v])) : items,
+    ]),
+  )

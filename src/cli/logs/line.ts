@@ -2,7 +2,7 @@
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import { shortened } from '../../core/json/cut.ts'
 import type { OperatorCall } from '../../postgres/call-log/calls.ts'
-import { painter, printable } from '../output.ts'
+import { makePainter, printable } from '../output.ts'
 
 const STATUS_COLOURS = {
   success: 'green',
@@ -18,44 +18,44 @@ const MODEL_CHARS = 20
 export const MESSAGE_MAX_CHARS = 200
 
 /** Returns `2026-01-31 23:59:59.999`, in UTC. */
-const timeText = (instant: string): string => instant.replace('T', ' ').replace('Z', '')
+const printTime = (instant: string): string => instant.replace('T', ' ').replace('Z', '')
 
 /** Returns `video × 5`: the units of one type can be pieces or seconds, as the model is priced. */
-export const unitsText = (type: string, count: string | null): string => `${type} × ${count ?? '?'}`
+const printUnits = (type: string, count: string | null): string => `${type} × ${count ?? '?'}`
 
-function usageText({ unit_count, unit_type, ...call }: OperatorCall): string {
-  if (unit_type !== null) return unitsText(unit_type, unit_count)
+function printUsage({ unit_count, unit_type, ...call }: OperatorCall): string {
+  if (unit_type !== null) return printUnits(unit_type, unit_count)
   const cached = call.cached_tokens > 0 ? ` (${call.cached_tokens} cached)` : ''
   return `in ${call.input_tokens}${cached} out ${call.output_tokens}`
 }
 
-function timesText({ latency_ms, ttfb_ms }: OperatorCall): string {
+function printTimes({ latency_ms, ttfb_ms }: OperatorCall): string {
   return ttfb_ms === null ? `${latency_ms} ms` : `${latency_ms} ms, first byte ${ttfb_ms}`
 }
 
-function errorText({ error_code, error_message }: OperatorCall): string {
+function printError({ error_code, error_message }: OperatorCall): string {
   const text = [error_code, error_message].filter((part) => part !== null).join(': ')
   return shortened(text, MESSAGE_MAX_CHARS)
 }
 
 /** Ends with a newline. Parts that a call does not have are left out. */
-export function callLine(call: OperatorCall, isColoured: boolean): string {
-  const paint = painter(isColoured)
+export function printCall(call: OperatorCall, isColoured: boolean): string {
+  const paint = makePainter(isColoured)
   const statusColour = STATUS_COLOURS[call.status]
   const parts = [
-    paint('dim', timeText(call.created_at)),
+    paint('dim', printTime(call.created_at)),
     paint(statusColour, call.status.padEnd(STATUS_CHARS)),
     printable(call.account_id),
     printable(call.key_prefix || call.key_id),
     printable(call.model || '-').padEnd(MODEL_CHARS),
-    printable(usageText(call)),
+    printable(printUsage(call)),
     `${call.cost} credits`,
-    timesText(call),
+    printTimes(call),
     call.call_count > 1 ? `${call.call_count} calls` : '',
     (call.attempts_count ?? 0) > 1
       ? paint(STATUS_COLOURS.interrupted, `${call.attempts_count} attempts`)
       : '',
-    paint(statusColour, printable(errorText(call))),
+    paint(statusColour, printable(printError(call))),
     paint('dim', printable(call.request_id)),
   ]
   return `${parts.filter((part) => part !== '').join(GAP)}\n`

@@ -2,20 +2,19 @@
 import type { RebuildProgress } from '../../../pipelines/call-log/rebuild.ts'
 import type { UnbookedSum } from '../../../schemas/call-log/unbooked.ts'
 import { assertAgreed } from '../confirm.ts'
-import type { Command, Context } from '../context.ts'
-import type { Wiring } from '../wiring.ts'
+import { answerRecord, type Command, type Context } from '../context.ts'
+import { printCount, startProgress } from '../output.ts'
 
-const PROGRESS_INTERVAL_MS = 1_000
 const MS_PER_SECOND = 1_000
 
 const HELP = `
-Builds a new log from PostgreSQL beside the live one; calls are taken, copied and read all the while, and at
-the end the two change places. It needs room for a second log. Broken off, it leaves the log as it was; the next one
-begins from the start. Calls that only the log has are not deleted unless --delete-unbooked is named and
-confirmed; wallet import-log books them. It works as well where ClickHouse lost its tables, or is a new one. Months that
-logs.retention_days has dropped stay away.`
+Builds a new log from PostgreSQL beside the live one, while calls are taken, copied and read; at the end the two change
+places. It needs room for a second log. An interrupted rebuild leaves the log as it was; the next one begins from the
+start. Calls that only the log has are not deleted unless --delete-unbooked is given and confirmed; wallet import-log
+books them. A rebuild also works where ClickHouse lost its tables, or is new. Months that logs.retention_days has
+dropped stay dropped.`
 
-const counted = (count: number): string => Math.round(count).toLocaleString('en-US')
+const rounded = (count: number): string => Math.round(count).toLocaleString('en-US')
 
 function duration(seconds: number): string {
   const whole = Math.ceil(seconds)
@@ -25,23 +24,11 @@ function duration(seconds: number): string {
 }
 
 /** Returns `1,200,000 of 8,000,000 rows (15 %), 110,000 rows/s, 1 min 2 s left`. */
-export function progressLine({ rows, total }: RebuildProgress, elapsedMs: number): string {
+export function printProgress({ rows, total }: RebuildProgress, elapsedMs: number): string {
   const perSecond = (rows * MS_PER_SECOND) / Math.max(1, elapsedMs)
   const percent = total === 0 ? 100 : Math.floor((rows * 100) / total)
   const left = rows === 0 ? '' : `, ${duration((total - rows) / perSecond)} left`
-  return `${counted(rows)} of ${counted(total)} rows (${percent} %), ${counted(perSecond)} rows/s${left}`
-}
-
-/** Returns a printer of progress, a line at an interval. */
-function progressTo(print: (text: string) => void): (progress: RebuildProgress) => void {
-  const startedAt = performance.now()
-  let printedAt = startedAt
-  return (progress) => {
-    const now = performance.now()
-    if (now - printedAt < PROGRESS_INTERVAL_MS) return
-    printedAt = now
-    print(`${progressLine(progress, now - startedAt)}\n`)
-  }
+  return `${rounded(rows)} of ${rounded(total)} rows (${percent} %), ${rounded(perSecond)} rows/s${left}`
 }
 
 interface RebuildFlags {
@@ -49,32 +36,35 @@ interface RebuildFlags {
   readonly yes?: boolean
 }
 
-const confirmDeletion =
-  (wiring: Pick<Wiring, 'confirm'>, isAgreed: boolean) =>
-  async ({ calls, cost, accounts }: UnbookedSum): Promise<void> => {
-    if (isAgreed) return
-    const what = `${counted(calls)} calls of ${counted(accounts.length)} accounts, which cost ${cost} credits`
-    const question = `Only the call log has ${what}. They will be deleted for good. Do it?`
-    await assertAgreed(wiring, question, `Only the call log has ${what}. Name --yes to delete them.`)
+export function addRebuild(program: Command, { wiring, output }: Context): void {
+  async function confirmDeletion({ calls, cost, accounts }: UnbookedSum): Promise<void> {
+    const what = `${printCount(calls, 'call')} of ${printCount(accounts.length, 'account')}, which cost ${cost} credits`
+    const loss = `Only the call log has ${what}. They would be deleted for good`
+    await assertAgreed(wiring, loss, 'Add --yes to delete them.')
   }
-
-export function addRebuild(logs: Command, { wiring, output }: Context): void {
-  logs
+  program
+    .group('logs')
     .command('rebuild')
-    .description('rebuild the call log from PostgreSQL, while the service runs')
+    .description('Rebuild the call log from PostgreSQL, while the service runs')
     .addHelpText('after', HELP)
-    .option('--delete-unbooked', 'delete the calls that only the log has, and PostgreSQL has not')
-    .option('--yes', 'do not ask before that')
+    .option('--delete-unbooked', 'Delete the calls that the log has and PostgreSQL does not')
+    .option('--yes', 'Do not ask before that')
     .example('logs rebuild')
     .answers(async ({ deleteUnbooked = false, yes = false }: RebuildFlags) => {
       const startedAt = performance.now()
-      const confirm = deleteUnbooked ? confirmDeletion(wiring, yes) : undefined
-      const { rows, dropped } = await wiring.rebuildLog(progressTo(output.error), confirm)
-      const seconds = Math.round((performance.now() - startedAt) / MS_PER_SECOND)
-      const left = dropped === 0 ? '' : `; ${counted(dropped)} older ones were dropped by age`
-      return {
-        json: { rows, dropped_by_age: dropped, seconds },
-        text: () => `rebuilt: ${counted(rows)} rows in ${duration(seconds)}${left}\n`,
+      const elapsedMs = () => performance.now() - startedAt
+      const progress = startProgress(output.error)
+      const report = (done: RebuildProgress) => progress.report(printProgress(done, elapsedMs()))
+      const confirm = yes ? async () => {} : confirmDeletion
+      try {
+        const { rows, dropped } = await wiring.rebuildLog(report, deleteUnbooked ? confirm : undefined)
+        return answerRecord({
+          rows,
+          dropped_by_age: dropped,
+          seconds: Math.round(elapsedMs() / MS_PER_SECOND),
+        })
+      } finally {
+        progress.end()
       }
     })
 }

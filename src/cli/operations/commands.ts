@@ -1,49 +1,24 @@
 /** Commands that are made of operations: their input becomes arguments and options, their answer a record or a table. */
 import { Argument, Option } from 'commander'
-import { commandCaller } from '../../../pipelines/management/caller.ts'
-import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
 import type { CommandForm, Operation } from '../../../schemas/management/operation.ts'
 import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import type { Json, JsonObject } from '../output.ts'
-import { openDomain } from './domains.ts'
-import { EXTRAS, type Extra, type Input } from './extras.ts'
+import { EXTRAS, type Extra } from './extras.ts'
 import {
-  choicesOf,
   describeOption,
+  describeValue,
   type Field,
   isFlag,
-  optionName,
-  placeholder,
+  listChoices,
+  nameOption,
   readField,
   readLimit,
   readValue,
 } from './fields.ts'
-import { inWords } from './words.ts'
-
-/** The most that a page of a list has. */
-const PAGE_ENTRIES = 200
-const ACCOUNT = 'acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
-/** An id for the examples, by the first word of a command or the name of an option. */
-const SAMPLE_IDS: Readonly<Record<string, string>> = {
-  account: ACCOUNT,
-  wallet: ACCOUNT,
-  organization: ACCOUNT,
-  to: ACCOUNT,
-  by: 'acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN',
-  user: 'usr_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  payments: 'pay_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  key: 'key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  token: 'mtk_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  budget: 'bud_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  agent: 'agt_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  kb: 'kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  task: 'vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  webhook: 'whe_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  journal: 'sNk3v8ZqPbTr',
-  channels: 'openai-main',
-}
+import { type Input, runOperation } from './run.ts'
+import { inWords } from './texts.ts'
 
 /** The thing that an id names, where it is not the first word of the command. */
 const NOUNS: Readonly<Record<string, string>> = {
@@ -80,7 +55,7 @@ function describeVariant(operation: Operation, form: CommandForm): Variant {
       ...(name in values && { defaultValue: values[name], isRequired: false }),
     }))
   const mustBeGiven = ({ name, isRequired }: Field) => isRequired || split(form.required ?? '').includes(name)
-  const nameOf = ({ name }: Field) => names[name] ?? optionName(name)
+  const nameOf = ({ name }: Field) => names[name] ?? nameOption(name)
   return {
     operation,
     form,
@@ -106,39 +81,33 @@ function addCommand(command: Command, variants: readonly Variant[], context: Con
   const { form, operation, args } = variants[0]!
   const { words, flags = {}, by, limit } = form
   const extra: Extra = EXTRAS[words] ?? {}
-  const [group = ''] = words.split(' ')
   const summary = variants.find((variant) => variant.form.summary !== undefined)?.form.summary
   command.description((summary ?? operation.summary).replace(/\.$/, ''))
-  for (const field of args) command.addArgument(argumentOf(field, group))
-  const options = new Map(variants.flatMap((variant) => [...variant.options]))
-  for (const [name, field] of options)
-    command.addOption(optionOf(name, field, isAlwaysRequired(name, variants)))
+  for (const field of args) command.addArgument(makeArgument(field, words.split(' ')[0]!))
+  const fields = new Map(variants.flatMap((variant) => [...variant.options]))
+  for (const [name, field] of fields)
+    command.addOption(makeOption(name, field, isAlwaysRequired(name, variants)))
   for (const [name, [text]] of Object.entries(flags))
     command.addOption(
       new Option(`--${name}`, text).conflicts(Object.keys(flags).filter((other) => other !== name)),
     )
-  if (by !== undefined) command.requiredOption('--by <id>', by)
-  if (limit !== undefined) command.option('--limit <n>', 'how many', readLimit, limit)
+  if (by !== undefined) command.requiredOption('--by <id>', `${by} (required)`)
+  if (limit !== undefined) command.option('--limit <n>', 'How many', readLimit, limit)
   for (const option of extra.options?.() ?? []) command.addOption(option)
-  command.example(`${words} ${makeExample(variants, options, group)}`.trim())
+  if (extra.help !== undefined) command.addHelpText('after', extra.help)
+  command.example(`${words} ${makeExample(variants)}`.trim())
   command.answers(async (...given: unknown[]) => {
     const raw = given.at(-1) as Record<string, unknown>
-    // Commander names the value of `--spend-cap` in camel case.
-    const said = new Map(
-      [...options.keys()].flatMap((name) => {
-        const value = raw[camelCase(name)]
-        return value === undefined ? [] : [[name, value] as const]
-      }),
-    )
-    const variant = chooseVariant(command, variants, said)
+    const said = new Map(command.options.map((option) => [option.name(), raw[option.attributeName()]]))
+    const named = [...fields.keys()].filter((name) => said.get(name) !== undefined)
+    const variant = chooseVariant(command, variants, named)
     const input: Input = { ...variant.form.values }
     for (const [index, { name }] of args.entries()) input[name] = (given[index] as { value: unknown }).value
-    for (const [name, value] of said) Object.assign(input, setField(variant.options.get(name)!, value))
-    for (const [name, [, set]] of Object.entries(flags))
-      if (raw[camelCase(name)] === true) Object.assign(input, set)
+    for (const name of named) Object.assign(input, setField(variant.options.get(name)!, said.get(name)))
+    for (const [name, [, set]] of Object.entries(flags)) if (said.get(name)) Object.assign(input, set)
     if (variant.operation.method === 'PATCH' && Object.keys(input).length === args.length)
       command.error(
-        `error: name at least one of ${[...options.keys(), ...Object.keys(flags)].map((name) => `--${name}`).join(', ')}`,
+        `error: give at least one of ${listOptions([...fields.keys(), ...Object.keys(flags)], ', ')}`,
       )
     const wrong = extra.refuse?.(input, raw)
     if (wrong !== undefined && wrong !== null) command.error(`error: ${wrong}`)
@@ -158,20 +127,22 @@ function addCommand(command: Command, variants: readonly Variant[], context: Con
 const isAlwaysRequired = (name: string, variants: readonly Variant[]) =>
   variants.every(({ required }) => required.includes(name))
 
-const camelCase = (name: string): string =>
-  name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+const listOptions = (names: readonly string[], separator = ' and '): string =>
+  names.map((name) => `--${name}`).join(separator)
 
-function argumentOf(field: Field, group: string): Argument {
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+function makeArgument(field: Field, group: string): Argument {
   const name = field.name === 'account_id' ? 'account' : field.name
-  const text = describeOption(field) || `${name === 'id' ? (NOUNS[group] ?? group) : name} id`
+  const text = describeOption(field) || `${capitalize(name === 'id' ? (NOUNS[group] ?? group) : name)} id`
   return new Argument(`<${name}>`, text).argParser((given) => readValue(field, given))
 }
 
-function optionOf(name: string, field: Field, isRequired: boolean): Option {
-  const text = describeOption(field) || `${name} id`
+function makeOption(name: string, field: Field, isRequired: boolean): Option {
+  const text = `${describeOption(field) || `${capitalize(name)} id`}${isRequired ? ' (required)' : ''}`
   if (isFlag(field)) return new Option(`--${name}`, text)
-  const option = new Option(`--${name} ${placeholder(field)}`, text)
-  const choices = choicesOf(field)
+  const option = new Option(`--${name} ${describeValue(field)}`, text)
+  const choices = listChoices(field)
   if (choices !== null) option.choices(choices)
   return option.argParser((given) => readValue(field, given)).makeOptionMandatory(isRequired)
 }
@@ -186,89 +157,34 @@ const setField = ({ name, base, defaultValue }: Field, value: unknown): Input =>
       : (value as { value: unknown }).value,
 })
 
-/** Returns ids and required options, and with them what the description of the command shows. */
-function makeExample(
-  variants: readonly Variant[],
-  options: ReadonlyMap<string, Field>,
-  group: string,
-): string {
-  const { args, form } = variants[0]!
+/** Returns a command line: ids and required options, then what the description of the command shows. */
+function makeExample(variants: readonly Variant[]): string {
+  const { args, form, required } = variants[0]!
   const shown = variants.find((variant) => variant.form.example !== undefined)?.form.example ?? ''
-  const [lead = '', ...rest] = ` ${shown}`.split(/ (?=--)/)
-  const given = lead.split(' ').filter((word) => word !== '')
-  const ids = args
-    .slice(0, args.length - given.length)
-    .map(({ name }) => SAMPLE_IDS[name === 'account_id' ? 'account' : group] ?? name)
-  const needed = [
-    ...[...options.keys()].filter((name) => isAlwaysRequired(name, variants)),
-    ...(form.by === undefined ? [] : ['by']),
-  ]
-    .filter((name) => !rest.some((option) => option.startsWith(`--${name} `)))
-    .map((name) => `--${name} ${SAMPLE_IDS[name] ?? name}`)
-  return [...ids, ...given, ...needed, ...rest].join(' ')
+  const given = shown
+    .split(/(?:^| )--/)[0]!
+    .split(' ')
+    .filter((word) => word !== '').length
+  const needed = [...required.filter((name) => isAlwaysRequired(name, variants)), ...(form.by ? ['by'] : [])]
+  return [
+    ...args.slice(0, args.length - given).map(() => 'ID'),
+    ...needed.filter((name) => !shown.includes(`--${name} `)).map((name) => `--${name} ID`),
+    shown,
+  ].join(' ')
 }
 
-/** Returns the operation that has every option that was given, and all that it needs. */
-function chooseVariant(
-  command: Command,
-  variants: readonly Variant[],
-  said: ReadonlyMap<string, unknown>,
-): Variant {
-  const given = [...said.keys()]
-  const able = variants.filter(({ options }) => given.every((name) => options.has(name)))
-  const lacking = ({ required }: Variant) => required.filter((name) => !said.has(name))
+/** Returns the operation that has every option that was named, and all that it needs. */
+function chooseVariant(command: Command, variants: readonly Variant[], named: readonly string[]): Variant {
+  const able = variants.filter(({ options }) => named.every((name) => options.has(name)))
+  const lacking = ({ required }: Variant) => required.filter((name) => !named.includes(name))
   const chosen = able.find((variant) => lacking(variant).length === 0)
   if (chosen !== undefined) return chosen
-  const flags = (names: readonly string[]) => names.map((name) => `--${name}`).join(' and ')
-  const odd = given.filter((name) => variants.some(({ options }) => !options.has(name)))
+  const odd = listOptions(named.filter((name) => variants.some(({ options }) => !options.has(name))))
   return command.error(
     able[0] === undefined
-      ? `error: ${flags(odd)} do not go together`
-      : `error: ${flags(odd)} needs ${flags(lacking(able[0]))}`,
+      ? `error: ${odd} do not go together`
+      : `error: ${odd} needs ${listOptions(lacking(able[0]))}`,
   )
-}
-
-interface RunOptions {
-  /** The personal account in whose name it runs. */
-  readonly by?: string | null
-  /** Entries after which a list ends. */
-  readonly most?: number
-}
-
-/**
- * Runs an operation in the name of the user of this machine, who may do everything; reads a list page by page.
- * @throws Failure
- */
-export async function runOperation(
-  operation: Operation,
-  input: Input,
-  context: Context,
-  { by = null, most = Number.POSITIVE_INFINITY }: RunOptions = {},
-): Promise<JsonObject> {
-  const { wiring } = context
-  return openDomain(operation, context, async (implementations, database, deps) => {
-    const run = async (more: Input) =>
-      (await runImplementation(
-        findImplementation<object, Operation>(implementations, operation),
-        { ...input, ...more },
-        {
-          database,
-          deps,
-          caller: commandCaller(wiring.actor(), by),
-          now: Date.now(),
-        },
-      )) as JsonObject
-    if (!('cursor' in operation.input.shape)) return run({})
-    const data: Json[] = []
-    let cursor: Json = (input.cursor as Json) ?? null
-    do {
-      const limit = Math.min(PAGE_ENTRIES, most - data.length)
-      const page = await run({ limit, ...(cursor !== null && { cursor }) })
-      data.push(...(page.data as Json[]))
-      cursor = page.next_cursor ?? null
-    } while (cursor !== null && data.length < most)
-    return { data }
-  })
 }
 
 /** Shows an answer: a list as a table, all else field by field. */
@@ -289,8 +205,7 @@ function present(
     )
   if (!Array.isArray(data)) return answerRecord(shape(answer), shown(shape(answer)))
   const json = data.map(shape)
-  const rows = json.map(shown)
-  return answerTable(json, Object.keys(rows[0] ?? {}), rows)
+  return answerTable(json, json.map(shown))
 }
 
 /** Returns the error with the name of the option in place of the field that it complains about. */

@@ -1,25 +1,34 @@
 /** Additions of commands to their operations: questions, files, options of their own, other answers. */
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
-import { cursorAfter } from '../../../pipelines/management/page.ts'
+import { printCursor } from '../../../pipelines/management/page.ts'
+import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
 import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
+import { importLog } from '../../../schemas/management/call-log.ts'
 import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
-import { configToJudgeBy } from '../config/config.ts'
+import { toProblems } from '../../config/issues.ts'
+import { readConfigText } from '../../config/load.ts'
+import type { Problem } from '../../config/problem.ts'
+import { readSource } from '../../config/source.ts'
+import { FileProblems, findAgentConfig } from '../config/config.ts'
 import { assertAgreed, assertConfirmed } from '../confirm.ts'
 import type { Answer, Context } from '../context.ts'
-import type { JsonObject } from '../output.ts'
-import { readAgentFile } from './agent-file.ts'
-import { printAudit } from './audit-text.ts'
-import { printUsage } from './usage-text.ts'
+import { type JsonObject, printCount } from '../output.ts'
+import { type Input, runOperation } from './run.ts'
+import { printAudit, printUsage } from './texts.ts'
+
+/** A persona of the greatest length, in any script, and everything else that there may be. */
+const MAX_AGENT_FILE_BYTES = 256 * 1024
 
 // biome-ignore lint/suspicious/noExplicitAny: the input and the answer of any operation.
 type Any = any
-export type Input = Record<string, unknown>
 
 export interface Extra {
+  /** Comes after the options in the help. */
+  readonly help?: string
   readonly options?: () => Option[]
   /** Returns why the input is wrong usage; null where it is not. */
   readonly refuse?: (input: Any, options: Any) => string | null
@@ -37,36 +46,35 @@ export interface Extra {
   readonly isWrongUsage?: true
 }
 
-const yes = (text: string) => new Option('--yes', text)
-
 /** Asks before a balance changes by a large amount. */
-const confirmed = (describe: (input: Any, amount: Credits) => string): Extra => ({
-  options: () => [yes('do not ask, however large the amount is')],
+const confirmChange = (describe: (input: Any, amount: Credits) => string): Extra => ({
+  options: () => [new Option('--yes', 'Do not ask, however large the amount is')],
   async prepare(input, { yes: isAgreed = false }, { wiring }) {
     const given = input.amount ?? input.credit
     const amount = given === undefined ? 0n : parseCredits(given)
-    if (amount !== 0n) await assertConfirmed(wiring, { amount, isAgreed, what: describe(input, amount) })
+    if (amount !== 0n && !isAgreed) await assertConfirmed(wiring, amount, describe(input, amount))
     return undefined
   },
 })
 
-/** Asks before something is lost. */
-const agreed = (describe: (input: Any) => string, more: () => Option[] = () => []): Extra => ({
-  options: () => [...more(), yes('do not ask')],
-  async prepare(input, { yes: isAgreed = false }, { wiring }) {
-    const loss = describe(input)
-    if (!isAgreed) await assertAgreed(wiring, `${loss}. Do it?`, `${loss}. Name --yes.`)
+/** Asks before something is done that cannot be undone. `describe` returns null where there is nothing to ask. */
+const confirmLoss = (
+  describe: (input: Any, context: Context) => Promise<string | null> | string,
+  more: () => Option[] = () => [],
+): Extra => ({
+  options: () => [...more(), new Option('--yes', 'Do not ask')],
+  async prepare(input, { yes: isAgreed = false }, context) {
+    const effect = isAgreed ? null : await describe(input, context)
+    if (effect !== null) await assertAgreed(context.wiring, effect)
     return undefined
   },
 })
 
-const ofRequest = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
-  account_id: await wiring.withDatabase(
-    async (database) => (await database.keyRequests.show(id)).organizationId,
-  ),
+const findOrganization = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
+  account_id: (await (await wiring.database()).keyRequests.show(id)).organizationId,
 })
 
-const negativeIf = (isNo: (answer: Any) => boolean): Extra => ({
+const failIf = (isNo: (answer: Any) => boolean): Extra => ({
   after(answer, _, context) {
     if (isNo(answer)) context.isNegativeAnswer()
     return undefined
@@ -81,9 +89,22 @@ const shape = ({ id, account_id, file, state, draft, drafted_at, created_at, upd
 
 /** Warns of what calls of the agent would be refused for. */
 function warnOfAgent(agent: Agent, _: unknown, { wiring, output }: Context): undefined {
-  const { reason } = configToJudgeBy(wiring)
+  const { reason } = findAgentConfig(wiring)
   if (reason !== null) output.error(`warning: the model was not checked: ${reason}\n`)
   for (const doubt of agent.warnings) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
+}
+
+/** Reads an agent's YAML file: all of it, or every problem with its place. @throws FileProblems */
+function readAgentFile(path: string): AgentFile {
+  const refuse = (problems: readonly Problem[]) => new FileProblems('The agent file', problems)
+  const { text, refusal } = readConfigText(path, MAX_AGENT_FILE_BYTES)
+  if (refusal !== null) throw refuse([{ file: path, line: 1, column: 1, field: '', message: refusal }])
+  const source = readSource(text, path, null)
+  if (source.problems.length > 0) throw refuse(source.problems)
+  const parsed = agentFile.safeParse(source.value)
+  if (parsed.success) return parsed.data
+  const problems = toProblems(parsed.error.issues, agentFile, source)
+  throw refuse(problems.sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
 const agentFromFile: Extra = {
@@ -95,34 +116,50 @@ const agentFromFile: Extra = {
 function readStates(text: string): string {
   const isKnown = (word: string) => (TASK_STATES as readonly string[]).includes(word.trim())
   if (text === 'open' || text.split(',').every(isKnown)) return text
-  throw new InvalidArgumentError(`It is "open", or a comma list of ${TASK_STATES.join(', ')}.`)
+  throw new InvalidArgumentError(
+    `It must be "open", or a list of these, separated by commas: ${TASK_STATES.join(', ')}.`,
+  )
 }
 
 /** By the words of the command. */
 export const EXTRAS: Readonly<Record<string, Extra>> = {
-  'account create': confirmed(({ name, credit }) => `give ${name} a credit of ${credit}`),
-  'wallet topup': confirmed(({ id, amount }) => `add ${amount} credits to ${id}`),
-  'wallet adjust': confirmed(({ id }, amount) =>
+  'account create': confirmChange(({ name, credit }) => `give ${name} a credit of ${credit}`),
+  'wallet topup': confirmChange(({ id, amount }) => `add ${amount} credits to ${id}`),
+  'wallet adjust': confirmChange(({ id }, amount) =>
     amount < 0n
       ? `take ${printCredits(-amount)} credits from ${id}`
       : `add ${printCredits(amount)} credits to ${id}`,
   ),
+  'wallet import-log': {
+    ...confirmLoss(async ({ dry_run = true }, context) => {
+      if (dry_run) return null
+      const { calls, cost } = await runOperation(importLog, { dry_run: true }, context)
+      return calls === 0
+        ? null
+        : `${printCount(Number(calls), 'call')} would be charged, ${cost} credits in all`
+    }),
+    help: `
+The log is a copy of PostgreSQL: it has calls of its own only where PostgreSQL lost what it had committed, such as
+after a restore from an older copy. Without --book nothing is changed. With it each call is booked once, by its request
+id, at the cost that it had. Calls of accounts that PostgreSQL does not know stay as they are. Then run logs rebuild:
+until then the log has the booked calls twice.`,
+  },
   'wallet show': { shape: ({ wallet }) => wallet },
   'key create': {
     refuse({ kind = 'console', agent_id, spend_cap, account_logs }) {
       if ((kind === 'agent') !== (agent_id !== undefined))
-        return 'a key of --kind agent names its --agent, and no other key does'
+        return '--agent is required with --kind agent, and allowed with no other kind'
       if (spend_cap !== undefined && kind !== 'employee' && kind !== 'agent')
-        return '--spend-cap belongs to a key of --kind employee or agent'
-      return account_logs && kind !== 'console' ? '--account-logs belongs to a key of --kind console' : null
+        return '--spend-cap is only for --kind employee or agent'
+      return account_logs && kind !== 'console' ? '--account-logs is only for --kind console' : null
     },
   },
-  'key forget': agreed(
+  'key forget': confirmLoss(
     () => 'This would delete the encrypted copies of all keys: none could be revealed again',
-    () => [new Option('--all', 'of every key of every account').makeOptionMandatory()],
+    () => [new Option('--all', 'Of every key of every account (required)').makeOptionMandatory()],
   ),
-  'key approve': { prepare: ofRequest },
-  'key deny': { prepare: ofRequest },
+  'key approve': { prepare: findOrganization },
+  'key deny': { prepare: findOrganization },
   'budget set': {
     refuse: ({ key_id, member_id }) =>
       key_id !== undefined && member_id !== undefined ? '--key and --member do not go together' : null,
@@ -136,35 +173,37 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
   'agent list': { shape },
   'task list': {
     options: () => [
-      new Option('--state <states>', '"open", or a comma list of states').argParser(readStates),
-      new Option('--before <task>', 'the next page: those older than this task'),
+      new Option('--state <states>', '"open", or a list of states separated by commas').argParser(readStates),
+      new Option('--before <task>', 'The next page: tasks older than this one'),
     ],
     prepare: (_, { state, before }) => ({
       ...(state === 'open' ? { open: 'true' } : { state }),
-      ...(before !== undefined && { cursor: cursorAfter(before) }),
+      ...(before !== undefined && { cursor: printCursor(before) }),
     }),
   },
-  'payments reconcile': negativeIf(({ refused, failed }) => refused + failed > 0),
-  'channels test': negativeIf(({ ok }) => !ok),
+  'payments reconcile': failIf(({ refused, failed }) => refused + failed > 0),
+  'channels test': failIf(({ ok }) => !ok),
   'journal import': { prepare: ({ directory }) => ({ directory: resolve(directory) }) },
-  'journal abandon': agreed(({ id }) => `Calls that only the disk of the journal ${id} knows are lost`),
+  'journal abandon': confirmLoss(
+    ({ id }) => `Calls that only the disk of the journal ${id} has would be lost`,
+  ),
   audit: {
     after: ({ data }, _, { output }) => ({ json: data, text: () => printAudit(data, output.isColoured) }),
   },
   usage: {
     isWrongUsage: true,
     options: () => [
-      new Option('--format <format>', 'csv: RFC 4180 with a header, without the total')
+      new Option('--format <format>', 'As csv: RFC 4180 with a header, without the total')
         .choices(['text', 'csv'])
         .default('text'),
     ],
     refuse({ period, from, to }) {
-      if ((from === undefined) !== (to === undefined)) return 'name --from and --to together'
+      if ((from === undefined) !== (to === undefined)) return 'give --from and --to together'
       return period !== undefined && from !== undefined ? '--period and --from do not go together' : null
     },
     after(answer, { format }, { output }) {
       if (answer.has_more)
-        output.error(`The first ${USAGE_MAX_ROWS} rows are shown; the total counts those beyond too.\n`)
+        output.error(`The first ${USAGE_MAX_ROWS} rows are shown; the total counts the others too.\n`)
       return { json: answer, text: () => printUsage(answer, format) }
     },
   },

@@ -8,6 +8,8 @@ export const NULL_WORDS: Readonly<Record<string, string>> = {
   events: 'all',
   allowed_addresses: 'any',
   expires_at: 'never',
+  requests_per_minute: 'none',
+  concurrency: 'none',
 }
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   requests_per_minute: 'rpm',
@@ -32,42 +34,29 @@ export interface Field {
 }
 
 export function readField(name: string, schema: z.ZodType): Field {
-  let [base, description, isRequired, isNullable, defaultValue]: [
-    z.ZodType,
-    string,
-    boolean,
-    boolean,
-    unknown,
-  ] = [schema, '', true, false, undefined]
-  for (;;) {
+  let base = schema
+  let { description = '' } = schema
+  while (base instanceof z.ZodOptional || base instanceof z.ZodNullable || base instanceof z.ZodDefault) {
+    base = base.unwrap() as z.ZodType
     description ||= base.description ?? ''
-    const {
-      type,
-      innerType,
-      defaultValue: value,
-    } = base.def as Omit<z.core.$ZodDefaultDef, 'type'> & { type: string }
-    if (type === 'nullable') isNullable = true
-    else if (type === 'optional') isRequired = false
-    else if (type === 'default') [isRequired, defaultValue] = [false, value]
-    else break
-    base = innerType as z.ZodType
   }
-  const isNullSaid = isNullable && (defaultValue === undefined || name in NULL_WORDS)
+  const { success: isOptional, data: defaultValue } = schema.safeParse(undefined)
+  const isNullSaid = schema.isNullable() && (defaultValue === undefined || name in NULL_WORDS)
   const nullWord = isNullSaid ? (NULL_WORDS[name] ?? 'none') : null
-  return { name, schema, base, description, isRequired, defaultValue, nullWord }
+  return { name, schema, base, description, isRequired: !isOptional, defaultValue, nullWord }
 }
 
 /** Returns the name of the option of a field: `--expires` of `expires_at`. */
-export const optionName = (field: string): string =>
+export const nameOption = (field: string): string =>
   OPTION_NAMES[field] ?? field.replace(/_(id|at|seconds)$/, '').replaceAll('_', '-')
 
-const itemsOf = ({ base }: Field) => (base instanceof z.ZodArray ? (base.element as z.ZodType) : null)
+const readItems = ({ base }: Field) => (base instanceof z.ZodArray ? (base.element as z.ZodType) : null)
 const isInstant = ({ base }: Field) =>
   base.def.type === 'string' && (base as z.ZodString).format === 'datetime'
 const isDuration = ({ name }: Field) => name.endsWith('_seconds')
 
 /** Returns the values that there are; null where there are too many to list. */
-export function choicesOf(field: Field): readonly string[] | null {
+export function listChoices(field: Field): readonly string[] | null {
   const { base, nullWord } = field
   return base instanceof z.ZodEnum
     ? [...(base.options as string[]), ...(nullWord === null ? [] : [nullWord])]
@@ -77,7 +66,7 @@ export function choicesOf(field: Field): readonly string[] | null {
 /** Whether the option has no value: it is there or not. */
 export const isFlag = ({ defaultValue }: Field): boolean => defaultValue === false
 
-export function placeholder(field: Field): string {
+export function describeValue(field: Field): string {
   const { name, base, nullWord } = field
   const what = () => {
     if (/(^|_)(id|ref)$/.test(name)) return 'id'
@@ -96,7 +85,7 @@ export function placeholder(field: Field): string {
 
 /** Returns the description for `--help`: what null means is said of its word, or of the absent option. */
 export function describeOption({ base, description, defaultValue, nullWord }: Field): string {
-  if (base instanceof z.ZodObject) return 'its YAML file'
+  if (base instanceof z.ZodObject) return 'Its YAML file'
   const isNull = defaultValue === null || nullWord === null
   const [text = '', ofNull] = description.split(/(?:^| )(?:null|Neither): /)
   const parts = [text.replace(/\.$/, '').replaceAll('`', '"')]
@@ -116,7 +105,7 @@ export function readValue(field: Field, text: string): { readonly value: unknown
   const isJudgedLater = issue?.code === 'custom' && field.base instanceof z.ZodString
   if (issue !== undefined && !isJudgedLater) throw new InvalidArgumentError(complain(field, issue))
   if (field.name === 'expires_at' && value !== null && Date.parse(String(value)) <= Date.now())
-    throw new InvalidArgumentError('It is past: the key would be refused at once. Name a later time.')
+    throw new InvalidArgumentError('It is in the past: the key would be refused at once. Give a later time.')
   return { value }
 }
 
@@ -126,7 +115,7 @@ function parseText(field: Field, text: string): unknown {
   if (base instanceof z.ZodNumber) return /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (base instanceof z.ZodBoolean) return text === 'on' ? true : text === 'off' ? false : text
   if (isInstant(field)) return INSTANT.safeParse(text).success ? new Date(text).toISOString() : text
-  const items = itemsOf(field)
+  const items = readItems(field)
   if (items === null) return text
   if (text === 'none') return []
   const names = splitNames(text)
@@ -145,20 +134,23 @@ function parseSeconds(text: string): number {
 function complain(field: Field, issue: z.core.$ZodIssue): string {
   const { base, nullWord } = field
   const orNull = nullWord === null ? '' : `, or "${nullWord}"`
-  const items = itemsOf(field)
+  const items = readItems(field)
   if (items !== null)
-    return `It is a comma list${items instanceof z.ZodEnum ? ` of ${items.options.join(', ')}` : ''}${orNull}.`
-  if (isDuration(field)) return 'It is a time from 0s to 7d, such as 30m, 24h or 2d.'
-  if (isInstant(field)) return `It is an RFC 3339 time such as 2030-01-31T12:00:00Z, or a day${orNull}.`
+    return `It must be ${describeList(items instanceof z.ZodEnum ? items.options : null)}${orNull}.`
+  if (isDuration(field)) return 'It must be a time from 0s to 7d, such as 30m, 24h or 2d.'
+  if (isInstant(field)) return `It must be an RFC 3339 time such as 2030-01-31T12:00:00Z, or a day${orNull}.`
   if (base instanceof z.ZodNumber)
-    return `It is a whole number from ${base.minValue} to ${base.maxValue}${orNull}.`
-  const choices = choicesOf(field) ?? (base instanceof z.ZodBoolean ? ['on', 'off'] : null)
-  if (choices !== null) return `It is one of ${choices.join(', ')}.`
+    return `It must be a whole number from ${base.minValue} to ${base.maxValue}${orNull}.`
+  const choices = listChoices(field) ?? (base instanceof z.ZodBoolean ? ['on', 'off'] : null)
+  if (choices !== null) return `It must be one of ${choices.join(', ')}.`
   if (base instanceof z.ZodString && (issue.code === 'too_small' || issue.code === 'too_big'))
-    return `It has ${base.minLength ?? 0} to ${base.maxLength} characters.`
+    return `It must have ${base.minLength ?? 0} to ${base.maxLength} characters.`
   const message = issue.message.replace(/^(?=is |has |must |names )/, 'It ')
   return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
 }
+
+const describeList = (known: readonly unknown[] | null): string =>
+  `a list${known === null ? '' : ` of ${known.join(', ')}`}, separated by commas`
 
 /** Reads how many entries of a list are printed. */
 export const readLimit = (text: string): number => readCount(text, 1)
@@ -167,14 +159,14 @@ export const readLimit = (text: string): number => readCount(text, 1)
 export function readCount(text: string, least: number): number {
   const count = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (count >= least && count <= MAX_ENTRIES) return count
-  throw new InvalidArgumentError(`It is a whole number from ${least} to ${MAX_ENTRIES}.`)
+  throw new InvalidArgumentError(`It must be a whole number from ${least} to ${MAX_ENTRIES}.`)
 }
 
-/** Reads a comma list of names, each of them one of `choices` where there are such. */
-export function readNames(text: string, choices?: readonly string[]): string[] {
+/** Reads a list of names, each of them one of `choices` where there are such. */
+export function readNames(text: string, choices: readonly string[] | null = null): string[] {
   const names = splitNames(text)
   if (!names.includes('') && names.every((name) => choices?.includes(name) ?? true)) return names
-  throw new InvalidArgumentError(`It is a comma list of ${choices?.join(', ') ?? 'names'}.`)
+  throw new InvalidArgumentError(`It must be ${describeList(choices)}.`)
 }
 
 const splitNames = (text: string): string[] => [...new Set(text.split(',').map((part) => part.trim()))]

@@ -9,12 +9,12 @@ import type {
   MonthSum,
 } from '../../../schemas/call-log/audit.ts'
 import { readRows } from '../connection.ts'
-import { isInMonth, monthsOf } from '../tables/months.ts'
+import { isInMonth, listMonths } from '../tables/months.ts'
 
 const IS_COMPARED = `id >= {from:UInt64} AND id <= {upto:UInt64}
   AND submitted_at >= fromUnixTimestamp64Milli({admittedSince:Int64}, 'UTC')`
 
-const paramsOf = ({ from, upto, admittedSince }: ComparedCalls) => ({
+const toParameters = ({ from, upto, admittedSince }: ComparedCalls) => ({
   from: from.toString(),
   upto: upto.toString(),
   admittedSince,
@@ -37,14 +37,14 @@ const toSum = ({ rows, ids, cost_units }: SumRow): CallSum => ({
 })
 
 /** Returns the sums of each month. One statement a month: none takes long, however long the history. */
-export async function monthSums(client: ClickHouseClient, compared: ComparedCalls): Promise<MonthSum[]> {
+export async function sumMonths(client: ClickHouseClient, compared: ComparedCalls): Promise<MonthSum[]> {
   const sums: MonthSum[] = []
-  for (const month of await monthsOf(client, [{ table: 'calls', at: 'created_at' }])) {
+  for (const month of await listMonths(client, [{ table: 'calls', at: 'created_at' }])) {
     const rows = await readRows<SumRow & { account_id: string }>(client, {
       query: `
         SELECT account_id, ${SUMS} FROM calls
         WHERE ${isInMonth('created_at')} AND ${IS_COMPARED} GROUP BY account_id`,
-      query_params: { month, ...paramsOf(compared) },
+      query_params: { month, ...toParameters(compared) },
     })
     for (const { account_id, ...sum } of rows) sums.push({ accountId: account_id, month, ...toSum(sum) })
   }
@@ -63,13 +63,13 @@ export async function bucketSums(
       SELECT toString(intDiv(id, {bucketIds:UInt64})) AS bucket, ${SUMS} FROM calls
       WHERE account_id = {accountId:String} AND ${isInMonth('created_at')} AND ${IS_COMPARED}
       GROUP BY bucket`,
-    query_params: { accountId, month, ...paramsOf(compared), bucketIds },
+    query_params: { accountId, month, ...toParameters(compared), bucketIds },
   })
   return rows.map(({ bucket, ...sum }) => ({ bucket: BigInt(bucket), ...toSum(sum) }))
 }
 
 /** Returns the calls of one account and month; a duplicate is returned twice. */
-export async function callsBetween(
+export async function listCallsBetween(
   client: ClickHouseClient,
   { accountId, month }: MonthCalls,
   compared: ComparedCalls,
@@ -79,7 +79,7 @@ export async function callsBetween(
       SELECT toString(id) AS call_id, request_id, toString(toInt128(cost * 100000000)) AS cost_units FROM calls
       WHERE account_id = {accountId:String} AND ${isInMonth('created_at')} AND ${IS_COMPARED}
       ORDER BY id`,
-    query_params: { accountId, month, ...paramsOf(compared) },
+    query_params: { accountId, month, ...toParameters(compared) },
   })
   return rows.map(({ call_id, request_id, cost_units }) => ({
     id: BigInt(call_id),

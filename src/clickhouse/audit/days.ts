@@ -6,7 +6,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { printCredits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
-import { isInMonth, monthOf, monthsOf } from '../tables/months.ts'
+import { isInMonth, listMonths, toMonth } from '../tables/months.ts'
 
 /** With keys and without: a difference that both have is named once. */
 const ROLLUPS = ['calls_by_day', 'calls_by_model'] as const
@@ -40,19 +40,19 @@ interface Span {
   readonly accountId: string | null
 }
 
-const text = (measure: Measure, sum: string): string =>
+const printSum = (measure: Measure, sum: string): string =>
   measure === 'cost' ? `toString(toInt128(${sum} * 100000000))` : `toString(${sum})`
 
-const SUMMED = MEASURES.map((measure) => `${text(measure, `sum(${measure})`)} AS ${measure}_summed`).join(
+const SUMMED = MEASURES.map((measure) => `${printSum(measure, `sum(${measure})`)} AS ${measure}_summed`).join(
   ', ',
 )
-const countedOf = (measure: Measure): string => (measure === 'requests' ? 'call_count' : measure)
+const countedColumn = (measure: Measure): string => (measure === 'requests' ? 'call_count' : measure)
 const COUNTED = MEASURES.flatMap((measure) => [
-  `${text(measure, `sumIf(${countedOf(measure)}, id <= {upto:UInt64})`)} AS ${measure}_copied`,
-  `${text(measure, `sum(${countedOf(measure)})`)} AS ${measure}_there`,
+  `${printSum(measure, `sumIf(${countedColumn(measure)}, id <= {upto:UInt64})`)} AS ${measure}_copied`,
+  `${printSum(measure, `sum(${countedColumn(measure)})`)} AS ${measure}_there`,
 ]).join(', ')
 
-async function sumsByDay(
+async function sumByDay(
   client: ClickHouseClient,
   query: string,
   at: string,
@@ -66,27 +66,28 @@ async function sumsByDay(
   return new Map(rows.map((row) => [`${row.account_id} ${row.day_text}`, { ...row, day: row.day_text }]))
 }
 
-async function differencesIn(client: ClickHouseClient, span: Span): Promise<DayDifference[]> {
-  const dayOf = (day: string): string => `${span.accountId === null ? `''` : `toString(${day})`} AS day_text`
+async function findDifferences(client: ClickHouseClient, span: Span): Promise<DayDifference[]> {
+  const selectDay = (day: string): string =>
+    `${span.accountId === null ? `''` : `toString(${day})`} AS day_text`
   // The sums first: all calls that are in them exist when the calls are read.
   const rollups: Map<string, SumRow>[] = []
   for (const table of ROLLUPS)
     rollups.push(
-      await sumsByDay(client, `SELECT account_id, ${dayOf('day')}, ${SUMMED} FROM ${table}`, 'day', span),
+      await sumByDay(client, `SELECT account_id, ${selectDay('day')}, ${SUMMED} FROM ${table}`, 'day', span),
     )
-  const counted = await sumsByDay(
+  const counted = await sumByDay(
     client,
-    `SELECT account_id, ${dayOf(`toDate(created_at, 'UTC')`)}, ${COUNTED} FROM calls`,
+    `SELECT account_id, ${selectDay(`toDate(created_at, 'UTC')`)}, ${COUNTED} FROM calls`,
     'created_at',
     span,
   )
-  const named = rollups.flatMap((summed) => differencesOf(summed, counted))
+  const named = rollups.flatMap((summed) => compareSums(summed, counted))
   return [...new Map(named.map((difference) => [Object.values(difference).join(' '), difference])).values()]
 }
 
 type SumRows = ReadonlyMap<string, SumRow>
 
-const differencesOf = (summed: SumRows, counted: SumRows): DayDifference[] =>
+const compareSums = (summed: SumRows, counted: SumRows): DayDifference[] =>
   [...new Map([...summed, ...counted])].flatMap(([key, { account_id, day }]) =>
     MEASURES.flatMap((measure) => {
       const found = BigInt(summed.get(key)?.[`${measure}_summed`] ?? 0)
@@ -105,21 +106,21 @@ const differencesOf = (summed: SumRows, counted: SumRows): DayDifference[] =>
  * Returns the days that differ, in the months from an instant on; null: in all. Rows with the id `upto` and below were
  * copied permanently.
  */
-export async function dayDifferences(
+export async function compareDays(
   client: ClickHouseClient,
   upto: bigint,
   since: Date | null,
 ): Promise<DayDifference[]> {
   const accountMonths: Span[] = []
-  const first = since === null ? '' : monthOf(since.getTime())
-  for (const month of await monthsOf(client, TABLES)) {
+  const first = since === null ? '' : toMonth(since.getTime())
+  for (const month of await listMonths(client, TABLES)) {
     if (month < first) continue
-    const found = await differencesIn(client, { month, upto, accountId: null })
+    const found = await findDifferences(client, { month, upto, accountId: null })
     const accountIds = [...new Set(found.map(({ account_id }) => account_id))].sort()
     accountMonths.push(...accountIds.map((accountId) => ({ month, upto, accountId })))
   }
   const named: DayDifference[] = []
   for (const span of accountMonths.slice(0, MAX_NAMED_MONTHS))
-    named.push(...(await differencesIn(client, span)))
+    named.push(...(await findDifferences(client, span)))
   return named
 }

@@ -10,7 +10,7 @@ import {
 import type { LoggedCall, LogPosition } from '../../../schemas/call-log/unbooked.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
-import { FULL_COLUMNS, type PageRow, valuesOf } from '../pages/call-row.ts'
+import { convertValues, FULL_COLUMNS, type PageRow } from '../pages/call-row.ts'
 
 const ORDER = 'account_id, created_at, id'
 const UNITS_OF_COST = 'toString(toInt128(cost * 100000000))'
@@ -24,7 +24,7 @@ export interface CallsQuery {
 }
 
 /** Returns the next calls in the order of the log. */
-export async function loggedCalls(
+export async function listLoggedCalls(
   client: ClickHouseClient,
   { admittedSince, after, limit }: CallsQuery,
 ): Promise<LoggedCall[]> {
@@ -68,7 +68,7 @@ const SETTLE: Readonly<Record<ColumnKind, (value: unknown) => unknown>> = {
 }
 
 /** Returns calls as they were settled. */
-export async function loggedSettlements(
+export async function readLoggedSettlements(
   client: ClickHouseClient,
   calls: readonly LoggedCall[],
 ): Promise<Settlement[]> {
@@ -89,5 +89,5 @@ export async function loggedSettlements(
       to: Math.max(...instants),
     },
   })
-  return rows.map((row) => settlement.parse(Object.fromEntries(valuesOf(row, SETTLED_COLUMNS, SETTLE))))
+  return rows.map((row) => settlement.parse(Object.fromEntries(convertValues(row, SETTLED_COLUMNS, SETTLE))))
 }

@@ -5,7 +5,7 @@
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { MARKS_TABLE } from '../tables/marks.ts'
-import { LIVE_NAMES, tablesOf } from '../tables/names.ts'
+import { LIVE_NAMES, listTables } from '../tables/names.ts'
 import { createViews } from '../tables/views.ts'
 
 /**
@@ -239,7 +239,7 @@ const SETTINGS = {
   packed_skip_index_max_bytes: 1024 * 1024,
 }
 
-async function knownSettings(client: ClickHouseClient): Promise<string[]> {
+async function readKnownSettings(client: ClickHouseClient): Promise<string[]> {
   const answer = await client.query({
     query: 'SELECT name FROM system.merge_tree_settings WHERE name IN {names:Array(String)}',
     query_params: { names: Object.keys(SETTINGS) },
@@ -254,7 +254,7 @@ async function knownSettings(client: ClickHouseClient): Promise<string[]> {
 export async function apply(client: ClickHouseClient): Promise<void> {
   for (const query of [MARKS, CALLS, FAILED, BY_DAY, BY_MODEL, COSTS]) await client.command({ query })
   await createViews(client, LIVE_NAMES)
-  const settings = (await knownSettings(client)).join(', ')
-  for (const table of [...tablesOf(LIVE_NAMES), MARKS_TABLE])
+  const settings = (await readKnownSettings(client)).join(', ')
+  for (const table of [...listTables(LIVE_NAMES), MARKS_TABLE])
     await client.command({ query: `ALTER TABLE ${table} MODIFY SETTING ${settings}` })
 }

@@ -4,15 +4,15 @@ import {
   type ColumnKind,
   type ColumnName,
   CUSTOMER_COLUMNS,
-  columnOf,
   type FullRow,
+  findColumn,
   isNullable,
   type LogRow,
 } from '../../../schemas/call-log/columns.ts'
 
 /** Returns the expression that reads a column. */
-function expressionOf(name: ColumnName): string {
-  switch (columnOf(name).kind) {
+function printExpression(name: ColumnName): string {
+  switch (findColumn(name).kind) {
     case 'instant':
       return `toUnixTimestamp64Milli(${name})`
     case 'credits':
@@ -23,30 +23,32 @@ function expressionOf(name: ColumnName): string {
 }
 
 /** An expression has another name than its column, which conditions of the statement name. */
-const aliasOf = (name: ColumnName): string => (expressionOf(name) === name ? name : `read_${name}`)
+const printAlias = (name: ColumnName): string => (printExpression(name) === name ? name : `read_${name}`)
 
-const listOf = (names: readonly ColumnName[]): string =>
-  names.map((name) => `${expressionOf(name)} AS ${aliasOf(name)}`.replace(/^(\w+) AS \1$/, '$1')).join(', ')
+const printList = (names: readonly ColumnName[]): string =>
+  names
+    .map((name) => `${printExpression(name)} AS ${printAlias(name)}`.replace(/^(\w+) AS \1$/, '$1'))
+    .join(', ')
 
 /** The columns of a page, from any table of calls. */
-export const PAGE_COLUMNS = listOf(CUSTOMER_COLUMNS)
+export const PAGE_COLUMNS = printList(CUSTOMER_COLUMNS)
 /** All columns, from `calls`. */
-export const FULL_COLUMNS = listOf(COPIED_COLUMNS)
+export const FULL_COLUMNS = printList(COPIED_COLUMNS)
 /** Column of the table of failed calls with all fields of a page: reading scattered rows costs a third less. */
 export const STORED_PAGE_COLUMN = 'page_row'
 /**
  * The expression of that column: a JSON array. A migration that adds a column for customers modifies `page_row`; rows from
  * before then have no value at its end.
  */
-export const STORED_PAGE_EXPRESSION = `formatRowNoNewline('JSONCompactEachRow', ${CUSTOMER_COLUMNS.map(expressionOf).join(', ')})`
+export const STORED_PAGE_EXPRESSION = `formatRowNoNewline('JSONCompactEachRow', ${CUSTOMER_COLUMNS.map(printExpression).join(', ')})`
 
 /** Values by the names of a list; 64-bit numbers are strings, or numbers when they come from the stored column. */
 export type PageRow = Readonly<Record<string, unknown>>
 
 /** Returns the row of `stored`, the value of `page_row`. */
-export function pageRowOf(stored: string): PageRow {
+export function parsePageRow(stored: string): PageRow {
   const values = JSON.parse(stored) as unknown[]
-  return Object.fromEntries(CUSTOMER_COLUMNS.map((name, at) => [aliasOf(name), values[at]]))
+  return Object.fromEntries(CUSTOMER_COLUMNS.map((name, at) => [printAlias(name), values[at]]))
 }
 
 /** Returns the value of a row from the one that was read. */
@@ -63,23 +65,23 @@ const SHOW: Readonly<Record<ColumnKind, (value: unknown) => unknown>> = {
 const NULLABLE = new Set(COPIED_COLUMNS.filter(isNullable))
 
 /** Returns the values of the columns. An absent text is empty in the table. */
-export const valuesOf = (
+export const convertValues = (
   row: PageRow,
   names: readonly ColumnName[],
   convert: Readonly<Record<ColumnKind, (value: unknown) => unknown>>,
 ) =>
   names.map((name) => {
-    const value = row[aliasOf(name)] ?? null
+    const value = row[printAlias(name)] ?? null
     const isAbsent = value === null || (value === '' && NULLABLE.has(name))
-    return [name, isAbsent ? null : convert[columnOf(name).kind](value)] as const
+    return [name, isAbsent ? null : convert[findColumn(name).kind](value)] as const
   })
 
 export const toLogRow = (row: PageRow): LogRow =>
-  ({ object: 'log', ...Object.fromEntries(valuesOf(row, CUSTOMER_COLUMNS, SHOW)) }) as LogRow
+  ({ object: 'log', ...Object.fromEntries(convertValues(row, CUSTOMER_COLUMNS, SHOW)) }) as LogRow
 
 /** Returns a row that was read with `FULL_COLUMNS`. */
 export const toFullRow = (row: PageRow): Omit<FullRow, 'booked_at'> =>
-  ({ object: 'log', ...Object.fromEntries(valuesOf(row, COPIED_COLUMNS, SHOW)) }) as Omit<
+  ({ object: 'log', ...Object.fromEntries(convertValues(row, COPIED_COLUMNS, SHOW)) }) as Omit<
     FullRow,
     'booked_at'
   >

@@ -3,7 +3,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogRow } from '../../../schemas/call-log/columns.ts'
 import { readRows } from '../connection.ts'
-import { PAGE_COLUMNS, type PageRow, pageRowOf, STORED_PAGE_COLUMN, toLogRow } from './call-row.ts'
+import { PAGE_COLUMNS, type PageRow, parsePageRow, STORED_PAGE_COLUMN, toLogRow } from './call-row.ts'
 import type { CallPageQuery } from './query.ts'
 import { isOfFailed } from './statement.ts'
 import { readSteps } from './steps.ts'
@@ -26,7 +26,7 @@ export async function findCalls(
       ...statement(STORED_PAGE_COLUMN),
       ...bound,
     })
-    return stored.map(({ page_row }) => pageRowOf(page_row))
+    return stored.map(({ page_row }) => parsePageRow(page_row))
   })
   return { rows: rows.slice(0, query.limit).map(toLogRow), hasMore: rows.length > query.limit }
 }

@@ -25,7 +25,7 @@ export interface CallFilter {
   readonly isShared?: boolean
   /** Epoch milliseconds, the first instant that counts. */
   readonly from: number
-  /** Epoch milliseconds, the first instant that counts no more. */
+  /** Epoch milliseconds, exclusive. */
   readonly to: number
 }
 

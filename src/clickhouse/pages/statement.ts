@@ -1,6 +1,6 @@
 /** The statement behind a page of the call log. */
 import type { UnitType } from '../../../schemas/call-log/row.ts'
-import { sharedIdOf } from '../../core/call-log/shared-ids.ts'
+import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
 import type { CallFilter, CallPageQuery, CallPosition } from './query.ts'
@@ -15,7 +15,7 @@ const TOKEN_BILLED: UnitType = 'chat'
 const REQUEST_ID = /^req_/
 
 /** Returns the condition. Task ids have other prefixes, so a request id needs one index, not two. */
-const refCondition = (ref: string, isShared = false): string =>
+const printRefCondition = (ref: string, isShared = false): string =>
   isShared
     ? 'call_count > 1 AND position(detail, {sharedId:String}) > 0'
     : REQUEST_ID.test(ref)
@@ -26,11 +26,11 @@ const refCondition = (ref: string, isShared = false): string =>
  * Returns the filter of an account's calls besides the window, the most selective condition first. Many failed calls
  * share one state.
  */
-function narrowingOf(filter: CallFilter) {
+function printFilter(filter: CallFilter) {
   const unitTypes = filter.unitTypes?.includes(TOKEN_BILLED) ? [...filter.unitTypes, ''] : filter.unitTypes
   const { ref, isShared } = filter
   const all: readonly (readonly [condition: string, name: string, value: unknown])[] = [
-    [ref === null ? '' : refCondition(ref, isShared), 'ref', ref],
+    [ref === null ? '' : printRefCondition(ref, isShared), 'ref', ref],
     ['session_id = {sessionId:String}', 'sessionId', filter.sessionId],
     ['error_code IN {errorCodes:Array(String)}', 'errorCodes', filter.errorCodes],
     ['unit_type IN {unitTypes:Array(String)}', 'unitTypes', unitTypes],
@@ -43,7 +43,7 @@ function narrowingOf(filter: CallFilter) {
     conditions: given.map(([condition]) => condition),
     parameters: {
       ...Object.fromEntries(given.map(([, name, value]) => [name, value])),
-      ...(isShared === true && ref !== null && { sharedId: sharedIdOf(ref) }),
+      ...(isShared === true && ref !== null && { sharedId: findSharedId(ref) }),
     },
   }
 }
@@ -57,7 +57,7 @@ export const isOfFailed = ({ errorCodes, statuses, ref }: CallFilter): boolean =
   ref === null && (errorCodes !== null || (statuses !== null && !statuses.includes('success')))
 
 /** Returns the rows strictly after `after` in the order of the page; the table's order can use the first bound. */
-function positionOf(order: 'asc' | 'desc', after: CallPosition) {
+function printPosition(order: 'asc' | 'desc', after: CallPosition) {
   const behind = order === 'asc' ? '>' : '<'
   const at = `{afterAt:DateTime64(3, 'UTC')}`
   return {
@@ -75,9 +75,9 @@ function positionOf(order: 'asc' | 'desc', after: CallPosition) {
  * Filtered columns are read first: of a column with few values a hundred thousand rows are read in a millisecond,
  * while the instants, which ClickHouse would read first, take ten times as long.
  */
-export function pageStatement(columns: string, query: CallPageQuery, rows: number): Statement {
-  const calls = callsOf(query)
-  const position = query.after && positionOf(query.order, query.after)
+export function makePageStatement(columns: string, query: CallPageQuery, rows: number): Statement {
+  const calls = selectCalls(query)
+  const position = query.after && printPosition(query.order, query.after)
   const direction = query.order === 'asc' ? 'ASC' : 'DESC'
   return {
     query: `
@@ -90,8 +90,8 @@ export function pageStatement(columns: string, query: CallPageQuery, rows: numbe
 }
 
 /** Returns the conditions by which an account's calls are read, up to the last of WHERE, and their parameters. */
-export function callsOf(filter: CallFilter) {
-  const narrowing = narrowingOf(filter)
+export function selectCalls(filter: CallFilter) {
+  const narrowing = printFilter(filter)
   const before = narrowing.conditions.length === 0 ? '' : `PREWHERE ${narrowing.conditions.join(' AND ')}`
   return {
     where: `${before}

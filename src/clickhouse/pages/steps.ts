@@ -4,10 +4,10 @@
  * those that a month does not fill cost one query more. A filter makes the latter likely: then all of the window is
  * read at once, which costs less than a second query.
  */
-import { sharedIdOf } from '../../core/call-log/shared-ids.ts'
+import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
 import type { CallPageQuery } from './query.ts'
-import { pageStatement, type Statement } from './statement.ts'
+import { makePageStatement, type Statement } from './statement.ts'
 
 /** The longest usual period, 30 days or a month, and its last day: read as a whole. */
 const FIRST_STEP_MS = 32 * DAY_MS
@@ -22,13 +22,13 @@ const ULID_REF = /^[a-z]+_([0-7][0-9A-HJKMNP-TV-Z]{9})[0-9A-HJKMNP-TV-Z]{16}$/
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** Returns epoch milliseconds; null for a text that is no id of ours. */
-function instantOf(ref: string): number | null {
+function readInstant(ref: string): number | null {
   const digits = ULID_REF.exec(ref)?.[1]
   if (digits === undefined) return null
   return [...digits].reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0)
 }
 
-const within = (window: LogWindow, from: number, to: number): LogWindow => ({
+const clipWindow = (window: LogWindow, from: number, to: number): LogWindow => ({
   from: Math.max(window.from, from),
   to: Math.min(window.to, to),
 })
@@ -38,38 +38,38 @@ const isSome = ({ from, to }: LogWindow): boolean => from < to
 type Step = LogWindow & { readonly isShared?: boolean }
 
 /**
- * Returns the steps for one call: the time around its start, first for a row of its own, then for a shared one; then all
+ * Returns the steps for one call: the time around its start, first for a separate row, then for a shared one; then all
  * later time, because an abandoned call is settled late.
  */
-function refSteps(window: LogWindow, ref: string): Step[] {
-  const madeAt = instantOf(ref)
+function listRefSteps(window: LogWindow, ref: string): Step[] {
+  const madeAt = readInstant(ref)
   if (madeAt === null) return [window]
-  const near = within(window, madeAt - CLOCK_SKEW_MS, madeAt + TYPICAL_CALL_MS)
-  const shared = sharedIdOf(ref) === null ? [] : [{ ...near, isShared: true }]
-  return [near, ...shared, within(window, madeAt - CLOCK_ERROR_MS, window.to)].filter(isSome)
+  const near = clipWindow(window, madeAt - CLOCK_SKEW_MS, madeAt + TYPICAL_CALL_MS)
+  const shared = findSharedId(ref) === null ? [] : [{ ...near, isShared: true }]
+  return [near, ...shared, clipWindow(window, madeAt - CLOCK_ERROR_MS, window.to)].filter(isSome)
 }
 
 /** Windows that lie one behind the other in the order of the page, and together hold all that it may. */
-function timeSteps({ order, from, to, after }: CallPageQuery, now: number): LogWindow[] {
+function listTimeSteps({ order, from, to, after }: CallPageQuery, now: number): LogWindow[] {
   const window = { from, to }
   if (order === 'asc') {
     // Without a cursor the position of the account's first call in the window is unknown.
     const first = after === null ? to : after.createdAt + FIRST_STEP_MS
-    return [within(window, from, first), within(window, first, to)].filter(isSome)
+    return [clipWindow(window, from, first), clipWindow(window, first, to)].filter(isSome)
   }
   const newest = Math.min(to, now, after?.createdAt ?? to)
   const first = newest - FIRST_STEP_MS
-  return [within(window, first, to), within(window, from, first)].filter(isSome)
+  return [clipWindow(window, first, to), clipWindow(window, from, first)].filter(isSome)
 }
 
 const isNarrowed = ({ keyId, models, statuses, unitTypes, errorCodes, sessionId }: CallPageQuery): boolean =>
   [keyId, models, statuses, unitTypes, errorCodes, sessionId].some((wanted) => wanted !== null)
 
 /** Returns the steps in query order. Those of a ref overlap: the first that has rows has all of them. */
-export function pageSteps(query: CallPageQuery, now: number): Step[] {
+export function listSteps(query: CallPageQuery, now: number): Step[] {
   const window = { from: query.from, to: query.to }
-  if (query.ref !== null) return refSteps(window, query.ref)
-  return isNarrowed(query) ? [window].filter(isSome) : timeSteps(query, now)
+  if (query.ref !== null) return listRefSteps(window, query.ref)
+  return isNarrowed(query) ? [window].filter(isSome) : listTimeSteps(query, now)
 }
 
 /**
@@ -82,9 +82,9 @@ export async function readSteps<Row>(
 ): Promise<Row[]> {
   const wanted = query.limit + 1
   const rows: Row[] = []
-  for (const step of pageSteps(query, Date.now())) {
+  for (const step of listSteps(query, Date.now())) {
     const missing = wanted - rows.length
-    rows.push(...(await read((columns) => pageStatement(columns, { ...query, ...step }, missing))))
+    rows.push(...(await read((columns) => makePageStatement(columns, { ...query, ...step }, missing))))
     if (rows.length >= wanted || (query.ref !== null && rows.length > 0)) break
   }
   return rows

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
 import type { CallFilter } from '../pages/query.ts'
-import { callsOf } from '../pages/statement.ts'
+import { selectCalls } from '../pages/statement.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
 
 export interface CallSeriesQuery extends CallFilter {
@@ -36,7 +36,7 @@ export async function callSeries(
   { bucketSeconds, ...filter }: CallSeriesQuery,
   signal: AbortSignal,
 ): Promise<CallSeriesPoint[]> {
-  const { where, parameters } = callsOf(filter)
+  const { where, parameters } = selectCalls(filter)
   const rows = await readRows<Row>(client, {
     query: `
       SELECT toUnixTimestamp(toStartOfInterval(created_at, INTERVAL ${bucketSeconds} SECOND, 'UTC')) AS at,

@@ -1,7 +1,14 @@
 /** Sums of one account's calls by UTC day and one more column. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows } from '../connection.ts'
-import { type AccountWindow, type CallSums, SUMS, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
+import {
+  type AccountWindow,
+  type CallSums,
+  SUMS,
+  type SumsRow,
+  selectSummedRows,
+  toSums,
+} from './summed-rows.ts'
 
 export type DailyGroup = 'model' | 'key_id' | 'status'
 
@@ -13,12 +20,12 @@ export interface DailyUsage extends CallSums {
 }
 
 /** Returns the sums by day, then by group. */
-export async function dailyUsage(
+export async function sumUsageByDay(
   client: ClickHouseClient,
   { by, ...window }: AccountWindow & { readonly by: DailyGroup },
   signal: AbortSignal,
 ): Promise<DailyUsage[]> {
-  const rows = summedRows({ ...window, columns: ['day', by] })
+  const rows = selectSummedRows({ ...window, columns: ['day', by] })
   if (rows === null) return []
   const found = await readRows<SumsRow & { readonly day_text: string; readonly name: string }>(client, {
     query: `
@@ -28,5 +35,5 @@ export async function dailyUsage(
     query_params: rows.parameters,
     abort_signal: signal,
   })
-  return found.map((row) => ({ day: row.day_text, group: row.name, ...sumsOf(row) }))
+  return found.map((row) => ({ day: row.day_text, group: row.name, ...toSums(row) }))
 }

@@ -2,7 +2,14 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import { readRows } from '../connection.ts'
-import { type AccountWindow, type CallSums, SUMS, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
+import {
+  type AccountWindow,
+  type CallSums,
+  SUMS,
+  type SumsRow,
+  selectSummedRows,
+  toSums,
+} from './summed-rows.ts'
 
 /** In no particular order; what has no call is absent. */
 export interface CallSummary {
@@ -24,7 +31,7 @@ export async function summarizeCalls(
   window: AccountWindow,
   signal: AbortSignal,
 ): Promise<CallSummary> {
-  const rows = summedRows({ ...window, columns: ['day', 'model', 'status'] })
+  const rows = selectSummedRows({ ...window, columns: ['day', 'model', 'status'] })
   if (rows === null) return { byStatus: [], byDay: [], byModel: [] }
   const found = await readRows<Row>(client, {
     query: `
@@ -40,8 +47,8 @@ export async function summarizeCalls(
   })
   const sums = Map.groupBy(found, (row) => row.dimension)
   return {
-    byStatus: (sums.get('status') ?? []).map((row) => ({ status: row.value as CallStatus, ...sumsOf(row) })),
-    byDay: (sums.get('day') ?? []).map((row) => ({ day: row.value, ...sumsOf(row) })),
-    byModel: (sums.get('model') ?? []).map((row) => ({ model: row.value, ...sumsOf(row) })),
+    byStatus: (sums.get('status') ?? []).map((row) => ({ status: row.value as CallStatus, ...toSums(row) })),
+    byDay: (sums.get('day') ?? []).map((row) => ({ day: row.value, ...toSums(row) })),
+    byModel: (sums.get('model') ?? []).map((row) => ({ model: row.value, ...toSums(row) })),
   }
 }

@@ -33,14 +33,14 @@ interface SummedCalls extends LogWindow {
   readonly keyId: string | null
   /** The columns that distinguish the rows. */
   readonly columns: readonly SumColumn[]
-  /** Of the calls with a known upstream cost alone, and with it. Only these have a channel, and no status. */
+  /** Only the calls with a known upstream cost, with that cost. Only these have a channel, and no status. */
   readonly ofCosts?: boolean
 }
 
 const isSome = ({ from, to }: LogWindow): boolean => from < to
 
 /** Returns the whole days of a window, and the parts before and after them. */
-function parted({ from, to }: LogWindow): { days: LogWindow | null; edges: LogWindow[] } {
+function splitWindow({ from, to }: LogWindow): { days: LogWindow | null; edges: LogWindow[] } {
   const days = { from: Math.ceil(from / DAY_MS) * DAY_MS, to: Math.floor(to / DAY_MS) * DAY_MS }
   if (!isSome(days)) return { days: null, edges: [{ from, to }].filter(isSome) }
   const edges = [
@@ -53,15 +53,15 @@ function parted({ from, to }: LogWindow): { days: LogWindow | null; edges: LogWi
 const UPSTREAM_COST = 'upstream_cost'
 const TOKENS = 'input_tokens, output_tokens, cached_tokens'
 
-const fromDays = (table: string, columns: readonly string[], which: string): string => `
+const selectFromDays = (table: string, columns: readonly string[], which: string): string => `
   SELECT ${columns.join(', ')}, requests, cost, ${TOKENS} FROM ${table}
   WHERE ${which} AND day >= {firstDay:Date} AND day < {dayBehind:Date}`
 
-const columnOfCalls = (column: string): string =>
+const selectColumn = (column: string): string =>
   column === 'day' ? "toDate(created_at, 'UTC') AS day" : column
 
-const fromCalls = (edges: readonly LogWindow[], columns: readonly string[], which: string): string => `
-  SELECT ${columns.map(columnOfCalls).join(', ')}, toUInt64(call_count) AS requests, cost, ${TOKENS} FROM calls
+const selectFromCalls = (edges: readonly LogWindow[], columns: readonly string[], which: string): string => `
+  SELECT ${columns.map(selectColumn).join(', ')}, toUInt64(call_count) AS requests, cost, ${TOKENS} FROM calls
   WHERE ${which} AND (${edges
     .map(
       (_, edge) =>
@@ -72,8 +72,14 @@ const fromCalls = (edges: readonly LogWindow[], columns: readonly string[], whic
 const toClickHouseDay = (epochMs: number): string => toClickHouseInstant(epochMs).slice(0, 10)
 
 /** Returns a query that yields the rows, with its parameters; null for an empty window. */
-export function summedRows({ accountId, keyId, columns: groups, ofCosts = false, ...window }: SummedCalls) {
-  const { days, edges } = parted(window)
+export function selectSummedRows({
+  accountId,
+  keyId,
+  columns: groups,
+  ofCosts = false,
+  ...window
+}: SummedCalls) {
+  const { days, edges } = splitWindow(window)
   const which = [
     accountId === null ? 'true' : 'account_id = {accountId:String}',
     ...(keyId === null ? [] : ['key_id = {keyId:String}']),
@@ -83,8 +89,8 @@ export function summedRows({ accountId, keyId, columns: groups, ofCosts = false,
   const withoutKeys = keyId === null && !groups.includes('key_id')
   const rollup = ofCosts ? LIVE_NAMES.costs : withoutKeys ? LIVE_NAMES.byModel : LIVE_NAMES.byDay
   const sources = [
-    ...(days === null ? [] : [fromDays(rollup, columns, which)]),
-    ...(edges.length === 0 ? [] : [fromCalls(edges, columns, which + isKnown)]),
+    ...(days === null ? [] : [selectFromDays(rollup, columns, which)]),
+    ...(edges.length === 0 ? [] : [selectFromCalls(edges, columns, which + isKnown)]),
   ]
   if (sources.length === 0) return null
   const ends = edges.flatMap(({ from, to }, edge) => [
@@ -117,7 +123,7 @@ export interface SumsRow {
   readonly cached: string
 }
 
-export const sumsOf = (row: SumsRow): CallSums => ({
+export const toSums = (row: SumsRow): CallSums => ({
   requests: Number(row.calls),
   cost: BigInt(row.cost_units),
   inputTokens: Number(row.input),

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows } from '../connection.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
-import { type AccountWindow, type CallSums, type SumsRow, sumsOf } from './summed-rows.ts'
+import { type AccountWindow, type CallSums, type SumsRow, toSums } from './summed-rows.ts'
 
 export interface SessionUsage extends CallSums {
   readonly sessionId: string
@@ -21,7 +21,7 @@ interface Row extends SumsRow {
 }
 
 /** Returns the sessions that cost most, the dearest first. Calls without a session do not count. */
-export async function usageBySession(
+export async function sumUsageBySession(
   client: ClickHouseClient,
   { accountId, keyId, from, to, limit }: AccountWindow & { readonly limit: number },
   signal: AbortSignal,
@@ -50,6 +50,6 @@ export async function usageBySession(
     models: row.models,
     firstAt: Number(row.first_ms),
     lastAt: Number(row.last_ms),
-    ...sumsOf(row),
+    ...toSums(row),
   }))
 }

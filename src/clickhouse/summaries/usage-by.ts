@@ -4,7 +4,7 @@ import type { UsageGroup } from '../../../schemas/management/calls/usage.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { LogWindow } from '../../core/call-log/window.ts'
 import { readRows } from '../connection.ts'
-import { type CallSums, SUMS, type SumColumn, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
+import { type CallSums, SUMS, type SumColumn, type SumsRow, selectSummedRows, toSums } from './summed-rows.ts'
 
 export interface UsageByQuery extends LogWindow {
   /** Null: all accounts. */
@@ -37,26 +37,26 @@ const COLUMNS: Readonly<Record<UsageGroup, readonly SumColumn[]>> = {
 type Row = SumsRow & { readonly upstream_units?: string } & { readonly [Column in SumColumn]?: string }
 
 /** Days in their order; all else by cost, the dearest first, then by name. */
-export const usageBy = (
+export const sumUsageByGroup = (
   client: ClickHouseClient,
   query: UsageByQuery & { readonly by: Exclude<UsageGroup, 'channel'> },
   signal: AbortSignal,
-): Promise<UsageSums[]> => sums(client, { ...query, ofCosts: false }, signal)
+): Promise<UsageSums[]> => sumRows(client, { ...query, ofCosts: false }, signal)
 
-/** In the same order, of the calls with a known upstream cost alone. */
-export const costsBy = (
+/** In the same order, only of the calls with a known upstream cost. */
+export const sumCostsByGroup = (
   client: ClickHouseClient,
   query: UsageByQuery,
   signal: AbortSignal,
-): Promise<CostSums[]> => sums(client, { ...query, ofCosts: true }, signal)
+): Promise<CostSums[]> => sumRows(client, { ...query, ofCosts: true }, signal)
 
-async function sums(
+async function sumRows(
   client: ClickHouseClient,
   { by, ...query }: UsageByQuery & { readonly ofCosts: boolean },
   signal: AbortSignal,
 ): Promise<CostSums[]> {
   const columns = COLUMNS[by]
-  const rows = summedRows({ ...query, keyId: null, columns })
+  const rows = selectSummedRows({ ...query, keyId: null, columns })
   if (rows === null) return []
   const found = await readRows<Row>(client, {
     query: `
@@ -75,6 +75,6 @@ async function sums(
     day: row.day ?? null,
     channelId: row.channel_id ?? null,
     upstreamCost: BigInt(row.upstream_units ?? 0),
-    ...sumsOf(row),
+    ...toSums(row),
   }))
 }

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
 import { toClickHouseInstant } from '../instant.ts'
-import { type AccountWindow, type CallSums, type SumsRow, sumsOf } from './summed-rows.ts'
+import { type AccountWindow, type CallSums, type SumsRow, toSums } from './summed-rows.ts'
 
 /** Cost of one model on one UTC day. */
 export interface DayCost {
@@ -19,14 +19,14 @@ const IN_WINDOW = `
 /** Counts 1e-8 credit. */
 const COST_UNITS = 'toString(toInt128(sum(cost) * 100000000))'
 
-const parametersOf = ({ accountId, keyId, from, to }: AccountWindow) => ({
+const toParameters = ({ accountId, keyId, from, to }: AccountWindow) => ({
   accountId,
   keyId: keyId ?? '',
   from: toClickHouseInstant(from),
   to: toClickHouseInstant(to),
 })
 
-export async function usageTotals(
+export async function sumUsage(
   client: ClickHouseClient,
   window: AccountWindow,
   signal: AbortSignal,
@@ -36,14 +36,14 @@ export async function usageTotals(
       SELECT sum(call_count) AS calls, ${COST_UNITS} AS cost_units,
              sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached
       FROM calls WHERE ${IN_WINDOW}`,
-    query_params: parametersOf(window),
+    query_params: toParameters(window),
     abort_signal: signal,
   })
-  return sumsOf(row!)
+  return toSums(row!)
 }
 
 /** Returns the costs in the order of the days, then of the models' names, without zeros. */
-export async function costByDay(
+export async function sumCostByDay(
   client: ClickHouseClient,
   window: AccountWindow,
   signal: AbortSignal,
@@ -53,7 +53,7 @@ export async function costByDay(
       SELECT toString(toDate(created_at, 'UTC')) AS day, model, ${COST_UNITS} AS cost_units
       FROM calls WHERE ${IN_WINDOW} AND cost != 0
       GROUP BY day, model ORDER BY day, model`,
-    query_params: parametersOf(window),
+    query_params: toParameters(window),
     abort_signal: signal,
   })
   return rows.map(({ day, model, cost_units }) => ({ day, model, cost: BigInt(cost_units) }))

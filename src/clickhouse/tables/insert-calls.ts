@@ -17,7 +17,7 @@ const NEWLINE = 0x0a
 /** The table's partition of a row, with which its line begins: `2026-01`. */
 const MONTH_BYTES = 7
 
-const monthOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, MONTH_BYTES)
+const toMonth = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, MONTH_BYTES)
 
 interface MonthRows {
   rows: number
@@ -31,7 +31,7 @@ const haveOneMonth = (text: Buffer, lineAt: number, otherAt: number): boolean =>
   return true
 }
 
-function rowsByMonth(text: Buffer): Map<string, MonthRows> {
+function groupByMonth(text: Buffer): Map<string, MonthRows> {
   const months = new Map<string, MonthRows>()
   let end = 0
   for (let start = 0; start < text.length; start = end) {
@@ -49,14 +49,14 @@ function rowsByMonth(text: Buffer): Map<string, MonthRows> {
 }
 
 /** Returns those of the months that the log still keeps. Unfinished months are never dropped, and need no query. */
-async function retainedMonths(
+async function readRetainedMonths(
   client: ClickHouseClient,
   months: Map<string, MonthRows>,
 ): Promise<[string, MonthRows][]> {
   const all = [...months]
-  const thisMonth = monthOf(Date.now())
+  const thisMonth = toMonth(Date.now())
   if (all.every(([month]) => month === thisMonth)) return all
-  const firstKept = monthOf(await readRetainedFrom(client))
+  const firstKept = toMonth(await readRetainedFrom(client))
   return all.filter(([month]) => month >= firstKept)
 }
 
@@ -71,7 +71,7 @@ export async function insertCalls(
   table: string = LIVE_NAMES.calls,
 ): Promise<number> {
   let rows = 0
-  for (const [name, month] of await retainedMonths(client, rowsByMonth(range.text))) {
+  for (const [name, month] of await readRetainedMonths(client, groupByMonth(range.text))) {
     await client.insert({
       table,
       columns: COPIED_COLUMNS as [string, ...string[]],

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows } from '../connection.ts'
 
 /** Returns `202601`, UTC. */
-export const monthOf = (epochMs: number): string =>
+export const toMonth = (epochMs: number): string =>
   new Date(epochMs).toISOString().slice(0, 7).replace('-', '')
 
 /**
@@ -19,7 +19,7 @@ export interface Dated {
 }
 
 /** Returns each month from the first to the last row of the tables, in order; some of them may have no rows. */
-export async function monthsOf(client: ClickHouseClient, tables: readonly Dated[]): Promise<string[]> {
+export async function listMonths(client: ClickHouseClient, tables: readonly Dated[]): Promise<string[]> {
   const ends = tables.map(
     ({ table, at }) =>
       `SELECT toYYYYMM(min(${at})) AS first, toYYYYMM(max(${at})) AS last, count() AS n FROM ${table}`,

@@ -17,9 +17,9 @@ export const LIVE_NAMES = namesWith('')
 /** A second log beside the live one. */
 export const FRESH_NAMES = namesWith('_rebuilt')
 
-export const tablesOf = (names: LogNames): string[] => Object.values(names)
+export const listTables = (names: LogNames): string[] => Object.values(names)
 
 /** Returns the name of the view that fills a derived table. */
-export const viewOf = (table: string): string => `${table}_view`
+export const nameView = (table: string): string => `${table}_view`
 
-export const viewsOf = ({ calls, ...derived }: LogNames): string[] => Object.values(derived).map(viewOf)
+export const listViews = ({ calls, ...derived }: LogNames): string[] => Object.values(derived).map(nameView)

@@ -7,7 +7,7 @@ import { readRows } from '../connection.ts'
 import { readMigrations } from '../migrate.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { MARKS_TABLE } from './marks.ts'
-import { FRESH_NAMES, LIVE_NAMES, type LogNames, tablesOf, viewsOf } from './names.ts'
+import { FRESH_NAMES, LIVE_NAMES, type LogNames, listTables, listViews } from './names.ts'
 import { createViews } from './views.ts'
 
 /** Rows that one statement takes over: a second's work, far below the limits of a statement. */
@@ -28,11 +28,11 @@ interface Position {
 }
 
 /** Returns the names, views first: they are dropped before their tables. */
-const namesOf = (names: LogNames): string[] => [...viewsOf(names), ...tablesOf(names).toReversed()]
+const listNames = (names: LogNames): string[] => [...listViews(names), ...listTables(names).toReversed()]
 
-const LIVE_TABLES = tablesOf(LIVE_NAMES)
+const LIVE_TABLES = listTables(LIVE_NAMES)
 /** Of each table. */
-const PAIRS = tablesOf(FRESH_NAMES).map((fresh, index) => ({ fresh, live: LIVE_TABLES[index]! }))
+const PAIRS = listTables(FRESH_NAMES).map((fresh, index) => ({ fresh, live: LIVE_TABLES[index]! }))
 
 async function dropAll(client: ClickHouseClient, names: readonly string[]): Promise<void> {
   for (const name of names)
@@ -45,14 +45,14 @@ async function dropAll(client: ClickHouseClient, names: readonly string[]): Prom
 
 /** Tables of the log that were lost are created again, empty; their migrations stay marked as done. */
 async function restoreTables(client: ClickHouseClient): Promise<void> {
-  const names = [...namesOf(LIVE_NAMES), MARKS_TABLE]
+  const names = [...listNames(LIVE_NAMES), MARKS_TABLE]
   const [found] = await readRows<{ tables: string }>(client, {
     query: `SELECT count() AS tables FROM system.tables
       WHERE database = currentDatabase() AND name IN {names:Array(String)}`,
     query_params: { names },
   })
   if (Number(found!.tables) === names.length) return
-  await dropAll(client, viewsOf(LIVE_NAMES))
+  await dropAll(client, listViews(LIVE_NAMES))
   for (const { apply } of readMigrations()) await apply(client)
 }
 
@@ -101,7 +101,7 @@ export interface RebuildTables {
  */
 export async function createRebuildTables(client: ClickHouseClient): Promise<RebuildTables> {
   await restoreTables(client)
-  const drop = () => dropAll(client, namesOf(FRESH_NAMES))
+  const drop = () => dropAll(client, listNames(FRESH_NAMES))
   await drop()
   for (const { fresh, live } of PAIRS) await client.command({ query: `CREATE TABLE ${fresh} AS ${live}` })
   await createViews(client, FRESH_NAMES)

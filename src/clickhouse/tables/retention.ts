@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows } from '../connection.ts'
 import { readRetainedFrom, setRetainedFrom } from './marks.ts'
-import { type Dated, monthOf } from './months.ts'
+import { type Dated, toMonth } from './months.ts'
 import { LIVE_NAMES } from './names.ts'
 
 /** Derived tables are dropped before the calls; `at` is the column with the time of a call. */
@@ -35,7 +35,11 @@ interface MonthRow {
 }
 
 /** Returns the months before `month` of which the table has rows. Reads nothing of a year without such rows. */
-const monthsBefore = (client: ClickHouseClient, { table, at }: Dated, month: string): Promise<MonthRow[]> =>
+const listMonthsBefore = (
+  client: ClickHouseClient,
+  { table, at }: Dated,
+  month: string,
+): Promise<MonthRow[]> =>
   readRows(client, {
     query: `
       SELECT DISTINCT _partition_id AS year, toString(toYYYYMM(${at})) AS month FROM ${table}
@@ -55,7 +59,7 @@ async function isDeleting(client: ClickHouseClient, table: string): Promise<bool
   return row!.open !== '0'
 }
 
-/** Ends when nothing is being deleted from the table any more. */
+/** Waits until nothing is being deleted from the table. */
 async function untilDeleted(client: ClickHouseClient, table: string): Promise<void> {
   const deadline = Date.now() + DELETION_BOUND_MS
   while (await isDeleting(client, table)) {
@@ -84,11 +88,11 @@ async function dropMonths(client: ClickHouseClient, { table, at }: Dated, year: 
 /** Drops from one table after the other; a second run finishes an interrupted one. */
 async function dropMonthsBefore(client: ClickHouseClient, epochMs: number): Promise<string[]> {
   const dropped = new Set<string>()
-  const first = monthOf(epochMs)
+  const first = toMonth(epochMs)
   for (const table of TABLES) {
     // A deletion that is still under way is not started again.
     await untilDeleted(client, table.table)
-    const months = await monthsBefore(client, table, first)
+    const months = await listMonthsBefore(client, table, first)
     for (const year of new Set(months.map((row) => row.year))) await dropMonths(client, table, year, first)
     for (const { month } of months) dropped.add(month)
   }

@@ -1,13 +1,13 @@
 /** The views that pass each insert of calls on: to the sums by day, with keys and without, and to the failed calls. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows } from '../connection.ts'
-import { type LogNames, viewOf } from './names.ts'
+import { type LogNames, nameView } from './names.ts'
 
-/** A query for an error code, or for states without `success`, reads these rows alone. */
+/** A query for an error code, or for states without `success`, reads only these rows. */
 const IS_FAILED = `status != 'success' OR error_code != ''`
 
 /** Returns the query of sums by day and these columns. */
-const sumsByDay = (calls: string, columns: string, { sums = '', where = '' } = {}): string => `
+const selectSumsByDay = (calls: string, columns: string, { sums = '', where = '' } = {}): string => `
     SELECT
       account_id, toDate(created_at, 'UTC') AS day, ${columns},
       sum(call_count) AS requests,
@@ -31,17 +31,19 @@ async function queryOfFailed(client: ClickHouseClient, calls: string, failed: st
 }
 
 const createView = (client: ClickHouseClient, table: string, query: string) =>
-  client.command({ query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${viewOf(table)} TO ${table} AS ${query}` })
+  client.command({
+    query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${nameView(table)} TO ${table} AS ${query}`,
+  })
 
 /** Creates the views; an existing one stays unchanged. */
 export async function createViews(
   client: ClickHouseClient,
   { calls, byDay, byModel, failed, costs }: LogNames,
 ): Promise<void> {
-  await createView(client, byDay, sumsByDay(calls, 'model, key_id, status'))
-  await createView(client, byModel, sumsByDay(calls, 'model, status'))
+  await createView(client, byDay, selectSumsByDay(calls, 'model, key_id, status'))
+  await createView(client, byModel, selectSumsByDay(calls, 'model, status'))
   await createView(client, failed, await queryOfFailed(client, calls, failed))
-  const costsByDay = sumsByDay(calls, 'model, key_id, channel_id', {
+  const costsByDay = selectSumsByDay(calls, 'model, key_id, channel_id', {
     sums: `, sum(assumeNotNull(${calls}.upstream_cost)) AS upstream_cost`,
     where: `WHERE ${calls}.upstream_cost IS NOT NULL`,
   })

@@ -3,7 +3,7 @@ import type { StoredCounts } from '../../../schemas/call-log/call-detail.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { TokenUsage } from '../pricing/usage.ts'
 import type { Model, Route } from '../routing/catalog.ts'
-import { detailText, jsonPiece, numberPiece, textPiece } from './detail-text.ts'
+import { joinDetail, printJson, printNumber, printText } from './detail-text.ts'
 
 /** A translation's list of dropped fields is cut here: it names every tool by its index. */
 const DROPPED_MAX_CHARS = 500
@@ -23,7 +23,7 @@ export interface LastAttempt {
   readonly answeredAt: number | null
 }
 
-const microseconds = (from: number, to: number): number =>
+const countMicroseconds = (from: number, to: number): number =>
   Math.max(0, Math.round((to - from) * MICROSECONDS_PER_MS))
 
 /** The parts of a request that its detail names. */
@@ -37,24 +37,25 @@ interface DetailedCall {
   readonly builtInTools: readonly string[]
 }
 
-const sizePiece = (call: DetailedCall): string => numberPiece('prompt_bytes', call.promptBytes)
+const printSize = (call: DetailedCall): string => printNumber('prompt_bytes', call.promptBytes)
 
-function askedPieces(call: DetailedCall, model: Pick<Model, 'id'> | null): string {
+function printRequest(call: DetailedCall, model: Pick<Model, 'id'> | null): string {
   let pieces = call.settings
   if (model !== null && call.model !== model.id)
-    pieces += textPiece('model_as_asked', call.model, Number.POSITIVE_INFINITY)
-  if (call.outputLimit !== null) pieces += numberPiece('max_output_tokens', call.outputLimit)
-  if (call.serviceTier !== undefined) pieces += textPiece('service_tier', call.serviceTier)
-  if (call.builtInTools.length > 0) pieces += textPiece('built_in_tools', call.builtInTools.join(','))
+    pieces += printText('model_as_asked', call.model, Number.POSITIVE_INFINITY)
+  if (call.outputLimit !== null) pieces += printNumber('max_output_tokens', call.outputLimit)
+  if (call.serviceTier !== undefined) pieces += printText('service_tier', call.serviceTier)
+  if (call.builtInTools.length > 0) pieces += printText('built_in_tools', call.builtInTools.join(','))
   return pieces
 }
 
-function attemptPieces({ route, dropped, beganAt, status, answeredAt }: LastAttempt, startedAt: number) {
-  let pieces = numberPiece('before_upstream_us', microseconds(startedAt, beganAt))
-  if (answeredAt !== null) pieces += numberPiece('waiting_for_upstream_us', microseconds(beganAt, answeredAt))
-  if (status !== null && status !== HTTP_OK) pieces += numberPiece('upstream_status', status)
-  if (route.isTranslated) pieces += textPiece('upstream_protocol', route.protocol)
-  if (dropped.length > 0) pieces += textPiece('left_out', dropped.join('; '), DROPPED_MAX_CHARS)
+function printAttempt({ route, dropped, beganAt, status, answeredAt }: LastAttempt, startedAt: number) {
+  let pieces = printNumber('before_upstream_us', countMicroseconds(startedAt, beganAt))
+  if (answeredAt !== null)
+    pieces += printNumber('waiting_for_upstream_us', countMicroseconds(beganAt, answeredAt))
+  if (status !== null && status !== HTTP_OK) pieces += printNumber('upstream_status', status)
+  if (route.isTranslated) pieces += printText('upstream_protocol', route.protocol)
+  if (dropped.length > 0) pieces += printText('left_out', dropped.join('; '), DROPPED_MAX_CHARS)
   return pieces
 }
 
@@ -83,17 +84,17 @@ interface ForwardedFacts {
 }
 
 /** Returns a report's numbers with their names: its texts could be anything. */
-function suspectPieces({ suspect, reported }: Oddities): string {
+function printSuspects({ suspect, reported }: Oddities): string {
   if (suspect === '') return ''
   const numbers = JSON.stringify(reported, (_, value) => (typeof value === 'string' ? undefined : value))
   return (
-    textPiece('usage_suspect', suspect, SUSPECT_MAX_CHARS) +
-    textPiece('usage_reported', numbers, REPORTED_MAX_CHARS)
+    printText('usage_suspect', suspect, SUSPECT_MAX_CHARS) +
+    printText('usage_reported', numbers, REPORTED_MAX_CHARS)
   )
 }
 
 /** Returns the counts that the row has no columns for; an empty text on most calls. */
-function extraPiece({ extra }: TokenUsage): string {
+function printExtra({ extra }: TokenUsage): string {
   if (extra === undefined) return ''
   const { tools, ...tokens } = extra
   const counts: StoredCounts = {
@@ -104,10 +105,10 @@ function extraPiece({ extra }: TokenUsage): string {
     ...(tokens.outputImage > 0 && { output_image: tokens.outputImage }),
     ...(Object.keys(tools).length > 0 && { server_tools: tools }),
   }
-  return jsonPiece('counts', JSON.stringify(counts))
+  return printJson('counts', JSON.stringify(counts))
 }
 
-export const forwardedDetail = ({
+export const printForwardedDetail = ({
   call,
   model,
   startedAt,
@@ -117,13 +118,13 @@ export const forwardedDetail = ({
   terms,
   more = '',
 }: ForwardedFacts) =>
-  detailText(
-    sizePiece(call),
-    askedPieces(call, model) +
-      (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
-      suspectPieces(oddities) +
-      (oddities.otherModel === '' ? '' : numberPiece('answered_by_other_model', 1)) +
-      (terms === null ? '' : extraPiece(usage) + jsonPiece('prices', terms)) +
+  joinDetail(
+    printSize(call),
+    printRequest(call, model) +
+      (attempt === null ? '' : printAttempt(attempt, startedAt)) +
+      printSuspects(oddities) +
+      (oddities.otherModel === '' ? '' : printNumber('answered_by_other_model', 1)) +
+      (terms === null ? '' : printExtra(usage) + printJson('prices', terms)) +
       more,
   )
 
@@ -137,9 +138,9 @@ interface RefusedFacts {
   readonly estimate?: Credits
 }
 
-export const refusedDetail = ({ path, call, model, estimate }: RefusedFacts): string | null =>
-  detailText(
-    textPiece('endpoint', path) +
-      (call === undefined ? '' : sizePiece(call) + askedPieces(call, model ?? null)) +
-      (estimate === undefined ? '' : textPiece('refused_estimate', String(estimate))),
+export const printRefusedDetail = ({ path, call, model, estimate }: RefusedFacts): string | null =>
+  joinDetail(
+    printText('endpoint', path) +
+      (call === undefined ? '' : printSize(call) + printRequest(call, model ?? null)) +
+      (estimate === undefined ? '' : printText('refused_estimate', String(estimate))),
   )

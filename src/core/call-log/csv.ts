@@ -1,14 +1,14 @@
-/** The call log's rows as CSV. See docs/api-rules.md, "Call log CSV". */
-import { CUSTOMER_COLUMNS, columnOf, type LogRow } from '../../../schemas/call-log/columns.ts'
-import { type CsvValue, csvRecord } from './csv-records.ts'
+/** The call log's rows as CSV. See docs/api-rules.md, "Call log CSV, summary and detail". */
+import { CUSTOMER_COLUMNS, findColumn, type LogRow } from '../../../schemas/call-log/columns.ts'
+import { type CsvValue, printCsvRecord } from './csv-records.ts'
 
-const COLUMNS = CUSTOMER_COLUMNS.filter((name) => columnOf(name).csv !== null)
+const COLUMNS = CUSTOMER_COLUMNS.filter((name) => findColumn(name).csv !== null)
 const URL_SEPARATOR = '|'
 
-export const LOG_CSV_HEADER = csvRecord(COLUMNS.map((name) => columnOf(name).csv ?? name))
+export const LOG_CSV_HEADER = printCsvRecord(COLUMNS.map((name) => findColumn(name).csv ?? name))
 
-export const logCsvRecord = (row: LogRow): string =>
-  csvRecord(
+export const printLogCsvRecord = (row: LogRow): string =>
+  printCsvRecord(
     COLUMNS.map((name) => {
       const value = row[name]
       return Array.isArray(value) ? value.join(URL_SEPARATOR) : (value as CsvValue)

@@ -9,23 +9,23 @@ import {
   RATE_DECIMALS,
   type Rate,
 } from '../../../schemas/money.ts'
-import { type ChargedItem, chargedItems } from '../pricing/charged-items.ts'
+import { type ChargedItem, listChargedItems } from '../pricing/charged-items.ts'
 import { type PriceTerms, readPriceTerms } from '../pricing/terms.ts'
-import { extraOf, type TokenUsage } from '../pricing/usage.ts'
+import { keepExtra, type TokenUsage } from '../pricing/usage.ts'
 import type { Fact } from './detail-items.ts'
 
 const MILLION_DECIMALS = 6
 
 /** Returns the factors on a line. Tools have a discount of their own. */
-const factorsOn = ({ per }: ChargedItem, { discount, toolDiscount, serviceTier }: PriceTerms): Rate[] =>
+const listFactors = ({ per }: ChargedItem, { discount, toolDiscount, serviceTier }: PriceTerms): Rate[] =>
   [per === 'each' ? toolDiscount : discount, serviceTier?.factor ?? ONE_RATE].filter(
     (factor) => factor !== ONE_RATE,
   )
 
 /** Returns a line. Only the sum of the lines is rounded, to the cost. */
-function line(item: ChargedItem, terms: PriceTerms): string {
+function printLine(item: ChargedItem, terms: PriceTerms): string {
   const { count, price, per } = item
-  const factors = factorsOn(item, terms)
+  const factors = listFactors(item, terms)
   const decimals = (1 + factors.length) * RATE_DECIMALS + (per === 'million' ? MILLION_DECIMALS : 0)
   const amount = factors.reduce((product, factor) => product * factor, BigInt(count) * price)
   const times = factors.map((factor) => ` x ${printRate(factor)}`).join('')
@@ -33,7 +33,7 @@ function line(item: ChargedItem, terms: PriceTerms): string {
   return `${count} ${priced}${times} = ${printScaled(amount, decimals)}`
 }
 
-function usageOf(call: CallWithDetail, counts: StoredCounts = {}): TokenUsage {
+function readUsage(call: CallWithDetail, counts: StoredCounts = {}): TokenUsage {
   return {
     prompt: call.input_tokens,
     cached: call.cached_tokens,
@@ -41,7 +41,7 @@ function usageOf(call: CallWithDetail, counts: StoredCounts = {}): TokenUsage {
     output: call.output_tokens,
     reasoning: call.reasoning_tokens,
     serverToolCalls: call.server_tool_calls,
-    ...extraOf({
+    ...keepExtra({
       cacheWrite1h: counts.cache_write_1h ?? 0,
       inputAudio: counts.input_audio ?? 0,
       inputImage: counts.input_image ?? 0,
@@ -52,7 +52,7 @@ function usageOf(call: CallWithDetail, counts: StoredCounts = {}): TokenUsage {
   }
 }
 
-function tokenLines(usage: TokenUsage, terms: PriceTerms): Fact[] {
+function printTokenLines(usage: TokenUsage, terms: PriceTerms): Fact[] {
   const { discount, serviceTier, minimum, fromPromptTokens } = terms
   return [
     ['price_tier', fromPromptTokens === 0 ? undefined : `prompts of ${fromPromptTokens} tokens or more`],
@@ -61,12 +61,12 @@ function tokenLines(usage: TokenUsage, terms: PriceTerms): Fact[] {
       'price_service_tier',
       serviceTier === null ? undefined : `${serviceTier.name}: x ${printRate(serviceTier.factor)}`,
     ],
-    ...chargedItems(usage, terms).map((item): Fact => [`charge_${item.name}`, line(item, terms)]),
+    ...listChargedItems(usage, terms).map((item): Fact => [`charge_${item.name}`, printLine(item, terms)]),
     ['charge_minimum', minimum === 0n ? undefined : `${printCredits(minimum)} at least`],
   ]
 }
 
-/** Returns the lines of a charge; the counts alone where its prices are unknown. */
+/** Returns the lines of a charge; only the counts where its prices are unknown. */
 export function chargeLines(call: CallWithDetail, { prices, charge, counts }: CallDetail): Fact[] {
   const terms = prices === undefined ? null : readPriceTerms(prices)
   const units = call.unit_type === null || call.unit_count === null ? undefined : call.unit_count
@@ -74,6 +74,6 @@ export function chargeLines(call: CallWithDetail, { prices, charge, counts }: Ca
     ['unit_type', call.unit_type ?? undefined],
     ['unit_count', units],
     ['charge', charge],
-    ...(terms === null ? [] : tokenLines(usageOf(call, counts), terms)),
+    ...(terms === null ? [] : printTokenLines(readUsage(call, counts), terms)),
   ]
 }

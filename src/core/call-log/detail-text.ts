@@ -17,11 +17,11 @@ export const DETAIL_TEXT_MAX_CHARS = 64
 const PLAIN = /^[\w.:/ -]*$/
 
 /** Returns `,"temperature":0.7`; an empty text for a value that is no number. */
-export const numberPiece = (key: NumberKey, value: unknown): string =>
+export const printNumber = (key: NumberKey, value: unknown): string =>
   typeof value === 'number' && Number.isFinite(value) ? `,"${key}":${value}` : ''
 
 /** Returns `,"reasoning_effort":"high"`; an empty text for a value that is no text, or an empty one. Cuts a longer one. */
-export function textPiece(key: TextKey, value: unknown, maxChars: number = DETAIL_TEXT_MAX_CHARS): string {
+export function printText(key: TextKey, value: unknown, maxChars: number = DETAIL_TEXT_MAX_CHARS): string {
   if (typeof value !== 'string' || value === '') return ''
   const kept = shortened(value, maxChars)
   return PLAIN.test(kept) ? `,"${key}":"${kept}"` : `,"${key}":${JSON.stringify(kept)}`
@@ -32,17 +32,17 @@ export const countPiece = (key: NumberKey, list: unknown): string =>
   Array.isArray(list) ? `,"${key}":${list.length}` : ''
 
 /** Returns names and values for display; an empty text without any. */
-export const linesPiece = (key: LinesKey, lines: readonly (readonly [string, string])[]): string =>
+export const printLines = (key: LinesKey, lines: readonly (readonly [string, string])[]): string =>
   lines.length === 0 ? '' : `,"${key}":${JSON.stringify(lines)}`
 
 /** Returns a piece whose value is JSON already. */
-export const jsonPiece = (key: keyof CallDetail, json: string): string => `,"${key}":${json}`
+export const printJson = (key: keyof CallDetail, json: string): string => `,"${key}":${json}`
 
 /**
  * Returns the object of the pieces; null without any.
  * @param more pieces after the first ones: they are not copied to remove their first comma
  */
-export const detailText = (pieces: string, more = ''): string | null =>
+export const joinDetail = (pieces: string, more = ''): string | null =>
   pieces === '' ? null : `{${pieces.slice(1)}${more}}`
 
 /**
@@ -50,7 +50,7 @@ export const detailText = (pieces: string, more = ''): string | null =>
  * whichever version of the gateway wrote it.
  */
 export function readDetail(text: string | null): CallDetail {
-  const stored = text === null ? {} : parsed(text)
+  const stored = text === null ? {} : parseDetail(text)
   const read = Object.entries(CALL_DETAIL_FIELDS).flatMap(([key, schema]) => {
     const { success, data } = schema.safeParse(stored[key])
     return success ? [[key, data] as const] : []
@@ -58,7 +58,7 @@ export function readDetail(text: string | null): CallDetail {
   return Object.fromEntries(read)
 }
 
-function parsed(text: string): Record<string, unknown> {
+function parseDetail(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text))
   } catch {

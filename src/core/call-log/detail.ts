@@ -1,4 +1,4 @@
-/** Arranges a call of the log for a person who inspects it. See docs/api-rules.md, "Call detail". */
+/** Arranges a call of the log for a person who inspects it. See docs/api-rules.md, "Call log CSV, summary and detail". */
 import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
 import {
   type CallWithDetail,
@@ -11,7 +11,7 @@ import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { chargeLines } from './detail-charge.ts'
 import { type Fact, items } from './detail-items.ts'
-import { noteOf } from './detail-note.ts'
+import { explainCall } from './detail-note.ts'
 import { readDetail } from './detail-text.ts'
 
 type PathOf = (call: CallWithDetail) => string
@@ -27,7 +27,7 @@ const ENDPOINTS: Readonly<Record<ChatProtocol, PathOf> & Record<string, PathOf>>
 const MICROSECONDS_PER_MS = 1000
 const HTTP_OK = 200
 
-const endpointOf = (call: CallWithDetail, { endpoint }: CallDetail): string | undefined =>
+const readEndpoint = (call: CallWithDetail, { endpoint }: CallDetail): string | undefined =>
   endpoint === undefined ? ENDPOINTS[call.protocol]?.(call) : `POST ${endpoint}`
 
 const isTask = ({ task_id }: CallWithDetail): boolean => task_id !== null
@@ -40,9 +40,9 @@ const SETTINGS = [
   ...['tool_choice', 'response_format', 'agent', 'knowledge_pages'],
 ] as const
 
-function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
+function printRequestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
   return items([
-    ['endpoint', endpointOf(call, detail)],
+    ['endpoint', readEndpoint(call, detail)],
     ['protocol', call.protocol],
     ['model', call.model],
     ['model_as_asked', detail.model_as_asked],
@@ -56,7 +56,7 @@ function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
  * Returns the rows of attempts. A call's only attempt has no row when it succeeded: the call's row describes it. A
  * submit that was accepted succeeded, whatever became of the task.
  */
-function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {
+function listAttempts(call: CallWithDetail, detail: CallDetail): Fact[] {
   const unfailed = call.status === 'success' || isTask(call) ? 'answered' : 'broken off'
   const known = call.attempts ?? []
   if (known.length === 0) {
@@ -70,18 +70,18 @@ function attemptsOf(call: CallWithDetail, detail: CallDetail): Fact[] {
   ])
 }
 
-const statusOf = (call: CallWithDetail, { upstream_status }: CallDetail): number | undefined =>
+const readUpstreamStatus = (call: CallWithDetail, { upstream_status }: CallDetail): number | undefined =>
   upstream_status ?? (call.status === 'success' || call.ttfb_ms !== null ? HTTP_OK : undefined)
 
 /** Returns the group of a task after its submit: its course and its result. */
-function taskUpstreamGroup(call: CallWithDetail, { result = [] }: CallDetail): DetailItem[] {
+function printTaskUpstreamGroup(call: CallWithDetail, { result = [] }: CallDetail): DetailItem[] {
   const known = call.attempts ?? []
   const count = call.attempts_count ?? known.length
-  return items([['attempts', count === 0 ? undefined : count], ...attemptsOf(call, {}), ...result])
+  return items([['attempts', count === 0 ? undefined : count], ...listAttempts(call, {}), ...result])
 }
 
-function upstreamGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
-  if (isTask(call)) return taskUpstreamGroup(call, detail)
+function printUpstreamGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
+  if (isTask(call)) return printTaskUpstreamGroup(call, detail)
   // Null: the gateway ended during the call, and the duration is unknown.
   if (call.attempts_count === 0 || call.attempts_count === null) return []
   const { upstream_protocol: translatedTo, left_out: dropped } = detail
@@ -90,8 +90,8 @@ function upstreamGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['translation', translatedTo === undefined ? 'none' : `${call.protocol} to ${translatedTo}`],
     ['left_out', dropped],
     ['attempts', call.attempts_count],
-    ...attemptsOf(call, detail),
-    ['status', statusOf(call, detail)],
+    ...listAttempts(call, detail),
+    ['status', readUpstreamStatus(call, detail)],
     ['answered_by_other_model', detail.answered_by_other_model === undefined ? undefined : 'true'],
   ])
 }
@@ -104,7 +104,7 @@ const USAGE_SOURCES: Readonly<Record<CallWithDetail['usage_source'], string>> = 
 
 const inMs = (microseconds: number): string => String(microseconds / MICROSECONDS_PER_MS)
 
-function taskTimesOf({ latency_ms }: CallWithDetail, before: number, submitting: number): Fact[] {
+function listTaskTimes({ latency_ms }: CallWithDetail, before: number, submitting: number): Fact[] {
   const rest = latency_ms * MICROSECONDS_PER_MS - before - submitting
   return [
     ['time_before_submit_ms', inMs(before)],
@@ -114,7 +114,7 @@ function taskTimesOf({ latency_ms }: CallWithDetail, before: number, submitting:
 }
 
 /** Returns the phases of a call in order; together they are the whole. */
-function timesOf(
+function listTimes(
   call: CallWithDetail,
   { before_upstream_us: before, waiting_for_upstream_us: waiting }: CallDetail,
 ): Fact[] {
@@ -123,7 +123,7 @@ function timesOf(
     ['time_total_ms', call.latency_ms],
   ]
   if (before === undefined) return total
-  if (isTask(call)) return [...taskTimesOf(call, before, waiting ?? 0), ...total]
+  if (isTask(call)) return [...listTaskTimes(call, before, waiting ?? 0), ...total]
   const rest = call.latency_ms * MICROSECONDS_PER_MS - before - (waiting ?? 0)
   return [
     ['time_before_upstream_ms', inMs(before)],
@@ -133,7 +133,7 @@ function timesOf(
   ]
 }
 
-function gatewayGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
+function printGatewayGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
   const isRefused = call.status === 'rejected'
   return items([
     ['request_id', call.request_id],
@@ -150,21 +150,21 @@ function gatewayGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['cost', call.cost],
     ['usage_suspect', detail.usage_suspect],
     ['usage_source', isRefused || isTask(call) ? undefined : USAGE_SOURCES[call.usage_source]],
-    ...timesOf(call, detail),
+    ...listTimes(call, detail),
   ])
 }
 
-const kindOf = ({ unit_type }: CallWithDetail): LogKind | null =>
+const readKind = ({ unit_type }: CallWithDetail): LogKind | null =>
   LOG_KINDS.find((kind) => kind === unit_type) ?? null
 
-export function detailView(call: CallWithDetail): LogDetail {
+export function printDetail(call: CallWithDetail): LogDetail {
   const detail = readDetail(call.detail)
   return {
     id: call.id,
-    kind: kindOf(call),
-    request: requestGroup(call, detail),
-    upstream: upstreamGroup(call, detail),
-    gateway: gatewayGroup(call, detail),
-    request_note: noteOf(call, detail),
+    kind: readKind(call),
+    request: printRequestGroup(call, detail),
+    upstream: printUpstreamGroup(call, detail),
+    gateway: printGatewayGroup(call, detail),
+    request_note: explainCall(call, detail),
   }
 }

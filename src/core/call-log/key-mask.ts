@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import { sentKeys, tokensOf } from '../routing/channel-access.ts'
+import { listSentKeys, listTokens } from '../routing/channel-access.ts'
 
 const MASK = Buffer.from('[secret]')
 const NONE = Buffer.alloc(0)
@@ -24,7 +24,7 @@ interface MaskedKeys {
   readonly isInKey: Uint8Array
 }
 
-export function maskedKeys(texts: readonly string[]): MaskedKeys {
+export function makeMaskedKeys(texts: readonly string[]): MaskedKeys {
   const keys = [...new Set(texts)].sort((a, b) => b.length - a.length).map((key) => Buffer.from(key))
   const isInKey = new Uint8Array(256)
   for (const key of keys) for (const byte of key) isInKey[byte] = 1
@@ -49,34 +49,34 @@ export class KeyMask {
   push(piece: Buffer): Buffer | null {
     const bytes = this.#held === null ? piece : Buffer.concat([this.#held, piece])
     this.#held = null
-    return this.#masked(bytes, true)
+    return this.#maskPiece(bytes, true)
   }
 
   /** Returns the bytes that have waited, without keys; null for none. */
   end(): Buffer | null {
     const held = this.#held
     this.#held = null
-    return held && this.whole(held)
+    return held && this.maskWhole(held)
   }
 
   /** Returns the bytes without keys: the same where they hold none. */
-  whole(bytes: Buffer): Buffer {
-    return this.#masked(bytes, false) ?? NONE
+  maskWhole(bytes: Buffer): Buffer {
+    return this.#maskPiece(bytes, false) ?? NONE
   }
 
-  #masked(bytes: Buffer, mayGoOn: boolean): Buffer | null {
+  #maskPiece(bytes: Buffer, mayGoOn: boolean): Buffer | null {
     let out: Buffer[] | null = null
     let from = 0
     this.#next.fill(BEFORE)
     for (let found = this.#find(bytes, from); found >= 0; found = this.#find(bytes, from)) {
       const at = this.#next[found]!
       // It may be the beginning of a longer key.
-      if (mayGoOn && this.#waitingAt(bytes, at) === at) break
+      if (mayGoOn && this.#findWaiting(bytes, at) === at) break
       out ??= []
       out.push(bytes.subarray(from, at), MASK)
       from = at + this.#keys[found]!.length
     }
-    const end = mayGoOn ? this.#waitingAt(bytes, from) : bytes.length
+    const end = mayGoOn ? this.#findWaiting(bytes, from) : bytes.length
     if (end < bytes.length) this.#held = Buffer.from(bytes.subarray(end))
     if (out === null) return end === bytes.length ? bytes : end === 0 ? null : bytes.subarray(0, end)
     return Buffer.concat([...out, bytes.subarray(from, end)])
@@ -87,14 +87,14 @@ export class KeyMask {
     let first = -1
     for (let index = 0; index < this.#keys.length; index++) {
       // Each is sought from where it was found last: what has many keys is read once for each of them.
-      if (this.#next[index]! < from) this.#next[index] = nextOf(bytes, this.#keys[index]!, from)
+      if (this.#next[index]! < from) this.#next[index] = findNext(bytes, this.#keys[index]!, from)
       if (this.#next[index]! < (first < 0 ? NEVER : this.#next[first]!)) first = index
     }
     return first
   }
 
   /** Returns where the bytes end in the beginning of a key that is not whole, from `from` on; their end where they do not. */
-  #waitingAt(bytes: Buffer, from: number): number {
+  #findWaiting(bytes: Buffer, from: number): number {
     const { length } = bytes
     if (length === from || this.#isInKey[bytes[length - 1]!] === 0) return length
     const longest = this.#keys[0]!.length - 1
@@ -104,7 +104,7 @@ export class KeyMask {
   }
 }
 
-function nextOf(bytes: Buffer, key: Buffer, from: number): number {
+function findNext(bytes: Buffer, key: Buffer, from: number): number {
   const at = bytes.indexOf(key, from)
   return at < 0 ? NEVER : at
 }
@@ -120,22 +120,22 @@ interface Known {
 }
 const known = new WeakMap<ChannelEntry, Known>()
 
-function keysOf(channel: ChannelEntry): MaskedKeys | null {
-  const tokens = tokensOf(channel)
+function findMaskedKeys(channel: ChannelEntry): MaskedKeys | null {
+  const tokens = listTokens(channel)
   const last = known.get(channel)
   if (last !== undefined && last.tokens === tokens) return last.keys
-  const texts = sentKeys(channel).filter(isSecret)
-  const keys = texts.length === 0 ? null : maskedKeys(texts)
+  const texts = listSentKeys(channel).filter(isSecret)
+  const keys = texts.length === 0 ? null : makeMaskedKeys(texts)
   known.set(channel, { tokens, keys })
   return keys
 }
 
 /** Returns the mask for an answer of the channel; null for a channel without a key. */
-export function keyMask(channel: ChannelEntry): KeyMask | null {
-  const keys = keysOf(channel)
+export function makeKeyMask(channel: ChannelEntry): KeyMask | null {
+  const keys = findMaskedKeys(channel)
   return keys === null ? null : new KeyMask(keys)
 }
 
 /** Returns a whole answer of the channel without its keys: the same bytes where it holds none. */
 export const withoutKeys = (channel: ChannelEntry, body: Buffer): Buffer =>
-  keyMask(channel)?.whole(body) ?? body
+  makeKeyMask(channel)?.maskWhole(body) ?? body

@@ -28,7 +28,7 @@ const isSaid = (separator: string, value: string, next: string): boolean =>
 
 type Mask = string | ((text: string, ...groups: string[]) => string)
 
-const masking = (text: string, pattern: RegExp, mask: Mask): string =>
+const replaceByMask = (text: string, pattern: RegExp, mask: Mask): string =>
   typeof mask === 'string' ? text.replace(pattern, mask) : text.replace(pattern, mask)
 
 /** In this order: an earlier one may contain a later one. No pattern reads the same run of characters twice. */
@@ -85,7 +85,7 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu
 const WHOLE_WORDS = /^.*\s/s
 
 /** Returns the text without its last word where it was cut: half a secret matches no pattern. */
-const readable = (text: string): string =>
+const dropControls = (text: string): string =>
   text.length <= READ_MAX_CHARS
     ? text
     : `${WHOLE_WORDS.exec(text.slice(0, READ_MAX_CHARS))?.[0] ?? ''}${CUT_MARK}`
@@ -115,9 +115,9 @@ export const maskSecrets = (text: string, secrets: readonly string[]): string =>
  * such as a channel's id; `secrets` are its keys, which may have any form. Whatever `text` holds, this does not throw.
  */
 export function mask(text: string, names: readonly string[] = [], secrets: readonly string[] = []): string {
-  const plain = maskSecrets(readable(text).toWellFormed().replace(INVISIBLE, ' '), secrets)
+  const plain = maskSecrets(dropControls(text).toWellFormed().replace(INVISIBLE, ' '), secrets)
   let masked = maskNames(plain, names)
-  for (const [pattern, replacement] of MASKS) masked = masking(masked, pattern, replacement)
+  for (const [pattern, replacement] of MASKS) masked = replaceByMask(masked, pattern, replacement)
   return masked.trim()
 }
 

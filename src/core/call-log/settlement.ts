@@ -2,7 +2,7 @@
 import {
   ADMITTED_COLUMNS,
   type Admission,
-  columnOf,
+  findColumn,
   SETTLED_COLUMNS,
   type Settlement,
 } from '../../../schemas/call-log/columns.ts'
@@ -10,7 +10,7 @@ import {
 /** The columns that have a default, and their defaults. */
 export const DEFAULTS: Readonly<Partial<Settlement>> = Object.fromEntries(
   SETTLED_COLUMNS.flatMap((name) => {
-    const { success, data } = columnOf(name).settled!.safeParse(undefined)
+    const { success, data } = findColumn(name).settled!.safeParse(undefined)
     return success ? [[name, data]] : []
   }),
 )

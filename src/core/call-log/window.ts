@@ -3,7 +3,7 @@
 import type { WindowEnd } from '../../../schemas/call-log/query.ts'
 import type { LogPeriod } from '../../../schemas/call-log/row.ts'
 
-/** `from` counts, `to` counts no more. Epoch milliseconds. */
+/** From `from`, inclusive, to `to`, exclusive; epoch milliseconds. */
 export interface LogWindow {
   readonly from: number
   readonly to: number

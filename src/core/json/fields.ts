@@ -161,7 +161,3 @@ export function spliced(bytes: Buffer, splices: readonly Splice[]): Buffer {
   bytes.copy(out, to, from)
   return out
 }
-
-const DIGITS_END = 0x3a
-/** Returns the value of a hexadecimal digit; for any other byte a number from 0 to 15. */
-export const hexDigit = (byte: number): number => (byte < DIGITS_END ? byte : byte + 9) & 15

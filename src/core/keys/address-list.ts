@@ -1,5 +1,5 @@
 /** Addresses and networks in CIDR notation, IPv4 and IPv6; a mapped IPv4 address is the IPv4 address. */
-import { plainAddress } from './address-prefix.ts'
+import { normalizeAddress } from './address-prefix.ts'
 
 const IPV4 = { bits: 32, separator: '.', radix: 10, width: 8 } as const
 const IPV6 = { bits: 128, separator: ':', radix: 16, width: 16 } as const
@@ -15,8 +15,8 @@ interface Network {
 }
 
 /** Returns an address as a number; null for any other text. */
-function numberOf(text: string): Pick<Network, 'family' | 'value'> | null {
-  const plain = plainAddress(text)
+function parseNumber(text: string): Pick<Network, 'family' | 'value'> | null {
+  const plain = normalizeAddress(text)
   if (plain === '') return null
   const family = plain.includes(':') ? IPV6 : IPV4
   const parts = plain.split(family.separator).map((part) => BigInt(Number.parseInt(part, family.radix)))
@@ -24,9 +24,9 @@ function numberOf(text: string): Pick<Network, 'family' | 'value'> | null {
 }
 
 /** Returns the network of a text; null for any other text. */
-function networkOf(text: string): Network | null {
+function parseNetwork(text: string): Network | null {
   const [given = '', length, ...rest] = text.split('/')
-  const address = numberOf(given)
+  const address = parseNumber(given)
   if (address === null || rest.length > 0 || (length !== undefined && !PREFIX.test(length))) return null
   const { bits } = address.family
   // `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
@@ -36,11 +36,11 @@ function networkOf(text: string): Network | null {
 }
 
 /** Returns the bits that the addresses of a network share. */
-const sharedBits = (value: bigint, { family, prefix }: Network): bigint =>
+const keepSharedBits = (value: bigint, { family, prefix }: Network): bigint =>
   value >> BigInt(family.bits - prefix)
 
 /** Returns an address in the form that people write. */
-function printed(value: bigint, { bits, separator, radix, width }: Family): string {
+function printAddress(value: bigint, { bits, separator, radix, width }: Family): string {
   const mask = (1n << BigInt(width)) - 1n
   const parts = Array.from({ length: bits / width }, (_, at) =>
     ((value >> BigInt(bits - (at + 1) * width)) & mask).toString(radix),
@@ -54,15 +54,15 @@ function printed(value: bigint, { bits, separator, radix, width }: Family): stri
  * Returns an address or network in its one form, such as `203.0.113.7`, `10.0.0.0/8` and `2001:db8::/32`.
  * @throws RangeError for any other text, and for a network that is written by an address inside it
  */
-export function plainNetwork(text: string): string {
-  const network = networkOf(text.trim())
+export function normalizeNetwork(text: string): string {
+  const network = parseNetwork(text.trim())
   if (network === null)
     throw new RangeError(
       `"${text}" is neither an address nor a network, such as 203.0.113.7, 10.0.0.0/8 and 2001:db8::/32`,
     )
   const { family, value, prefix } = network
-  const first = sharedBits(value, network) << BigInt(family.bits - prefix)
-  const plain = `${printed(first, family)}${prefix === family.bits ? '' : `/${prefix}`}`
+  const first = keepSharedBits(value, network) << BigInt(family.bits - prefix)
+  const plain = `${printAddress(first, family)}${prefix === family.bits ? '' : `/${prefix}`}`
   if (first !== value)
     throw new RangeError(`"${text}" names an address inside a network: write ${plain} for the whole network`)
   return plain
@@ -73,17 +73,17 @@ export class AddressList {
 
   /** @param networks texts that are no network match nothing */
   constructor(networks: readonly string[]) {
-    this.#networks = networks.map(networkOf).filter((network) => network !== null)
+    this.#networks = networks.map(parseNetwork).filter((network) => network !== null)
   }
 
   has(address: string): boolean {
     if (this.#networks.length === 0) return false
-    const asked = numberOf(address)
+    const asked = parseNumber(address)
     if (asked === null) return false
     return this.#networks.some(
       (network) =>
         network.family === asked.family &&
-        sharedBits(asked.value, network) === sharedBits(network.value, network),
+        keepSharedBits(asked.value, network) === keepSharedBits(network.value, network),
     )
   }
 }

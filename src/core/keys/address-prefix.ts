@@ -14,26 +14,26 @@ const SITE_GROUPS = 3
 const CUSTOMER_GROUPS = 4
 
 /** Returns the four numbers of two groups, as in `7f00:0001`. */
-const numbersOf = (groups: readonly string[]): string[] =>
+const normalizeGroups = (groups: readonly string[]): string[] =>
   groups.flatMap((group) => {
     const value = Number.parseInt(group, 16)
     return [String(value >> 8), String(value & 0xff)]
   })
 
 /** Returns the four numbers of an IPv4 address; null for any other text. */
-function ipv4Of(text: string): string[] | null {
+function parseIpv4(text: string): string[] | null {
   const numbers = text.split('.')
   const isAddress = numbers.every((number) => NUMBER.test(number) && Number(number) <= MAX_NUMBER)
   return isAddress && numbers.length === NUMBERS ? numbers : null
 }
 
 /** Returns the groups of one side of `::`, the last two of which may be written as an IPv4 address; null for any other text. */
-function groupsOf(side: string): string[] | null {
+function parseGroups(side: string): string[] | null {
   if (side === '') return []
   const groups: string[] = []
   const written = side.split(':')
   for (const [at, group] of written.entries()) {
-    const numbers = at === written.length - 1 ? ipv4Of(group)?.map(Number) : undefined
+    const numbers = at === written.length - 1 ? parseIpv4(group)?.map(Number) : undefined
     if (numbers !== undefined) {
       const [a = 0, b = 0, c = 0, d = 0] = numbers
       groups.push(((a << 8) | b).toString(16), ((c << 8) | d).toString(16))
@@ -44,10 +44,10 @@ function groupsOf(side: string): string[] | null {
 }
 
 /** Returns the eight groups of an IPv6 address; null for any other text. */
-function ipv6Of(text: string): string[] | null {
+function parseIpv6(text: string): string[] | null {
   const [head = '', tail, ...rest] = text.split('::')
-  const before = groupsOf(head)
-  const after = tail === undefined ? [] : groupsOf(tail)
+  const before = parseGroups(head)
+  const after = tail === undefined ? [] : parseGroups(tail)
   if (before === null || after === null || rest.length > 0 || (tail !== undefined && head.includes('.')))
     return null
   const zeros = IPV6_GROUPS - before.length - after.length
@@ -56,25 +56,25 @@ function ipv6Of(text: string): string[] | null {
 }
 
 /** Returns the four numbers of an IPv4 address, or the eight groups of an IPv6 one; null for any other text. */
-function partsOf(address: string): readonly string[] | null {
-  if (!address.includes(':')) return ipv4Of(address)
-  const groups = ipv6Of(address)
+function parseParts(address: string): readonly string[] | null {
+  if (!address.includes(':')) return parseIpv4(address)
+  const groups = parseIpv6(address)
   const isMapped = groups?.slice(0, MAPPED_GROUPS).join(':') === MAPPED
-  return isMapped ? numbersOf(groups!.slice(MAPPED_GROUPS)) : groups
+  return isMapped ? normalizeGroups(groups!.slice(MAPPED_GROUPS)) : groups
 }
 
 const isIpv4 = (parts: readonly string[]): boolean => parts.length < IPV6_GROUPS
 
 /** Returns an address in its one form, `203.0.113.7` or `2001:db8:0:0:0:0:0:1`; empty for any other text. */
-export function plainAddress(address: string): string {
-  const parts = partsOf(address)
+export function normalizeAddress(address: string): string {
+  const parts = parseParts(address)
   if (parts === null) return ''
   return parts.join(isIpv4(parts) ? '.' : ':')
 }
 
 /** Returns the network that counts as one client, `203.0.113.7` or `2001:db8:1:0::/64`; empty for any other text. */
 export function clientNetwork(address: string): string {
-  const parts = partsOf(address)
+  const parts = parseParts(address)
   if (parts === null) return ''
   return isIpv4(parts) ? parts.join('.') : `${parts.slice(0, CUSTOMER_GROUPS).join(':')}::/64`
 }
@@ -84,7 +84,7 @@ export function clientNetwork(address: string): string {
  * other text.
  */
 export function addressPrefix(address: string): string {
-  const parts = partsOf(address)
+  const parts = parseParts(address)
   if (parts === null) return ''
   if (isIpv4(parts)) return `${parts.slice(0, -1).join('.')}.0/24`
   return `${parts.slice(0, SITE_GROUPS).join(':')}::/48`

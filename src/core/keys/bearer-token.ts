@@ -19,8 +19,8 @@ export const isManagementToken = (text: string): boolean => MANAGEMENT_TOKEN_PAT
 export const shownTokenPrefix = (token: string): string => token.slice(0, SHOWN_CHARS)
 
 /** Returns the SHA-256, 32 bytes. The token has 256 random bits: no slow hash is needed. */
-export const tokenHash = (token: string): Buffer => createHash('sha256').update(token).digest()
+export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest()
 
 /** Returns the token that proves that a request comes from a page of the session, in hex. */
-export const csrfTokenOf = (sessionToken: string): string =>
+export const deriveCsrfToken = (sessionToken: string): string =>
   createHash('sha256').update(`tollgate csrf ${sessionToken}`).digest('hex')

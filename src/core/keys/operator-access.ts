@@ -8,7 +8,7 @@ interface OperatorAccessRules {
   /** Null: none is configured. */
   readonly token: string | null
   readonly hasAdminListener: boolean
-  /** The public listener is reached from this machine alone. */
+  /** The public listener can be reached only from this machine. */
   readonly isLoopback: boolean
   /** The configuration has `profile: public`: a proxy may lead strangers to a loopback listener. */
   readonly isPublicProfile: boolean

@@ -2,27 +2,27 @@
 import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 
 /** Reads a header by its lower-case name; the empty string when it is absent. */
-type HeaderLookup = (name: string) => string
+export type HeaderLookup = (name: string) => string
 
 const SCHEME = 'bearer '
 const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
 
 /** Returns the first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
-export function requestKey(header: HeaderLookup, query: string): string | null {
+export function findRequestKey(header: HeaderLookup, query: string): string | null {
   for (const name of KEY_HEADERS) {
     const value = header(name)
     if (value !== '') return value
   }
-  return queryKey(query) ?? bearerToken(header)
+  return findQueryKey(query) ?? findBearerToken(header)
 }
 
 /** Returns the key from the two forms that `GET /v1/models` accepts. */
-export function headerKey(header: HeaderLookup): string | null {
+export function findHeaderKey(header: HeaderLookup): string | null {
   const value = header('x-api-key')
-  return value === '' ? bearerToken(header) : value
+  return value === '' ? findBearerToken(header) : value
 }
 
-function queryKey(query: string): string | null {
+function findQueryKey(query: string): string | null {
   if (query !== '' && query.includes('key=')) {
     const value = new URLSearchParams(query).get('key')
     if (value !== null && value !== '') return value
@@ -32,14 +32,14 @@ function queryKey(query: string): string | null {
 
 /** Returns the query without its key. */
 export function withoutKey(query: string): string {
-  if (queryKey(query) === null) return query
+  if (findQueryKey(query) === null) return query
   const asked = new URLSearchParams(query)
   asked.delete('key')
   return asked.toString()
 }
 
 /** Returns the credential of `Authorization: Bearer`; null without one. */
-export function bearerToken(header: HeaderLookup): string | null {
+export function findBearerToken(header: HeaderLookup): string | null {
   const value = header('authorization')
   if (value.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return null
   // Not `trim`, which also takes characters away that are no space in a header.

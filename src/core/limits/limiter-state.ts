@@ -40,30 +40,31 @@ export class LimiterState {
 
   /** Admits the request by all its subjects and takes its slots, or changes nothing. Returns a decision for each. */
   decide(subjects: readonly SubjectLimits[], holder: string, now: number): Decision[] {
-    const refusals = subjects.map((one) => this.#refusalOf(one, now))
+    const refusals = subjects.map((one) => this.#findRefusal(one, now))
     if (refusals.every((refusedBy) => refusedBy === null))
       for (const { subject, limits } of subjects) this.admit(subject, limits, holder, now)
-    return subjects.map((one, index) => this.#decisionOf(one, refusals[index]!, now))
+    return subjects.map((one, index) => this.#makeDecision(one, refusals[index]!, now))
   }
 
-  #refusalOf({ subject, limits }: SubjectLimits, now: number): Dimension | null {
+  #findRefusal({ subject, limits }: SubjectLimits, now: number): Dimension | null {
     const { requestsPerMinute, concurrency } = limits
-    if (requestsPerMinute !== null && this.#made(subject, now) >= requestsPerMinute) return 'requests'
-    return concurrency !== null && this.inFlight(subject) >= concurrency ? 'concurrency' : null
+    if (requestsPerMinute !== null && this.#countRequests(subject, now) >= requestsPerMinute)
+      return 'requests'
+    return concurrency !== null && this.countInFlight(subject) >= concurrency ? 'concurrency' : null
   }
 
-  #decisionOf({ subject, limits }: SubjectLimits, refusedBy: Dimension | null, now: number): Decision {
+  #makeDecision({ subject, limits }: SubjectLimits, refusedBy: Dimension | null, now: number): Decision {
     const { requestsPerMinute, concurrency } = limits
     const window = requestsPerMinute === null ? undefined : this.#windows.get(subject)
     return {
       refusedBy,
       remainingRequests: Math.max(0, (requestsPerMinute ?? 0) - (window?.count(now) ?? 0)),
       resetMs: window?.msUntilFree(requestsPerMinute ?? 0, now) ?? 0,
-      remainingConcurrency: concurrency === null ? 0 : Math.max(0, concurrency - this.inFlight(subject)),
+      remainingConcurrency: concurrency === null ? 0 : Math.max(0, concurrency - this.countInFlight(subject)),
     }
   }
 
-  #made(subject: string, now: number): number {
+  #countRequests(subject: string, now: number): number {
     return this.#windows.get(subject)?.count(now) ?? 0
   }
 
@@ -103,15 +104,15 @@ export class LimiterState {
     this.#slots.delete(holder)
   }
 
-  slotsOf(holder: string): SlotCounts {
+  listSlots(holder: string): SlotCounts {
     return this.#slots.get(holder) ?? NO_SLOTS
   }
 
-  holdersOf(subject: string): string[] {
+  listHolders(subject: string): string[] {
     return [...this.#slots].filter(([, slots]) => slots.has(subject)).map(([holder]) => holder)
   }
 
-  inFlight(subject: string): number {
+  countInFlight(subject: string): number {
     return this.#inFlight.get(subject) ?? 0
   }
 

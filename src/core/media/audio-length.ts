@@ -3,12 +3,12 @@
  */
 
 /** Returns the length in seconds; null where the bytes are neither, or have no sound. Never throws. */
-export function audioSeconds(bytes: Buffer): number | null {
-  const seconds = bytes.toString('latin1', 0, 4) === 'RIFF' ? wavSeconds(bytes) : mp3Seconds(bytes)
+export function measureAudioSeconds(bytes: Buffer): number | null {
+  const seconds = bytes.toString('latin1', 0, 4) === 'RIFF' ? measureWav(bytes) : measureMp3(bytes)
   return seconds !== null && seconds > 0 && Number.isFinite(seconds) ? seconds : null
 }
 
-/** By version: kbit/s by the header's index, samples a second by its index, samples in a frame. Layer III alone. */
+/** By version: kbit/s by the header's index, samples a second by its index, samples in a frame. Only Layer III. */
 const MPEG1 = {
   kilobits: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
   rates: [44100, 48000, 32000],
@@ -29,7 +29,7 @@ interface Frame {
   readonly seconds: number
 }
 
-function frameAt(bytes: Buffer, at: number): Frame | null {
+function readFrame(bytes: Buffer, at: number): Frame | null {
   if (at + 4 > bytes.length || bytes[at] !== 0xff) return null
   const second = bytes[at + 1] ?? 0
   const third = bytes[at + 2] ?? 0
@@ -44,7 +44,7 @@ function frameAt(bytes: Buffer, at: number): Frame | null {
 }
 
 /** Tags before the sound have their length in four times seven bits. */
-function afterTag(bytes: Buffer): number {
+function skipTag(bytes: Buffer): number {
   if (bytes.length < 10 || bytes.toString('latin1', 0, 3) !== 'ID3') return 0
   const [a = 0, b = 0, c = 0, d = 0] = bytes.subarray(6, 10)
   return 10 + (((a & 127) << 21) | ((b & 127) << 14) | ((c & 127) << 7) | (d & 127))
@@ -61,16 +61,16 @@ function isIndex(bytes: Buffer, at: number, frame: Frame): boolean {
  */
 const MAX_SKIPPED_BYTES = 4096
 
-function mp3Seconds(bytes: Buffer): number {
-  const start = afterTag(bytes)
+function measureMp3(bytes: Buffer): number {
+  const start = skipTag(bytes)
   let at = start
   let seconds = 0
   let isFirst = true
   while (at + 4 <= bytes.length) {
-    const frame = frameAt(bytes, at)
+    const frame = readFrame(bytes, at)
     const next = at + (frame?.bytes ?? 0)
     // Two bytes in the form of a header count only when another frame, or the end, follows.
-    if (frame && (next >= bytes.length || frameAt(bytes, next) !== null || isTrailer(bytes, next))) {
+    if (frame && (next >= bytes.length || readFrame(bytes, next) !== null || isTrailer(bytes, next))) {
       if (!isFirst || !isIndex(bytes, at, frame)) seconds += frame.seconds
       isFirst = false
       at = next
@@ -85,7 +85,7 @@ function mp3Seconds(bytes: Buffer): number {
 
 const isTrailer = (bytes: Buffer, at: number): boolean => bytes.toString('latin1', at, at + 3) === 'TAG'
 
-function wavSeconds(bytes: Buffer): number | null {
+function measureWav(bytes: Buffer): number | null {
   let bytesASecond = 0
   let at = 12
   while (at + 8 <= bytes.length) {

@@ -16,7 +16,7 @@ const KEY = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/
 export const isObjectKey = (key: string): boolean => key.length <= MAX_KEY_CHARS && KEY.test(key)
 
 /** @throws RangeError for what no object may be called */
-export function checkedKey(key: string): string {
+export function requireObjectKey(key: string): string {
   if (isObjectKey(key)) return key
   throw new RangeError(`${JSON.stringify(key.slice(0, MAX_KEY_CHARS))} is not a key of the object store.`)
 }
@@ -32,7 +32,7 @@ const sign = (signingKey: Uint8Array, key: string, expires: string): Buffer =>
 
 export interface FileLinks {
   /**
-   * Returns a link. `expiresAt` is epoch milliseconds; the link is valid to the end of that second. Null: for ever.
+   * Returns a link. `expiresAt` is epoch milliseconds; the link is valid to the end of that second. Null: forever.
    */
   print(key: string, expiresAt: number | null): string
 }
@@ -41,7 +41,7 @@ export interface FileLinks {
 export const fileLinks = (base: string, signingKey: Uint8Array): FileLinks => ({
   print(key, expiresAt) {
     const expires = expiresAt === null ? '' : String(Math.ceil(expiresAt / MS_PER_SECOND))
-    const signature = sign(signingKey, checkedKey(key), expires).toString('base64url')
+    const signature = sign(signingKey, requireObjectKey(key), expires).toString('base64url')
     const until = expires === '' ? '' : `expires=${expires}&`
     return `${base}${FILES_PATH}${key}?${until}signature=${signature}`
   },

@@ -1,6 +1,6 @@
 /**
  * Maps a requested size to the form that the kind of the model accepts. Most accept the size; grid-style models accept
- * only the ratio of its sides, and flags in the prompt for the quality; others accept the prompt alone. See
+ * only the ratio of its sides, and flags in the prompt for the quality; others accept only the prompt. See
  * docs/api-rules.md, "Images".
  */
 import type { ImageTraits } from '../../../schemas/config/catalog.ts'
@@ -39,14 +39,14 @@ export interface ImageShapeRequest {
 type Ratio = readonly [width: number, height: number]
 
 /** Returns the sides of a size or a ratio; null for any other text. */
-function sidesOf(size: string): Ratio | null {
+function parseSides(size: string): Ratio | null {
   const [, width = '', height = ''] = SIZE.exec(size) ?? RATIO.exec(size) ?? []
   const sides: Ratio = [Number(width), Number(height)]
   return sides[0] > 0 && sides[1] > 0 ? sides : null
 }
 
 /** Ratios are as far apart as their logarithms. */
-function nearestGridSize([width, height]: Ratio) {
+function findNearestGridSize([width, height]: Ratio) {
   const distance = ([across, down]: (typeof GRID_SIZES)[number]) =>
     Math.abs(Math.log((width * down) / (height * across)))
   return GRID_SIZES.reduce((best, size) => (distance(size) < distance(best) ? size : best))
@@ -56,11 +56,11 @@ function greatestCommonDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestCommonDivisor(b, a % b)
 }
 
-function ratioText(sides: Ratio): string {
+function printRatio(sides: Ratio): string {
   const divisor = greatestCommonDivisor(...sides)
   const [width, height] = sides.map((side) => side / divisor) as [number, number]
   if (Math.max(width, height) <= MAX_RATIO_TERM) return `${width}:${height}`
-  const [across, down] = nearestGridSize(sides)
+  const [across, down] = findNearestGridSize(sides)
   return `${across}:${down}`
 }
 
@@ -88,7 +88,7 @@ function withFlag({ prompt, size, extra }: ImageShapeRequest): ImageShapeRequest
 }
 
 /** Returns the request in the form of the model. Null: the text is no size, and this model needs a ratio. */
-export function shapeFor(
+export function chooseShape(
   traits: ImageTraits | undefined,
   asWritten: ImageShapeRequest,
 ): ImageShapeRequest | null {
@@ -96,10 +96,10 @@ export function shapeFor(
   if (!grid && !ratio_in_prompt) return asWritten
   const wish = withQualityApart(traits, asWritten)
   const asked = wish.size === AUTO ? null : wish.size
-  const sides = asked === null ? null : sidesOf(asked)
+  const sides = asked === null ? null : parseSides(asked)
   if (asked !== null && sides === null) return null
   const prompt =
-    ratio_in_prompt && sides !== null ? `${wish.prompt}\n\nAspect ratio: ${ratioText(sides)}` : wish.prompt
-  const size = ratio_in_prompt || sides === null ? null : nearestGridSize(sides)[2]
+    ratio_in_prompt && sides !== null ? `${wish.prompt}\n\nAspect ratio: ${printRatio(sides)}` : wish.prompt
+  const size = ratio_in_prompt || sides === null ? null : findNearestGridSize(sides)[2]
   return grid ? withFlag({ ...wish, size, prompt }) : { ...wish, size, prompt }
 }

@@ -16,7 +16,7 @@ export interface ImageFacts {
 }
 
 /** Returns null when the bytes are none of the three, or too few of one. Never throws. */
-export function imageFacts(bytes: Buffer): ImageFacts | null {
+export function readImageFacts(bytes: Buffer): ImageFacts | null {
   const sniffed = sniffMediaType(bytes)
   const mediaType = PICTURE_TYPES.find((type) => type === sniffed)
   if (mediaType === undefined || bytes.length < MIN_BYTES) return null

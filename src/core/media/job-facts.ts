@@ -2,8 +2,9 @@
  * Describes a job for the detail of its call, as lines: the request and the result. Never any
  * text of a prompt, a name that a person gave, or a link, and nothing that an upstream calls its own.
  */
-import { charactersIn } from '../../../schemas/media/fields.ts'
+import { countCharacters } from '../../../schemas/media/fields.ts'
 import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
+import { ROUTES, type RouteName } from '../../../schemas/routes.ts'
 import { DETAIL_TEXT_MAX_CHARS } from '../call-log/detail-text.ts'
 import { shortened } from '../json/cut.ts'
 
@@ -20,42 +21,46 @@ const lines = (facts: Facts): Lines =>
 
 const MS_PER_SECOND = 1000
 
-const lengthOf = (text: string | null): number | null => (text === null ? null : charactersIn(text))
-const countOf = (list: readonly unknown[]): number | null => (list.length === 0 ? null : list.length)
-const secondsOf = (seconds: number | null): number | null =>
+const countGiven = (text: string | null): number | null => (text === null ? null : countCharacters(text))
+const countItems = (list: readonly unknown[]): number | null => (list.length === 0 ? null : list.length)
+const roundSeconds = (seconds: number | null): number | null =>
   seconds === null ? null : Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND
 const ifTrue = (value: boolean): true | null => (value ? true : null)
 
-const VIDEOS = '/v1/videos/generations'
-
-/** Returns the endpoint of a job; undefined where several endpoints create the same. */
-export function endpointOfJob(job: MediaJob): string | undefined {
+/** Returns the route that creates a job; null where several routes create the same. */
+function findJobRoute(job: MediaJob): RouteName | null {
   switch (job.work) {
     case 'image':
-      return job.images.length === 0 ? '/v1/images/generations' : undefined
+      return job.images.length === 0 ? 'makeImages' : null
     case 'image_edit':
-      return '/v1/images/edits'
+      return 'editImages'
     case 'video':
     case 'avatar_video':
     case 'lipsync':
     case 'motion':
     case 'clip_compose':
-      return VIDEOS
+      return 'makeVideo'
     case 'music':
-      return '/v1/music/generations'
+      return 'makeMusic'
     case 'speech':
-      return '/v1/audio/speech'
+      return 'makeSpeech'
     case 'voice':
-      return '/v1/audio/voices'
+      return 'cloneVoice'
     case 'avatar':
-      return '/v1/videos/avatars'
+      return 'registerAvatar'
     case 'transcript':
-      return '/v1/transcripts/extract'
+      return 'extractTranscript'
     case 'subtitle':
-      return '/v1/videos/clip-subtitles'
+      return 'recogniseSubtitles'
     case 'response':
-      return '/v1/responses'
+      return 'createResponse'
   }
+}
+
+/** Returns the endpoint of a job; undefined where several endpoints create the same. */
+export function findJobEndpoint(job: MediaJob): string | undefined {
+  const route = findJobRoute(job)
+  return route === null ? undefined : ROUTES[route][1]
 }
 
 function askedFor(job: MediaJob, sound: boolean): Facts {
@@ -65,9 +70,9 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
       return [
         ['images', job.n],
         ['size', job.size],
-        ['input_images', countOf(job.images)],
+        ['input_images', countItems(job.images)],
         ['mask', ifTrue(job.mask !== null)],
-        ['prompt_characters', lengthOf(job.prompt)],
+        ['prompt_characters', countGiven(job.prompt)],
       ]
     case 'video':
       return [
@@ -76,8 +81,8 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
         ['ratio', job.ratio],
         ['fps', job.fps],
         ['seed', job.seed],
-        ['input_images', countOf(job.content.filter(({ type }) => type === 'image'))],
-        ['input_videos', countOf(job.content.filter(({ type }) => type === 'video'))],
+        ['input_images', countItems(job.content.filter(({ type }) => type === 'image'))],
+        ['input_videos', countItems(job.content.filter(({ type }) => type === 'video'))],
         ['generate_audio', job.generate_audio ?? (sound ? 'by default' : null)],
         ['camera_fixed', job.camera_fixed],
         ['watermark', job.watermark],
@@ -86,7 +91,7 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
       return [
         ['duration_sec', job.duration],
         ['speaks', job.audio === null ? 'a text' : 'a recording'],
-        ['text_characters', lengthOf(job.text)],
+        ['text_characters', countGiven(job.text)],
       ]
     case 'lipsync':
       return [['duration_sec', job.duration]]
@@ -105,18 +110,18 @@ function askedFor(job: MediaJob, sound: boolean): Facts {
         ['edited_subtitles', job.sentences === null ? null : job.sentences.length],
         ['music', ifTrue(job.music !== null)],
         ['name_card', ifTrue(job.name_card !== null)],
-        ['pictures', countOf(job.pip_config)],
+        ['pictures', countItems(job.pip_config)],
       ]
     case 'music':
       return [
         ['sung', job.lyrics === null ? null : 'the lyrics of the request'],
         ['instrumental', job.instrumental],
-        ['prompt_characters', lengthOf(job.prompt)],
-        ['lyrics_characters', lengthOf(job.lyrics)],
+        ['prompt_characters', countGiven(job.prompt)],
+        ['lyrics_characters', countGiven(job.lyrics)],
       ]
     case 'speech':
       return [
-        ['characters', lengthOf(job.input)],
+        ['characters', countGiven(job.input)],
         ['voice', job.voice === null ? 'the default' : 'chosen'],
         ['speed', job.speed],
       ]
@@ -140,21 +145,21 @@ const NOUNS: Readonly<Record<ResultFile['role'], string>> = {
   cover: 'covers',
 }
 
-const sizeOf = ({ width, height }: ResultFile): string | null =>
+const printSize = ({ width, height }: ResultFile): string | null =>
   width === null || height === null ? null : `${width}x${height}`
 
 /** Returns the delivered files, and those that could not be copied. */
 export function resultLines(result: TaskResult | null): Lines {
   if (result === null) return []
   const { files, seconds, input_seconds, segments, beyond } = result
-  const sizes = new Set(files.filter(({ role }) => role !== 'cover').flatMap((file) => sizeOf(file) ?? []))
+  const sizes = new Set(files.filter(({ role }) => role !== 'cover').flatMap((file) => printSize(file) ?? []))
   const roles = Object.keys(NOUNS) as ResultFile['role'][]
   const notCopied = files.filter(({ key }) => key === null).length
   return lines([
-    ...roles.map((role) => [NOUNS[role], countOf(files.filter((file) => file.role === role))] as const),
+    ...roles.map((role) => [NOUNS[role], countItems(files.filter((file) => file.role === role))] as const),
     ['sizes', sizes.size === 0 ? null : [...sizes].join(', ')],
-    ['seconds', secondsOf(seconds)],
-    ['input_seconds', secondsOf(input_seconds)],
+    ['seconds', roundSeconds(seconds)],
+    ['input_seconds', roundSeconds(input_seconds)],
     ['beyond_order', beyond.join('; ')],
     ['lines', segments === null ? null : segments.length],
     ['not_copied', notCopied === 0 ? null : `${notCopied}: the upstream's own links are handed out`],

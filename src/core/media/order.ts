@@ -4,8 +4,8 @@
  */
 import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice } from '../../../schemas/media/price.ts'
-import { requestedSeconds } from './pricing.ts'
-import { deliveredVariant } from './variants.ts'
+import { countRequestedSeconds } from './pricing.ts'
+import { findDeliveredVariant } from './variants.ts'
 
 /** For work without a number: the largest known result is a dozen songs with their covers. */
 const MAX_FILES = 32
@@ -26,7 +26,7 @@ function excessSeconds(job: MediaJob, { unit, maxSeconds }: MediaPrice, { second
   if (unit !== 'second' || seconds === null) return []
   if (maxSeconds != null && seconds > maxSeconds)
     return [`${inOrder(seconds)} seconds, charged as ${inOrder(maxSeconds)}`]
-  const asked = requestedSeconds(job)
+  const asked = countRequestedSeconds(job)
   // Other results are as long as the customer's own sound or video, whatever length was expected.
   return job.work === 'video' && seconds > asked + TOLERATED_SECONDS
     ? [`${inOrder(seconds)} seconds, where ${inOrder(asked)} were asked for`]
@@ -35,15 +35,18 @@ function excessSeconds(job: MediaJob, { unit, maxSeconds }: MediaPrice, { second
 
 /** An upstream's word, where it is fit to be shown. */
 const SHOWN = /^[\w .:-]{1,32}$/
-const shown = (word: string): string => (SHOWN.test(word) ? word : 'another variant')
+const showVariant = (word: string): string => (SHOWN.test(word) ? word : 'another variant')
 
 function otherVariant(price: MediaPrice, result: TaskResult): string[] {
   const { variants, variant, perUnit } = price
-  const made = deliveredVariant(price, result)
+  const made = findDeliveredVariant(price, result)
   if (made === null || made === variant) return []
   const rate = Object.hasOwn(variants, made) ? variants[made] : undefined
-  if (rate === undefined) return [`${shown(made)}, which has no price: charged as ${variant ?? 'asked for'}`]
-  return BigInt(rate) > BigInt(perUnit) ? [`${shown(made)}, where ${variant ?? 'less'} was requested`] : []
+  if (rate === undefined)
+    return [`${showVariant(made)}, which has no price: charged as ${variant ?? 'asked for'}`]
+  return BigInt(rate) > BigInt(perUnit)
+    ? [`${showVariant(made)}, where ${variant ?? 'less'} was requested`]
+    : []
 }
 
 /** Returns the result for delivery, with the surplus over its order. */

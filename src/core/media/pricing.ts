@@ -4,7 +4,7 @@
  */
 import type { ModelEntry, PricingFields } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
-import { charactersIn } from '../../../schemas/media/fields.ts'
+import { countCharacters } from '../../../schemas/media/fields.ts'
 import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice, TaskPrice } from '../../../schemas/media/price.ts'
 import {
@@ -19,9 +19,9 @@ import {
   type Rate,
 } from '../../../schemas/money.ts'
 import { pricingAt } from '../pricing/changes.ts'
-import { keptPriceOf } from '../pricing/kept-price.ts'
-import { pricesBySound } from './sound.ts'
-import { deliveredVariant } from './variants.ts'
+import { toKeptPrice } from '../pricing/kept-price.ts'
+import { choosePricesBySound } from './sound.ts'
+import { findDeliveredVariant } from './variants.ts'
 
 /** Images that a grid-style model makes. */
 const GRID_IMAGES = 4
@@ -42,12 +42,12 @@ export interface MediaCharge {
 }
 
 /** Pixels of a size such as `1024x768`; null for anything else. */
-export function pixelsOf(size: string | null | undefined): number | null {
+export function countPixels(size: string | null | undefined): number | null {
   const match = SIZE.exec(size ?? '')
   return match === null ? null : Number(match[1]) * Number(match[2]) || null
 }
 
-function discountOf({ discount, discount_until: until }: PricingFields, now: number): Rate {
+function findDiscount({ discount, discount_until: until }: PricingFields, now: number): Rate {
   if (discount === undefined) return ONE_RATE
   return until === undefined || now < Date.parse(until) ? discount : ONE_RATE
 }
@@ -56,14 +56,14 @@ function discountOf({ discount, discount_until: until }: PricingFields, now: num
  * Returns the price at the instant `now` (epoch milliseconds). `variant` is one of the model's own, or null for the
  * base price; `sound` is that of a video. Null: the model has no such variant, or no price at all.
  */
-export function mediaPriceOf(
+export function findMediaPrice(
   { pricing: priced, images, videos }: Pick<ModelEntry, 'pricing' | 'images' | 'videos'>,
   variant: string | null,
   now: number,
   sound = false,
 ): MediaPrice | null {
   if (priced === undefined || priced.unit === '1M_tokens') return null
-  const pricing = pricesBySound(pricingAt(priced, now), sound)
+  const pricing = choosePricesBySound(pricingAt(priced, now), sound)
   const { variants = {} } = pricing
   const own = variant !== null && Object.hasOwn(variants, variant) ? variants[variant] : undefined
   const perUnit = variant === null ? pricing.per_unit : own
@@ -79,9 +79,9 @@ export function mediaPriceOf(
       .reverse(),
     perInputImage: String(pricing.input_image ?? 0n),
     leastImages: images?.grid === true ? GRID_IMAGES : 1,
-    defaultPixels: pixelsOf(images?.default_size),
+    defaultPixels: countPixels(images?.default_size),
     maxSeconds: videos?.max_duration ?? null,
-    discount: String(discountOf(pricing, now)),
+    discount: String(findDiscount(pricing, now)),
   }
 }
 
@@ -130,8 +130,8 @@ const isImageJob = (job: MediaJob): job is ImageJob => job.work === 'image' || j
 /** Returns true for the model's default size. A size in the model's own words, such as `4K`, is unknown. */
 const isDefaultSize = (size: string | null): boolean => size === null || /^auto$/i.test(size)
 
-const requestedRate = (price: MediaPrice, { size }: ImageJob): Rate =>
-  imageRate(price, isDefaultSize(size) ? price.defaultPixels : pixelsOf(size))
+const findRequestedRate = (price: MediaPrice, { size }: ImageJob): Rate =>
+  imageRate(price, isDefaultSize(size) ? price.defaultPixels : countPixels(size))
 
 function imageCharge(price: MediaPrice, job: ImageJob, rates: readonly Rate[]): MediaCharge {
   const countByRate = new Map<Rate, number>()
@@ -150,11 +150,11 @@ function lower(one: Rate, other: Rate): Rate {
 }
 
 /** Returns the price of each image by its own size, and of an unknown size by the requested one. */
-function deliveredRates(price: MediaPrice, job: ImageJob, result: TaskResult): Rate[] {
+function listDeliveredRates(price: MediaPrice, job: ImageJob, result: TaskResult): Rate[] {
   return result.files
     .filter(({ role }) => role === 'image')
     .map(({ width, height }) =>
-      width === null || height === null ? requestedRate(price, job) : imageRate(price, width * height),
+      width === null || height === null ? findRequestedRate(price, job) : imageRate(price, width * height),
     )
 }
 
@@ -179,24 +179,25 @@ function secondsCharge(price: MediaPrice, seconds: number): MediaCharge {
 const isLength = (seconds: number | null | undefined): seconds is number =>
   typeof seconds === 'number' && seconds >= 0
 
-export function requestedSeconds(job: MediaJob): number {
+export function countRequestedSeconds(job: MediaJob): number {
   const seconds = 'duration' in job ? job.duration : null
   return isLength(seconds) ? seconds : DEFAULT_VIDEO_SECONDS
 }
 
 /** Returns the delivered length, up to the model's longest; the requested one where the upstream reports none. */
-const chargedSeconds = ({ maxSeconds }: MediaPrice, job: MediaJob, { seconds }: TaskResult): number =>
-  Math.min(isLength(seconds) ? seconds : requestedSeconds(job), maxSeconds ?? Number.POSITIVE_INFINITY)
+const countChargedSeconds = ({ maxSeconds }: MediaPrice, job: MediaJob, { seconds }: TaskResult): number =>
+  Math.min(isLength(seconds) ? seconds : countRequestedSeconds(job), maxSeconds ?? Number.POSITIVE_INFINITY)
 
 /** Returns the price of the delivered variant; that of the requested one where it has none. */
-function deliveredPrice(price: MediaPrice, result: TaskResult): MediaPrice {
+function choosePriceOfDelivery(price: MediaPrice, result: TaskResult): MediaPrice {
   const { variants } = price
-  const variant = deliveredVariant(price, result)
+  const variant = findDeliveredVariant(price, result)
   const perUnit = variant !== null && Object.hasOwn(variants, variant) ? variants[variant] : undefined
   return perUnit === undefined ? price : { ...price, perUnit }
 }
 
-const requestedCharacters = (job: MediaJob): number => (job.work === 'speech' ? charactersIn(job.input) : 0)
+const countRequestedCharacters = (job: MediaJob): number =>
+  job.work === 'speech' ? countCharacters(job.input) : 0
 
 function charactersCharge(price: MediaPrice, count: number): MediaCharge {
   const items = [item(BigInt(count), BigInt(price.perUnit), 'character', 0, CHARACTERS_PER_UNIT)]
@@ -207,25 +208,25 @@ const flatCharge = (price: MediaPrice): MediaCharge =>
   total([item(1n, BigInt(price.perUnit), price.unit)], price, '1')
 
 /** Returns the cost of the whole request: the hold until the task has its result. */
-export function holdOf(price: MediaPrice, job: MediaJob): Credits {
-  if (price.unit === 'second') return secondsCharge(price, requestedSeconds(job)).cost
-  if (price.unit === '1000_characters') return charactersCharge(price, requestedCharacters(job)).cost
+export function computeHold(price: MediaPrice, job: MediaJob): Credits {
+  if (price.unit === 'second') return secondsCharge(price, countRequestedSeconds(job)).cost
+  if (price.unit === '1000_characters') return charactersCharge(price, countRequestedCharacters(job)).cost
   if (price.unit !== 'image' || !isImageJob(job)) return flatCharge(price).cost
-  const rate = requestedRate(price, job)
+  const rate = findRequestedRate(price, job)
   const count = Math.max(job.n, price.leastImages)
   return imageCharge(price, job, Array<Rate>(count).fill(rate)).cost
 }
 
 function deliveryCharge(at: MediaPrice, job: MediaJob, result: TaskResult, isCapped: boolean): MediaCharge {
-  const price = deliveredPrice(at, result)
-  if (price.unit === 'second') return secondsCharge(price, chargedSeconds(price, job, result))
+  const price = choosePriceOfDelivery(at, result)
+  if (price.unit === 'second') return secondsCharge(price, countChargedSeconds(price, job, result))
   if (price.unit === '1000_characters') {
-    const requested = requestedCharacters(job)
+    const requested = countRequestedCharacters(job)
     return charactersCharge(price, isCapped ? requested : (result.billed_characters ?? requested))
   }
   if (price.unit !== 'image' || !isImageJob(job)) return flatCharge(price)
-  const asked = requestedRate(price, job)
-  const rates = deliveredRates(price, job, result)
+  const asked = findRequestedRate(price, job)
+  const rates = listDeliveredRates(price, job, result)
   return imageCharge(price, job, isCapped ? rates.map((rate) => lower(rate, asked)) : rates)
 }
 
@@ -233,14 +234,14 @@ function deliveryCharge(at: MediaPrice, job: MediaJob, result: TaskResult, isCap
  * Returns the charge of a finished task: its delivery, at the price at the time of the request. No image is charged
  * more than its requested size.
  */
-export const chargeOf = (agreed: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge =>
+export const chargeMedia = (agreed: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge =>
   deliveryCharge(agreed, job, result, true)
 
 /**
  * Returns what the operator pays for a finished task: a provider bills the size that it made, also a dearer one, and
  * characters as it counts them.
  */
-export const costOf = (paid: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge =>
+export const computeMediaCost = (paid: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge =>
   deliveryCharge(paid, job, result, false)
 
 /** The parts of a task by which its channel bills it. */
@@ -252,16 +253,18 @@ interface BilledTask {
 }
 
 /** Returns what the operator pays a task's channel; null where the configuration has no cost. */
-export function upstreamPriceOf(
+export function findUpstreamPrice(
   { channels, models }: Pick<ConfigFile, 'channels' | 'models'>,
   { model, channelId, price, submittedAt }: BilledTask,
 ): TaskPrice | null {
   const cost = channels.find(({ id }) => id === channelId)?.cost?.[model]
   if (cost === undefined) return null
-  if (price.unit === '1M_tokens') return keptPriceOf(price.model, cost)
+  if (price.unit === '1M_tokens') return toKeptPrice(price.model, cost)
   // A provider bills what it has made, whatever was declared.
   const priced = { pricing: cost, images: models.find(({ id }) => id === model)?.images }
   // Providers may have one price where the model has one for each variant.
   const { variant, sound } = price
-  return mediaPriceOf(priced, variant, submittedAt, sound) ?? mediaPriceOf(priced, null, submittedAt, sound)
+  return (
+    findMediaPrice(priced, variant, submittedAt, sound) ?? findMediaPrice(priced, null, submittedAt, sound)
+  )
 }

@@ -11,7 +11,7 @@ const LONG_DASHES = '\\u2013-\\u2015\\u2e3a\\u2e3b\\ufe58'
 const SPACE = '[\\s\\u0000-\\u001f\\u0085\\u180e\\u2800]'
 const SEPARATOR = `(?:${SPACE}|[=:])*`
 const VALUE = `(?:"[^"]*"|'[^']*'|(?![${DASHES}]{2}|${SPACE})\\S+)?`
-/** A value that cannot be a word of a sentence: after one long dash a name alone may be prose. */
+/** A value that cannot be a word of a sentence: after one long dash a name by itself may be prose. */
 const SURE_VALUE = '(?:[\\-+]?\\d\\S*|true\\b|false\\b|adaptive\\b)'
 
 /** The longer of two names comes first where one begins with the other. */
@@ -28,36 +28,39 @@ const GRID_FLAGS =
   'hd|sd|quality|q|repeat|r|turbo|fast|relax|draft|video|batch[_-]?size|bs|aspect|ar|version|v|niji'
 const GRID_FLAGS_WITHOUT_VALUE = 'hd|sd|turbo|fast|relax|draft|video'
 
-const flagged = (names: string, value: string): RegExp =>
+const matchFlagWithValue = (names: string, value: string): RegExp =>
   new RegExp(`[${DASHES}]{2}(?:${names})(?![\\p{L}_])${SEPARATOR}${value}`, 'giu')
-const dashed = (names: string): RegExp =>
+const matchFlag = (names: string): RegExp =>
   new RegExp(`[${LONG_DASHES}](?:${names})(?![\\p{L}_])${SEPARATOR}${SURE_VALUE}`, 'giu')
 
 /** Names that no sentence has between a dash and a number. */
 const SURE_VIDEO_FLAGS =
   'duration|dur|resolution|rs|frames[_-]?per[_-]?second|frames|fps|ratio|rt|seed|camera[_-]?fixed|cf|watermark|wm'
 
-const VIDEO_PATTERNS: readonly RegExp[] = [flagged(VIDEO_FLAGS, VALUE), dashed(SURE_VIDEO_FLAGS)]
+const VIDEO_PATTERNS: readonly RegExp[] = [
+  matchFlagWithValue(VIDEO_FLAGS, VALUE),
+  matchFlag(SURE_VIDEO_FLAGS),
+]
 const GRID_PATTERNS: readonly RegExp[] = [
   new RegExp(`[${DASHES}]{2}(?:${GRID_FLAGS_WITHOUT_VALUE})(?![\\p{L}\\p{N}_])`, 'giu'),
   new RegExp(`[${LONG_DASHES}](?:hd|sd)(?![\\p{L}\\p{N}_])`, 'giu'),
-  flagged(GRID_FLAGS, VALUE),
-  dashed('repeat|quality|aspect|ar|version|niji'),
+  matchFlagWithValue(GRID_FLAGS, VALUE),
+  matchFlag('repeat|quality|aspect|ar|version|niji'),
 ]
 
 /** Folds a text as a lenient parser does: one form of each letter, without invisible characters. */
-const folded = (text: string): string =>
+const foldBlanks = (text: string): string =>
   normalizeText(text, 'NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
 
 /** Removes the flags. A space replaces each, so that the texts on both sides do not form a flag. */
-const removed = (text: string, patterns: readonly RegExp[]): string =>
+const removeAll = (text: string, patterns: readonly RegExp[]): string =>
   patterns.reduce((rest, pattern) => rest.replace(pattern, ' '), text)
 
 /** Returns the text without flags; the same text where it has none. */
 function withoutFlags(text: string, patterns: readonly RegExp[]): string {
-  const plain = removed(text, patterns)
-  const read = folded(plain)
-  const reread = removed(read, patterns)
+  const plain = removeAll(text, patterns)
+  const read = foldBlanks(plain)
+  const reread = removeAll(read, patterns)
   const left = reread === read ? plain : reread
   return left === text ? text : left.replace(/[ \t]{2,}/g, ' ').trim()
 }
@@ -90,6 +93,6 @@ const TIER = new RegExp(`(?:[${DASHES}]{2}|[${LONG_DASHES}])(hd|sd)(?![\\p{L}\\p
 /** Reads a prompt of an image model of the grid kind, and removes the flags that change the price of its images. */
 export function readGridPrompt(text: string): GridPrompt {
   const prompt = withoutFlags(text, GRID_PATTERNS)
-  const found = prompt === text ? undefined : TIER.exec(folded(text))?.[1]?.toLowerCase()
+  const found = prompt === text ? undefined : TIER.exec(foldBlanks(text))?.[1]?.toLowerCase()
   return { prompt, tier: found === 'hd' || found === 'sd' ? found : null }
 }

@@ -13,7 +13,7 @@ export const isPricedBySound = (pricing: Pricing | undefined): boolean =>
   pricing !== undefined && pricesInOrder(pricing).some(({ fields }) => fields.with_audio !== undefined)
 
 /** Returns the prices of videos with sound, or of those without. */
-export function pricesBySound<Prices extends PricingFields>(prices: Prices, sound: boolean): Prices {
+export function choosePricesBySound<Prices extends PricingFields>(prices: Prices, sound: boolean): Prices {
   const { with_audio } = prices
   if (!sound || with_audio === undefined) return prices
   const { per_unit, variants } = with_audio

@@ -27,10 +27,10 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 const BY_TYPE = new Map(Object.entries(EXTENSIONS).map(([extension, type]) => [type, extension]))
 
 /** Returns the extension without a dot; null for an unknown type. */
-export const extensionOf = (mediaType: string): string | null => BY_TYPE.get(mediaType) ?? null
+export const findExtension = (mediaType: string): string | null => BY_TYPE.get(mediaType) ?? null
 
 /** Returns the type of a name's extension; null without one, or for an unknown one. */
-export function mediaTypeOfName(name: string): string | null {
+export function findMediaType(name: string): string | null {
   const dot = name.lastIndexOf('.')
   return dot < 0 ? null : (EXTENSIONS[name.slice(dot + 1).toLowerCase()] ?? null)
 }

@@ -7,11 +7,11 @@ import type { ResultFile } from '../../../schemas/media/job.ts'
 
 type Priced = Pick<ModelEntry, 'pricing' | 'videos'>
 
-export const variantNames = ({ pricing }: Pick<ModelEntry, 'pricing'>): string[] =>
+export const listVariants = ({ pricing }: Pick<ModelEntry, 'pricing'>): string[] =>
   Object.keys(pricing?.variants ?? {})
 
 /** Returns a name in the model's spelling: `720P` and `720p` are one variant with one price. */
-export function variantNamed(names: readonly string[], word: string): string | null {
+export function findVariant(names: readonly string[], word: string): string | null {
   const wanted = word.trim().toLowerCase()
   return names.find((name) => name.toLowerCase() === wanted) ?? null
 }
@@ -21,11 +21,11 @@ export function variantNamed(names: readonly string[], word: string): string | n
  * price covers, else the cheapest. Null where the model has no variants, or no base price: then a request has to name
  * one.
  */
-export function defaultVariant(entry: Priced): string | null {
-  const names = variantNames(entry)
+export function findDefaultVariant(entry: Priced): string | null {
+  const names = listVariants(entry)
   const { per_unit: base, variants = {} } = entry.pricing ?? {}
   const configured = entry.videos?.default_resolution
-  const named = configured === undefined ? null : variantNamed(names, configured)
+  const named = configured === undefined ? null : findVariant(names, configured)
   if (named !== null) return named
   if (base === undefined) return null
   const byPrice = names.toSorted((a, b) => Number(variants[a]! - variants[b]!))
@@ -63,7 +63,7 @@ const isNear = (one: number, other: number): boolean =>
  * counts, else the nearest by area among the model's own and larger ones. Null where the variants are no resolutions,
  * or the size is not known.
  */
-function resolutionOf(
+function findResolution(
   { width, height }: ResultFile,
   names: readonly string[],
   asked: string | null,
@@ -90,13 +90,13 @@ interface Agreed {
 /**
  * Returns the delivered variant, by the upstream's report or by the size of the video; null where neither is known.
  */
-export function deliveredVariant(
+export function findDeliveredVariant(
   { variant: asked, variants }: Agreed,
   { variant, files }: { readonly variant: string | null; readonly files: readonly ResultFile[] },
 ): string | null {
   const names = Object.keys(variants)
   if (names.length === 0) return null
-  if (variant !== null && !UNSAID.test(variant.trim())) return variantNamed(names, variant) ?? variant.trim()
+  if (variant !== null && !UNSAID.test(variant.trim())) return findVariant(names, variant) ?? variant.trim()
   const video = files.find(({ role }) => role === 'video')
-  return video === undefined ? null : resolutionOf(video, names, asked)
+  return video === undefined ? null : findResolution(video, names, asked)
 }

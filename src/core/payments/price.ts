@@ -5,11 +5,11 @@ import type { Price } from '../../../schemas/payments/payment.ts'
 /** Currencies whose smallest unit is the unit itself, as the provider counts them. */
 const WITHOUT_DECIMALS = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
 const WITH_THREE_DECIMALS = new Set('bhd jod kwd omr tnd'.split(' '))
-/** Units that have no parts any more: the provider counts them in hundredths all the same, and takes whole ones alone. */
+/** Units that no longer have parts: the provider still counts them in hundredths, and takes only whole ones. */
 const WHOLE_IN_HUNDREDTHS = new Set(['isk', 'ugx'])
 
 /** Returns the number of decimals of a currency, as the provider counts. */
-export function decimalsOf(currency: string): number {
+export function countDecimals(currency: string): number {
   if (WITHOUT_DECIMALS.has(currency)) return 0
   return WITH_THREE_DECIMALS.has(currency) ? 3 : 2
 }
@@ -21,8 +21,8 @@ interface Rates {
 }
 
 /** Returns the price of credits, rounded up to the smallest unit that the provider takes. */
-export function priceOf(credits: Credits, { currency, credits_per_unit }: Rates): Price {
-  const decimals = decimalsOf(currency)
+export function computePrice(credits: Credits, { currency, credits_per_unit }: Rates): Price {
+  const decimals = countDecimals(currency)
   const inUnits = (credits * 10n ** BigInt(decimals) + credits_per_unit - 1n) / credits_per_unit
   // The provider takes the last of three decimals only as 0.
   const step = decimals === 3 ? 10n : WHOLE_IN_HUNDREDTHS.has(currency) ? 100n : 1n
@@ -30,7 +30,7 @@ export function priceOf(credits: Credits, { currency, credits_per_unit }: Rates)
 }
 
 /** Returns the part of the credits that goes with a part of the money, rounded half up; never more than all of them. */
-export function creditsOf(
+export function computeCredits(
   part: bigint,
   whole: { readonly amount: bigint; readonly credits: Credits },
 ): Credits {
@@ -40,7 +40,7 @@ export function creditsOf(
 
 /** Prints an amount in units of its currency: 500 of usd as "5.00". */
 export function printPrice({ amount, currency }: Price): string {
-  const decimals = decimalsOf(currency)
+  const decimals = countDecimals(currency)
   const [whole = '', fraction = ''] = printScaled(amount, decimals).split('.')
   return decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`
 }

@@ -1,4 +1,4 @@
-/** Which passwords users may choose: length and rareness alone, after NIST SP 800-63B. */
+/** Which passwords users may choose: only length and rareness count, after NIST SP 800-63B. */
 
 import { normalizeText } from '../normalize-text.ts'
 import { isCommonPassword } from './common-passwords.ts'
@@ -13,7 +13,7 @@ export const normalizePassword = (password: string): string => normalizeText(pas
  * Returns the reason why a password is refused, for the user; null where it may be chosen.
  * @param email of the user, which is no password
  */
-export function passwordProblem(password: string, email: string): string | null {
+export function findPasswordProblem(password: string, email: string): string | null {
   const characters = [...normalizePassword(password)]
   if (characters.length < MIN_PASSWORD_CHARS)
     return `The password has ${characters.length} characters: choose one of at least ${MIN_PASSWORD_CHARS}.`

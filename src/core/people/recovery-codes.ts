@@ -19,6 +19,6 @@ export const generateRecoveryCodes = (): string[] =>
 export const isRecoveryCode = (text: string): boolean => compact(text).length === CODE_CHARS
 
 /** Returns the SHA-256, 32 bytes. A code has 80 random bits: no slow hash is needed. */
-export const recoveryCodeHash = (code: string): Buffer => createHash('sha256').update(compact(code)).digest()
+export const hashRecoveryCode = (code: string): Buffer => createHash('sha256').update(compact(code)).digest()
 
 const compact = (text: string): string => text.toLowerCase().replace(/[^0-9a-z]/g, '')

@@ -1,12 +1,12 @@
 /** One budget as one gateway process sees it: a wallet for each of its periods that calls of this process are in. */
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import { type Budget, type BudgetPeriods, periodWalletId } from '../../../schemas/accounts/budget.ts'
+import { type Budget, type BudgetPeriods, makeWalletId } from '../../../schemas/accounts/budget.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { WalletView } from './wallet.ts'
 
 export class BudgetView {
   #budget: Budget
-  /** Known beginnings of periods, ascending. PostgreSQL computes them: it alone decides what a time zone is. */
+  /** Known beginnings of periods, ascending. PostgreSQL computes them: only it decides what a time zone is. */
   #starts: readonly number[]
   readonly #periods = new Map<number, WalletView>()
 
@@ -31,7 +31,7 @@ export class BudgetView {
 
   /** Returns the period of calls that were submitted at this instant, as a wallet. */
   at(instant: number): WalletView {
-    const start = this.#startOf(instant)
+    const start = this.#findStart(instant)
     return this.#periods.get(start) ?? this.#open(start)
   }
 
@@ -48,11 +48,11 @@ export class BudgetView {
   }
 
   /** Charges of calls that count in this budget are booked now. The oldest period is booked first. */
-  booked(cost: Credits): void {
+  applyBooked(cost: Credits): void {
     let left = cost
     for (const view of this.#periods.values()) {
       const before = view.unbooked
-      view.booked(left)
+      view.applyBooked(left)
       left -= before - view.unbooked
     }
   }
@@ -62,7 +62,7 @@ export class BudgetView {
     return start >= this.#starts.at(-1)!
   }
 
-  #startOf(instant: number): number {
+  #findStart(instant: number): number {
     const hasBegun = (start: number) => start <= instant
     const begun = this.#starts.findLast(hasBegun)
     if (begun !== undefined) return begun
@@ -81,7 +81,7 @@ export class BudgetView {
       if (earlier < before && view.isIdle) this.#periods.delete(earlier)
     const { id, amount } = this.#budget
     const view = new WalletView(
-      known ?? { accountId: periodWalletId(id, start), balance: amount, held: 0n, used: 0n, version: 0n },
+      known ?? { accountId: makeWalletId(id, start), balance: amount, held: 0n, used: 0n, version: 0n },
     )
     this.#periods.set(start, view)
     return view

@@ -11,7 +11,7 @@ const WRITING_PROTOCOL = 'messages'
 type Priced = Pick<ModelEntry, 'id' | 'aliases' | 'family' | 'pricing'>
 
 /** Returns a test for models whose family has cache writes: by their prices, their channels, or those of their family. */
-export function cacheWritingModels(
+export function listCacheWritingModels(
   models: readonly Priced[],
   channels: readonly Pick<ChannelEntry, 'protocol' | 'models'>[],
 ): (model: Priced) => boolean {
@@ -22,7 +22,7 @@ export function cacheWritingModels(
   )
   const writes = ({ id, aliases, pricing }: Priced): boolean =>
     [id, ...aliases].some((name) => served.has(name)) ||
-    (pricing !== undefined && pricesOf(pricing).some(pricesCacheWrites))
+    (pricing !== undefined && listPrices(pricing).some(pricesCacheWrites))
   const families = new Set(models.filter(writes).flatMap(({ family }) => family ?? []))
   return (model) => writes(model) || (model.family !== undefined && families.has(model.family))
 }
@@ -30,25 +30,25 @@ export function cacheWritingModels(
 type TokenPrices = Pick<PricingFields, 'input' | 'cached_input' | 'cache_write' | 'cache_write_1h'>
 
 /** Returns every set of prices of a model: those of tiers and of planned changes too. */
-const pricesOf = (pricing: Pricing): readonly TokenPrices[] =>
+const listPrices = (pricing: Pricing): readonly TokenPrices[] =>
   [pricing, ...pricing.changes].flatMap((prices) => [prices, ...prices.tiers])
 
 /** Returns whether a model that is priced by tokens has no price for cache hits. */
 export const lacksCacheHitPrice = ({ unit, input, cached_input }: Pricing): boolean =>
   unit === '1M_tokens' && input !== undefined && cached_input === undefined
 
-const filled = <Prices extends TokenPrices>(prices: Prices): Prices =>
+const fillCachePrice = <Prices extends TokenPrices>(prices: Prices): Prices =>
   prices.input === undefined || prices.cached_input !== undefined
     ? prices
     : { ...prices, cached_input: cacheHitRate(prices.input) }
 
-const filledThroughout = <Prices extends PricingFields>(prices: Prices): Prices => ({
-  ...filled(prices),
-  tiers: prices.tiers.map(filled),
+const fillAllPrices = <Prices extends PricingFields>(prices: Prices): Prices => ({
+  ...fillCachePrice(prices),
+  tiers: prices.tiers.map(fillCachePrice),
 })
 
 /** Returns the prices with those of cache hits. */
 export const withCacheHits = (pricing: Pricing): Pricing =>
   pricing.unit !== '1M_tokens'
     ? pricing
-    : { ...filledThroughout(pricing), changes: pricing.changes.map(filledThroughout) }
+    : { ...fillAllPrices(pricing), changes: pricing.changes.map(fillAllPrices) }

@@ -28,7 +28,7 @@ interface Listed {
 }
 
 /** Returns the names under which a list may have the model, by the channels that serve it. */
-function namesOf(
+function findNames(
   { id, aliases }: ModelEntry,
   channels: readonly ChannelEntry[],
   listedAs: DifferenceOptions['listedAs'],
@@ -46,7 +46,7 @@ function namesOf(
 type Current = Partial<Record<ListedPrice, Rate | undefined>>
 
 /** Returns the price that holds: a cached token costs what a fresh one does, a written one a quarter more. */
-function effective(prices: Current, price: ListedPrice): Rate | undefined {
+function findEffective(prices: Current, price: ListedPrice): Rate | undefined {
   if (prices[price] !== undefined || price === 'input' || price === 'output') return prices[price]
   if (prices.input === undefined) return undefined
   return price === 'cached_input' ? prices.input : (prices.input * 5n) / 4n
@@ -59,7 +59,7 @@ interface Compared {
   readonly names: readonly Listed[]
 }
 
-function changesOf({ model, channel, current, names }: Compared, list: PriceList, perUsd: Rate) {
+function listChanges({ model, channel, current, names }: Compared, list: PriceList, perUsd: Rate) {
   const found = names.find(({ name }) => list.get(name) != null)
   if (found === undefined) return null
   const listed = inCredits(list.get(found.name)!, perUsd)
@@ -67,7 +67,7 @@ function changesOf({ model, channel, current, names }: Compared, list: PriceList
     const rate = listed[price]
     // A default follows from the input price that the list proposes.
     const proposed = { ...current, input: listed.input ?? current.input }
-    const holds = price === 'input' ? current.input : effective(proposed, price)
+    const holds = price === 'input' ? current.input : findEffective(proposed, price)
     if (rate === undefined || holds === rate) return []
     return [{ model, channel, listed_as: found.name, price, now: current[price] ?? null, listed: rate }]
   })
@@ -83,14 +83,14 @@ interface DifferenceOptions {
 }
 
 /** Returns the prices that differ from the list's. Changes nothing. */
-export function catalogDifference(
+export function compareCatalog(
   { models, channels }: Pick<ConfigFile, 'models' | 'channels'>,
   list: PriceList,
   { perUsd, ofCosts, listedAs }: DifferenceOptions,
 ): CatalogDifference {
   const priced = models.filter(({ pricing }) => pricing?.unit === '1M_tokens')
   const compared = priced.flatMap((entry): Compared[] => {
-    const names = namesOf(entry, channels, listedAs)
+    const names = findNames(entry, channels, listedAs)
     if (!ofCosts) return [{ model: entry.id, channel: null, current: entry.pricing!, names }]
     return channels
       .filter((channel) => channel.models[entry.id] !== undefined)
@@ -101,7 +101,7 @@ export function catalogDifference(
         names: names.filter((name) => name.channel === channel),
       }))
   })
-  const results = compared.map((one) => ({ one, changes: changesOf(one, list, perUsd) }))
+  const results = compared.map((one) => ({ one, changes: listChanges(one, list, perUsd) }))
   return {
     changes: results.flatMap(({ changes }) => changes ?? []),
     unlisted: [...new Set(results.filter(({ changes }) => changes === null).map(({ one }) => one.model))],

@@ -1,17 +1,17 @@
 /** Charges an answer by tokens: that of a call that its client waits for, and that of a task. */
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import { type EstimatedCall, linkedTokens } from './estimate.ts'
+import { countLinkedTokens, type EstimatedCall } from './estimate.ts'
 import { chargeTerms, type TokenPrice, tokenCharge } from './pricing.ts'
 import { estimateInputTokens, estimateOutputTokens } from './text-tokens.ts'
 import type { TokenUsage } from './usage.ts'
 import {
   type BoundedCall,
   type BoundingModel,
-  boundedUsage,
-  estimatedToolCalls,
-  trustedTier,
-  trustedUsage,
+  boundUsage,
+  chooseTrustedTier,
+  countEstimatedToolCalls,
+  limitUsage,
 } from './usage-bounds.ts'
 
 interface ChargedAnswer {
@@ -50,9 +50,9 @@ export interface TokenCharge {
  */
 export function chargeTokens(answer: ChargedAnswer): TokenCharge {
   const { model, call, price, submittedAt, used, source, reported, contradictions } = answer
-  const { usage: bounded, beyond } = boundedUsage(used, model, call)
+  const { usage: bounded, beyond } = boundUsage(used, model, call)
   // An estimate beyond its bound is no fault of the upstream.
-  const faults = beyond.length === 0 || reported === null ? [] : boundedUsage(reported, model, call).beyond
+  const faults = beyond.length === 0 || reported === null ? [] : boundUsage(reported, model, call).beyond
   const suspect =
     faults.length === 0
       ? contradictions
@@ -60,15 +60,15 @@ export function chargeTokens(answer: ChargedAnswer): TokenCharge {
   const usage =
     suspect === ''
       ? bounded
-      : trustedUsage(bounded, {
-          prompt: estimateInputTokens(call.promptBytes) + linkedTokens(model, call.links),
+      : limitUsage(bounded, {
+          prompt: estimateInputTokens(call.promptBytes) + countLinkedTokens(model, call.links),
           output: estimateOutputTokens(answer.characters()),
-          serverToolCalls: estimatedToolCalls(model, call),
+          serverToolCalls: countEstimatedToolCalls(model, call),
         })
   const serviceTier =
     suspect === '' || answer.serviceTier === ''
       ? answer.serviceTier
-      : trustedTier(price, answer.serviceTier, call.serviceTier ?? '', submittedAt)
+      : chooseTrustedTier(price, answer.serviceTier, call.serviceTier ?? '', submittedAt)
   return {
     cost: tokenCharge(price, usage, submittedAt, serviceTier),
     usage,

@@ -16,7 +16,7 @@ export interface ChargedItem {
 }
 
 /** Returns the items whose count is not 0. */
-export function chargedItems(usage: TokenUsage, terms: PriceTerms): ChargedItem[] {
+export function listChargedItems(usage: TokenUsage, terms: PriceTerms): ChargedItem[] {
   const { cached, cacheWrite, extra = NO_EXTRA } = usage
   const fresh = new Share(Math.max(0, usage.prompt - cached - cacheWrite))
   const inputAudio = fresh.take(extra.inputAudio)
@@ -41,7 +41,7 @@ export function chargedItems(usage: TokenUsage, terms: PriceTerms): ChargedItem[
   ]
   return [
     ...tokens.map(([name, count, price]): ChargedItem => ({ name, count, price, per: 'million' })),
-    ...toolItems(usage.serverToolCalls, extra.tools, terms),
+    ...listToolItems(usage.serverToolCalls, extra.tools, terms),
   ].filter(({ count }) => count > 0)
 }
 
@@ -61,7 +61,7 @@ class Share {
 }
 
 /** Returns the tools that have a separate price, then all other calls. */
-function toolItems(
+function listToolItems(
   calls: number,
   byTool: Readonly<Partial<Record<ServerTool, number>>>,
   { serverTools, serverToolCall }: PriceTerms,

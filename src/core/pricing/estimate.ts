@@ -10,9 +10,9 @@ import {
   type ServerTool,
 } from '../../../schemas/config/catalog.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import { factorOf, priceAt, type TokenPrice, tokenCharge } from './pricing.ts'
+import { findFactor, priceAt, type TokenPrice, tokenCharge } from './pricing.ts'
 import { bytesOfTokens, estimateInputTokens, estimatePromptTokens } from './text-tokens.ts'
-import { extraOf, NO_USAGE, type TokenUsage } from './usage.ts'
+import { keepExtra, NO_USAGE, type TokenUsage } from './usage.ts'
 
 /** Counts the bytes of UTF-8 characters behind the first of each: none in ASCII, two in each Chinese character. */
 export function laterBytesIn(text: Buffer): number {
@@ -34,7 +34,7 @@ type PartCounts = Readonly<Record<'image' | 'file' | 'audio', number>>
 
 /** The parts of a request that decide its estimate. */
 export interface EstimatedCall {
-  /** Of the conversation alone, which the interface's formula counts. */
+  /** Only of the conversation, which the interface's formula counts. */
   readonly conversationBytes: number
   /** Of the whole prompt. */
   readonly promptBytes: number
@@ -58,7 +58,7 @@ export interface EstimatedCall {
 }
 
 /** Returns the assumed tokens of parts given by URL: only the upstream learns their number. */
-export function linkedTokens(
+export function countLinkedTokens(
   { estimate }: Pick<ModelEntry, 'estimate'>,
   { image, file, audio }: EstimatedCall['links'],
 ): number {
@@ -75,7 +75,7 @@ interface UnreportedPrompt extends Pick<EstimatedCall, 'promptBytes'> {
  * Returns the tokens to charge for a prompt that no upstream reported. The bytes of a picture say nothing of its tokens.
  * @param laterBytes of the request, see `laterBytesIn`
  */
-export function unreportedPrompt(
+export function estimateUnreportedPrompt(
   model: Pick<ModelEntry, 'estimate'>,
   { promptBytes, links }: UnreportedPrompt,
   laterBytes: number,
@@ -87,13 +87,13 @@ export function unreportedPrompt(
       ? byBytes
       : Math.min(
           byBytes,
-          estimatePromptTokens(promptBytes - inline.bytes, laterBytes) + linkedTokens(model, inline),
+          estimatePromptTokens(promptBytes - inline.bytes, laterBytes) + countLinkedTokens(model, inline),
         )
-  return text + linkedTokens(model, links)
+  return text + countLinkedTokens(model, links)
 }
 
 /** Returns the calls of tools, run by the upstream, that the worst case assumes. The client's own limit lowers it. */
-export const assumedToolCalls = (
+export const assumeToolCalls = (
   { estimate }: Pick<ModelEntry, 'estimate'>,
   { builtInTools, toolCallLimit }: Pick<EstimatedCall, 'builtInTools' | 'toolCallLimit'>,
 ): number => Math.min(builtInTools.length * estimate.server_tool_calls, toolCallLimit ?? Infinity)
@@ -102,7 +102,7 @@ export const assumedToolCalls = (
  * Returns the output of one choice, reasoning counted next to the limit: upstreams differ in whether it is a part of it.
  * None is charged beyond the model's `max_output_tokens`.
  */
-function reasonedOutput(model: ModelEntry, { outputLimit, thinkingTokens = 0 }: EstimatedCall): number {
+function addReasoning(model: ModelEntry, { outputLimit, thinkingTokens = 0 }: EstimatedCall): number {
   const said = outputAllowance(model, outputLimit)
   return Math.max(said, Math.min(said + thinkingTokens, model.max_output_tokens ?? Infinity))
 }
@@ -110,17 +110,17 @@ function reasonedOutput(model: ModelEntry, { outputLimit, thinkingTokens = 0 }: 
 /** Returns all that the request could make its upstream bill. A summary reads and writes as much as the answer. */
 export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
   const { promptBytes, choices, links, compacts = false } = call
-  const prompt = estimateInputTokens(promptBytes) + linkedTokens(model, links)
-  const output = reasonedOutput(model, call)
+  const prompt = estimateInputTokens(promptBytes) + countLinkedTokens(model, links)
+  const output = addReasoning(model, call)
   const counts = {
     ...NO_USAGE,
     prompt,
     output: output * choices,
-    serverToolCalls: assumedToolCalls(model, call),
+    serverToolCalls: assumeToolCalls(model, call),
   }
   if (!compacts) return counts
   const compaction = { count: 1, largestPrompt: prompt }
-  return { ...counts, prompt: 2 * prompt, output: counts.output + output, ...extraOf({ compaction }) }
+  return { ...counts, prompt: 2 * prompt, output: counts.output + output, ...keepExtra({ compaction }) }
 }
 
 /** Returns what the interface's formula counts: the conversation and the output. */
@@ -140,10 +140,10 @@ type StoringModel = Pick<ModelEntry, 'estimate' | 'max_output_tokens'>
  * Returns the most that a call which goes on with this one reads of it: its prompt, and all that it may be answered. A
  * request without a limit goes out with the model's own.
  */
-export function storedTokens(model: StoringModel, call: StoredCall): number {
+export function countStoredTokens(model: StoringModel, call: StoredCall): number {
   const { promptBytes, outputLimit, thinkingTokens = 0, links } = call
   const limit = outputLimit ?? model.max_output_tokens ?? ESTIMATE_OUTPUT_CAP_TOKENS
-  return estimateInputTokens(promptBytes) + linkedTokens(model, links) + limit + thinkingTokens
+  return estimateInputTokens(promptBytes) + countLinkedTokens(model, links) + limit + thinkingTokens
 }
 
 /** The formula of an estimate, and the instant (epoch milliseconds) whose prices hold. */
@@ -163,7 +163,7 @@ export function estimateCharge(
   const isWorst = mode === 'worst_case'
   const usage = isWorst ? worstCase(model, call) : specifiedCase(model, call)
   const tier = call.serviceTier
-  const hasOneTier = tier === undefined || factorOf(current, tier) === null
+  const hasOneTier = tier === undefined || findFactor(current, tier) === null
   if (current.isPlain && hasOneTier) return tokenCharge(current, usage, now)
   const kinds = isWorst ? dearestKinds(current, model, call, usage) : [usage]
   return dearest(
@@ -233,10 +233,10 @@ function dearestKinds(
     tools: dearestTools(price, serverToolCalls, builtInTools, estimate.server_tool_calls),
   }
   return [
-    { ...usage, ...extraOf(input) },
-    { ...usage, reasoning: output, ...extraOf(input) },
-    { ...usage, ...extraOf({ ...input, outputAudio: output }) },
-    { ...usage, ...extraOf({ ...input, outputImage: output }) },
+    { ...usage, ...keepExtra(input) },
+    { ...usage, reasoning: output, ...keepExtra(input) },
+    { ...usage, ...keepExtra({ ...input, outputAudio: output }) },
+    { ...usage, ...keepExtra({ ...input, outputImage: output }) },
   ]
 }
 
@@ -248,8 +248,8 @@ function dearestTools(
   callsEach: number,
 ): Partial<Record<ServerTool, number>> {
   const { serverTools, serverToolCall } = price.tiers[0]!.full.terms
-  const rateOf = (tool: ServerTool): bigint => serverTools[tool] ?? serverToolCall
-  const byPrice = [...tools].sort((a, b) => Number(rateOf(b) - rateOf(a)))
+  const findRate = (tool: ServerTool): bigint => serverTools[tool] ?? serverToolCall
+  const byPrice = [...tools].sort((a, b) => Number(findRate(b) - findRate(a)))
   let left = calls
   const taken: Partial<Record<ServerTool, number>> = {}
   for (const tool of byPrice) {

@@ -7,7 +7,7 @@ import { type TokenPrice, tokenPrice } from './pricing.ts'
 /** The only amount among the rates of a price. */
 const AMOUNT = 'minimum'
 
-const printed = (pricing: Pricing): KeptTokenPrice['pricing'] =>
+const printPricing = (pricing: Pricing): KeptTokenPrice['pricing'] =>
   JSON.parse(
     JSON.stringify(pricing, (name, value) => {
       if (typeof value !== 'bigint') return value
@@ -16,12 +16,12 @@ const printed = (pricing: Pricing): KeptTokenPrice['pricing'] =>
   )
 
 /** Returns the price of the model in its kept form. @param pricing the model's, or what its channel costs */
-export const keptPriceOf = (
+export const toKeptPrice = (
   { context_window, max_output_tokens, estimate }: KeptTokenPrice['model'] | ModelEntry,
   pricing: Pricing,
 ): KeptTokenPrice => ({
   unit: '1M_tokens',
-  pricing: printed(pricing),
+  pricing: printPricing(pricing),
   model: {
     ...(context_window !== undefined && { context_window }),
     ...(max_output_tokens !== undefined && { max_output_tokens }),
@@ -30,7 +30,7 @@ export const keptPriceOf = (
 })
 
 /** @throws Error for a price that is none by tokens */
-export function tokenPriceOf(kept: KeptTokenPrice): TokenPrice {
+export function toTokenPrice(kept: KeptTokenPrice): TokenPrice {
   const price = tokenPrice(pricingSchema.parse(kept.pricing))
   if (price === null) throw new Error('the kept price is none by tokens')
   return price

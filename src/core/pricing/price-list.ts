@@ -27,7 +27,7 @@ const PRINTED_NUMBER = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
 const PER_MILLION = 6
 
 /** Returns a listed number times a power of ten, exact; undefined for anything that is no price. */
-function rateOf(value: unknown, power: number): Rate | undefined {
+function readRate(value: unknown, power: number): Rate | undefined {
   const match = typeof value === 'number' ? PRINTED_NUMBER.exec(String(value)) : null
   if (match === null) return undefined
   const [, whole = '', fraction = '', exponent = '0'] = match
@@ -36,8 +36,12 @@ function rateOf(value: unknown, power: number): Rate | undefined {
   return places >= 0 ? digits * 10n ** BigInt(places) : divideHalfUp(digits, 10n ** BigInt(-places))
 }
 
-function pricesOf(fields: Fields, names: Readonly<Record<ListedPrice, string>>, power: number): ListedPrices {
-  const prices = LISTED_PRICES.map((price) => [price, rateOf(fields[names[price]], power)] as const)
+function readPrices(
+  fields: Fields,
+  names: Readonly<Record<ListedPrice, string>>,
+  power: number,
+): ListedPrices {
+  const prices = LISTED_PRICES.map((price) => [price, readRate(fields[names[price]], power)] as const)
   return Object.fromEntries(prices.filter(([, rate]) => rate !== undefined))
 }
 
@@ -58,7 +62,7 @@ const isWhole = ({ input, output }: ListedPrices): boolean => input !== undefine
 
 function readLiteLlm(list: Fields): PriceList {
   const entries = Object.entries(list).flatMap(([name, fields]) => {
-    const prices = isFields(fields) ? pricesOf(fields, LITELLM_NAMES, PER_MILLION) : {}
+    const prices = isFields(fields) ? readPrices(fields, LITELLM_NAMES, PER_MILLION) : {}
     return isWhole(prices) ? [[name, prices] as const] : []
   })
   return new Map(entries)
@@ -73,7 +77,7 @@ function readModelsDev(list: Fields): PriceList {
     const models = isFields(entry) && isFields(entry.models) ? entry.models : {}
     for (const [model, fields] of Object.entries(models)) {
       const prices =
-        isFields(fields) && isFields(fields.cost) ? pricesOf(fields.cost, MODELS_DEV_NAMES, 0) : {}
+        isFields(fields) && isFields(fields.cost) ? readPrices(fields.cost, MODELS_DEV_NAMES, 0) : {}
       if (!isWhole(prices)) continue
       found.set(`${provider}/${model}`, prices)
       const other = found.get(model)
@@ -85,7 +89,7 @@ function readModelsDev(list: Fields): PriceList {
 
 /** @throws Error for a text in neither format */
 export function readPriceList(text: string): PriceList {
-  const list = parsed(text)
+  const list = parseList(text)
   const values = isFields(list) ? Object.values(list).filter(isFields) : []
   const isModelsDev = values.some(({ models }) => isFields(models))
   const found = isModelsDev ? readModelsDev(list as Fields) : readLiteLlm(isFields(list) ? list : {})
@@ -93,7 +97,7 @@ export function readPriceList(text: string): PriceList {
   throw new Error('It is no price list in the format of LiteLLM or models.dev: it has no price of a model.')
 }
 
-function parsed(text: string): unknown {
+function parseList(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -12,7 +12,7 @@ import {
   type Rate,
 } from '../../../schemas/money.ts'
 import { pricesInOrder } from './changes.ts'
-import { chargedItems } from './charged-items.ts'
+import { listChargedItems } from './charged-items.ts'
 import { type KindFields, kindRates, type PriceTerms, pricesCacheWrites, printPriceTerms } from './terms.ts'
 import { promptReadAtOnce, type TokenUsage } from './usage.ts'
 
@@ -94,14 +94,14 @@ export function tokenPrice(pricing: Pricing | undefined): TokenPrice | null {
   if (pricing?.unit !== '1M_tokens') return null
   let next: TokenPrice['next'] = null
   for (const { from, fields } of pricesInOrder(pricing).reverse()) {
-    const price = priceOf(fields, next)
+    const price = buildPrice(fields, next)
     if (from === null) return price
     if (price !== null) next = { from: Date.parse(from), price }
   }
   return null
 }
 
-function priceOf(pricing: PricingFields, next: TokenPrice['next']): TokenPrice | null {
+function buildPrice(pricing: PricingFields, next: TokenPrice['next']): TokenPrice | null {
   const { input, output, server_tool_call: serverToolCall = 0n, discount = ONE_RATE } = pricing
   if (input === undefined || output === undefined) return null
   const { server_tools: serverTools = {}, minimum = 0n, service_tiers: factors } = pricing
@@ -143,7 +143,7 @@ function ruleFor(price: TokenPrice, promptTokens: number, now: number): ChargeRu
 }
 
 /** Returns the factor of a service tier; null for one without, the usual one among them. */
-export const factorOf = (price: TokenPrice, serviceTier: string): Rate | null =>
+export const findFactor = (price: TokenPrice, serviceTier: string): Rate | null =>
   price.serviceTiers === null || serviceTier === '' ? null : (price.serviceTiers.get(serviceTier) ?? null)
 
 function inServiceTier(terms: PriceTerms, name: string, factor: Rate | null): PriceTerms {
@@ -157,7 +157,7 @@ function inServiceTier(terms: PriceTerms, name: string, factor: Rate | null): Pr
 export function chargeTerms(price: TokenPrice, usage: TokenUsage, now: number, serviceTier = ''): string {
   const current = priceAt(price, now)
   const { terms, printed } = ruleFor(current, promptReadAtOnce(usage), now)
-  const factor = factorOf(current, serviceTier)
+  const factor = findFactor(current, serviceTier)
   return factor === null ? printed : printPriceTerms(inServiceTier(terms, serviceTier, factor))
 }
 
@@ -168,7 +168,7 @@ export function chargeTerms(price: TokenPrice, usage: TokenUsage, now: number, s
 export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number, serviceTier = ''): Credits {
   const current = price.next === null ? price : priceAt(price, now)
   const rule = ruleFor(current, promptReadAtOnce(usage), now)
-  const factor = current.serviceTiers === null ? null : factorOf(current, serviceTier)
+  const factor = current.serviceTiers === null ? null : findFactor(current, serviceTier)
   if (current.isPlain && usage.extra === undefined && factor === null)
     return (rule.small && smallCharge(rule.small, usage)) ?? exactCharge(rule.exact, usage)
   return itemCharge(inServiceTier(rule.terms, serviceTier, factor), usage)
@@ -178,7 +178,7 @@ export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number, s
 const ITEM_DENOMINATOR = DENOMINATOR * 10n ** BigInt(RATE_DECIMALS)
 
 function itemCharge(terms: PriceTerms, usage: TokenUsage): Credits {
-  const items = chargedItems(usage, terms)
+  const items = listChargedItems(usage, terms)
   if (items.length === 0) return 0n
   const { discount, toolDiscount, serviceTier, minimum } = terms
   const sum = items.reduce((above, { count, price, per }) => {

@@ -17,7 +17,7 @@ export const bytesOfTokens = (tokens: number): number => tokens * BYTES_PER_TOKE
 const LATER_BYTES_PER_TOKEN = 8
 
 /**
- * Estimates the prompt of a call whose upstream did not report it. The admission's estimate counts bytes alone; the
+ * Estimates the prompt of a call whose upstream did not report it. The admission's estimate counts only bytes; the
  * charge counts by script too: four ASCII characters are a token, a Cyrillic or Arabic one five eighths, a Chinese one
  * a whole token.
  * @param laterBytes see `laterBytesIn`
@@ -45,3 +45,43 @@ export function weightOfCodeUnit(unit: number): number {
 /** @param characters weighed by script, see `LATER_BYTE_CHARACTERS` */
 export const estimateOutputTokens = (characters: number): number =>
   Math.ceil(characters / CHARACTERS_PER_TOKEN)
+
+const SPACE = 0x20
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const LETTER_U = 0x75
+const DIGITS_END = 0x3a
+const UNICODE_ESCAPE_CHARS = 6
+
+/** Returns the value of a hexadecimal digit; for any other byte a number from 0 to 15. */
+export const hexDigit = (byte: number): number => (byte < DIGITS_END ? byte : byte + 9) & 15
+
+/** Returns the code unit of the `\u` escape that begins at `at`. */
+function escapedUnit(bytes: Uint8Array, at: number): number {
+  let unit = 0
+  for (let i = at + 2; i < at + UNICODE_ESCAPE_CHARS; i++) unit = unit * 16 + hexDigit(bytes[i]!)
+  return unit
+}
+
+/** Where the last count ended: at a byte that no text has unescaped, or at its end; behind that in an escape that is cut. */
+export let countedTo = 0
+
+/**
+ * Returns the characters of the text of a JSON string from `start` to its quote, or to `end`, weighed by script, each
+ * escape counted as its character.
+ */
+export function countCharacters(bytes: Uint8Array, start: number, end: number): number {
+  let count = 0
+  let i = start
+  for (; i < end; i++) {
+    const byte = bytes[i]!
+    if (byte <= QUOTE && (byte === QUOTE || byte < SPACE)) break
+    if (byte === BACKSLASH) {
+      const isUnicode = bytes[i + 1] === LETTER_U
+      count += isUnicode ? weightOfCodeUnit(escapedUnit(bytes, i)) : 1
+      i += isUnicode ? UNICODE_ESCAPE_CHARS - 1 : 1
+    } else count += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
+  }
+  countedTo = i
+  return count
+}

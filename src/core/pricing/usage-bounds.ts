@@ -4,8 +4,8 @@
  */
 import type { ModelEntry, ServerTool } from '../../../schemas/config/catalog.ts'
 import { ONE_RATE } from '../../../schemas/money.ts'
-import { assumedToolCalls, type EstimatedCall } from './estimate.ts'
-import { factorOf, priceAt, type TokenPrice } from './pricing.ts'
+import { assumeToolCalls, type EstimatedCall } from './estimate.ts'
+import { findFactor, priceAt, type TokenPrice } from './pricing.ts'
 import type { TokenUsage } from './usage.ts'
 
 /** Tokens that a model reads at most where its entry has no `context_window`: no known model reads more. */
@@ -28,8 +28,8 @@ export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'built
 /**
  * Returns the calls of the upstream's tools that the estimate's formula has for the call. Some models search unprompted.
  */
-export const estimatedToolCalls = (model: BoundingModel, call: BoundedCall): number =>
-  call.builtInTools.length === 0 ? model.estimate.server_tool_calls : assumedToolCalls(model, call)
+export const countEstimatedToolCalls = (model: BoundingModel, call: BoundedCall): number =>
+  call.builtInTools.length === 0 ? model.estimate.server_tool_calls : assumeToolCalls(model, call)
 
 /** Calls of a tool that a report is believed to count for one call where the client set no limit. */
 const BELIEVED_TOOL_CALLS = 100
@@ -54,7 +54,7 @@ function mostReads(usage: TokenUsage, { builtInTools }: BoundedCall, toolCalls: 
  * each of these it may be read to be summarised. The output of each choice and summary keeps to the model's
  * `max_output_tokens`: upstreams differ in what of it they count towards the limit of the request.
  */
-export function boundedUsage(usage: TokenUsage, model: BoundingModel, call: BoundedCall): BoundedUsage {
+export function boundUsage(usage: TokenUsage, model: BoundingModel, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
   const serverToolCalls = mostToolCalls(call)
   const reads = mostReads(usage, call, serverToolCalls)
@@ -105,7 +105,7 @@ interface Delivered {
  * Returns what a report that contradicts itself may bill: each count up to that of the estimate's formula for what was
  * delivered, and none at a price above the usual ones.
  */
-export function trustedUsage(usage: TokenUsage, delivered: Delivered): TokenUsage {
+export function limitUsage(usage: TokenUsage, delivered: Delivered): TokenUsage {
   const prompt = Math.min(usage.prompt, delivered.prompt)
   const output = Math.min(usage.output, delivered.output)
   return {
@@ -123,9 +123,14 @@ export function trustedUsage(usage: TokenUsage, delivered: Delivered): TokenUsag
  * Returns the service tier that a report which contradicts itself may bill at the instant `now` (epoch milliseconds):
  * the reported one, unless it is dearer than the estimate counted for the requested one.
  */
-export function trustedTier(price: TokenPrice, reported: string, requested: string, now: number): string {
+export function chooseTrustedTier(
+  price: TokenPrice,
+  reported: string,
+  requested: string,
+  now: number,
+): string {
   const current = priceAt(price, now)
-  const factor = (tier: string) => factorOf(current, tier) ?? ONE_RATE
+  const factor = (tier: string) => findFactor(current, tier) ?? ONE_RATE
   const isDearer = factor(reported) > ONE_RATE && factor(reported) > factor(requested)
   if (!isDearer) return reported
   return factor(requested) > ONE_RATE ? requested : ''

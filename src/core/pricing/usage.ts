@@ -62,7 +62,7 @@ const NO_TOOLS: ExtraUsage['tools'] = {}
 const NOTHING: { readonly extra?: ExtraUsage } = {}
 
 /** Returns the counts as the field of a usage; nothing where all of them are 0. */
-export function extraOf(counts: Partial<ExtraUsage>): { readonly extra?: ExtraUsage } {
+export function keepExtra(counts: Partial<ExtraUsage>): { readonly extra?: ExtraUsage } {
   // Without an object on the way: most reports have none of them.
   const { cacheWrite1h = 0, inputAudio = 0, inputImage = 0, outputAudio = 0, outputImage = 0 } = counts
   const { tools = NO_TOOLS, compaction } = counts

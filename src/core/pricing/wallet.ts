@@ -82,7 +82,7 @@ export class WalletView {
    * Charges of this process are booked now; to be called in one step with `update`. Those of calls that a key made before
    * it had a cap were never counted here.
    */
-  booked(cost: Credits): void {
+  applyBooked(cost: Credits): void {
     this.#unbooked = cost < this.#unbooked ? this.#unbooked - cost : 0n
   }
 

@@ -12,7 +12,7 @@ import { CHAT_PROTOCOLS, TRANSLATIONS } from '../../../schemas/config/catalog.ts
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { cutText } from '../json/cut.ts'
-import { cacheWritingModels, withCacheHits } from '../pricing/cache-hits.ts'
+import { listCacheWritingModels, withCacheHits } from '../pricing/cache-hits.ts'
 import { type TokenPrice, tokenPrice } from '../pricing/pricing.ts'
 import { hasAccess } from './channel-access.ts'
 
@@ -82,10 +82,18 @@ export const mayCall = (catalog: Catalog, { key, account }: AllowedModels, model
   isModelAllowed(resolveAllowlist(catalog, account.allowedModels), model)
 
 /** Returns the client protocols that reach the channel, each with the channel's protocol for it. */
-function protocolOf(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {
+function listChannelProtocols(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {
   const own = [channel.protocol, ...channel.converts.filter((client) => client !== channel.protocol)]
   const translated = TRANSLATIONS.filter(([client, to]) => to === channel.protocol && !own.includes(client))
-  return [...own.map((client) => [client, client] as const), ...translated]
+  const served = channel.serve.filter(
+    (client) => !own.includes(client) && !translated.some(([known]) => known === client),
+  )
+  const { protocol } = channel
+  return [
+    ...own.map((client) => [client, client] as const),
+    ...translated,
+    ...served.map((client) => [client, protocol] as const),
+  ]
 }
 
 const byPriority = (a: Route, b: Route): number =>
@@ -93,7 +101,7 @@ const byPriority = (a: Route, b: Route): number =>
 
 /** @param held ids of channels that are paused or draining: no route leads to them */
 export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NONE_HELD): Catalog {
-  const writesCache = cacheWritingModels(config.models, config.channels)
+  const writesCache = listCacheWritingModels(config.models, config.channels)
   const models = config.models.map((given): Model => {
     const { pricing } = given
     const isFilled = pricing !== undefined && writesCache(given)
@@ -118,7 +126,7 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
       const own = channel.cost?.[name]
       const isFilled = own !== undefined && model !== undefined && writesCache(model.entry)
       const cost = tokenPrice(isFilled ? withCacheHits(own) : own)
-      for (const [client, protocol] of protocolOf(channel)) {
+      for (const [client, protocol] of listChannelProtocols(channel)) {
         const route = { channel, upstreamModel, protocol, cost, isTranslated: client !== protocol }
         const byProtocol = routesByModel.get(modelId) ?? new Map<ChannelProtocol, Route[]>()
         routesByModel.set(modelId, byProtocol.set(client, [...(byProtocol.get(client) ?? []), route]))

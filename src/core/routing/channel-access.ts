@@ -3,7 +3,7 @@ import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { AUTH_SECRETS, type ChannelAuth } from '../../../schemas/config/channel-auth.ts'
 
 /** Returns the secrets of `auth`, those that are given. */
-export const authSecrets = (auth: ChannelAuth | undefined): string[] =>
+export const listAuthSecrets = (auth: ChannelAuth | undefined): string[] =>
   auth === undefined
     ? []
     : AUTH_SECRETS[auth.type]
@@ -12,7 +12,7 @@ export const authSecrets = (auth: ChannelAuth | undefined): string[] =>
 
 /** Returns whether the channel may be called: one without a key, or with an empty secret, is off. */
 export const hasAccess = ({ api_key: key, auth }: Pick<ChannelEntry, 'api_key' | 'auth'>): boolean =>
-  auth === undefined ? key !== '' : !authSecrets(auth).includes('')
+  auth === undefined ? key !== '' : !listAuthSecrets(auth).includes('')
 
 /** The last tokens of channels with `auth`. */
 const tokens = new WeakMap<object, readonly string[]>()
@@ -24,12 +24,12 @@ export const noteToken = (channel: ChannelEntry, token: string): void => {
 }
 
 /** Returns the last tokens of the channel; the same list until there is a new one. */
-export const tokensOf = (channel: ChannelEntry): readonly string[] | undefined => tokens.get(channel)
+export const listTokens = (channel: ChannelEntry): readonly string[] | undefined => tokens.get(channel)
 
 const NAMES_A_KEY = /auth|key|token|secret|cookie/i
 
 /** Returns what a call to the channel proves itself by: other headers may hold words that answers have too. */
-export const sentKeys = (channel: ChannelEntry): string[] => [
+export const listSentKeys = (channel: ChannelEntry): string[] => [
   channel.api_key,
   ...(tokens.get(channel) ?? []),
   ...Object.entries(channel.headers).flatMap(([name, value]) =>
@@ -38,10 +38,10 @@ export const sentKeys = (channel: ChannelEntry): string[] => [
 ]
 
 /** Returns the texts that no customer and no log may show: keys, tokens and extra headers. */
-export const channelSecrets = (channel: ChannelEntry): string[] => [
+export const listChannelSecrets = (channel: ChannelEntry): string[] => [
   channel.api_key,
   ...channel.api_keys,
-  ...authSecrets(channel.auth),
+  ...listAuthSecrets(channel.auth),
   ...(tokens.get(channel) ?? []),
   ...Object.values(channel.headers),
 ]
@@ -51,7 +51,7 @@ const TAIL_CHARS = 4
 /** Of a shorter key nothing is shown. */
 const MIN_SHOWN_CHARS = 16
 
-export const maskedTail = (key: string): string =>
+export const maskAllButTail = (key: string): string =>
   key.length < MIN_SHOWN_CHARS ? '…' : `…${key.slice(-TAIL_CHARS)}`
 
 /**

@@ -38,7 +38,7 @@ export class ChannelActivity {
   #latencyCount = 0
 
   /** Notes the latency of a successful attempt, milliseconds. */
-  took(ms: number): void {
+  noteTime(ms: number): void {
     this.#latencies[this.#latencyCount++ % KEPT_LATENCIES] = ms
   }
 

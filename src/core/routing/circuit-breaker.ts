@@ -11,9 +11,9 @@ import type {
   HeldState,
 } from '../../../schemas/config/channel-report.ts'
 import { stillHolds } from '../still-holds.ts'
+import { type Route, routeName } from './catalog.ts'
 import { ChannelActivity, type ChannelError } from './channel-activity.ts'
 import { KeyPools } from './key-pools.ts'
-import { RouteLatencies } from './route-latencies.ts'
 
 export const FAILURES_IN_A_ROW = 5
 export const OPEN_MS = 30_000
@@ -21,6 +21,25 @@ export const OPEN_MS = 30_000
 const MAX_OPEN_MS = 600_000
 /** A probe that never reported its end blocks the next one for this long. */
 const MAX_PROBE_MS = 200_000
+
+/** Weight of the newest call in the average. */
+const NEWEST_SHARE = 0.2
+/** Routes that were never measured come first, so that they are. */
+const UNMEASURED = -1
+
+/** Averages the time to the first byte of routes whose model asks for the least; later calls count more. */
+class RouteLatencies {
+  /** Milliseconds by channel and the upstream's name of the model. */
+  readonly #averages = new Map<string, number>()
+
+  noteTime(route: Route, ms: number): void {
+    const name = routeName(route)
+    const average = this.#averages.get(name) ?? ms
+    this.#averages.set(name, average + (ms - average) * NEWEST_SHARE)
+  }
+
+  readonly of = (route: Route): number => this.#averages.get(routeName(route)) ?? UNMEASURED
+}
 
 interface State {
   failuresInARow: number
@@ -54,7 +73,7 @@ export class ChannelHealth {
     this.keys = new KeyPools(now)
   }
 
-  breaker(channelId: string): BreakerState {
+  readBreaker(channelId: string): BreakerState {
     const state = this.#states.get(channelId)
     if (state === undefined || state.openings === 0) return 'closed'
     return this.#isOpen(state) || this.#isProbed(state) ? 'open' : 'half-open'
@@ -65,54 +84,54 @@ export class ChannelHealth {
     this.#held = held
   }
 
-  state(channelId: string): ChannelState {
+  readState(channelId: string): ChannelState {
     return this.#held.get(channelId) ?? 'active'
   }
 
   /** Returns the candidates that are neither paused nor draining. */
-  active<T>(candidates: readonly T[], idOf: (candidate: T) => string): readonly T[] {
+  listActive<T>(candidates: readonly T[], idOf: (candidate: T) => string): readonly T[] {
     if (this.#held.size === 0) return candidates
     return candidates.filter((candidate) => !this.#held.has(idOf(candidate)))
   }
 
   /** Returns the active candidates whose breaker is not open; all active ones where every breaker is. */
-  available<T>(candidates: readonly T[], idOf: (candidate: T) => string): readonly T[] {
-    const active = this.active(candidates, idOf)
+  listAvailable<T>(candidates: readonly T[], idOf: (candidate: T) => string): readonly T[] {
+    const active = this.listActive(candidates, idOf)
     if (this.#states.size === 0) return active
-    const callable = active.filter((candidate) => this.breaker(idOf(candidate)) !== 'open')
+    const callable = active.filter((candidate) => this.readBreaker(idOf(candidate)) !== 'open')
     return callable.length > 0 ? callable : active
   }
 
   /** Notes that a call goes to the channel. Where its breaker is half-open the call is the probe: no other goes meanwhile. */
-  began(channelId: string): void {
-    this.#activityOf(channelId).inFlight++
+  begin(channelId: string): void {
+    this.#findActivity(channelId).inFlight++
     const state = this.#states.get(channelId)
-    if (state !== undefined && state.openings > 0 && this.breaker(channelId) === 'half-open')
+    if (state !== undefined && state.openings > 0 && this.readBreaker(channelId) === 'half-open')
       state.probeSince = this.#now()
   }
 
   /** Closes the breaker: a call succeeded. `latencyMs` is the time to its first byte. */
-  succeeded(channelId: string, latencyMs?: number): void {
-    const activity = this.#ended(channelId)
+  noteSuccess(channelId: string, latencyMs?: number): void {
+    const activity = this.#endProbe(channelId)
     activity.record('success', this.#now())
-    if (latencyMs !== undefined) activity.took(latencyMs)
+    if (latencyMs !== undefined) activity.noteTime(latencyMs)
     this.#close(channelId)
   }
 
   /** Closes the breaker: the channel refused a mistake of the caller, so it works. */
-  refused(channelId: string, error?: ChannelError): void {
-    this.#ended(channelId).record('refused', this.#now(), error)
+  noteRefusal(channelId: string, error?: ChannelError): void {
+    this.#endProbe(channelId).record('refused', this.#now(), error)
     this.#close(channelId)
   }
 
-  failed(channelId: string, error?: ChannelError): void {
-    this.#ended(channelId)
-    this.faulted(channelId, error)
+  noteFailure(channelId: string, error?: ChannelError): void {
+    this.#endProbe(channelId)
+    this.noteFault(channelId, error)
   }
 
   /** Records a fault of the channel that was found after the end of its attempt. */
-  faulted(channelId: string, error?: ChannelError): void {
-    this.#activityOf(channelId).record('failed', this.#now(), error)
+  noteFault(channelId: string, error?: ChannelError): void {
+    this.#findActivity(channelId).record('failed', this.#now(), error)
     const state = this.#states.get(channelId) ?? closedState()
     this.#states.set(channelId, state)
     state.failuresInARow++
@@ -124,47 +143,47 @@ export class ChannelHealth {
     state.openings++
     state.failuresInARow = 0
     state.openUntil = this.#now() + openMs(state)
-    this.#changed(channelId, 'open')
+    this.#setBreaker(channelId, 'open')
   }
 
   /** Records a call that is no evidence about the channel: its client left. */
-  abandoned(channelId: string): void {
-    this.#ended(channelId).record('abandoned', this.#now())
+  noteAbandoned(channelId: string): void {
+    this.#endProbe(channelId).record('abandoned', this.#now())
     const state = this.#states.get(channelId)
     if (state !== undefined) state.probeSince = null
   }
 
   /** Returns the activity of every channel that was called. */
-  activity(): ReadonlyMap<string, ChannelActivity> {
+  listActivity(): ReadonlyMap<string, ChannelActivity> {
     return this.#activity
   }
 
   /** Returns a report of each channel that this process has called, or that is held. */
-  reports(): ChannelReport[] {
+  listReports(): ChannelReport[] {
     const now = this.#now()
-    for (const channel of this.#held.keys()) this.#activityOf(channel)
+    for (const channel of this.#held.keys()) this.#findActivity(channel)
     return [...this.#activity].map(([channel, activity]) => {
       const { attempts, failures } = activity.recent(now)
-      const breaker = this.breaker(channel)
+      const breaker = this.readBreaker(channel)
       const error = activity.lastError
       return {
         channel,
-        state: this.state(channel),
+        state: this.readState(channel),
         in_flight: activity.inFlight,
         breaker,
-        open_until: breaker === 'open' ? timeOf(this.#states.get(channel)!.openUntil) : null,
+        open_until: breaker === 'open' ? printTime(this.#states.get(channel)!.openUntil) : null,
         recent_attempts: attempts,
         recent_failures: failures,
         latency_p50_ms: activity.latency(MEDIAN),
         latency_p99_ms: activity.latency(P99),
-        last_error: error && { at: timeOf(error.at), code: error.code, message: error.message },
+        last_error: error && { at: printTime(error.at), code: error.code, message: error.message },
         history: this.#history.get(channel) ?? [],
         keys: this.keys.report(channel),
       }
     })
   }
 
-  #activityOf(channelId: string): ChannelActivity {
+  #findActivity(channelId: string): ChannelActivity {
     const known = this.#activity.get(channelId)
     if (known !== undefined) return known
     const activity = new ChannelActivity()
@@ -173,20 +192,20 @@ export class ChannelHealth {
   }
 
   /** Returns the activity of a channel of which one attempt less is under way. */
-  #ended(channelId: string): ChannelActivity {
-    const activity = this.#activityOf(channelId)
+  #endProbe(channelId: string): ChannelActivity {
+    const activity = this.#findActivity(channelId)
     activity.inFlight--
     return activity
   }
 
-  #changed(channelId: string, breaker: BreakerState): void {
+  #setBreaker(channelId: string, breaker: BreakerState): void {
     const former = this.#history.get(channelId) ?? []
-    this.#history.set(channelId, [...former.slice(1 - KEPT_CHANGES), { at: timeOf(this.#now()), breaker }])
+    this.#history.set(channelId, [...former.slice(1 - KEPT_CHANGES), { at: printTime(this.#now()), breaker }])
   }
 
   #close(channelId: string): void {
     if (this.#states.size === 0) return
-    if (this.#states.get(channelId)?.openings) this.#changed(channelId, 'closed')
+    if (this.#states.get(channelId)?.openings) this.#setBreaker(channelId, 'closed')
     this.#states.delete(channelId)
   }
 
@@ -199,4 +218,4 @@ export class ChannelHealth {
   }
 }
 
-const timeOf = (epochMs: number): string => new Date(epochMs).toISOString()
+const printTime = (epochMs: number): string => new Date(epochMs).toISOString()

@@ -1,5 +1,5 @@
 /**
- * The keys of channels that have several: used in turn; one that its upstream refuses rests alone, and the channel goes
+ * The keys of channels that have several: used in turn; only the one that its upstream refuses rests, and the channel goes
  * on with the others. Gateway processes do not share pools.
  */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
@@ -57,7 +57,7 @@ export class KeyPools {
   /** Returns the channel with the key for its next call: where every key rests, the one that rests least. */
   pick(channel: ChannelEntry): ChannelEntry {
     if (channel.api_keys.length === 0) return channel
-    const pool = this.#poolOf(channel)
+    const pool = this.#findPool(channel)
     const { channels, restsUntil, turn } = pool
     const now = this.#now()
     for (let step = 0; step < channels.length; step++) {
@@ -71,7 +71,7 @@ export class KeyPools {
 
   /** Lets the key with which `channel` was picked rest. Returns whether another key of the channel is ready. */
   rest(channel: ChannelEntry, ms: number): boolean {
-    const pool = this.#poolOf(channel)
+    const pool = this.#findPool(channel)
     const index = pool.keys.indexOf(channel.api_key)
     const now = this.#now()
     if (index >= 0) {
@@ -93,16 +93,16 @@ export class KeyPools {
   }
 
   /** Returns the channel's pool. After a change of the configuration, known keys keep their state. */
-  #poolOf(channel: ChannelEntry): Pool {
+  #findPool(channel: ChannelEntry): Pool {
     const { id, api_keys: keys } = channel
     const known = this.#pools.get(id)
     if (known?.keys === keys) return known
-    const former = (key: string) => known?.keys.indexOf(key) ?? -1
+    const findFormer = (key: string) => known?.keys.indexOf(key) ?? -1
     const pool: Pool = {
       keys,
       channels: keys.map((key) => ({ ...channel, api_key: key })),
-      restsUntil: keys.map((key) => known?.restsUntil[former(key)] ?? 0),
-      refusals: keys.map((key) => known?.refusals[former(key)] ?? 0),
+      restsUntil: keys.map((key) => known?.restsUntil[findFormer(key)] ?? 0),
+      refusals: keys.map((key) => known?.refusals[findFormer(key)] ?? 0),
       turn: known?.turn ?? 0,
     }
     this.#pools.set(id, pool)

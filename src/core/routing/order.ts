@@ -12,7 +12,7 @@ function pickByWeight(routes: readonly Route[], chance: number): Route {
 }
 
 /** Returns FNV-1a over the text, then mixed, as a number in (0, 1). */
-function hashed(text: string): number {
+function hashText(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
@@ -25,7 +25,7 @@ function hashed(text: string): number {
  * (weighted rendezvous hashing).
  */
 function pickByPin(routes: readonly Route[], pin: string): Route {
-  const score = ({ channel }: Route) => -Math.log(hashed(`${pin} ${channel.id}`)) / channel.weight
+  const score = ({ channel }: Route) => -Math.log(hashText(`${pin} ${channel.id}`)) / channel.weight
   return routes.reduce((best, route) => (score(route) < score(best) ? route : best))
 }
 
@@ -43,7 +43,7 @@ function firstByRank(routes: readonly Route[], rank: RankRoute): readonly Route[
  * translated, equals by `rank` and then by weight, or by `pin` where there is one. `routes` are in order of priority,
  * as the catalog returns them.
  */
-export function nextRoute(
+export function chooseNextRoute(
   routes: readonly Route[],
   tried: readonly Route[],
   pin: string | null,

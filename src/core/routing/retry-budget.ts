@@ -9,11 +9,11 @@ export class RetryBudget {
   #calls = 0
   #retries = 0
 
-  callBegan(): void {
+  beginCall(): void {
     this.#calls++
   }
 
-  callEnded(): void {
+  endCall(): void {
     this.#calls--
   }
 

@@ -1,6 +1,6 @@
 /** Names and secrets of a call's channels that no customer may see. */
 import type { Route } from './catalog.ts'
-import { channelSecrets } from './channel-access.ts'
+import { listChannelSecrets } from './channel-access.ts'
 
 interface UpstreamTexts {
   /** Our names of the channels, their hosts, their names of the model. The name in the customer's request is no secret. */
@@ -10,7 +10,7 @@ interface UpstreamTexts {
   readonly secrets: readonly string[]
 }
 
-export function upstreamTexts(
+export function listUpstreamTexts(
   tried: readonly Pick<Route, 'channel' | 'upstreamModel'>[],
   modelId: string,
 ): UpstreamTexts {
@@ -19,6 +19,8 @@ export function upstreamTexts(
   return {
     hosts,
     names: names.filter((name) => name !== modelId),
-    secrets: tried.flatMap(({ channel }) => channelSecrets(channel).flatMap((value) => value.split(/\s+/))),
+    secrets: tried.flatMap(({ channel }) =>
+      listChannelSecrets(channel).flatMap((value) => value.split(/\s+/)),
+    ),
   }
 }

@@ -9,7 +9,7 @@ const MAX_WORDS = 32
 const ELLIPSIS = '…'
 
 /** Returns the marked words of a search result's snippet, in lower case, each once. */
-export function markedWords(snippet: string): string[] {
+export function listMarkedWords(snippet: string): string[] {
   const marked = [...snippet.matchAll(/<mark>(.*?)<\/mark>/gs)].map(([, inner = '']) => unescapeHtml(inner))
   return [...new Set(marked.map((word) => word.trim().toLowerCase()))].filter(Boolean).slice(0, MAX_WORDS)
 }

@@ -2,7 +2,7 @@
  * Weighs the terms of a page: BM25F (Robertson, Zaragoza, Taylor 2004), with fixed reference lengths, so that a page's
  * figures never change because another page was added.
  */
-import { nameTerm, termsOf } from './terms.ts'
+import { nameTerm, splitTerms } from './terms.ts'
 
 /** The searchable parts of a page. */
 export interface SearchableText {
@@ -56,7 +56,7 @@ function addField(weights: Map<string, number>, field: Field, text: string): voi
   if (text === '') return
   const counts = new Map<string, number>()
   let words = 0
-  for (const { text: term, kind } of termsOf(text)) {
+  for (const { text: term, kind } of splitTerms(text)) {
     counts.set(term, (counts.get(term) ?? 0) + 1)
     if (kind === 'word') words++
   }

@@ -18,13 +18,13 @@ export interface PromptPage {
 const HIDDEN = '·'
 
 /** Returns the text on one line, whatever it contains. */
-const quoted = (text: string): string => JSON.stringify(text).replace(/[\u2028\u2029\u0085]/g, ' ')
+const quote = (text: string): string => JSON.stringify(text).replace(/[\u2028\u2029\u0085]/g, ' ')
 
 /**
  * Returns the fenced text. `mark` is the fence's own, random for every call. Pages beyond the bounds are left out or
  * cut. Null without pages.
  */
-export function knowledgeText(pages: readonly PromptPage[], mark: string): string | null {
+export function writeKnowledge(pages: readonly PromptPage[], mark: string): string | null {
   const without = (text: string) => text.replaceAll(mark, HIDDEN)
   const given: string[] = []
   let left = PROMPT_TOTAL_MAX_CHARS
@@ -33,7 +33,7 @@ export function knowledgeText(pages: readonly PromptPage[], mark: string): strin
     const part = excerpt(without(text), Math.min(left, PROMPT_PAGE_MAX_CHARS)).text
     left -= [...part].length
     given.push(
-      `[${mark}] page ${given.length + 1}, id ${quoted(without(id))}, title ${quoted(without(title))}\n${part}`,
+      `[${mark}] page ${given.length + 1}, id ${quote(without(id))}, title ${quote(without(title))}\n${part}`,
     )
   }
   if (given.length === 0) return null

@@ -81,13 +81,13 @@ export function planSearch(query: ParsedQuery, vocabulary: Vocabulary, allPages:
   }
   for (const word of query.words) {
     const pages = vocabulary.known.get(word.term)
-    const factor = factorOf(word, query, vocabulary)
+    const factor = weighWord(word, query, vocabulary)
     if (pages !== undefined) {
       put({ term: word.term, pages }, factor, 1)
       heard.set(word.term, factor * rarity(Math.min(pages, allPages), allPages))
       continue
     }
-    for (const guess of guessesOf(word, query, vocabulary)) put(guess, factor * guess.factor, 1)
+    for (const guess of guessWords(word, query, vocabulary)) put(guess, factor * guess.factor, 1)
   }
   // Where no word is known, a name that begins so may match.
   const most = [...terms.values()].reduce((sum, { share }) => sum + share, 0) || rarity(1, allPages)
@@ -112,7 +112,7 @@ export function planSearch(query: ParsedQuery, vocabulary: Vocabulary, allPages:
 const byWeight = (one: SearchTerm, other: SearchTerm): number =>
   other.weight - one.weight || (one.term < other.term ? -1 : 1)
 
-function factorOf(word: QueryWord, query: ParsedQuery, { known }: Vocabulary): number {
+function weighWord(word: QueryWord, query: ParsedQuery, { known }: Vocabulary): number {
   const often = 1 + Math.log(word.count)
   if (word.isCommon) return COMMON_WORD * often
   if (word.kind === 'word') return word.isLone ? LONE * often : often
@@ -130,7 +130,7 @@ interface Guess extends KnownTerm {
  * Returns the terms that an unknown word may mean: the fewest errors first; for an unfinished word its completions
  * too.
  */
-function guessesOf(word: QueryWord, query: ParsedQuery, { alike, completions }: Vocabulary): Guess[] {
+function guessWords(word: QueryWord, query: ParsedQuery, { alike, completions }: Vocabulary): Guess[] {
   const most = maxEdits(word.term)
   const near = (alike.get(word.term) ?? [])
     .map((found) => ({ ...found, errors: editDistance(word.term, found.term, most) }))

@@ -1,5 +1,4 @@
 /** The terms of a query to look up in the vocabulary of the index. */
-import { isCommon } from './common.ts'
 import { isFuzzy } from './likeness.ts'
 import { joinName, nameBeginning, namePart, type QueryRun, queryRuns } from './terms.ts'
 
@@ -46,11 +45,11 @@ const SHORTEST_NAME_BEGUN = 2
 
 export function parseQuery(query: string): ParsedQuery {
   const runs = queryRuns(query).slice(0, MAX_RUNS)
-  const unfinished = unfinishedOf(runs, query)
-  return { words: wordsOf(runs), names: namesOf(runs), unfinished, nameBegun: nameBegunOf(runs) }
+  const unfinished = findUnfinished(runs, query)
+  return { words: listWords(runs), names: listNames(runs), unfinished, nameBegun: findNameBegun(runs) }
 }
 
-function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
+function listWords(runs: readonly QueryRun[]): QueryWord[] {
   const words = new Map<string, QueryWord>()
   for (const run of runs)
     for (const { text: term, kind } of run.terms) {
@@ -70,7 +69,7 @@ function wordsOf(runs: readonly QueryRun[]): QueryWord[] {
 }
 
 /** Returns the names: the whole query first, then the shortest, because in a long message a name is a few words. */
-function namesOf(runs: readonly QueryRun[]): QueryName[] {
+function listNames(runs: readonly QueryRun[]): QueryName[] {
   const names = new Map<string, QueryName>()
   const add = (parts: readonly string[], words: () => readonly string[]): void => {
     const term = joinName(parts)
@@ -107,14 +106,29 @@ function addParts(
     }
 }
 
-function unfinishedOf(runs: readonly QueryRun[], query: string): string | null {
+function findUnfinished(runs: readonly QueryRun[], query: string): string | null {
   const last = runs.at(-1)
   if (!last?.isSpaced || !/[\p{L}\p{N}]$/u.test(query.trimEnd())) return null
   return last.text.length >= SHORTEST_UNFINISHED ? last.text : null
 }
 
-function nameBegunOf(runs: readonly QueryRun[]): string | null {
+function findNameBegun(runs: readonly QueryRun[]): string | null {
   if (runs.length > MAX_NAME_RUNS) return null
   const begun = nameBeginning(runs)
   return begun.length > SHORTEST_NAME_BEGUN ? begun : null
 }
+
+/** Words typical of questions, not of pages: they count little, unless a query has no others. */
+const ENGLISH = `a about all am an and any are as at be been but by can could did do does find for from get give got had
+  has have help hello hey hi him his how i if in into is it its just kindly know like let list look many may me mean
+  more most much my need no not of on one or our please question say she should show so some such tell than thank thanks
+  that the their them there these they thing this those to told us use want was we were what when where which who whom
+  whose why will with would you your explain describe`
+const CHINESE = `的 了 是 在 和 与 及 或 有 为 于 之 也 都 就 而 吗 呢 吧 啊 我 你 您 他 她 它 我们 你们 他们 这 那 这个 那个
+  哪 哪个 哪些 哪里 哪儿 什么 谁 怎么 怎样 如何 为什么 多少 几 几个 请 请问 告诉 知道 想 想要 一下 一个 是不是 有没有
+  可以 能 能否 关于 介绍 解释 说明 帮 帮我 帮忙 是什么 什么是 时候 叫 叫做 由 把 被 让 给 对 从 到 以 中 里 上 下 个 位`
+
+const COMMON = new Set([...ENGLISH.split(/\s+/), ...CHINESE.split(/\s+/)])
+
+/** Returns whether `word` (folded, not stemmed) is common. */
+const isCommon = (word: string): boolean => COMMON.has(word)

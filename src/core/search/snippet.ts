@@ -24,15 +24,15 @@ const WORD_CHAR = /[\p{L}\p{N}]/u
  * Returns a snippet. `terms` are the searched terms with their weights. `text` is plain and may itself be a part of a
  * longer one: `isBeginning` and `isEnd` decide where an ellipsis is due.
  */
-export function snippetOf(
+export function cutSnippet(
   text: string,
   terms: ReadonlyMap<string, number>,
   { isBeginning = true, isEnd = true }: { isBeginning?: boolean; isEnd?: boolean } = {},
 ): string {
   const plain = text.replace(SPACES, ' ').trim()
-  const marks = marksOf(plain, terms)
-  const from = beginningOf(plain, marks)
-  const to = endingOf(plain, from + SNIPPET_CHARS)
+  const marks = findMarks(plain, terms)
+  const from = chooseBeginning(plain, marks)
+  const to = chooseEnding(plain, from + SNIPPET_CHARS)
   let html = from > 0 || !isBeginning ? '…' : ''
   let at = from
   for (const mark of marks) {
@@ -44,7 +44,7 @@ export function snippetOf(
 }
 
 /** Returns the marks in order, without overlaps. */
-function marksOf(text: string, terms: ReadonlyMap<string, number>): Mark[] {
+function findMarks(text: string, terms: ReadonlyMap<string, number>): Mark[] {
   const marks: Mark[] = []
   for (const match of text.matchAll(WORDS)) {
     const [word] = match
@@ -77,7 +77,7 @@ function addStretches(marks: Mark[], run: string, offset: number, terms: Readonl
 }
 
 /** Returns the beginning of the part whose hits weigh most. */
-function beginningOf(text: string, marks: readonly Mark[]): number {
+function chooseBeginning(text: string, marks: readonly Mark[]): number {
   if (text.length <= SNIPPET_CHARS) return 0
   let best = 0
   let bestWeight = 0
@@ -94,7 +94,7 @@ function beginningOf(text: string, marks: readonly Mark[]): number {
   return isInsidePair(text, from) ? from + 1 : from
 }
 
-function endingOf(text: string, to: number): number {
+function chooseEnding(text: string, to: number): number {
   if (to >= text.length) return text.length
   const space = text.lastIndexOf(' ', to)
   const isInWord = WORD_CHAR.test(text.charAt(to)) && WORD_CHAR.test(text.charAt(to - 1))

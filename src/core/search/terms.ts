@@ -6,7 +6,6 @@
  */
 import { excerpt } from './excerpt.ts'
 import { foldText } from './fold.ts'
-import { stem } from './stem.ts'
 
 interface Term {
   readonly text: string
@@ -42,7 +41,7 @@ const POSSESSIVE = /['\u2019]s$/
 let segmenter: Intl.Segmenter | undefined
 
 /** Yields the runs of `folded` in order. */
-function* runsOf(folded: string): Generator<Run> {
+function* splitRuns(folded: string): Generator<Run> {
   if (!BEYOND_ASCII.test(folded)) {
     for (const [text] of folded.matchAll(ASCII_RUNS)) yield { text, writing: 'spaced' }
     return
@@ -66,7 +65,7 @@ function segmentWords(text: string): string[] {
 }
 
 /** Returns every `size` adjacent characters; a shorter text itself. */
-function gramsOf(text: string, size: number): string[] {
+function splitGrams(text: string, size: number): string[] {
   const chars = [...text]
   if (chars.length <= size) return [text]
   return Array.from({ length: chars.length - size + 1 }, (_, at) => chars.slice(at, at + size).join(''))
@@ -74,10 +73,10 @@ function gramsOf(text: string, size: number): string[] {
 
 const gramSize = (writing: Run['writing']): number => (writing === 'southeast' ? TRIPLE : PAIR)
 
-function unspacedTerms({ text, writing }: Run): Term[] {
+function splitUnspaced({ text, writing }: Run): Term[] {
   const words = writing === 'hangul' ? [text] : segmentWords(text)
   const known = new Set(words)
-  const grams = gramsOf(text, gramSize(writing)).filter((gram) => !known.has(gram))
+  const grams = splitGrams(text, gramSize(writing)).filter((gram) => !known.has(gram))
   return [
     ...words.map((word): Term => ({ text: excerpt(word, MAX_TERM_CHARS).text, kind: 'word' })),
     ...grams.map((gram): Term => ({ text: gram, kind: 'gram' })),
@@ -85,12 +84,12 @@ function unspacedTerms({ text, writing }: Run): Term[] {
 }
 
 /** Returns all terms of a text, with repetitions. */
-export function termsOf(text: string): Term[] {
+export function splitTerms(text: string): Term[] {
   const terms: Term[] = []
-  for (const run of runsOf(foldText(text))) {
+  for (const run of splitRuns(foldText(text))) {
     if (run.writing === 'spaced') terms.push({ text: wordTerm(run.text), kind: 'word' })
     // One by one: a run may have more terms than a call can have arguments.
-    else for (const term of unspacedTerms(run)) terms.push(term)
+    else for (const term of splitUnspaced(run)) terms.push(term)
   }
   return terms
 }
@@ -104,10 +103,10 @@ export interface QueryRun {
 
 /** Returns a text as its runs, folded: the input of a query plan. */
 export function queryRuns(text: string): QueryRun[] {
-  return Array.from(runsOf(foldText(text)), (run) =>
+  return Array.from(splitRuns(foldText(text)), (run) =>
     run.writing === 'spaced'
       ? { text: run.text, isSpaced: true, terms: [{ text: wordTerm(run.text), kind: 'word' as const }] }
-      : { text: run.text, isSpaced: false, terms: unspacedTerms(run) },
+      : { text: run.text, isSpaced: false, terms: splitUnspaced(run) },
   )
 }
 
@@ -121,7 +120,9 @@ const MAX_NAME_CHARS = 80
  */
 export const nameTerm = (name: string): string | null =>
   joinName(
-    Array.from(runsOf(foldText(name)), ({ text, writing }) => (writing === 'spaced' ? wordTerm(text) : text)),
+    Array.from(splitRuns(foldText(name)), ({ text, writing }) =>
+      writing === 'spaced' ? wordTerm(text) : text,
+    ),
   )
 
 /** Joins a name. Null: no name, or one too long to look up. */
@@ -142,4 +143,37 @@ export function nameBeginning(runs: readonly QueryRun[]): string {
     isSpaced && index < runs.length - 1 ? wordTerm(text) : text,
   )
   return `${NAME_MARK}${parts.join(' ')}`
+}
+
+const SHORTEST_STEMMED = 4
+const ENGLISH_WORD = /^[a-z]+$/
+const VOWEL = /[aeiouy]/
+/** A doubled consonant before an ending; l, s and z may be doubled in the word itself. */
+const DOUBLED = /([bdgmnprt])\1$/
+
+/**
+ * Stems `word`, which is folded: English plural, -ing, -ed and the silent e. Words with other characters than a to z are
+ * unchanged. Far weaker than Porter's stemmer: ranking tolerates words that it keeps apart, while words that a stronger
+ * one merges cannot be separated again.
+ */
+export function stem(word: string): string {
+  if (word.length < SHORTEST_STEMMED || !ENGLISH_WORD.test(word)) return word
+  const singular = withoutPlural(word)
+  const plain = withoutEnding(singular)
+  return plain.length >= SHORTEST_STEMMED && plain.endsWith('e') ? plain.slice(0, -1) : plain
+}
+
+function withoutPlural(word: string): string {
+  if (!word.endsWith('s') || /(?:ss|us|is)$/.test(word)) return word
+  if (word.endsWith('ies')) return word.length > 4 ? `${word.slice(0, -3)}y` : word.slice(0, -1)
+  if (/(?:ss|x|z|ch|sh)es$/.test(word)) return word.slice(0, -2)
+  return word.slice(0, -1)
+}
+
+function withoutEnding(word: string): string {
+  const ending = word.endsWith('ing') ? 3 : word.endsWith('ed') && !word.endsWith('eed') ? 2 : 0
+  if (ending === 0) return word
+  const rest = word.slice(0, -ending)
+  if (rest.length < 3 || !VOWEL.test(rest)) return word
+  return DOUBLED.test(rest) ? rest.slice(0, -1) : rest
 }

@@ -3,9 +3,9 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineKind, Launch } from '../engine.ts'
-import { readyLine } from '../output-tail.ts'
+import { readReadyLine } from '../output-tail.ts'
 import { LOOPBACK } from '../ports.ts'
-import { passwordFor } from '../private-file.ts'
+import { readPassword } from '../private-file.ts'
 import { endWithUs, plainEnvironment } from '../programs.ts'
 
 const USER = 'tollgate'
@@ -37,17 +37,17 @@ export function clickhouseEngine({ dataDir }: { dataDir: string }): EngineKind {
           TOLLGATE_CLICKHOUSE_PATH: folder,
           TOLLGATE_CLICKHOUSE_PORT: String(port),
           TOLLGATE_CLICKHOUSE_USER: USER,
-          TOLLGATE_CLICKHOUSE_PASSWORD: passwordFor('clickhouse', dataDir),
+          TOLLGATE_CLICKHOUSE_PASSWORD: readPassword('clickhouse', dataDir),
           TOLLGATE_CLICKHOUSE_DATABASE: DATABASE,
         },
       }
     },
 
     async answers(child: ChildProcess, _port, signal) {
-      await readyLine(child, signal)
+      await readReadyLine(child, signal)
     },
 
-    url: (port) => `http://${USER}:${passwordFor('clickhouse', dataDir)}@${LOOPBACK}:${port}/${DATABASE}`,
+    url: (port) => `http://${USER}:${readPassword('clickhouse', dataDir)}@${LOOPBACK}:${port}/${DATABASE}`,
   }
 }
 

@@ -1,6 +1,7 @@
+import { open, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Session } from 'chdb'
 import { ClickHouseFailure } from './failure.ts'
-import { withRowFile } from './row-file.ts'
 
 /** One statement as it came over HTTP. */
 export interface Statement {
@@ -59,7 +60,7 @@ export class ChdbEngine {
   /** Opens or makes the directory, and the database in it. */
   static async open(path: string, database: string): Promise<ChdbEngine> {
     const engine = new ChdbEngine(path)
-    await engine.#anchor.queryAsync(`CREATE DATABASE IF NOT EXISTS ${identifier(database)}`)
+    await engine.#anchor.queryAsync(`CREATE DATABASE IF NOT EXISTS ${quoteIdentifier(database)}`)
     return engine
   }
 
@@ -75,7 +76,7 @@ export class ChdbEngine {
     }
   }
 
-  /** Ends when what runs has ended; what waits is not begun any more. */
+  /** Waits for the running statement; those that wait are dropped. */
   async close(): Promise<void> {
     this.#queue.length = 0
     if (this.#running > 0) {
@@ -90,7 +91,7 @@ export class ChdbEngine {
   async #runAlone(statement: Statement): Promise<Outcome> {
     const session = new Session(this.#path)
     try {
-      for (const preparation of preparations(statement)) await session.queryAsync(preparation)
+      for (const preparation of listPreparations(statement)) await session.queryAsync(preparation)
       return await execute(session, statement, this.#path)
     } finally {
       session.close()
@@ -99,12 +100,12 @@ export class ChdbEngine {
 
   /** Runs a read. A session in which something failed is not used again: it may be in any state. */
   async #read(statement: Statement): Promise<Outcome> {
-    const kind = kindOf(statement)
+    const kind = classify(statement)
     const index = this.#kept.findLastIndex((kept) => kept.kind === kind)
     const [known] = index < 0 ? [] : this.#kept.splice(index, 1)
     const session = known?.session ?? new Session(this.#path)
     try {
-      const steps = known === undefined ? preparations(statement) : renewals(statement)
+      const steps = known === undefined ? listPreparations(statement) : listRenewals(statement)
       for (const preparation of steps) await session.queryAsync(preparation)
       const outcome = await execute(session, statement, this.#path)
       this.#kept.push({ kind, session })
@@ -147,26 +148,26 @@ const isRead = ({ sql, data }: Statement): boolean => data === null && /^\s*(?:S
  * Returns the kind of a statement. Statements of one kind differ only in their text and the values of their
  * parameters.
  */
-const kindOf = ({ database, settings, parameters, readOnly }: Statement): string =>
+const classify = ({ database, settings, parameters, readOnly }: Statement): string =>
   JSON.stringify([database, readOnly, [...settings], [...parameters.keys()]])
 
 const set = (assignments: Iterable<readonly [name: string, value: string]>): string =>
-  `SET ${[...assignments].map(([name, value]) => `${settingName(name)} = ${literal(value)}`).join(', ')}`
+  `SET ${[...assignments].map(([name, value]) => `${checkSettingName(name)} = ${quoteLiteral(value)}`).join(', ')}`
 
-const assignedParameters = ({ parameters }: Statement) =>
+const assignParameters = ({ parameters }: Statement) =>
   [...parameters].map(([name, value]) => [`param_${name}`, value] as const)
 
 /** Returns the statements that renew a session that one of this kind has used. */
-const renewals = (statement: Statement): string[] =>
-  statement.parameters.size === 0 ? [] : [set(assignedParameters(statement))]
+const listRenewals = (statement: Statement): string[] =>
+  statement.parameters.size === 0 ? [] : [set(assignParameters(statement))]
 
 /** Returns the statements that prepare a new session. */
-function preparations(statement: Statement): string[] {
+function listPreparations(statement: Statement): string[] {
   const { database, settings, readOnly } = statement
-  const assignments = new Map([...DEFAULT_SETTINGS, ...settings, ...assignedParameters(statement)])
+  const assignments = new Map([...DEFAULT_SETTINGS, ...settings, ...assignParameters(statement)])
   // Last: after it no setting can be changed.
   if (readOnly) assignments.set('readonly', '1')
-  const use = database === null ? [] : [`USE ${identifier(database)}`]
+  const use = database === null ? [] : [`USE ${quoteIdentifier(database)}`]
   return [...use, set(assignments)]
 }
 
@@ -182,7 +183,7 @@ async function execute(session: Session, statement: Statement, folder: string): 
       const { rowsRead, bytesRead, elapsed } = await session.queryAsync(insert)
       return { ...NOTHING, writtenRows: rowsRead, writtenBytes: bytesRead, elapsedSeconds: elapsed }
     })
-  const whole = data === null ? sql : `${sql}\n${asText(data)}`
+  const whole = data === null ? sql : `${sql}\n${toText(data)}`
   const result = await session.queryAsync(whole, { format })
   const { rowsRead, bytesRead, elapsed } = result
   return {
@@ -206,7 +207,7 @@ const NOTHING: Outcome = {
 const NOT_IMPLEMENTED = 48
 
 /** Returns rows as text, which follow a statement that is no plain INSERT: chDB takes such a statement as text. */
-function asText(data: Buffer): string {
+function toText(data: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data)
   } catch {
@@ -217,15 +218,38 @@ function asText(data: Buffer): string {
 
 const UNKNOWN_SETTING = 115
 
-function settingName(name: string): string {
+function checkSettingName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name
   throw new ClickHouseFailure(UNKNOWN_SETTING, 'UNKNOWN_SETTING', `Unknown setting '${name}'`)
 }
 
-function literal(text: string): string {
+function quoteLiteral(text: string): string {
   return `'${text.replaceAll(/[\\']/g, '\\$&')}'`
 }
 
-function identifier(name: string): string {
+function quoteIdentifier(name: string): string {
   return `\`${name.replaceAll(/[\\`]/g, '\\$&')}\``
+}
+
+let written = 0
+
+/**
+ * Writes the rows of an INSERT to a file in `folder`, from which the engine reads them: rows that follow the statement
+ * cost twice as much, because the engine looks for the end of the statement in all of them.
+ *
+ * The file has no name by the time it is written, so that no kill leaves it behind. `work` gets the path of its
+ * descriptor, which has no character that the engine would take for a pattern, whatever the folder is called. On Linux,
+ * opening that path starts at the beginning of the file.
+ */
+async function withRowFile<T>(folder: string, rows: Buffer, work: (path: string) => Promise<T>): Promise<T> {
+  written += 1
+  const name = join(folder, `rows-${written}`)
+  const file = await open(name, 'w+', 0o600)
+  try {
+    await unlink(name)
+    await file.writeFile(rows)
+    return await work(`/dev/fd/${file.fd}`)
+  } finally {
+    await file.close()
+  }
 }

@@ -73,8 +73,8 @@ function authenticate(account: Account, request: IncomingMessage, url: URL): voi
   const given =
     decoded ??
     [
-      header(request, 'x-clickhouse-user') ?? url.searchParams.get('user') ?? 'default',
-      header(request, 'x-clickhouse-key') ?? url.searchParams.get('password') ?? '',
+      readHeader(request, 'x-clickhouse-user') ?? url.searchParams.get('user') ?? 'default',
+      readHeader(request, 'x-clickhouse-key') ?? url.searchParams.get('password') ?? '',
     ].join(':')
   const digest = (text: string) => createHash('sha256').update(text).digest()
   if (timingSafeEqual(digest(given), digest(`${account.user}:${account.password}`))) return
@@ -108,8 +108,8 @@ async function readStatement(
     parameters,
     settings,
     database:
-      given.get('database') ?? header(request, 'x-clickhouse-database') ?? (path === '' ? null : path),
-    format: given.get('default_format') ?? header(request, 'x-clickhouse-format') ?? 'TabSeparated',
+      given.get('database') ?? readHeader(request, 'x-clickhouse-database') ?? (path === '' ? null : path),
+    format: given.get('default_format') ?? readHeader(request, 'x-clickhouse-format') ?? 'TabSeparated',
     readOnly: request.method !== 'POST',
   }
   const accepts = request.headers['accept-encoding']?.includes('gzip') ?? false
@@ -177,7 +177,7 @@ async function sendOutcome(
   response.setHeader('X-ClickHouse-Summary', JSON.stringify(summary))
   response.setHeader('X-ClickHouse-Format', statement.format)
   response.setHeader('X-ClickHouse-Timezone', 'UTC')
-  response.setHeader('Content-Type', contentType(statement.format))
+  response.setHeader('Content-Type', findContentType(statement.format))
   if (!compressed || outcome.bytes.length < COMPRESS_FROM_BYTES) {
     response.end(outcome.bytes)
     return
@@ -187,7 +187,7 @@ async function sendOutcome(
   response.end(body)
 }
 
-function contentType(format: string): string {
+function findContentType(format: string): string {
   if (format.startsWith('JSON')) return 'application/json; charset=UTF-8'
   if (format.startsWith('CSV')) return 'text/csv; charset=UTF-8'
   return 'text/tab-separated-values; charset=UTF-8'
@@ -204,7 +204,7 @@ function sendFailure(response: ServerResponse, failure: ClickHouseFailure): void
   response.end(failure.body)
 }
 
-function header(request: IncomingMessage, name: string): string | null {
+function readHeader(request: IncomingMessage, name: string): string | null {
   const value = request.headers[name]
   return typeof value === 'string' ? value : null
 }

@@ -11,14 +11,14 @@ import { respond } from './http.ts'
 /** Longer than clients keep an idle connection, so that they never write to one we just closed. */
 const KEEP_ALIVE_MS = 60_000
 
-function setting(name: string): string {
+function readSetting(name: string): string {
   const value = process.env[`TOLLGATE_CLICKHOUSE_${name}`]
   if (value === undefined) throw new Error(`TOLLGATE_CLICKHOUSE_${name} is not set`)
   return value
 }
 
-const account = { user: setting('USER'), password: setting('PASSWORD') }
-const engine = await ChdbEngine.open(setting('PATH'), setting('DATABASE'))
+const account = { user: readSetting('USER'), password: readSetting('PASSWORD') }
+const engine = await ChdbEngine.open(readSetting('PATH'), readSetting('DATABASE'))
 const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
   void respond(engine, account, request, response)
 })
@@ -37,6 +37,6 @@ process.once('SIGTERM', stop)
 process.once('SIGINT', stop)
 process.stdin.once('end', stop).once('error', stop).resume()
 
-server.listen({ host: LOOPBACK, port: Number(setting('PORT')) }, () => {
+server.listen({ host: LOOPBACK, port: Number(readSetting('PORT')) }, () => {
   process.stdout.write(`${JSON.stringify({ ready: true })}\n`)
 })

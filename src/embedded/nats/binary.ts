@@ -39,14 +39,14 @@ export const INSTALLED_NATS_FOLDERS: readonly string[] = [CACHE]
  * @throws Error that names what to install when none exists and none can be downloaded
  */
 export async function findNatsServer(folders: readonly string[]): Promise<NatsBinary> {
-  for (const path of [findProgram(PACKAGE), ...folders.map(binaryIn)]) {
+  for (const path of [findProgram(PACKAGE), ...folders.map(findBinary)]) {
     const found = path === null ? null : await inspect(path)
     if (found !== null) return found
   }
   return fetchNatsServer(folders.at(-1) ?? CACHE)
 }
 
-function binaryIn(folder: string): string {
+function findBinary(folder: string): string {
   return join(folder, 'usr', 'sbin', PACKAGE)
 }
 
@@ -68,10 +68,10 @@ async function fetchNatsServer(folder: string): Promise<NatsBinary> {
       words: ['download', PACKAGE],
       folder,
       boundMs: FETCH_BOUND_MS,
-      isUsable: async () => (await inspect(binaryIn(folder))) !== null,
+      isUsable: async () => (await inspect(findBinary(folder))) !== null,
     })
-    const found = await inspect(binaryIn(folder))
-    if (found === null) throw new Error(`${binaryIn(folder)} does not run, or is older than 2.9`)
+    const found = await inspect(findBinary(folder))
+    if (found === null) throw new Error(`${findBinary(folder)} does not run, or is older than 2.9`)
     return found
   } catch (error) {
     throw new Error(

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineKind, Launch } from '../engine.ts'
 import { LOOPBACK } from '../ports.ts'
-import { passwordFor, writePrivateFile } from '../private-file.ts'
+import { readPassword, writePrivateFile } from '../private-file.ts'
 import { endWithUs, plainEnvironment } from '../programs.ts'
 import { findNatsServer, natsFolders } from './binary.ts'
 
@@ -34,7 +34,7 @@ export function natsEngine({ dataDir }: { dataDir: string }): EngineKind {
     async prepare(port): Promise<Launch> {
       const { path, hasSyncInterval } = await findNatsServer(natsFolders(dataDir))
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      const text = configure({ port, folder, password: passwordFor('nats', dataDir), hasSyncInterval })
+      const text = configure({ port, folder, password: readPassword('nats', dataDir), hasSyncInterval })
       writePrivateFile(configuration, text)
       return { command: [...endWithUs('SIGTERM'), path, '-c', configuration], env: plainEnvironment() }
     },
@@ -43,7 +43,7 @@ export function natsEngine({ dataDir }: { dataDir: string }): EngineKind {
       while (!(await greets(port))) await sleep(POLL_INTERVAL_MS, undefined, { signal })
     },
 
-    url: (port) => `nats://${USER}:${passwordFor('nats', dataDir)}@${LOOPBACK}:${port}`,
+    url: (port) => `nats://${USER}:${readPassword('nats', dataDir)}@${LOOPBACK}:${port}`,
   }
 }
 

@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineKind, Launch } from '../engine.ts'
 import { LOOPBACK } from '../ports.ts'
-import { passwordFor } from '../private-file.ts'
-import { identify, signal as send, waitForExit } from '../process-identity.ts'
+import { readPassword } from '../private-file.ts'
+import { identify, sendSignal as send, waitForExit } from '../process-identity.ts'
 import { endWithUs, findUnprivileged, plainEnvironment } from '../programs.ts'
 import { createCluster, DATABASE, giveTo, USER, writeSettings } from './cluster.ts'
 
@@ -35,7 +35,7 @@ export function postgresEngine(dataDir: string, gateways: number): EngineKind {
       const server = join(binaries, 'postgres')
       const user = await findUnprivileged([join(binaries, 'initdb'), '--show', '-D', cluster])
       if (!existsSync(join(cluster, 'PG_VERSION'))) {
-        await createCluster({ cluster, binaries, user, password: passwordFor('postgres', dataDir) })
+        await createCluster({ cluster, binaries, user, password: readPassword('postgres', dataDir) })
       }
       giveTo(cluster, user.owner)
       await writeSettings({ cluster, owner: user.owner, port, gateways })
@@ -50,7 +50,7 @@ export function postgresEngine(dataDir: string, gateways: number): EngineKind {
       while (!isReady(cluster, child.pid)) await sleep(POLL_INTERVAL_MS, undefined, { signal })
     },
 
-    url: (port) => `postgres://${USER}:${passwordFor('postgres', dataDir)}@${LOOPBACK}:${port}/${DATABASE}`,
+    url: (port) => `postgres://${USER}:${readPassword('postgres', dataDir)}@${LOOPBACK}:${port}/${DATABASE}`,
   }
 }
 
@@ -80,7 +80,7 @@ async function settleOldPid(cluster: string): Promise<void> {
   const [pid = '', ...rest] = readLines(path)
   const old = identify(Number(pid))
   if (old === null) return
-  if (workingFolder(old.pid) === cluster) {
+  if (readWorkingFolder(old.pid) === cluster) {
     send(old, 'SIGINT')
     if (await waitForExit(old, FAST_SHUTDOWN_BOUND_MS)) return
     send(old, 'SIGKILL')
@@ -90,7 +90,7 @@ async function settleOldPid(cluster: string): Promise<void> {
   await writeFile(path, [process.pid, ...rest].join('\n'))
 }
 
-function workingFolder(pid: number): string | null {
+function readWorkingFolder(pid: number): string | null {
   try {
     return readlinkSync(`/proc/${pid}/cwd`)
   } catch {
@@ -116,4 +116,4 @@ function readLines(path: string): string[] {
 }
 
 /** Returns the password of the role that the service has in an embedded database. */
-export const servicePasswordOf = (dataDir: string): string => passwordFor('postgres-service', dataDir)
+export const readServicePassword = (dataDir: string): string => readPassword('postgres-service', dataDir)

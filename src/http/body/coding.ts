@@ -32,7 +32,7 @@ const FREE_BYTES = 1024 * 1024
  * Returns the coding of a body; null where it is not compressed.
  * @throws Failure for an unknown coding, and for two of them
  */
-export function codingOf(contentEncoding: string): Coding | null {
+export function findCoding(contentEncoding: string): Coding | null {
   const name = contentEncoding.toLowerCase()
   if (name === '' || name === 'identity') return null
   if (Object.hasOwn(DECODERS, name)) return name as Coding
@@ -57,7 +57,7 @@ interface DecodingLimits {
  * @throws Failure for a body in another coding, one over the limit, or one that expands too far; and any error of
  *   `body`
  */
-export async function* decoded(
+export async function* decodePieces(
   body: Readable,
   coding: Coding,
   { limitBytes, encodedBytes }: DecodingLimits,
@@ -86,7 +86,7 @@ export async function* decoded(
 }
 
 /** Decodes a whole body at once, as `decoded` does. `held` counts its memory. */
-export async function decodedWhole(
+export async function decodeWhole(
   body: Buffer,
   coding: Coding,
   limitBytes: number,
@@ -95,7 +95,7 @@ export async function decodedWhole(
   if (body.length === 0) return body
   const pieces: Buffer[] = []
   const limits = { limitBytes, encodedBytes: body.length }
-  for await (const piece of decoded(Readable.from([body]), coding, limits)) {
+  for await (const piece of decodePieces(Readable.from([body]), coding, limits)) {
     const refusal = held.take(piece.length)
     if (refusal !== null) throw refusal
     pieces.push(piece)

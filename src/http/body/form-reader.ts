@@ -39,7 +39,7 @@ async function readForm(
 ): Promise<Array<readonly [string, string]>> {
   const fields: Array<readonly [string, string]> = []
   const taken: Array<Promise<void>> = []
-  const parser = parserOf(contentType, limits)
+  const parser = makeParser(contentType, limits)
   // The parser keeps a field until its end, and reports none before.
   const refusal = held.take(limits.maxFieldBytes)
   if (refusal !== null) throw refusal
@@ -77,11 +77,11 @@ async function readForm(
     return fields
   } catch (error) {
     await Promise.allSettled(taken)
-    throw error === untaken ? error : clientError(error, limitBytes)
+    throw error === untaken ? error : toClientError(error, limitBytes)
   }
 }
 
-function parserOf(contentType: string, limits: FormLimits): busboy.Busboy {
+function makeParser(contentType: string, limits: FormLimits): busboy.Busboy {
   try {
     return busboy({
       headers: { 'content-type': contentType },
@@ -104,7 +104,7 @@ const NAMELESS = 'A part of the form has no name.'
 const tooLong = (name: string, { maxFieldBytes }: FormLimits): string =>
   `The field ${cutText(name, MAX_SHOWN_CHARS)} of the form is longer than ${maxFieldBytes / BYTES_PER_KIB} KiB.`
 
-function clientError(error: unknown, limitBytes: number): unknown {
+function toClientError(error: unknown, limitBytes: number): unknown {
   if (error instanceof Failure) return error
   if (error instanceof BodyTooLarge) return tooLarge(limitBytes)
   return refuse(`The form cannot be read: ${(error as Error).message}.`)

@@ -18,15 +18,15 @@ export class TextLimit {
   }
 
   /** Measures what has come, piece by piece. Returns the refusal as soon as there is too much text, else null. */
-  arrived(soFar: Buffer): Failure | null {
+  checkArrived(soFar: Buffer): Failure | null {
     this.#body.bytes = soFar
     for (let step = 0; step < STEPS_PER_PIECE; step++)
       if (this.#measuring.next().done === true) return tooMuchText(this.#maxBytes)
     return null
   }
 
-  /** Measures the rest of the whole body, with pauses for others; calls `done` once, or never when it is not wanted any more. */
-  whole(body: Buffer, isWanted: () => boolean, done: (refusal: Failure | null) => void): void {
+  /** Measures the rest of the whole body, with pauses for others; calls `done` once, or never when it is no longer wanted. */
+  checkWhole(body: Buffer, isWanted: () => boolean, done: (refusal: Failure | null) => void): void {
     this.#body.bytes = body
     this.#body.isWhole = true
     const measure = () => {

@@ -5,14 +5,14 @@
 
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
-import { copied, pauseAfterTurn, restartTimeout, SLOW_UPLOAD_MS } from '../request-reader.ts'
+import { copyPiece, pauseAfterTurn, restartTimeout, SLOW_UPLOAD_MS } from '../request-reader.ts'
 import type { HttpResponse } from '../uws.ts'
 
 export class BodyTooLarge extends Error {}
 
 interface UploadOptions {
   readonly limitBytes: number
-  /** Returns true when the reply is over or the client has left: the response is not touched any more. */
+  /** Returns true when the reply is over or the client has left: the response is no longer touched. */
   readonly isClosed: () => boolean
 }
 
@@ -48,7 +48,7 @@ export class Upload extends Readable {
       this.destroy(new BodyTooLarge())
       return
     }
-    const wantsMore = piece.byteLength === 0 || this.push(copied(piece))
+    const wantsMore = piece.byteLength === 0 || this.push(copyPiece(piece))
     if (isLast) this.push(null)
     else if (!wantsMore) this.#pause()
     else if (performance.now() < this.#slowUntil) restartTimeout(this.#response)

@@ -5,7 +5,7 @@ import type { Credits } from '../../../schemas/money.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
-import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from '../billing/wallet-rows.ts'
+import { type EntryRow, toLedgerEntry, toWallet, type WalletRow } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
@@ -32,7 +32,7 @@ export interface LimitChanges {
 
 export type AccountRow = SnakeCase<Account>
 
-export const accountOfRow = (row: AccountRow): Account => ({
+export const toAccount = (row: AccountRow): Account => ({
   id: row.id,
   name: row.name,
   kind: row.kind,
@@ -47,8 +47,8 @@ export const accountNotFound = (accountId: string): Refusal =>
   new Refusal('account_not_found', `There is no account ${accountId}`)
 
 const withWallet = (row: AccountRow & WalletRow): AccountWithWallet => ({
-  account: accountOfRow(row),
-  wallet: walletOfRow(row),
+  account: toAccount(row),
+  wallet: toWallet(row),
 })
 
 export async function createAccount(
@@ -69,14 +69,14 @@ export async function createAccount(
       const [entry] = await transaction<[EntryRow]>`
         INSERT INTO ledger_entries (account_id, kind, amount, actor)
         VALUES (${id}, 'trial', ${credit}, audit_actor()) RETURNING *`
-      await recordCredit(transaction, entryOfRow(entry), 0n)
+      await recordCredit(transaction, toLedgerEntry(entry), 0n)
     }
     return withWallet(row)
   })
 }
 
 /** Returns names by id, of those accounts that exist. */
-export async function accountNames(
+export async function readAccountNames(
   sql: Queryable,
   accountIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {

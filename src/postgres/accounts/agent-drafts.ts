@@ -8,7 +8,7 @@ import { recordOperation } from './audit-record.ts'
 
 type DraftRow = SnakeCase<AgentDraft>
 
-const draftOfRow = ({ agent_id, file, updated_at }: DraftRow): AgentDraft => ({
+const toDraft = ({ agent_id, file, updated_at }: DraftRow): AgentDraft => ({
   agentId: agent_id,
   file,
   updatedAt: updated_at,
@@ -18,7 +18,7 @@ const draftOfRow = ({ agent_id, file, updated_at }: DraftRow): AgentDraft => ({
 export async function readAgentDrafts(sql: Queryable, agentIds: readonly string[]): Promise<AgentDraft[]> {
   const rows = await sql<DraftRow[]>`
     SELECT * FROM agent_drafts WHERE agent_id = ANY (${agentIds as string[]}::text[])`
-  return rows.map(draftOfRow)
+  return rows.map(toDraft)
 }
 
 /**
@@ -36,7 +36,7 @@ export async function saveAgentDraft(sql: Sql, agentId: string, file: AgentFile)
       RETURNING *`
     const operation = { action: 'agent.draft', accountId, subjectId: agentId }
     await recordOperation(transaction, { ...operation, before: before?.file, after: file })
-    return draftOfRow(row)
+    return toDraft(row)
   })
 }
 

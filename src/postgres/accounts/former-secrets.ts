@@ -18,16 +18,16 @@ export const formerSecret = (sql: Queryable) => sql`(
     FROM former_secrets WHERE key_id = k.id ORDER BY ends_at DESC LIMIT 1
   ) AS fields) AS former`
 
-const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
+const parseDateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
 
-export const formerSecretOf = (found: FormerSecretJson | null | undefined): FormerSecret | null =>
+export const toFormerSecret = (found: FormerSecretJson | null | undefined): FormerSecret | null =>
   found
     ? {
         prefix: found.prefix,
         replacedAt: new Date(found.replaced_at),
         graceSeconds: found.grace_seconds,
-        successorUsedAt: dateOrNull(found.successor_used_at),
-        lastUsedAt: dateOrNull(found.last_used_at),
+        successorUsedAt: parseDateOrNull(found.successor_used_at),
+        lastUsedAt: parseDateOrNull(found.last_used_at),
         endsAt: new Date(found.ends_at),
       }
     : null
@@ -36,7 +36,7 @@ export const formerSecretOf = (found: FormerSecretJson | null | undefined): Form
  * Returns the secret by which a key was found, where its use is to be noted.
  * @param endsAt of a former secret
  */
-export function rotatedSecretOf(
+export function toRotatedSecret(
   hash: Uint8Array,
   former: FormerSecret | null,
   endsAt: Date | null,

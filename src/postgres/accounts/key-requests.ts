@@ -16,7 +16,7 @@ import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { setActorToAccount } from './audit-record.ts'
 import { checkBindable, createKeyIn, type NewKey } from './keys.ts'
-import { actingRoleOf, assertOrganization, decides, lockMembers, memberNotFound } from './members.ts'
+import { assertOrganization, lockMembers, mayDecide, memberNotFound, readActingRole } from './members.ts'
 
 export interface NewKeyRequest {
   readonly organizationId: string
@@ -67,7 +67,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
     const { organizationId, memberId, name, agentId = null, note = null } = request
     await assertOrganization(transaction, organizationId)
     await lockMembers(transaction, organizationId)
-    if ((await actingRoleOf(transaction, organizationId, memberId)) === null)
+    if ((await readActingRole(transaction, organizationId, memberId)) === null)
       throw memberNotFound(organizationId, memberId)
     if (agentId !== null) await checkBindable(transaction, agentId, organizationId)
     await setActorToAccount(transaction, memberId)
@@ -91,7 +91,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
   })
 
 export interface RequestListing extends Listing {
-  /** Those of this member alone. */
+  /** Only those of this member. */
   readonly memberId?: string | null
   readonly state?: KeyRequestState | null
 }
@@ -131,7 +131,7 @@ async function openFor(
   await lockMembers(sql, organizationId)
   // As the former holder of the lock left it.
   const request = await showKeyRequest(sql, requestId)
-  if (!isAboveRoles && !decides(await actingRoleOf(sql, organizationId, by)))
+  if (!isAboveRoles && !mayDecide(await readActingRole(sql, organizationId, by)))
     throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${organizationId}`)
   if (request.state !== 'pending')
     throw new Refusal('request_decided', `Key request ${requestId} has been ${request.state} already`)

@@ -4,17 +4,17 @@ import type { Grant } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { generateApiKey, type KeyMaterial, shownPrefix } from '../../core/keys/material.ts'
-import { type BudgetPeriodsJson, budgetPeriodsOfJson } from '../billing/budget-rows.ts'
+import { type BudgetPeriodsJson, parseBudgetPeriods } from '../billing/budget-rows.ts'
 import { Refusal } from '../billing/refusal.ts'
-import { type WalletJson, walletOfJson } from '../billing/wallet-rows.ts'
+import { parseWallet, type WalletJson } from '../billing/wallet-rows.ts'
 import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
-import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './accounts.ts'
-import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
+import { type AccountRow, accountNotFound, showAccount, toAccount } from './accounts.ts'
+import { type AgentJson, agentDeleted, agentNotFound, parseAgent, showAgent } from './agents.ts'
 import { recordOperation } from './audit-record.ts'
-import { type FormerSecretJson, formerSecret, formerSecretOf, rotatedSecretOf } from './former-secrets.ts'
+import { type FormerSecretJson, formerSecret, toFormerSecret, toRotatedSecret } from './former-secrets.ts'
 import { assertCurrent, keepsHashesOnly } from './master-key.ts'
 
 export interface NewKey {
@@ -27,9 +27,9 @@ export interface NewKey {
   /** Default null: every model. */
   readonly allowedModels?: readonly string[] | null
   readonly expiresAt?: Date | null
-  /** Of an employee or agent key. Default null: limited by the wallet alone. */
+  /** Of an employee or agent key. Default null: limited only by the wallet. */
   readonly spendCap?: Credits | null
-  /** Of a console key alone. */
+  /** Only of a console key. */
   readonly accountLogs?: boolean
   /** Default null: no limit besides the account's. */
   readonly requestsPerMinute?: number | null
@@ -86,12 +86,12 @@ interface GrantJson {
 }
 
 /** Returns the grant and the former secret of the key `k` of a statement, and whether keys may be revealed at all. */
-const granted = (sql: Queryable) => sql`(
+const selectGrant = (sql: Queryable) => sql`(
   SELECT to_json(fields) FROM (
     SELECT member_id, approved_by, spend_cap::text, spent::text, version::text FROM grants WHERE key_id = k.id
   ) AS fields) AS granted, ${formerSecret(sql)}, (SELECT hash_only FROM key_storage) AS hash_only`
 
-const grantOf = ({ id, account_id, granted: found }: KeyRow): Grant | null =>
+const toGrant = ({ id, account_id, granted: found }: KeyRow): Grant | null =>
   found && {
     keyId: id,
     accountId: account_id,
@@ -102,10 +102,10 @@ const grantOf = ({ id, account_id, granted: found }: KeyRow): Grant | null =>
     version: BigInt(found.version),
   }
 
-const limitsOf = ({ requests_per_minute: requestsPerMinute, concurrency }: KeyRow): KeyLimits | null =>
+const toLimits = ({ requests_per_minute: requestsPerMinute, concurrency }: KeyRow): KeyLimits | null =>
   requestsPerMinute === null && concurrency === null ? null : { requestsPerMinute, concurrency }
 
-const keyOfRow = (row: KeyRow): ApiKey => ({
+const toKey = (row: KeyRow): ApiKey => ({
   id: row.id,
   accountId: row.account_id,
   name: row.name,
@@ -113,16 +113,16 @@ const keyOfRow = (row: KeyRow): ApiKey => ({
   prefix: row.prefix,
   allowedModels: row.allowed_models,
   expiresAt: row.expires_at,
-  limits: limitsOf(row),
+  limits: toLimits(row),
   allowedAddresses: row.allowed_addresses,
   enabled: row.enabled,
   revokedAt: row.revoked_at,
   agentId: row.agent_id,
-  grant: grantOf(row),
+  grant: toGrant(row),
   accountLogs: row.account_logs,
   opensDraft: row.opens_draft,
   revealable: row.sealed_key !== null && !row.hash_only,
-  formerSecret: formerSecretOf(row.former),
+  formerSecret: toFormerSecret(row.former),
   createdAt: row.created_at,
 })
 
@@ -218,12 +218,12 @@ async function insertKey(sql: Queryable, material: KeyMaterial, key: NewKey, gra
     await sql`
       INSERT INTO grants (key_id, account_id, member_id, approved_by, spend_cap)
       VALUES (${id}, ${key.accountId}, ${grantee?.memberId ?? null}, ${grantee?.approvedBy ?? null}, ${spendCap})`
-  return { key: isGranted(kind) ? keyOfRow(await findKeyRow(sql, id)) : keyOfRow(row), raw }
+  return { key: isGranted(kind) ? toKey(await findKeyRow(sql, id)) : toKey(row), raw }
 }
 
 /** An account may have a million keys. */
 export interface KeyListing extends Listing {
-  /** Those of this member alone. */
+  /** Only those of this member. */
   readonly memberId?: string | null
 }
 
@@ -234,28 +234,28 @@ export async function listKeys(
   { after = null, limit = null, memberId = null }: KeyListing = {},
 ): Promise<ApiKey[]> {
   const rows = await sql<KeyRow[]>`
-    SELECT k.*, ${granted(sql)} FROM api_keys AS k
+    SELECT k.*, ${selectGrant(sql)} FROM api_keys AS k
     WHERE k.account_id = ${accountId}
       ${after === null ? sql`` : sql`AND k.id > ${after}`}
       ${memberId === null ? sql`` : sql`AND k.id IN (SELECT key_id FROM grants WHERE account_id = ${accountId} AND member_id = ${memberId})`}
     ORDER BY k.id LIMIT ${limit}`
   if (rows.length === 0) await showAccount(sql, accountId)
-  return rows.map(keyOfRow)
+  return rows.map(toKey)
 }
 
 /** Returns the keys that have spent this part of their cap or more, and are not revoked, in the order of their ids. */
-export async function keysNearCap(
+export async function listKeysNearCap(
   sql: Sql,
   accountId: string,
   { percent, limit }: { readonly percent: bigint; readonly limit: number },
 ): Promise<ApiKey[]> {
   const rows = await sql<KeyRow[]>`
-    SELECT k.*, ${granted(sql)} FROM api_keys AS k
+    SELECT k.*, ${selectGrant(sql)} FROM api_keys AS k
     WHERE k.revoked_at IS NULL AND k.id IN (
       SELECT key_id FROM grants
       WHERE account_id = ${accountId} AND spend_cap IS NOT NULL AND spent::numeric * 100 >= spend_cap::numeric * ${percent})
     ORDER BY k.id LIMIT ${limit}`
-  return rows.map(keyOfRow)
+  return rows.map(toKey)
 }
 
 /** The name of a key, for reports. */
@@ -266,7 +266,7 @@ export interface NamedKey {
 }
 
 /** Returns names and members by id, of those keys that exist; revoked ones too. */
-export async function namedKeys(
+export async function readNamedKeys(
   sql: Queryable,
   keyIds: readonly string[],
 ): Promise<ReadonlyMap<string, NamedKey>> {
@@ -277,14 +277,14 @@ export async function namedKeys(
 }
 
 async function findKeyRow(sql: Queryable, keyId: string): Promise<KeyRow> {
-  const [row] = await sql<KeyRow[]>`SELECT k.*, ${granted(sql)} FROM api_keys AS k WHERE k.id = ${keyId}`
+  const [row] = await sql<KeyRow[]>`SELECT k.*, ${selectGrant(sql)} FROM api_keys AS k WHERE k.id = ${keyId}`
   if (row === undefined) throw keyNotFound(keyId)
   return row
 }
 
 /** @throws Refusal `key_not_found` */
 export const showKey = async (sql: Queryable, keyId: string): Promise<ApiKey> =>
-  keyOfRow(await findKeyRow(sql, keyId))
+  toKey(await findKeyRow(sql, keyId))
 
 const notRevealable = ({ id, hash_only }: KeyRow): Refusal =>
   new Refusal(
@@ -303,16 +303,16 @@ export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promi
     if (row.hash_only || row.sealed_key === null) throw notRevealable(row)
     await assertCurrent(transaction, material)
     await recordOperation(transaction, { action: 'key.reveal', accountId: row.account_id, subjectId: keyId })
-    return { key: keyOfRow(row), raw: material.open(row.sealed_key, keyId) }
+    return { key: toKey(row), raw: material.open(row.sealed_key, keyId) }
   })
 
 /** Revokes a key permanently; a second call changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string): Promise<ApiKey> {
   const [row] = await sql<KeyRow[]>`
     UPDATE api_keys AS k SET revoked_at = coalesce(revoked_at, now()) WHERE k.id = ${keyId}
-    RETURNING k.*, ${granted(sql)}`
+    RETURNING k.*, ${selectGrant(sql)}`
   if (row === undefined) throw keyNotFound(keyId)
-  return keyOfRow(row)
+  return toKey(row)
 }
 
 export const keyRevoked = (keyId: string): Refusal =>
@@ -341,7 +341,7 @@ export const updateKey = (sql: Sql, keyId: string, changes: KeyChanges): Promise
     }
     if (accountLogs === true) assertMayReadAccount(row.kind)
     if (spendCap !== undefined) await setSpendCap(transaction, keyId, spendCap)
-    return keyOfRow(await findKeyRow(transaction, keyId))
+    return toKey(await findKeyRow(transaction, keyId))
   })
 
 async function setSpendCap(sql: Queryable, keyId: string, spendCap: Credits | null): Promise<void> {
@@ -368,7 +368,7 @@ interface CredentialRow extends KeyRow {
 
 export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
   const [row] = await sql<CredentialRow[]>`
-    SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent, d.file AS draft, s.ends_at AS secret_ends_at,
+    SELECT k.*, ${selectGrant(sql)}, to_json(a) AS account, to_json(g) AS agent, d.file AS draft, s.ends_at AS secret_ends_at,
       budgets_of(k.account_id, (SELECT member_id FROM grants WHERE key_id = k.id), k.id) AS budgets,
       (SELECT to_json(totals) FROM (
         SELECT w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text,
@@ -384,13 +384,13 @@ export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Cred
     LEFT JOIN agents AS g ON g.id = k.agent_id
     LEFT JOIN agent_drafts AS d ON k.opens_draft AND d.agent_id = k.agent_id`
   if (row === undefined) return null
-  const key = keyOfRow(row)
+  const key = toKey(row)
   return {
     key,
-    account: accountOfRow({ ...row.account, created_at: new Date(row.account.created_at) }),
-    wallet: walletOfJson(row.wallet),
-    agent: row.agent && agentOfJson({ ...row.agent, file: row.draft ?? row.agent.file }),
-    budgets: (row.budgets ?? []).map(budgetPeriodsOfJson),
-    secret: rotatedSecretOf(lookupHash, key.formerSecret, row.secret_ends_at),
+    account: toAccount({ ...row.account, created_at: new Date(row.account.created_at) }),
+    wallet: parseWallet(row.wallet),
+    agent: row.agent && parseAgent({ ...row.agent, file: row.draft ?? row.agent.file }),
+    budgets: (row.budgets ?? []).map(parseBudgetPeriods),
+    secret: toRotatedSecret(lookupHash, key.formerSecret, row.secret_ends_at),
   }
 }

@@ -29,12 +29,12 @@ const HEX = /^[0-9a-f]{64}$/
  * there. Concurrent processes get the same one.
  * @throws Error when the file exists and has no key: a new one would not open the stored keys
  */
-export const currentMasterKey = (dataDir: string): Buffer => readKeyFile(dataDir, FILE_NAME)
+export const readMasterKey = (dataDir: string): Buffer => readKeyFile(dataDir, FILE_NAME)
 
 /**
  * Returns the next master key of a data directory, created at its first use: an interrupted change continues with it.
  */
-export const nextMasterKey = (dataDir: string): Buffer => readKeyFile(dataDir, NEXT_FILE_NAME)
+export const readNextMasterKey = (dataDir: string): Buffer => readKeyFile(dataDir, NEXT_FILE_NAME)
 
 /** Replaces the master key of a data directory by the next one. A second time changes nothing. */
 export function takeNextMasterKey(dataDir: string): void {
@@ -117,7 +117,7 @@ export interface MasterKeyRow {
   replaced_at: Date | null
 }
 
-export const isOf =
+export const isSameKey =
   ({ checkValue }: KeyMaterial) =>
   ({ check_value }: MasterKeyRow): boolean =>
     checkValue.equals(check_value)
@@ -132,7 +132,7 @@ export async function recognizeMasterKey(sql: Sql, material: KeyMaterial): Promi
     INSERT INTO master_keys (check_value)
     SELECT ${material.checkValue}::bytea WHERE NOT EXISTS (SELECT FROM master_keys) ON CONFLICT DO NOTHING`
   const rows = await sql<MasterKeyRow[]>`SELECT check_value, sealed_secrets, replaced_at FROM master_keys`
-  const row = rows.find(isOf(material))
+  const row = rows.find(isSameKey(material))
   if (row === undefined) {
     throw new Refusal(
       'wrong_master_key',
@@ -156,10 +156,10 @@ export async function assertCurrent(sql: Queryable, material: KeyMaterial): Prom
   const [row] = await sql<
     MasterKeyRow[]
   >`SELECT * FROM master_keys WHERE check_value = ${material.checkValue}`
-  if (row === undefined || row.replaced_at !== null) throw replaced()
+  if (row === undefined || row.replaced_at !== null) throw masterKeyReplaced()
 }
 
-export const replaced = (): Refusal =>
+export const masterKeyReplaced = (): Refusal =>
   new Refusal(
     'wrong_master_key',
     'The master key was replaced, and this process has the former one. Start it with the new TOLLGATE_MASTER_KEY; ' +

@@ -11,7 +11,7 @@ import { type AccountWithWallet, createAccount, showAccount } from './accounts.t
 
 type MemberRow = SnakeCase<Member>
 
-const memberOfRow = (row: MemberRow): Member => ({
+const toMember = (row: MemberRow): Member => ({
   organizationId: row.organization_id,
   accountId: row.account_id,
   name: row.name,
@@ -27,14 +27,14 @@ export async function assertOrganization(sql: Queryable, id: string): Promise<vo
 }
 
 /** Returns the role; null where the account is no member. */
-export async function memberRole(sql: Queryable, organizationId: string, accountId: string) {
+export async function readMemberRole(sql: Queryable, organizationId: string, accountId: string) {
   const [row] = await sql<{ role: MemberRole }[]>`
     SELECT role FROM members WHERE organization_id = ${organizationId} AND account_id = ${accountId}`
   return row?.role ?? null
 }
 
 /** Returns the role in which the account may act: a disabled account has none. */
-export async function actingRoleOf(sql: Queryable, organizationId: string, accountId: string) {
+export async function readActingRole(sql: Queryable, organizationId: string, accountId: string) {
   const [row] = await sql<{ role: MemberRole }[]>`
     SELECT role FROM members JOIN accounts ON accounts.id = account_id AND enabled
     WHERE organization_id = ${organizationId} AND account_id = ${accountId}`
@@ -45,7 +45,7 @@ export const memberNotFound = (organizationId: string, accountId: string): Refus
   new Refusal('member_not_found', `Account ${accountId} is not a member of ${organizationId}`)
 
 /** Returns whether a role decides on members and keys. */
-export const decides = (role: MemberRole | null): boolean => role === 'owner' || role === 'admin'
+export const mayDecide = (role: MemberRole | null): boolean => role === 'owner' || role === 'admin'
 
 /**
  * Refuses to take a role away from the last owner, and from the last admin of an organization without an owner, while
@@ -57,7 +57,7 @@ async function assertNotLast(
   accountId: string,
   role: MemberRole,
 ): Promise<void> {
-  if (!decides(role)) return
+  if (!mayDecide(role)) return
   const [others] = await sql<[{ owners: bigint; deciders: bigint; members: bigint }]>`
     SELECT count(*) FILTER (WHERE role = 'owner' AND a.enabled AND u.enabled IS NOT false) AS owners,
       count(*) FILTER (WHERE role IN ('owner', 'admin')) AS deciders, count(*) AS members
@@ -93,7 +93,7 @@ export const putMember = (sql: Queryable, organizationId: string, accountId: str
         `Account ${accountId} is an organization: members are personal accounts`,
       )
     await lockMembers(transaction, organizationId)
-    const former = await memberRole(transaction, organizationId, accountId)
+    const former = await readMemberRole(transaction, organizationId, accountId)
     if (former !== null && former !== role && !(former === 'admin' && role === 'owner'))
       await assertNotLast(transaction, organizationId, accountId, former)
     return addWithin(
@@ -109,7 +109,7 @@ export const putMember = (sql: Queryable, organizationId: string, accountId: str
           INSERT INTO members (organization_id, account_id, role) VALUES (${organizationId}, ${accountId}, ${role})
           ON CONFLICT (organization_id, account_id) DO UPDATE SET role = ${role}
           RETURNING *, ${account.name} AS name`
-        return memberOfRow(row)
+        return toMember(row)
       },
     )
   })
@@ -138,7 +138,7 @@ export const removeMember = (sql: Sql, organizationId: string, accountId: string
   inTransaction(sql, async (transaction): Promise<Member> => {
     await assertOrganization(transaction, organizationId)
     await lockMembers(transaction, organizationId)
-    const role = await memberRole(transaction, organizationId, accountId)
+    const role = await readMemberRole(transaction, organizationId, accountId)
     if (role === null) throw memberNotFound(organizationId, accountId)
     await assertNotLast(transaction, organizationId, accountId, role)
     const [row] = await transaction<[MemberRow]>`
@@ -152,7 +152,7 @@ export const removeMember = (sql: Sql, organizationId: string, accountId: string
     await transaction`
       UPDATE key_requests SET state = 'withdrawn', decided_at = now()
       WHERE organization_id = ${organizationId} AND member_id = ${accountId} AND state = 'pending'`
-    return memberOfRow(row)
+    return toMember(row)
   })
 
 export interface MemberSpend {
@@ -175,7 +175,7 @@ const spendColumns = (sql: Queryable, organizationId: string) => sql`
     WHERE account_id = ${organizationId} AND member_id = a.id) AS spent`
 
 /** Returns who a member is, or was, and what their keys spent. */
-export async function memberSpend(
+export async function readMemberSpend(
   sql: Queryable,
   organizationId: string,
   accountId: string,
@@ -197,5 +197,5 @@ export async function listMembers(
     FROM members AS m JOIN accounts AS a ON a.id = m.account_id
     WHERE m.organization_id = ${organizationId} ${after === null ? sql`` : sql`AND m.account_id > ${after}`}
     ORDER BY m.account_id LIMIT ${limit}`
-  return rows.map((row) => ({ ...memberOfRow(row), ...spendOfRow(row) }))
+  return rows.map((row) => ({ ...toMember(row), ...spendOfRow(row) }))
 }

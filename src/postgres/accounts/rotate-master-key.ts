@@ -12,7 +12,7 @@ import { LOCKS } from '../locks.ts'
 import { resealAnswers } from '../requests/idempotency.ts'
 import { inTransaction } from '../transaction.ts'
 import { recordOperation } from './audit-record.ts'
-import { isOf, type MasterKeyRow, replaced } from './master-key.ts'
+import { isSameKey, type MasterKeyRow, masterKeyReplaced } from './master-key.ts'
 
 const BATCH_ROWS = 1000
 
@@ -46,14 +46,14 @@ export const rotateMasterKey = (
   inTransaction(sql, async (transaction) => {
     await transaction`SELECT pg_advisory_xact_lock(${LOCKS.masterKey})`
     const rows = await transaction<MasterKeyRow[]>`SELECT * FROM master_keys`
-    const known = rows.find(isOf(next))
+    const known = rows.find(isSameKey(next))
     if (known?.replaced_at === null) return null
     if (known !== undefined)
       throw new Refusal(
         'wrong_master_key',
         'The new master key was used before. Make one: openssl rand -hex 32',
       )
-    if (rows.find(isOf(material))?.replaced_at !== null) throw replaced()
+    if (rows.find(isSameKey(material))?.replaced_at !== null) throw masterKeyReplaced()
     const sealedKeys = await resealAll(transaction, material, next)
     const secrets = {
       ...material.secrets,

@@ -14,10 +14,10 @@ import type {
 import { FIRST_LOG_INSTANT_MS, LAST_LOG_INSTANT_MS } from '../../../schemas/call-log/usage-row.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import type { Queryable } from '../connection.ts'
-import { type AuditScope, firstIdOf, MAX_DIFFERENCES_PER_KIND } from './audit-checks.ts'
+import { type AuditScope, firstId, MAX_DIFFERENCES_PER_KIND } from './audit-checks.ts'
 import type { AuditedLog, Difference } from './audit-report.ts'
 
-/** Calls are compared one by one in at most so many months of accounts, and in so many ranges of each. */
+/** The most months of accounts in which calls are compared one by one, and the most ranges of each. */
 const MAX_NAMED_MONTHS = 20
 const MAX_NAMED_BUCKETS = 20
 /** Ids follow the clock in microseconds: ten seconds of calls. */
@@ -48,7 +48,7 @@ const LOGGED_AT = `least(greatest(created_at, ${FIRST_LOG_INSTANT_MS}), ${LAST_L
 export async function readCopied(sql: Queryable, scope: AuditScope): Promise<CopiedCalls> {
   const [mark] = await sql<[{ copied_upto: bigint; kept_since: Date | null }]>`
     SELECT copied_upto, kept_since('usage_rows') AS kept_since FROM usage_copy`
-  const from = firstIdOf(scope)
+  const from = firstId(scope)
   // By day first: to print the month of every row would take longer than all the rest.
   const sums = await sql<(SumRow & { account_id: string; month: string })[]>`
     SELECT account_id, to_char(timestamp 'epoch' + interval '1 day' * day, 'YYYYMM') AS month,
@@ -66,40 +66,42 @@ export async function readCopied(sql: Queryable, scope: AuditScope): Promise<Cop
   }
 }
 
-/** @throws Failure `service_unavailable` while the call log is away */
+/** @throws Failure `service_unavailable` while the call log is down */
 export async function compareLog(
   sql: Queryable,
   copied: CopiedCalls,
   log: AuditedLog,
 ): Promise<Difference[]> {
   const { compared } = copied
-  const inLog = await log.monthSums(compared)
+  const inLog = await log.sumMonths(compared)
   // Read second: it includes a month that was dropped meanwhile.
-  const isKept = keptSince(await log.retainedFrom())
+  const isKept = isKeptSince(await log.readRetainedFrom())
   const [booked, logged] = [copied.sums.filter(isKept), inLog.filter(isKept)]
-  const months = differing(booked, logged, ({ accountId, month }) => `${accountId} ${month}`).toSorted(
-    (a, b) => compare(a.accountId, b.accountId) || compare(a.month, b.month),
-  )
+  const months = findDifferingSums(
+    booked,
+    logged,
+    ({ accountId, month }) => `${accountId} ${month}`,
+  ).toSorted((a, b) => compare(a.accountId, b.accountId) || compare(a.month, b.month))
   const named: Difference[] = []
   for (const month of months.slice(0, MAX_NAMED_MONTHS))
-    named.push(...(await callsOfMonth({ sql, log, compared }, month)))
-  const days = await log.dayDifferences(compared.upto, copied.since)
+    named.push(...(await compareMonth({ sql, log, compared }, month)))
+  const days = await log.compareDays(compared.upto, copied.since)
   return [
-    ...accountTotals(booked, logged, new Set(months.map(({ accountId }) => accountId))),
-    ...capped(named),
-    ...capped(days.filter(({ ref }) => isKept({ month: monthOfDay(ref) }))),
+    ...compareAccountTotals(booked, logged, new Set(months.map(({ accountId }) => accountId))),
+    ...capDifferences(named),
+    ...capDifferences(days.filter(({ ref }) => isKept({ month: toMonth(ref) }))),
   ]
 }
 
-const keptSince = (epochMs: number) => {
+const isKeptSince = (epochMs: number) => {
   const firstMonth = new Date(epochMs).toISOString().slice(0, 7).replace('-', '')
   return ({ month }: Pick<MonthCalls, 'month'>): boolean => month >= firstMonth
 }
 
 /** Returns `202601` for `2026-01-31`. */
-const monthOfDay = (day = ''): string => day.slice(0, 7).replace('-', '')
+const toMonth = (day = ''): string => day.slice(0, 7).replace('-', '')
 
-function capped(differences: readonly Difference[]): Difference[] {
+function capDifferences(differences: readonly Difference[]): Difference[] {
   const byKind = Map.groupBy(differences, ({ kind }) => kind)
   return [...byKind.values()].flatMap((some) => some.slice(0, MAX_DIFFERENCES_PER_KIND))
 }
@@ -113,7 +115,7 @@ const compare = <T extends string | bigint>(one: T, other: T): number =>
   one < other ? -1 : one > other ? 1 : 0
 
 /** Returns the sums, of either side, for whose key the other side has another sum. */
-function differing<Sum extends CallSum>(
+function findDifferingSums<Sum extends CallSum>(
   booked: readonly Sum[],
   logged: readonly Sum[],
   keyOf: (sum: Sum) => string | bigint,
@@ -125,21 +127,24 @@ function differing<Sum extends CallSum>(
     .map(([, sum]) => sum)
 }
 
-function accountTotals(
+function compareAccountTotals(
   booked: readonly MonthSum[],
   logged: readonly MonthSum[],
   accountIds: ReadonlySet<string>,
 ): Difference[] {
-  const totalOf = (sums: readonly MonthSum[], part: (sum: CallSum) => bigint, accountId: string): bigint =>
+  const addUp = (sums: readonly MonthSum[], part: (sum: CallSum) => bigint, accountId: string): bigint =>
     sums.reduce((total, sum) => (sum.accountId === accountId ? total + part(sum) : total), 0n)
-  const counted = (kind: 'log_rows' | 'log_cost', part: (sum: CallSum) => bigint) => {
+  const compareCounted = (kind: 'log_rows' | 'log_cost', part: (sum: CallSum) => bigint) => {
     const print = (value: bigint): string => (kind === 'log_cost' ? printCredits(value) : String(value))
     return [...accountIds].slice(0, MAX_DIFFERENCES_PER_KIND).flatMap((account_id): Difference[] => {
-      const [expected, found] = [totalOf(booked, part, account_id), totalOf(logged, part, account_id)]
+      const [expected, found] = [addUp(booked, part, account_id), addUp(logged, part, account_id)]
       return expected === found ? [] : [{ account_id, kind, expected: print(expected), found: print(found) }]
     })
   }
-  return [...counted('log_rows', ({ rows }) => rows), ...counted('log_cost', ({ cost }) => cost)]
+  return [
+    ...compareCounted('log_rows', ({ rows }) => rows),
+    ...compareCounted('log_cost', ({ cost }) => cost),
+  ]
 }
 
 interface BothSides {
@@ -148,10 +153,10 @@ interface BothSides {
   readonly compared: ComparedCalls
 }
 
-async function callsOfMonth({ sql, log, compared }: BothSides, calls: MonthCalls): Promise<Difference[]> {
-  const booked = await bookedBuckets(sql, calls, compared)
+async function compareMonth({ sql, log, compared }: BothSides, calls: MonthCalls): Promise<Difference[]> {
+  const booked = await sumBookedBuckets(sql, calls, compared)
   const logged = await log.bucketSums(calls, compared, BUCKET_IDS)
-  const buckets = differing(booked, logged, ({ bucket }) => bucket)
+  const buckets = findDifferingSums(booked, logged, ({ bucket }) => bucket)
     .map(({ bucket }) => bucket)
     .toSorted(compare)
   const found: Difference[] = []
@@ -166,8 +171,8 @@ async function callsOfMonth({ sql, log, compared }: BothSides, calls: MonthCalls
     found.push(
       ...compareCalls(
         calls.accountId,
-        await bookedBetween(sql, calls, some),
-        await log.callsBetween(calls, some),
+        await listBookedBetween(sql, calls, some),
+        await log.listCallsBetween(calls, some),
       ),
     )
   }
@@ -201,35 +206,35 @@ function compareCalls(
 }
 
 /** Returns the instants at which the month `202601` begins and ends. */
-function monthWindow(month: string): { from: number; to: number } {
+function toWindow(month: string): { from: number; to: number } {
   const [year, index] = [Number(month.slice(0, 4)), Number(month.slice(4)) - 1]
   return { from: Date.UTC(year, index), to: Date.UTC(year, index + 1) }
 }
 
-const inMonth = (sql: Queryable, { accountId, month }: MonthCalls) => {
-  const { from, to } = monthWindow(month)
+const isInMonth = (sql: Queryable, { accountId, month }: MonthCalls) => {
+  const { from, to } = toWindow(month)
   const loggedAt = sql.unsafe(LOGGED_AT)
   return sql`account_id = ${accountId} AND ${loggedAt} >= ${from} AND ${loggedAt} < ${to}`
 }
 
-async function bookedBuckets(
+async function sumBookedBuckets(
   sql: Queryable,
   calls: MonthCalls,
   { from, upto }: ComparedCalls,
 ): Promise<BucketSum[]> {
   const rows = await sql<(SumRow & { bucket: bigint })[]>`
     SELECT id / ${BUCKET_IDS} AS bucket, ${sql.unsafe(SUMS)} FROM usage_rows
-    WHERE id >= ${from} AND id <= ${upto} AND ${inMonth(sql, calls)} GROUP BY 1`
+    WHERE id >= ${from} AND id <= ${upto} AND ${isInMonth(sql, calls)} GROUP BY 1`
   return rows.map(({ bucket, ...sum }) => ({ bucket, ...toSum(sum) }))
 }
 
-async function bookedBetween(
+async function listBookedBetween(
   sql: Queryable,
   calls: MonthCalls,
   { from, upto }: ComparedCalls,
 ): Promise<AuditedCall[]> {
   const rows = await sql<{ id: bigint; request_id: string; cost: bigint }[]>`
     SELECT id, request_id, cost FROM usage_rows
-    WHERE id BETWEEN ${from} AND ${upto} AND ${inMonth(sql, calls)} ORDER BY id`
+    WHERE id BETWEEN ${from} AND ${upto} AND ${isInMonth(sql, calls)} ORDER BY id`
   return rows.map(({ id, request_id, cost }) => ({ id, requestId: request_id, cost }))
 }

@@ -18,7 +18,7 @@ export interface FoundRow {
   found: string
 }
 
-/** Rows that an audit reads: all, or those written since an instant; sums of before are known then. */
+/** Rows that an audit reads: all, or those written since an instant; the earlier sums are known then. */
 export interface AuditScope {
   /** Null: everything. */
   readonly since: Date | null
@@ -48,11 +48,11 @@ export const keptSinceMs = (sql: Queryable, table: PartitionedTable, marginMs = 
   sql`(SELECT coalesce(ms_of(kept_since(${table})) + ${marginMs}::bigint, ${Number.MIN_SAFE_INTEGER}::bigint))`
 export const writtenSince = (sql: Queryable, { since }: AuditScope, table: PartitionedTable) =>
   since === null ? keptSince(sql, table) : sql`${since}::timestamptz`
-export const firstIdOf = ({ since }: AuditScope): bigint =>
+export const firstId = ({ since }: AuditScope): bigint =>
   since === null ? 0n : BigInt(since.getTime()) * IDS_PER_MS
 
 /**
- * Sums of the entries of each account: those known of before, and those that the scope reads, up to an instant.
+ * Sums of the entries of each account: the known earlier ones, and those that the scope reads, up to an instant.
  * `entries` counts those that were read.
  */
 export const ledgerSums = (sql: Queryable, scope: AuditScope, before: Date | null = null) => sql`
@@ -106,7 +106,7 @@ const walletMissing: Check = {
     ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
 }
 
-const inChangedHolds = (sql: Queryable, { since }: AuditScope, ref: ReturnType<Queryable>) =>
+const isInChangedHolds = (sql: Queryable, { since }: AuditScope, ref: ReturnType<Queryable>) =>
   since === null
     ? sql``
     : sql`AND ${ref} IN (
@@ -132,7 +132,7 @@ const holdEntries: Check = {
         count(*) FILTER (WHERE kind = 'hold') AS holds,
         count(*) FILTER (WHERE kind IN ('release', 'refund')) AS returns
       FROM ledger_entries WHERE ref IS NOT NULL AND kind <> 'adjustment' AND ref NOT LIKE ${CALL_REFS}
-        ${inChangedHolds(sql, scope, sql`ref`)}
+        ${isInChangedHolds(sql, scope, sql`ref`)}
       GROUP BY account_id, ref
     ) AS l USING (account_id, ref)
     WHERE (h.ref IS NULL AND l.is_of_hold
@@ -140,7 +140,7 @@ const holdEntries: Check = {
         l.ref IS NULL OR l.holds <> 1 OR l.held <> -h.amount OR l.charged <> -h.charged
         OR l.returns <> CASE h.state WHEN 'open' THEN 0 ELSE 1 END
         OR l.given_back <> CASE h.state WHEN 'open' THEN 0 ELSE h.amount END))
-      ${inChangedHolds(sql, scope, sql`ref`)}
+      ${isInChangedHolds(sql, scope, sql`ref`)}
     ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
 }
 
@@ -222,13 +222,13 @@ const credits: Check[] = [
 ]
 
 /**
- * Sums of the cost of the calls of each key that has a grant: those known of before, and those that the scope reads,
+ * Sums of the cost of the calls of each key that has a grant: the known earlier ones, and those that the scope reads,
  * below an id.
  */
 export const grantSums = (sql: Queryable, scope: AuditScope, beforeId: bigint | null = null) => sql`
   SELECT key_id, sum(cost) AS total FROM (
     SELECT key_id, cost FROM usage_rows
-    WHERE id >= ${firstIdOf(scope)} ${beforeId === null ? sql`` : sql`AND id < ${beforeId}`} AND key_id IN (SELECT key_id FROM grants)
+    WHERE id >= ${firstId(scope)} ${beforeId === null ? sql`` : sql`AND id < ${beforeId}`} AND key_id IN (SELECT key_id FROM grants)
     UNION ALL
     ${scope.since === null ? sql`SELECT key_id, cost FROM closing_usage WHERE key_id IN (SELECT key_id FROM grants)` : sql`SELECT key_id, spent FROM verified_grants`}
   ) AS calls GROUP BY key_id`
@@ -261,7 +261,7 @@ const budgetSpent: Check = {
   find: (sql, scope) => sql`
     WITH changed AS MATERIALIZED (
       SELECT DISTINCT b.id, period_start(b.period, b.timezone, u.submitted_at) AS starts_at
-      FROM budgets AS b JOIN usage_rows AS u ON u.account_id = b.account_id AND u.id >= ${firstIdOf(scope)}
+      FROM budgets AS b JOIN usage_rows AS u ON u.account_id = b.account_id AND u.id >= ${firstId(scope)}
       WHERE ${scope.since !== null}
     ), oldest AS MATERIALIZED (
       SELECT CASE WHEN ${scope.since === null} THEN 0 ELSE coalesce(min(starts_at), ${LAST_MS}::bigint) END AS ms

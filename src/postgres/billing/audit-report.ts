@@ -103,25 +103,25 @@ export interface AuditReport {
   readonly paymentsTrouble?: string
 }
 
-/** The payment provider for audits. Throws Failure `service_unavailable` while it is away. */
+/** The payment provider for audits. Throws Failure `service_unavailable` while it is down. */
 export interface AuditedPayments {
   /** Returns our paid payments in its books, begun since an instant. */
   listPaid(since: Date): Promise<readonly ProviderPayment[]>
 }
 
-/** The call log for audits. Each throws Failure `service_unavailable` while it is away. */
+/** The call log for audits. Each throws Failure `service_unavailable` while it is down. */
 export interface AuditedLog {
   /** Months that ended before this instant (epoch milliseconds) were dropped by age; 0: none was. */
-  retainedFrom(): Promise<number>
+  readRetainedFrom(): Promise<number>
   /** Returns sums over the compared calls. A month without calls is absent. */
-  monthSums(compared: ComparedCalls): Promise<readonly MonthSum[]>
+  sumMonths(compared: ComparedCalls): Promise<readonly MonthSum[]>
   /** Returns sums of the compared calls of one month, by buckets of this many ids. */
   bucketSums(calls: MonthCalls, compared: ComparedCalls, bucketIds: number): Promise<readonly BucketSum[]>
   /** Returns compared calls; a duplicate is returned twice. */
-  callsBetween(calls: MonthCalls, compared: ComparedCalls): Promise<readonly AuditedCall[]>
+  listCallsBetween(calls: MonthCalls, compared: ComparedCalls): Promise<readonly AuditedCall[]>
   /**
    * Returns the days whose sums differ from their calls, in the months from an instant on (null: all); calls above `upto`
    * may not be in the sums yet.
    */
-  dayDifferences(upto: bigint, since: Date | null): Promise<readonly Difference[]>
+  compareDays(upto: bigint, since: Date | null): Promise<readonly Difference[]>
 }

@@ -1,13 +1,13 @@
 /** Ended calls into usage rows, ledger and wallets, each exactly once. The work itself is `book_settlements`. */
 
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import { columnOf, SETTLED_COLUMNS, type Settlement } from '../../../schemas/call-log/columns.ts'
+import { findColumn, SETTLED_COLUMNS, type Settlement } from '../../../schemas/call-log/columns.ts'
 import { DEFAULTS } from '../../core/call-log/settlement.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { isBadData } from '../errors.ts'
-import { jsonText } from '../json.ts'
+import { printJson } from '../json.ts'
 import { readKeptSince } from '../partitions/make.ts'
-import { type WalletJson, walletOfJson } from './wallet-rows.ts'
+import { parseWallet, type WalletJson } from './wallet-rows.ts'
 
 export interface Booking {
   /** The totals, after the booking, of every account, capped key and period of a budget that was charged. */
@@ -19,7 +19,7 @@ export interface Booking {
 }
 
 export interface BookedState {
-  /** The request ids that need no booking any more: booked, or refused permanently. */
+  /** The request ids that need no further booking: booked, or refused permanently. */
   readonly requestIds: Set<string>
   readonly wallets: WalletTotals[]
 }
@@ -27,12 +27,12 @@ export interface BookedState {
 export const MAX_BATCH_SETTLEMENTS = 1000
 
 /** The type of a column in a settlement: links come as JSON. */
-const typeOf = (name: keyof Settlement): string =>
-  columnOf(name).kind === 'links' ? 'json' : columnOf(name).postgres!
+const findType = (name: keyof Settlement): string =>
+  findColumn(name).kind === 'links' ? 'json' : findColumn(name).postgres!
 
 /** Returns the expression of a column's value. One that the settlement of an earlier version lacks has its default. */
-function settledValue(name: keyof Settlement): string {
-  if (columnOf(name).kind === 'links')
+function printSettledValue(name: keyof Settlement): string {
+  if (findColumn(name).kind === 'links')
     return `CASE WHEN ${name} IS NOT NULL THEN (SELECT array_agg(link) FROM json_array_elements_text(${name}) AS link) END`
   const value = DEFAULTS[name]
   return typeof value === 'number' ? `coalesce(${name}, ${value})` : name
@@ -40,9 +40,9 @@ function settledValue(name: keyof Settlement): string {
 
 /** The lists that files of functions have in braces. */
 export const SETTLED_LISTS: Readonly<Record<string, string>> = {
-  settled_types: SETTLED_COLUMNS.map((name) => `${name} ${typeOf(name)}`).join(', '),
+  settled_types: SETTLED_COLUMNS.map((name) => `${name} ${findType(name)}`).join(', '),
   settled_columns: SETTLED_COLUMNS.join(', '),
-  settled_values: SETTLED_COLUMNS.map(settledValue).join(', '),
+  settled_values: SETTLED_COLUMNS.map(printSettledValue).join(', '),
   settled_count: String(SETTLED_COLUMNS.length),
 }
 
@@ -55,21 +55,21 @@ const BOOK = `SELECT booked, refused, end_reservations(booked, wallets) AS walle
 // PostgreSQL's text cannot hold NUL, and none needs the other.
 const UNSTORABLE = new RegExp(`[\0${SEPARATOR}]`, 'g')
 
-const storable = (text: string): string => text.replace(UNSTORABLE, '')
+const removeUnstorable = (text: string): string => text.replace(UNSTORABLE, '')
 
 const NEEDS_QUOTES = /[^\w.:@/-]/
 const NEEDS_ESCAPE = /["\\]/g
 
 /** Returns a value as one of a composite literal; nothing at all is null. */
-function literalOf(value: Settlement[keyof Settlement]): string {
+function printLiteral(value: Settlement[keyof Settlement]): string {
   if (value === null || (typeof value === 'object' && value.length === 0)) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  const text = storable(typeof value === 'string' ? value : jsonText(value))
+  const text = removeUnstorable(typeof value === 'string' ? value : printJson(value))
   return text !== '' && !NEEDS_QUOTES.test(text) ? text : `"${text.replace(NEEDS_ESCAPE, '\\$&')}"`
 }
 
-const rowLiteral = (settlement: Settlement): string =>
-  `(${SETTLED_COLUMNS.map((name) => literalOf(settlement[name])).join()})`
+const printRow = (settlement: Settlement): string =>
+  `(${SETTLED_COLUMNS.map((name) => printLiteral(settlement[name])).join()})`
 
 interface BookRow {
   wallets: WalletJson[] | null
@@ -78,7 +78,7 @@ interface BookRow {
 }
 
 /** Returns those whose request id has not come before: a message that is delivered twice may be in one batch twice. */
-function withoutRepetitions(settlements: readonly Settlement[]): Settlement[] {
+function dropRepetitions(settlements: readonly Settlement[]): Settlement[] {
   const seen = new Set<string>()
   return settlements.filter(({ request_id }) => {
     const isNew = !seen.has(request_id)
@@ -89,12 +89,12 @@ function withoutRepetitions(settlements: readonly Settlement[]): Settlement[] {
 
 /** Books the settlements of one transaction, as part of the caller's. */
 export async function bookBatch(sql: Queryable, delivered: readonly Settlement[]): Promise<Booking> {
-  const settlements = withoutRepetitions(delivered)
-  const rows = settlements.map(rowLiteral).join(SEPARATOR)
+  const settlements = dropRepetitions(delivered)
+  const rows = settlements.map(printRow).join(SEPARATOR)
   const [row] = await sql.unsafe<BookRow[]>(BOOK, [rows], { prepare: true })
   const refused = row?.refused ?? []
   if (refused.length > 0) await keepRefused(sql, settlements, new Set(refused))
-  return { wallets: (row?.wallets ?? []).map(walletOfJson), booked: row?.booked ?? [], refused }
+  return { wallets: (row?.wallets ?? []).map(parseWallet), booked: row?.booked ?? [], refused }
 }
 
 async function keepRefused(
@@ -104,11 +104,11 @@ async function keepRefused(
 ): Promise<void> {
   const keptSince = await readKeptSince(sql, 'usage_rows')
   for (const settlement of settlements)
-    if (refused.has(storable(settlement.request_id)))
-      await refuse(sql, settlement, refusalReason(settlement, keptSince))
+    if (refused.has(removeUnstorable(settlement.request_id)))
+      await refuse(sql, settlement, explainRefusal(settlement, keptSince))
 }
 
-const refusalReason = ({ account_id, submitted_at }: Settlement, keptSince: Date | null): string =>
+const explainRefusal = ({ account_id, submitted_at }: Settlement, keptSince: Date | null): string =>
   keptSince !== null && submitted_at < keptSince.getTime()
     ? `admitted before ${keptSince.toISOString()}: retention has taken away the calls of that time, so it cannot be said whether this one was booked`
     : `unknown account ${account_id}`
@@ -156,7 +156,7 @@ async function refuse(sql: Queryable, settlement: Settlement, reason: unknown): 
   const message = reason instanceof Error ? reason.message : String(reason)
   await sql`
     INSERT INTO settlements_refused (request_id, reason, settlement)
-    VALUES (${storable(settlement.request_id).slice(0, MAX_REFUSED_ID_CHARS)}, ${message}, ${jsonText(settlement)})
+    VALUES (${removeUnstorable(settlement.request_id).slice(0, MAX_REFUSED_ID_CHARS)}, ${message}, ${printJson(settlement)})
     ON CONFLICT DO NOTHING`
   return { wallets: [], booked: [], refused: [settlement.request_id] }
 }
@@ -184,5 +184,5 @@ export async function readBooked(
         SELECT account_id, balance::text, held::text, used::text, version::text, NULL
         FROM budget_wallets(ARRAY(SELECT id FROM budgets WHERE account_id = ANY (${walletIds as string[]}::text[])))
       ) AS totals) AS wallets`
-  return { requestIds: new Set(row.request_ids), wallets: (row.wallets ?? []).map(walletOfJson) }
+  return { requestIds: new Set(row.request_ids), wallets: (row.wallets ?? []).map(parseWallet) }
 }

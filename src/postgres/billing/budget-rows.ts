@@ -1,10 +1,10 @@
 /** Budgets as PostgreSQL gives them inside a JSON value: amounts as text, because JSON numbers lose digits. */
-import { type Budget, type BudgetPeriods, periodWalletId } from '../../../schemas/accounts/budget.ts'
+import { type Budget, type BudgetPeriods, makeWalletId } from '../../../schemas/accounts/budget.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 
 export type BudgetJson = SnakeCase<Omit<Budget, 'amount'>> & { readonly amount: string }
 
-export const budgetOfJson = (row: BudgetJson): Budget => ({
+export const parseBudget = (row: BudgetJson): Budget => ({
   id: row.id,
   accountId: row.account_id,
   scope: row.scope,
@@ -21,14 +21,14 @@ export type BudgetPeriodsJson = BudgetJson & {
   readonly starts: readonly number[]
 }
 
-export function budgetPeriodsOfJson(row: BudgetPeriodsJson): BudgetPeriods {
-  const budget = budgetOfJson(row)
+export function parseBudgetPeriods(row: BudgetPeriodsJson): BudgetPeriods {
+  const budget = parseBudget(row)
   const spent = BigInt(row.spent)
   return {
     budget,
     starts: row.starts,
     totals: {
-      accountId: periodWalletId(row.id, row.starts[0]!),
+      accountId: makeWalletId(row.id, row.starts[0]!),
       balance: budget.amount - spent,
       held: 0n,
       used: spent,

@@ -4,13 +4,13 @@ import type { Credits } from '../../../schemas/money.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { showAccount } from '../accounts/accounts.ts'
 import { showKey } from '../accounts/keys.ts'
-import { memberNotFound, memberRole } from '../accounts/members.ts'
+import { memberNotFound, readMemberRole } from '../accounts/members.ts'
 import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { LOCKS } from '../locks.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
-import { type BudgetJson, budgetOfJson } from './budget-rows.ts'
+import { type BudgetJson, parseBudget } from './budget-rows.ts'
 import { Refusal } from './refusal.ts'
 
 export type NewBudget = Omit<Budget, 'id'>
@@ -39,8 +39,8 @@ interface StateRow {
   created_at: Date
 }
 
-const stateOfRow = (row: StateRow): BudgetState => ({
-  budget: budgetOfJson(row.budget),
+const toBudgetState = (row: StateRow): BudgetState => ({
+  budget: parseBudget(row.budget),
   name: row.name,
   spent: row.spent,
   reserved: row.reserved,
@@ -55,7 +55,7 @@ const budgetNotFound = (id: string): Refusal => new Refusal('budget_not_found', 
 const CLOCK_DIFFERENCE_MS = 60 * 60 * 1000
 const MICROSECONDS_PER_MS = 1000n
 
-const othersOf =
+const otherBudgets =
   ({ accountId, subjectId, period }: NewBudget) =>
   (sql: Transaction) =>
     sql`
@@ -71,11 +71,11 @@ const othersOf =
 export const putBudget = (sql: Sql, wanted: NewBudget): Promise<BudgetState> =>
   addWithin(
     sql,
-    { limit: 'budgets_per_account', ownerId: wanted.accountId, entries: othersOf(wanted) },
+    { limit: 'budgets_per_account', ownerId: wanted.accountId, entries: otherBudgets(wanted) },
     async (transaction) => {
       await assertSubject(transaction, wanted)
       const { accountId, scope, subjectId, amount, period } = wanted
-      const timezone = await timezoneNamed(transaction, wanted.timezone)
+      const timezone = await readTimezone(transaction, wanted.timezone)
       const [{ start: from }] = await transaction<[{ start: bigint }]>`
       SELECT period_start(${period}, ${timezone}, now_ms()) AS start`
       const start = Number(from)
@@ -83,12 +83,12 @@ export const putBudget = (sql: Sql, wanted: NewBudget): Promise<BudgetState> =>
       // All but the newest rows without the lock: bookings go on meanwhile.
       const early = (await isCounted())
         ? { cost: 0n, lastId: null }
-        : await spentSince(transaction, wanted, start, idBefore(start))
+        : await sumSpentSince(transaction, wanted, start, toIdBefore(start))
       await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
       const isAmountAlone = await isCounted()
       const late = isAmountAlone
         ? null
-        : await spentSince(transaction, wanted, start, early.lastId ?? idBefore(start))
+        : await sumSpentSince(transaction, wanted, start, early.lastId ?? toIdBefore(start))
       const [{ id }] = await transaction<[{ id: string }]>`
       INSERT INTO budgets (id, account_id, scope, subject_id, amount, period, timezone, counts_from)
       VALUES (${newId('bud')}, ${accountId}, ${scope}, ${subjectId}, ${amount}, ${period}, ${timezone}, ${start})
@@ -119,7 +119,7 @@ async function findTimezone(
 }
 
 /** Returns an id of usage rows below those of calls since an instant: they follow the clock, in microseconds. */
-const idBefore = (instant: number): bigint => BigInt(instant - CLOCK_DIFFERENCE_MS) * MICROSECONDS_PER_MS
+const toIdBefore = (instant: number): bigint => BigInt(instant - CLOCK_DIFFERENCE_MS) * MICROSECONDS_PER_MS
 
 async function assertSubject(sql: Queryable, { accountId, scope, subjectId }: NewBudget): Promise<void> {
   await showAccount(sql, accountId)
@@ -130,12 +130,12 @@ async function assertSubject(sql: Queryable, { accountId, scope, subjectId }: Ne
     if (key.revokedAt !== null)
       throw new Refusal('key_revoked', `Key ${subjectId} has been revoked: it spends nothing`)
   } else if (scope === 'member') {
-    if ((await memberRole(sql, accountId, subjectId)) === null) throw memberNotFound(accountId, subjectId)
+    if ((await readMemberRole(sql, accountId, subjectId)) === null) throw memberNotFound(accountId, subjectId)
   }
 }
 
 /** Returns the name as PostgreSQL spells it. An unknown one in an expression would end the transaction. */
-async function timezoneNamed(sql: Queryable, wanted: string): Promise<string> {
+async function readTimezone(sql: Queryable, wanted: string): Promise<string> {
   const [known] = await sql<{ name: string }[]>`
     SELECT name FROM pg_timezone_names WHERE lower(name) = lower(${wanted})`
   if (known === undefined)
@@ -143,7 +143,7 @@ async function timezoneNamed(sql: Queryable, wanted: string): Promise<string> {
   return known.name
 }
 
-async function spentSince(
+async function sumSpentSince(
   sql: Queryable,
   { accountId, subjectId }: NewBudget,
   start: number,
@@ -165,12 +165,12 @@ export async function showBudget(sql: Queryable, id: string): Promise<BudgetStat
   const [row] = await sql<StateRow[]>`
     SELECT ${columns(sql)} FROM budgets AS b, budget_state(b, now_ms()) AS s WHERE b.id = ${id}`
   if (row === undefined) throw budgetNotFound(id)
-  return stateOfRow(row)
+  return toBudgetState(row)
 }
 
 export interface BudgetListing extends Listing {
   readonly scope?: BudgetScope | null
-  /** Those of this key alone. */
+  /** Only those of this key. */
   readonly keyId?: string | null
   /** Those that cover the keys of this member. */
   readonly memberId?: string | null
@@ -195,7 +195,7 @@ export async function listBudgets(
       ORDER BY id LIMIT ${limit})
     ORDER BY b.id`
   if (rows.length === 0) await showAccount(sql, accountId)
-  return rows.map(stateOfRow)
+  return rows.map(toBudgetState)
 }
 
 /** Deletes a budget, and what was counted. @throws Refusal `budget_not_found` */

@@ -9,7 +9,7 @@ import {
   type AuditScope,
   type Check,
   type FoundRow,
-  firstIdOf,
+  firstId,
   keptSince,
   keptSinceMs,
   MAX_DIFFERENCES_PER_KIND,
@@ -41,21 +41,21 @@ const isSuspect = (sql: Queryable, { accounts, below }: Suspects, ref: ReturnTyp
     ? sql`true`
     : sql`(account_id = ANY (${accounts}::text[]) ${below === null ? sql`` : sql`OR NOT ${isFrom(sql, ref, below)}`})`
 
-const earlier = ({ since }: AuditScope): AuditScope => ({
+const toEarlierScope = ({ since }: AuditScope): AuditScope => ({
   since: since === null ? null : new Date(since.getTime() - MAX_TRANSACTION_MS),
 })
 
 /** Returns ids of calls that have several rows. A unique index forbids it; an index can be broken, or dropped. */
 async function readRepeated(sql: Queryable, scope: AuditScope): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
-    SELECT request_id AS id FROM usage_rows ${scope.since === null ? sql`` : sql`WHERE id >= ${firstIdOf(scope)}`}
+    SELECT request_id AS id FROM usage_rows ${scope.since === null ? sql`` : sql`WHERE id >= ${firstId(scope)}`}
     GROUP BY request_id HAVING count(*) > 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`
   return rows.map(({ id }) => id)
 }
 
 const findRepeated = (sql: Queryable, scope: AuditScope, repeated: readonly string[]) => sql<FoundRow[]>`
   SELECT 'request_id' AS kind, min(account_id) AS account_id, request_id AS ref, '1' AS expected, count(*)::text AS found
-  FROM usage_rows WHERE id >= ${firstIdOf(scope)} AND request_id = ANY (${repeated}::text[]) GROUP BY request_id
+  FROM usage_rows WHERE id >= ${firstId(scope)} AND request_id = ANY (${repeated}::text[]) GROUP BY request_id
   ORDER BY 2, 3`
 
 /**
@@ -69,17 +69,17 @@ async function readSuspects(sql: Queryable, repeated: readonly string[]): Promis
   ]
   const keptMs = Math.max(calls?.getTime() ?? 0, charges?.getTime() ?? 0)
   const below = keptMs === 0 ? null : ulid(keptMs + MONTH_MARGIN_MS).slice(0, TIME_CHARS)
-  const compared = (ref: ReturnType<Queryable>) =>
+  const isComparable = (ref: ReturnType<Queryable>) =>
     below === null ? sql`` : sql`AND ${isFrom(sql, ref, below)}`
   const rows = await sql<{ id: string }[]>`
     SELECT account_id AS id
     FROM (
       SELECT account_id, count(*) AS calls, sum(hashtextextended(${refOfCall(sql)}, cost)) AS digest
-      FROM usage_rows WHERE cost > 0 ${compared(refOfCall(sql))} GROUP BY account_id
+      FROM usage_rows WHERE cost > 0 ${isComparable(refOfCall(sql))} GROUP BY account_id
     ) AS u
     FULL JOIN (
       SELECT account_id, count(*) AS calls, sum(hashtextextended(ref, -amount)) AS digest
-      FROM ledger_entries WHERE kind = 'charge' ${compared(sql`ref`)}
+      FROM ledger_entries WHERE kind = 'charge' ${isComparable(sql`ref`)}
         ${calls === null ? sql`` : sql`AND created_at >= ${new Date(calls.getTime() - DAY_MS)}`}
       GROUP BY account_id
     ) AS l USING (account_id)
@@ -94,7 +94,7 @@ async function readSuspects(sql: Queryable, repeated: readonly string[]): Promis
 const findCharges = (sql: Queryable, scope: AuditScope, suspects: Suspects) => sql<FoundRow[]>`
   WITH calls AS MATERIALIZED (
     SELECT account_id, request_id, ${refOfCall(sql)} AS ref, cost FROM usage_rows
-    WHERE id >= ${firstIdOf(scope)} AND booked_at >= ${keptSinceMs(sql, 'ledger_entries', MAX_TRANSACTION_MS)}
+    WHERE id >= ${firstId(scope)} AND booked_at >= ${keptSinceMs(sql, 'ledger_entries', MAX_TRANSACTION_MS)}
       AND ${isSuspect(sql, suspects, refOfCall(sql))}
   )
   SELECT 'charge' AS kind, u.account_id, u.request_id AS ref, u.cost::text AS expected, (-coalesce(l.total, 0))::text AS found
@@ -102,14 +102,14 @@ const findCharges = (sql: Queryable, scope: AuditScope, suspects: Suspects) => s
   LEFT JOIN (
     SELECT account_id, ref, sum(amount) AS total, count(*) AS charges
     FROM ledger_entries
-    WHERE kind = 'charge' AND created_at >= ${writtenSince(sql, earlier(scope), 'ledger_entries')}
+    WHERE kind = 'charge' AND created_at >= ${writtenSince(sql, toEarlierScope(scope), 'ledger_entries')}
       AND ref IN (SELECT ref FROM calls)
     GROUP BY account_id, ref
   ) AS l ON l.ref = u.ref AND l.account_id = u.account_id
   WHERE u.cost <> -coalesce(l.total, 0) OR l.charges > 1
   ORDER BY 2, 3 LIMIT ${MAX_DIFFERENCES_PER_KIND}`
 
-// A charge whose call was admitted in a month that was taken away has no row any more.
+// The row of a charge is gone when retention removed the month of its call's admission.
 const findMissingCalls = (sql: Queryable, scope: AuditScope, suspects: Suspects) => sql<FoundRow[]>`
   WITH charges AS MATERIALIZED (
     SELECT account_id, ref, amount FROM ledger_entries
@@ -119,7 +119,7 @@ const findMissingCalls = (sql: Queryable, scope: AuditScope, suspects: Suspects)
     SELECT l.account_id, l.ref, l.amount
     FROM charges AS l
     LEFT JOIN usage_rows AS u ON coalesce(u.task_id, u.request_id) = l.ref AND u.account_id = l.account_id
-      AND u.id >= ${firstIdOf(earlier(scope))}
+      AND u.id >= ${firstId(toEarlierScope(scope))}
     WHERE u.request_id IS NULL
   )
   SELECT 'call_missing' AS kind, account_id, ref, '0' AS expected, (-amount)::text AS found FROM missing

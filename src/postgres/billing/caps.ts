@@ -5,9 +5,9 @@
 import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { Queryable, Sql } from '../connection.ts'
-import { jsonText } from '../json.ts'
+import { printJson } from '../json.ts'
 import type { NewTask } from '../tasks/types.ts'
-import { type BudgetJson, budgetOfJson } from './budget-rows.ts'
+import { type BudgetJson, parseBudget } from './budget-rows.ts'
 
 /** The journal of a reserved call, so that the call can be closed when its machine never comes back. */
 interface ReservedIn {
@@ -35,7 +35,7 @@ export interface WalletReservation {
 /** Longer than any call: a reservation outlives its call only where the process died before the journal had it. */
 export const CAP_RESERVATION_MINUTES = 30
 
-/** The row of a call that has ended comes, however long the settler is away: until then its cost stays reserved. */
+/** The row of an ended call comes, however long the settler is down. Until then its cost stays reserved. */
 const CAP_UNBOOKED_HOURS = 24
 
 /**
@@ -60,15 +60,15 @@ async function reserveIn(
     [{ refused_by: SpendRefusal['by'] | null; budget: RefusedBudget }]
   >`
     SELECT * FROM reserve_spend(
-      ${ref}, ${keyId}, ${amount}, ${submittedAt}, make_interval(mins => ${minutes}), ${journalOf(reservedIn)},
-      ${admissionOf(reservedIn)}::text::json)`
+      ${ref}, ${keyId}, ${amount}, ${submittedAt}, make_interval(mins => ${minutes}), ${readJournalId(reservedIn)},
+      ${readAdmission(reservedIn)}::text::json)`
   if (refused_by !== 'budget') return refused_by && { by: refused_by }
-  return { by: refused_by, budget: budgetOfJson(budget), resetsAt: budget.resets_at }
+  return { by: refused_by, budget: parseBudget(budget), resetsAt: budget.resets_at }
 }
 
-const journalOf = (reservedIn: ReservedIn | undefined): string | null => reservedIn?.journalId ?? null
-const admissionOf = (reservedIn: ReservedIn | undefined): string | null =>
-  reservedIn === undefined ? null : jsonText(reservedIn.admission)
+const readJournalId = (reservedIn: ReservedIn | undefined): string | null => reservedIn?.journalId ?? null
+const readAdmission = (reservedIn: ReservedIn | undefined): string | null =>
+  reservedIn === undefined ? null : printJson(reservedIn.admission)
 
 type RefusedBudget = BudgetJson & { readonly resets_at: number }
 
@@ -82,8 +82,8 @@ export async function reserveWallet(
 ): Promise<boolean> {
   const [row] = await sql<[{ reserved: boolean }]>`
     SELECT reserve_wallet(
-      ${accountId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES}), ${journalOf(reservedIn)},
-      ${admissionOf(reservedIn)}::text::json) AS reserved`
+      ${accountId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES}), ${readJournalId(reservedIn)},
+      ${readAdmission(reservedIn)}::text::json) AS reserved`
   return row.reserved
 }
 

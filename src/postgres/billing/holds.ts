@@ -8,7 +8,7 @@ import type { Credits } from '../../../schemas/money.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import type { Queryable } from '../connection.ts'
 import { Refusal } from './refusal.ts'
-import { type WalletRow, walletOfRow } from './wallet-rows.ts'
+import { toWallet, type WalletRow } from './wallet-rows.ts'
 
 interface Hold {
   /** The task that the money is held for. */
@@ -38,7 +38,7 @@ export interface Ending {
 export async function lockWallet(sql: Queryable, accountId: string): Promise<WalletTotals> {
   const [row] = await sql<WalletRow[]>`SELECT * FROM wallets WHERE account_id = ${accountId} FOR UPDATE`
   if (row === undefined) throw accountNotFound(accountId)
-  return walletOfRow(row)
+  return toWallet(row)
 }
 
 async function findHold(sql: Queryable, ref: string): Promise<HoldRow | undefined> {
@@ -50,7 +50,7 @@ async function findHold(sql: Queryable, ref: string): Promise<HoldRow | undefine
  * Takes the amount out of the balance, unless it is more than the balance less what calls have reserved, as part of a transaction that has more to do.
  * The wallet stays locked until its end.
  */
-export async function placeIn(
+export async function placeHold(
   sql: Queryable,
   { ref, accountId, amount }: Hold,
 ): Promise<{ outcome: PlaceOutcome; wallet: WalletTotals }> {
@@ -73,7 +73,7 @@ export async function placeIn(
     )
     UPDATE wallets SET balance = balance - ${amount}, held = held + ${amount}, version = version + 1
     WHERE account_id = ${accountId} RETURNING *, ${reserved}::bigint AS reserved`
-  return { outcome: 'placed', wallet: walletOfRow(changed) }
+  return { outcome: 'placed', wallet: toWallet(changed) }
 }
 
 /**
@@ -98,5 +98,5 @@ export async function giveBackIn(
     SET balance = w.balance + hold.amount, held = w.held - hold.amount, version = w.version + 1
     FROM hold WHERE w.account_id = hold.account_id RETURNING w.*, reserved_in(w.account_id) AS reserved`
   if (wallet === undefined) throw new Refusal('hold_not_found', `There is no open hold for ${ref}`)
-  return walletOfRow(wallet)
+  return toWallet(wallet)
 }

@@ -5,8 +5,8 @@ import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { Sql } from '../connection.ts'
-import { DeadlineExceeded, within } from '../errors.ts'
-import { countNegativeBalances, keepMalformed, type MeteringReport, meteringReport } from '../metering.ts'
+import { DeadlineExceeded, waitWithin } from '../errors.ts'
+import { countNegativeBalances, keepMalformed, type MeteringReport, reportMetering } from '../metering.ts'
 import { onStandby } from '../reading.ts'
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import type { AuditedLog, AuditReport } from './audit-report.ts'
@@ -34,8 +34,8 @@ import {
   adjust,
   type Credited,
   findRefund,
-  ledgerPage,
   type RefundOptions,
+  readLedger,
   readWallets,
   refund,
   type TopUpOptions,
@@ -93,7 +93,7 @@ export function openBilling(pools: Pools): BillingRepositories {
   return {
     wallets: {
       ...onPool(main, { topUp, adjust, refund }),
-      ...onStandby(pools, { readLedger: ledgerPage }),
+      ...onStandby(pools, { readLedger }),
       ...onPool(main, { read: readWallets, findRefund }, READ_DEADLINE_MS),
     },
     bookings: {
@@ -108,7 +108,7 @@ export function openBilling(pools: Pools): BillingRepositories {
     },
     budgets: onPool(main, { put: putBudget, delete: deleteBudget, list: listBudgets, show: showBudget }),
     audits: {
-      ...onPool(auditing, { verifyWallets, reportMetering: meteringReport }),
+      ...onPool(auditing, { verifyWallets, reportMetering }),
       ...onPool(main, { countNegativeBalances }, READ_DEADLINE_MS),
     },
   }
@@ -126,7 +126,7 @@ const releasedIfLate =
   async (wanted: Wanted): Promise<T> => {
     const reserving = reserve(main, wanted)
     try {
-      return await within(READ_DEADLINE_MS, reserving)
+      return await waitWithin(READ_DEADLINE_MS, reserving)
     } catch (error) {
       if (error instanceof DeadlineExceeded)
         reserving.then(() => releaseReservation(main, wanted.requestId)).catch(ignored)

@@ -1,7 +1,7 @@
 /** The last audit without a difference, and the sums that it leaves: the next one reads what was written since. */
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
-import { type AuditScope, firstIdOf, grantSums, ledgerSums, MAX_TRANSACTION_MS } from './audit-checks.ts'
+import { type AuditScope, firstId, grantSums, ledgerSums, MAX_TRANSACTION_MS } from './audit-checks.ts'
 
 interface VerifiedState {
   /** The instant before which what was written is in the sums. */
@@ -32,7 +32,7 @@ export const keepVerified = (sql: Sql, scope: AuditScope, auditedAt: Date): Prom
         AND (${scope.since === null} OR verified.marked_at = ${scope.since ?? markedAt})
       RETURNING 1`
     if (kept.count === 0) return
-    const lastId = firstIdOf({ since: markedAt })
+    const lastId = firstId({ since: markedAt })
     await transaction`
       INSERT INTO verified_wallets (account_id, balance, held, used)
       SELECT account_id, balance, held, used FROM (${ledgerSums(transaction, scope, markedAt)}) AS sums

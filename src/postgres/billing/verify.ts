@@ -25,7 +25,7 @@ export interface AuditOptions {
   readonly onStep?: OnStep
 }
 
-/** Everything is read again after so long, however often what was written since was. */
+/** After this time everything is read again, however often only new rows were read in between. */
 const FULL_AFTER_DAYS = 30
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -50,7 +50,7 @@ export async function verifyWallets(
 
 /**
  * Audits every wallet at one instant; with `log` the call log as well, with `payments` the books of the payment
- * provider, unless they are away. Everything about money is read at one instant.
+ * provider, unless they are down. Everything about money is read at one instant.
  */
 async function audit(
   sql: Sql,
@@ -64,13 +64,13 @@ async function audit(
     ONE_INSTANT,
   )
   const { differences, copied } = stored
-  // The money was audited, whatever is away.
+  // The money was audited, whatever else is down.
   const compare = async (comparing: Promise<readonly Difference[]>): Promise<string | null> => {
     try {
       differences.push(...(await comparing))
       return null
     } catch (error) {
-      return awayReason(error)
+      return explainAway(error)
     }
   }
   const logTrouble = log === undefined || copied === null ? null : await compare(compareLog(sql, copied, log))
@@ -86,7 +86,7 @@ async function audit(
   }
 }
 
-function awayReason(error: unknown): string {
+function explainAway(error: unknown): string {
   if (error instanceof Failure && error.code === 'service_unavailable') return error.internal ?? error.message
   throw error
 }

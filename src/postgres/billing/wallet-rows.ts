@@ -13,31 +13,31 @@ export interface WalletJson {
 }
 
 /** Returns the reservation; an empty object for 0. */
-const reservedOf = (amount: bigint) => (amount === 0n ? {} : { reserved: amount })
+const toReserved = (amount: bigint) => (amount === 0n ? {} : { reserved: amount })
 
-export const walletOfJson = (row: WalletJson): WalletTotals => ({
+export const parseWallet = (row: WalletJson): WalletTotals => ({
   accountId: row.account_id,
   balance: BigInt(row.balance),
   held: BigInt(row.held),
   used: BigInt(row.used),
   version: BigInt(row.version),
-  ...reservedOf(BigInt(row.reserved ?? 0)),
+  ...toReserved(BigInt(row.reserved ?? 0)),
 })
 
 export type WalletRow = SnakeCase<Omit<WalletTotals, 'reserved'>> & { readonly reserved?: bigint | null }
 
-export const walletOfRow = (row: WalletRow): WalletTotals => ({
+export const toWallet = (row: WalletRow): WalletTotals => ({
   accountId: row.account_id,
   balance: row.balance,
   held: row.held,
   used: row.used,
   version: row.version,
-  ...reservedOf(row.reserved ?? 0n),
+  ...toReserved(row.reserved ?? 0n),
 })
 
 export type EntryRow = SnakeCase<LedgerEntry>
 
-export const entryOfRow = (row: EntryRow): LedgerEntry => ({
+export const toLedgerEntry = (row: EntryRow): LedgerEntry => ({
   id: row.id,
   accountId: row.account_id,
   kind: row.kind,

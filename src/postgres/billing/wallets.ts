@@ -8,7 +8,7 @@ import { readTakenBefore } from '../partitions/make.ts'
 import { inTransaction } from '../transaction.ts'
 import { lockWallet } from './holds.ts'
 import { Refusal } from './refusal.ts'
-import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from './wallet-rows.ts'
+import { type EntryRow, toLedgerEntry, toWallet, type WalletRow } from './wallet-rows.ts'
 
 export interface TopUpOptions {
   readonly note?: string | null
@@ -87,7 +87,7 @@ export const refund = (sql: Sql, accountId: string, ref: string, { amount, reaso
     const charged = charge === undefined ? earlier!.amount : -charge.amount
     const wanted = amount ?? charged
     if (earlier !== undefined) {
-      if (earlier.amount === wanted) return { entry: entryOfRow(earlier), wallet, isRepeated: true }
+      if (earlier.amount === wanted) return { entry: toLedgerEntry(earlier), wallet, isRepeated: true }
       throw new Refusal(
         'refunded_already',
         `${ref} was refunded already: ${printCredits(earlier.amount)} credits, entry ${earlier.id}`,
@@ -125,7 +125,7 @@ export async function findRefund(
 ): Promise<LedgerEntry | null> {
   const [row] = await sql<EntryRow[]>`
     SELECT * FROM ledger_entries WHERE account_id = ${accountId} AND ref = ${ref} AND kind = 'adjustment'`
-  return row === undefined ? null : entryOfRow(row)
+  return row === undefined ? null : toLedgerEntry(row)
 }
 
 type Credit = Pick<LedgerEntry, 'accountId' | 'amount' | 'note' | 'reference'> & {
@@ -143,7 +143,7 @@ export const credit = (sql: Queryable, wanted: Credit): Promise<Credited> =>
     const { accountId, kind, amount, note, reference, ref = null } = wanted
     // The same reference twice at once: the second waits here, and finds the entry of the first.
     const before = await lockWallet(transaction, accountId)
-    const known = reference === null ? null : await entryWithReference(transaction, accountId, reference)
+    const known = reference === null ? null : await findEntryByReference(transaction, accountId, reference)
     if (known !== null) {
       if (known.kind === kind && known.amount === amount)
         return { entry: known, wallet: before, isRepeated: true }
@@ -160,25 +160,25 @@ export const credit = (sql: Queryable, wanted: Credit): Promise<Credited> =>
       INSERT INTO ledger_entries (account_id, kind, amount, ref, note, actor, reference)
       VALUES (${accountId}, ${kind}, ${amount}, ${ref}, ${note}, audit_actor(), ${reference}) RETURNING *`
     await transaction`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${accountId}`})`
-    await recordCredit(transaction, entryOfRow(entry), before.balance)
-    return { entry: entryOfRow(entry), wallet: walletOfRow(wallet), isRepeated: false }
+    await recordCredit(transaction, toLedgerEntry(entry), before.balance)
+    return { entry: toLedgerEntry(entry), wallet: toWallet(wallet), isRepeated: false }
   })
 
-async function entryWithReference(
+async function findEntryByReference(
   sql: Queryable,
   accountId: string,
   reference: string,
 ): Promise<LedgerEntry | null> {
   const [row] = await sql<EntryRow[]>`
     SELECT * FROM ledger_entries WHERE account_id = ${accountId} AND reference = ${reference}`
-  return row === undefined ? null : entryOfRow(row)
+  return row === undefined ? null : toLedgerEntry(row)
 }
 
 /**
  * Lists the ledger entries before an id, the newest first.
  * @throws Refusal `account_not_found`
  */
-export async function ledgerPage(
+export async function readLedger(
   sql: Queryable,
   accountId: string,
   { before, limit }: { readonly before: bigint | null; readonly limit: number },
@@ -188,7 +188,7 @@ export async function ledgerPage(
     WHERE account_id = ${accountId} AND ${before === null ? sql`true` : sql`id < ${before}`}
     ORDER BY id DESC LIMIT ${limit}`
   if (rows.length === 0) await showAccount(sql, accountId)
-  return rows.map(entryOfRow)
+  return rows.map(toLedgerEntry)
 }
 
 /** Totals of those accounts that exist, of those keys that have a cap, and of the current periods of budgets. */
@@ -201,5 +201,5 @@ export async function readWallets(sql: Sql, ids: readonly string[]): Promise<Wal
     WHERE account_id = ANY (${ids as string[]}::text[])
     UNION ALL
     SELECT *, NULL FROM budget_wallets(${ids as string[]}::text[])`
-  return rows.map(walletOfRow)
+  return rows.map(toWallet)
 }

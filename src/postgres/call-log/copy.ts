@@ -8,7 +8,7 @@ import {
   COPIED_COLUMNS,
   type ColumnKind,
   type ColumnName,
-  columnOf,
+  findColumn,
 } from '../../../schemas/call-log/columns.ts'
 import {
   FIRST_LOG_INSTANT_MS,
@@ -25,7 +25,7 @@ export interface CopyRange {
 }
 
 export interface ClaimedRange extends CopyRange {
-  /** Epoch milliseconds; null where the rows do not exist any more. */
+  /** Epoch milliseconds; null where the rows no longer exist. */
   readonly oldestBookedAt: number | null
 }
 
@@ -73,7 +73,7 @@ const PRINT: Readonly<Record<ColumnKind, (column: string) => string>> = {
 /** Columns of the key, as its name is now. */
 const OF_KEY: { readonly [Name in ColumnName]?: string } = { key_name: 'k.name', key_prefix: 'k.prefix' }
 
-const SELECTED = COPIED_COLUMNS.map((name) => PRINT[columnOf(name).kind](OF_KEY[name] ?? `u.${name}`)).join(
+const SELECTED = COPIED_COLUMNS.map((name) => PRINT[findColumn(name).kind](OF_KEY[name] ?? `u.${name}`)).join(
   ', ',
 )
 
@@ -105,7 +105,7 @@ export async function finishCopyRange(sql: Sql, { from, to }: CopyRange): Promis
 }
 
 /** Returns the id up to which rows are permanently in the call log. */
-export async function copiedUpto(sql: Sql): Promise<bigint> {
+export async function readCopiedUpto(sql: Sql): Promise<bigint> {
   const [mark] = await sql<[{ copied_upto: bigint }]>`SELECT copied_upto FROM usage_copy`
   return mark.copied_upto
 }

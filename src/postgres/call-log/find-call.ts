@@ -1,15 +1,15 @@
 /** Finds all rows about one call or task in PostgreSQL. Each query uses an index. */
 import type { Account, LedgerEntry } from '../../../schemas/accounts/account.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import { type AccountRow, accountOfRow } from '../accounts/accounts.ts'
-import { namedKeys } from '../accounts/keys.ts'
-import { type EntryRow, entryOfRow } from '../billing/wallet-rows.ts'
+import { type AccountRow, toAccount } from '../accounts/accounts.ts'
+import { readNamedKeys } from '../accounts/keys.ts'
+import { type EntryRow, toLedgerEntry } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { readTakenBefore } from '../partitions/make.ts'
-import { type TaskRow, taskOfRow } from '../tasks/rows.ts'
+import { type TaskRow, toTask } from '../tasks/rows.ts'
 import type { Task } from '../tasks/types.ts'
 import { inTransaction, ONE_INSTANT } from '../transaction.ts'
-import { callOf, type OperatorCall } from './calls.ts'
+import { findStoredCall, type OperatorCall } from './calls.ts'
 
 interface HoldRecord {
   readonly ref: string
@@ -46,7 +46,7 @@ export interface FoundCall {
   /** The name of the task's key. */
   readonly taskKeyName: string | null
   readonly refused: RefusedSettlement | null
-  /** The instant before which retention has taken calls away, where the id is of before; null: it is not. */
+  /** The instant before which retention removed calls, if the id is older than that; otherwise null. */
   readonly keptSince: Date | null
 }
 
@@ -60,29 +60,31 @@ export const findCall = (sql: Sql, ref: string): Promise<FoundCall> =>
   inTransaction(sql, (snapshot) => readFound(snapshot, ref), ONE_INSTANT)
 
 async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
-  const call = (await callOf(sql, ref)) ?? (NUMERIC_ID.test(ref) ? await callOf(sql, BigInt(ref)) : null)
-  const task = await taskOf(sql, call?.task_id ?? ref)
+  const call =
+    (await findStoredCall(sql, ref)) ?? (NUMERIC_ID.test(ref) ? await findStoredCall(sql, BigInt(ref)) : null)
+  const task = await findTask(sql, call?.task_id ?? ref)
   const name = task?.id ?? call?.task_id ?? call?.request_id ?? ref
-  const entries = await entriesOf(sql, name)
-  const hold = await holdOf(sql, name)
+  const entries = await listEntries(sql, name)
+  const hold = await findHold(sql, name)
   const accountId = call?.account_id ?? task?.accountId ?? hold?.accountId ?? entries[0]?.accountId
   return {
     call,
     detail: call === null ? null : await readDetail(sql, call.id),
-    copy: call === null ? null : await copyStateOf(sql, BigInt(call.id)),
-    account: accountId === undefined ? null : await accountOf(sql, accountId),
+    copy: call === null ? null : await readCopyState(sql, BigInt(call.id)),
+    account: accountId === undefined ? null : await findAccount(sql, accountId),
     entries,
     hold,
     task,
-    taskKeyName: task === null ? null : ((await namedKeys(sql, [task.keyId])).get(task.keyId)?.name ?? null),
-    refused: await refusedOf(sql, call?.request_id ?? ref),
+    taskKeyName:
+      task === null ? null : ((await readNamedKeys(sql, [task.keyId])).get(task.keyId)?.name ?? null),
+    refused: await findRefused(sql, call?.request_id ?? ref),
     keptSince: await readTakenBefore(sql, 'usage_rows', ref),
   }
 }
 
-async function taskOf(sql: Queryable, ref: string): Promise<Task | null> {
+async function findTask(sql: Queryable, ref: string): Promise<Task | null> {
   const [row] = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ${ref} OR request_id = ${ref} LIMIT 1`
-  return row === undefined ? null : taskOfRow(row)
+  return row === undefined ? null : toTask(row)
 }
 
 async function readDetail(sql: Queryable, id: number): Promise<string | null> {
@@ -90,24 +92,24 @@ async function readDetail(sql: Queryable, id: number): Promise<string | null> {
   return row?.detail ?? null
 }
 
-async function copyStateOf(sql: Queryable, id: bigint): Promise<CopyState> {
+async function readCopyState(sql: Queryable, id: bigint): Promise<CopyState> {
   const [mark] = await sql<[{ copied_upto: bigint; claimed_upto: bigint | null }]>`
     SELECT copied_upto, claimed_upto FROM usage_copy`
   if (id <= mark.copied_upto) return 'copied'
   return mark.claimed_upto !== null && id <= mark.claimed_upto ? 'copying' : 'waiting'
 }
 
-async function accountOf(sql: Queryable, id: string): Promise<Account | null> {
+async function findAccount(sql: Queryable, id: string): Promise<Account | null> {
   const [row] = await sql<AccountRow[]>`SELECT * FROM accounts WHERE id = ${id}`
-  return row === undefined ? null : accountOfRow(row)
+  return row === undefined ? null : toAccount(row)
 }
 
-async function entriesOf(sql: Queryable, ref: string): Promise<LedgerEntry[]> {
+async function listEntries(sql: Queryable, ref: string): Promise<LedgerEntry[]> {
   const rows = await sql<EntryRow[]>`SELECT * FROM ledger_entries WHERE ref = ${ref} ORDER BY id`
-  return rows.map(entryOfRow)
+  return rows.map(toLedgerEntry)
 }
 
-async function holdOf(sql: Queryable, ref: string): Promise<HoldRecord | null> {
+async function findHold(sql: Queryable, ref: string): Promise<HoldRecord | null> {
   const [row] = await sql<HoldRecord[]>`
     SELECT ref, account_id AS "accountId", amount, state, charged, created_at AS "createdAt",
       closed_at AS "closedAt"
@@ -115,7 +117,7 @@ async function holdOf(sql: Queryable, ref: string): Promise<HoldRecord | null> {
   return row ?? null
 }
 
-async function refusedOf(sql: Queryable, requestId: string): Promise<RefusedSettlement | null> {
+async function findRefused(sql: Queryable, requestId: string): Promise<RefusedSettlement | null> {
   const [row] = await sql<RefusedSettlement[]>`
     SELECT reason, settlement, refused_at AS "refusedAt"
     FROM settlements_refused WHERE request_id = ${requestId}`

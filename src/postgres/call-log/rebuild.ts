@@ -1,5 +1,7 @@
 /** PostgreSQL's part in a rebuild of the call log. */
-import type { Sql } from '../connection.ts'
+import type { LoggedCall } from '../../../schemas/call-log/unbooked.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
+import type { Queryable, Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
 import { readKeptSince } from '../partitions/make.ts'
 import { inTransaction } from '../transaction.ts'
@@ -30,7 +32,7 @@ export async function releaseRebuild(sql: Sql): Promise<void> {
 }
 
 /** Returns the instant of admission before which retention has taken usage rows away; null: it has taken none. */
-export const callsKeptSince = (sql: Sql): Promise<Date | null> => readKeptSince(sql, 'usage_rows')
+export const readCallsKeptSince = (sql: Sql): Promise<Date | null> => readKeptSince(sql, 'usage_rows')
 
 /** Reads an index from end to end. */
 export async function countUsageRows(sql: Sql): Promise<number> {
@@ -39,7 +41,7 @@ export async function countUsageRows(sql: Sql): Promise<number> {
 }
 
 /** Returns the id of the last of this many rows of a range; the end of the range where it has fewer. */
-export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number): Promise<bigint> {
+export async function findRangeEnd(sql: Sql, { from, to }: CopyRange, rows: number): Promise<bigint> {
   const [last] = await sql<{ id: bigint }[]>`
     SELECT id FROM usage_rows WHERE id BETWEEN ${from} AND ${to} ORDER BY id OFFSET ${rows - 1} LIMIT 1`
   return last?.id ?? to
@@ -66,3 +68,24 @@ export function holdCopying<T>(
     return done
   })
 }
+
+/** Returns the request ids of those calls that have no usage row. */
+export async function findUnbooked(sql: Queryable, calls: readonly LoggedCall[]): Promise<Set<string>> {
+  const rows = await sql<{ request_id: string }[]>`
+    SELECT c.request_id
+    FROM unnest(
+      ${calls.map(({ requestId }) => requestId)}::text[], ${calls.map(({ submittedAt }) => String(submittedAt))}::bigint[]
+    ) AS c (request_id, submitted_at)
+    WHERE NOT EXISTS (
+      SELECT FROM usage_rows AS u WHERE u.request_id = c.request_id AND u.submitted_at = c.submitted_at)`
+  return new Set(rows.map(({ request_id }) => request_id))
+}
+
+/** Records what became of calls that only the log had. */
+export const recordUnbooked = (sql: Queryable, what: 'import' | 'delete', facts: object): Promise<void> =>
+  recordOperation(sql, {
+    action: `call_log.${what}_unbooked`,
+    accountId: null,
+    subjectId: 'call_log',
+    after: facts,
+  })

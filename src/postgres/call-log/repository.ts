@@ -3,26 +3,33 @@
 import type { LoggedCall } from '../../../schemas/call-log/unbooked.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
-import { type CallFilter, type CallsSince, callsSince, type NewestCalls, newestCalls } from './calls.ts'
+import {
+  type CallFilter,
+  type CallsSince,
+  listCallsSince,
+  listNewestCalls,
+  type NewestCalls,
+} from './calls.ts'
 import {
   type ClaimedRange,
   type CopyRange,
   claimCopyRange,
-  copiedUpto,
   finishCopyRange,
+  readCopiedUpto,
   readUsageRows,
 } from './copy.ts'
 import { type FoundCall, findCall } from './find-call.ts'
 import {
   type CopyMark,
-  callsKeptSince,
   claimRebuild,
   countUsageRows,
+  findRangeEnd,
+  findUnbooked,
   holdCopying,
-  rangeEnd,
+  readCallsKeptSince,
+  recordUnbooked,
   releaseRebuild,
 } from './rebuild.ts'
-import { recordUnbooked, unbookedOf } from './unbooked.ts'
 
 export interface Calls {
   readNewest(filter: CallFilter, count: number): Promise<NewestCalls>
@@ -47,20 +54,24 @@ export interface CallCopy {
 }
 
 export const openCalls = (pools: Pools): Calls =>
-  onStandby(pools, { readNewest: newestCalls, readSince: callsSince, find: findCall }, READ_DEADLINE_MS)
+  onStandby(
+    pools,
+    { readNewest: listNewestCalls, readSince: listCallsSince, find: findCall },
+    READ_DEADLINE_MS,
+  )
 
 export const openCallCopy = ({ main, copying, rebuilding, auditing }: Pools): CallCopy => ({
   ...onPool(copying, { claimRange: claimCopyRange, readRows: readUsageRows, finishRange: finishCopyRange }),
-  ...onPool(main, { readCopiedUpto: copiedUpto, recordUnbooked }),
-  ...onPool(auditing, { readUnbooked: unbookedOf }),
+  ...onPool(main, { readCopiedUpto, recordUnbooked }),
+  ...onPool(auditing, { readUnbooked: findUnbooked }),
   holdCopying: (work) => holdCopying(main, work),
   // While a rebuild holds copying, a copier of the same process waits on `copying`.
   ...onPool(rebuilding, {
     claimRebuild,
     releaseRebuild,
-    readKeptSince: callsKeptSince,
+    readKeptSince: readCallsKeptSince,
     countRows: countUsageRows,
-    findRangeEnd: rangeEnd,
+    findRangeEnd,
     readRowsToRebuild: readUsageRows,
   }),
 })

@@ -103,7 +103,7 @@ $$;
 
 -- Its arguments: what a row is, the column of its id, the column of the account that it belongs to, and what it is
 -- called when one is made and when one is deleted. Where the table has no column of that name, as channel_holds has no
--- account_id, the entry has no account: it is the installation's, and operators alone read it.
+-- account_id, the entry has no account: it is the installation's, and only operators read it.
 CREATE OR REPLACE FUNCTION audit_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   before jsonb := CASE WHEN TG_OP <> 'INSERT' THEN audited(to_jsonb(OLD)) END;

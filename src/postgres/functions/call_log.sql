@@ -50,7 +50,7 @@ BEGIN
   calls := settlements::settled_call[];
   PERFORM pg_advisory_xact_lock(7811001);
   PERFORM advance_usage_row_ids();
-  -- A statement of its own, so that it sees what was committed while the lock was waited for.
+  -- A separate statement, so that it sees what was committed while it waited for the lock.
   SELECT array_agg(account_id) FROM (SELECT DISTINCT account_id FROM unnest(calls)) AS s
   WHERE NOT EXISTS (SELECT FROM wallets AS w WHERE w.account_id = s.account_id)
   INTO unknown_accounts;

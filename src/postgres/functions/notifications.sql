@@ -13,7 +13,7 @@ BEGIN
 END
 $$;
 
--- Makes the deliveries of events that have none yet, at most so many events, the oldest first. Returns their number.
+-- Makes the deliveries of events that have none yet, for at most this many events, oldest first. Returns their number.
 -- Without mail no email is written, also not later. `by_role` are the events of owners and operators who chose none.
 CREATE OR REPLACE FUNCTION dispatch_events(most integer, has_mail boolean, by_role text[]) RETURNS integer
 LANGUAGE plpgsql AS $$

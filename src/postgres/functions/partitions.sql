@@ -1,4 +1,4 @@
--- Partitions by month of the tables that grow for ever. `SECURITY DEFINER`: the service has no right to change tables,
+-- Partitions by month of the tables that keep growing. `SECURITY DEFINER`: the service has no right to change tables,
 -- and these functions do nothing else with it.
 
 -- The tables, and the column that says which month a row belongs to: epoch milliseconds or an instant.

@@ -1,4 +1,4 @@
--- Triggers of people and of what opens the management API. A sign-in or a use alone is no change.
+-- Triggers of people and of what opens the management API. A sign-in or a use by itself is not a change.
 CREATE OR REPLACE TRIGGER users_audited AFTER INSERT OR DELETE ON users
   FOR EACH ROW EXECUTE FUNCTION audit_change('user', 'id', 'account_id', 'create', 'delete');
 CREATE OR REPLACE TRIGGER users_updated AFTER UPDATE ON users

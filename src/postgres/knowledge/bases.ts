@@ -9,7 +9,7 @@ import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
-import { expireSourcesOf } from './sources.ts'
+import { expireSources } from './sources.ts'
 import type { ReadableBase, WikiReader } from './types.ts'
 
 /** Deleting a base of a million pages may take this long. */
@@ -17,7 +17,7 @@ const DELETE_TIMEOUT_MS = 10 * 60_000
 
 type BaseRow = SnakeCase<Omit<KnowledgeBase, 'pages'>> & { page_count: number }
 
-const baseOfRow = (row: BaseRow): KnowledgeBase => ({
+const toBase = (row: BaseRow): KnowledgeBase => ({
   id: row.id,
   accountId: row.account_id,
   name: row.name,
@@ -41,7 +41,7 @@ const selectBases = (sql: Queryable) => sql`
 export async function showBase(sql: Queryable, baseId: string): Promise<KnowledgeBase> {
   const [row] = await sql<BaseRow[]>`${selectBases(sql)} WHERE b.id = ${baseId}`
   if (row === undefined) throw baseNotFound(baseId)
-  return baseOfRow(row)
+  return toBase(row)
 }
 
 /** Lists the bases of an account, or of all, in the order of their ids. */
@@ -55,7 +55,7 @@ export async function listBases(
     WHERE ${accountId === null ? sql`true` : sql`b.account_id = ${accountId}`}
       AND ${after === null ? sql`true` : sql`b.id > ${after}`}
     ORDER BY b.id LIMIT ${limit}`
-  return rows.map(baseOfRow)
+  return rows.map(toBase)
 }
 
 /** @throws Refusal `account_not_found`, `limit_reached` except for an operator */
@@ -89,7 +89,7 @@ async function insertBase(sql: Queryable, accountId: string, name: string): Prom
 export async function findDefaultBase(sql: Queryable, accountId: string): Promise<KnowledgeBase | null> {
   const [row] = await sql<BaseRow[]>`
     ${selectBases(sql)} WHERE b.account_id = ${accountId} AND b.is_default`
-  return row === undefined ? null : baseOfRow(row)
+  return row === undefined ? null : toBase(row)
 }
 
 /** Creates the account's own base under this id. Changes nothing where there is one already, or no such account. */
@@ -118,7 +118,7 @@ export function deleteBase(sql: Sql, baseId: string): Promise<KnowledgeBase> {
     const [locked] = await transaction`SELECT FROM knowledge_bases WHERE id = ${baseId} FOR UPDATE`
     if (locked === undefined) throw baseNotFound(baseId)
     const base = await showBase(transaction, baseId)
-    await expireSourcesOf(transaction, baseId)
+    await expireSources(transaction, baseId)
     await transaction`DELETE FROM knowledge_bases WHERE id = ${baseId}`
     return base
   })
@@ -168,7 +168,7 @@ export async function revokeBase(sql: Sql, baseId: string, readerId: string): Pr
 const NOTHING_IMPORTED: ReadableBase = { id: '', kbId: DEFAULT_KB_ID, name: DEFAULT_KB_ID, pages: 0 }
 
 /** Returns the own base first (it exists even before any import), then the others by name. */
-export async function readableBases(sql: Sql, reader: WikiReader): Promise<ReadableBase[]> {
+export async function listReadableBases(sql: Sql, reader: WikiReader): Promise<ReadableBase[]> {
   const { accountId, memberId, agentId } = reader
   const readers = [accountId, memberId, agentId].filter((id) => id !== null && id !== undefined)
   const rows = await sql<{ id: string; name: string; page_count: number; is_own: boolean }[]>`
@@ -194,6 +194,6 @@ export async function readableBases(sql: Sql, reader: WikiReader): Promise<Reada
  */
 export async function findBase(sql: Sql, reader: WikiReader, kbId: string): Promise<ReadableBase | null> {
   if (kbId === '') return null
-  const bases = await readableBases(sql, reader)
+  const bases = await listReadableBases(sql, reader)
   return bases.find((base) => base.kbId === kbId || base.id === kbId) ?? null
 }

@@ -61,4 +61,5 @@ async function insertFew(transaction: Transaction, target: Target, lines: readon
 }
 
 /** Terms have neither quotes nor backslashes in them. */
-export const textArray = (terms: Iterable<string>): string => `{${Array.from(terms, (term) => `"${term}"`)}}`
+export const printTextArray = (terms: Iterable<string>): string =>
+  `{${Array.from(terms, (term) => `"${term}"`)}}`

@@ -25,7 +25,7 @@ const STATEMENT_TIMEOUT_MS = 10 * 60_000
 const BATCH_PAGES = 500
 
 /** Returns path and hash of every page, so that unchanged pages need not be read again. */
-export async function pageHashes(sql: Queryable, baseId: string): Promise<Map<string, Buffer>> {
+export async function readPageHashes(sql: Queryable, baseId: string): Promise<Map<string, Buffer>> {
   const rows = await sql<{ path: string; hash: Buffer }[]>`
     SELECT path, hash FROM wiki_pages WHERE base_id = ${baseId}`
   return new Map(rows.map(({ path, hash }) => [path, hash]))
@@ -33,7 +33,7 @@ export async function pageHashes(sql: Queryable, baseId: string): Promise<Map<st
 
 /**
  * Imports pages, all or nothing, for readers as well: they see the former base until the import is complete.
- * @throws Refusal `import_conflict`: another import has changed the base since `pageHashes` was called; `kb_full`
+ * @throws Refusal `import_conflict`: another import has changed the base since `readPageHashes` was called; `kb_full`
  */
 export async function importPages(sql: Sql, folder: FolderImport): Promise<ImportOutcome> {
   const importId = randomUUID()
@@ -42,7 +42,7 @@ export async function importPages(sql: Sql, folder: FolderImport): Promise<Impor
     const staged = await stageDrafts(sql, importId, folder.drafts)
     return await inTransaction(sql, (transaction) => importFolder(transaction, importId, folder, staged))
   } finally {
-    // When PostgreSQL is away, the next import does it.
+    // When PostgreSQL is down, the next import does it.
     await clearStaged(sql, importId).catch(() => {})
   }
 }
@@ -59,7 +59,7 @@ async function importFolder(
     SELECT account_id FROM knowledge_bases WHERE id = ${baseId} FOR NO KEY UPDATE`
   // The account has an own base under another id: an import that began as early was faster.
   if (base === undefined) throw ownerId === undefined ? baseNotFound(baseId) : importConflict()
-  const known = await pageHashes(transaction, baseId)
+  const known = await readPageHashes(transaction, baseId)
   refuseConflict(known, present, staged)
 
   const index = new PageIndexer(transaction, baseId)

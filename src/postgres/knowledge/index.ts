@@ -1,12 +1,12 @@
 /**
- * The search index of a base, updated in the import's own transaction. Its content depends on the pages alone, not on
+ * The search index of a base, updated in the import's own transaction. Its content depends only on the pages, not on
  * their order: an incremental index equals one built from scratch.
  */
 import { pageImpacts, type SearchableText } from '../../core/search/impact.ts'
 import { isFuzzy, letterBits, reverse } from '../../core/search/likeness.ts'
 import type { Transaction } from '../transaction.ts'
-import { copyLines, textArray } from './copy.ts'
-import { entryOf, partsOf, rowOf, sortEntries } from './postings.ts'
+import { copyLines, printTextArray } from './copy.ts'
+import { packEntry, sortEntries, splitEntries, unpackRow } from './postings.ts'
 
 interface IndexedPage extends SearchableText {
   /** `wiki_pages.row_id` */
@@ -41,7 +41,9 @@ export class PageIndexer {
     for (const page of pages) {
       const impacts = pageImpacts(page)
       this.#add(Number(page.rowId), impacts)
-      lines.push(`${page.rowId}\t${this.#baseId}\t${textArray(impacts.keys())}\t{${[...impacts.values()]}}`)
+      lines.push(
+        `${page.rowId}\t${this.#baseId}\t${printTextArray(impacts.keys())}\t{${[...impacts.values()]}}`,
+      )
     }
     await copyLines(this.#transaction, 'wiki_page_terms', lines)
     if (this.#pending > MAX_PENDING_ENTRIES) await this.#flush()
@@ -79,8 +81,8 @@ export class PageIndexer {
     this.#pending += impacts.size
     for (const [term, impact] of impacts) {
       const entries = this.#added.get(term)
-      if (entries === undefined) this.#added.set(term, [entryOf(row, impact)])
-      else entries.push(entryOf(row, impact))
+      if (entries === undefined) this.#added.set(term, [packEntry(row, impact)])
+      else entries.push(packEntry(row, impact))
     }
   }
 
@@ -96,7 +98,7 @@ export class PageIndexer {
       const all = kept.get(term) ?? []
       for (const text of entries.split(',')) {
         const entry = Number(text)
-        if (!this.#removedRows.has(rowOf(entry))) all.push(entry)
+        if (!this.#removedRows.has(unpackRow(entry))) all.push(entry)
       }
       kept.set(term, all)
     }
@@ -111,8 +113,8 @@ export class PageIndexer {
       if (entries.length === 0) merged.delete(term)
       else merged.set(term, sortEntries(entries))
     }
-    await copyLines(this.#transaction, 'wiki_terms', termLines(this.#baseId, merged))
-    await copyLines(this.#transaction, 'wiki_postings', postingLines(this.#baseId, merged))
+    await copyLines(this.#transaction, 'wiki_terms', printTermLines(this.#baseId, merged))
+    await copyLines(this.#transaction, 'wiki_postings', printPostingLines(this.#baseId, merged))
   }
 
   async #flush(): Promise<void> {
@@ -129,16 +131,19 @@ export class PageIndexer {
   }
 }
 
-function* termLines(baseId: string, terms: ReadonlyMap<string, readonly number[]>): Generator<string> {
+function* printTermLines(baseId: string, terms: ReadonlyMap<string, readonly number[]>): Generator<string> {
   for (const [term, { length }] of terms) {
     const likeness = isFuzzy(term) ? `${letterBits(term)}\t${reverse(term)}` : '\\N\t\\N'
     yield `${baseId}\t${term}\t${length}\t${likeness}`
   }
 }
 
-function* postingLines(baseId: string, terms: ReadonlyMap<string, readonly number[]>): Generator<string> {
+function* printPostingLines(
+  baseId: string,
+  terms: ReadonlyMap<string, readonly number[]>,
+): Generator<string> {
   for (const [term, entries] of terms) {
     let part = 0
-    for (const piece of partsOf(entries)) yield `${baseId}\t${term}\t${part++}\t{${piece}}`
+    for (const piece of splitEntries(entries)) yield `${baseId}\t${term}\t${part++}\t{${piece}}`
   }
 }

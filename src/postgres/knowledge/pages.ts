@@ -23,19 +23,19 @@ interface PageRow extends EntryRow {
   targets: { id: string | null; title: string | null }[]
 }
 
-const idsOf = (bases: readonly ReadableBase[]): string[] => bases.map(({ id }) => id)
+const readIds = (bases: readonly ReadableBase[]): string[] => bases.map(({ id }) => id)
 
 /** Returns the columns of an entry, of `wiki_pages` as `p`. */
 const entryColumns = (sql: Queryable) => sql`
   p.id, p.base_id, p.title, p.summary, p.tags, p.confidence, p.needs_review`
 
 /** Returns a function from a row to the reader's name of its base. */
-export function kbIdIn(bases: readonly ReadableBase[]): (row: EntryRow) => string {
+export function makeKbIdReader(bases: readonly ReadableBase[]): (row: EntryRow) => string {
   const names = new Map(bases.map(({ id, kbId }) => [id, kbId]))
   return ({ base_id }) => names.get(base_id) ?? base_id
 }
 
-export const entryOfRow = (row: EntryRow, kbId: string): WikiEntry => ({
+export const toWikiEntry = (row: EntryRow, kbId: string): WikiEntry => ({
   id: row.id,
   kb_id: kbId,
   title: row.title,
@@ -45,9 +45,9 @@ export const entryOfRow = (row: EntryRow, kbId: string): WikiEntry => ({
   needs_review: row.needs_review,
 })
 
-function entriesOf(bases: readonly ReadableBase[], rows: readonly EntryRow[]): WikiEntry[] {
-  const kbIdOf = kbIdIn(bases)
-  return rows.map((row) => entryOfRow(row, kbIdOf(row)))
+function toWikiEntries(bases: readonly ReadableBase[], rows: readonly EntryRow[]): WikiEntry[] {
+  const readKbId = makeKbIdReader(bases)
+  return rows.map((row) => toWikiEntry(row, readKbId(row)))
 }
 
 /** Returns the page with a name in a base: by its title before an alias, and of several the first by path. */
@@ -70,13 +70,13 @@ export async function readPages(
       LEFT JOIN wiki_pages AS target ON target.id = named.page_id
       WHERE l.page_id = p.id), '[]') AS targets
     FROM wiki_pages AS p
-    WHERE p.id = ANY (${ids as string[]}::text[]) AND p.base_id = ANY (${idsOf(bases)}::text[])`
-  const kbIdOf = kbIdIn(bases)
-  const pages = new Map(rows.map((row) => [row.id, pageOfRow(row, kbIdOf(row))]))
+    WHERE p.id = ANY (${ids as string[]}::text[]) AND p.base_id = ANY (${readIds(bases)}::text[])`
+  const readKbId = makeKbIdReader(bases)
+  const pages = new Map(rows.map((row) => [row.id, toWikiPage(row, readKbId(row))]))
   return ids.flatMap((id) => pages.get(id) ?? [])
 }
 
-const pageOfRow = (row: PageRow, kbId: string): WikiPage => ({
+const toWikiPage = (row: PageRow, kbId: string): WikiPage => ({
   id: row.id,
   kb_id: kbId,
   title: row.title,
@@ -103,7 +103,7 @@ export async function listTags(
 ): Promise<{ tag: string; count: number }[]> {
   const rows = await sql<{ tag: string; count: bigint }[]>`
     SELECT (array_agg(tag ORDER BY pages DESC, tag COLLATE "C"))[1] AS tag, sum(pages) AS count
-    FROM wiki_tag_counts WHERE base_id = ANY (${idsOf(bases)}::text[])
+    FROM wiki_tag_counts WHERE base_id = ANY (${readIds(bases)}::text[])
     GROUP BY name ORDER BY count DESC, name COLLATE "C" LIMIT ${limit}`
   return rows.map(({ tag, count }) => ({ tag, count: Number(count) }))
 }
@@ -125,14 +125,14 @@ export async function listPages(
     WHERE p.base_id = ${base.id} ${after === null ? sql`` : sql`AND p.path > ${after}`}
     ORDER BY p.path LIMIT ${limit}`
   return rows.map((row) => ({
-    ...entryOfRow(row, base.kbId),
+    ...toWikiEntry(row, base.kbId),
     path: row.path,
     updatedAt: row.updated_at,
   }))
 }
 
 /** Lists pages by title, at most `limit`. */
-export async function pagesByTag(
+export async function listPagesByTag(
   sql: Sql,
   bases: readonly ReadableBase[],
   tag: string,
@@ -141,26 +141,26 @@ export async function pagesByTag(
   const rows = await sql<EntryRow[]>`
     WITH tagged AS MATERIALIZED (
       SELECT page_id, title FROM wiki_tags
-      WHERE base_id = ANY (${idsOf(bases)}::text[]) AND name = ${nameKey(tag)}
+      WHERE base_id = ANY (${readIds(bases)}::text[]) AND name = ${nameKey(tag)}
       ORDER BY title, page_id LIMIT ${limit}
     )
     SELECT ${entryColumns(sql)} FROM tagged JOIN wiki_pages AS p ON p.id = tagged.page_id
     ORDER BY tagged.title, p.id`
-  return entriesOf(bases, rows)
+  return toWikiEntries(bases, rows)
 }
 
 /**
  * Lists pages of the same base that link to this one, by title, at most `limit`. Null: the page is not in these bases.
  * A name that also leads to another page does not count.
  */
-export async function backlinks(
+export async function listBacklinks(
   sql: Sql,
   bases: readonly ReadableBase[],
   pageId: string,
   limit: number,
 ): Promise<WikiEntry[] | null> {
   const [page] = await sql`
-    SELECT FROM wiki_pages WHERE id = ${pageId} AND base_id = ANY (${idsOf(bases)}::text[])`
+    SELECT FROM wiki_pages WHERE id = ${pageId} AND base_id = ANY (${readIds(bases)}::text[])`
   if (page === undefined) return null
   const rows = await sql<EntryRow[]>`
     WITH own AS MATERIALIZED (
@@ -172,5 +172,5 @@ export async function backlinks(
     )
     SELECT ${entryColumns(sql)} FROM linking JOIN wiki_pages AS p ON p.id = linking.page_id
     ORDER BY linking.title, p.id`
-  return entriesOf(bases, rows)
+  return toWikiEntries(bases, rows)
 }

@@ -7,24 +7,24 @@ export const NEXT_PART_ENTRIES = 2_048
 /** An entry is the page's row times this, and its impact. */
 export const ENTRY_BASE = MAX_IMPACT + 1
 
-export const entryOf = (row: number, impact: number): number => row * ENTRY_BASE + impact
-export const rowOf = (entry: number): number => Math.floor(entry / ENTRY_BASE)
+export const packEntry = (row: number, impact: number): number => row * ENTRY_BASE + impact
+export const unpackRow = (entry: number): number => Math.floor(entry / ENTRY_BASE)
 
 /** Sorts entries in place: the most relevant first, then the oldest. */
 export function sortEntries(entries: number[]): number[] {
   // As keys, because numbers sort many times as fast as by a function.
   const keys = Float64Array.from(entries, (entry) => {
-    const row = rowOf(entry)
+    const row = unpackRow(entry)
     return (MAX_IMPACT - (entry - row * ENTRY_BASE)) * 2 ** 43 + row
   }).sort()
   for (const [at, key] of keys.entries()) {
     const missing = Math.floor(key / 2 ** 43)
-    entries[at] = entryOf(key - missing * 2 ** 43, MAX_IMPACT - missing)
+    entries[at] = packEntry(key - missing * 2 ** 43, MAX_IMPACT - missing)
   }
   return entries
 }
 
-export function* partsOf(entries: readonly number[]): Generator<readonly number[]> {
+export function* splitEntries(entries: readonly number[]): Generator<readonly number[]> {
   for (let from = 0, size = FIRST_PART_ENTRIES; from < entries.length; size = NEXT_PART_ENTRIES) {
     yield entries.slice(from, from + size)
     from += size

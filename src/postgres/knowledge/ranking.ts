@@ -35,9 +35,9 @@ interface Reading extends SearchTerm {
   readonly isWhole: boolean
 }
 
-const entriesIn = (parts: number): number =>
+const countEntries = (parts: number): number =>
   parts === 0 ? 0 : FIRST_PART_ENTRIES + (parts - 1) * NEXT_PART_ENTRIES
-const partsFor = (entries: number): number =>
+const countParts = (entries: number): number =>
   entries < FIRST_PART_ENTRIES ? 0 : 1 + Math.floor((entries - FIRST_PART_ENTRIES) / NEXT_PART_ENTRIES)
 
 /**
@@ -50,11 +50,11 @@ function planReading({ terms }: SearchPlan, bases: number): Reading[] {
   return terms.map((term, index) => {
     const wanted = 1 + Math.ceil(Math.max(0, term.pages - FIRST_PART_ENTRIES) / NEXT_PART_ENTRIES)
     const share = left / Math.min(terms.length - index, SHARING_TERMS)
-    const fitting = term.pages <= share ? wanted : partsFor(share / bases)
+    const fitting = term.pages <= share ? wanted : countParts(share / bases)
     const isWorthIt = term.pages <= FIRST_PART_ENTRIES || term.weight >= LEAST_WORTH * heaviest
     const isDue = index === 0 || (isWorthIt && left >= Math.min(term.pages, FIRST_PART_ENTRIES * bases))
     const parts = isDue ? Math.min(wanted, Math.max(1, fitting)) : 0
-    left -= Math.min(term.pages, entriesIn(parts) * bases)
+    left -= Math.min(term.pages, countEntries(parts) * bases)
     return { ...term, parts, isWhole: parts === wanted }
   })
 }

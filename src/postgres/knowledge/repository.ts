@@ -11,13 +11,13 @@ import {
   findDefaultBase,
   grantBase,
   listBases,
-  readableBases,
+  listReadableBases,
   revokeBase,
   showBase,
 } from './bases.ts'
-import { importPages, pageHashes } from './import.ts'
+import { importPages, readPageHashes } from './import.ts'
 import { reportLinks } from './link-report.ts'
-import { backlinks, type ListedPage, listPages, listTags, pagesByTag, readPages } from './pages.ts'
+import { type ListedPage, listBacklinks, listPages, listPagesByTag, listTags, readPages } from './pages.ts'
 import { searchPages } from './search.ts'
 import { announceSources } from './sources.ts'
 import type {
@@ -38,11 +38,11 @@ export interface Knowledge {
   deleteBase(baseId: string): Promise<KnowledgeBase>
   grantBase(baseId: string, readerId: string): Promise<KnowledgeBase>
   revokeBase(baseId: string, readerId: string): Promise<KnowledgeBase>
-  pageHashes(baseId: string): Promise<Map<string, Buffer>>
+  readPageHashes(baseId: string): Promise<Map<string, Buffer>>
   importPages(folder: FolderImport): Promise<ImportOutcome>
   announceSources(keys: readonly string[]): Promise<void>
   reportLinks(baseId: string, limit: number): Promise<LinkReport>
-  readableBases(reader: WikiReader): Promise<ReadableBase[]>
+  listReadableBases(reader: WikiReader): Promise<ReadableBase[]>
   findBase(reader: WikiReader, kbId: string): Promise<ReadableBase | null>
   readPages(bases: readonly ReadableBase[], ids: readonly string[]): Promise<WikiPage[]>
   listPages(
@@ -50,8 +50,8 @@ export interface Knowledge {
     { after, limit }: { readonly after: string | null; readonly limit: number },
   ): Promise<ListedPage[]>
   listTags(bases: readonly ReadableBase[], limit: number): Promise<{ tag: string; count: number }[]>
-  pagesByTag(bases: readonly ReadableBase[], tag: string, limit: number): Promise<WikiEntry[]>
-  backlinks(bases: readonly ReadableBase[], pageId: string, limit: number): Promise<WikiEntry[] | null>
+  listPagesByTag(bases: readonly ReadableBase[], tag: string, limit: number): Promise<WikiEntry[]>
+  listBacklinks(bases: readonly ReadableBase[], pageId: string, limit: number): Promise<WikiEntry[] | null>
   searchPages(
     bases: readonly ReadableBase[],
     query: string,
@@ -70,10 +70,10 @@ export const openKnowledge = ({ main, searching }: Pools): Knowledge => ({
     grantBase,
     revokeBase,
   }),
-  ...onPool(main, { pageHashes, importPages, announceSources, reportLinks }),
+  ...onPool(main, { readPageHashes, importPages, announceSources, reportLinks }),
   ...onPool(
     main,
-    { readableBases, findBase, readPages, listPages, listTags, pagesByTag, backlinks },
+    { listReadableBases, findBase, readPages, listPages, listTags, listPagesByTag, listBacklinks },
     READ_DEADLINE_MS,
   ),
   ...onPool(searching, { searchPages }, READ_DEADLINE_MS),

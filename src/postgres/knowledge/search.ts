@@ -1,9 +1,9 @@
 /** Searches the pages of knowledge bases. Ranking: src/core/search; the index: index.ts. */
 import { planSearch, type SearchPlan } from '../../core/search/plan.ts'
 import { parseQuery } from '../../core/search/query.ts'
-import { snippetOf } from '../../core/search/snippet.ts'
+import { cutSnippet } from '../../core/search/snippet.ts'
 import type { Queryable } from '../connection.ts'
-import { entryOfRow, kbIdIn } from './pages.ts'
+import { makeKbIdReader, toWikiEntry } from './pages.ts'
 import { type RankedRow, rankPages } from './ranking.ts'
 import type { ReadableBase, SearchPage } from './types.ts'
 import { readVocabulary } from './vocabulary.ts'
@@ -31,14 +31,14 @@ export async function searchPages(
   const baseIds = bases.filter((base) => base.pages > 0).map(({ id }) => id)
   const plan = planSearch(parsed, await readVocabulary(sql, baseIds, parsed), pages)
   if (plan.terms.length === 0) return NOTHING
-  const marked = markedTerms(plan)
-  const { total, rows } = await rankPages(sql, baseIds, plan, probesOf(marked), range)
-  const kbIdOf = kbIdIn(bases)
-  return { totalHits: total, results: rows.map((row) => resultOf(row, kbIdOf(row), marked)) }
+  const marked = markTerms(plan)
+  const { total, rows } = await rankPages(sql, baseIds, plan, toProbes(marked), range)
+  const readKbId = makeKbIdReader(bases)
+  return { totalHits: total, results: rows.map((row) => toResult(row, readKbId(row), marked)) }
 }
 
 /** Returns the terms to mark, the heaviest first: neither names, which stand for whole titles, nor common words. */
-function markedTerms({ terms }: SearchPlan): Map<string, number> {
+function markTerms({ terms }: SearchPlan): Map<string, number> {
   const heaviest = terms.reduce((most, { share }) => Math.max(most, share), 0)
   const words = terms
     .filter(({ share }) => share > 0 && share >= LEAST_MARKED * heaviest)
@@ -50,23 +50,23 @@ function markedTerms({ terms }: SearchPlan): Map<string, number> {
  * Returns the beginnings of words with this stem: a stem lacks its word's end, and may have changed its own last
  * letter.
  */
-const probesOf = (marked: ReadonlyMap<string, number>): string[] =>
+const toProbes = (marked: ReadonlyMap<string, number>): string[] =>
   [...marked.keys()]
     .slice(0, MAX_PROBES)
     .map((term) => (/^[a-z]+$/.test(term) && term.length >= SHORTEST_CUT_PROBE ? term.slice(0, -1) : term))
 
 /** Returns a snippet of the body; of the summary where only that has a hit. */
-function bestSnippet(row: RankedRow, marked: ReadonlyMap<string, number>): string {
-  const ofBody = snippetOf(row.excerpt, marked, { isBeginning: row.is_beginning, isEnd: row.is_end })
+function findBestSnippet(row: RankedRow, marked: ReadonlyMap<string, number>): string {
+  const ofBody = cutSnippet(row.excerpt, marked, { isBeginning: row.is_beginning, isEnd: row.is_end })
   if (ofBody.includes(MARK)) return ofBody
-  const ofSummary = snippetOf(row.summary, marked)
+  const ofSummary = cutSnippet(row.summary, marked)
   return ofSummary.includes(MARK) ? ofSummary : ofBody
 }
 
-function resultOf(row: RankedRow, kbId: string, marked: ReadonlyMap<string, number>) {
+function toResult(row: RankedRow, kbId: string, marked: ReadonlyMap<string, number>) {
   return {
-    ...entryOfRow(row, kbId),
-    snippet: bestSnippet(row, marked),
+    ...toWikiEntry(row, kbId),
+    snippet: findBestSnippet(row, marked),
     score: Number(row.score.toFixed(SCORE_DIGITS)),
   }
 }

@@ -32,7 +32,7 @@ export async function settleSources(
 }
 
 /** Sets the expiry of a base's sources. Called before the base is deleted. */
-export async function expireSourcesOf(transaction: Transaction, baseId: string): Promise<void> {
+export async function expireSources(transaction: Transaction, baseId: string): Promise<void> {
   await transaction`
     INSERT INTO stored_objects (key, expires_at)
     SELECT DISTINCT source ->> 'r2_key', ${Date.now() + DROPPED_RETENTION_MS}::bigint

@@ -26,7 +26,7 @@ export async function clearStaged(sql: Sql, importId: string): Promise<void> {
 }
 
 /** Positions count from 1, in the order of the drafts. */
-const rowOf = (draft: PageDraft, position: number) => ({
+const toRow = (draft: PageDraft, position: number) => ({
   position,
   id: newId('page'),
   path: draft.path,
@@ -59,7 +59,7 @@ export async function stageDrafts(
   for await (const batch of drafts) {
     const rows = batch.map((draft) => {
       paths.add(draft.path)
-      return rowOf(draft, paths.size)
+      return toRow(draft, paths.size)
     })
     if (rows.length === 0) continue
     await sql`
@@ -159,7 +159,7 @@ export async function mergeStagedNames(
   await transaction`
     INSERT INTO wiki_names (base_id, name, rank, page_id)
     SELECT ${baseId}, name, rank, page_id
-    FROM unnest(${column(names, 'name')}::text[], ${column(names, 'rank')}::smallint[], ${column(names, 'id')}::text[])
+    FROM unnest(${readColumn(names, 'name')}::text[], ${readColumn(names, 'rank')}::smallint[], ${readColumn(names, 'id')}::text[])
       AS named (name, rank, page_id)
     WHERE name <> ''
     ON CONFLICT DO NOTHING`
@@ -170,8 +170,8 @@ export async function mergeStagedNames(
     INSERT INTO wiki_links (page_id, position, base_id, name, title)
     SELECT page_id, position, ${baseId}, name, title
     FROM unnest(
-      ${column(links, 'id')}::text[], ${column(links, 'position')}::integer[], ${column(links, 'name')}::text[],
-      ${column(links, 'title')}::text[]) AS link (page_id, position, name, title)`
+      ${readColumn(links, 'id')}::text[], ${readColumn(links, 'position')}::integer[], ${readColumn(links, 'name')}::text[],
+      ${readColumn(links, 'title')}::text[]) AS link (page_id, position, name, title)`
   const tags = taken.flatMap(({ id, tags, tag_keys, name_keys }) =>
     tag_keys.map((name, i) => ({ id, name, tag: tags[i] ?? name, title: sortKey(name_keys) })),
   )
@@ -179,8 +179,8 @@ export async function mergeStagedNames(
     INSERT INTO wiki_tags (base_id, name, page_id, tag, title)
     SELECT ${baseId}, name, page_id, tag, title
     FROM unnest(
-      ${column(tags, 'name')}::text[], ${column(tags, 'id')}::text[], ${column(tags, 'tag')}::text[],
-      ${column(tags, 'title')}::text[]) AS tagged (name, page_id, tag, title)
+      ${readColumn(tags, 'name')}::text[], ${readColumn(tags, 'id')}::text[], ${readColumn(tags, 'tag')}::text[],
+      ${readColumn(tags, 'title')}::text[]) AS tagged (name, page_id, tag, title)
     WHERE name <> ''
     ON CONFLICT DO NOTHING`
 }
@@ -197,5 +197,5 @@ export async function countTags(transaction: Transaction, baseId: string): Promi
 /** Returns the sort key. The first name is the title. */
 const sortKey = ([title = '']: readonly string[]): string => [...title].slice(0, SORT_KEY_MAX_CHARS).join('')
 
-const column = <Row, Field extends keyof Row>(rows: readonly Row[], field: Field): Row[Field][] =>
+const readColumn = <Row, Field extends keyof Row>(rows: readonly Row[], field: Field): Row[Field][] =>
   rows.map((row) => row[field])

@@ -58,7 +58,7 @@ export interface ImportOutcome {
   readonly added: number
   readonly changed: number
   readonly unchanged: number
-  /** Paths of pages whose files do not exist any more: removed with `--prune`, else kept. */
+  /** Paths of pages whose files no longer exist: removed with `--prune`, else kept. */
   readonly gone: readonly string[]
   /** Number of pages in the base now. */
   readonly pages: number

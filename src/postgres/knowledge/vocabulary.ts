@@ -36,9 +36,9 @@ export async function readVocabulary(
     if (found === 'itself') known.set(term, pages)
     if (found === 'alike') alike.set(word, [...(alike.get(word) ?? []), { term, pages }])
   }
-  const all = (kind: FoundRow['found']): KnownTerm[] =>
+  const listTerms = (kind: FoundRow['found']): KnownTerm[] =>
     rows.filter(({ found }) => found === kind).map(({ term, pages }) => ({ term, pages }))
-  return { known, alike, completions: all('completion'), namesBegun: all('name') }
+  return { known, alike, completions: listTerms('completion'), namesBegun: listTerms('name') }
 }
 
 const isFuzzyCandidate = (word: QueryWord): boolean => word.isFuzzy && !word.isCommon

@@ -10,11 +10,11 @@ import {
 import { type KeyMaterial, mailSealId, SealError, webhookSealId } from '../../core/keys/material.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
 import type { Queryable, Sql } from '../connection.ts'
-import { jsonText } from '../json.ts'
+import { printJson } from '../json.ts'
 import { inTransaction } from '../transaction.ts'
 import { recordEvent } from './outbox.ts'
 
-/** An endpoint that failed for so long is switched off. */
+/** An endpoint that keeps failing for this long is switched off. */
 const FAILING_DAYS = 5
 const KEPT_DAYS = 30
 /** A crossing is remembered for longer than any period that it names. */
@@ -38,7 +38,7 @@ export async function dispatchEvents(
   return row.taken
 }
 
-/** Names deliveries that are due, at most so many of a lane at a time. */
+/** Names deliveries that are due, at most this many of a lane at a time. */
 export async function nameDeliveries(sql: Sql, ofLane: number, staleMs: number): Promise<NamedDelivery[]> {
   const rows = await sql<{ id: string; named_at: Date }[]>`
     SELECT * FROM name_deliveries(${ofLane}, make_interval(secs => ${staleMs / 1000}))`
@@ -94,17 +94,17 @@ export async function readDeliveries(
     LEFT JOIN accounts AS a ON a.id = e.account_id
     LEFT JOIN users AS u ON u.id = d.user_id
     WHERE d.id = ANY (${ids as string[]}::text[])`
-  const due = rows.map((row) => dueOf(row, material))
+  const due = rows.map((row) => toDueDelivery(row, material))
   if (due.some(({ isUnreadable }) => isUnreadable)) await assertCurrent(sql, material)
   return due
 }
 
-function dueOf(row: DueRow, material: KeyMaterial): DueDelivery {
-  const mail = openedOf(material, row.sealed_mail, mailSealId(row.id))
+function toDueDelivery(row: DueRow, material: KeyMaterial): DueDelivery {
+  const mail = openSealed(material, row.sealed_mail, mailSealId(row.id))
   const secretId = webhookSealId(row.endpoint_id ?? '')
-  const secret = openedOf(material, row.sealed_secret, secretId)
+  const secret = openSealed(material, row.sealed_secret, secretId)
   // It signs beside the current one for a day: a receiver that has the current one can do without.
-  const former = openedOf(material, row.sealed_former_secret, secretId)
+  const former = openSealed(material, row.sealed_former_secret, secretId)
   const isUnreadable =
     (mail === null && row.sealed_mail !== null) || (secret === null && row.sealed_secret !== null)
   return {
@@ -117,7 +117,7 @@ function dueOf(row: DueRow, material: KeyMaterial): DueDelivery {
     accountName: row.account_name,
     mail: mail === null ? null : (JSON.parse(mail) as NewMail),
     isUnreadable,
-    endpoint: endpointOf(
+    endpoint: readEndpoint(
       row,
       [secret, former].filter((one) => one !== null),
     ),
@@ -134,7 +134,7 @@ function dueOf(row: DueRow, material: KeyMaterial): DueDelivery {
   }
 }
 
-function endpointOf(
+function readEndpoint(
   { endpoint_id: id, url, enabled }: DueRow,
   secrets: readonly string[],
 ): DueDelivery['endpoint'] {
@@ -142,7 +142,7 @@ function endpointOf(
 }
 
 /** Returns the sealed text; null without one, and where it does not open. */
-function openedOf(material: KeyMaterial, sealed: Buffer | null, id: string): string | null {
+function openSealed(material: KeyMaterial, sealed: Buffer | null, id: string): string | null {
   try {
     return sealed === null ? null : material.open(sealed, id)
   } catch (error) {
@@ -178,7 +178,7 @@ export const endAttempts = (sql: Sql, results: readonly AttemptResult[]): Promis
           ELSE d.attempts END || r.attempt,
         ended_at = CASE WHEN r.state <> 'waiting' THEN now() END,
         sealed_mail = CASE WHEN r.state = 'waiting' THEN d.sealed_mail END
-      FROM jsonb_to_recordset(${jsonText(written)}::text::jsonb)
+      FROM jsonb_to_recordset(${printJson(written)}::text::jsonb)
         AS r(id text, tries integer, attempt jsonb, state text, pause float8)
       WHERE d.id = r.id AND d.tries = r.tries AND d.state = 'waiting'
       RETURNING d.endpoint_id, r.attempt ->> 'error' IS NULL AS is_success`
@@ -189,13 +189,13 @@ async function judge(
   sql: Queryable,
   ended: readonly { readonly endpoint_id: string | null; readonly is_success: boolean }[],
 ): Promise<void> {
-  const ids = (isSuccess: boolean) => [
+  const listIds = (isSuccess: boolean) => [
     ...new Set(
       ended.flatMap(({ endpoint_id, is_success }) => (is_success === isSuccess ? (endpoint_id ?? []) : [])),
     ),
   ]
-  const good = ids(true)
-  const bad = ids(false).filter((id) => !good.includes(id))
+  const good = listIds(true)
+  const bad = listIds(false).filter((id) => !good.includes(id))
   if (good.length > 0)
     await sql`
       UPDATE webhook_endpoints SET failing_since = NULL
@@ -218,7 +218,7 @@ async function judge(
     })
 }
 
-/** Writes a mail to a person, as part of the transaction of what it is about. */
+/** Writes a mail to a person, as part of the transaction that causes it. */
 export async function sendMail(
   sql: Queryable,
   material: KeyMaterial,

@@ -20,7 +20,7 @@ type EndpointRow = SnakeCase<WebhookEndpoint> & {
   sealed_former_secret: Buffer | null
 }
 
-const endpointOfRow = (row: EndpointRow): WebhookEndpoint => ({
+const toEndpoint = (row: EndpointRow): WebhookEndpoint => ({
   id: row.id,
   kind: row.kind,
   accountId: row.account_id,
@@ -79,7 +79,7 @@ async function insertEndpoint(
     VALUES (${id}, ${kind}, ${accountId}, ${url}, ${description}, ${events as string[] | null}::text[],
       ${material.seal(secret, webhookSealId(id))})
     RETURNING *`
-  return { endpoint: endpointOfRow(row), secret }
+  return { endpoint: toEndpoint(row), secret }
 }
 
 /** Lists the endpoints of an account, the newest first. */
@@ -92,7 +92,7 @@ export async function listEndpoints(
     SELECT * FROM webhook_endpoints
     WHERE account_id = ${accountId} AND kind = 'webhook' ${after === null ? sql`` : sql`AND id < ${after}`}
     ORDER BY id DESC LIMIT ${limit}`
-  return rows.map(endpointOfRow)
+  return rows.map(toEndpoint)
 }
 
 /** @throws Refusal `webhook_not_found` */
@@ -100,7 +100,7 @@ export async function showEndpoint(sql: Queryable, id: string): Promise<WebhookE
   const [row] = await sql<EndpointRow[]>`
     SELECT * FROM webhook_endpoints WHERE id = ${id} AND kind = 'webhook'`
   if (row === undefined) throw endpointNotFound(id)
-  return endpointOfRow(row)
+  return toEndpoint(row)
 }
 
 export interface EndpointChanges {
@@ -125,7 +125,7 @@ export async function updateEndpoint(
     UPDATE webhook_endpoints
     SET url = ${url}, description = ${description}, events = ${events as string[] | null}::text[], enabled = ${enabled}
     WHERE id = ${id} RETURNING *`
-  return endpointOfRow(row)
+  return toEndpoint(row)
 }
 
 /** Deletes an endpoint with its deliveries. @throws Refusal `webhook_not_found` */
@@ -144,11 +144,11 @@ export async function rotateSecret(sql: Queryable, material: KeyMaterial, id: st
       sealed_secret = ${material.seal(secret, webhookSealId(id))}, rotated_at = now()
     WHERE id = ${id} RETURNING *`
   if (row === undefined) throw endpointNotFound(id)
-  return { endpoint: endpointOfRow(row), secret }
+  return { endpoint: toEndpoint(row), secret }
 }
 
 /** Returns the id and the secret of an account's callbacks, which are made when they are first asked for. */
-export async function callbackSecret(
+export async function readCallbackSecret(
   sql: Queryable,
   material: KeyMaterial,
   accountId: string,
@@ -179,7 +179,7 @@ export async function makeCallbacks(
   if (known !== undefined) return
   await inTransaction(sql, async (transaction) => {
     await setActor(transaction, `key:${keyId}`)
-    await callbackSecret(transaction, material, accountId)
+    await readCallbackSecret(transaction, material, accountId)
   })
 }
 
@@ -189,7 +189,7 @@ export async function revealCallbackSecret(
   material: KeyMaterial,
   accountId: string,
 ): Promise<string> {
-  const { id, secret } = await callbackSecret(sql, material, accountId)
+  const { id, secret } = await readCallbackSecret(sql, material, accountId)
   await recordOperation(sql, { action: 'webhook.reveal', accountId, subjectId: id })
   return secret
 }

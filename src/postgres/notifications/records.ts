@@ -75,12 +75,12 @@ export async function showDelivery(sql: Queryable, id: string): Promise<Delivery
   return recordOfRow(row)
 }
 
-const again = (sql: Queryable) => sql`
+const setWaiting = (sql: Queryable) => sql`
   SET state = 'waiting', tries = 0, due_at = now(), named_at = NULL, ended_at = NULL`
 
 /** Delivers once more what has ended; what still waits is tried now. @throws Refusal `delivery_not_found` */
 export async function replayDelivery(sql: Queryable, id: string): Promise<DeliveryRecord> {
-  await sql`UPDATE deliveries ${again(sql)} WHERE id = ${id} AND endpoint_id IS NOT NULL AND named_at IS NULL`
+  await sql`UPDATE deliveries ${setWaiting(sql)} WHERE id = ${id} AND endpoint_id IS NOT NULL AND named_at IS NULL`
   await sql`SELECT pg_notify(${EVENTS_CHANNEL}, '')`
   const delivery = await showDelivery(sql, id)
   const { accountId, event } = delivery
@@ -96,7 +96,7 @@ export async function replayDelivery(sql: Queryable, id: string): Promise<Delive
 /** Delivers once more what failed at an endpoint since then. Returns the number of deliveries. */
 export async function replayFailed(sql: Queryable, endpointId: string, since: Date): Promise<number> {
   const rows = await sql<{ account_id: string }[]>`
-    UPDATE deliveries ${again(sql)}
+    UPDATE deliveries ${setWaiting(sql)}
     WHERE endpoint_id = ${endpointId} AND state = 'failed' AND created_at >= ${since} RETURNING account_id`
   await sql`SELECT pg_notify(${EVENTS_CHANNEL}, '')`
   const [first] = rows

@@ -32,13 +32,13 @@ import {
   touchDeliveries,
 } from './deliveries.ts'
 import {
-  callbackSecret,
   createEndpoint,
   deleteEndpoint,
   type EndpointChanges,
   listEndpoints,
   makeCallbacks,
   type NewEndpoint,
+  readCallbackSecret,
   revealCallbackSecret,
   rotateSecret,
   showEndpoint,
@@ -124,7 +124,7 @@ export function openNotifications(
       }),
       create: (endpoint) => createEndpoint(main, material, endpoint),
       rotateSecret: (id) => rotateSecret(main, material, id),
-      findCallbackSecret: (accountId) => callbackSecret(main, material, accountId),
+      findCallbackSecret: (accountId) => readCallbackSecret(main, material, accountId),
       makeCallbacks: (caller) => makeCallbacks(main, material, caller),
       revealCallbackSecret: (accountId) => revealCallbackSecret(main, material, accountId),
     },

@@ -34,7 +34,7 @@ export interface Job {
 
 type JobRow = SnakeCase<Job>
 
-const jobOfRow = ({
+const toJob = ({
   account_id,
   subject_id,
   created_by,
@@ -55,9 +55,9 @@ const jobOfRow = ({
 const columns = (sql: Queryable) =>
   sql`id, kind, state, account_id, subject_id, input, done, total, result, error, created_by, created_at, started_at, ended_at`
 
-/** A job whose process has given no sign of life for so long is run again. */
+/** A job whose process has sent no heartbeat for this long runs again. */
 const LOST_SECONDS = 60
-/** A job that ends its process each time would do so for ever. */
+/** A job that crashes its process every time would do so forever. */
 const MAX_ATTEMPTS = 3
 const LOST_TOO_OFTEN = `The process that ran it ended ${MAX_ATTEMPTS} times before the job did, so it is not run again: the log of the service says why`
 
@@ -95,7 +95,7 @@ async function insertJob(
     throw new Refusal('job_open', `${kind === 'import' ? 'An' : 'A'} ${kind}${of} is under way already`)
   }
   await recordOperation(sql, { action: `job.${kind}`, accountId, subjectId: row.id })
-  return jobOfRow(row)
+  return toJob(row)
 }
 
 /** @throws Refusal `job_not_found`, `job_ended` */
@@ -107,7 +107,7 @@ export async function cancelJob(sql: Sql, id: string): Promise<Job> {
     const { state } = await readJob(sql, id)
     throw new Refusal('job_ended', `The job ${id} has ended: it is ${state}`)
   }
-  const job = jobOfRow(row)
+  const job = toJob(row)
   await recordOperation(sql, { action: 'job.cancel', accountId: job.accountId, subjectId: id })
   return job
 }
@@ -116,7 +116,7 @@ export async function cancelJob(sql: Sql, id: string): Promise<Job> {
 export async function readJob(sql: Queryable, id: string): Promise<Job> {
   const [row] = await sql<JobRow[]>`SELECT ${columns(sql)} FROM jobs WHERE id = ${id}`
   if (row === undefined) throw new Refusal('job_not_found', `There is no job ${id}`)
-  return jobOfRow(row)
+  return toJob(row)
 }
 
 export interface JobsQuery extends Listing {
@@ -135,7 +135,7 @@ export async function listJobs(
       ${subjectId === undefined ? sql`` : sql`AND subject_id = ${subjectId}`}
       ${after === null ? sql`` : sql`AND id < ${after}`}
     ORDER BY id DESC LIMIT ${limit}`
-  return rows.map(jobOfRow)
+  return rows.map(toJob)
 }
 
 /**
@@ -159,7 +159,7 @@ export async function claimJob(sql: Sql, kinds: readonly JobKind[]): Promise<Job
       ORDER BY (SELECT max(started_at) FROM jobs AS o WHERE o.account_id = j.account_id) NULLS FIRST, created_at
       LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING ${columns(sql)}`
-  return row === undefined ? null : jobOfRow(row)
+  return row === undefined ? null : toJob(row)
 }
 
 /** Gives a running job back: the next process to look for one runs it, and the attempt does not count. */

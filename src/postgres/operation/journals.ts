@@ -6,9 +6,9 @@ import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
-/** A journal without a heartbeat for so long counts as silent: its process has ended, or does not reach PostgreSQL. */
+/** A journal without a heartbeat for this long counts as silent: its process has ended, or does not reach PostgreSQL. */
 const SILENT_AFTER_SECONDS = 30
-/** Operators are notified of a journal that has been silent for so long. */
+/** Operators are notified of a journal that has been silent for this long. */
 const NOTICE_AFTER_MINUTES = 5
 
 type JournalOutcome = 'drained' | 'imported' | 'abandoned'
@@ -36,7 +36,7 @@ export interface RegisteredJournal extends JournalHeartbeat {
 
 type JournalRow = SnakeCase<RegisteredJournal>
 
-const journalOfRow = (row: JournalRow): RegisteredJournal => ({
+const toJournal = (row: JournalRow): RegisteredJournal => ({
   id: row.id,
   node: row.node,
   directory: row.directory,
@@ -77,7 +77,7 @@ export async function recordDrained(sql: Queryable, id: string): Promise<void> {
 export async function listJournals(sql: Queryable): Promise<RegisteredJournal[]> {
   const rows = await sql<JournalRow[]>`
     SELECT ${columns(sql)} FROM journals WHERE outcome IS NULL ORDER BY seen_at, id`
-  return rows.map(journalOfRow)
+  return rows.map(toJournal)
 }
 
 /**
@@ -92,11 +92,11 @@ export async function lockSilentJournal(sql: Queryable, id: string): Promise<Reg
       'journal_in_use',
       `The journal ${id} is in use on ${row.node}: its gateway books it. Its last heartbeat is less than ${SILENT_AFTER_SECONDS} seconds ago`,
     )
-  return journalOfRow(row)
+  return toJournal(row)
 }
 
 /** Returns the calls of a journal that have something reserved and were neither booked nor refused, as they were admitted. */
-export async function callsReservedBy(sql: Queryable, journalId: string): Promise<object[]> {
+export async function listReservedCalls(sql: Queryable, journalId: string): Promise<object[]> {
   const rows = await sql<{ admission: object }[]>`
     SELECT DISTINCT ON (ref) admission FROM (
       SELECT ref, admission FROM wallet_reservations WHERE journal_id = ${journalId}

@@ -1,6 +1,8 @@
 /** States of the running service that operators set. */
 
 import type { ChannelHold, HeldState } from '../../../schemas/config/channel-report.ts'
+import { recordOperation } from '../accounts/audit-record.ts'
+import type { Sql } from '../connection.ts'
 import { onPool, type Pools } from '../repository.ts'
 import {
   countTasksByChannel,
@@ -9,7 +11,6 @@ import {
   recordChannelTest,
   resumeChannel,
 } from './channel-holds.ts'
-import { recordConfiguration } from './configuration.ts'
 import {
   cancelJob,
   claimJob,
@@ -27,11 +28,11 @@ import {
 } from './jobs.ts'
 import {
   announceWallets,
-  callsReservedBy,
   endJournal,
   type JournalEnd,
   type JournalHeartbeat,
   listJournals,
+  listReservedCalls,
   lockSilentJournal,
   type RegisteredJournal,
   recordDrained,
@@ -104,9 +105,18 @@ export const openOperation = ({ main }: Pools): OperationRepositories => ({
     recordDrained,
     list: listJournals,
     lockSilent: lockSilentJournal,
-    readReserved: callsReservedBy,
+    readReserved: listReservedCalls,
     end: endJournal,
     announceWallets,
     recordSilent: recordSilentJournals,
   }),
 })
+
+/** Records that the configuration file was replaced. @param difference contains no secrets */
+const recordConfiguration = (sql: Sql, difference: object): Promise<void> =>
+  recordOperation(sql, {
+    action: 'configuration.apply',
+    accountId: null,
+    subjectId: 'configuration',
+    after: difference,
+  })

@@ -1,4 +1,4 @@
-/** Partitions by month of the tables that grow for ever. The functions in `functions/partitions.sql` do the work. */
+/** Partitions by month of the tables that keep growing. The functions in `functions/partitions.sql` do the work. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable, Sql } from '../connection.ts'
 import { isLockTimeout } from '../errors.ts'

@@ -29,7 +29,7 @@ interface RetiredRow {
 }
 
 /** Returns the instant at which the oldest month to keep begins. */
-const keptFrom = (now: Date, months: number): Date =>
+const findKeptFrom = (now: Date, months: number): Date =>
   new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months))
 
 /** An audit of everything that is not older has read what is taken away. */
@@ -44,7 +44,7 @@ export async function retirePartitions(sql: Sql, { months, detaches }: Retention
   const due: { table: PartitionedTable; before: Date; names: string[] }[] = []
   for (const [table, kept] of Object.entries(months) as [PartitionedTable, number | null][]) {
     if (kept === null) continue
-    const before = keptFrom(now, kept)
+    const before = findKeptFrom(now, kept)
     const rows = await sql<{ name: string }[]>`
       SELECT name FROM partitions WHERE table_name = ${table} AND state = 'attached' AND ends_at <= ${before}`
     if (rows.length > 0) due.push({ table, before, names: rows.map(({ name }) => name) })

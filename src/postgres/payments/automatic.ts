@@ -14,7 +14,7 @@ import { recordEvent } from '../notifications/outbox.ts'
 import { inTransaction } from '../transaction.ts'
 import { listMethods } from './methods.ts'
 import { createPayment, findCustomer } from './payments.ts'
-import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
+import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
 /** After the first failure; each further one doubles it. */
 const RETRY_HOURS = 1
@@ -24,7 +24,7 @@ const CLAIM_SECONDS = 30
 
 type AutomaticRow = SnakeCase<Omit<AutomaticTopUp, 'isEnabled'>> & { enabled: boolean }
 
-const automaticOfRow = (row: AutomaticRow): AutomaticTopUp => ({
+const toAutomatic = (row: AutomaticRow): AutomaticTopUp => ({
   accountId: row.account_id,
   isEnabled: row.enabled,
   threshold: row.threshold,
@@ -39,7 +39,7 @@ const automaticOfRow = (row: AutomaticRow): AutomaticTopUp => ({
 /** Returns the settings of an account; null until they are set. */
 export async function findAutomatic(sql: Queryable, accountId: string): Promise<AutomaticTopUp | null> {
   const [row] = await sql<AutomaticRow[]>`SELECT * FROM automatic_topups WHERE account_id = ${accountId}`
-  return row === undefined ? null : automaticOfRow(row)
+  return row === undefined ? null : toAutomatic(row)
 }
 
 export type AutomaticSettings = Pick<
@@ -62,12 +62,12 @@ export async function setAutomatic(sql: Queryable, wanted: AutomaticSettings): P
       amount = excluded.amount, monthly_maximum = excluded.monthly_maximum,
       failures = 0, off_reason = NULL, waits_until = NULL, waits_for = NULL
     RETURNING *`
-  return automaticOfRow(row)
+  return toAutomatic(row)
 }
 
 /**
  * Finds accounts whose balance is below their threshold, and which neither wait nor have an attempt under way.
- * @param accountId looks for this one alone
+ * @param accountId looks only at this one
  */
 export async function findLowBalances(sql: Queryable, accountId: string | null = null): Promise<string[]> {
   const rows = await sql<{ account_id: string }[]>`
@@ -83,15 +83,15 @@ export async function findLowBalances(sql: Queryable, accountId: string | null =
   return rows.map(({ account_id }) => account_id)
 }
 
-/** Locks the settings of an account, so that an attempt begins and ends alone. */
+/** Locks the settings of an account, so that only one attempt runs at a time. */
 export async function lockAutomatic(sql: Queryable, accountId: string): Promise<AutomaticTopUp | null> {
   const [row] = await sql<AutomaticRow[]>`
     SELECT * FROM automatic_topups WHERE account_id = ${accountId} FOR UPDATE`
-  return row === undefined ? null : automaticOfRow(row)
+  return row === undefined ? null : toAutomatic(row)
 }
 
 /** Returns the credits of this month's automatic payments: begun in it, or paid in it. UTC. */
-async function creditsOfMonth(sql: Queryable, accountId: string): Promise<Credits> {
+async function sumCreditsOfMonth(sql: Queryable, accountId: string): Promise<Credits> {
   const [row] = await sql<[{ credits: bigint }]>`
     SELECT coalesce(sum(credits), 0)::bigint AS credits FROM payments
     WHERE account_id = ${accountId} AND kind = 'automatic' AND state NOT IN ('failed', 'expired')
@@ -113,7 +113,7 @@ export const beginAutomatic = (
     // A statement after the lock, so that it sees what was committed while the lock was waited for.
     if (settings === null || (await findLowBalances(transaction, accountId)).length === 0) return null
     const { amount, monthlyMaximum } = settings
-    if ((await creditsOfMonth(transaction, accountId)) + amount > monthlyMaximum) {
+    if ((await sumCreditsOfMonth(transaction, accountId)) + amount > monthlyMaximum) {
       await waitForMonth(transaction, settings)
       return null
     }
@@ -162,7 +162,7 @@ export async function readAttempt(sql: Queryable, paymentId: string): Promise<Cl
   const [row] = await sql<[PaymentRow & { method_id: string }]>`
     ${selectPayments(sql)} WHERE p.id = ${paymentId}`
   const customerId = (await findCustomer(sql, row.account_id))!
-  return { payment: paymentOfRow(row), customerId, methodId: row.method_id }
+  return { payment: toPayment(row), customerId, methodId: row.method_id }
 }
 
 /** Claims attempts whose process is gone, or which the provider did not answer. Returns their ids. */
@@ -186,7 +186,7 @@ export async function countFailure(sql: Queryable, accountId: string): Promise<A
       waits_until = now() + make_interval(hours => ${RETRY_HOURS} * (2 ^ least(failures, 10))::integer),
       waits_for = 'retry'
     WHERE account_id = ${accountId} RETURNING *`
-  return row === undefined ? null : automaticOfRow(row)
+  return row === undefined ? null : toAutomatic(row)
 }
 
 /** Switches automatic top-ups off until the customer switches them on again. */

@@ -17,10 +17,10 @@ import { recordEvent } from '../notifications/outbox.ts'
 import { inTransaction } from '../transaction.ts'
 import { countFailure, forgetFailures, lockAutomatic } from './automatic.ts'
 import { takeMethod } from './methods.ts'
-import { isCustomerOf } from './payments.ts'
+import { isCustomer } from './payments.ts'
 import { issueReceipt } from './receipts.ts'
 import { takeReversal } from './reversals.ts'
-import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
+import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
 /** Takes an event of the provider, once. An event of an unknown payment is not kept: it is to come again. */
 export const takeProviderEvent = (sql: Sql, event: ProviderEvent): Promise<TakenNotice> =>
@@ -53,15 +53,15 @@ export const takeNotice = (sql: Queryable, notice: ProviderNotice): Promise<Take
 
 async function takePayment(sql: Queryable, notice: PaymentNotice): Promise<TakenNotice> {
   const { paymentId, event } = notice
-  const refused = (refusal: string): TakenNotice => ({ outcome: 'refused', paymentId, refusal })
+  const toRefused = (refusal: string): TakenNotice => ({ outcome: 'refused', paymentId, refusal })
   const [found] = await sql<PaymentRow[]>`${selectPayments(sql)} WHERE p.id = ${paymentId}`
-  if (found === undefined) return refused('there is no such payment')
+  if (found === undefined) return toRefused('there is no such payment')
   // Before the payment, as where an attempt begins.
   if (found.kind === 'automatic') await lockAutomatic(sql, found.account_id)
   const [row] = await sql<[PaymentRow]>`${selectPayments(sql)} WHERE p.id = ${paymentId} FOR UPDATE OF p`
-  const payment = paymentOfRow(row)
-  const contradiction = await contradictionOf(sql, payment, notice)
-  if (contradiction !== null) return refused(contradiction)
+  const payment = toPayment(row)
+  const contradiction = await findContradiction(sql, payment, notice)
+  if (contradiction !== null) return toRefused(contradiction)
   const next = PAYMENT_TRANSITIONS[payment.state][event]
   if (next === null) return { outcome: 'unchanged', paymentId }
   await move(sql, payment, next, notice)
@@ -70,13 +70,13 @@ async function takePayment(sql: Queryable, notice: PaymentNotice): Promise<Taken
 }
 
 /** Returns where the provider's report contradicts our row, which was there before it; null where it does not. */
-async function contradictionOf(
+async function findContradiction(
   sql: Queryable,
   payment: Payment,
   notice: PaymentNotice,
 ): Promise<string | null> {
   const { customerId, event, intentId } = notice
-  if (customerId !== null && !(await isCustomerOf(sql, payment.accountId, customerId)))
+  if (customerId !== null && !(await isCustomer(sql, payment.accountId, customerId)))
     return `the customer ${customerId} is not that of ${payment.accountId}`
   if (event !== 'paid') return null
   if (notice.amount !== payment.amount || notice.currency !== payment.currency)
@@ -121,7 +121,13 @@ async function settle(
   }
   const about = { accountId, subjectId: id, crossing: `topup:${id}:${next}` }
   if (next === 'paid') {
-    const paid = { accountId, kind: 'topup', amount: credits, reference: id, note: noteOf(payment) } as const
+    const paid = {
+      accountId,
+      kind: 'topup',
+      amount: credits,
+      reference: id,
+      note: printNote(payment),
+    } as const
     const { wallet } = await credit(sql, paid)
     await issueReceipt(sql, {
       kind: 'receipt',
@@ -155,5 +161,5 @@ async function settle(
   await recordEvent(sql, { ...about, type: 'topup.failed', data: { ...data, ...more } })
 }
 
-const noteOf = (payment: Payment): string =>
+const printNote = (payment: Payment): string =>
   `card payment of ${printPrice(payment)} ${payment.currency.toUpperCase()}`

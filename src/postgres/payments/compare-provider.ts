@@ -11,7 +11,7 @@ const COMPARED_DAYS = 90
 
 /**
  * Returns where the provider's paid payments of the last 90 days and ours differ.
- * @throws Failure `service_unavailable` while the provider is away
+ * @throws Failure `service_unavailable` while the provider is down
  */
 export async function comparePayments(sql: Queryable, provider: AuditedPayments): Promise<Difference[]> {
   const [{ since, now }] = await sql<[{ since: Date; now: Date }]>`
@@ -35,13 +35,13 @@ export async function comparePayments(sql: Queryable, provider: AuditedPayments)
     const isOurs = row?.state === 'paid' && row.intent_id === intentId
     // A payment that was refused, and whose money was given back: nothing is missing here.
     if (!isOurs && refunded + disputed >= price.amount) continue
-    const found = isOurs ? moneyText(row) : '0'
-    if (found !== moneyText(price)) differ('provider_payment', row, paymentId, moneyText(price), found)
+    const found = isOurs ? printMoney(row) : '0'
+    if (found !== printMoney(price)) differ('provider_payment', row, paymentId, printMoney(price), found)
     if (!isOurs) continue
     const theirReversals = refunded + disputed
     const ourReversals = row.refunded + row.disputed
     if (theirReversals !== ourReversals)
-      differ('provider_reversal', row, paymentId, ...both(price.currency, theirReversals, ourReversals))
+      differ('provider_reversal', row, paymentId, ...printBoth(price.currency, theirReversals, ourReversals))
   }
   for (const row of ours)
     if (
@@ -50,13 +50,19 @@ export async function comparePayments(sql: Queryable, provider: AuditedPayments)
       row.created_at >= since &&
       !reported.has(row.intent_id!)
     )
-      differ('provider_payment', row, row.id, '0', `${moneyText(row)} (${printCredits(row.credits)} credits)`)
+      differ(
+        'provider_payment',
+        row,
+        row.id,
+        '0',
+        `${printMoney(row)} (${printCredits(row.credits)} credits)`,
+      )
   return differences
 }
 
-const moneyText = (price: Price): string => `${printPrice(price)} ${price.currency}`
+const printMoney = (price: Price): string => `${printPrice(price)} ${price.currency}`
 
-const both = (currency: string, one: bigint, other: bigint): [string, string] => [
-  moneyText({ amount: one, currency }),
-  moneyText({ amount: other, currency }),
+const printBoth = (currency: string, one: bigint, other: bigint): [string, string] => [
+  printMoney({ amount: one, currency }),
+  printMoney({ amount: other, currency }),
 ]

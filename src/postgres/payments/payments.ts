@@ -8,7 +8,7 @@ import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
 import { bindSubject, type IdempotencyClaim } from '../requests/idempotency.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
-import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
+import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
 /** A process that asks the provider has this long before another one asks again. */
 const CLAIM_SECONDS = 30
@@ -57,7 +57,7 @@ const insertPayment = (sql: Transaction, id: string, wanted: NewPayment): Promis
 export async function showPayment(sql: Queryable, id: string): Promise<Payment> {
   const [row] = await sql<PaymentRow[]>`${selectPayments(sql)} WHERE p.id = ${id}`
   if (row === undefined) throw new Refusal('payment_not_found', `There is no payment ${id}`)
-  return paymentOfRow(row)
+  return toPayment(row)
 }
 
 export interface PaymentsQuery {
@@ -79,7 +79,7 @@ export async function listPayments(
       ${accountId === null ? sql`` : sql`AND p.account_id = ${accountId}`}
       ${before === null ? sql`` : sql`AND p.id < ${before}`}
     ORDER BY p.id DESC LIMIT ${limit}`
-  return rows.map(paymentOfRow)
+  return rows.map(toPayment)
 }
 
 /** Lists open payments that are older than this, to be compared with the provider's books. */
@@ -89,7 +89,7 @@ export async function listOpenPayments(sql: Queryable, olderThanSeconds: number)
     WHERE p.state IN ('created', 'open', 'confirming')
       AND p.created_at < now() - make_interval(secs => ${olderThanSeconds})
     ORDER BY p.created_at LIMIT 1000`
-  return rows.map(paymentOfRow)
+  return rows.map(toPayment)
 }
 
 /** Records that a refund is asked for, before the provider is. */
@@ -107,7 +107,7 @@ export async function findCustomer(sql: Queryable, accountId: string): Promise<s
 }
 
 /** Returns whether the account has, or had, this id at the provider. */
-export async function isCustomerOf(sql: Queryable, accountId: string, id: string): Promise<boolean> {
+export async function isCustomer(sql: Queryable, accountId: string, id: string): Promise<boolean> {
   const rows = await sql`SELECT FROM payment_customers WHERE account_id = ${accountId} AND id = ${id}`
   return rows.length > 0
 }

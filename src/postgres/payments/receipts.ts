@@ -6,7 +6,7 @@ import type { Queryable } from '../connection.ts'
 
 type ReceiptRow = SnakeCase<Receipt>
 
-const receiptOfRow = (row: ReceiptRow): Receipt => ({
+const toReceipt = (row: ReceiptRow): Receipt => ({
   number: row.number,
   kind: row.kind,
   paymentId: row.payment_id,
@@ -21,7 +21,7 @@ const receiptOfRow = (row: ReceiptRow): Receipt => ({
 
 type NewReceipt = Omit<Receipt, 'number' | 'accountName' | 'issuedAt'>
 
-/** Issues a receipt in the transaction that books what it is about: when that fails, no number is used. */
+/** Issues a receipt in the transaction that books the payment: when that fails, no number is used. */
 export async function issueReceipt(sql: Queryable, wanted: NewReceipt): Promise<void> {
   const { kind, paymentId, reversalId, accountId, amount, currency, credits } = wanted
   await sql`
@@ -36,12 +36,12 @@ export async function issueReceipt(sql: Queryable, wanted: NewReceipt): Promise<
 export async function listReceipts(sql: Queryable, paymentIds: readonly string[]): Promise<Receipt[]> {
   const rows = await sql<ReceiptRow[]>`
     SELECT * FROM receipts WHERE payment_id = ANY (${paymentIds as string[]}::text[]) ORDER BY number`
-  return rows.map(receiptOfRow)
+  return rows.map(toReceipt)
 }
 
 /** @throws Refusal `receipt_not_found` */
 export async function showReceipt(sql: Queryable, number: bigint): Promise<Receipt> {
   const [row] = await sql<ReceiptRow[]>`SELECT * FROM receipts WHERE number = ${number}`
   if (row === undefined) throw new Refusal('receipt_not_found', `There is no receipt ${number}`)
-  return receiptOfRow(row)
+  return toReceipt(row)
 }

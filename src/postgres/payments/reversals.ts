@@ -6,12 +6,12 @@ import {
   type ReversalState,
 } from '../../../schemas/payments/payment.ts'
 import type { ReversalNotice, TakenNotice } from '../../../schemas/payments/provider.ts'
-import { creditsOf, printPrice } from '../../core/payments/price.ts'
+import { computeCredits, printPrice } from '../../core/payments/price.ts'
 import { credit } from '../billing/wallets.ts'
 import type { Queryable } from '../connection.ts'
 import { lockAutomatic, switchOff } from './automatic.ts'
 import { issueReceipt } from './receipts.ts'
-import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
+import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
 interface ReversalRow {
   state: ReversalState
@@ -28,9 +28,9 @@ export async function takeReversal(sql: Queryable, reported: ReversalNotice): Pr
   await sql`SELECT FROM payments WHERE id = ${row.id} FOR UPDATE`
   // Read under the lock: another refund may have been booked while it was waited for.
   const [locked] = await sql<[PaymentRow]>`${selectPayments(sql)} WHERE p.id = ${row.id}`
-  const payment = paymentOfRow(locked)
+  const payment = toPayment(locked)
   const paymentId = payment.id
-  const notice = coveredPart(reported, payment)
+  const notice = limitToPayment(reported, payment)
   if (notice.currency !== payment.currency || notice.amount <= 0n || notice.amount > payment.amount) {
     const refusal = `${notice.kind} ${notice.id} is of ${printPrice(notice)} ${notice.currency}, the payment of ${printPrice(payment)} ${payment.currency}`
     return { outcome: 'refused', paymentId, refusal }
@@ -46,7 +46,7 @@ export async function takeReversal(sql: Queryable, reported: ReversalNotice): Pr
 }
 
 /** Returns the part of a dispute that the payment covers: it may be of more, where the rate of exchange has changed. */
-const coveredPart = (notice: ReversalNotice, { amount, currency }: Price): ReversalNotice =>
+const limitToPayment = (notice: ReversalNotice, { amount, currency }: Price): ReversalNotice =>
   notice.kind === 'chargeback' && notice.currency === currency && notice.amount > amount
     ? { ...notice, amount }
     : notice
@@ -71,7 +71,7 @@ const GIVEN_BACK = { refund: 'refund that failed', chargeback: 'dispute that was
 async function take(sql: Queryable, payment: Payment, notice: ReversalNotice): Promise<void> {
   const { accountId } = payment
   const gone = payment.refunded + payment.disputed + notice.amount
-  const owed = creditsOf(gone, payment) - payment.creditsTaken
+  const owed = computeCredits(gone, payment) - payment.creditsTaken
   const credits = owed > 0n ? owed : 0n
   await insertReversal(sql, payment, notice, 'taken', credits)
   // Else the low balance would charge the same card again at once.
@@ -117,9 +117,9 @@ async function takeUncovered(sql: Queryable, payment: Payment, returnedId: strin
     WHERE payment_id = ${payment.id} AND state = 'taken' ORDER BY created_at, id`
   let gone = 0n
   for (const { id, kind, amount, credits } of parts) {
-    const before = creditsOf(gone, payment)
+    const before = computeCredits(gone, payment)
     gone += amount
-    const owed = creditsOf(gone, payment) - before
+    const owed = computeCredits(gone, payment) - before
     if (owed === credits) continue
     await sql`UPDATE payment_reversals SET credits = ${owed} WHERE id = ${id}`
     await credit(sql, {

@@ -5,7 +5,7 @@ import type { Queryable } from '../connection.ts'
 
 export type PaymentRow = SnakeCase<Payment>
 
-export const paymentOfRow = (row: PaymentRow): Payment => ({
+export const toPayment = (row: PaymentRow): Payment => ({
   id: row.id,
   accountId: row.account_id,
   kind: row.kind,

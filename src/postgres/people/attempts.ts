@@ -1,6 +1,6 @@
 /**
  * Attempts to sign in, and invitations that are mailed, counted over all processes. An attempt counts before it is
- * checked, so that many at the same time are no more than the limit; one that succeeds is taken back.
+ * checked, so that many at the same time stay within the limit; one that succeeds is taken back.
  */
 import { createHash } from 'node:crypto'
 import type { Sql } from '../connection.ts'
@@ -29,7 +29,7 @@ interface Limited {
   readonly max: number
 }
 
-const hashOf = (subject: string): Buffer => createHash('sha256').update(subject).digest()
+const hashSubject = (subject: string): Buffer => createHash('sha256').update(subject).digest()
 
 export const takeAttempt = (sql: Sql, { account, address }: AttemptSubjects): Promise<Attempt> =>
   take(sql, [
@@ -60,7 +60,7 @@ export const takeInvitationMail = (
 const take = (sql: Sql, limited: readonly Limited[]): Promise<Attempt> =>
   inTransaction(sql, async (transaction) => {
     const subjects = limited
-      .map(({ name, max }) => ({ hash: hashOf(name), max }))
+      .map(({ name, max }) => ({ hash: hashSubject(name), max }))
       .sort((one, other) => one.hash.compare(other.hash))
     let retryAfterSeconds = 0
     // In one order, so that no two attempts wait for each other.

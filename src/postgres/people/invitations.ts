@@ -15,7 +15,7 @@ const INVITATION_DAYS = 7
 
 type InvitationRow = SnakeCase<Invitation>
 
-const invitationOfRow = (row: InvitationRow): Invitation => ({
+const toInvitation = (row: InvitationRow): Invitation => ({
   id: row.id,
   email: row.email,
   accountId: row.account_id,
@@ -72,7 +72,7 @@ async function insertInvitation(
         now() + make_interval(days => ${INVITATION_DAYS}))
       RETURNING *)
     SELECT ${withName(sql)} FROM i`
-  return invitationOfRow(row)
+  return toInvitation(row)
 }
 
 /** Lists the invitations to an organization, or those to none, the newest first. */
@@ -86,7 +86,7 @@ export async function listInvitations(
     WHERE i.account_id ${accountId === null ? sql`IS NULL` : sql`= ${accountId}`}
       ${after === null ? sql`` : sql`AND i.id < ${after}`}
     ORDER BY i.id DESC LIMIT ${limit}`
-  return rows.map(invitationOfRow)
+  return rows.map(toInvitation)
 }
 
 /** @throws Refusal `invitation_not_found` */
@@ -94,7 +94,7 @@ export async function showInvitation(sql: Queryable, id: string): Promise<Invita
   const [row] = await sql<InvitationRow[]>`
     SELECT ${withName(sql)} FROM invitations AS i WHERE i.id = ${id}`
   if (row === undefined) throw new Refusal('invitation_not_found', `There is no invitation ${id}`)
-  return invitationOfRow(row)
+  return toInvitation(row)
 }
 
 /** Revokes an invitation that was not used; a second call changes nothing. @throws Refusal `invitation_not_found` */
@@ -104,23 +104,23 @@ export async function revokeInvitation(sql: Queryable, id: string): Promise<Invi
   return showInvitation(sql, id)
 }
 
-const inForce = (sql: Queryable, tokenHash: Buffer) => sql`
+const isInForce = (sql: Queryable, tokenHash: Buffer) => sql`
   i.token_hash = ${tokenHash} AND i.used_at IS NULL AND i.revoked_at IS NULL AND i.expires_at > now()`
 
 /** Finds the invitation of a link that is in force. @throws Refusal `invitation_invalid` */
 export async function findInvitation(sql: Queryable, tokenHash: Buffer): Promise<Invitation> {
   const [row] = await sql<InvitationRow[]>`
-    SELECT ${withName(sql)} FROM invitations AS i WHERE ${inForce(sql, tokenHash)}`
+    SELECT ${withName(sql)} FROM invitations AS i WHERE ${isInForce(sql, tokenHash)}`
   if (row === undefined) throw invalid()
-  return invitationOfRow(row)
+  return toInvitation(row)
 }
 
 /** Uses up an invitation, as part of the transaction that fulfils it. @throws Refusal `invitation_invalid` */
 export async function redeemInvitation(sql: Queryable, tokenHash: Buffer): Promise<Invitation> {
   const [row] = await sql<InvitationRow[]>`
-    UPDATE invitations AS i SET used_at = now() WHERE ${inForce(sql, tokenHash)} RETURNING ${withName(sql)}`
+    UPDATE invitations AS i SET used_at = now() WHERE ${isInForce(sql, tokenHash)} RETURNING ${withName(sql)}`
   if (row === undefined) throw invalid()
-  return invitationOfRow(row)
+  return toInvitation(row)
 }
 
 const invalid = (): Refusal =>

@@ -85,12 +85,12 @@ import {
   findUserByEmail,
   listUsers,
   type NewUser,
+  readUserEmails,
   setEmail,
   showUser,
   type UserChanges,
   type UserListing,
   updateUser,
-  userEmails,
 } from './users.ts'
 
 export interface Users {
@@ -194,7 +194,7 @@ export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRe
       ...onPool(main, {
         create: createUser,
         show: showUser,
-        readEmails: userEmails,
+        readEmails: readUserEmails,
         findByEmail: findUserByEmail,
         update: updateUser,
         setEmail,

@@ -7,7 +7,7 @@ import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
 import { proveEmail, removeWays } from './unproven-emails.ts'
-import { accessOf, type UserRow, userNotFound, userOfRow } from './users.ts'
+import { listAccess, toUser, type UserRow, userNotFound } from './users.ts'
 
 const SESSION_MAX_HOURS = 30 * 24
 const SESSION_IDLE_HOURS = 12
@@ -17,7 +17,7 @@ const MAX_USER_AGENT_CHARS = 300
 
 type SessionRow = SnakeCase<Session>
 
-const sessionOfRow = (row: SessionRow): Session => ({
+const toSession = (row: SessionRow): Session => ({
   id: row.id,
   userId: row.user_id,
   createdAt: row.created_at,
@@ -54,10 +54,10 @@ export const createSession = (sql: Queryable, session: NewSession): Promise<Sess
       VALUES (
         ${newId('ses')}, ${tokenHash}, ${userId}, ${userAgent.slice(0, MAX_USER_AGENT_CHARS)}, ${address})
       RETURNING *`
-    return sessionOfRow(row)
+    return toSession(row)
   })
 
-const inForce = (sql: Queryable) => sql`
+const isInForce = (sql: Queryable) => sql`
   s.created_at > now() - make_interval(hours => ${SESSION_MAX_HOURS})
   AND s.last_seen_at > now() - make_interval(hours => ${SESSION_IDLE_HOURS})`
 
@@ -65,18 +65,18 @@ const inForce = (sql: Queryable) => sql`
 export async function findSession(sql: Sql, tokenHash: Buffer): Promise<SignedIn | null> {
   const [row] = await sql<(SessionRow & { person: UserRow })[]>`
     SELECT s.*, to_jsonb(u) AS person FROM sessions AS s JOIN users AS u ON u.id = s.user_id AND u.enabled
-    WHERE s.token_hash = ${tokenHash} AND ${inForce(sql)}`
+    WHERE s.token_hash = ${tokenHash} AND ${isInForce(sql)}`
   if (row === undefined) return null
   await sql`
     UPDATE sessions SET last_seen_at = now()
     WHERE id = ${row.id} AND last_seen_at < now() - make_interval(secs => ${SEEN_EVERY_SECONDS})`
   const { created_at, signed_in_at, ...person } = row.person
-  const user = userOfRow({
+  const user = toUser({
     ...person,
     created_at: new Date(created_at),
     signed_in_at: signed_in_at && new Date(signed_in_at),
   })
-  return { session: sessionOfRow(row), user, access: await accessOf(sql, user.accountId) }
+  return { session: toSession(row), user, access: await listAccess(sql, user.accountId) }
 }
 
 /**
@@ -95,14 +95,14 @@ export async function rotateSession(
       confirmed_at = CASE WHEN ${isConfirmed} THEN now() ELSE confirmed_at END
     WHERE id = ${id} RETURNING *`
   if (row === undefined) throw new Refusal('session_not_found', `There is no session ${id}`)
-  return sessionOfRow(row)
+  return toSession(row)
 }
 
 /** Lists the sessions of a user that are in force, the newest first. */
 export async function listSessions(sql: Queryable, userId: string): Promise<Session[]> {
   const rows = await sql<SessionRow[]>`
-    SELECT s.* FROM sessions AS s WHERE s.user_id = ${userId} AND ${inForce(sql)} ORDER BY s.id DESC`
-  return rows.map(sessionOfRow)
+    SELECT s.* FROM sessions AS s WHERE s.user_id = ${userId} AND ${isInForce(sql)} ORDER BY s.id DESC`
+  return rows.map(toSession)
 }
 
 /** Ends sessions of a user: the one with this id, or all but that one. Returns how many. */
@@ -120,7 +120,7 @@ export async function endSessions(
 
 /** Deletes sessions, links and tickets that are over. */
 export async function purgeSessions(sql: Sql): Promise<void> {
-  await sql`DELETE FROM sessions AS s WHERE NOT (${inForce(sql)})`
+  await sql`DELETE FROM sessions AS s WHERE NOT (${isInForce(sql)})`
   await sql`DELETE FROM sign_in_links WHERE expires_at < now() - interval '1 day'`
   await sql`DELETE FROM sign_in_tickets WHERE expires_at < now()`
 }
@@ -129,7 +129,7 @@ export interface NewLink {
   readonly tokenHash: Buffer
   readonly userId: string
   readonly minutes: number
-  /** It goes to the user's email alone. */
+  /** It goes only to the user's email. */
   readonly isMailed?: boolean
 }
 

@@ -7,11 +7,11 @@ import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
 import { isUniqueViolation } from '../errors.ts'
 import { voidBegun } from './tickets.ts'
-import { type UserRow, userOfRow } from './users.ts'
+import { toUser, type UserRow } from './users.ts'
 
 type PasskeyRow = SnakeCase<Omit<Passkey, 'counter'>> & { counter: bigint }
 
-const passkeyOfRow = (row: PasskeyRow): Passkey => ({
+const toPasskey = (row: PasskeyRow): Passkey => ({
   id: row.id,
   userId: row.user_id,
   name: row.name,
@@ -37,7 +37,7 @@ export async function findPasswordSignIn(sql: Queryable, email: string): Promise
     FROM users AS u LEFT JOIN passwords AS p ON p.user_id = u.id LEFT JOIN totps AS t ON t.user_id = u.id
     WHERE lower(u.email) = ${email}`
   if (row === undefined) return null
-  return { user: userOfRow(row), passwordHash: row.password_hash, hasTotp: row.has_totp }
+  return { user: toUser(row), passwordHash: row.password_hash, hasTotp: row.has_totp }
 }
 
 /** Sets the hash of the password, and replaces a former one. What was begun before it is void. */
@@ -63,7 +63,7 @@ export async function listSignInMethods(sql: Queryable, userId: string): Promise
     passwordSetAt: row.password_set_at,
     totpConfirmedAt: row.totp_confirmed_at,
     recoveryCodes: Number(row.recovery_codes),
-    passkeys: passkeys.map(passkeyOfRow),
+    passkeys: passkeys.map(toPasskey),
     identities: identities.map(({ provider, created_at }) => ({ provider, createdAt: created_at })),
   }
 }
@@ -93,7 +93,7 @@ async function insertPasskey(sql: Queryable, passkey: NewPasskey): Promise<Passk
       VALUES (${newId('pky')}, ${userId}, ${name}, ${credentialId}, ${Buffer.from(publicKey)}, ${BigInt(counter)},
         ${transports as string[]}::text[])
       RETURNING *`
-    return passkeyOfRow(row)
+    return toPasskey(row)
   } catch (error) {
     if (isUniqueViolation(error)) throw new Refusal('passkey_known', 'This passkey was added before')
     throw error
@@ -105,7 +105,7 @@ export async function findPasskey(sql: Queryable, credentialId: string): Promise
   const [row] = await sql<PasskeyRow[]>`
     SELECT p.* FROM passkeys AS p JOIN users AS u ON u.id = p.user_id AND u.enabled
     WHERE p.credential_id = ${credentialId}`
-  return row === undefined ? null : passkeyOfRow(row)
+  return row === undefined ? null : toPasskey(row)
 }
 
 /** Takes the next counter of a passkey. Returns false where another use was faster or the passkey is gone. */
@@ -132,7 +132,7 @@ export async function renamePasskey(
   const [row] = await sql<PasskeyRow[]>`
     UPDATE passkeys SET name = ${name} WHERE id = ${id} AND user_id = ${userId} RETURNING *`
   if (row === undefined) throw passkeyNotFound(id)
-  return passkeyOfRow(row)
+  return toPasskey(row)
 }
 
 /** @throws Refusal `passkey_not_found`, `last_way` */
@@ -147,7 +147,7 @@ export async function findIdentity(sql: Queryable, provider: string, subject: st
   const [row] = await sql<UserRow[]>`
     SELECT u.* FROM identities AS i JOIN users AS u ON u.id = i.user_id
     WHERE i.provider = ${provider} AND i.subject = ${subject}`
-  return row === undefined ? null : userOfRow(row)
+  return row === undefined ? null : toUser(row)
 }
 
 /** @throws Refusal `identity_taken` */

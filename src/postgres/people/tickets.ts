@@ -1,6 +1,6 @@
 /** Tickets: what the service remembers between two steps of a sign-in. */
 import type { Queryable } from '../connection.ts'
-import { jsonText } from '../json.ts'
+import { printJson } from '../json.ts'
 
 const TICKET_MINUTES = 10
 
@@ -21,7 +21,7 @@ export async function createTicket(
 ): Promise<void> {
   await sql`
     INSERT INTO sign_in_tickets (token_hash, purpose, user_id, data, expires_at)
-    VALUES (${ticket.tokenHash}, ${ticket.purpose}, ${ticket.userId}, ${jsonText(data)}::text::jsonb,
+    VALUES (${ticket.tokenHash}, ${ticket.purpose}, ${ticket.userId}, ${printJson(data)}::text::jsonb,
       now() + make_interval(mins => ${minutes}))`
 }
 

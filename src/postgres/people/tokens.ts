@@ -14,7 +14,7 @@ const USED_EVERY_SECONDS = 60
 
 type TokenRow = SnakeCase<ManagementToken>
 
-const tokenOfRow = (row: TokenRow): ManagementToken => ({
+const toManagementToken = (row: TokenRow): ManagementToken => ({
   id: row.id,
   prefix: row.prefix,
   name: row.name,
@@ -58,7 +58,7 @@ async function insertManagementToken(sql: Queryable, token: NewManagementToken):
       ${newId('mtk')}, ${token.tokenHash}, ${token.prefix}, ${token.name}, ${token.accountId},
       ${token.scopes as Scope[]}::text[], audit_actor(), ${token.expiresAt})
     RETURNING *`
-  return tokenOfRow(row)
+  return toManagementToken(row)
 }
 
 /** Finds a token that is in force, and marks it as used. Null without one. */
@@ -71,7 +71,7 @@ export async function findManagementToken(sql: Sql, tokenHash: Buffer): Promise<
     UPDATE management_tokens SET last_used_at = now()
     WHERE id = ${row.id}
       AND (last_used_at IS NULL OR last_used_at < now() - make_interval(secs => ${USED_EVERY_SECONDS}))`
-  return tokenOfRow(row)
+  return toManagementToken(row)
 }
 
 /** Lists the tokens of an account, or those of the installation, the newest first; revoked ones too. */
@@ -85,14 +85,14 @@ export async function listManagementTokens(
     WHERE account_id ${accountId === null ? sql`IS NULL` : sql`= ${accountId}`}
       ${after === null ? sql`` : sql`AND id < ${after}`}
     ORDER BY id DESC LIMIT ${limit}`
-  return rows.map(tokenOfRow)
+  return rows.map(toManagementToken)
 }
 
 /** @throws Refusal `token_not_found` */
 export async function showManagementToken(sql: Queryable, id: string): Promise<ManagementToken> {
   const [row] = await sql<TokenRow[]>`SELECT * FROM management_tokens WHERE id = ${id}`
   if (row === undefined) throw new Refusal('token_not_found', `There is no management token ${id}`)
-  return tokenOfRow(row)
+  return toManagementToken(row)
 }
 
 /** Revokes a token for good; a second call changes nothing. @throws Refusal `token_not_found` */
@@ -100,5 +100,5 @@ export async function revokeManagementToken(sql: Queryable, id: string): Promise
   const [row] = await sql<TokenRow[]>`
     UPDATE management_tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = ${id} RETURNING *`
   if (row === undefined) throw new Refusal('token_not_found', `There is no management token ${id}`)
-  return tokenOfRow(row)
+  return toManagementToken(row)
 }

@@ -15,7 +15,7 @@ import { proveEmail } from './unproven-emails.ts'
 
 export type UserRow = SnakeCase<User>
 
-export const userOfRow = (row: UserRow): User => ({
+export const toUser = (row: UserRow): User => ({
   id: row.id,
   email: row.email,
   name: row.name,
@@ -50,7 +50,7 @@ export const createUser = (sql: Sql, user: NewUser): Promise<User> =>
         INSERT INTO users (id, email, name, locale, account_id, installation_role)
         VALUES (${newId('usr')}, ${email}, ${name}, ${locale}, ${accountId}, ${installationRole})
         RETURNING *`
-      return userOfRow(row)
+      return toUser(row)
     } catch (error) {
       if (isUniqueViolation(error))
         throw new Refusal('email_taken', 'There is a user with this email address or account already')
@@ -62,7 +62,7 @@ export const createUser = (sql: Sql, user: NewUser): Promise<User> =>
 export async function showUser(sql: Queryable, id: string): Promise<User> {
   const [row] = await sql<UserRow[]>`SELECT * FROM users WHERE id = ${id}`
   if (row === undefined) throw userNotFound(id)
-  return userOfRow(row)
+  return toUser(row)
 }
 
 export interface UserListing extends Listing {
@@ -80,13 +80,13 @@ export async function listUsers(
     WHERE ${after === null ? sql`true` : sql`id > ${after}`}
       AND ${search === null ? sql`true` : sql`position(lower(${search}) IN lower(id || ' ' || email || ' ' || name)) > 0`}
     ORDER BY id LIMIT ${limit}`
-  return rows.map(userOfRow)
+  return rows.map(toUser)
 }
 
 /** Finds a user by the normalized email; null without one. */
 export async function findUserByEmail(sql: Queryable, email: string): Promise<User | null> {
   const [row] = await sql<UserRow[]>`SELECT * FROM users WHERE lower(email) = ${email}`
-  return row === undefined ? null : userOfRow(row)
+  return row === undefined ? null : toUser(row)
 }
 
 export interface UserChanges {
@@ -107,7 +107,7 @@ export const updateUser = (sql: Sql, id: string, changes: UserChanges): Promise<
       await transaction`SELECT pg_advisory_xact_lock(hashtextextended('operators', 0))`
     const [found] = await transaction<UserRow[]>`SELECT * FROM users WHERE id = ${id} FOR NO KEY UPDATE`
     if (found === undefined) throw userNotFound(id)
-    const user = userOfRow(found)
+    const user = toUser(found)
     const { name = user.name, locale = user.locale, enabled = user.enabled } = changes
     const { installationRole = user.installationRole } = changes
     const [row] = await transaction<[UserRow]>`
@@ -125,7 +125,7 @@ export const updateUser = (sql: Sql, id: string, changes: UserChanges): Promise<
       if (left.operators === 0n)
         throw new Refusal('last_operator', `User ${id} is the last operator: make another user one first`)
     }
-    return userOfRow(row)
+    return toUser(row)
   })
 
 /** Changes the email address. What was begun before is void. @throws Refusal `user_not_found`, `email_taken` */
@@ -139,11 +139,11 @@ export async function setEmail(sql: Queryable, id: string, email: string): Promi
   if (row === undefined) throw userNotFound(id)
   await voidBegun(sql, id)
   await proveEmail(sql, id)
-  return userOfRow(row)
+  return toUser(row)
 }
 
 /** Returns the accounts in which a user has a role: the personal one first, then organizations by name. */
-export async function accessOf(sql: Queryable, accountId: string): Promise<Access[]> {
+export async function listAccess(sql: Queryable, accountId: string): Promise<Access[]> {
   const rows = await sql<{ id: string; name: string; kind: Access['kind']; role: AccountRole }[]>`
     SELECT a.id, a.name, a.kind, coalesce(m.role, 'owner') AS role
     FROM accounts AS a LEFT JOIN members AS m ON m.organization_id = a.id AND m.account_id = ${accountId}
@@ -153,7 +153,7 @@ export async function accessOf(sql: Queryable, accountId: string): Promise<Acces
 }
 
 /** Returns the email addresses by id, of those users that exist. */
-export async function userEmails(
+export async function readUserEmails(
   sql: Queryable,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {

@@ -1,6 +1,6 @@
 /** Answers kept for requests with an idempotency key, and responses that upstreams keep. */
 import type { KnownMasterKey } from '../accounts/master-key.ts'
-import { within } from '../errors.ts'
+import { waitWithin } from '../errors.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
   type ClaimOutcome,
@@ -73,6 +73,6 @@ export const openIdempotencyRecords = (
 ): IdempotencyRecords => ({
   ...onPool(main, { isAnswered }, READ_DEADLINE_MS),
   ...onPool(main, { free: freeKey, purge: purgeRecords }),
-  claim: (claim) => within(READ_DEADLINE_MS, claimKey(main, material, claim)),
+  claim: (claim) => waitWithin(READ_DEADLINE_MS, claimKey(main, material, claim)),
   store: (...stored) => storeAnswer(main, material, ...stored),
 })

@@ -75,7 +75,7 @@ interface ConversationCall {
 export interface BegunConversationCall extends ConversationCall {
   /** All that the call may add. */
   readonly tokens: number
-  /** A call without an end counts for so long. */
+  /** How long a call without an end counts. */
   readonly hours: number
 }
 

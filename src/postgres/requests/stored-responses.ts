@@ -19,7 +19,7 @@ export interface ResponseToStore {
   readonly id: string | null
   readonly channelId: string
   readonly tokens: number | null
-  /** For so long the upstream keeps it. */
+  /** How long the upstream keeps it. */
   readonly days: number
   /** The end of the call in the conversation that it is a part of; null without one. */
   readonly conversation: Omit<EndedConversationCall, 'accountId'> | null

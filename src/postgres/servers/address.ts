@@ -18,7 +18,7 @@ interface TlsOptions {
 }
 
 export interface ServerUrl {
-  /** For the client: the first host alone, without the parameters that are read here. */
+  /** For the client: only the first host, without the parameters that are read here. */
   readonly url: string
   readonly addresses: readonly Address[]
   /** Null: the one server of the URL, whatever it is. */
@@ -50,19 +50,19 @@ export function parseServerUrl(url: string, usual: Target): ServerUrl {
   const rest = parameters.toString()
   return {
     url: `${start}${names[0]}${path}${rest === '' ? '' : `?${rest}`}`,
-    addresses: names.map(addressOf),
+    addresses: names.map(parseAddress),
     target: target ?? (names.length > 1 ? usual : null),
     tls,
   }
 }
 
 /** Returns servers and database of a URL as text, without user and password. */
-export function serversOf(url: string): string {
+export function printServers(url: string): string {
   const [, , hosts = '', path = ''] = PARTS.exec(url) ?? []
   return hosts + path
 }
 
-function addressOf(name: string): Address {
+function parseAddress(name: string): Address {
   const [, bracketed, host = bracketed ?? '', port] =
     /^(?:\[([^\]]+)\]|([^:]*))(?::(\d{1,5}))?$/.exec(name) ?? []
   if (host === '')

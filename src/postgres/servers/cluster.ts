@@ -19,7 +19,7 @@ const CLUSTERS = new Map<string, Cluster>()
 export function openSockets(named: string, server: ServerUrl): Sockets {
   const { target, addresses } = server
   if (target === null) return new Sockets(async () => addresses[0]!)
-  const key = keyOf(named, server)
+  const key = makeKey(named, server)
   const cluster = CLUSTERS.get(key) ?? openCluster(server)
   CLUSTERS.set(key, cluster)
   const { finder, pools } = cluster
@@ -34,15 +34,15 @@ export function openSockets(named: string, server: ServerUrl): Sockets {
 /** Forgets the sockets of a pool that ends. */
 export function closeSockets(named: string, server: ServerUrl, sockets: Sockets): void {
   sockets.end()
-  CLUSTERS.get(keyOf(named, server))?.pools.delete(sockets)
+  CLUSTERS.get(makeKey(named, server))?.pools.delete(sockets)
 }
 
-const keyOf = (named: string, { target }: ServerUrl): string => `${target} ${named}`
+const makeKey = (named: string, { target }: ServerUrl): string => `${target} ${named}`
 
 function openCluster(server: ServerUrl): Cluster {
   const pools = new Set<Sockets>()
   const finder = new ServerFinder(
-    server.addresses.map((address) => probeOf(server, address)),
+    server.addresses.map((address) => makeProbe(server, address)),
     server.target!,
     (isUsable) => {
       for (const sockets of pools) sockets.drop(isUsable)
@@ -52,7 +52,7 @@ function openCluster(server: ServerUrl): Cluster {
 }
 
 /** One connection for each server. It does not keep the process alive. */
-function probeOf({ url, tls }: ServerUrl, address: Address): Probe {
+function makeProbe({ url, tls }: ServerUrl, address: Address): Probe {
   const sockets = new Sockets(async () => address)
   const open = () =>
     postgres(url, {

@@ -1,6 +1,6 @@
 /** Finds, of several servers of a cluster, the one to connect to, and notices when that is another one. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { within } from '../errors.ts'
+import { waitWithin } from '../errors.ts'
 import type { Address, Target } from './address.ts'
 
 /** Answer of a server. */
@@ -64,7 +64,7 @@ export class ServerFinder {
     for (;;) {
       if (this.#current === null) await this.#look()
       if (this.#current !== null) return this.#current
-      if (performance.now() > deadline) throw new NoServer(this.#reason())
+      if (performance.now() > deadline) throw new NoServer(this.#explain())
       await sleep(SEARCH_INTERVAL_MS)
     }
   }
@@ -95,7 +95,7 @@ export class ServerFinder {
     this.#onUnusable((address) => address === found || (found === null && silent.includes(address)))
   }
 
-  #reason(): string {
+  #explain(): string {
     const all = this.#findings.map(({ address, reason }) => `${address.host}:${address.port} ${reason}`)
     return `No server is ${this.#target}: ${all.join('; ')}`
   }
@@ -106,7 +106,7 @@ async function find(probe: Probe): Promise<Finding> {
   // The connections of probes do not keep the process alive, the timer does.
   const timer = setTimeout(() => probe.reset(), PROBE_BOUND_MS)
   try {
-    const state = await within(PROBE_BOUND_MS, probe.ask())
+    const state = await waitWithin(PROBE_BOUND_MS, probe.ask())
     return { address, state, reason: describe(state) }
   } catch (error) {
     const { message, code } = error as Error & { code?: string }

@@ -15,7 +15,7 @@ class ClosedInSilence extends Error {
  * Runs `close` when the client (3.4.9) listens to its socket, and has written what it was about to: it never sends again
  * what it could not, and over TLS its write to a socket that is gone is an uncaught exception.
  */
-const afterWrites = (close: () => void) => setImmediate(() => setImmediate(close))
+const closeAfterWrites = (close: () => void) => setImmediate(() => setImmediate(close))
 
 export class Sockets {
   readonly #choose: () => Promise<Address>
@@ -31,7 +31,7 @@ export class Sockets {
     this.#onFailed = onFailed
   }
 
-  /** Returns a socket that connects. Never rejects: the client (3.4.9) loses a connection for ever without a socket. */
+  /** Returns a socket that connects. Never rejects: the client (3.4.9) loses a connection forever without a socket. */
   async open(): Promise<Socket> {
     const socket = new Socket()
     try {
@@ -40,7 +40,7 @@ export class Sockets {
       this.#connect(socket, address)
     } catch (error) {
       socket.cork()
-      afterWrites(() => socket.destroy(error as Error))
+      closeAfterWrites(() => socket.destroy(error as Error))
     }
     return socket
   }
@@ -49,7 +49,7 @@ export class Sockets {
   drop(isKept: (address: Address) => boolean = () => false): void {
     const dropped = [...this.#open].filter(([socket, address]) => !socket.destroyed && !isKept(address))
     if (dropped.length > 0) this.onDrop()
-    afterWrites(() => {
+    closeAfterWrites(() => {
       for (const [socket] of dropped) socket.destroy()
     })
   }
@@ -72,7 +72,7 @@ export class Sockets {
     socket.on('error', () => this.#onFailed(address))
     socket.on('end', () => {
       this.#onFailed(address)
-      // The client (3.4.9) connects again without a pause, for ever, where a server closes a connection in silence.
+      // The client (3.4.9) reconnects without a pause, forever, where a server closes a connection in silence.
       if (socket.bytesRead === 0) socket.destroy(new ClosedInSilence(address))
     })
   }

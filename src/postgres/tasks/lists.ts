@@ -4,7 +4,7 @@ import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 import { inTransaction } from '../transaction.ts'
-import { type TaskRow, taskOfRow } from './rows.ts'
+import { type TaskRow, toTask } from './rows.ts'
 import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './types.ts'
 
 /** Selects what its account sees: no deleted record, and no submit that was answered as refused. */
@@ -14,7 +14,7 @@ const shown = (sql: Sql) => sql`deleted_at IS NULL AND (state <> 'refused' OR is
 export async function readTasks(sql: Sql, ids: readonly string[]): Promise<Task[]> {
   if (ids.length === 0) return []
   const rows = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ANY (${ids as string[]}::text[])`
-  return rows.map(taskOfRow)
+  return rows.map(toTask)
 }
 
 /**
@@ -30,7 +30,7 @@ export async function findTask(
   const [row] = await sql<TaskRow[]>`
     SELECT * FROM tasks
     WHERE id = ${id} AND account_id = ${accountId} AND kind = ${kind} AND ${shown(sql)}`
-  return row === undefined ? null : taskOfRow(row)
+  return row === undefined ? null : toTask(row)
 }
 
 /** Returns a response that is made in the background, by our id or its upstream's; null for one that the account lacks. */
@@ -40,7 +40,7 @@ export async function findResponseTask(sql: Sql, accountId: string, id: string):
     WHERE id = coalesce(
         (SELECT task_id FROM stored_responses WHERE account_id = ${accountId} AND id = ${id}), ${id})
       AND account_id = ${accountId} AND kind = 'response' AND ${shown(sql)}`
-  return row === undefined ? null : taskOfRow(row)
+  return row === undefined ? null : toTask(row)
 }
 
 /** Lists tasks, the newest first. */
@@ -54,7 +54,7 @@ export async function listTasks(
       ${states === null ? sql`` : sql`AND state = ANY (${states as string[]}::text[])`}
       ${before === null ? sql`` : sql`AND id < ${before}`}
     ORDER BY id DESC LIMIT ${limit + 1}`
-  return { tasks: rows.slice(0, limit).map(taskOfRow), hasMore: rows.length > limit }
+  return { tasks: rows.slice(0, limit).map(toTask), hasMore: rows.length > limit }
 }
 
 /** Lists tasks, the newest first, deleted records included. Throws when `before` is no task. */
@@ -72,7 +72,7 @@ export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task
       ${isShown ? sql`AND ${shown(sql)}` : sql``}
       ${page === undefined ? sql`` : sql`AND (submitted_at, id) < (${page.submittedAt}, ${page.id})`}
     ORDER BY submitted_at DESC, id DESC LIMIT ${limit}`
-  return rows.map(taskOfRow)
+  return rows.map(toTask)
 }
 
 /** Lists open jobs, the newest first. */
@@ -91,7 +91,7 @@ export async function listOpenJobs(
       ${sessionId === null ? sql`` : sql`AND t.session_id = ${sessionId}`}
     ORDER BY t.submitted_at DESC, t.id DESC LIMIT ${limit}`
   return rows.map((row) => ({
-    task: taskOfRow(row),
+    task: toTask(row),
     keyName: row.key_name ?? '',
     keyPrefix: row.key_prefix ?? '',
   }))

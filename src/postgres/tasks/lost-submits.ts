@@ -10,7 +10,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
-import { storable } from '../json.ts'
+import { toStorable } from '../json.ts'
 import { inTransaction } from '../transaction.ts'
 import type { Task } from './types.ts'
 
@@ -44,9 +44,9 @@ type LostSubmitRow = SnakeCase<Omit<LostSubmit, keyof Instants>> & {
   readonly [Name in keyof SnakeCase<Instants>]: Extract<SnakeCase<Instants>[Name], null> | bigint
 }
 
-const instant = (epochMs: bigint | null): number | null => (epochMs === null ? null : Number(epochMs))
+const toEpochMs = (epochMs: bigint | null): number | null => (epochMs === null ? null : Number(epochMs))
 
-const lostOfRow = (row: LostSubmitRow): LostSubmit => ({
+const toLostSubmit = (row: LostSubmitRow): LostSubmit => ({
   taskId: row.task_id,
   accountId: row.account_id,
   requestId: row.request_id,
@@ -59,10 +59,10 @@ const lostOfRow = (row: LostSubmitRow): LostSubmit => ({
   upstreamId: row.upstream_id,
   upstreamState: row.upstream_state,
   checks: row.checks,
-  checkedAt: instant(row.checked_at),
-  nextCheckAt: instant(row.next_check_at),
+  checkedAt: toEpochMs(row.checked_at),
+  nextCheckAt: toEpochMs(row.next_check_at),
   cost: row.cost,
-  closedAt: instant(row.closed_at),
+  closedAt: toEpochMs(row.closed_at),
   closedBy: row.closed_by,
   closeReason: row.close_reason,
 })
@@ -107,7 +107,7 @@ export async function claimLostSubmits(
       SELECT task_id FROM lost_submits WHERE closed_at IS NULL AND next_check_at <= ${now}
       ORDER BY next_check_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)
     RETURNING ${columns(sql)}`
-  return rows.map(lostOfRow)
+  return rows.map(toLostSubmit)
 }
 
 /** The provider's answer about a lost submit. */
@@ -132,7 +132,7 @@ export async function recordFinding(
   const { count } = await sql`
     UPDATE lost_submits SET
       state = ${state}, upstream_id = ${upstreamId},
-      upstream_state = ${upstreamState === null ? null : storable(upstreamState)},
+      upstream_state = ${upstreamState === null ? null : toStorable(upstreamState)},
       cost = ${cost}, next_check_at = ${nextCheckAt}, checks = checks + 1, checked_at = ${now},
       closed_at = ${end === null ? null : now}
     WHERE task_id = ${taskId} AND closed_at IS NULL`
@@ -162,14 +162,14 @@ export async function listLostSubmits(
           : sql`AND (lost_at, task_id) < (SELECT lost_at, task_id FROM lost_submits WHERE task_id = ${before})`
       }
     ORDER BY lost_at DESC, task_id DESC LIMIT ${limit}`
-  return rows.map(lostOfRow)
+  return rows.map(toLostSubmit)
 }
 
 async function readLost(sql: Queryable, taskId: string): Promise<LostSubmit> {
   const [row] = await sql<LostSubmitRow[]>`
     SELECT ${columns(sql)} FROM lost_submits WHERE task_id = ${taskId}`
   if (row === undefined) throw new Refusal('lost_submit_not_found', `There is no lost submit ${taskId}`)
-  return lostOfRow(row)
+  return toLostSubmit(row)
 }
 
 const closedAlready = ({ taskId, state, closedBy, closeReason }: LostSubmit): Refusal =>

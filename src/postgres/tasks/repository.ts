@@ -2,7 +2,6 @@
 
 import type { Credits } from '../../../schemas/money.ts'
 import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
-import { renewTaskChain } from '../operation/retry-task.ts'
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
   claimStaleTasks,
@@ -33,7 +32,7 @@ import {
   recordFinding,
   sumLostSubmits,
 } from './lost-submits.ts'
-import { createTask, moveTask } from './tasks.ts'
+import { createTask, moveTask, renewTaskChain } from './tasks.ts'
 import type {
   AllTasksQuery,
   CreateTaskOutcome,

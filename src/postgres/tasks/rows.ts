@@ -1,7 +1,7 @@
 /** Converts tasks between their rows and the types of the service. */
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable } from '../connection.ts'
-import { jsonValue, storable } from '../json.ts'
+import { jsonValue, toStorable } from '../json.ts'
 import type { Task, TaskChanges } from './types.ts'
 
 type Instants = Pick<
@@ -14,9 +14,9 @@ export type TaskRow = SnakeCase<Omit<Task, keyof Instants>> & {
   readonly [Name in keyof SnakeCase<Instants>]: Extract<SnakeCase<Instants>[Name], null> | bigint
 }
 
-const instant = (epochMs: bigint | null): number | null => (epochMs === null ? null : Number(epochMs))
+const toEpochMs = (epochMs: bigint | null): number | null => (epochMs === null ? null : Number(epochMs))
 
-export const taskOfRow = (row: TaskRow): Task => ({
+export const toTask = (row: TaskRow): Task => ({
   id: row.id,
   kind: row.kind,
   accountId: row.account_id,
@@ -45,10 +45,10 @@ export const taskOfRow = (row: TaskRow): Task => ({
   attempts: row.attempts,
   cost: row.cost,
   submittedAt: Number(row.submitted_at),
-  acceptedAt: instant(row.accepted_at),
-  endedAt: instant(row.ended_at),
+  acceptedAt: toEpochMs(row.accepted_at),
+  endedAt: toEpochMs(row.ended_at),
   deadlineAt: Number(row.deadline_at),
-  deletedAt: instant(row.deleted_at),
+  deletedAt: toEpochMs(row.deleted_at),
   touchedAt: Number(row.touched_at),
 })
 
@@ -68,7 +68,7 @@ const COLUMNS: { readonly [Field in keyof Required<TaskChanges>]: string } = {
 }
 
 /** Returns `column = value` for each change, each with a comma before it. */
-export function assignments(sql: Queryable, changes: TaskChanges) {
+export function setChanges(sql: Queryable, changes: TaskChanges) {
   let text = sql``
   for (const [field, column] of Object.entries(COLUMNS) as [keyof TaskChanges, string][]) {
     const value = changes[field]
@@ -76,7 +76,7 @@ export function assignments(sql: Queryable, changes: TaskChanges) {
     const stored =
       value !== null && typeof value === 'object'
         ? jsonValue(sql, value)
-        : sql`${typeof value === 'string' ? storable(value) : value}`
+        : sql`${typeof value === 'string' ? toStorable(value) : value}`
     text = sql`${text}, ${sql(column)} = ${stored}`
   }
   return text

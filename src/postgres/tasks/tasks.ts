@@ -1,18 +1,18 @@
 /** Tasks and their money: made with their hold, moved with their money effect, each in one transaction. */
 
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import { periodOfWalletId } from '../../../schemas/accounts/budget.ts'
+import { parseWalletId } from '../../../schemas/accounts/budget.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { CHANGES_CHANNEL } from '../../../schemas/events/event.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
-import { storedTokens } from '../../core/pricing/estimate.ts'
+import { countStoredTokens } from '../../core/pricing/estimate.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import type { Booking } from '../billing/booking.ts'
 import { bookBatch } from '../billing/booking.ts'
 import { releaseCap, reserveTaskIn } from '../billing/caps.ts'
-import { type Ending, giveBackIn, placeIn } from '../billing/holds.ts'
+import { type Ending, giveBackIn, placeHold } from '../billing/holds.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 import { LOCKS } from '../locks.ts'
@@ -22,7 +22,7 @@ import { endConversationCall } from '../requests/stored-conversations.ts'
 import { measureBackgroundResponse, noteBackgroundResponse } from '../requests/stored-responses.ts'
 import { inTransaction } from '../transaction.ts'
 import { recordLost } from './lost-submits.ts'
-import { assignments, type TaskRow, taskOfRow } from './rows.ts'
+import { setChanges, type TaskRow, toTask } from './rows.ts'
 import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './types.ts'
 
 /** Creates row and hold in one transaction. Another call with the same id changes nothing. */
@@ -39,7 +39,7 @@ async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcom
       : { outcome: 'reused_key' }
   const refusal = isLimited ? await reserveTaskIn(sql, task) : null
   if (refusal !== null) return { outcome: 'over_limit', refusal }
-  const { outcome, wallet } = await placeIn(sql, { ref, accountId, amount })
+  const { outcome, wallet } = await placeHold(sql, { ref, accountId, amount })
   if (outcome === 'insufficient') {
     if (isLimited) await releaseCap(sql, ref)
     return { outcome, wallet }
@@ -73,13 +73,13 @@ async function insert(sql: Queryable, task: NewTask): Promise<Task> {
       ${task.isEarly}, ${task.isAwaited}, ${task.channelIds as string[]}::text[], 'waiting', ${task.submittedAt},
       ${task.deadlineAt}, ${task.submittedAt}, ${task.callbackUrl ?? null}, ${task.sessionId})
     RETURNING *`
-  return taskOfRow(row)
+  return toTask(row)
 }
 
 async function readTask(sql: Queryable, id: string): Promise<Task> {
   const [row] = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ${id}`
   if (row === undefined) throw new Error(`There is no task ${id}`)
-  return taskOfRow(row)
+  return toTask(row)
 }
 
 export const moveTask = (sql: Sql, move: TaskMove): Promise<MoveOutcome> =>
@@ -90,18 +90,18 @@ async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
   if (move.money !== null) await sql`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
   const [row] = await sql<TaskRow[]>`
     UPDATE tasks SET state = ${move.to}, version = version + 1, touched_at = ${move.at}
-      ${assignments(sql, move.changes)}
+      ${setChanges(sql, move.changes)}
     WHERE id = ${move.id} AND version = ${move.version} RETURNING *`
   if (row === undefined) return { outcome: 'stale', task: await readTask(sql, move.id) }
   if (move.audit !== undefined)
     await recordOperation(sql, { ...move.audit, accountId: row.account_id, subjectId: row.id })
-  if (move.changes.upstreamId !== undefined) await noteResponse(sql, taskOfRow(row))
-  if (move.settlement !== null) await recordEnd(sql, taskOfRow(row), move.settlement)
-  if (move.isLost) await recordLost(sql, taskOfRow(row), move.at)
+  if (move.changes.upstreamId !== undefined) await noteResponse(sql, toTask(row))
+  if (move.settlement !== null) await recordEnd(sql, toTask(row), move.settlement)
+  if (move.isLost) await recordLost(sql, toTask(row), move.at)
   const wallet = await settle(sql, move)
   // After the wallet, as a new task locks both.
   if (isFinal(move.to) && move.to !== 'succeeded') await unbindSubject(sql, move.id)
-  return { outcome: 'moved', task: taskOfRow(row), wallet }
+  return { outcome: 'moved', task: toTask(row), wallet }
 }
 
 /** Records the event of a task's end. A client that was answered that the upstream refused has no task. */
@@ -144,13 +144,13 @@ async function measure(sql: Queryable, task: Task): Promise<void> {
   if (job.work !== 'response' || price.unit !== '1M_tokens') return
   const usage = result?.response?.usage ?? null
   const reported = usage === null || usage.prompt === 0 ? null : usage.prompt + usage.output
-  await measureBackgroundResponse(sql, id, reported ?? storedTokens(price.model, job.call))
+  await measureBackgroundResponse(sql, id, reported ?? countStoredTokens(price.model, job.call))
   if (job.conversation === null) return
   const isStored = state !== 'refused'
   await endConversationCall(sql, { accountId, id: job.conversation, requestId, reported, isStored })
 }
 
-function endingOf({ money, settlement }: TaskMove): Ending | null {
+function findEnding({ money, settlement }: TaskMove): Ending | null {
   if (money === null) return null
   if (money !== 'charge') return { state: 'returned', entry: money, cost: 0n }
   return { state: 'settled', entry: 'release', cost: BigInt(settlement?.cost ?? 0) }
@@ -158,14 +158,14 @@ function endingOf({ money, settlement }: TaskMove): Ending | null {
 
 /** Moves the money of a transition; returns null where none moved. */
 async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | null> {
-  const ending = endingOf(move)
+  const ending = findEnding(move)
   if (ending === null) return null
   const returned = await giveBackIn(sql, move.id, ending)
   if (move.settlement === null) return returned
-  const { wallets } = await booked(sql, move.settlement)
-  // Processes that know a capped key or a budget read what it leaves: the answer below has the account's wallet alone.
+  const { wallets } = await bookCharge(sql, move.settlement)
+  // Processes that know a capped key or a budget read what it leaves: the answer below has only the account's wallet.
   for (const { accountId } of wallets) {
-    const id = periodOfWalletId(accountId)?.budgetId ?? accountId
+    const id = parseWalletId(accountId)?.budgetId ?? accountId
     if (id !== returned.accountId) await sql`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${id}`})`
   }
   return wallets.find(({ accountId }) => accountId === returned.accountId) ?? returned
@@ -175,11 +175,30 @@ async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | nu
  * Books the charge. The request may already have a row: one whose commit was not confirmed was answered as failed. A
  * charge is neither lost nor delayed for that: it then gets the task's own id. A free task needs no second row.
  */
-async function booked(sql: Queryable, settlement: Settlement): Promise<Booking> {
+async function bookCharge(sql: Queryable, settlement: Settlement): Promise<Booking> {
   const { request_id, task_id, cost } = settlement
   const booking = await bookBatch(sql, [settlement])
   if (booking.booked.length > 0 || BigInt(cost) === 0n) return booking
   if (task_id === null || task_id === request_id)
     throw new Error(`The charge of request ${request_id} cannot be booked`)
-  return booked(sql, { ...settlement, request_id: task_id })
+  return bookCharge(sql, { ...settlement, request_id: task_id })
+}
+
+/**
+ * Starts a new chain of messages about an open task, so that it is looked after now, and records the operation; earlier
+ * messages are void. Returns null where the task has ended, or is being submitted.
+ */
+export async function renewTaskChain(
+  sql: Sql,
+  id: string,
+  now: number,
+): Promise<{ id: string; chain: number } | null> {
+  const [row] = await sql<{ chain: number; account_id: string; state: string }[]>`
+    UPDATE tasks SET chain = chain + 1, touched_at = ${now}
+    WHERE id = ${id} AND ended_at IS NULL AND state <> 'submitting'
+    RETURNING chain, account_id, state`
+  if (row === undefined) return null
+  const { chain, account_id: accountId, state } = row
+  await recordOperation(sql, { action: 'task.retried', accountId, subjectId: id, after: { state } })
+  return { id, chain }
 }

@@ -65,7 +65,7 @@ export interface Task {
   readonly deletedAt: number | null
   /** Time of the last transition or touch. */
   readonly touchedAt: number
-  /** The number that a message about it must carry: messages with a lower one are of no use any more. */
+  /** The number that a message about it must carry: messages with a lower one are obsolete. */
   readonly chain: number
 }
 
@@ -152,7 +152,7 @@ export interface TaskListQuery {
   readonly kind: TaskKind
   /** Null: all. `refused` ones are never listed, unless `isEarly`. */
   readonly states: readonly TaskState[] | null
-  /** Those older than the task of this id alone; null, or left out: all. */
+  /** Only those older than the task of this id; null or left out: all. */
   readonly before?: string | null
   readonly limit: number
 }
@@ -162,11 +162,11 @@ export interface AllTasksQuery {
   readonly accountId: string | null
   readonly kind: TaskKind | null
   readonly states: readonly TaskState[] | null
-  /** Those alone that have not ended. */
+  /** Only those that have not ended. */
   readonly isOpen: boolean
-  /** Those alone that their account sees. Default: all. */
+  /** Only those that their account sees. Default: all. */
   readonly isShown?: boolean
-  /** Those alone that were submitted before the task of this id. */
+  /** Only those submitted before the task of this id. */
   readonly before: string | null
   readonly limit: number
 }

@@ -3,7 +3,8 @@ import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { scanJson } from '../../core/json/scanner/tape.ts'
 import { weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
-import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, listOf, parsedFields, parsedValue, textOf } from '../loose.ts'
+import type { AnswerFacts } from './places.ts'
 
 /** Returns false for null, false, 0 and any empty value: a field that is present without content. */
 export const saysSomething = (value: unknown): boolean =>
@@ -18,6 +19,12 @@ export const isFailedOutcome = (outcome: unknown): boolean => {
 /** Returns whether an answer or an event reports a failure, in a field that is common to all protocols. */
 export const saysError = (body: LooseObject): boolean =>
   saysSomething(body.error) || isFailedOutcome(body.base_resp)
+
+/** Returns the failure that an answer or an event reports, as JSON text with the field that has it; null without one. */
+export function failureIn({ error, outcome }: AnswerFacts): string | null {
+  if (error !== undefined && saysSomething(parsedValue(error))) return `{"error":${error}}`
+  return outcome !== undefined && isFailedOutcome(parsedValue(outcome)) ? `{"base_resp":${outcome}}` : null
+}
 
 const BYTE_ORDER_MARK = '\ufeff'
 

@@ -1,59 +1,11 @@
 /**
- * Reads the few facts a meter needs out of JSON while its bytes pass: chunks of a stream, the elements of an array that
- * comes in pieces, or one whole body. It holds its place between any two bytes, so that nothing is kept of a chunk but
- * an error: one chunk may hold a whole picture.
+ * Reads the facts of answers while their bytes pass, in pieces of any size: long events, the elements of an array, whatever
+ * the tape does not take. It holds its place between any two bytes, so that nothing is kept of an answer but short texts
+ * and what is read as JSON: one chunk may hold a whole picture.
  */
 import { Buffer } from 'node:buffer'
-import { hexDigit } from '../../core/json/fields.ts'
-import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
-import { fieldsOf, type LooseObject } from '../loose.ts'
-import type { Place } from './places.ts'
-
-/** Facts of one chunk. */
-export interface AnswerFacts {
-  /** Characters, weighed by script, of text, thought and code, and of the arguments of calls as JSON without white space. */
-  characters: number
-  /** Those of them that are thought. */
-  thoughtCharacters: number
-  /** Counts of usage, by their names; null without any. */
-  usage: Record<string, number> | null
-  /** The usage of parts of the answer, each with its type, in the form in which it is reported; null without any. */
-  iterations: LooseObject[] | null
-  /** Short texts, by their names: such as the event's type. */
-  texts: Record<string, string>
-  /** The payload of an error, JSON text; null for an answer. */
-  error: string | null
-  /** A candidate has finished, or the prompt was blocked. */
-  hasFinish: boolean
-  /** Whether each candidate of the chunk finishes in it, by index; null where they are not told apart. */
-  candidates: Map<number, boolean> | null
-  /** Content that is no text: a call, a picture. A prompt that was blocked is an answer too. */
-  hasOtherContent: boolean
-  /** Searches that the upstream made. */
-  queries: number
-  /** Pages that it fetched. */
-  pages: number
-  /** Pieces of code that it ran. */
-  runs: number
-  /** It read places of a map. */
-  hasMaps: boolean
-}
-
-const newFacts = (): AnswerFacts => ({
-  characters: 0,
-  thoughtCharacters: 0,
-  usage: null,
-  iterations: null,
-  texts: {},
-  error: null,
-  hasFinish: false,
-  candidates: null,
-  hasOtherContent: false,
-  queries: 0,
-  pages: 0,
-  runs: 0,
-  hasMaps: false,
-})
+import { hexDigit, LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
+import { AnswerFacts, type Place, placeNamed, readsText } from './places.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -66,18 +18,19 @@ const CLOSE_BRACKET = 0x5d
 const SPACE = 0x20
 const LETTER_U = 0x75
 
-/** Errors are far smaller; a longer one is not read. */
+/** Usage and errors are far smaller; longer JSON is not read. */
 const MAX_KEPT_BYTES = 65_536
-/** No answer has as many. */
-const MAX_ITERATIONS = 1024
+const NOT_KEPT = '{"message":""}'
 /** Longer than every name of interest, and than every count. */
 const MAX_NAME_BYTES = 32
-const MAX_COUNT_CHARS = 32
+const MAX_WORD_CHARS = 32
+/** Longer than every text of interest. */
+const MAX_TEXT_CHARS = 256
+/** Values nested deeper are skipped. */
+const MAX_AROUND = 64
 
 /** Places whose values are numbers or booleans. */
-const WORDS: ReadonlySet<Place['is']> = new Set(['count', 'sum', 'thought', 'index'])
-/** Longer than every text of interest. */
-const MAX_TEXT_CHARS = 64
+const WORDS: ReadonlySet<Place['is']> = new Set(['thought', 'index', 'json'])
 
 const NAME = 1
 const VALUE = 2
@@ -85,12 +38,16 @@ const ESCAPE = 3
 const BETWEEN = 0
 
 export class PlaceScanner {
-  /** Selects the places to read in the answers that follow. */
-  root: Place
+  readonly #root: Place
   readonly #onAnswer: (facts: AnswerFacts) => void
-  #facts = newFacts()
+  /** Of the answer that has not ended. */
+  facts = new AnswerFacts()
   /** The objects and lists around the current byte that are of interest, outermost first. */
   readonly #around: Place[] = []
+  /** Which of them are objects. */
+  readonly #areObjects: boolean[] = []
+  /** The innermost of them has just opened. */
+  #isOpening = false
   /** Depth within a value of which only the end matters. */
   #depth = 0
   #state: typeof BETWEEN | typeof NAME | typeof VALUE | typeof ESCAPE = BETWEEN
@@ -103,16 +60,8 @@ export class PlaceScanner {
   readonly #name = Buffer.alloc(MAX_NAME_BYTES)
   /** Beyond `MAX_NAME_BYTES` for a name that is of no interest. */
   #nameLength = 0
-  /** A count or a boolean so far. */
+  /** A number, a boolean or a text so far. */
   #word = ''
-  /** Characters before the current part. */
-  #partStart = 0
-  #isThought = false
-  /** Of the current candidate. */
-  #index = 0
-  #isFinished = false
-  /** The counts around the current iteration. */
-  #usageAround: AnswerFacts['usage'] = null
   /** The current string is a text of interest. */
   #isText = false
   #isNameNext = false
@@ -121,13 +70,15 @@ export class PlaceScanner {
   /** True when its characters are output. */
   #counts = false
   #isEmpty = true
-  #kept: Buffer[] | null = null
+  /** The current value is read as JSON; the parts of it that have come in earlier pieces. */
+  #isKept = false
+  readonly #kept: Buffer[] = []
   #keptBytes = 0
   #keptFrom = 0
 
   /** @param onAnswer called with the facts of each object that ends at the outermost level */
   constructor(root: Place, onAnswer: (facts: AnswerFacts) => void) {
-    this.root = root
+    this.#root = root
     this.#onAnswer = onAnswer
   }
 
@@ -138,15 +89,17 @@ export class PlaceScanner {
 
   /** Resets the state after an answer that did not end. */
   reset(): void {
-    this.#facts = newFacts()
+    this.facts = new AnswerFacts()
     this.#around.length = 0
+    this.#areObjects.length = 0
+    this.#isOpening = false
     this.#depth = 0
     this.#state = BETWEEN
     this.#place = undefined
     this.#counts = false
     this.#word = ''
     this.#isText = false
-    this.#kept = null
+    this.#forget()
   }
 
   /** Reads `bytes[from, to)`. Skips commas and brackets between two answers. */
@@ -154,123 +107,107 @@ export class PlaceScanner {
     this.#keptFrom = from
     let i = from
     while (i < to) {
-      if (this.#state === BETWEEN) this.#between(bytes, i++)
+      if (this.#state === BETWEEN) i = this.#depth > 0 ? this.#within(bytes, i, to) : this.#between(bytes, i)
       else if (this.#state === ESCAPE) this.#escape(bytes[i++]!)
       else i = this.#string(bytes, i, to)
     }
-    if (this.#kept !== null) this.#keep(bytes, to)
+    if (this.#isKept) this.#keep(bytes, to)
   }
 
-  #between(bytes: Buffer, at: number): void {
+  /** Reads the byte at `at`. Returns the index after it. */
+  #between(bytes: Buffer, at: number): number {
     const byte = bytes[at]!
-    if (byte <= SPACE) return
-    if (this.#depth > 0) return this.#within(bytes, at)
+    if (byte <= SPACE) return at + 1
     const isOutside = this.#around.length === 0
+    const isClosing = byte === CLOSE_BRACE || byte === CLOSE_BRACKET
+    if (this.#isOpening) {
+      this.#isOpening = false
+      if (!isClosing) this.facts.fill(this.#around.at(-1)!, !this.#areObjects.at(-1)!)
+    }
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       if (!isOutside) this.#open(byte, at)
-      else if (byte === OPEN_BRACE) this.#enter(this.root, true)
-    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      if (this.#around.length > 0) this.#leave()
+      else if (byte === OPEN_BRACE) this.#enter(this.#root, true)
+    } else if (isClosing) {
+      if (!isOutside) this.#leave()
     } else if (byte === QUOTE) {
       if (this.#isNameNext && !isOutside) this.#beginName()
       else this.#beginString(at)
     } else if (byte === COMMA) this.#comma()
     else if (byte === COLON) this.#isNameNext = false
-    else if (WORDS.has(this.#place?.is) && this.#word.length < MAX_COUNT_CHARS)
+    else if (WORDS.has(this.#place?.is) && this.#word.length < MAX_WORD_CHARS)
       this.#word += String.fromCharCode(byte)
+    return at + 1
   }
 
   #comma(): void {
     if (this.#word !== '') this.#endWord()
-    const around = this.#around.at(-1)
-    this.#isNameNext = around?.fields !== undefined
-    this.#place = around?.each
+    this.#beginItem()
+  }
+
+  #beginItem(): void {
+    const isObject = this.#areObjects.at(-1) === true
+    this.#isNameNext = isObject
+    this.#place = isObject ? undefined : this.#around.at(-1)?.each
   }
 
   /** Enters an object or a list that has places; of any other only the end matters. */
   #open(byte: number, at: number): void {
     const place = this.#place
-    if (byte === OPEN_BRACE && place?.fields !== undefined) return this.#enter(place, true)
-    const isDue = place?.isLate !== true || this.#facts.hasFinish || this.#facts.texts.finish !== undefined
-    if (byte === OPEN_BRACKET && place?.each !== undefined && isDue) return this.#enter(place, false)
+    const isObject = byte === OPEN_BRACE
+    if (place !== undefined && this.#around.length < MAX_AROUND) {
+      if (isObject ? place.fields !== undefined : place.each !== undefined)
+        return this.#enter(place, isObject)
+    }
     this.#depth = 1
     this.#counts = place?.is === 'args'
-    if (this.#counts) this.#facts.characters++
-    if (place?.is === 'error') this.#beginKept(at)
+    if (this.#counts) this.facts.characters++
+    if (place?.is === 'json' || (isObject && place?.is === 'object')) this.#beginKept(at)
   }
 
   #enter(place: Place, isObject: boolean): void {
     this.#around.push(place)
-    if (place.is !== undefined) this.#begin(place.is)
-    this.#isNameNext = isObject
-    this.#place = place.each
-  }
-
-  #begin(is: Place['is']): void {
-    if (is === 'part') {
-      this.#partStart = this.#facts.characters
-      this.#isThought = false
-    } else if (is === 'candidate') [this.#index, this.#isFinished] = [0, false]
-    else if (is === 'iteration') {
-      this.#usageAround = this.#facts.usage
-      this.#facts.usage = {}
-      this.#facts.texts.iteration = ''
-    } else if (is === 'maps') this.#facts.hasMaps = true
+    this.#areObjects.push(isObject)
+    this.#isOpening = true
+    this.facts.enter(place)
+    this.#beginItem()
   }
 
   #endWord(): void {
-    const count = Number(this.#word)
-    if (this.#place?.is === 'thought') this.#isThought = this.#word === 'true'
+    const word = this.#word
     this.#word = ''
-    const place = this.#place
-    if (place?.is === 'index') this.#index = count
-    if (place?.name === undefined || Number.isNaN(count)) return
-    this.#facts.usage ??= {}
-    const before = place.is === 'sum' ? (this.#facts.usage[place.name] ?? 0) : 0
-    this.#facts.usage[place.name] = before + count
+    if (this.#place !== undefined) this.facts.takeWord(this.#place, word)
   }
 
   #leave(): void {
     if (this.#word !== '') this.#endWord()
-    const left = this.#around.pop()
-    if (left?.is === 'part' && this.#isThought)
-      this.#facts.thoughtCharacters += this.#facts.characters - this.#partStart
-    else if (left?.is === 'modality') this.#endModality(left)
-    else if (left?.is === 'iteration') this.#endIteration()
-    else if (left?.is === 'candidate')
-      this.#facts.candidates = (this.#facts.candidates ?? new Map()).set(this.#index, this.#isFinished)
+    this.facts.leave(this.#around.pop()!)
+    this.#areObjects.pop()
     this.#isNameNext = false
     this.#place = undefined
     if (this.#around.length > 0) return
-    const facts = this.#facts
-    this.#facts = newFacts()
+    const facts = this.facts
+    this.facts = new AnswerFacts()
     this.#onAnswer(facts)
   }
 
-  /** Names the tokens of a modality by it, such as `promptAUDIO`. */
-  #endModality({ name }: Place): void {
-    const { usage, texts } = this.#facts
-    if (usage !== null && texts.modality !== undefined && texts.modality !== 'TEXT')
-      usage[name + texts.modality] = usage.modalityTokens ?? 0
-  }
-
-  #endIteration(): void {
-    const facts = this.#facts
-    facts.iterations ??= []
-    if (facts.iterations.length < MAX_ITERATIONS)
-      facts.iterations.push({ ...facts.usage, type: facts.texts.iteration, cache_creation: facts.usage })
-    facts.usage = this.#usageAround ?? {}
-  }
-
-  #within(bytes: Buffer, at: number): void {
-    const byte = bytes[at]!
-    if (this.#counts && (byte & 0xc0) !== 0x80) this.#facts.characters++
-    if (byte === QUOTE) this.#state = VALUE
-    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++
-    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --this.#depth === 0) {
-      this.#counts = false
-      if (this.#kept !== null) this.#endKept(bytes, at + 1)
+  /** Reads on, up to a string or to the end of the value of which only the end matters. Returns the index to continue at. */
+  #within(bytes: Buffer, from: number, to: number): number {
+    for (let i = from; i < to; i++) {
+      const byte = bytes[i]!
+      if (byte <= SPACE) continue
+      if (this.#counts && (byte & 0xc0) !== 0x80) this.facts.characters++
+      if (byte === QUOTE) {
+        this.#state = VALUE
+        return i + 1
+      }
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++
+      else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --this.#depth === 0) {
+        this.#counts = false
+        if (this.#isKept) this.#endKept(bytes, i + 1)
+        return i + 1
+      }
     }
+    return to
   }
 
   #beginName(): void {
@@ -279,11 +216,12 @@ export class PlaceScanner {
   }
 
   #beginString(at: number): void {
+    const place = this.#place
     this.#state = VALUE
-    this.#counts = this.#place?.is === 'said'
+    this.#counts = place?.is === 'said'
     this.#isEmpty = true
-    this.#isText = this.#place?.is === 'text'
-    if (this.#place?.is === 'error') this.#beginKept(at)
+    this.#isText = place !== undefined && readsText(place)
+    if (place?.is === 'json') this.#beginKept(at)
   }
 
   /** Continues in a string. Returns the index after its part. */
@@ -293,12 +231,13 @@ export class PlaceScanner {
     this.#isEmpty &&= i === from
     if (this.#counts) this.#count(bytes, from, i)
     if (this.#state === NAME) this.#addName(bytes, from, i)
-    else if (this.#isText) this.#word += bytes.toString('latin1', from, Math.min(i, from + MAX_TEXT_CHARS))
+    else if (this.#isText) this.#addText(bytes, from, i)
     if (i === to) return to
     if (bytes[i] === QUOTE) this.#endString(bytes, i)
     else {
       // No name of interest is written with escapes.
       if (this.#state === NAME) this.#nameLength = MAX_NAME_BYTES + 1
+      else if (this.#isText) this.#addText(bytes, i, i + 1)
       this.#escapedIn = this.#state === NAME ? NAME : VALUE
       this.#escaped = 0
       this.#isEmpty = false
@@ -313,87 +252,80 @@ export class PlaceScanner {
     this.#nameLength = Math.max(this.#nameLength, length)
   }
 
-  #placeOfName(): Place | undefined {
-    for (const { name, place } of this.#around.at(-1)?.fields ?? []) {
-      if (name.length !== this.#nameLength) continue
-      let i = 0
-      while (i < name.length && name[i] === this.#name[i]) i++
-      if (i === name.length) return place
-    }
-    return this.#around.at(-1)?.rest
+  #addText(bytes: Buffer, from: number, to: number): void {
+    const room = MAX_TEXT_CHARS - this.#word.length
+    if (room > 0) this.#word += bytes.toString('latin1', from, Math.min(to, from + room))
   }
 
   #count(bytes: Buffer, from: number, to: number): void {
     let count = 0
     for (let i = from; i < to; i++) count += (bytes[i]! & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
-    this.#facts.characters += count
+    this.facts.characters += count
   }
 
   /** Reads an escape, which counts as its character. */
   #escape(byte: number): void {
     const at = this.#escaped++
+    if (this.#isText && this.#word.length < MAX_TEXT_CHARS) this.#word += String.fromCharCode(byte)
     if (at === 0) {
       this.#isUnicode = byte === LETTER_U
       this.#escapedUnit = 0
     } else this.#escapedUnit = this.#escapedUnit * 16 + hexDigit(byte)
     if (this.#isUnicode && at < 4) return
     this.#state = this.#escapedIn
-    if (this.#counts) this.#facts.characters += this.#isUnicode ? weightOfCodeUnit(this.#escapedUnit) : 1
+    if (this.#counts) this.facts.characters += this.#isUnicode ? weightOfCodeUnit(this.#escapedUnit) : 1
   }
 
   #endString(bytes: Buffer, at: number): void {
     const isName = this.#state === NAME
     this.#state = BETWEEN
     if (this.#depth > 0) {
-      if (this.#counts) this.#facts.characters++
+      if (this.#counts) this.facts.characters++
       return
     }
     if (isName) {
-      this.#place = this.#placeOfName()
+      this.#place =
+        this.#nameLength > MAX_NAME_BYTES
+          ? this.#around.at(-1)?.rest
+          : placeNamed(this.#around.at(-1)!, this.#name, 0, this.#nameLength)
       return
     }
     this.#counts = false
-    if (this.#isText) this.#endText()
-    const is = this.#place?.is
-    if ((is === 'finish' || is === 'block') && !this.#isEmpty) this.#facts.hasFinish = true
-    if ((is === 'made' || is === 'block') && !this.#isEmpty) this.#facts.hasOtherContent = true
-    if (is === 'query') this.#facts.queries += this.#isEmpty ? 0 : 1
-    else if (is === 'page') this.#facts.pages++
-    else if (is === 'run') this.#facts.runs++
-    else if (is === 'error') this.#endKept(bytes, at + 1)
+    const place = this.#place
+    if (place === undefined) return
+    if (this.#isText) this.#endText(place)
+    else if (this.#isKept) this.#endKept(bytes, at + 1)
+    else this.facts.takeString(place, this.#isEmpty)
   }
 
-  #endText(): void {
+  #endText(place: Place): void {
+    this.facts.takeText(place, Buffer.from(this.#word, 'latin1').toString('utf8'))
     this.#isText = false
-    if (this.#place!.name === 'finish') this.#isFinished = this.#word !== ''
-    if (this.#word.length <= MAX_TEXT_CHARS) this.#facts.texts[this.#place!.name!] = this.#word
     this.#word = ''
   }
 
   #beginKept(at: number): void {
-    this.#kept = []
-    this.#keptBytes = 0
+    this.#isKept = true
     this.#keptFrom = at
+    this.#place!.note!(this.facts, '')
+  }
+
+  #endKept(bytes: Buffer, to: number): void {
+    const last = bytes.subarray(this.#keptFrom, to)
+    const kept = this.#kept.length === 0 ? last : Buffer.concat([...this.#kept, last])
+    const isRead = this.#keptBytes + last.length <= MAX_KEPT_BYTES
+    this.#place!.note!(this.facts, isRead ? kept.toString('utf8') : NOT_KEPT)
+    this.#forget()
   }
 
   #keep(bytes: Buffer, to: number): void {
     this.#keptBytes += to - this.#keptFrom
-    if (this.#keptBytes <= MAX_KEPT_BYTES) this.#kept?.push(Buffer.from(bytes.subarray(this.#keptFrom, to)))
-    this.#keptFrom = to
+    if (this.#keptBytes <= MAX_KEPT_BYTES) this.#kept.push(Buffer.from(bytes.subarray(this.#keptFrom, to)))
   }
 
-  #endKept(bytes: Buffer, to: number): void {
-    this.#keep(bytes, to)
-    const isRead = this.#keptBytes <= MAX_KEPT_BYTES
-    const text = isRead ? Buffer.concat(this.#kept ?? []).toString('utf8') : '{"message":""}'
-    this.#kept = null
-    let value: unknown
-    try {
-      value = JSON.parse(text)
-    } catch {
-      return
-    }
-    if (value !== '' && (typeof value === 'string' || Object.keys(fieldsOf(value)).length > 0))
-      this.#facts.error = `{"error":${text}}`
+  #forget(): void {
+    this.#isKept = false
+    this.#kept.length = 0
+    this.#keptBytes = 0
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Puts the parts of a translated answer together as one whole chat-completions body.
- * See docs/api-rules.md, "Chat completions".
+ * See docs/api-rules.md, "Chat protocols".
  */
 import { Buffer } from 'node:buffer'
 import type { FinishReason, Part, TokenLogprob, UsageTokens } from '../../../schemas/chat/part.ts'

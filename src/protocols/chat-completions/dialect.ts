@@ -1,13 +1,13 @@
 /**
  * The chat-completions dialect: reading a client's request, and the three changes a native upstream sees.
- * See docs/api-rules.md, "Chat completions" and "Protocols and translation".
+ * See docs/api-rules.md, "Chat protocols" and "Protocols and translation".
  */
 import {
   type ChatCompletionsRequest,
   chatCompletionsRequest,
 } from '../../../schemas/chat/chat-completions.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import {
   assignment,
   type FieldSpan,
@@ -25,6 +25,7 @@ import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { thinkingOf } from '../request/thinking-tokens.ts'
 import { serverToolsOf } from '../request/tools.ts'
+import { COMMENT } from '../sse/comment.ts'
 import { AssembledCompletion } from './assembled.ts'
 import {
   type ChangedFields,
@@ -43,7 +44,7 @@ export interface RequestSource {
   /** Index of the object's opening brace. */
   readonly open: number
   readonly request: Pick<ChatSettings, 'stream_options'>
-  /** It offers legacy functions alone. */
+  /** It offers only legacy functions. */
   readonly isLegacy: boolean
 }
 
@@ -96,7 +97,7 @@ const changedFieldsIn = (fields: ReadonlyMap<string, FieldSpan>): ChangedFields 
   stream_options: fields.get('stream_options'),
 })
 
-/** Returns the built-in tools. The options of a search alone also request one. */
+/** Returns the built-in tools. Options of a search request one too. */
 function builtInTools({ tools, web_search_options }: ChatCompletionsRequest): readonly ServerTool[] {
   const types = (tools ?? []).map(({ type }) => type)
   return serverToolsOf('chat-completions', web_search_options == null ? types : [...types, 'web_search'])
@@ -132,15 +133,15 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
 function settingsOf({ settings, messages, tools }: ReadChatRequest): string {
   const { tool_choice, response_format, reasoning_effort } = settings
   return (
-    numberPiece('messages', messages) +
+    printNumber('messages', messages) +
     samplingSettings(settings) +
-    numberPiece('choices', settings.n) +
-    numberPiece('seed', settings.seed) +
+    printNumber('choices', settings.n) +
+    printNumber('seed', settings.seed) +
     stopPiece(settings.stop) +
-    textPiece('reasoning_effort', reasoning_effort) +
-    numberPiece('tools', tools) +
+    printText('reasoning_effort', reasoning_effort) +
+    printNumber('tools', tools) +
     choicePiece(tool_choice) +
-    (response_format == null ? '' : textPiece('response_format', response_format.type))
+    (response_format == null ? '' : printText('response_format', response_format.type))
   )
 }
 
@@ -218,7 +219,8 @@ export const chatCompletions: Dialect = {
 export const chatCompletionsNative: ProtocolAdapter = {
   from: 'chat-completions',
   to: 'chat-completions',
-  streamContentType: null,
+  streamContentType: () => null,
+  keepAlive: () => COMMENT,
   urlsToFetch: () => [],
   encodeRequest: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
   openStream: (call, provider) => {

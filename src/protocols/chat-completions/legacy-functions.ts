@@ -1,6 +1,6 @@
 /**
  * Functions, the predecessors of tools in the chat-completions protocol: `functions`, `function_call` and messages of
- * the role `function`. Translations use tools alone; the answer to such a request is converted back to functions.
+ * the role `function`. Translations use only tools; the answer to such a request is converted back to functions.
  */
 import type {
   CalledTool,

@@ -5,39 +5,39 @@
  */
 import { Buffer } from 'node:buffer'
 import { type FieldSpan, removal, spliced } from '../../core/json/fields.ts'
-import { FieldCursor } from '../answer/field-cursor.ts'
-import type { AnswerFacts } from '../answer/place-scan.ts'
+import { scanJson } from '../../core/json/scanner/tape.ts'
+import { failureIn } from '../answer/content.ts'
+import { readFacts } from '../answer/place-read.ts'
+import type { AnswerFacts } from '../answer/places.ts'
 import { addedChoices, ReportedStream, type UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
+import { fieldsOf, isObject, type LooseObject, listOf, parsedFields, parsedValue, textOf } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
-import { LongEvents, usageOf } from '../sse/long-events.ts'
+import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
 import { readUsage } from '../usage/chat-completions.ts'
-import { type ChunkFacts, newChunkFacts, saysSomething, scanChunk } from './scan.ts'
-import { usageAt } from './whole.ts'
+import { CHUNK, LATER_CHUNK } from './places.ts'
+import { saysSomethingAt } from './whole.ts'
 
 const DONE = '[DONE]'
 const NONE = Buffer.alloc(0)
 
-function isWhole(data: Buffer | null): boolean {
-  if (data === null) return false
-  const text = data.toString('utf8')
-  if (text === DONE) return true
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+const FILTERED = 'content_filter'
+
+const isUsageOnly = (facts: AnswerFacts, failure: string | null): boolean =>
+  facts.usage !== undefined && !facts.hasChoices && failure === null
+
+/** Returns the failure that a chunk reports; some upstreams have a code and a text in place of an error. */
+function failureOf(facts: AnswerFacts): string | null {
+  const failure = failureIn(facts)
+  const { code, message, usage, hasChoices } = facts
+  if (failure !== null || hasChoices || usage !== undefined || code === undefined) return failure
+  return message !== undefined && parsedValue(code) ? `{"error":{"code":${code}}}` : null
 }
 
-const isUsageOnly = (facts: ChunkFacts): boolean =>
-  facts.usageStart >= 0 && !facts.hasChoices && !facts.isError
-
 function beginsUsageOnly(data: Buffer | null): boolean {
-  const facts = newChunkFacts()
-  if (data !== null) scanChunk(data, facts)
-  return isUsageOnly(facts)
+  if (data === null) return false
+  const facts = readFacts(data, CHUNK)
+  return isUsageOnly(facts, failureOf(facts))
 }
 
 export class ChatCompletionsMeter extends ReportedStream {
@@ -77,7 +77,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     this.#provider = options.provider
     this.#framer = new SseFramer(
       (bytes, start, end, isReadable) => this.#event(bytes, start, end, isReadable),
-      new LongEvents('chat-completions', (facts) => this.#longEvent(facts)),
+      new LongEvents(CHUNK, (facts) => this.#take(facts, failureOf(facts), null)),
     )
   }
 
@@ -116,16 +116,6 @@ export class ChatCompletionsMeter extends ReportedStream {
     return out
   }
 
-  #longEvent(facts: AnswerFacts): void {
-    this.characters += facts.characters
-    // Which choice it is was not read.
-    if (facts.hasFinish) this.#finish({ choices: [{ index: {}, finish_reason: 'stop' }] })
-    if (facts.error !== null) this.err(Buffer.from(facts.error))
-    const usage = usageOf(facts)
-    if (facts.texts.service_tier !== undefined) this.reports.serviceTier = facts.texts.service_tier
-    this.reports.takeRead(usage, readUsage(usage, this.#provider), this.characters)
-  }
-
   /** Reads the events that the piece has, or ends. */
   #cut(piece: Buffer): Buffer | null {
     if (!this.#withholdUsage) {
@@ -150,7 +140,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     if (this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
     const data = eventData(tail, 0, tail.length)
-    const isWithheld = isWhole(data) ? this.#read(data) : beginsUsageOnly(data)
+    const isWithheld = isWhole(data) ? this.#readEvent(tail, 0, tail.length) : beginsUsageOnly(data)
     if (!this.#withholdUsage || tail.length === 0) return null
     return isWithheld ? withoutUsage(tail, 0, tail.length) : tail
   }
@@ -174,45 +164,53 @@ export class ChatCompletionsMeter extends ReportedStream {
     return true
   }
 
+  /** Reads the facts of an event. Returns true for a usage chunk without other content. */
   #readEvent(bytes: Buffer, start: number, end: number): boolean {
     const data = eventData(bytes, start, end)
-    const facts = newChunkFacts()
-    const isUsageOnly = this.#read(data, facts)
-    const saysOneThing = facts.spoken === 1 && facts.usageStart < 0 && !facts.hasFinish && !facts.isError
-    const at = data !== null && saysOneThing ? payloadStart(data, bytes, start, end) : -1
-    if (at >= 0) this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
-    return isUsageOnly
-  }
-
-  /** Reads the facts of an event. Returns true for a usage chunk without other content. */
-  #read(data: Buffer | null, facts = newChunkFacts()): boolean {
     if (data === null || data.length === 0) return false
     if (data.length === DONE.length && data.toString('latin1') === DONE) {
       this.isDone = true
       return false
     }
-    scanChunk(data, facts)
-    if (facts.isError) this.err(data)
-    if (this.model === '' && facts.modelStart >= 0)
-      this.model = data.toString('utf8', facts.modelStart, facts.modelEnd)
+    const isLater = this.model !== ''
+    let facts = readFacts(data, isLater ? LATER_CHUNK : CHUNK)
+    if (isLater && (facts.hasFinish || facts.usage !== undefined)) facts = readFacts(data, CHUNK)
+    const failure = failureOf(facts)
+    this.#take(facts, failure, data)
+    const saysOneThing = facts.spoken === 1 && facts.usage === undefined && !facts.hasFinish
+    const at = saysOneThing && failure === null ? payloadStart(data, bytes, start, end) : -1
+    if (at >= 0) {
+      const { spokenStart, spokenEnd } = facts
+      this.#repeated.remember(bytes, { start, textStart: at + spokenStart, textEnd: at + spokenEnd, end })
+    }
+    return isUsageOnly(facts, failure)
+  }
+
+  /** Takes the facts of an event; `data` is its payload, null for one that was too long to be kept. */
+  #take(facts: AnswerFacts, failure: string | null, data: Buffer | null): void {
+    const { model, serviceTier, finish } = facts
+    if (failure !== null) this.err(data ?? Buffer.from(failure))
+    if (this.model === '' && model !== undefined) this.model = model
     this.characters += facts.characters
-    if (facts.hasFinish) this.#finish(this.#finished && parsedFields(data.toString('utf8')))
+    if (facts.hasFinish) this.#finish(data)
     this.hasBegun ||= facts.hasChoices
-    this.#hasOtherContent ||= facts.hasOtherContent
-    if (facts.tierStart >= 0) this.#takeTier(data, facts)
-    const usage = facts.usageStart < 0 && facts.innerUsageStart < 0 ? null : usageAt(data, facts)
-    if (usage !== null) this.reports.takeRead(usage, this.#reportOf(usage, data, facts), this.characters)
-    if (!isUsageOnly(facts)) return false
-    this.hasFinish ||= this.#finished !== null && this.#finished.size > 0
-    return true
+    this.#hasOtherContent ||= facts.hasOtherContent || finish === FILTERED
+    // The tier of the first chunk, and that of the last ones: it can change until the end.
+    const isTierKnown = this.reports.serviceTier !== '' && facts.usage === undefined && !facts.hasFinish
+    if (serviceTier !== undefined && !isTierKnown) this.reports.serviceTier = serviceTier
+    const reported = facts.usage ?? facts.innerUsage
+    const usage = reported === undefined ? null : parsedValue(reported)
+    if (isObject(usage)) this.reports.takeRead(usage, this.#reportOf(usage, data, facts), this.characters)
+    if (isUsageOnly(facts, failure)) this.hasFinish ||= this.#finished !== null && this.#finished.size > 0
   }
 
   /** Returns the report in an event. Where several choices are made, the usage inside one is of that one alone. */
-  #reportOf(usage: unknown, data: Buffer, facts: ChunkFacts): UsageReport | null {
+  #reportOf(usage: LooseObject, data: Buffer | null, facts: AnswerFacts): UsageReport | null {
     const ofChoices = this.#ofChoices
-    if (ofChoices === null || facts.usageStart >= 0) return readUsage(usage, this.#provider)
+    if (ofChoices === null || data === null || facts.usage !== undefined)
+      return readUsage(usage, this.#provider)
     let isOfChoices = false
-    for (const choice of listOf(parsedFields(data.toString('utf8'))?.choices).map(fieldsOf)) {
+    for (const choice of choicesIn(data)) {
       const report = readUsage(choice.usage, this.#provider)
       if (report === null) continue
       ofChoices.set(choice.index ?? 0, report)
@@ -222,17 +220,14 @@ export class ChatCompletionsMeter extends ReportedStream {
   }
 
   /** Notes the choices that an event finishes. Some upstreams make one, however many are requested. */
-  #finish(event: LooseObject | null): void {
+  #finish(data: Buffer | null): void {
     const finished = this.#finished
-    for (const { index, finish_reason } of listOf(event?.choices).map(fieldsOf))
-      if (textOf(finish_reason) !== '') finished?.add(index ?? 0)
+    // Which choice an event finishes that was too long to be kept is not known.
+    if (data === null) finished?.add({})
+    else if (finished !== null)
+      for (const { index, finish_reason } of choicesIn(data))
+        if (textOf(finish_reason) !== '') finished.add(index ?? 0)
     this.hasFinish ||= finished === null || finished.size >= this.#choices
-  }
-
-  /** Takes the service tier of the first chunk, and that of the last ones: it can change until the end. */
-  #takeTier(data: Buffer, facts: ChunkFacts): void {
-    if (this.reports.serviceTier !== '' && facts.usageStart < 0 && !facts.hasFinish) return
-    this.reports.serviceTier = data.toString('latin1', facts.tierStart, facts.tierEnd)
   }
 
   #emitRange(start: number, end: number): void {
@@ -268,20 +263,19 @@ export class ChatCompletionsMeter extends ReportedStream {
   }
 }
 
-const USAGE = Buffer.from('usage')
-/** Fields that every chunk has, and that mean nothing without choices. */
-const ENVELOPE = [
-  'id',
-  'object',
-  'created',
-  'model',
-  'choices',
-  'system_fingerprint',
-  'service_tier',
-  'obfuscation',
-].map((name) => Buffer.from(name))
+const choicesIn = (data: Buffer): LooseObject[] =>
+  listOf(parsedFields(data.toString('utf8'))?.choices).map(fieldsOf)
 
-const cursor = new FieldCursor()
+const isWhole = (data: Buffer | null): boolean => {
+  const text = data?.toString('utf8') ?? ''
+  return text === DONE || parsedValue(text) !== undefined
+}
+
+const USAGE = 'usage'
+/** Fields that every chunk has, and that mean nothing without choices. */
+const ENVELOPE: ReadonlySet<string> = new Set([
+  ...['id', 'object', 'created', 'model', 'choices', 'system_fingerprint', 'service_tier', 'obfuscation'],
+])
 
 /**
  * Returns the event `bytes[start, end)`, which has usage and no choices, without its usage, the rest byte for byte;
@@ -290,31 +284,29 @@ const cursor = new FieldCursor()
 export function withoutUsage(bytes: Buffer, start: number, end: number): Buffer | null {
   const event = Buffer.from(bytes.subarray(start, end))
   const data = eventData(event, 0, event.length)
-  if (data === null || !saysMore(data)) return null
+  if (data === null) return null
   let rest = data
   // A duplicate field is removed twice.
   for (let usage = findUsage(rest); usage !== null; usage = findUsage(rest))
     rest = spliced(rest, [removal(rest, usage)])
+  if (rest === data) return null
   const at = payloadStart(data, event, 0, event.length)
   if (at < 0) return inOneLine(event, rest)
   return Buffer.concat([event.subarray(0, at), rest, event.subarray(at + data.length)])
 }
 
-function saysMore(data: Buffer): boolean {
-  cursor.enter(data, data.indexOf('{'))
-  while (cursor.next()) {
-    const isKnown = cursor.is(USAGE) || ENVELOPE.some((name) => cursor.is(name))
-    if (!isKnown && saysSomething(data, cursor.start)) return true
-  }
-  return false
-}
-
-function findUsage(data: Buffer): FieldSpan | null {
-  cursor.enter(data, data.indexOf('{'))
-  while (cursor.next())
-    if (cursor.is(USAGE)) return { nameStart: cursor.nameStart, start: cursor.start, end: cursor.end }
-  return null
-}
+/** Returns the place of usage in an event that says more; null where it has none, or says nothing else. */
+const findUsage = (data: Buffer): FieldSpan | null =>
+  scanJson(data, 2, null, (tape) => {
+    let [usage, saysMore] = [0, false]
+    const end = tape.nodeAfter(0)
+    for (let name = 1; name < end; name = tape.nodeAfter(name + 1)) {
+      const text = tape.nameAt(name)
+      if (text === USAGE) usage = name + 1
+      else saysMore ||= !ENVELOPE.has(text) && saysSomethingAt(tape, name + 1)
+    }
+    return saysMore && usage > 0 ? tape.spanOf(usage) : null
+  })
 
 function inOneLine(event: Buffer, data: Buffer): Buffer {
   const lines = event.toString('latin1').split(/\r\n?|\n/)

@@ -4,23 +4,11 @@
  * `thinking_budget`.
  */
 
+import type { ReasoningDepth, Setting, WantedReasoning } from '../../../schemas/chat/conversation.ts'
 import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 
-export interface WantedThinking {
-  /** The field with this wish, for warnings. */
-  readonly field: string
-  readonly depth: Depth
-  /** The thought itself is not to be shown. */
-  readonly isHidden: boolean
-}
-
-/** `adaptive` leaves the depth to the model. */
-export type Depth =
-  | { readonly type: 'off' }
-  | { readonly type: 'adaptive' }
-  | { readonly type: 'effort'; readonly effort: string }
-  | { readonly type: 'budget'; readonly tokens: number }
+type Depth = ReasoningDepth
 
 export const THINKING_FIELDS = [
   'thinking',
@@ -80,20 +68,23 @@ function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: LooseO
 }
 
 /**
- * Returns the wish; null where the request leaves it to the model. Adds to `dropped` the duplicates and the fields
+ * Returns the wish; undefined where the request leaves it to the model. Adds to `dropped` the duplicates and the fields
  * that cannot be read.
  */
-export function wantedThinking(request: LooseObject, dropped: DroppedFields): WantedThinking | null {
+export function wantedThinking(
+  request: LooseObject,
+  dropped: DroppedFields,
+): Setting<WantedReasoning> | undefined {
   const { reasoning, include_reasoning: isShown, thinking } = request
   const isHidden =
     isShown === false || fieldsOf(reasoning).exclude === true || fieldsOf(thinking).display === 'omitted'
-  let wanted: WantedThinking | null = null
+  let wanted: Setting<WantedReasoning> | undefined
   for (const [field, read] of READERS) {
     if (isUnset(request[field])) continue
     if (field === 'thinking_budget' && wanted?.field === 'enable_thinking') continue
     const depth = read(request)
-    if (wanted !== null) dropped.add(field, `${wanted.field} goes before it`)
-    else if (depth !== null) wanted = { field, depth, isHidden }
+    if (wanted !== undefined) dropped.add(field, `${wanted.field} goes before it`)
+    else if (depth !== null) wanted = { field, value: { depth, isHidden } }
     else if (!(isHidden && field === 'reasoning')) dropped.add(field)
   }
   return wanted

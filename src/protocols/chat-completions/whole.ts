@@ -10,12 +10,13 @@ import {
   isWholeAnswer,
   saysError,
 } from '../answer/content.ts'
+import { readFacts } from '../answer/place-read.ts'
 import { countsOf, isOutputReported, type UsageReport } from '../answer/reported-usage.ts'
 import type { Metered } from '../dialect.ts'
 import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
 import { readUsage } from '../usage/chat-completions.ts'
 import { faultIn } from '../usage/faults.ts'
-import { type ChunkFacts, newChunkFacts, scanChunk } from './scan.ts'
+import { CHUNK } from './places.ts'
 
 /** Levels whose fields are read: the answer, its usage, the details in that. */
 const DEEPEST = 3
@@ -78,7 +79,7 @@ function usageOn(tape: Tape, node: number): unknown {
 }
 
 /** Returns true for a value other than null, false, 0 and any empty value. */
-function saysSomething(tape: Tape, node: number): boolean {
+export function saysSomethingAt(tape: Tape, node: number): boolean {
   const holdsValues = tape.isText(node) || tape.isList(node) || tape.isObject(node)
   return holdsValues ? tape.isFull(node) : Boolean(tape.valueAt(node))
 }
@@ -98,7 +99,7 @@ function answerOn(tape: Tape): ReadAnswer | null {
     model: textOf(tape.foundValue(place.model)),
     serviceTier: textOf(tape.foundValue(place.service_tier)),
     isError:
-      saysSomething(tape, tape.found(place.error)) || isFailedOutcome(tape.foundValue(place.base_resp)),
+      saysSomethingAt(tape, tape.found(place.error)) || isFailedOutcome(tape.foundValue(place.base_resp)),
     usage: usageOn(tape, tape.found(place.usage)),
   }
 }
@@ -111,20 +112,6 @@ function readByParser(body: Buffer): ReadAnswer {
     serviceTier: textOf(answer.service_tier),
     isError: saysError(answer),
     usage: answer.usage,
-  }
-}
-
-/**
- * Returns the usage that a scan has found; null for none. Its parts are ASCII: other characters need not be decoded.
- */
-export function usageAt(bytes: Buffer, facts: ChunkFacts): unknown {
-  const isInner = facts.usageStart < 0
-  const start = isInner ? facts.innerUsageStart : facts.usageStart
-  if (start < 0) return null
-  try {
-    return JSON.parse(bytes.toString('latin1', start, isInner ? facts.innerUsageEnd : facts.usageEnd))
-  } catch {
-    return null
   }
 }
 
@@ -162,9 +149,7 @@ export class WholeResponse implements Metered {
   }
 
   get characters(): number {
-    const facts = newChunkFacts()
-    scanChunk(this.#body, facts)
-    return facts.characters
+    return readFacts(this.#body, CHUNK).characters
   }
 
   get charactersSinceUsage(): number {

@@ -1,5 +1,5 @@
 /**
- * A request of the generate-content protocol to count tokens: contents alone, or a whole request, which names its model
+ * A request of the generate-content protocol to count tokens: only contents, or a whole request, which names its model
  * once more.
  */
 

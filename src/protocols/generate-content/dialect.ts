@@ -1,6 +1,6 @@
 /**
  * The generate-content dialect: reading a client's request, and the one change a native upstream sees.
- * See docs/api-rules.md, "Generate content" and "Protocols and translation".
+ * See docs/api-rules.md, "Chat protocols" and "Protocols and translation".
  */
 
 import {
@@ -180,7 +180,8 @@ export const generateContentNative: ProtocolAdapter = {
   },
   // Without `alt=sse` a stream is one JSON array that comes in pieces.
   streamTypes: (call) => (sourceOf(call).framing === 'array' ? ['application/json'] : []),
-  streamContentType: null,
+  streamContentType: () => null,
+  keepAlive: () => null,
   openStream: (call) => new GenerateContentMeter(sourceOf(call).framing, call.choices),
   readWhole: (_call, body) => readWholeAnswer(body),
   wholeAsStream: (_call, body) => Buffer.from(`data: ${JSON.stringify(answerFields(body))}\n\n`),

@@ -2,7 +2,7 @@
  * Differences between generations of models of the generate-content protocol, by their names: `gemini-2.5-flash`,
  * `models/gemini-3-pro-preview`. A name without a number counts as a current one.
  */
-import type { WantedThinking } from '../chat-completions/wanted-thinking.ts'
+import type { WantedReasoning } from '../../../schemas/chat/conversation.ts'
 import { generation } from '../generation.ts'
 
 export interface ModelFamily {
@@ -88,7 +88,7 @@ function levelOf(family: ModelFamily, effort: string): string {
 const DYNAMIC_BUDGET = -1
 
 /** Returns `thinkingConfig` for a wanted depth; null for an unknown effort, or a model without reasoning. */
-export function thinkingConfig(family: ModelFamily, { depth, isHidden }: WantedThinking): object | null {
+export function thinkingConfig(family: ModelFamily, { depth, isHidden }: WantedReasoning): object | null {
   if (family.thinking === null) return null
   const shown = isHidden || depth.type === 'off' ? {} : { includeThoughts: true }
   if (depth.type === 'budget') return { thinkingBudget: withinFamily(family, depth.tokens), ...shown }

@@ -3,12 +3,15 @@
  * See docs/translation.md, "The answer".
  */
 import { Buffer } from 'node:buffer'
-import { answerFields, isJsonObject, saysError } from '../answer/content.ts'
-import { type AnswerFacts, PlaceScanner } from '../answer/place-scan.ts'
+import { answerFields, failureIn, isJsonObject, saysError } from '../answer/content.ts'
+import { readFacts, readWhole } from '../answer/place-read.ts'
+import { PlaceScanner } from '../answer/place-scan.ts'
+import type { AnswerFacts, Place } from '../answer/places.ts'
 import { modelIn, ReportedStream } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
-import type { LooseObject } from '../loose.ts'
-import { SsePayload } from '../sse/payload.ts'
+import { isObject, type LooseObject, parsedValue } from '../loose.ts'
+import { eventData, SseFramer } from '../sse/framer.ts'
+import { LongEvents } from '../sse/long-events.ts'
 import type { Framing } from './path.ts'
 import { ANSWERS } from './places.ts'
 import { isFiltered } from './reader.ts'
@@ -16,6 +19,9 @@ import { GenerateContentUsage } from './usage.ts'
 
 const SPACE = 0x20
 const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+/** A bracket or a comma, and a line end. */
+const MAX_BETWEEN_BYTES = 8
 
 /** Returns whether a piece of a list ends behind its bracket; `before` for white space. */
 function closesList(piece: Buffer, before: boolean): boolean {
@@ -25,9 +31,10 @@ function closesList(piece: Buffer, before: boolean): boolean {
 }
 
 export class GenerateContentMeter extends ReportedStream implements AnswerStream {
-  readonly #places: (typeof ANSWERS)['ofOne']
+  readonly #root: Place
+  /** Reads a stream that is one list. */
   readonly #scanner: PlaceScanner
-  readonly #payload: SsePayload | null
+  readonly #framer: SseFramer | null
   readonly #usage = new GenerateContentUsage()
   #thoughtCharacters = 0
   isComplete = false
@@ -39,9 +46,15 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
 
   constructor(framing: Framing, choices = 1) {
     super()
-    this.#places = choices === 1 ? ANSWERS.ofOne : ANSWERS.ofSeveral
-    this.#scanner = new PlaceScanner(this.#places.first, (facts) => this.#answer(facts))
-    this.#payload = framing === 'sse' ? new SsePayload(this.#scanner) : null
+    this.#root = choices === 1 ? ANSWERS.ofOne : ANSWERS.ofSeveral
+    const onAnswer = (facts: AnswerFacts) => this.#answer(facts)
+    this.#scanner = new PlaceScanner(this.#root, onAnswer)
+    this.#framer =
+      framing === 'array'
+        ? null
+        : new SseFramer((bytes, start, end, isReadable) => {
+            if (isReadable) this.#event(eventData(bytes, start, end))
+          }, new LongEvents(this.#root, onAnswer))
   }
 
   override get serviceTier(): string {
@@ -54,7 +67,7 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
 
   /** No chunk says that it is the last one: as events they may go on behind the finish reason, with usage or more text. */
   get isFinished(): boolean {
-    return this.#payload === null ? this.hasEnded : this.isComplete
+    return this.#framer === null ? this.hasEnded : this.isComplete
   }
 
   get hasEnded(): boolean {
@@ -71,56 +84,74 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
   }
 
   get isBetweenEvents(): boolean {
-    return this.#payload === null ? this.#scanner.isOutside : this.#payload.isBetweenEvents
+    return this.#framer === null ? this.#scanner.isOutside : this.#framer.isBetweenEvents
   }
 
   push(piece: Buffer): Buffer {
-    if (this.#payload !== null) this.#payload.push(piece)
+    if (this.#framer !== null) this.#framer.push(piece)
     else {
-      this.#scanner.push(piece)
+      this.#pushList(piece)
       this.#isListClosed = this.#scanner.isOutside && closesList(piece, this.#isListClosed)
     }
     return piece
   }
 
+  /** Reads a piece of a list. Most are one element with what is between it and the one before. */
+  #pushList(piece: Buffer): void {
+    const from = this.#scanner.isOutside ? piece.indexOf(OPEN_BRACE) : -1
+    const facts = from < 0 || from > MAX_BETWEEN_BYTES ? null : readWhole(piece.subarray(from), this.#root)
+    if (facts === null) this.#scanner.push(piece)
+    else this.#answer(facts)
+  }
+
+  /** Ends the stream. Some upstreams leave out the last empty line: a whole payload is read. */
   end(): null {
+    if (this.#framer === null || this.#framer.isSkipping) return null
+    const tail = this.#framer.takeTail()
+    const data = eventData(tail, 0, tail.length)
+    if (data !== null && parsedValue(data.toString('utf8')) !== undefined) this.#event(data)
     return null
   }
 
+  #event(data: Buffer | null): void {
+    if (data !== null && data.length > 0) this.#answer(readFacts(data, this.#root))
+  }
+
   #answer(facts: AnswerFacts): void {
-    this.#scanner.root = this.#places.later
-    if (facts.texts.model !== undefined) this.model = facts.texts.model
-    if (facts.error !== null) this.err(Buffer.from(facts.error))
-    const { finish = '' } = facts.texts
+    const { finish = '', model } = facts
+    if (this.model === '' && model !== undefined) this.model = model
+    const failure = failureIn(facts)
+    if (failure !== null) this.err(Buffer.from(failure))
     // An answer removed by a filter is an answer, as in the translation.
     this.#hasOtherContent ||= facts.hasOtherContent || isFiltered(finish)
     this.characters += facts.characters
     this.#thoughtCharacters += facts.thoughtCharacters
-    this.#finish(facts, finish !== '')
+    this.#finish(facts)
     this.#usage.grounded(facts, this.model)
     this.#usage.ran(facts.runs)
     const { characters } = this
     const thought = this.#thoughtCharacters
     const said = characters === 0 ? 'nothing' : characters === thought ? 'thought' : 'text'
-    const usage = facts.usage && withTier(facts.usage, facts.texts)
+    const usage = facts.usage === undefined ? null : usageIn(facts.usage)
     this.reports.takeRead(usage, this.#usage.report(usage, said), characters, thought)
   }
 
   /** A blocked prompt ends the answer, and so does the last of its candidates that finishes. */
-  #finish({ hasFinish, candidates }: AnswerFacts, isFinished: boolean): void {
+  #finish({ isBlocked, hasFinish, candidates }: AnswerFacts): void {
     if (candidates === null) {
-      this.isComplete ||= hasFinish || isFinished
+      this.isComplete ||= isBlocked || hasFinish
       return
     }
     for (const [index, finishes] of candidates)
       this.#candidates.set(index, finishes || this.#candidates.get(index) === true)
-    this.isComplete = hasFinish || [...this.#candidates.values()].every(Boolean)
+    this.isComplete = isBlocked || [...this.#candidates.values()].every(Boolean)
   }
 }
 
-/** Most reports have neither. */
-const withTier = (usage: LooseObject, { trafficType, serviceTier }: AnswerFacts['texts']): LooseObject =>
-  trafficType === undefined && serviceTier === undefined ? usage : { ...usage, trafficType, serviceTier }
+const usageIn = (json: string): LooseObject | null => {
+  const usage = parsedValue(json)
+  return isObject(usage) ? usage : null
+}
 
 const OUTCOME = '"base_resp"'
 

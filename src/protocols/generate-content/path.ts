@@ -1,7 +1,8 @@
 /**
  * The generate-content protocol names model and method in the path, and the framing of a stream in the query.
- * See docs/api-rules.md, "Generate content".
+ * See docs/api-rules.md, "Chat protocols".
  */
+import { ROUTES } from '../../../schemas/routes.ts'
 import { withoutCollection } from '../../core/routing/generate-model-name.ts'
 
 /** `sse` with `alt=sse` in the query; without it a stream is one JSON array that comes in pieces. */
@@ -15,7 +16,7 @@ interface CalledMethod {
   readonly method: Method
 }
 
-const PREFIX = '/v1beta/models/'
+const PREFIX = `${ROUTES.listContentModels[1]}/`
 
 /** Returns the text itself where its escapes are malformed: no model has that name. */
 function decoded(text: string): string {

@@ -1,6 +1,6 @@
 /** The settings of a generate-content request, for the call log. Each field may be named in snake case. */
 import type { GenerateContentRequest } from '../../../schemas/chat/generate-content.ts'
-import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { fieldsOf, type LooseObject } from '../loose.ts'
 import { stopPiece } from '../request/settings.ts'
 
@@ -17,17 +17,17 @@ function toolCount(tools: readonly LooseObject[]): number {
 function configSettings(config: LooseObject): string {
   const thinking = fieldsOf(config.thinkingConfig ?? config.thinking_config)
   return (
-    numberPiece('temperature', config.temperature) +
-    numberPiece('top_p', config.topP ?? config.top_p) +
-    numberPiece('top_k', config.topK ?? config.top_k) +
-    numberPiece('frequency_penalty', config.frequencyPenalty ?? config.frequency_penalty) +
-    numberPiece('presence_penalty', config.presencePenalty ?? config.presence_penalty) +
-    numberPiece('choices', config.candidateCount ?? config.candidate_count) +
-    numberPiece('seed', config.seed) +
+    printNumber('temperature', config.temperature) +
+    printNumber('top_p', config.topP ?? config.top_p) +
+    printNumber('top_k', config.topK ?? config.top_k) +
+    printNumber('frequency_penalty', config.frequencyPenalty ?? config.frequency_penalty) +
+    printNumber('presence_penalty', config.presencePenalty ?? config.presence_penalty) +
+    printNumber('choices', config.candidateCount ?? config.candidate_count) +
+    printNumber('seed', config.seed) +
     stopPiece(config.stopSequences ?? config.stop_sequences) +
-    textPiece('reasoning_effort', thinking.thinkingLevel ?? thinking.thinking_level) +
-    numberPiece('thinking_budget_tokens', thinking.thinkingBudget ?? thinking.thinking_budget) +
-    textPiece('response_format', config.responseMimeType ?? config.response_mime_type)
+    printText('reasoning_effort', thinking.thinkingLevel ?? thinking.thinking_level) +
+    printNumber('thinking_budget_tokens', thinking.thinkingBudget ?? thinking.thinking_budget) +
+    printText('response_format', config.responseMimeType ?? config.response_mime_type)
   )
 }
 
@@ -38,9 +38,9 @@ export function generateContentSettings(request: GenerateContentRequest, content
   const { mode } = fieldsOf(calling.functionCallingConfig ?? calling.function_calling_config)
   const config = request.generationConfig ?? request.generation_config
   return (
-    numberPiece('messages', contents) +
+    printNumber('messages', contents) +
     (config == null ? '' : configSettings(config)) +
-    (tools == null ? '' : numberPiece('tools', toolCount(tools))) +
-    textPiece('tool_choice', mode)
+    (tools == null ? '' : printNumber('tools', toolCount(tools))) +
+    printText('tool_choice', mode)
   )
 }

@@ -18,7 +18,7 @@ interface OpenTurn {
   readonly parts: WirePart[]
 }
 
-/** A user turn for a conversation that begins with a call, or has instructions alone: the protocol refuses both. */
+/** A user turn for a conversation that begins with a call, or has only instructions: the protocol refuses both. */
 const UNSAID: WireContent = { role: 'user', parts: [{ text: '.' }] }
 
 const isCall = (part: WirePart): boolean => part.functionCall !== undefined

@@ -4,10 +4,10 @@
  * docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8 and 12.
  */
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import { extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
+import { keepExtra, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { generation } from '../generation.ts'
-import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
 import { faultIn, partAbove } from '../usage/faults.ts'
 import { familyOf } from './family.ts'
 
@@ -29,14 +29,9 @@ const DETAILS = {
 type Detailed = keyof typeof DETAILS
 type Modality = 'AUDIO' | 'IMAGE'
 
-/**
- * Returns the tokens of a modality; null where they are not reported. A scanner has found them by modality, such as
- * `promptAUDIO`.
- */
+/** Returns the tokens of a modality; null where they are not reported. */
 function modalityTokens(usage: LooseObject, of: Detailed, modality: Modality): number | null {
-  const details = usage[DETAILS[of]]
-  if (!Array.isArray(details)) return count(usage[of + modality])
-  const found = details.find((detail) => fieldsOf(detail).modality === modality)
+  const found = listOf(usage[DETAILS[of]]).find((detail) => fieldsOf(detail).modality === modality)
   return count(fieldsOf(found).tokenCount)
 }
 
@@ -63,10 +58,9 @@ class ModalityCounts {
   }
 }
 
-/** Most chunks of a stream are scanned without their details. */
 const isDetailed = (usage: LooseObject): boolean =>
-  usage.modalityTokens !== undefined ||
   usage.promptTokensDetails !== undefined ||
+  usage.cacheTokensDetails !== undefined ||
   usage.candidatesTokensDetails !== undefined
 
 const ON_DEMAND = /^on_demand_?/
@@ -141,7 +135,7 @@ export class GenerateContentUsage {
   }
 
   #extra() {
-    return extraOf({
+    return keepExtra({
       inputAudio: this.#audio.fresh,
       inputImage: this.#image.fresh,
       outputAudio: this.#audio.output,

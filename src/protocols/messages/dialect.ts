@@ -1,6 +1,6 @@
 /**
  * The messages dialect: reading a client's request, and the one change a native upstream sees.
- * See docs/api-rules.md, "Messages" and "Protocols and translation".
+ * See docs/api-rules.md, "Chat protocols" and "Protocols and translation".
  */
 
 import {
@@ -10,7 +10,8 @@ import {
 } from '../../../schemas/chat/messages.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { ROUTES } from '../../../schemas/routes.ts'
+import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
@@ -22,6 +23,7 @@ import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { thinkingAmong } from '../request/thinking-tokens.ts'
 import { isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
+import { COMMENT } from '../sse/comment.ts'
 import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
 import { messageAsStream } from './whole-as-stream.ts'
@@ -33,7 +35,7 @@ interface MessagesSource {
 }
 
 /** The endpoint that counts tokens and generates none: no limit has to be given. */
-const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
+const [, COUNT_TOKENS_PATH] = ROUTES.countMessageTokens
 
 /** The type of a tool without one. */
 const CUSTOM = 'custom'
@@ -140,13 +142,13 @@ function settingsOf(
 ): string {
   const { tool_choice, thinking, output_config: output } = request
   return (
-    numberPiece('messages', counts.messages) +
+    printNumber('messages', counts.messages) +
     samplingSettings(request) +
-    numberPiece('top_k', request.top_k) +
+    printNumber('top_k', request.top_k) +
     stopPiece(request.stop_sequences) +
-    textPiece('reasoning_effort', fieldsOf(output).effort) +
-    numberPiece('thinking_budget_tokens', fieldsOf(thinking).budget_tokens) +
-    numberPiece('tools', counts.tools) +
+    printText('reasoning_effort', fieldsOf(output).effort) +
+    printNumber('thinking_budget_tokens', fieldsOf(thinking).budget_tokens) +
+    printNumber('tools', counts.tools) +
     choicePiece(tool_choice)
   )
 }
@@ -164,7 +166,8 @@ export const messagesNative: ProtocolAdapter = {
     const splices = isSame ? [] : [{ start, end, text: JSON.stringify(upstreamModel) }]
     return { body: spliced(body, splices), dropped: [] }
   },
-  streamContentType: null,
+  streamContentType: () => null,
+  keepAlive: () => COMMENT,
   openStream: () => new MessagesMeter(),
   readWhole: (_call, body) => readWholeMessage(body),
   wholeAsStream: (_call, body) => messageAsStream(body),

@@ -28,7 +28,7 @@ export interface ModelFamily {
   readonly takesSchemas: boolean
   /** `one`: `temperature` and `top_p` are refused together. `none`: they are refused, and `top_k`. */
   readonly sampling: 'both' | 'one' | 'none'
-  /** The depth of reasoning can be set in tokens; else by effort alone. */
+  /** The depth of reasoning can be set in tokens; else only by effort. */
   readonly takesBudget: boolean
   /** The depth of reasoning can be left to the model. */
   readonly takesAdaptive: boolean

@@ -4,21 +4,28 @@
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
-import { answerFields, charactersOf, hasMessageContent, saysError } from '../answer/content.ts'
-import type { AnswerFacts } from '../answer/place-scan.ts'
+import { answerFields, charactersOf, failureIn, hasMessageContent, saysError } from '../answer/content.ts'
+import { readFacts } from '../answer/place-read.ts'
+import type { AnswerFacts } from '../answer/places.ts'
 import { isOutputReported, meteredWhole, modelIn, ReportedStream } from '../answer/reported-usage.ts'
-import { countCharacters } from '../chat-completions/scan.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
-import { LongEvents, usageOf } from '../sse/long-events.ts'
+import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
-import { type EventFacts, kindOf, SPOKEN_FIELDS, SPOKEN_TYPES, scanEvent } from './scan.ts'
+import { EVENT, SPOKEN_FIELDS } from './places.ts'
 import { MessagesUsage } from './usage.ts'
 
+/** An escape in JSON as the runtime prints it; each counts as one character. */
+const ESCAPE = /\\(?:u[\da-f]{4}|.)/g
 const NAMED_ERROR = /^event: ?error\r?$/m
 
-type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isOtherBlock' | 'tools' | 'metrics'>
+/** Types of events that have no text of their own. */
+const KNOWN_TYPES: ReadonlySet<string | undefined> = new Set([
+  ...['message_start', 'message_delta', 'message_stop', 'content_block_stop', 'ping', 'error'],
+])
+/** Types of blocks that are text or thought; any other is more. */
+const SPOKEN_TYPES: readonly string[] = ['text', 'thinking']
 
 export class MessagesMeter extends ReportedStream implements AnswerStream {
   // As in the meter of chat-completions: only the fields that most events touch are adjacent.
@@ -29,7 +36,7 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     (bytes, start, end, isReadable) => {
       if (isReadable && !this.#isRepeated(bytes, start, end)) this.#event(bytes, start, end)
     },
-    new LongEvents('messages', (facts) => this.#longEvent(facts)),
+    new LongEvents(EVENT, (facts) => this.#take(facts)),
   )
   readonly #usage = new MessagesUsage()
   /** `message_stop` has passed. */
@@ -95,32 +102,41 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
   #event(bytes: Buffer, start: number, end: number): void {
     const data = eventData(bytes, start, end)
     if (data === null || data.length === 0) return
-    const facts = scanEvent(data)
-    if (isError(facts, bytes, start, end)) this.err(data)
-    this.#take(facts)
-    if (facts.model !== '') this.model = facts.model
-    const isText = facts.kind === 'other' && facts.spoken === 1
+    const facts = readFacts(data, EVENT)
+    const { type, spoken, spokenStart, spokenEnd, error } = facts
+    const isUnknown = !KNOWN_TYPES.has(type)
+    const isNamedError = isUnknown && spoken === 0 && NAMED_ERROR.test(bytes.toString('latin1', start, end))
+    this.#take(facts, data, isNamedError)
+    const isText = isUnknown && spoken === 1 && error === undefined
     const at = isText ? payloadStart(data, bytes, start, end) : -1
-    if (at >= 0) this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
+    if (at >= 0)
+      this.#repeated.remember(bytes, { start, textStart: at + spokenStart, textEnd: at + spokenEnd, end })
   }
 
-  #longEvent(facts: AnswerFacts): void {
-    const { characters, texts, error } = facts
-    if (error !== null) this.err(Buffer.from(error))
-    const counted = usageOf(facts)
-    const usage = counted && { ...counted, service_tier: texts.service_tier }
-    this.#take({ kind: kindOf(texts.type), characters, usage, isOtherBlock: false, tools: [], metrics: null })
-  }
-
-  #take({ kind, characters, usage, isOtherBlock, tools, metrics }: Counted): void {
-    this.#hasOtherBlock ||= isOtherBlock
-    for (const tool of tools) this.#usage.blockBegins(tool)
-    if (kind === 'block_stop') this.#usage.blockEnds()
-    this.characters += characters
-    if (kind !== 'ping') this.#isBehindBlock = kind === 'block_stop' || kind === 'message_delta'
+  /**
+   * Takes the facts of an event.
+   * @param data its payload; null for one that was too long to be kept
+   * @param isNamedError by its name, if nothing else tells what it is
+   */
+  #take(facts: AnswerFacts, data: Buffer | null = null, isNamedError = false): void {
+    const { type, model = '', block, blockName = '', blockContent = '' } = facts
+    const failure = failureIn(facts)
+    const kind = failure === null ? type : 'error'
+    const error = data ?? (failure === null ? null : Buffer.from(failure))
+    if (error !== null && (kind === 'error' || isNamedError)) this.err(error)
+    if (block !== undefined && !SPOKEN_TYPES.includes(block)) {
+      this.#hasOtherBlock = true
+      this.#usage.blockBegins({ type: block, name: blockName, contentType: blockContent })
+    }
+    if (kind === 'content_block_stop') this.#usage.blockEnds()
+    this.characters += facts.characters
+    if (kind !== 'ping') this.#isBehindBlock = kind === 'content_block_stop' || kind === 'message_delta'
     if (kind === 'message_start') this.hasBegun = true
     if (kind === 'message_stop') this.isComplete = true
+    if (model !== '') this.model = model
+    const metrics = fieldsIn(facts.metrics)
     if (metrics !== null) this.reports.takeRead(metrics, this.#usage.metrics(metrics), this.characters)
+    const usage = fieldsIn(facts.usage)
     if (usage === null) return
     if (kind === 'message_start') this.reports.takeRead(usage, this.#usage.begin(usage), this.characters)
     else if (kind === 'message_delta')
@@ -128,15 +144,14 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
   }
 }
 
-const isError = ({ kind, spoken }: EventFacts, bytes: Buffer, start: number, end: number): boolean =>
-  kind === 'error' ||
-  (kind === 'other' && spoken === 0 && NAMED_ERROR.test(bytes.toString('latin1', start, end)))
+const fieldsIn = (json: string | undefined): LooseObject | null =>
+  json === undefined ? null : parsedFields(json)
 
 /** Returns the characters of output in one block of a whole message, weighed by script. */
 function saidIn(block: LooseObject): number {
   const texts = SPOKEN_FIELDS.map((name) => charactersOf(textOf(block[name])))
-  const input = Buffer.from(block.input === undefined ? '' : JSON.stringify(block.input))
-  return texts.reduce((sum, characters) => sum + characters, countCharacters(input, 0, input.length))
+  const input = block.input === undefined ? '' : JSON.stringify(block.input).replaceAll(ESCAPE, ' ')
+  return texts.reduce((sum, characters) => sum + characters, charactersOf(input))
 }
 
 /** Reads a whole message; returns its bytes unchanged. */

@@ -1,6 +1,6 @@
-/** Builds `thinking` and `output_config.effort` of the messages protocol from the wish of a chat-completions request. */
-
-import { DEFAULT_EFFORT, type Depth, type WantedThinking } from '../chat-completions/wanted-thinking.ts'
+/** Builds `thinking` and `output_config.effort` of the messages protocol from the depth of reasoning that a client wants. */
+import type { ReasoningDepth as Depth, Setting, WantedReasoning } from '../../../schemas/chat/conversation.ts'
+import { DEFAULT_EFFORT } from '../chat-completions/wanted-thinking.ts'
 import type { LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 import type { ModelFamily } from './family.ts'
@@ -39,11 +39,12 @@ interface MessagesThinking {
 
 /** Returns the settings; null for none. Adds to `dropped` the parts that the model cannot do. */
 export function messagesThinking(
-  wanted: WantedThinking | null,
+  setting: Setting<WantedReasoning> | undefined,
   turn: ThinkingTurn,
   dropped: DroppedFields,
 ): MessagesThinking | null {
-  if (wanted === null) return null
+  if (setting === undefined) return null
+  const wanted = { field: setting.field, ...setting.value }
   if (wanted.depth.type === 'off') return turnedOff(wanted, turn.family, dropped)
   const leaveOut = (note?: string): null => {
     dropped.add(wanted.field, note)
@@ -66,9 +67,11 @@ export function messagesThinking(
   return { isOn: true, thinking: { type: 'enabled', budget_tokens: tokens, ...display }, effort: null }
 }
 
+type Wanted = WantedReasoning & Pick<Setting<unknown>, 'field'>
+
 /** Returns the settings by which the model does not reason, or reasons least. */
 function turnedOff(
-  { field }: WantedThinking,
+  { field }: Wanted,
   { withoutThinking }: ModelFamily,
   dropped: DroppedFields,
 ): MessagesThinking | null {
@@ -79,7 +82,7 @@ function turnedOff(
 }
 
 /** Returns the settings for a model that takes no budget. It hides its reasoning by default. */
-function byEffort({ field, depth, isHidden }: WantedThinking, dropped: DroppedFields): MessagesThinking {
+function byEffort({ field, depth, isHidden }: Wanted, dropped: DroppedFields): MessagesThinking {
   if (depth.type === 'budget') dropped.change(field, 'this model takes no budget')
   const effort = depth.type === 'effort' ? (EFFORTS[depth.effort] ?? depth.effort) : null
   return { isOn: true, thinking: { type: 'adaptive', display: isHidden ? 'omitted' : 'summarized' }, effort }

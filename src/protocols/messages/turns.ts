@@ -29,7 +29,7 @@ interface OpenTurn {
   readonly last: Block[]
 }
 
-/** A user turn for a conversation that begins with the assistant, or has instructions alone. */
+/** A user turn for a conversation that begins with the assistant, or has only instructions. */
 const UNSAID: Block = { type: 'text', text: '.' }
 
 const isBlank = (block: Block): boolean =>

@@ -6,7 +6,7 @@
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import {
   type ExtraUsage,
-  extraOf,
+  keepExtra,
   MAX_REPORTED_TOKENS,
   NO_USAGE,
   type TokenUsage,
@@ -181,7 +181,7 @@ export class MessagesUsage {
     const serverToolCalls = Object.values(tools).reduce((sum, calls) => sum + calls, 0)
     if (serverToolCalls === 0) return usage
     const counts = usage ?? NO_USAGE
-    return { ...counts, serverToolCalls, ...extraOf({ ...counts.extra, tools }) }
+    return { ...counts, serverToolCalls, ...keepExtra({ ...counts.extra, tools }) }
   }
 
   /**
@@ -216,7 +216,7 @@ export class MessagesUsage {
       ...(contradiction !== undefined && { contradiction }),
     }
     const cacheWrite1h = this.#cacheWrite1h
-    if (this.#compactions.count === 0) return { ...report, ...extraOf({ cacheWrite1h, tools }) }
+    if (this.#compactions.count === 0) return { ...report, ...keepExtra({ cacheWrite1h, tools }) }
     return withCompactions(report, this.#compactions, { cacheWrite1h, tools })
   }
 }
@@ -234,7 +234,7 @@ function withCompactions(
     cached: report.cached + sums.cached,
     cacheWrite: report.cacheWrite + sums.cacheWrite,
     output: output === null ? null : output + sums.output,
-    ...extraOf({
+    ...keepExtra({
       cacheWrite1h: cacheWrite1h + sums.cacheWrite1h,
       tools,
       compaction: { count, largestPrompt: Math.max(prompt ?? 0, largestPrompt) },

@@ -1,4 +1,4 @@
-/** Derives the names that a contract knows from its schema: the gateway reads fields under these names alone. */
+/** Derives the names that a contract knows from its schema: the gateway reads fields only under these names. */
 import type { ZodType } from 'zod'
 import { CHOSEN, type NameSet, place } from '../../core/json/names.ts'
 

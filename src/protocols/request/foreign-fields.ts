@@ -179,7 +179,7 @@ const INNER_FIELDS: Readonly<
 export const STORED_OBJECT_FIELDS: readonly string[] = [
   ...['file_id', 'file_ids', 'vector_store_ids', 'fileUri', 'file_uri'],
 ]
-/** The same, inside settings and tools alone. */
+/** The same, only inside settings and tools. */
 const STORED_SETTINGS = [
   ...['fileSearchStoreNames', 'container_id', 'skills', 'cachedContent', 'tunnel_id'],
   ...['vertexAiSearch', 'vertexRagStore', 'apiKeySecret', 'apiKeySecretVersion'],

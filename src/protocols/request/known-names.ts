@@ -233,7 +233,7 @@ export const GENERATE_CONTENT_NAMES: NameSet = eitherCase('model stream cachedCo
   safetySettings: eitherCase('category threshold method'),
 })
 
-/** A request to count tokens: contents alone, or a whole request within another. */
+/** A request to count tokens: only contents, or a whole request within another. */
 export const COUNT_CONTENT_TOKENS_NAMES: NameSet = place('', {
   ...Object.fromEntries(GENERATE_CONTENT_NAMES.known),
   generateContentRequest: GENERATE_CONTENT_NAMES,

@@ -1,4 +1,5 @@
-/** Finds the model that a refused request names, for the call log alone, without parsing the request. */
+/** Finds the model that a refused request names, for the call log, without parsing the whole request. */
+import { CONTENT_PREFIX } from '../../../schemas/routes.ts'
 import { cutText } from '../../core/json/cut.ts'
 import { topLevelFields } from '../../core/json/fields.ts'
 import { readPath } from '../generate-content/path.ts'
@@ -22,7 +23,7 @@ const writtenAtTheEnd = (body: Buffer): string | undefined =>
   LAST_FIELDS.exec(body.subarray(-READ_BYTES).toString('utf8'))?.[1]
 
 function nameIn(path: string, body: Buffer): unknown {
-  if (path.startsWith('/v1beta/')) return readPath(path)?.model
+  if (path.startsWith(CONTENT_PREFIX)) return readPath(path)?.model
   return JSON.parse(writtenAtTheBeginning(body) ?? writtenAtTheEnd(body) ?? 'null')
 }
 

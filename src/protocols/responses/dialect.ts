@@ -5,7 +5,7 @@
 
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
+import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/fields.ts'
 import type {
   CallState,
@@ -24,6 +24,7 @@ import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings } from '../request/settings.ts'
 import { thinkingOf } from '../request/thinking-tokens.ts'
 import { isCount, serverToolsOf } from '../request/tools.ts'
+import { COMMENT } from '../sse/comment.ts'
 import { fastPathInput, fastPathTools } from './fast-path-items.ts'
 import { ResponsesMeter } from './meter.ts'
 import { readWholeResponse } from './whole.ts'
@@ -73,12 +74,12 @@ function settingsOf(
 ): string {
   const { tool_choice, reasoning, text } = request
   return (
-    numberPiece('messages', counts.input) +
+    printNumber('messages', counts.input) +
     samplingSettings(request) +
-    (reasoning == null ? '' : textPiece('reasoning_effort', reasoning.effort)) +
-    numberPiece('tools', counts.tools) +
+    (reasoning == null ? '' : printText('reasoning_effort', reasoning.effort)) +
+    printNumber('tools', counts.tools) +
     choicePiece(tool_choice) +
-    textPiece('response_format', fieldsOf(fieldsOf(text).format).type)
+    printText('response_format', fieldsOf(fieldsOf(text).format).type)
   )
 }
 
@@ -123,7 +124,7 @@ function read({ body }: ClientRequest): ChatCall {
 
 export const responsesDialect: Dialect = { protocol: 'responses', read }
 
-/** Returns the body for a native upstream: the client's bytes, changed in model id and output limit alone. */
+/** Returns the body for a native upstream: the client's bytes, changed only in model id and output limit. */
 function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {
   const { body, fields, open } = call.source as ResponsesSource
   const splices: Splice[] = []
@@ -142,7 +143,8 @@ export const responsesNative: ProtocolAdapter = {
   to: 'responses',
   urlsToFetch: () => [],
   encodeRequest: (call, options) => ({ body: wireBody(call, options), dropped: [] }),
-  streamContentType: null,
+  streamContentType: () => null,
+  keepAlive: () => COMMENT,
   openStream: (_call, provider) => new ResponsesMeter(provider),
   readWhole: (_call, body, provider) => readWholeResponse(body, provider),
   wholeAsStream: (_call, body) => responseAsStream(body),

@@ -4,29 +4,40 @@
  */
 import { Buffer } from 'node:buffer'
 import { NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
-import type { AnswerFacts } from '../answer/place-scan.ts'
+import { failureIn } from '../answer/content.ts'
+import { readFacts } from '../answer/place-read.ts'
+import type { AnswerFacts } from '../answer/places.ts'
 import { ReportedStream } from '../answer/reported-usage.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { parsedFields } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
-import { LongEvents, usageOf } from '../sse/long-events.ts'
-import { NextDelta } from './next-delta.ts'
-import { type EventFacts, itemOf, kindOf, scanEvent } from './scan.ts'
-import { ServerToolItems } from './tool-items.ts'
+import { LongEvents } from '../sse/long-events.ts'
+import { RepeatedEvent } from '../sse/repeated-event.ts'
+import { EVENT } from './places.ts'
+import { type ItemFacts, ServerToolItems } from './tool-items.ts'
 import { readResponsesUsage } from './usage.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
 
-type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'item' | 'serviceTier'>
+/** Sound is no text. */
+const UNSPOKEN_DELTA = 'response.audio.delta'
+const FAILED = 'response.failed'
+const COMPLETED: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete'])
+const ITEM_ADDED = 'response.output_item.added'
+const ITEM_DONE = 'response.output_item.done'
+/** Types that tell what an event is, besides those of deltas. */
+const KNOWN_TYPES: ReadonlySet<string> = new Set([
+  ...['error', 'response.created', FAILED, 'response.cancelled', ...COMPLETED, ITEM_ADDED, ITEM_DONE],
+])
 
 export class ResponsesMeter extends ReportedStream implements AnswerStream {
   readonly #framer = new SseFramer(
     (bytes, start, end, isReadable) => {
       if (isReadable && !this.#isNextDelta(bytes, start, end)) this.#event(bytes, start, end)
     },
-    new LongEvents('responses', (facts) => this.#longEvent(facts)),
+    new LongEvents(EVENT, (facts) => this.#take(facts)),
   )
-  readonly #nextDelta = new NextDelta()
+  readonly #repeated = new RepeatedEvent()
   /** Tools that the upstream has run itself, reported or not. */
   readonly #tools: ServerToolItems
   /** True when the upstream has ended the answer, also at a limit. */
@@ -86,7 +97,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
   }
 
   #isNextDelta(bytes: Buffer, start: number, end: number): boolean {
-    const characters = this.#nextDelta.charactersIn(bytes, start, end)
+    const characters = this.#repeated.charactersIn(bytes, start, end)
     if (characters < 0) return false
     this.characters += characters
     return true
@@ -95,60 +106,69 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
   #event(bytes: Buffer, start: number, end: number): void {
     const data = eventData(bytes, start, end)
     if (data === null || data.length === 0) return
-    const facts = scanEvent(data)
-    // With the error where every other protocol has it.
-    if (isError(facts, bytes, start, end))
-      this.err(facts.error === null ? data : Buffer.from(`{"error":${facts.error}}`))
-    this.#take(facts)
-    if (facts.model !== '') this.model = facts.model
-    if (facts.id !== '') this.responseId = facts.id
-    if (facts.kind === 'delta' && facts.spokenStart >= 0) this.#remember(facts, data, bytes, start, end)
+    const facts = readFacts(data, EVENT)
+    const { type = '' } = facts
+    const isUnknown = !KNOWN_TYPES.has(type) && !isDelta(type)
+    this.#take(facts, data, isUnknown && NAMED_ERROR.test(bytes.toString('latin1', start, end)))
+    if (isDelta(type) && facts.spoken === 1 && facts.error === undefined)
+      this.#remember(facts, data, bytes, start, end)
   }
 
-  #longEvent(facts: AnswerFacts): void {
-    const { texts, error } = facts
-    if (error !== null) this.err(Buffer.from(error))
-    const kind = kindOf(texts.type ?? '')
-    this.responseId = texts.response_id ?? this.responseId
-    this.#take({
-      kind,
-      characters: kind === 'delta' ? facts.characters : 0,
-      usage: usageOf(facts),
-      item: kind === 'item_done' ? itemOf(texts) : null,
-      serviceTier: texts.service_tier ?? '',
-    })
-  }
-
-  #take({ kind, characters, usage, item, serviceTier }: Counted): void {
-    this.characters += characters
-    this.#isBehindItem = kind === 'item_done'
-    if (kind === 'created') this.hasBegun = true
-    if (kind === 'item_added' || kind === 'item_done') this.#hasItem = true
-    if (item !== null) this.#tools.add(item)
-    if (serviceTier !== '') this.reports.serviceTier = serviceTier
-    if (kind === 'completed') this.isComplete = true
-    if (kind === 'failed' || kind === 'cancelled') this.#hasFailed = true
+  /**
+   * Takes the facts of an event.
+   * @param data its payload; null for one that was too long to be kept
+   * @param isNamedError by its name, if nothing else tells what it is
+   */
+  #take(facts: AnswerFacts, data: Buffer | null = null, isNamedError = false): void {
+    const kind = failureIn(facts) === null ? (facts.type ?? '') : 'error'
+    if (kind === 'error' || kind === FAILED || isNamedError) {
+      // With the error where every other protocol has it.
+      const error = kind === FAILED ? facts.responseError : facts.error
+      const payload = error === undefined ? data : Buffer.from(`{"error":${error}}`)
+      if (payload !== null) this.err(payload)
+    }
+    if (isDelta(kind)) this.characters += facts.characters
+    this.#isBehindItem = kind === ITEM_DONE
+    this.hasBegun ||= kind === 'response.created'
+    this.#hasItem ||= kind === ITEM_ADDED || kind === ITEM_DONE
+    if (kind === ITEM_DONE) this.#tools.add(itemIn(facts))
+    this.isComplete ||= COMPLETED.has(kind)
+    this.#hasFailed ||= kind === FAILED || kind === 'response.cancelled'
+    this.model = facts.model || this.model
+    this.responseId = facts.id || this.responseId
+    this.reports.serviceTier = facts.serviceTier || this.reports.serviceTier
+    if (facts.usage === undefined) return
+    const usage = parsedFields(facts.usage)
     if (usage === null) return
     this.#tools.report(usage)
     this.reports.takeRead(usage, readResponsesUsage(usage), this.characters)
   }
 
   /** Remembers an event for comparison. */
-  #remember(facts: EventFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
-    const at = payloadStart(data, bytes, start, end)
+  #remember(facts: AnswerFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
+    const at = this.#repeated.isOfUse ? payloadStart(data, bytes, start, end) : -1
     if (at < 0) return
-    const { spokenStart, numberStart, numberEnd } = facts
-    const isNumberBefore = numberStart >= 0 && numberStart < spokenStart
-    this.#nextDelta.remember(bytes, {
-      start,
-      numberStart: isNumberBefore ? at + numberStart : -1,
-      numberEnd: isNumberBefore ? at + numberEnd : -1,
-      textStart: at + spokenStart,
+    const textStart = at + facts.spokenStart
+    const head = bytes.toString('latin1', start, textStart)
+    // With the type before it, nothing behind the text can change the output.
+    if (!TYPE.test(head)) return
+    const number = NUMBER.exec(head)
+    const numberEnd = start + (number === null ? 0 : number.index + number[0].length)
+    this.#repeated.remember(bytes, {
+      ...{ start, textStart, textEnd: textStart, end: textStart },
+      ...(number !== null && { number: { start: numberEnd - number[1]!.length, end: numberEnd } }),
     })
   }
 }
 
-const isError = ({ kind }: EventFacts, bytes: Buffer, start: number, end: number): boolean =>
-  kind === 'error' ||
-  kind === 'failed' ||
-  (kind === 'other' && NAMED_ERROR.test(bytes.toString('latin1', start, end)))
+const TYPE = /"type"\s*:\s*"[^"]*\.delta"/
+const NUMBER = /"sequence_number"\s*:\s*(\d+)/
+
+const isDelta = (type: string): boolean => type.endsWith('.delta') && type !== UNSPOKEN_DELTA
+
+/** Returns the item of an event that ends one. */
+const itemIn = ({ item = '', itemName = '', itemAction = '' }: AnswerFacts): ItemFacts => ({
+  type: item,
+  name: itemName,
+  action: itemAction,
+})

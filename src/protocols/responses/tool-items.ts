@@ -2,7 +2,7 @@
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { findProvider } from '../../channels/providers/presets.ts'
 import type { ToolRules } from '../../channels/providers/provider.ts'
-import { extraOf, type TokenUsage } from '../../core/pricing/usage.ts'
+import { keepExtra, type TokenUsage } from '../../core/pricing/usage.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { serverToolOf } from '../request/tools.ts'
 import { type ToolCalls, toolCallsIn } from '../usage/server-tools.ts'
@@ -80,6 +80,6 @@ export class ServerToolItems {
   addTo<Counts extends Omit<TokenUsage, 'prompt' | 'output'>>(counts: Counts): Counts {
     if (this.calls === 0) return { ...counts, serverToolCalls: 0 }
     const { tools } = this.#reported ?? { tools: this.#tools }
-    return { ...counts, serverToolCalls: this.calls, ...extraOf({ ...counts.extra, tools }) }
+    return { ...counts, serverToolCalls: this.calls, ...keepExtra({ ...counts.extra, tools }) }
   }
 }

@@ -3,7 +3,7 @@
  * See docs/api-rules.md, "Responses"; docs/failure-modes.md, "Money", rows 8 and 12.
  */
 import { responsesUsage } from '../../../schemas/chat/responses.ts'
-import { extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
+import { keepExtra, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { faultIn, partAbove } from '../usage/faults.ts'
 
@@ -42,7 +42,7 @@ export function readResponsesUsage(value: unknown): UsageReport | null {
     output: output_tokens == null ? null : output,
     reasoning: Math.min(output, thought),
     serverToolCalls: 0,
-    ...extraOf({
+    ...keepExtra({
       inputAudio: count(input_tokens_details?.audio_tokens),
       inputImage: count(input_tokens_details?.image_tokens),
       outputAudio: count(output_tokens_details?.audio_tokens),

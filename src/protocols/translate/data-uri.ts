@@ -46,7 +46,7 @@ function typeByEnding(name: string): string | null {
   return Object.hasOwn(TYPES_BY_ENDING, ending) ? TYPES_BY_ENDING[ending]! : null
 }
 
-/** Reads a data URI, or base64 alone of a file whose name implies its type; returns null for anything else. */
+/** Reads a data URI, or only base64 of a file whose name implies its type; returns null for anything else. */
 export function readFileData(data: string, filename: string | null | undefined): InlineFile | null {
   if (isDataUri(data)) return readDataUri(data)
   const mediaType = typeByEnding(filename ?? '')

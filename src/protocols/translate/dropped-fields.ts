@@ -2,6 +2,7 @@
  * The fields that a translation drops, for `X-Protocol-Warning`, and those that it changes, for `X-Protocol-Changes`.
  * See docs/api-rules.md, "Protocols and translation".
  */
+import type { ConversationSettings } from '../../../schemas/chat/conversation.ts'
 import type { EncodedRequest } from '../dialect.ts'
 
 export class DroppedFields {
@@ -10,7 +11,7 @@ export class DroppedFields {
   /** Both, in the order in which they were found. */
   readonly #notes = new Set<string>()
 
-  /** Adds a field that the upstream does not get. `reason` is for the call log alone, and holds no text of the client. */
+  /** Adds a field that the upstream does not get. `reason` is only for the call log, and holds no text of the client. */
   add(field: string, reason?: string): void {
     this.#dropped.add(field)
     this.#notes.add(reason === undefined ? field : `${field} (${reason})`)
@@ -24,5 +25,17 @@ export class DroppedFields {
 
   all(): Omit<EncodedRequest, 'body'> {
     return { dropped: [...this.#dropped], changed: [...this.#changed], notes: [...this.#notes] }
+  }
+}
+
+/** Names the settings that the upstream's protocol does not have. */
+export function nameSettings(
+  settings: ConversationSettings,
+  names: readonly (keyof ConversationSettings)[],
+  dropped: DroppedFields,
+): void {
+  for (const name of names) {
+    const setting = settings[name]
+    if (setting !== undefined) dropped.add(setting.field)
   }
 }

@@ -1,11 +1,12 @@
 /** The files that a conversation names by link, for upstreams that fetch none: the gateway fetches them. */
-import type { ReadablePart, RequestMessage } from '../../../schemas/chat/chat-completions-conversation.ts'
-import { normalLink } from '../../../schemas/media/fields.ts'
+import type { ReadablePart } from '../../../schemas/chat/chat-completions-conversation.ts'
+import type { Conversation, TurnPart } from '../../../schemas/chat/conversation.ts'
+import { normalizeLink } from '../../../schemas/media/fields.ts'
 import type { FetchedFile } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { fetchedType, type InlineFile, isDataUri } from './data-uri.ts'
 
-/** The files of `linkedFilesOf`, by URL. */
+/** The files of `linkedFiles`, by URL. */
 export type FetchedFiles = ReadonlyMap<string, FetchedFile>
 
 /** See docs/api-rules.md, "Links from clients". */
@@ -19,7 +20,7 @@ export interface Place {
 }
 
 /** Upstreams and the gateway read the same host in a link. */
-export const normalised = (url: string): string => (isLink(url) ? normalLink(url) : url)
+export const normalised = (url: string): string => (isLink(url) ? normalizeLink(url) : url)
 
 type LinkedPart = Extract<ReadablePart, { type: 'image_url' | 'video_url' }>
 
@@ -44,25 +45,23 @@ export function linkIn(part: ReadablePart, path: string): Place | null {
   return isDataUri(place.url) ? null : { url: checkedUrl(place.url, place.path), path: place.path }
 }
 
+/** Returns a link as it is used. @throws Failure `invalid_request` that names the field */
+export const readLink = (url: string, path: string): string => checkedUrl(normalised(url), path)
+
 function checkedUrl(url: string, path: string): string {
   if (url.length > MAX_URL_CHARS) throw invalidField(path, `it is longer than ${MAX_URL_CHARS} characters`)
   if (!isLink(url)) throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
   return url
 }
 
-/**
- * Returns the http(s) URLs of files, each once.
- * @throws Failure `invalid_request` with a message that names the field
- */
-export function linkedFilesOf(messages: readonly RequestMessage[]): readonly string[] {
+/** Returns the http(s) URLs of files, each once. */
+export function linkedFiles({ turns }: Conversation): readonly string[] {
   const urls = new Set<string>()
-  for (const [index, message] of messages.entries()) {
-    if ((message.role !== 'user' && message.role !== 'tool') || !Array.isArray(message.content)) continue
-    for (const [at, part] of message.content.entries()) {
-      const link = linkIn(part, `messages[${index}].content[${at}]`)
-      if (link !== null) urls.add(link.url)
-    }
+  const add = (part: TurnPart): void => {
+    if (part.type === 'tool_result') part.content.forEach(add)
+    else if ('source' in part && part.source.type === 'link') urls.add(part.source.url)
   }
+  for (const { parts } of turns) parts.forEach(add)
   return [...urls]
 }
 

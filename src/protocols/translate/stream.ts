@@ -8,7 +8,6 @@ import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { SaidParts } from '../answer/content.ts'
 import { ReportedStream, type UsageReport } from '../answer/reported-usage.ts'
 import { errorNames, isUnreadable, unreadableEvent } from '../answer/request-errors.ts'
-import type { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { EventReader } from '../sse/event-reader.ts'
 
@@ -33,12 +32,21 @@ export interface PartReader {
   end?(emit: (part: Part) => void): void
 }
 
+/** Prints parts as the client's protocol has them. */
+export interface AnswerPrinter {
+  print(part: Part): void
+  /** Prints an error of the upstream, with which the answer ends. */
+  error(payload: string): void
+  /** Returns the bytes printed since the last call; null for none. */
+  take(): Buffer | null
+}
+
 const OVERFLOW = unreadableEvent('An event of the upstream is too long to be read.')
 
 export class TranslatedStream extends ReportedStream implements AnswerStream {
   readonly #events = new EventReader((name, data) => this.#event(name, data))
   readonly #reader: PartReader
-  readonly #printer: ChatCompletionsPrinter
+  readonly #printer: AnswerPrinter
   /** The upstream has erred or is complete: nothing after that counts. */
   #isOver = false
   #lastReport: UsageReport | null = null
@@ -48,7 +56,7 @@ export class TranslatedStream extends ReportedStream implements AnswerStream {
   hasBegun = false
   isComplete = false
 
-  constructor(reader: PartReader, printer: ChatCompletionsPrinter) {
+  constructor(reader: PartReader, printer: AnswerPrinter) {
     super()
     this.#reader = reader
     this.#printer = printer

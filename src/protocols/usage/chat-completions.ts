@@ -5,7 +5,7 @@
  */
 import { findProvider } from '../../channels/providers/presets.ts'
 import type { UsageRules } from '../../channels/providers/provider.ts'
-import { type ExtraUsage, extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
+import { type ExtraUsage, keepExtra, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { isObject, type LooseObject } from '../loose.ts'
 import { faultIn, partAbove } from './faults.ts'
@@ -80,7 +80,7 @@ function extraIn(
   tools: ExtraUsage['tools'],
 ) {
   const { cache_creation: written = usage.cache_creation } = ofPrompt
-  return extraOf({
+  return keepExtra({
     cacheWrite1h: isObject(written) ? count(written.ephemeral_1h_input_tokens) : 0,
     inputAudio: count(ofPrompt.audio_tokens),
     inputImage: count(ofPrompt.image_tokens),

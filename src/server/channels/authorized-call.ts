@@ -9,7 +9,7 @@ import {
   type Authorizer,
   type SignedRequest,
 } from '../../auth/authorizer.ts'
-import { clockProblem } from '../../auth/clock.ts'
+import { describeClockProblem } from '../../auth/clock.ts'
 import {
   type ResponseHeaders,
   type UpstreamCall,
@@ -98,9 +98,9 @@ export class AuthorizedCall implements UpstreamCall, UpstreamHandler {
 
   /** Answers a refusal: sends the request once more with another token, or names the clock that is wrong. */
   #isAnswered(status: number, headers: ResponseHeaders): boolean {
-    const clock = clockProblem(headers.get('date') ?? null, Date.now())
+    const clock = describeClockProblem(headers.get('date') ?? null, Date.now())
     const again =
-      !this.#hasRepeated && clock === null && this.#authorizer.refused(this.#authorization!, status)
+      !this.#hasRepeated && clock === null && this.#authorizer.dropRefused(this.#authorization!, status)
     if (clock === null && !again) return false
     this.#call!.abort()
     if (again) {

@@ -17,7 +17,7 @@ interface ChannelHoldsDeps {
 
 /**
  * Reads which channels are held, and follows changes until the returned function is called. Resolves once they are in
- * force. While PostgreSQL is away, what was read last stays in force.
+ * force. While PostgreSQL is down, what was read last stays in force.
  */
 export async function watchChannelHolds({
   database,

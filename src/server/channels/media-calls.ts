@@ -22,7 +22,7 @@ const NO_BYTES = new Uint8Array()
 const JSON_TYPE: readonly [string, string] = ['content-type', 'application/json']
 const TIMEOUTS: ReadonlySet<UpstreamFailureKind> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
 
-export function mediaCalls(
+export function openMediaCalls(
   client: UpstreamClient,
   storage: Pick<TaskStorage, 'open'>,
   authorizerOf: (channel: ChannelEntry) => Authorizer,
@@ -39,7 +39,7 @@ export function mediaCalls(
     async makeHeaders(request) {
       const { authorizedAs: channel, headers } = request
       if (channel === undefined) return headers
-      return [...headers, ...(await authorizationOf(authorizerOf(channel), request)).headers]
+      return [...headers, ...(await authorize(authorizerOf(channel), request)).headers]
     },
   }
 }
@@ -52,7 +52,7 @@ async function sendAuthorized(
   options: MediaSendOptions,
 ): Promise<MediaAnswer> {
   const attempt = async () => {
-    const authorization = await authorizationOf(authorizer, request)
+    const authorization = await authorize(authorizer, request)
     const answer = await send(
       { ...request, headers: [...request.headers, ...authorization.headers] },
       options,
@@ -60,16 +60,13 @@ async function sendAuthorized(
     return { authorization, answer }
   }
   const { authorization, answer } = await attempt()
-  return authorizer.refused(authorization, answer.status) ? (await attempt()).answer : answer
+  return authorizer.dropRefused(authorization, answer.status) ? (await attempt()).answer : answer
 }
 
 /** @throws MediaCallFailure where there is none: nothing was sent */
-async function authorizationOf(
-  authorizer: Authorizer,
-  { method, url }: MediaRequest,
-): Promise<Authorization> {
+async function authorize(authorizer: Authorizer, { method, url }: MediaRequest): Promise<Authorization> {
   try {
-    // Signatures, which cover a body, are for chat protocols alone.
+    // Only chat protocols sign requests: a signature covers the body.
     return await authorizer.authorize({ method, url: new URL(url), contentType: '', body: NO_BYTES })
   } catch (error) {
     throw new MediaCallFailure((error as Error).message, { isSent: false, isTimeout: false })
@@ -83,7 +80,7 @@ function sendWhole(
 ): Promise<MediaAnswer> {
   const { origin: base, pathname, search } = new URL(url)
   const { origin } = parseOrigin(base)
-  const bytes = bytesOf(body)
+  const bytes = toBytes(body)
   const fields = bytes === null ? headers : [...headers, JSON_TYPE]
   // A length of 0 where the method lets expect a body, none where it does not.
   const length = bytes?.length ?? (method === 'POST' || method === 'PUT' ? 0 : null)
@@ -129,7 +126,7 @@ function sendWhole(
   })
 }
 
-function bytesOf(body: MediaRequest['body']): Buffer | null {
+function toBytes(body: MediaRequest['body']): Buffer | null {
   if (body?.type === 'json_text') return body.bytes
   return body?.type === 'json' ? Buffer.from(JSON.stringify(body.value)) : null
 }

@@ -3,11 +3,11 @@ import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attemp
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Authorizer } from '../../auth/authorizer.ts'
 import type { ChannelAdapter, HeaderFields } from '../../channels/channel.ts'
-import { chatAdapterOf } from '../../channels/chat/registry.ts'
+import { findChatAdapter } from '../../channels/chat/registry.ts'
 import {
+  buildHeadPrefix,
   finishHead,
   type HeadPrefix,
-  headPrefix,
   type Origin,
   parseOrigin,
   type UpstreamCall,
@@ -27,33 +27,33 @@ interface Target {
   readonly url: URL
 }
 
-function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
+function resolveTarget(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
   const { base, path, headers } = adapter.request(call.channel, call)
   const { origin, pathPrefix } = parseOrigin(base)
   const url = new URL(pathPrefix + path, base)
-  return { origin, url, prefix: headPrefix(METHOD, pathPrefix + path, origin.authority, headers) }
+  return { origin, url, prefix: buildHeadPrefix(METHOD, pathPrefix + path, origin.authority, headers) }
 }
 
 /**
  * Returns the calls to upstreams. Makes a channel's targets once for each configuration: channel entries are new
  * objects after a reload.
  */
-export function upstreamCalls(
+export function openUpstreamCalls(
   client: UpstreamClient,
   authorizerOf: (channel: ChannelEntry) => Authorizer,
 ): (call: UpstreamCallRequest, handler: UpstreamHandler, adapter?: ChannelAdapter) => UpstreamCall {
   const targets = new WeakMap<ChannelEntry, Map<string, Target>>()
-  const remembered = (adapter: ChannelAdapter, call: UpstreamCallRequest): Target => {
+  const recallTarget = (adapter: ChannelAdapter, call: UpstreamCallRequest): Target => {
     const variants = targets.get(call.channel) ?? new Map<string, Target>()
     const variant = call.protocol + adapter.variant(call)
     const known = variants.get(variant)
     if (known !== undefined) return known
-    const target = targetOf(adapter, call)
+    const target = resolveTarget(adapter, call)
     targets.set(call.channel, variants.set(variant, target))
     return target
   }
-  return (call, handler, adapter = chatAdapterOf(call.channel, call.protocol)) => {
-    const { origin, prefix, url } = remembered(adapter, call)
+  return (call, handler, adapter = findChatAdapter(call.channel, call.protocol)) => {
+    const { origin, prefix, url } = recallTarget(adapter, call)
     const { traceparent } = call
     const headers = adapter.callHeaders?.(call.header) ?? NO_HEADERS
     const own = traceparent === null ? headers : [...headers, ['traceparent', traceparent] as const]

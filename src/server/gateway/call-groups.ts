@@ -26,11 +26,11 @@ import type { ObjectStore } from '../../storage/store.ts'
 import { CallTrace } from '../../telemetry/call-trace.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
 import { findTaskAdapter } from '../tasks/adapters.ts'
-import { linkChecker } from './check-links.ts'
+import { makeLinkChecker } from './check-links.ts'
 import { countSettled } from './count-settled.ts'
 import type { Engines, Tools } from './engines.ts'
-import { fileFetcher } from './fetch-files.ts'
-import type { longRequests } from './long-requests.ts'
+import { makeFileFetcher } from './fetch-files.ts'
+import type { openLongRequests } from './long-requests.ts'
 import type { Upstreams } from './upstreams.ts'
 
 /** Tasks that were made, and what channels list for everybody. */
@@ -55,7 +55,7 @@ interface SharedParts {
   readonly responseNotes: ResponseNotes
   readonly lateUsage: LateUsage
   readonly uploads: Uploads
-  readonly long: ReturnType<typeof longRequests>
+  readonly long: ReturnType<typeof openLongRequests>
   readonly onRefused: CallAccess['onRefused']
   readonly checkReceiver: (url: string) => Promise<void>
   readonly renderError: MediaOrders['renderError']
@@ -117,7 +117,7 @@ export function callGroups(parts: CallParts): CallGroups {
     access,
     bodies: { workOnLongBody: long.work },
     idempotency,
-    links: { checkLinks: linkChecker({ store: files }) },
+    links: { checkLinks: makeLinkChecker({ store: files }) },
     knowledge: database.knowledge,
     stored: {
       findStoredConversation: conversations.findStoredConversation,
@@ -130,7 +130,7 @@ export function callGroups(parts: CallParts): CallGroups {
     channels,
     background: { orders, inputs, channels },
     reservations,
-    forwarding: forwarding(parts, reservations),
+    forwarding: makeForwarding(parts, reservations),
     openCountTokens: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler, call.adapter)),
     tasks,
     canceller,
@@ -143,7 +143,7 @@ export function callGroups(parts: CallParts): CallGroups {
   }
 }
 
-function forwarding(
+function makeForwarding(
   { tools, engines, upstreams, calls }: CallParts,
   reservations: CallReservations,
 ): Forwarding {
@@ -154,7 +154,7 @@ function forwarding(
     workOnLongBody: calls.long.work,
     journal: engines.journal.journal,
     callUpstream: upstreams.callUpstream,
-    fetchFiles: fileFetcher(),
+    fetchFiles: makeFileFetcher(),
     retries: () => config().retries,
     retryBudget: new RetryBudget(),
     health: upstreams.health,

@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { TlsFiles } from '../../../schemas/config/settings.ts'
-import { tlsProblem } from '../../http/certificate.ts'
+import { findTlsProblem } from '../../http/certificate.ts'
 import type { GatewayServer } from '../../http/server.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 
 /** Renewed certificates overlap with those before them by days. */
 const CERTIFICATE_CHECK_MS = 2_000
 
-function digestOf({ cert, key }: TlsFiles): string {
+function digestFiles({ cert, key }: TlsFiles): string {
   try {
     return createHash('sha256').update(readFileSync(cert)).update(readFileSync(key)).digest('hex')
   } catch {
@@ -24,12 +24,12 @@ export function watchCertificate(
   server: Pick<GatewayServer, 'reloadCertificate'>,
   log: LogOutput,
 ): void {
-  let known = digestOf(files)
+  let known = digestFiles(files)
   const look = async () => {
-    const digest = digestOf(files)
+    const digest = digestFiles(files)
     if (digest === '' || digest === known) return
     known = digest
-    const problem = tlsProblem(files)
+    const problem = findTlsProblem(files)
     if (problem === null) {
       await server.reloadCertificate()
       log.info({ cert: files.cert }, 'Applied the renewed TLS certificate')

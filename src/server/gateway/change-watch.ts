@@ -3,7 +3,7 @@ import type { Credentials } from '../../credentials/credentials.ts'
 import type { Changes } from '../../postgres/changes.ts'
 import { isAway } from '../../postgres/errors.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { everyUnlessBusy } from './engine-watch.ts'
+import { repeatUnlessBusy } from './engine-watch.ts'
 
 /** Totals are published as they are booked; this interval covers a lost message. */
 const WALLET_REFRESH_INTERVAL_MS = 5_000
@@ -18,7 +18,7 @@ export function watchChanges(changes: Changes, credentials: Credentials, log: Lo
     try {
       stopListening = await changes.listen({
         onChange: (kind, id) => {
-          if (kind !== 'channel') credentials.changed(kind, id)
+          if (kind !== 'channel') credentials.forgetChanged(kind, id)
         },
         onReset: () => credentials.reset(),
       })
@@ -30,7 +30,7 @@ export function watchChanges(changes: Changes, credentials: Credentials, log: Lo
     }
   }
   void listen()
-  const refreshing = everyUnlessBusy(WALLET_REFRESH_INTERVAL_MS, () =>
+  const refreshing = repeatUnlessBusy(WALLET_REFRESH_INTERVAL_MS, () =>
     credentials.refreshWallets(credentials.walletIds),
   )
   return {

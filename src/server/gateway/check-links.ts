@@ -1,7 +1,7 @@
 /** Checks the links of a request before an upstream gets them: each leads to a public address, or to this store. */
 import { from, lastValueFrom, mergeMap } from 'rxjs'
 import { Failure } from '../../../schemas/failure.ts'
-import { checkedUrl } from '../../fetch/guarded-fetch.ts'
+import { checkUrl } from '../../fetch/guarded-fetch.ts'
 import { checkPublicLink, type Resolve } from '../../fetch/public-link.ts'
 import type { ObjectStore } from '../../storage/store.ts'
 
@@ -19,7 +19,7 @@ const tooMany = (count: number): Failure =>
   )
 
 interface LinkCheckOptions {
-  readonly store: Pick<ObjectStore, 'permanentLink' | 'link'>
+  readonly store: Pick<ObjectStore, 'makePermanentLink' | 'makeLink'>
   /** In place of the machine's resolver. */
   readonly resolve?: Resolve
 }
@@ -28,21 +28,21 @@ interface LinkCheckOptions {
  * Returns a check of scheme, credentials and address of links. It resolves each host once, and fetches nothing.
  * It throws `Failure` `invalid_request` that names the link.
  */
-export function linkChecker({
+export function makeLinkChecker({
   store,
   resolve,
 }: LinkCheckOptions): (urls: readonly string[]) => Promise<void> {
   /** Returns the URL prefixes of files that this service stored: requests may name those, wherever the store is. */
-  const ownPrefixes = async (): Promise<readonly string[]> => {
-    const links = [store.permanentLink(ANY_KEY), await store.link(ANY_KEY, Date.now())]
+  const listOwnPrefixes = async (): Promise<readonly string[]> => {
+    const links = [store.makePermanentLink(ANY_KEY), await store.makeLink(ANY_KEY, Date.now())]
     return links.map((link) => link.slice(0, link.indexOf(ANY_KEY)))
   }
   return async (urls) => {
     if (urls.length === 0) return
-    const own = await ownPrefixes()
+    const own = await listOwnPrefixes()
     const byHost = new Map<string, string>()
     for (const url of new Set(urls)) {
-      const { href, host } = checkedUrl(url)
+      const { href, host } = checkUrl(url)
       if (!own.some((prefix) => href.startsWith(prefix))) byHost.set(host, url)
     }
     if (byHost.size > MAX_LINKED_HOSTS) throw tooMany(byHost.size)

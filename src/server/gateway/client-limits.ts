@@ -13,7 +13,7 @@ const BUFFERED_SHARE = 0.25
 const LOG_INTERVAL_MS = 10_000
 
 /** Returns the memory of the machine, or of the container that the process runs in, in bytes. */
-function memoryBytes(): number {
+function readMemoryBytes(): number {
   const constrained = process.constrainedMemory()
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
@@ -25,33 +25,33 @@ interface ClientLimitDeps {
   readonly log: { warn(details: object, message: string): void }
 }
 
-const bytesOf = (mib: number | null): number | null => (mib === null ? null : mib * BYTES_PER_MIB)
+const toBytes = (mib: number | null): number | null => (mib === null ? null : mib * BYTES_PER_MIB)
 
-const limitsOf = ({
+const readLimits = ({
   connections,
   unauthenticated_per_minute,
   buffered_mib,
 }: ConfigFile['server']['per_address']): AddressLimits => ({
   connections,
   unauthenticatedPerMinute: unauthenticated_per_minute,
-  bufferedBytes: bytesOf(buffered_mib),
+  bufferedBytes: toBytes(buffered_mib),
 })
 
-export function clientLimits({ config, gatewayCount, count, log }: ClientLimitDeps): ClientLimits {
-  const ownShare = (memoryBytes() * BUFFERED_SHARE) / gatewayCount
+export function openClientLimits({ config, gatewayCount, count, log }: ClientLimitDeps): ClientLimits {
+  const ownShare = (readMemoryBytes() * BUFFERED_SHARE) / gatewayCount
   let quietUntil = 0
   let configured = config().server.per_address
-  let perAddress = limitsOf(configured)
+  let perAddress = readLimits(configured)
   let networks: readonly string[] = []
   let proxies = new TrustedProxies(networks)
   return new ClientLimits({
-    maxBufferedBytes: () => bytesOf(config().server.max_buffered_mib) ?? ownShare,
+    maxBufferedBytes: () => toBytes(config().server.max_buffered_mib) ?? ownShare,
     // Read for each body: the object is made once for each configuration.
     perAddress: () => {
       const { per_address } = config().server
       if (per_address !== configured) {
         configured = per_address
-        perAddress = limitsOf(per_address)
+        perAddress = readLimits(per_address)
       }
       return perAddress
     },

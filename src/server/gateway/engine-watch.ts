@@ -30,7 +30,7 @@ export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics
   let isClosed = false
 
   async function ping({ title, ping, onPinged }: WatchedEngine): Promise<void> {
-    const problem = await Promise.race([ping(), late(title)]).then(
+    const problem = await Promise.race([ping(), rejectLate(title)]).then(
       () => null,
       (error: Error) => error,
     )
@@ -49,7 +49,7 @@ export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics
   }
   const timers = engines.map((engine) => {
     metrics.observe('tollgate_engine_up', () => Number(!down.has(engine.title)), { engine: engine.name })
-    return everyUnlessBusy(engine.intervalMs ?? PING_INTERVAL_MS, () => ping(engine))
+    return repeatUnlessBusy(engine.intervalMs ?? PING_INTERVAL_MS, () => ping(engine))
   })
   return {
     down: () => [...down],
@@ -60,13 +60,13 @@ export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics
   }
 }
 
-const late = (title: string): Promise<never> =>
+const rejectLate = (title: string): Promise<never> =>
   new Promise((_, reject) => {
     setTimeout(() => reject(new Error(`${title} does not answer`)), PING_TIMEOUT_MS).unref()
   })
 
 /** Runs `work` at the interval; skips a round while the one before still runs. */
-export function everyUnlessBusy(intervalMs: number, work: () => Promise<void>): NodeJS.Timeout {
+export function repeatUnlessBusy(intervalMs: number, work: () => Promise<void>): NodeJS.Timeout {
   let isBusy = false
   const round = async () => {
     if (isBusy) return

@@ -12,7 +12,7 @@ import { createLog, type Log } from '../../telemetry/log.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
 import { startTracing } from '../../telemetry/tracing.ts'
 import { openConfiguration } from '../configuration.ts'
-import { type Boot, secretsOfBoot } from '../messages.ts'
+import { type Boot, listBootSecrets } from '../messages.ts'
 import { countEndedTask, countTransitions } from '../tasks/count-transitions.ts'
 import { VERSION } from '../version.ts'
 import { watchChanges } from './change-watch.ts'
@@ -30,7 +30,7 @@ export type Engines = Awaited<ReturnType<typeof openEngines>>
 /** Opens the log, the metrics, the traces and the configuration. */
 export async function openTools(boot: Boot) {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role, index: boot.index } })
-  log.hide(secretsOfBoot(boot))
+  log.hide(listBootSecrets(boot))
   const metrics = createMetrics(VERSION, { hasStreams: true })
   const tracer = await startTracing(process.env, VERSION, (problem) =>
     log.warn({ problem }, 'Failed to export traces'),

@@ -15,7 +15,7 @@ const MAX_TIMEOUT_MS = 20_000
 const BYTES_PER_MIB = 1024 * 1024
 
 interface FileFetchOptions {
-  /** Replaces the rule that allows public addresses alone. */
+  /** Replaces the rule that allows only public addresses. */
   readonly isAllowed?: (address: string) => boolean
   readonly maxTotalBytes?: number
 }
@@ -33,7 +33,7 @@ const tooLarge = (maxBytes: number): Failure =>
   )
 
 /** Returns a fetcher of a request's files. It throws `Failure` as described at `Forwarding.fetchFiles`. */
-export function fileFetcher(options: FileFetchOptions = {}): Forwarding['fetchFiles'] {
+export function makeFileFetcher(options: FileFetchOptions = {}): Forwarding['fetchFiles'] {
   const { isAllowed, maxTotalBytes = MAX_TOTAL_BYTES } = options
   return async (urls, deadlineMs, signal) => {
     const wanted = new Set(urls)

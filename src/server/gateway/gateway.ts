@@ -4,37 +4,39 @@ import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { RefusalLog } from '../../../pipelines/calls/refusals.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
 import { ResponseNotes } from '../../../pipelines/chat/forward/response-notes.ts'
-import { overviews } from '../../../pipelines/management/live/live.ts'
+import { watchOverviews } from '../../../pipelines/management/live/live.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { editableConfiguration } from '../../config/edit.ts'
+import { openConfiguration } from '../../config/edit.ts'
 import { readConsole } from '../../console/files.ts'
+import { addressPrefix } from '../../core/keys/address-prefix.ts'
+import { stillHolds } from '../../core/still-holds.ts'
 import { receiverChecker } from '../../fetch/receiver.ts'
 import { GatewayServer } from '../../http/server.ts'
 import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
-import { lazyProvider } from '../../payments/provider.ts'
+import { openLazyProvider } from '../../payments/provider.ts'
 import { printReceipt } from '../../payments/receipt.ts'
 import { observationOf } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
-import { configEnvironment } from '../configuration.ts'
-import { journalDeps } from '../journal-deps.ts'
+import { makeConfigEnvironment } from '../configuration.ts'
+import { journalServices } from '../journal-services.ts'
 import type { Boot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
 import { openAdminRouter, openRouter } from '../routes/all.ts'
-import type { ManagementRouteDeps } from '../routes/management.ts'
+import type { ManagementServices } from '../routes/management.ts'
 import { findTaskAdapter } from '../tasks/adapters.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { callGroups } from './call-groups.ts'
 import { watchCertificate } from './certificate-watch.ts'
-import { clientLimits } from './client-limits.ts'
+import { openClientLimits } from './client-limits.ts'
 import { type Engines, openEngines, openTools, type Tools } from './engines.ts'
-import { failedAuthentications } from './failed-authentications.ts'
 import { observeJournal, openGatewayJournal } from './journal/journal.ts'
-import { longRequests } from './long-requests.ts'
-import { pageOrigins } from './page-origins.ts'
+import { openLongRequests } from './long-requests.ts'
 import { createOperatorView, GatewayStatus } from './status.ts'
 import { openUpstreams, type Upstreams } from './upstreams.ts'
 
@@ -86,7 +88,7 @@ function openCalls(
     later: (work, ms) => void setTimeout(work, ms).unref(),
     now: Date.now,
   })
-  const clients = clientLimits({
+  const clients = openClientLimits({
     config: () => configuration.current().config,
     gatewayCount: boot.gatewayCount,
     count: metrics.clientRefused,
@@ -97,7 +99,7 @@ function openCalls(
     refusals,
     clients,
     lateUsage: new LateUsage(),
-    responseNotes: new ResponseNotes({ responses: database.storedResponses, log, pause: after }),
+    responseNotes: new ResponseNotes({ responses: database.storedResponses, log, pause: wait }),
     onRefused(settlement: Settlement) {
       refusals.record(settlement)
       // A refused call's model is the client's own text: only a name of the catalog becomes a label.
@@ -105,7 +107,7 @@ function openCalls(
       metrics.call(observationOf(settlement, model))
     },
     uploads: new Uploads({ files }),
-    long: longRequests(log),
+    long: openLongRequests(log),
     checkReceiver: receiverChecker(() => configuration.current().config.webhooks.private_addresses),
     maxTextBytes: () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB,
     renderError: (path: string, requestId: string, client: () => string = () => '') =>
@@ -115,6 +117,37 @@ function openCalls(
         onUnauthenticated: (message) => refusedKey(message, client),
         onInternal: (cause, code, request_id) => log.info({ cause, code, request_id }, 'Call failed'),
       }),
+  }
+}
+
+/** However many keys are refused, the log has at most one line in this time. */
+export const LOG_INTERVAL_MS = 10_000
+
+const REASONS: ReadonlyMap<string, string> = new Map(
+  Object.entries(AUTH_MESSAGES).map(([reason, message]) => [message, reason]),
+)
+
+interface FailedAuthenticationDeps {
+  readonly count: (reason: string) => void
+  readonly log: { warn(details: object, message: string): void }
+  readonly now?: () => number
+}
+
+/**
+ * Counts each refused key by its reason, and logs from time to time which addresses they come from. Returns a function to
+ * call with the public message of a refusal and a getter of its client's address. It never throws.
+ */
+export function failedAuthentications({ count, log, now = Date.now }: FailedAuthenticationDeps) {
+  let quietUntil = 0
+  let refused = 0
+  return (message: string, peer: () => string): void => {
+    const reason = REASONS.get(message) ?? 'other'
+    count(reason)
+    refused++
+    if (stillHolds(quietUntil, now(), LOG_INTERVAL_MS)) return
+    log.warn({ reason, address_prefix: addressPrefix(peer()), refused }, 'Refused API keys')
+    quietUntil = now() + LOG_INTERVAL_MS
+    refused = 0
   }
 }
 
@@ -143,12 +176,17 @@ function createServer(parts: Parts, operatorView: ReturnType<typeof createOperat
   const { boot, tools, engines, calls } = parts
   const { database, callLog, files } = engines
   const { clients, maxTextBytes, renderError } = calls
-  const management = managementDeps(parts)
+  const management = managementServices(parts)
   const router = openRouter({
     groups: callGroups(parts),
     models: { catalog: tools.configuration.current, installedAt: database.installedAt },
     spending: { callLog, keys: database.keys },
-    log: { callLog, database, tasks: database.tasks, cursorKey: database.masterKey.logCursorKey },
+    log: {
+      callLog,
+      tasks: database.tasks,
+      wallets: database.wallets,
+      cursorKey: database.masterKey.logCursorKey,
+    },
     wiki: {
       wiki: database.knowledge,
       files,
@@ -157,47 +195,69 @@ function createServer(parts: Parts, operatorView: ReturnType<typeof createOperat
     },
     files: { files, fileLinkKey: database.masterKey.fileLinkKey },
     management,
-    webhook: management,
+    webhook: { database, openProvider: management.payments.openProvider, log: tools.log },
     probes: operatorView,
     console: boot.console && { host: boot.console.host, files: readConsole() },
   })
   return new GatewayServer({ router, maxTextBytes, clients, renderError, tls: boot.tls })
 }
 
-function managementDeps({ boot, status, tools, engines, upstreams, calls }: Parts): ManagementRouteDeps {
+const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]']
+
+/** Returns the origins that browsers have for the service's own address: this machine has several names. */
+function ownOrigins(publicUrl: string): readonly string[] {
+  const { protocol, hostname, port, origin } = new URL(publicUrl)
+  if (!LOOPBACK_HOSTS.includes(hostname)) return [origin]
+  return LOOPBACK_HOSTS.map((host) => `${protocol}//${host}${port === '' ? '' : `:${port}`}`)
+}
+
+/** Returns the origins of the web pages that may call `/mcp`. */
+export function pageOrigins(publicUrl: string, config: () => ConfigFile): () => readonly string[] {
+  const own = ownOrigins(publicUrl)
+  return () => [...own, ...config().mcp.allowed_origins]
+}
+
+function managementServices({ boot, status, tools, engines, upstreams, calls }: Parts): ManagementServices {
   const { log, configuration } = tools
   const { database, callLog, files, limiter } = engines
   const { callUpstream, keyed, published, tasks } = upstreams
-  const config = () => configuration.current().config
+  const catalog = configuration.current
+  const config = () => catalog().config
+  const { publicUrl } = boot
   return {
-    database,
-    catalog: configuration.current,
-    config,
-    limiter,
-    openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
-    ...published,
-    overviews: overviews(published),
-    configurationFile: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),
-    isConfigurationRefused: configuration.isRefused,
-    draining: from(status.draining),
-    checkReceiver: calls.checkReceiver,
-    hasMail: boot.mail !== null,
-    callLog,
-    cursorKey: database.masterKey.logCursorKey,
-    files,
-    identity: openIdentity(),
-    publicUrl: boot.publicUrl,
-    openProvider: lazyProvider(boot.payments),
-    journals: journalDeps(tasks.nats, log, () => [boot.dataDir, ...config().journals.import_roots]),
-    hasSimulatedCards: boot.hasSimulatedCards,
-    printReceipt,
-    isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),
-    uploads: calls.uploads,
-    calls: tasks.calls,
-    cancelUpstream: tasks.canceller(configuration.current),
-    messages: tasks.messages,
-    findAdapter: findTaskAdapter,
-    log,
+    access: { database, isSecure: boot.tls !== null || publicUrl.startsWith('https:') },
+    people: { config, publicUrl, hasMail: boot.mail !== null, identity: openIdentity() },
+    accounts: { config },
+    payments: {
+      config,
+      openProvider: openLazyProvider(boot.payments),
+      hasSimulatedCards: boot.hasSimulatedCards,
+      publicUrl,
+      printReceipt,
+      log,
+    },
+    calls: { callLog, cursorKey: database.masterKey.logCursorKey },
+    tasks: {
+      upstreams: { calls: tasks.calls, findAdapter: findTaskAdapter, catalog },
+      cancelUpstream: tasks.canceller(catalog),
+      messages: tasks.messages,
+      files,
+      log,
+    },
+    imports: { files, uploads: calls.uploads },
+    webhooks: { checkReceiver: calls.checkReceiver },
+    channels: {
+      catalog,
+      processReports: published.processReports,
+      openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
+    },
+    configuration: {
+      file: openConfiguration(boot.configPath, makeConfigEnvironment(boot.simulatorUrl)),
+      isRefused: configuration.isRefused,
+    },
+    journals: journalServices(tasks.nats, log, () => [boot.dataDir, ...config().journals.import_roots]),
+    live: { ...published, overviews: watchOverviews(published) },
+    streams: { limiter, draining: from(status.draining) },
   }
 }
 
@@ -221,7 +281,7 @@ class Gateway {
       onOrphaned: () => this.#endOrphaned(),
     })
     drainOnUncaughtException(tools.log, () => void this.drain(BROKEN_DRAIN_MS, 1))
-    await Promise.all([engines.journal.caughtUp(), engines.limiter.joined()])
+    await Promise.all([engines.journal.awaitCaughtUp(), engines.limiter.waitUntilJoined()])
     await server.listen(boot.host, boot.port)
     if (boot.tls !== null) watchCertificate(boot.tls, server, tools.log)
     if (boot.admin !== null) await adminServer?.listen(boot.admin.host, boot.admin.port)
@@ -234,12 +294,12 @@ class Gateway {
    */
   async drain(deadlineMs: number, exitCode = 0): Promise<void> {
     const { status, server, tools } = this.#parts
-    void after(deadlineMs).then(this.#cut.resolve)
+    void wait(deadlineMs).then(this.#cut.resolve)
     if (status.isDraining) return
     status.drain()
     server.drain()
     tools.log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'Draining')
-    await Promise.race([server.idle(), this.#cut.promise])
+    await Promise.race([server.waitUntilIdle(), this.#cut.promise])
     await this.#close()
     process.exit(exitCode)
   }
@@ -253,7 +313,7 @@ class Gateway {
     calls.long.close()
     await Promise.race([
       Promise.all([engines.journal.close(), calls.responseNotes.close()]),
-      after(FLUSH_BOUND_MS),
+      wait(FLUSH_BOUND_MS),
     ])
     upstreams.upstream.close()
     tools.configuration.close()
@@ -267,10 +327,10 @@ class Gateway {
         engines.callLog.close(),
         tools.tracer?.close(),
       ]),
-      after(CLOSE_BOUND_MS),
+      wait(CLOSE_BOUND_MS),
     ])
-    await Promise.race([engines.database.close(), after(CLOSE_BOUND_MS)])
-    await Promise.race([parent.sendLastSnapshot(tools.metrics.snapshot()), after(CLOSE_BOUND_MS)])
+    await Promise.race([engines.database.close(), wait(CLOSE_BOUND_MS)])
+    await Promise.race([parent.sendLastSnapshot(tools.metrics.snapshot()), wait(CLOSE_BOUND_MS)])
     tools.log.info({}, 'Gateway ended')
     tools.log.flush()
   }
@@ -285,11 +345,11 @@ class Gateway {
     server.close()
     calls.lateUsage.close()
     calls.refusals.flush()
-    void Promise.race([engines.journal.closeAtOnce(), after(1000)]).finally(() => {
+    void Promise.race([engines.journal.closeAtOnce(), wait(1000)]).finally(() => {
       tools.log.flush()
       process.exit(1)
     })
   }
 }
 
-const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())

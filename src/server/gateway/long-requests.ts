@@ -33,13 +33,13 @@ const busy = (): Failure =>
   })
 
 /** Leaves the body out of a call: the thread has it already. */
-const withoutBody = (input: BodyInputs[keyof BodyInputs]) =>
+const removeBody = (input: BodyInputs[keyof BodyInputs]) =>
   'call' in input ? { ...input, call: withBody(input.call, null) } : input
 
 const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array
 
 /** Returns a result as the work returned it: the thread sends no `Buffer`, and no body of a call. */
-function revived({ name, body }: ToReader, result: unknown): unknown {
+function revive({ name, body }: ToReader, result: unknown): unknown {
   if (name === 'read') return withBody(result as ChatCall, body as Buffer)
   const bytes = isBytes(result) ? result : (result as Partial<EncodedRequest>).body
   if (!isBytes(bytes)) return result
@@ -48,14 +48,14 @@ function revived({ name, body }: ToReader, result: unknown): unknown {
 }
 
 /** Starts a thread with the first long request, and again after an error has ended it. */
-export function longRequests(log: { error(details: object, message: string): void }): LongRequests {
+export function openLongRequests(log: { error(details: object, message: string): void }): LongRequests {
   /** By account, in the order of their turns. */
   const queues = new Map<string, Waiting[]>()
   let waitingCount = 0
   /** Threads with what they work on; null: nothing. */
   const threads = new Map<Worker, Waiting | null>()
 
-  const next = (): Waiting | null => {
+  const takeNext = (): Waiting | null => {
     const [first] = queues
     if (first === undefined) return null
     const [accountId, queue] = first
@@ -66,7 +66,7 @@ export function longRequests(log: { error(details: object, message: string): voi
     return waiting
   }
   const workOn = (thread: Worker) => {
-    const waiting = next()
+    const waiting = takeNext()
     threads.set(thread, waiting)
     if (waiting !== null) thread.postMessage(waiting.message)
   }
@@ -86,7 +86,7 @@ export function longRequests(log: { error(details: object, message: string): voi
       const done = threads.get(thread)
       if (done == null) return
       workOn(thread)
-      if ('result' in message) return done.resolve(revived(done.message, message.result))
+      if ('result' in message) return done.resolve(revive(done.message, message.result))
       const { code, text, ...more } = message.refusal
       done.reject(new Failure(code, text, more))
     })
@@ -104,7 +104,7 @@ export function longRequests(log: { error(details: object, message: string): voi
       new Promise<never>((resolve, reject) => {
         const queue = queues.get(accountId) ?? []
         if (waitingCount >= MAX_WAITING || queue.length >= MAX_WAITING_OF_ACCOUNT) return reject(busy())
-        const message = { name, input: withoutBody(input), body } as ToReader
+        const message = { name, input: removeBody(input), body } as ToReader
         queue.push({ message, resolve: resolve as (result: unknown) => void, reject })
         queues.set(accountId, queue)
         waitingCount++

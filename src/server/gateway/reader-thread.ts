@@ -33,11 +33,11 @@ export type FromReader =
       }
     }
 
-const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-function resultOf({ name, input, body: bytes }: ToReader): BodyResults[BodyWorkName] {
-  const body = bufferOf(bytes)
+function runWork({ name, input, body: bytes }: ToReader): BodyResults[BodyWorkName] {
+  const body = toBuffer(bytes)
   const whole = 'call' in input ? { ...input, call: withBody(input.call, body) } : input
   const work = BODY_WORK[name] as (input: unknown, body: Buffer) => BodyResults[BodyWorkName]
   const result = work(whole, body)
@@ -46,7 +46,7 @@ function resultOf({ name, input, body: bytes }: ToReader): BodyResults[BodyWorkN
 
 function answer(message: ToReader): FromReader {
   try {
-    return { result: resultOf(message) }
+    return { result: runWork(message) }
   } catch (error) {
     if (!(error instanceof Failure)) {
       const text = 'The gateway failed to handle the call.'
@@ -61,7 +61,7 @@ function answer(message: ToReader): FromReader {
 }
 
 /** Returns the memory of a body that was written, which need not be copied back. */
-function ownedBy(message: FromReader): readonly TransferListItem[] {
+function listOwned(message: FromReader): readonly TransferListItem[] {
   if (!('result' in message) || !('body' in Object(message.result))) return []
   const { buffer, byteLength } = (message.result as { body: Buffer }).body
   return buffer.byteLength === byteLength ? [buffer as ArrayBuffer] : []
@@ -77,5 +77,5 @@ try {
 
 parentPort!.on('message', (message: ToReader) => {
   const answered = answer(message)
-  parentPort!.postMessage(answered, ownedBy(answered))
+  parentPort!.postMessage(answered, listOwned(answered))
 })

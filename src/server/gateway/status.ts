@@ -39,7 +39,7 @@ export class GatewayStatus {
   readonly callRefusal = (): string | null =>
     this.#isDraining
       ? 'Draining'
-      : (this.#engines.journal.unreadiness() ?? this.#engines.credentials.unreadiness())
+      : (this.#engines.journal.unreadiness() ?? this.#engines.credentials.explainUnready())
 
   readonly unreadiness = (): string | null => {
     const silent = this.#engines.engineWatch.down()
@@ -58,7 +58,7 @@ interface OperatorViewOptions {
 export const createOperatorView = ({ boot, tools, status, parent }: OperatorViewOptions) => ({
   unreadiness: status.unreadiness,
   callRefusal: status.callRefusal,
-  metricsText: () => parent.metricsText(),
+  metricsText: () => parent.askMetrics(),
   operatorAccess: () => {
     const { metrics, profile } = tools.configuration.current().config
     return operatorAccess({

@@ -16,10 +16,10 @@ import type { Task } from '../../postgres/tasks/types.ts'
 import type { ObjectStore } from '../../storage/store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
-import { mediaCalls } from '../channels/media-calls.ts'
+import { openMediaCalls } from '../channels/media-calls.ts'
 import type { Boot } from '../messages.ts'
 import { findTaskAdapter } from '../tasks/adapters.ts'
-import { taskStorage } from '../tasks/storage.ts'
+import { openTaskStorage } from '../tasks/storage.ts'
 
 interface DriverParts {
   readonly health: TaskEngine['health']
@@ -48,7 +48,7 @@ export function openGatewayTasks(options: GatewayTasksOptions) {
   })
   const messages = taskMessages(nats, log)
   const watch = watchTasks({ database, messages, log })
-  const storage = taskStorage({ store: options.store })
+  const storage = openTaskStorage({ store: options.store })
   const submit: TaskOrders = {
     database,
     messages,
@@ -58,7 +58,7 @@ export function openGatewayTasks(options: GatewayTasksOptions) {
     onWallet: (wallet) => credentials.update([wallet]),
     log,
   }
-  const calls = mediaCalls(options.upstream, storage, options.authorizerOf)
+  const calls = openMediaCalls(options.upstream, storage, options.authorizerOf)
   const engine = {
     database,
     messages,

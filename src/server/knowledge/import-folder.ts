@@ -3,12 +3,12 @@
 import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
-import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../../core/media/type.ts'
+import { findMediaType, UNKNOWN_MEDIA_TYPE } from '../../core/media/type.ts'
 import type { SourceField } from '../../markdown/fields.ts'
-import { folderPages, type PageFile } from '../../markdown/folder.ts'
-import { pageHash, readPage, sourceNamed } from '../../markdown/page.ts'
+import { type PageFile, readFolder } from '../../markdown/folder.ts'
+import { hashPage, readNamedSource, readPage } from '../../markdown/page.ts'
 import { type FileProblem, FileProblemError, fileProblemError } from '../../markdown/problem.ts'
-import { SOURCE_MAX_BYTES, type SourceFile, SourceFiles, sourceKey } from '../../markdown/source-file.ts'
+import { makeSourceKey, SOURCE_MAX_BYTES, type SourceFile, SourceFiles } from '../../markdown/source-file.ts'
 import { PAGE_MAX_BYTES, tooLarge } from '../../markdown/text.ts'
 import type { Knowledge } from '../../postgres/knowledge/repository.ts'
 import type { FolderImport, ImportOutcome, PageDraft } from '../../postgres/knowledge/types.ts'
@@ -34,7 +34,7 @@ export interface ImportProgress {
 }
 
 export interface ImportDeps {
-  readonly wiki: Pick<Knowledge, 'pageHashes' | 'importPages' | 'announceSources'>
+  readonly wiki: Pick<Knowledge, 'readPageHashes' | 'importPages' | 'announceSources'>
   readonly store: Pick<ObjectStore, 'put'>
   onProgress?(progress: ImportProgress): void
 }
@@ -54,16 +54,16 @@ export async function importFolder(
   deps: ImportDeps,
   { baseId, ownerId, folder, prune, maxAccountPages }: FolderToImport,
 ): Promise<FolderOutcome> {
-  const { files, problems } = await folderPages(folder)
+  const { files, problems } = await readFolder(folder)
   // With `prune` a folder that was named by mistake would empty the base.
   if (files.length === 0 && problems.length === 0)
     throw new Error('There is no Markdown file (.md or .markdown) in the folder; nothing was changed')
-  const known = await deps.wiki.pageHashes(baseId)
+  const known = await deps.wiki.readPageHashes(baseId)
   const reader = new FolderReader(deps, baseId, await realpath(folder), known, problems)
   const outcome = await deps.wiki.importPages({
     baseId,
     ownerId,
-    drafts: reader.drafts(files),
+    drafts: reader.readDrafts(files),
     present: reader.present,
     prune,
     ...(maxAccountPages !== undefined && { maxAccountPages }),
@@ -97,8 +97,8 @@ class FolderReader {
     this.#problems = [...problems]
   }
 
-  /** Yields the drafts. After the first problem files are read for their problems alone. */
-  async *drafts(files: readonly PageFile[]): AsyncGenerator<readonly PageDraft[]> {
+  /** Yields the drafts. After the first problem, files are read only for their problems. */
+  async *readDrafts(files: readonly PageFile[]): AsyncGenerator<readonly PageDraft[]> {
     let batch: PageDraft[] = []
     let chars = 0
     for (let from = 0; from < files.length; from += READ_AT_ONCE) {
@@ -118,17 +118,17 @@ class FolderReader {
       batch = []
       chars = 0
     }
-    if (this.#problems.length > 0) throw new FileProblemError(this.#problems.sort(byPlace))
+    if (this.#problems.length > 0) throw new FileProblemError(this.#problems.sort(comparePlaces))
     yield batch
   }
 
   /** Reads a page; returns null for an unchanged file, and for one that is no page. */
   async #read(file: PageFile): Promise<PageDraft | null> {
     try {
-      const bytes = await bytesOf(file)
-      const named = sourceNamed(bytes, file.path)
+      const bytes = await readBytes(file)
+      const named = readNamedSource(bytes, file.path)
       const source = named && (await this.#sources.find(file, named))
-      const hash = pageHash(bytes, source?.hash ?? null)
+      const hash = hashPage(bytes, source?.hash ?? null)
       this.present.set(file.path, hash)
       if (this.#known.get(file.path)?.equals(hash)) return null
       const page = readPage(bytes, file.path)
@@ -143,11 +143,11 @@ class FolderReader {
   }
 
   async #store(named: SourceField, source: SourceFile): Promise<PageSource> {
-    const key = sourceKey(this.#baseId, source)
+    const key = makeSourceKey(this.#baseId, source)
     if (!this.#stored.has(key) && this.#problems.length === 0) {
       this.#stored.add(key)
       await this.#deps.wiki.announceSources([key])
-      const mediaType = mediaTypeOfName(key) ?? SOURCE_MEDIA_TYPES[extensionOf(key)] ?? UNKNOWN_MEDIA_TYPE
+      const mediaType = findMediaType(key) ?? SOURCE_MEDIA_TYPES[readExtension(key)] ?? UNKNOWN_MEDIA_TYPE
       await this.#deps.store.put(key, createReadStream(source.file), {
         mediaType,
         maxBytes: SOURCE_MAX_BYTES,
@@ -158,12 +158,12 @@ class FolderReader {
   }
 }
 
-const byPlace = (a: FileProblem, b: FileProblem): number =>
+const comparePlaces = (a: FileProblem, b: FileProblem): number =>
   a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1
 
-const extensionOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1).toLowerCase()
+const readExtension = (name: string): string => name.slice(name.lastIndexOf('.') + 1).toLowerCase()
 
-async function bytesOf({ path, file }: PageFile): Promise<Buffer> {
+async function readBytes({ path, file }: PageFile): Promise<Buffer> {
   try {
     const { size } = await stat(file)
     if (size > PAGE_MAX_BYTES) throw tooLarge(path, size)

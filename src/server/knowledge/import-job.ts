@@ -25,7 +25,7 @@ export const importJob =
     await rm(place, { recursive: true, force: true })
     await mkdir(place, { recursive: true })
     try {
-      const imported = await inThread({ boot, place, baseId: subjectId!, input: given }, report)
+      const imported = await runInThread({ boot, place, baseId: subjectId!, input: given }, report)
       return { ...imported, onEnded: () => store.delete(given.files.map(({ key }) => key)) }
     } finally {
       await rm(place, { recursive: true, force: true })
@@ -33,7 +33,7 @@ export const importJob =
   }
 
 /** Ends the thread where the job is to stop: PostgreSQL rolls its transaction back. */
-function inThread(data: ImportThreadData, report: ReportProgress): Promise<Imported> {
+function runInThread(data: ImportThreadData, report: ReportProgress): Promise<Imported> {
   const { promise, resolve, reject } = Promise.withResolvers<Imported>()
   const thread = new Worker(new URL('import-thread.ts', import.meta.url), { workerData: data })
   const stop = (error: Error) => {

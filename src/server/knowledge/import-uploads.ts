@@ -10,7 +10,7 @@ import type {
   ImportResult,
   UploadedFile,
 } from '../../../pipelines/management/knowledge/imports.ts'
-import { REPORTED_ENTRIES, reportOf } from '../../../pipelines/management/knowledge/report.ts'
+import { makeReport, REPORTED_ENTRIES } from '../../../pipelines/management/knowledge/report.ts'
 import { FileProblemError } from '../../markdown/problem.ts'
 import { isZipName, Unpacking } from '../../markdown/unpack.ts'
 import type { Knowledge } from '../../postgres/knowledge/repository.ts'
@@ -22,7 +22,7 @@ const MAX_PROBLEMS = 1_000
 
 interface UploadDeps {
   readonly database: {
-    readonly knowledge: Pick<Knowledge, 'pageHashes' | 'importPages' | 'announceSources' | 'reportLinks'>
+    readonly knowledge: Pick<Knowledge, 'readPageHashes' | 'importPages' | 'announceSources' | 'reportLinks'>
   }
   readonly store: Pick<ObjectStore, 'put' | 'get'>
   /** An empty folder of the caller, who removes it. */
@@ -48,14 +48,14 @@ export async function importUploads(
       { baseId, folder, prune, maxAccountPages },
     )
     const links = await database.knowledge.reportLinks(baseId, REPORTED_ENTRIES)
-    return { result: { report: reportOf(outcome, links, prune), problems: [] } }
+    return { result: { report: makeReport(outcome, links, prune), problems: [] } }
   } catch (error) {
     if (!(error instanceof FileProblemError)) throw error
-    return refused(error)
+    return toRefused(error)
   }
 }
 
-function refused({ problems }: FileProblemError): Imported {
+function toRefused({ problems }: FileProblemError): Imported {
   const count = new Set(problems.map(({ file }) => file)).size
   return {
     error: `${count === 1 ? 'A file is' : `${count} files are`} bad; nothing was changed.`,
@@ -73,7 +73,7 @@ async function unpack(
   await mkdir(folder, { recursive: true })
   const unpacking = new Unpacking(await realpath(folder))
   for (const [index, { key, path }] of files.entries()) {
-    const content = await opened(store, key)
+    const content = await openUpload(store, key)
     if (!isZipName(path)) {
       await unpacking.add(path, content)
       continue
@@ -86,7 +86,7 @@ async function unpack(
   return folder
 }
 
-async function opened(store: UploadDeps['store'], key: string): Promise<Readable> {
+async function openUpload(store: UploadDeps['store'], key: string): Promise<Readable> {
   const object = await store.get(key)
   if (object === null) throw new Error('The upload is gone: it is kept for a day. Upload it again')
   return object.stream

@@ -3,18 +3,18 @@
 import type { Console } from '../../../pipelines/console.ts'
 import type { LinkedFiles } from '../../../pipelines/media/files/files.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
-import { paymentWebhook, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
+import { answerPaymentWebhook, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
 import { ROUTES, type RouteName, UNSERVED_PATHS } from '../../../schemas/routes.ts'
 import { type RoutedPath, Router } from '../../http/router.ts'
 import { type CallRouteDeps, callRoutes } from './calls.ts'
 import { consoleRoutes, referenceRoutes } from './console.ts'
-import { type ManagementRouteDeps, managementRoutes } from './management.ts'
+import { type ManagementServices, managementRoutes } from './management.ts'
 import { type Answer, type Family, PROBE } from './options.ts'
 import { taskRoutes } from './tasks.ts'
 
 export interface RouteDeps extends CallRouteDeps {
   readonly files: LinkedFiles
-  readonly management: ManagementRouteDeps
+  readonly management: ManagementServices
   readonly webhook: WebhookDeps
   readonly probes: OperatorViewDeps
   /** Null: none is served. */
@@ -30,15 +30,15 @@ export function openRouter(deps: RouteDeps): Router {
     ...taskRoutes(deps.groups, deps.files),
     ...consoleRoutes(deps.console),
     ...probeRoutes(deps.probes),
-    takePaymentEvent: { handler: paymentWebhook(deps.webhook), ...WEBHOOK },
+    takePaymentEvent: { handler: answerPaymentWebhook(deps.webhook), ...WEBHOOK },
   }
-  return new Router([...pathsOf(answers), ...managementRoutes(deps.management)], UNSERVED_PATHS)
+  return new Router([...toPaths(answers), ...managementRoutes(deps.management)], UNSERVED_PATHS)
 }
 
 /** Makes the router of the operators' listener: of what needs no token. */
 export const openAdminRouter = (deps: OperatorViewDeps): Router =>
   new Router(
-    pathsOf({ ...probeRoutes({ ...deps, operatorAccess: () => 'open' }), ...referenceRoutes(PROBE) }),
+    toPaths({ ...probeRoutes({ ...deps, operatorAccess: () => 'open' }), ...referenceRoutes(PROBE) }),
   )
 
 const probeRoutes = (deps: OperatorViewDeps) =>
@@ -49,7 +49,7 @@ const probeRoutes = (deps: OperatorViewDeps) =>
   }) satisfies Family
 
 /** Returns the answers with their methods and paths, in the order of the list of routes. */
-const pathsOf = (answers: Family): RoutedPath[] =>
+const toPaths = (answers: Family): RoutedPath[] =>
   (Object.keys(ROUTES) as RouteName[]).flatMap((name) => {
     const answer = answers[name]
     if (answer == null) return []

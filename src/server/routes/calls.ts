@@ -1,12 +1,6 @@
 /** Routes that a key opens and whose answer comes at once: chat, models, knowledge bases, call log, account. */
 import { balance } from '../../../pipelines/accounts/balance.ts'
-import {
-  type BillingUsageDeps,
-  billingSubscription,
-  billingUsage,
-  creditGrants,
-  type GrantDeps,
-} from '../../../pipelines/accounts/billing.ts'
+import { billingSubscription, billingUsage, creditGrants } from '../../../pipelines/accounts/billing.ts'
 import type { ModelsDeps } from '../../../pipelines/accounts/model-lists.ts'
 import {
   listContentModels,
@@ -15,11 +9,8 @@ import {
   showContentModel,
   showModel,
 } from '../../../pipelines/accounts/models.ts'
-import { type UsageDeps, usage } from '../../../pipelines/accounts/usage.ts'
-import type { LogDetailDeps } from '../../../pipelines/call-log/detail.ts'
+import { usage } from '../../../pipelines/accounts/usage.ts'
 import { listLogs, showLog, sumLogs } from '../../../pipelines/call-log/logs.ts'
-import type { LogPageDeps } from '../../../pipelines/call-log/page.ts'
-import type { LogSummaryDeps } from '../../../pipelines/call-log/summary.ts'
 import { chat } from '../../../pipelines/chat/chat.ts'
 import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
 import { embeddings } from '../../../pipelines/chat/embeddings.ts'
@@ -50,6 +41,10 @@ import {
   searchWiki,
   showSource,
 } from '../../../pipelines/knowledge/wiki.ts'
+import type { CallLog, CallSummaries } from '../../clickhouse/call-log.ts'
+import type { Keys } from '../../postgres/accounts/repository.ts'
+import type { Wallets } from '../../postgres/billing/repository.ts'
+import type { Tasks } from '../../postgres/tasks/repository.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
 import type { CallGroups } from '../gateway/call-groups.ts'
 import { type Family, OPEN } from './options.ts'
@@ -58,9 +53,24 @@ import { type Family, OPEN } from './options.ts'
 export interface CallRouteDeps {
   readonly groups: CallGroups
   readonly models: ModelsDeps
-  readonly spending: UsageDeps & BillingUsageDeps & GrantDeps
-  readonly log: LogPageDeps & LogDetailDeps & LogSummaryDeps
+  readonly spending: Spending
+  readonly log: LogReading
   readonly wiki: McpDeps
+}
+
+/** What an account and a key have spent. */
+interface Spending {
+  readonly callLog: CallSummaries
+  readonly keys: Keys
+}
+
+/** The call log, and what its answers have besides. */
+interface LogReading {
+  readonly callLog: CallLog
+  readonly tasks: Tasks
+  readonly wallets: Wallets
+  /** Signs the cursors; the same on every gateway process. */
+  readonly cursorKey: Uint8Array
 }
 
 export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDeps) {

@@ -59,7 +59,7 @@ interface DailyAuditDeps {
   readonly log: LogOutput
 }
 
-export function dailyAudit({ database, openProvider, metrics, log }: DailyAuditDeps) {
+export function scheduleDailyAudit({ database, openProvider, metrics, log }: DailyAuditDeps) {
   let negative: number | null = null
   metrics.observe('tollgate_wallets_negative', () => negative)
   const count = () => {

@@ -5,16 +5,16 @@ import { type LoadResult, loadConfigFile } from '../../config/load.ts'
 import { printProblem } from '../../config/problem.ts'
 import { watchConfig } from '../../config/watch.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { configEnvironment } from '../configuration.ts'
+import { makeConfigEnvironment } from '../configuration.ts'
 import type { Boot } from '../messages.ts'
 
-const daysOf = (loaded: LoadResult): number | null => (loaded.ok ? loaded.config.logs.retention_days : null)
+const readDays = (loaded: LoadResult): number | null => (loaded.ok ? loaded.config.logs.retention_days : null)
 
 /** Starts the daily maintenance of the call log. Drops nothing while the configuration file cannot be used. */
 export function startLogMaintenance({ configPath, simulatorUrl }: Boot, callLog: CallLog, log: Log) {
-  const env = configEnvironment(simulatorUrl)
+  const env = makeConfigEnvironment(simulatorUrl)
   const loaded = loadConfigFile(configPath, env)
-  let retentionDays = daysOf(loaded)
+  let retentionDays = readDays(loaded)
   const retention = logRetention({
     callLog,
     retentionDays: () => retentionDays,

@@ -4,12 +4,12 @@ import { loadConfigFile } from '../../config/load.ts'
 import type { Partitions } from '../../postgres/partitions/repository.ts'
 import type { Retention } from '../../postgres/partitions/retire.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
-import { configEnvironment } from '../configuration.ts'
+import { makeConfigEnvironment } from '../configuration.ts'
 import type { Boot } from '../messages.ts'
 
 const INTERVAL_MS = 60 * 60 * 1000
 
-const retentionOf = ({ retention }: Pick<ConfigFile, 'retention'>): Retention => ({
+const readRetention = ({ retention }: Pick<ConfigFile, 'retention'>): Retention => ({
   months: {
     usage_rows: retention.calls_months,
     ledger_entries: retention.ledger_months,
@@ -25,12 +25,12 @@ export function maintainPartitions(
   database: { readonly partitions: Pick<Partitions, 'make' | 'retire'> },
   log: Pick<LogOutput, 'info' | 'warn'>,
 ) {
-  async function round(): Promise<void> {
+  async function runRound(): Promise<void> {
     const made = await database.partitions.make()
     if (made.length > 0) log.info({ partitions: made }, 'Made the partitions of coming months')
-    const loaded = loadConfigFile(configPath, configEnvironment(simulatorUrl))
+    const loaded = loadConfigFile(configPath, makeConfigEnvironment(simulatorUrl))
     if (!loaded.ok) return
-    const { retired, waiting } = await database.partitions.retire(retentionOf(loaded.config))
+    const { retired, waiting } = await database.partitions.retire(readRetention(loaded.config))
     for (const { name, rows } of retired)
       log.info({ partition: name, rows: Number(rows), mode: loaded.config.retention.mode }, 'Retired a month')
     for (const { name, reason } of waiting)
@@ -38,7 +38,7 @@ export function maintainPartitions(
   }
   let running: Promise<void> = Promise.resolve()
   const start = () => {
-    running = round().catch((error) =>
+    running = runRound().catch((error) =>
       log.warn({ err: error }, 'Failed to maintain partitions; the next round is in an hour'),
     )
   }

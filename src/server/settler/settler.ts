@@ -2,21 +2,21 @@
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
-import { integrityJobs } from '../../../pipelines/jobs/integrity.ts'
+import { bindIntegrityJobs } from '../../../pipelines/jobs/integrity.ts'
 import { runJobs } from '../../../pipelines/jobs/run-jobs.ts'
 import { Settler } from '../../../pipelines/settlement/settler.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
 import { openNats } from '../../nats/nats.ts'
-import { lazyProvider } from '../../payments/provider.ts'
+import { openLazyProvider } from '../../payments/provider.ts'
 import { type Database, openDatabase } from '../../postgres/database.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
-import { type Boot, secretsOfBoot } from '../messages.ts'
+import { type Boot, listBootSecrets } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
 import { reportProcess } from '../report-process.ts'
 import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
-import { dailyAudit } from './daily-audit.ts'
+import { scheduleDailyAudit } from './daily-audit.ts'
 import { startLogMaintenance } from './log-retention.ts'
 import { maintainPartitions } from './partitions.ts'
 
@@ -31,7 +31,7 @@ const MS_PER_SECOND = 1000
 
 export async function runSettler(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
-  log.hide(secretsOfBoot(boot))
+  log.hide(listBootSecrets(boot))
   const metrics = createMetrics(VERSION)
   const parent = new ParentLink()
   // Whatever it had not acknowledged comes again.
@@ -75,9 +75,9 @@ export async function runSettler(boot: Boot): Promise<void> {
     log,
   })
   copier.start()
-  const openProvider = lazyProvider(boot.payments)
-  const audit = dailyAudit({ database, openProvider, metrics, log })
-  const jobs = runJobs({ database, work: integrityJobs({ database, callLog, openProvider }), log })
+  const openProvider = openLazyProvider(boot.payments)
+  const audit = scheduleDailyAudit({ database, openProvider, metrics, log })
+  const jobs = runJobs({ database, work: bindIntegrityJobs({ database, callLog, openProvider }), log })
   const keeper = startLogMaintenance(boot, callLog, log)
   const purging = setInterval(() => {
     purgeExpired(database).catch((error) => log.warn({ err: error }, 'Failed to remove expired records'))
@@ -93,8 +93,8 @@ export async function runSettler(boot: Boot): Promise<void> {
     clearInterval(purging)
     audit.stop()
     await booking.stop(boundMs)
-    await within(boundMs, Promise.all([jobs.stop(), copier.stop(), keeper.stop(), partitions.stop()]))
-    await within(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
+    await waitWithin(boundMs, Promise.all([jobs.stop(), copier.stop(), keeper.stop(), partitions.stop()]))
+    await waitWithin(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
     log.info({}, 'Settler ended')
     log.flush()
     process.exit(0)
@@ -108,7 +108,7 @@ export async function runSettler(boot: Boot): Promise<void> {
   parent.send({ type: 'ready' })
 }
 
-const within = (boundMs: number, work: Promise<unknown>): Promise<unknown> =>
+const waitWithin = (boundMs: number, work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work, new Promise((resolve) => setTimeout(resolve, boundMs).unref())])
 
 const purgeExpired = async (database: Database): Promise<void> => {

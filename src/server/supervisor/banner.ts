@@ -16,7 +16,7 @@ export interface BannerFacts {
   readonly signInUrl: string | null
   /** Null where the operator has accounts already. */
   readonly key: string | null
-  /** Holds the key too, for its owner alone. */
+  /** Also holds the key; only its owner may read it. */
   readonly runFile: string
   readonly credit: string | null
   /** A chat model to call; null where none is configured. */
@@ -28,11 +28,13 @@ export interface BannerFacts {
 }
 
 /** Returns the model of the printed call: the first chat model of the configuration that can be called. */
-export const bannerModel = (models: readonly ModelEntry[], served: (id: string) => boolean): string | null =>
-  models.find((m) => m.callable && m.endpoint_type === null && served(m.id))?.id ?? null
+export const findBannerModel = (
+  models: readonly ModelEntry[],
+  served: (id: string) => boolean,
+): string | null => models.find((m) => m.callable && m.endpoint_type === null && served(m.id))?.id ?? null
 
 /** Returns the request body of the printed call. */
-export const firstCallBody = (model: string) => ({
+export const makeFirstCallBody = (model: string) => ({
   model,
   stream: true,
   messages: [{ role: 'user', content: 'Hello!' }],
@@ -42,7 +44,7 @@ export const firstCallBody = (model: string) => ({
  * Returns the text for people.
  * @param isTerminal true where only the reader sees the key; elsewhere the output is kept in logs
  */
-export function banner(facts: BannerFacts, isTerminal: boolean): string {
+export function printBanner(facts: BannerFacts, isTerminal: boolean): string {
   const configuration =
     facts.configPath ??
     'the demonstration: a simulated provider, no account anywhere. Write a tollgate.yaml for real ones'
@@ -50,17 +52,17 @@ export function banner(facts: BannerFacts, isTerminal: boolean): string {
     '',
     `  Tollgate ${facts.version} is ready (${(facts.startMs / 1000).toFixed(1)} s)`,
     '',
-    ...addressLines(facts),
+    ...printAddressLines(facts),
     ...(facts.key === null
       ? []
       : [`  API key        ${isTerminal ? facts.key : `first_key in ${facts.runFile}`}`]),
-    ...consoleLines(facts, isTerminal),
+    ...printConsoleLines(facts, isTerminal),
     ...(facts.credit === null ? [] : [`  Balance        ${facts.credit} credits`]),
     `  Configuration  ${configuration}`,
     `  Data           ${facts.dataDir}`,
     ...(facts.engines.length === 0 ? [] : [`  Embedded       ${facts.engines.join(', ')}`]),
     '',
-    ...callLines(facts, isTerminal),
+    ...printCallLines(facts, isTerminal),
     '  Stop with Ctrl-C: open streams may finish, and the next start finds all data again.',
     '',
   ]
@@ -68,7 +70,7 @@ export function banner(facts: BannerFacts, isTerminal: boolean): string {
 }
 
 /** Returns the same for a program: one JSON value on one line. */
-export const factsJson = (facts: BannerFacts, isTerminal: boolean): string =>
+export const printFactsJson = (facts: BannerFacts, isTerminal: boolean): string =>
   `${JSON.stringify({
     version: facts.version,
     base_url: facts.baseUrl,
@@ -84,7 +86,7 @@ export const factsJson = (facts: BannerFacts, isTerminal: boolean): string =>
     embedded: facts.engines,
   })}\n`
 
-function addressLines({ baseUrl, publicUrl, takenPort }: BannerFacts): string[] {
+function printAddressLines({ baseUrl, publicUrl, takenPort }: BannerFacts): string[] {
   if (baseUrl === null)
     return ['  Base URL       none: this service takes no calls, it books those of others']
   const why = takenPort === null ? '' : ` (port ${takenPort} is taken)`
@@ -94,14 +96,14 @@ function addressLines({ baseUrl, publicUrl, takenPort }: BannerFacts): string[] 
   ]
 }
 
-function consoleLines({ consoleUrl, signInUrl, runFile }: BannerFacts, isTerminal: boolean): string[] {
+function printConsoleLines({ consoleUrl, signInUrl, runFile }: BannerFacts, isTerminal: boolean): string[] {
   if (consoleUrl === null) return []
   if (signInUrl === null) return [`  Console        ${consoleUrl}`]
   if (isTerminal) return [`  Console        ${signInUrl} (signs you in, once, within 15 minutes)`]
   return [`  Console        ${consoleUrl}; sign_in_url in ${runFile} signs you in, once, within 15 minutes`]
 }
 
-function callLines({ key, model, baseUrl, runFile }: BannerFacts, isTerminal: boolean): string[] {
+function printCallLines({ key, model, baseUrl, runFile }: BannerFacts, isTerminal: boolean): string[] {
   if (baseUrl === null) return []
   if (key === null)
     return [
@@ -110,7 +112,7 @@ function callLines({ key, model, baseUrl, runFile }: BannerFacts, isTerminal: bo
       '',
     ]
   if (model === null) return []
-  const body = JSON.stringify(firstCallBody(model))
+  const body = JSON.stringify(makeFirstCallBody(model))
   const authorization = isTerminal
     ? `'Authorization: Bearer ${key}'`
     : '"Authorization: Bearer $TOLLGATE_KEY"'

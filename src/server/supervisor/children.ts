@@ -18,7 +18,7 @@ const READY_BOUND_MS = 30_000
  * always, and under load one marking follows another: they took two fifths of a gateway's time.
  *
  * Young objects have their 16 MB from the beginning. V8 would begin with one, and where bodies of 100 KB pass it stays
- * small: calls still under way then count as old, and their bodies are freed by marking alone, sixteen times a second.
+ * small: calls still under way then count as old, and their bodies are freed only by marking, sixteen times a second.
  *
  * One thread helps the collector. V8 would take four, and with large bodies they take the event loop's core from it.
  */
@@ -95,7 +95,7 @@ export class ServiceChild {
     if (hasBegun) child.send({ type: 'boot', boot } satisfies ToChild)
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        // Another one takes its place: it must not become ready any more.
+        // Another one takes its place: it must no longer become ready.
         child.removeAllListeners('message')
         child.kill('SIGKILL')
         reject(new Error(`${this.name} did not start within 30 s`))

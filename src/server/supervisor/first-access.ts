@@ -4,8 +4,8 @@ import type { Settings } from '../../../schemas/config/settings.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { openDatabase } from '../../postgres/database.ts'
 import type { Boot } from '../messages.ts'
-import { firstKey } from './first-account.ts'
-import { firstSignInToken } from './first-operator.ts'
+import { provideFirstKey } from './first-account.ts'
+import { provideSignInToken } from './first-operator.ts'
 
 interface FirstAccess {
   readonly key: string | null
@@ -14,7 +14,7 @@ interface FirstAccess {
 }
 
 /** Returns the key and the token of the link, null where there is none, and the balance of the key's account. */
-export async function firstAccess(
+export async function provideFirstAccess(
   { databaseUrl, keys, roles }: Settings,
   boot: Omit<Boot, 'role' | 'index'>,
   config: ConfigFile,
@@ -30,9 +30,9 @@ export async function firstAccess(
   try {
     // Operators with their own PostgreSQL make their own accounts.
     const isOurs = databaseUrl === null && database.masterKey.replacedAt === null
-    const key = isOurs ? await firstKey(database, config.trial_credit) : null
+    const key = isOurs ? await provideFirstKey(database, config.trial_credit) : null
     // A service without a gateway has no console to lead to, and leaves the link to those that have.
-    const signInToken = roles.includes('gateway') ? await firstSignInToken(database) : null
+    const signInToken = roles.includes('gateway') ? await provideSignInToken(database) : null
     if (key === null) return { key, credit: null, signInToken }
     const credential = await database.keys.findCredential(database.keys.lookupHash(key))
     return { key, credit: credential && printCredits(credential.wallet.balance), signInToken }

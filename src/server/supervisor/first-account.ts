@@ -11,7 +11,7 @@ const FIRST_KEYS = 100
  * Returns the raw first key: creates it when there is no account at all, decrypts it when an earlier start created it.
  * Returns null when the operator has taken over: the first account or its key is deleted, off or renamed.
  */
-export async function firstKey(
+export async function provideFirstKey(
   database: { readonly accounts: Accounts; readonly keys: Keys },
   trialCredit: Credits,
 ): Promise<string | null> {

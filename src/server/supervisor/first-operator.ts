@@ -1,5 +1,5 @@
 /** The operator that an installation is born with, and the link that signs them in. */
-import { generateToken, tokenHash } from '../../core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../core/keys/bearer-token.ts'
 import type { Accounts } from '../../postgres/accounts/repository.ts'
 import { Refusal } from '../../postgres/billing/refusal.ts'
 import type { Sessions, Users } from '../../postgres/people/repository.ts'
@@ -19,13 +19,13 @@ interface FirstOperatorDatabase {
  * first account where that is there. Null once the operator has signed in, and where another service that starts at the
  * same time has made the user: that one has the link.
  */
-export async function firstSignInToken(database: FirstOperatorDatabase): Promise<string | null> {
+export async function provideSignInToken(database: FirstOperatorDatabase): Promise<string | null> {
   const users = await database.users.list({ limit: 2 })
   const operator = users[0] ?? (await createOperator(database))
   if (operator === null || users.length > 1 || (await database.sessions.hasSignedIn(operator.id))) return null
   const token = generateToken()
   await database.sessions.createLink({
-    tokenHash: tokenHash(token),
+    tokenHash: hashToken(token),
     userId: operator.id,
     minutes: LINK_MINUTES,
   })

@@ -52,12 +52,12 @@ export class MetricsGatherer {
       this.#waiting.get(message.id)?.()
       this.#waiting.delete(message.id)
     } else if (message.type === 'metrics') {
-      void this.text().then((text) => from.send({ type: 'metrics', id: message.id, text }))
+      void this.gatherText().then((text) => from.send({ type: 'metrics', id: message.id, text }))
     }
   }
 
   /** Returns the Prometheus text of the whole service. */
-  async text(): Promise<string> {
+  async gatherText(): Promise<string> {
     const own = await this.#metrics.snapshot()
     const answered = await Promise.all(this.#children.map((child) => this.#ask(child)))
     // Read together, now: a child that was replaced meanwhile must not count twice.

@@ -9,30 +9,30 @@ import type { Settings } from '../../../schemas/config/settings.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
 import { loadConfigFile } from '../../config/load.ts'
-import { localUrl, misspeltSettings, readSettings } from '../../config/settings.ts'
+import { findMisspelledSettings, localUrl, readSettings } from '../../config/settings.ts'
 import { createCatalog } from '../../core/routing/catalog.ts'
 import { describeTlsFailure } from '../../core/tls-failure.ts'
 import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
-import { servicePasswordOf } from '../../embedded/postgres/postgres.ts'
+import { readServicePassword } from '../../embedded/postgres/postgres.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
-import { tlsProblem } from '../../http/certificate.ts'
+import { findTlsProblem } from '../../http/certificate.ts'
 import type { TextServer } from '../../http/text-server.ts'
-import { paymentSettings } from '../../payments/settings.ts'
-import { completeRotation, currentMasterKey } from '../../postgres/accounts/master-key.ts'
+import { makePaymentSettings } from '../../payments/settings.ts'
+import { completeRotation, readMasterKey } from '../../postgres/accounts/master-key.ts'
 import { Refusal } from '../../postgres/billing/refusal.ts'
-import { excessOf, migrateAsOwner, migrateEmbedded } from '../../postgres/roles.ts'
-import { serversOf } from '../../postgres/servers/address.ts'
+import { listExcess, migrateAsOwner, migrateEmbedded } from '../../postgres/roles.ts'
+import { printServers } from '../../postgres/servers/address.ts'
 import { losesCommits } from '../../postgres/servers/replication.ts'
 import { createLog, type LogOutput } from '../../telemetry/log.ts'
-import { ConfigurationError, configEnvironment } from '../configuration.ts'
+import { ConfigurationError, makeConfigEnvironment } from '../configuration.ts'
 import type { Boot, ChildRole } from '../messages.ts'
 import { logUncaughtExceptions } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { listenForOperators } from './admin-listener.ts'
-import { type BannerFacts, banner, bannerModel, factsJson } from './banner.ts'
+import { type BannerFacts, findBannerModel, printBanner, printFactsJson } from './banner.ts'
 import { ServiceChild } from './children.ts'
-import { firstAccess } from './first-access.ts'
+import { provideFirstAccess } from './first-access.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
 import { type ChosenPort, choosePort } from './port.ts'
 import { DRAIN_MS } from './stop-bounds.ts'
@@ -54,7 +54,7 @@ export async function serve(
   const startedAt = performance.now()
   const settings = readSettings(env)
   const log = createLog({ level: settings.logLevel, fields: { role: 'supervisor' } })
-  for (const misspelt of misspeltSettings(env))
+  for (const misspelt of findMisspelledSettings(env))
     log.warn(misspelt, 'Unknown setting changes nothing; is it misspelt?')
   const lock = await lockDataDir(settings.dataDir)
   const service = new Service(settings, env, lock, log)
@@ -63,7 +63,9 @@ export async function serve(
     // A signal during the start ends the race; what had started by then is stopped below.
     const started = service
       .start(startedAt)
-      .then((facts) => process.stdout.write((json ? factsJson : banner)(facts, process.stdout.isTTY)))
+      .then((facts) =>
+        process.stdout.write((json ? printFactsJson : printBanner)(facts, process.stdout.isTTY)),
+      )
     await Promise.race([started, stopped])
     logUncaughtExceptions(log)
     await stopped
@@ -100,9 +102,10 @@ function stopSignal(log: LogOutput, onImpatient: () => void): Promise<void> {
  */
 async function prepareDatabase(url: string, settings: Settings, log: LogOutput): Promise<string> {
   try {
-    if (settings.databaseUrl === null) return await migrateEmbedded(url, servicePasswordOf(settings.dataDir))
+    if (settings.databaseUrl === null)
+      return await migrateEmbedded(url, readServicePassword(settings.dataDir))
     await migrateAsOwner(url, settings.databaseOwnerUrl)
-    const excess = await excessOf(url)
+    const excess = await listExcess(url)
     if (excess.length > 0)
       log.warn(
         { excess },
@@ -118,7 +121,7 @@ async function prepareDatabase(url: string, settings: Settings, log: LogOutput):
     if (error instanceof Refusal) throw error
     const { message, code } = error as Error & { code?: string }
     throw new Error(
-      `PostgreSQL at ${serversOf(url)} cannot be used: ${message || code}. ${describeTlsFailure('PostgreSQL', error) ?? 'Is it up, and is DATABASE_URL right?'}`,
+      `PostgreSQL at ${printServers(url)} cannot be used: ${message || code}. ${describeTlsFailure('PostgreSQL', error) ?? 'Is it up, and is DATABASE_URL right?'}`,
       { cause: error },
     )
   }
@@ -163,7 +166,7 @@ class Service {
     const wantsSimulator = needsSimulator(this.#loadConfig(ANY_SIMULATOR_URL).variables)
     this.#checkCertificate()
     await this.#choosePort()
-    const embedded = this.#embeddedEngines(wantsSimulator)
+    const embedded = this.#listEmbeddedEngines(wantsSimulator)
     const engines = await startEmbedded({
       dataDir: settings.dataDir,
       lockFd: this.#lock.fd,
@@ -185,12 +188,15 @@ class Service {
       clickhouseCluster: config.clickhouse.cluster,
     }
     signal.throwIfAborted()
-    const [, first] = await Promise.all([this.#startChildren(boot), firstAccess(settings, boot, config)])
+    const [, first] = await Promise.all([
+      this.#startChildren(boot),
+      provideFirstAccess(settings, boot, config),
+    ])
     const hasGateway = settings.roles.includes('gateway')
     if (boot.admin !== null && !hasGateway)
       this.#adminListener = await listenForOperators(boot.admin, {
         unreadiness: () => this.#unreadiness(),
-        metricsText: () => this.#gatherer!.text(),
+        metricsText: () => this.#gatherer!.gatherText(),
       })
     if (boot.hasSimulatedCards && hasGateway) await this.#nameWebhook(boot)
     const scheme = settings.tls === null ? 'http' : 'https'
@@ -214,7 +220,7 @@ class Service {
     this.#lock.rememberConfig(settings.configPath)
     this.#hasStarted = true
     const catalog = createCatalog(config)
-    const served = (id: string) => catalog.routes(catalog.resolve(id)!, 'chat-completions').length > 0
+    const isServed = (id: string) => catalog.routes(catalog.resolve(id)!, 'chat-completions').length > 0
     return {
       version: VERSION,
       baseUrl,
@@ -225,7 +231,7 @@ class Service {
       consoleUrl,
       signInUrl,
       runFile: join(settings.dataDir, 'run.json'),
-      model: bannerModel(config.models, served),
+      model: findBannerModel(config.models, isServed),
       configPath: settings.configPath,
       dataDir: settings.dataDir,
       engines: embedded,
@@ -241,7 +247,7 @@ class Service {
 
   #checkCertificate(): void {
     const { tls } = this.#settings
-    const problem = tls === null ? null : tlsProblem(tls)
+    const problem = tls === null ? null : findTlsProblem(tls)
     if (problem !== null) throw new Error(`TOLLGATE_TLS_CERT and TOLLGATE_TLS_KEY cannot be used: ${problem}`)
   }
 
@@ -255,12 +261,12 @@ class Service {
 
   /** @throws ConfigurationError */
   #loadConfig(simulatorUrl: string | null) {
-    const loaded = loadConfigFile(this.#configPath, configEnvironment(simulatorUrl))
+    const loaded = loadConfigFile(this.#configPath, makeConfigEnvironment(simulatorUrl))
     if (!loaded.ok) throw new ConfigurationError(loaded.problems)
     return loaded
   }
 
-  #embeddedEngines(wantsSimulator: boolean): EngineName[] {
+  #listEmbeddedEngines(wantsSimulator: boolean): EngineName[] {
     const { databaseUrl, natsUrl, clickhouseUrl } = this.#settings
     const engines: EngineName[] = []
     if (databaseUrl === null) engines.push('postgres')
@@ -276,7 +282,7 @@ class Service {
     admin: Settings['admin'],
   ): Promise<Omit<Boot, 'role' | 'index' | 'natsReplicas' | 'clickhouseCluster'>> {
     const settings = this.#settings
-    const masterKey = settings.masterKey ?? (await this.#savedMasterKey(urls.databaseUrl))
+    const masterKey = settings.masterKey ?? (await this.#readSavedMasterKey(urls.databaseUrl))
     this.#log.hide([masterKey.toString('hex'), masterKey.toString('base64')])
     const simulatedCardsUrl = settings.configPath === null ? urls.simulatorUrl : null
     return {
@@ -298,7 +304,7 @@ class Service {
       simulatorUrl: urls.simulatorUrl,
       objectStore: settings.objectStore,
       mail: settings.mail,
-      payments: paymentSettings(settings.payments, simulatedCardsUrl, this.#simulatedSecret),
+      payments: makePaymentSettings(settings.payments, simulatedCardsUrl, this.#simulatedSecret),
       hasSimulatedCards: settings.payments === null && simulatedCardsUrl !== null,
       masterKey: masterKey.toString('base64'),
       logLevel: settings.logLevel,
@@ -314,10 +320,10 @@ class Service {
     })
   }
 
-  async #savedMasterKey(embeddedUrl: string | null): Promise<Buffer> {
+  async #readSavedMasterKey(embeddedUrl: string | null): Promise<Buffer> {
     if (embeddedUrl !== null) {
       await completeRotation(this.#settings.dataDir, embeddedUrl)
-      return currentMasterKey(this.#settings.dataDir)
+      return readMasterKey(this.#settings.dataDir)
     }
     throw new Error(
       'TOLLGATE_MASTER_KEY is required with a PostgreSQL of your own (DATABASE_URL): 32 bytes, hex or base64. Make one with: openssl rand -hex 32',
@@ -342,7 +348,7 @@ class Service {
     if (roles.includes('gateway'))
       this.#gateways = Array.from({ length: workers }, (_, index) => child('gateway', index))
     const children = [...this.#gateways, this.#settler, this.#tasks].filter((c) => c !== null)
-    this.#gatherer = new MetricsGatherer(children, () => this.#engines?.health() ?? {})
+    this.#gatherer = new MetricsGatherer(children, () => this.#engines?.readHealth() ?? {})
     await Promise.all(children.map((c) => c.start()))
   }
 
@@ -354,7 +360,7 @@ class Service {
   }
 
   #announceEngines(children: readonly ServiceChild[]): void {
-    const health = this.#engines?.health() ?? {}
+    const health = this.#engines?.readHealth() ?? {}
     const engines = Object.fromEntries(Object.entries(health).map(([name, { state }]) => [name, state]))
     for (const child of children) child.send({ type: 'engines', engines })
   }
@@ -364,7 +370,7 @@ class Service {
     if (this.#stopping.signal.aborted) return 'Draining'
     const absent = [this.#settler, this.#tasks].find((child) => child !== null && !child.isReady)
     if (absent) return `${absent.name} does not run`
-    const down = Object.entries(this.#engines?.health() ?? {}).flatMap(([name, { state }]) =>
+    const down = Object.entries(this.#engines?.readHealth() ?? {}).flatMap(([name, { state }]) =>
       state === 'ready' ? [] : [name],
     )
     return down.length > 0 ? `no answer from ${down.join(', ')}` : null

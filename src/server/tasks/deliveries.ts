@@ -1,7 +1,7 @@
 /** Delivers notifications in a tasks process: webhooks and emails. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { deliveryPublisher } from '../../../pipelines/notifications/messages.ts'
-import { deliveryRounds } from '../../../pipelines/notifications/rounds.ts'
+import { bindPublisher } from '../../../pipelines/notifications/messages.ts'
+import { startRounds } from '../../../pipelines/notifications/rounds.ts'
 import { DeliveryWork } from '../../../pipelines/notifications/work.ts'
 import { guardedPost } from '../../fetch/guarded-post.ts'
 import { openMail } from '../../mail/mail.ts'
@@ -9,7 +9,7 @@ import type { Nats } from '../../nats/nats.ts'
 import type { NotificationRepositories } from '../../postgres/notifications/repository.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Configuration } from '../configuration.ts'
-import { everyUnlessBusy } from '../gateway/engine-watch.ts'
+import { repeatUnlessBusy } from '../gateway/engine-watch.ts'
 import type { Boot } from '../messages.ts'
 import { processReports } from '../process-reports.ts'
 
@@ -45,16 +45,16 @@ export function deliverNotifications(options: DeliveriesOptions): (boundMs: numb
     random: Math.random,
     pause: (ms) => pause(ms),
   })
-  const begin = deliveryRounds({
+  const begin = startRounds({
     database,
-    publish: deliveryPublisher(nats, log),
+    publish: bindPublisher(nats, log),
     take: (id) => work.take(id),
     isOnline: () => nats.health().isConnected,
     hasMail: mail !== null,
     log,
   })
-  const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `${what}; retrying`)
-  const breakers = async () => {
+  const logFailure = (what: string) => (error: unknown) => log.warn({ err: error }, `${what}; retrying`)
+  const reportBreakers = async () => {
     const reports = await processReports(nats)
     if (reports === null || reports.length === 0) return
     const states = new Map<string, boolean>()
@@ -64,18 +64,18 @@ export function deliverNotifications(options: DeliveriesOptions): (boundMs: numb
   }
   const timers = [
     setInterval(() => work.keep(), KEEP_INTERVAL_MS),
-    everyUnlessBusy(TOUCH_INTERVAL_MS, () => work.touch().catch(failed('Failed to touch deliveries'))),
+    repeatUnlessBusy(TOUCH_INTERVAL_MS, () => work.touch().catch(logFailure('Failed to touch deliveries'))),
     setInterval(begin, ROUND_INTERVAL_MS),
-    everyUnlessBusy(BREAKERS_INTERVAL_MS, () =>
-      breakers().catch(failed('Failed to compare circuit breakers')),
+    repeatUnlessBusy(BREAKERS_INTERVAL_MS, () =>
+      reportBreakers().catch(logFailure('Failed to compare circuit breakers')),
     ),
-    everyUnlessBusy(PURGE_INTERVAL_MS, () =>
-      database.deliveries.purge().catch(failed('Failed to delete old deliveries')),
+    repeatUnlessBusy(PURGE_INTERVAL_MS, () =>
+      database.deliveries.purge().catch(logFailure('Failed to delete old deliveries')),
     ),
   ]
   // Without it each round still comes by its timer.
   const listening = database.events.listen(begin).catch((error) => {
-    failed('Failed to listen for events')(error)
+    logFailure('Failed to listen for events')(error)
     return null
   })
   const stopConsuming = nats.consumeDeliveries((delivery) => work.receive(delivery))

@@ -1,8 +1,8 @@
 /** Work on payments in the task worker: automatic top-ups, and the comparison with the provider's books. */
 import { topUpAutomatically } from '../../../pipelines/payments/automatic.ts'
 import { reconcile } from '../../../pipelines/payments/reconcile.ts'
-import { priceOf } from '../../core/payments/price.ts'
-import { lazyProvider } from '../../payments/provider.ts'
+import { computePrice } from '../../core/payments/price.ts'
+import { openLazyProvider } from '../../payments/provider.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Configuration } from '../configuration.ts'
@@ -26,19 +26,19 @@ interface PaymentWork {
 }
 
 /** Starts the work; without a payment provider there is none. */
-export async function paymentWork({
+export async function startPaymentWork({
   boot,
   database,
   configuration,
   log,
 }: PaymentWorkDeps): Promise<PaymentWork> {
-  const open = lazyProvider(boot.payments)
+  const open = openLazyProvider(boot.payments)
   if (open === null) return { stop: async () => undefined }
   const provider = await open()
   const deps = { database, provider, log, publicUrl: boot.publicUrl }
   const automatic = repeat(AUTOMATIC_INTERVAL_MS, AUTOMATIC_INTERVAL_MS, async () => {
     const rates = configuration.current().config.payments
-    await topUpAutomatically({ ...deps, priceOf: rates && ((credits) => priceOf(credits, rates)) })
+    await topUpAutomatically({ ...deps, priceOf: rates && ((credits) => computePrice(credits, rates)) })
   })
   const comparison = repeat(FIRST_RECONCILE_MS, RECONCILE_INTERVAL_MS, async () => {
     await reconcile(deps)

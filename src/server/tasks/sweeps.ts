@@ -5,7 +5,7 @@ import type { TaskWork } from '../../../pipelines/tasks/worker/work.ts'
 import type { Keys } from '../../postgres/accounts/repository.ts'
 import type { Journals } from '../../postgres/operation/repository.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { everyUnlessBusy } from '../gateway/engine-watch.ts'
+import { repeatUnlessBusy } from '../gateway/engine-watch.ts'
 
 /** A third of the lease of a submitting process. */
 const TOUCH_INTERVAL_MS = 10_000
@@ -27,7 +27,7 @@ interface SweepDeps {
 
 type Sweep = readonly [intervalMs: number, what: string, run: () => Promise<unknown>]
 
-const sweepsOf = ({ work, sweep, followLost, database }: SweepDeps): readonly Sweep[] => [
+const listSweeps = ({ work, sweep, followLost, database }: SweepDeps): readonly Sweep[] => [
   [TOUCH_INTERVAL_MS, 'touch tasks', () => work.touch()],
   [SWEEP_INTERVAL_MS, 'sweep tasks', () => sweep.tasks()],
   [LOST_INTERVAL_MS, 'ask about lost submits', followLost],
@@ -38,8 +38,8 @@ const sweepsOf = ({ work, sweep, followLost, database }: SweepDeps): readonly Sw
 
 /** Starts the timers. A round that fails is logged, and done again at the next. */
 export const startSweeps = (deps: SweepDeps): readonly NodeJS.Timeout[] =>
-  sweepsOf(deps).map(([intervalMs, what, run]) =>
-    everyUnlessBusy(intervalMs, () =>
+  listSweeps(deps).map(([intervalMs, what, run]) =>
+    repeatUnlessBusy(intervalMs, () =>
       run().then(
         () => {},
         (error: unknown) => deps.log.warn({ err: error }, `Failed to ${what}; retrying`),

@@ -17,11 +17,11 @@ import { createMetrics, type Metrics } from '../../telemetry/metrics.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
 import { openAuthorizers } from '../channels/authorizers.ts'
 import { watchChannelHolds } from '../channels/holds.ts'
-import { mediaCalls } from '../channels/media-calls.ts'
+import { openMediaCalls } from '../channels/media-calls.ts'
 import { openConfiguration } from '../configuration.ts'
-import { everyUnlessBusy } from '../gateway/engine-watch.ts'
+import { repeatUnlessBusy } from '../gateway/engine-watch.ts'
 import { importJob } from '../knowledge/import-job.ts'
-import { type Boot, secretsOfBoot } from '../messages.ts'
+import { type Boot, listBootSecrets } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
 import { reportProcess, showChannels } from '../report-process.ts'
 import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
@@ -29,8 +29,8 @@ import { VERSION } from '../version.ts'
 import { findTaskAdapter } from './adapters.ts'
 import { countEndedTask, countTransitions } from './count-transitions.ts'
 import { deliverNotifications } from './deliveries.ts'
-import { paymentWork } from './payments.ts'
-import { taskStorage } from './storage.ts'
+import { startPaymentWork } from './payments.ts'
+import { openTaskStorage } from './storage.ts'
 import { startSweeps } from './sweeps.ts'
 
 const MAX_CONNECTIONS = 6
@@ -43,7 +43,7 @@ const LOGGED_MAX_TASKS = 10_000
 
 export async function runTasks(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
-  log.hide(secretsOfBoot(boot))
+  log.hide(listBootSecrets(boot))
   const metrics = createMetrics(VERSION)
   const parent = new ParentLink()
   // The rows hold the state of its work; the next process continues it.
@@ -62,7 +62,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
   })
-  const storage = taskStorage({ store })
+  const storage = openTaskStorage({ store })
   const messages = taskMessages(nats, log)
   const now = Date.now
   const health = new ChannelHealth()
@@ -71,7 +71,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   showChannels(metrics, channels)
   reportProcess({ process: 'tasks', nats, metrics, channels })
   const providers = {
-    calls: mediaCalls(upstream, storage, openAuthorizers(log)),
+    calls: openMediaCalls(upstream, storage, openAuthorizers(log)),
     findAdapter: findTaskAdapter,
     catalog: configuration.current,
   }
@@ -82,7 +82,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     ...providers,
     health,
     metrics: metrics.tasks,
-    onUnmappedState: unmappedStates(log),
+    onUnmappedState: watchUnmappedStates(log),
     onLateness: metrics.tasks.observeLateness,
     log,
     now,
@@ -103,7 +103,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     log,
   })
   const stopDelivering = deliverNotifications({ boot, database, nats, configuration, log })
-  const payments = await paymentWork({ boot, database, configuration, log })
+  const payments = await startPaymentWork({ boot, database, configuration, log })
   const stopConsuming = nats.consumeTasks((delivery) => work.receive(delivery))
 
   let isEnding = false
@@ -136,7 +136,7 @@ export async function runTasks(boot: Boot): Promise<void> {
 }
 
 /** Logs each task's unknown state once: the task is polled until its deadline. */
-function unmappedStates(log: Log) {
+function watchUnmappedStates(log: Log) {
   const logged = new Set<string>()
   return ({ id, channelId }: { id: string; channelId: string | null }, upstreamState: string) => {
     if (logged.has(id)) return
@@ -161,7 +161,7 @@ function countOpen(
     for (const state of open)
       metrics.observe('tollgate_tasks_open', () => counts.get(`${kind} ${state}`) ?? null, { kind, state })
   metrics.observe('tollgate_lost_submits_open', () => lost)
-  return everyUnlessBusy(COUNT_INTERVAL_MS, async () => {
+  return repeatUnlessBusy(COUNT_INTERVAL_MS, async () => {
     try {
       const rows = await database.tasks.countOpen()
       counts = new Map(rows.map(({ kind, state, count }) => [`${kind} ${state}`, count]))

@@ -12,9 +12,9 @@ export interface UpstreamRequest {
   readonly body: Uint8Array | null
   /** From `send` to the last byte of the response. */
   readonly deadlineMs: number
-  /** From the moment the request was taken by the kernel to the response head; the deadline alone when absent. */
+  /** From the moment the request was taken by the kernel to the response head; absent: only the deadline counts. */
   readonly headTimeoutMs?: number
-  /** Between two pieces of the body, while not paused; the deadline alone when absent. */
+  /** Between two pieces of the body, while not paused; absent: only the deadline counts. */
   readonly idleTimeoutMs?: number
   /** Bound of the decoded body; `DEFAULT_MAX_BODY_BYTES` when absent. */
   readonly maxBodyBytes?: number

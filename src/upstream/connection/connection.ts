@@ -247,7 +247,7 @@ export class Connection implements RecordReceiver {
       return
     }
     this.#state = ASSIGNED
-    this.#host.turn.atEnd(() => {
+    this.#host.turn.runAtEnd(() => {
       this.#host.joiner.flush()
       if (this.#state === ASSIGNED && this.call === call) this.#begin(call)
     })
@@ -333,7 +333,7 @@ export class Connection implements RecordReceiver {
 
   #onError(error: Error): void {
     this.#host.joiner.flush()
-    if (this.#state === CONNECTING) this.#cannotConnect(error)
+    if (this.#state === CONNECTING) this.#failConnecting(error)
     else if (this.#state === BUSY) this.fail('reset', error.message, error)
     else this.#onLost()
   }
@@ -342,7 +342,7 @@ export class Connection implements RecordReceiver {
    * Tries again where that may help: with a file held back for this, and, as looking up a name takes files too, and
    * turns in which a listener takes what was freed, at the address known.
    */
-  #cannotConnect(error: Error): void {
+  #failConnecting(error: Error): void {
     const kind = classifyConnectError(error, this.#tcpEstablished)
     const { call, pool } = this
     this.isOutOfDescriptors = isDescriptorLimit(error)

@@ -86,7 +86,7 @@ export class Connections implements ConnectionHost {
     return call
   }
 
-  stats(): Readonly<UpstreamStats> {
+  readStats(): Readonly<UpstreamStats> {
     return { ...this.#counters, origins: this.#pools.size }
   }
 
@@ -118,7 +118,7 @@ export class Connections implements ConnectionHost {
 
   place(call: ActiveCall): void {
     const { origin, onFreshConnection } = call.request!
-    const pool = this.#poolOf(origin)
+    const pool = this.#findPool(origin)
     if (onFreshConnection !== true && this.#placeOnIdle(call, pool)) return
     if (this.#counters.open >= this.#maxConnections && !this.#closeOneIdle()) {
       process.nextTick(() => call.fail('exhausted', 'too many open connections'))
@@ -159,7 +159,7 @@ export class Connections implements ConnectionHost {
     return false
   }
 
-  #poolOf(origin: Origin): OriginPool<Connection> {
+  #findPool(origin: Origin): OriginPool<Connection> {
     const known = this.#pools.get(origin.key)
     if (known !== undefined) return known
     if (this.#pools.size >= MAX_REMEMBERED_ORIGINS) this.#dropUnusedPools()

@@ -1,9 +1,9 @@
 /**
  * Numbers turns of the event loop, and runs tasks at the end of one, after everything that could be read was read.
- * Costs about 2 us in a turn in which `atEnd` or `mark` is called, nothing in others.
+ * Costs about 2 us in a turn in which `runAtEnd` or `mark` is called, nothing in others.
  */
 export class Turn {
-  /** Increases at the end of each turn in which `atEnd` or `mark` was called. */
+  /** Increases at the end of each turn in which `runAtEnd` or `mark` was called. */
   number = 0
   #tasks: (() => void)[] = []
   #scheduled = false
@@ -25,7 +25,7 @@ export class Turn {
   }
 
   /** A task must not throw. */
-  atEnd(task: () => void): void {
+  runAtEnd(task: () => void): void {
     this.mark()
     this.#tasks.push(task)
   }

@@ -49,24 +49,24 @@ export class FormFailure extends Error {
 }
 
 /** As browsers write them: quotes and line ends cannot stand in a quoted name. */
-const quoted = (text: string): string =>
+const quote = (text: string): string =>
   text.replace(/["\r\n]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
 
-function headOf(boundary: string, field: FormField): Buffer {
-  const disposition = `--${boundary}\r\ncontent-disposition: form-data; name="${quoted(field.name)}"`
+function printHead(boundary: string, field: FormField): Buffer {
+  const disposition = `--${boundary}\r\ncontent-disposition: form-data; name="${quote(field.name)}"`
   return 'value' in field
     ? Buffer.from(`${disposition}\r\n\r\n${field.value}`)
     : Buffer.from(
-        `${disposition}; filename="${quoted(field.fileName)}"\r\ncontent-type: ${field.mediaType.replace(/[\r\n]/g, '')}\r\n\r\n`,
+        `${disposition}; filename="${quote(field.fileName)}"\r\ncontent-type: ${field.mediaType.replace(/[\r\n]/g, '')}\r\n\r\n`,
       )
 }
 
 const LINE_END = Buffer.from('\r\n')
 
 /** The pieces of the body; ends with an error when a file does not have the announced length. */
-async function* pieces(boundary: string, fields: readonly FormField[]): AsyncGenerator<Buffer> {
+async function* printPieces(boundary: string, fields: readonly FormField[]): AsyncGenerator<Buffer> {
   for (const field of fields) {
-    yield headOf(boundary, field)
+    yield printHead(boundary, field)
     if (!('value' in field)) {
       let left = field.bytes
       for await (const piece of (await field.open()) as AsyncIterable<Buffer>) {
@@ -78,15 +78,15 @@ async function* pieces(boundary: string, fields: readonly FormField[]): AsyncGen
     }
     yield LINE_END
   }
-  yield closing(boundary)
+  yield printEnd(boundary)
 }
 
-const closing = (boundary: string): Buffer => Buffer.from(`--${boundary}--\r\n`)
+const printEnd = (boundary: string): Buffer => Buffer.from(`--${boundary}--\r\n`)
 
-function lengthOf(boundary: string, fields: readonly FormField[]): number {
-  const ofField = (field: FormField) =>
-    headOf(boundary, field).length + ('value' in field ? 0 : field.bytes) + LINE_END.length
-  return fields.reduce((sum, field) => sum + ofField(field), closing(boundary).length)
+function computeLength(boundary: string, fields: readonly FormField[]): number {
+  const measureField = (field: FormField) =>
+    printHead(boundary, field).length + ('value' in field ? 0 : field.bytes) + LINE_END.length
+  return fields.reduce((sum, field) => sum + measureField(field), printEnd(boundary).length)
 }
 
 /** @throws FormFailure when no whole answer came */
@@ -110,7 +110,7 @@ export async function sendForm({
     headers: {
       ...Object.fromEntries(headers),
       'content-type': `multipart/form-data; boundary=${boundary}`,
-      'content-length': lengthOf(boundary, fields),
+      'content-length': computeLength(boundary, fields),
     },
   })
   let hasAnswer = false
@@ -131,7 +131,7 @@ export async function sendForm({
       request.on('error', reject)
     })
     // An upstream may answer before it has read all: its answer counts, not the body that it did not take.
-    const written = pipeline(Readable.from(pieces(boundary, fields)), request).catch((error) => {
+    const written = pipeline(Readable.from(printPieces(boundary, fields)), request).catch((error) => {
       if (!hasAnswer) throw error
     })
     const [response] = await Promise.all([answered, written])

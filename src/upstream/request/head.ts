@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { consistsOf, FIELD_TEXT, TARGET, TOKEN } from '../grammar.ts'
+import { FIELD_TEXT, isMadeOf, TARGET, TOKEN } from '../grammar.ts'
 
 type HeaderList = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -20,11 +20,10 @@ const RESERVED_FIELDS = new Set([
 ])
 
 function renderField(name: string, value: string): string {
-  if (name === '' || !consistsOf(name, TOKEN))
-    throw new TypeError('illegal character in a request header name')
+  if (name === '' || !isMadeOf(name, TOKEN)) throw new TypeError('illegal character in a request header name')
   if (RESERVED_FIELDS.has(name.toLowerCase()))
     throw new TypeError(`the client itself sets the header ${name}`)
-  if (!consistsOf(value, FIELD_TEXT)) throw new TypeError(`illegal character in the value of header ${name}`)
+  if (!isMadeOf(value, FIELD_TEXT)) throw new TypeError(`illegal character in the value of header ${name}`)
   return `${name}: ${value}\r\n`
 }
 
@@ -48,21 +47,26 @@ export interface RequestHead {
  * @param path begins with `/`, query included; visible ASCII only
  * @throws TypeError on anything that could end a line or frame a message: no request smuggling
  */
-export function headPrefix(method: string, path: string, authority: string, headers: HeaderList): HeadPrefix {
+export function buildHeadPrefix(
+  method: string,
+  path: string,
+  authority: string,
+  headers: HeaderList,
+): HeadPrefix {
   if (!/^[A-Z]+$/.test(method) || method === 'CONNECT') throw new TypeError('illegal request method')
-  if (!path.startsWith('/') || !consistsOf(path, TARGET)) throw new TypeError('illegal request path')
-  if (authority === '' || !consistsOf(authority, TARGET)) throw new TypeError('illegal request authority')
+  if (!path.startsWith('/') || !isMadeOf(path, TARGET)) throw new TypeError('illegal request path')
+  if (authority === '' || !isMadeOf(authority, TARGET)) throw new TypeError('illegal request authority')
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\n`
   for (const [name, value] of headers) text += renderField(name, value)
   return { bytes: Buffer.from(text, 'latin1'), isHead: method === 'HEAD' }
 }
 
 /**
- * Completes a `headPrefix` with the fields of one call.
+ * Completes a `buildHeadPrefix` with the fields of one call.
  *
  * @param contentLength bytes of the body; null where there is none and the method expects none (GET, HEAD)
  * @param checked whole lines that need no check: they hold nothing that came from outside
- * @throws TypeError as `headPrefix` does
+ * @throws TypeError as `buildHeadPrefix` does
  */
 export function finishHead(
   prefix: HeadPrefix,
@@ -77,7 +81,7 @@ export function finishHead(
   return { prefix, rest: `${rest}content-length: ${contentLength}\r\n\r\n` }
 }
 
-/** Renders a whole head. Throws as `headPrefix` does. */
+/** Renders a whole head. Throws as `buildHeadPrefix` does. */
 export function renderHead(
   method: string,
   path: string,
@@ -85,8 +89,8 @@ export function renderHead(
   headers: HeaderList,
   contentLength: number | null,
 ): RequestHead {
-  return finishHead(headPrefix(method, path, authority, headers), contentLength)
+  return finishHead(buildHeadPrefix(method, path, authority, headers), contentLength)
 }
 
-export const headBytes = ({ prefix, rest }: RequestHead): Buffer =>
+export const joinHead = ({ prefix, rest }: RequestHead): Buffer =>
   Buffer.concat([prefix.bytes, Buffer.from(rest, 'latin1')])

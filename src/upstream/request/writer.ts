@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
 import { BODY_SLICE_BYTES, JOINED_REQUEST_BYTES } from '../limits.ts'
-import { headBytes, type RequestHead } from './head.ts'
+import { joinHead, type RequestHead } from './head.ts'
 
 /** The buffer in which small requests are joined, shared by all connections of a client. */
 export interface WriteBuffer {
@@ -33,13 +33,13 @@ export class RequestWriter {
     const bodyBytes = body?.length ?? 0
     if (head.prefix.bytes.length + head.rest.length + bodyBytes <= JOINED_REQUEST_BYTES)
       this.#writeJoined(head, body)
-    else if (body === null || bodyBytes === 0) this.#socket.write(headBytes(head))
+    else if (body === null || bodyBytes === 0) this.#socket.write(joinHead(head))
     else {
       this.done = false
       this.#body = body
       this.#offset = 0
       this.#socket.cork()
-      this.#socket.write(headBytes(head))
+      this.#socket.write(joinHead(head))
       this.#writeSlice(body)
       this.#socket.uncork()
     }

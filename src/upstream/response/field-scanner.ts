@@ -37,7 +37,7 @@ function isNamed(buffer: Buffer, from: number, name: string): boolean {
 const interner = new StringInterner('latin1')
 
 /** Returns the value of a field that may occur once; undefined for a second one, or one between tabs. */
-function textOf(
+function decodeText(
   before: string | null | undefined,
   buffer: Buffer,
   from: number,
@@ -129,10 +129,10 @@ export class FieldScanner {
       if (isNamed(buffer, nameFrom, TRANSFER_ENCODING)) this.#noteEncoding(buffer, from, to)
     } else if (nameLength === CONTENT_TYPE.length) {
       if (isNamed(buffer, nameFrom, CONTENT_TYPE))
-        this.contentType = textOf(this.contentType, buffer, from, to)
+        this.contentType = decodeText(this.contentType, buffer, from, to)
     } else if (nameLength === CONTENT_ENCODING.length) {
       if (isNamed(buffer, nameFrom, CONTENT_ENCODING))
-        this.contentEncoding = textOf(this.contentEncoding, buffer, from, to)
+        this.contentEncoding = decodeText(this.contentEncoding, buffer, from, to)
     } else if (isNamed(buffer, nameFrom, CONNECTION)) {
       this.#noteConnection(buffer.toString('latin1', from, to).toLowerCase())
     } else if (isNamed(buffer, nameFrom, KEEP_ALIVE)) {

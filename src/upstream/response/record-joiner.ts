@@ -75,7 +75,7 @@ export class RecordJoiner {
     this.#receiver = receiver
     if (this.#flushScheduled) return
     this.#flushScheduled = true
-    this.#turn.atEnd(this.#endOfTurn)
+    this.#turn.runAtEnd(this.#endOfTurn)
   }
 
   #deliver(more: boolean): void {

@@ -40,7 +40,7 @@ export function victimsOf(installation: Installation): ReadonlyMap<string, Victi
     const roles = node.url === null ? (['settler', 'tasks'] as const) : (['gateway'] as const)
     for (const role of roles) victims.set(`${node.name} ${role}`, child(node, role))
   }
-  const pidOf = (name: 'clickhouse' | 'simulator') => engines.health()[name]?.pid ?? null
+  const pidOf = (name: 'clickhouse' | 'simulator') => engines.readHealth()[name]?.pid ?? null
   const signals = (name: 'clickhouse' | 'simulator') => ({
     pause: () => signalAll(pidOf(name), 'SIGSTOP'),
     resume: () => signalAll(pidOf(name), 'SIGCONT'),

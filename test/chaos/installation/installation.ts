@@ -68,7 +68,7 @@ export async function startInstallation(
   const engines: TestEngines = {
     dataDir: local.dataDir,
     events: local.events,
-    health: () => local.health(),
+    readHealth: () => local.readHealth(),
     stopEngine: (name) => local.stopEngine(name),
     startEngine: (name) => local.startEngine(name),
     killEngine: (name) => local.killEngine(name),

@@ -1,6 +1,6 @@
 /**
  * Three NATS servers, and the one that leads the stream of settlements is killed while the service is called: with both
- * durabilities every call is booked once. Prints how many calls failed, and for how long; docs/cluster.md has the figures.
+ * durabilities every call is booked once. Prints how many calls failed, and for how long.
  */
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'

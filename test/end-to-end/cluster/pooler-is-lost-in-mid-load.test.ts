@@ -1,6 +1,6 @@
 /**
  * PgBouncer in front of PostgreSQL is killed and started again while the service is called: every call is booked once.
- * Prints how many calls failed, and for how long; docs/cluster.md has the figures.
+ * Prints how many calls failed, and for how long.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'

@@ -115,7 +115,7 @@ t.test('one account and another', async (t) => {
   const base = (await database.knowledge.createBase(owners, SECRET)).id
   await write(database, owners, [secret], base)
   const readable = { id: ownBase, kbId: 'default', name: '', pages: 0 }
-  const [entry] = await database.knowledge.pagesByTag([readable], SECRET, 1)
+  const [entry] = await database.knowledge.listPagesByTag([readable], SECRET, 1)
   const pageId = entry!.id
   const tasks = await tasksOf(service, owners, owner.key.id)
   const called = await service.chat(owner.raw, { model: 'fast', messages: say('hi') })

@@ -57,8 +57,8 @@ t.test('calls of a session', async (t) => {
     t.match(stdout, /^session_id +models .*\nrun 7 +demo-chat +2 .*\nrun 8 +demo-chat +1 /)
     const none = ['logs', 'sessions', 'acc_none']
     t.match(await tollgate(none, commandEnv(service)), { code: 1, stderr: /There is no account acc_none/ })
-    const foreign = await operator.send('GET', '/usage/sessions?account_id=acc_none')
-    t.match(foreign, { status: 404 })
+    for (const path of ['/usage', '/usage/sessions'])
+      t.match(await operator.send('GET', `${path}?account_id=acc_none`), { status: 404 }, path)
     const first = await operator.send('GET', `/usage/sessions?account_id=${accountId}&limit=1`)
     t.match(first.body, { has_more: true, data: [{ session_id: 'run 7' }] })
   })

@@ -1,6 +1,6 @@
 /** Clients behind one proxy: sign-ins, keys that are not valid, and the list of sessions name each by its own address. */
 import t from 'tap'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { MANAGE } from '../../support/manage.ts'
 import { testConfig } from '../../support/service.ts'
@@ -53,7 +53,7 @@ t.test('behind a proxy', async (t) => {
     const email = `ada-${process.pid}-proxied@example.com`
     const user = await database.users.create({ email, name: 'Ada', credit: 0n })
     const token = generateToken()
-    await database.sessions.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: 5 })
+    await database.sessions.createLink({ tokenHash: hashToken(token), userId: user.id, minutes: 5 })
     const signedIn = await send(`${MANAGE}/sign-in/link`, '198.51.100.1, 203.0.113.60', { token })
     t.equal(signedIn.status, 200)
     const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!

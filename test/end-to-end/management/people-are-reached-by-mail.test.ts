@@ -1,6 +1,6 @@
 /** Links in mails: recovery, another address, invitations. Each works once, for a time, and for its own email. */
 import t from 'tap'
-import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateManagementToken, hashToken, shownTokenPrefix } from '../../../src/core/keys/bearer-token.ts'
 import { openPasswords } from '../../../src/identity/passwords.ts'
 import { connectTo } from '../../support/connections.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -76,7 +76,7 @@ t.test('mails', async (t) => {
     await service.database.signIn.addIdentity(user.id, 'provider', 'thief')
     const managing = generateManagementToken()
     await service.database.managementTokens.create({
-      tokenHash: tokenHash(managing),
+      tokenHash: hashToken(managing),
       prefix: shownTokenPrefix(managing),
       name: 'of the thief',
       accountId: user.accountId,

@@ -4,8 +4,8 @@ import type { Scope } from '../../../schemas/management/operation.ts'
 import {
   generateManagementToken,
   generateToken,
+  hashToken,
   shownTokenPrefix,
-  tokenHash,
 } from '../../../src/core/keys/bearer-token.ts'
 import { connectTo } from '../../support/connections.ts'
 import { borrowService } from '../../support/lend-services.ts'
@@ -29,7 +29,7 @@ t.test('management', async (t) => {
   const makeToken = async (accountId: string | null, scopes: Scope[], expiresAt: Date | null = null) => {
     const token = generateManagementToken()
     const { id } = await database.managementTokens.create({
-      tokenHash: tokenHash(token),
+      tokenHash: hashToken(token),
       prefix: shownTokenPrefix(token),
       name: 'test',
       accountId,
@@ -95,7 +95,7 @@ t.test('management', async (t) => {
   await t.test('signing in makes a new session, whatever cookie the browser has', async (t) => {
     const signedIn = async (cookie: string, csrfToken = '') => {
       const token = generateToken()
-      await database.sessions.createLink({ tokenHash: tokenHash(token), userId: owner.user.id, minutes: 5 })
+      await database.sessions.createLink({ tokenHash: hashToken(token), userId: owner.user.id, minutes: 5 })
       const json = { 'content-type': 'application/json' }
       const headers = { ...json, origin: baseUrl, cookie, 'x-csrf-token': csrfToken }
       const init = { method: 'POST', headers, body: JSON.stringify({ token }) }

@@ -1,6 +1,6 @@
 /** What tests of images share: the demonstration with one more model, pictures that are checked, and forms. */
 import { request } from 'node:http'
-import { type ImageFacts, imageFacts } from '../../../src/core/media/image-size.ts'
+import { type ImageFacts, readImageFacts } from '../../../src/core/media/image-size.ts'
 import type { LentService } from '../../support/service.ts'
 import { receivedIn, upstreamCalls } from '../support.ts'
 import { type Answer, demonstrationWith, type MediaClient } from './support.ts'
@@ -47,7 +47,7 @@ export interface SeenPicture {
 export async function pictureAt(url: string): Promise<SeenPicture> {
   const response = await fetch(url)
   const bytes = Buffer.from(await response.arrayBuffer())
-  return { bytes, type: response.headers.get('content-type'), facts: imageFacts(bytes) }
+  return { bytes, type: response.headers.get('content-type'), facts: readImageFacts(bytes) }
 }
 
 /** Width and height of each picture, such as `1024x768`. */

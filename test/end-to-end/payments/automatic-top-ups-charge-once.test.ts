@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { topUpAutomatically } from '../../../pipelines/payments/automatic.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { priceOf } from '../../../src/core/payments/price.ts'
+import { computePrice } from '../../../src/core/payments/price.ts'
 import { openProvider } from '../../../src/payments/provider.ts'
 import { settlement } from '../../src/postgres/support.ts'
 import { connectTo } from '../../support/connections.ts'
@@ -29,7 +29,7 @@ const deps = {
   provider: await openProvider(settings),
   log: { info() {}, warn() {}, error() {} },
   publicUrl: 'https://gateway.example.com',
-  priceOf: (credits: bigint) => priceOf(credits, { currency: 'usd', credits_per_unit: 10_000_000_000n }),
+  priceOf: (credits: bigint) => computePrice(credits, { currency: 'usd', credits_per_unit: 10_000_000_000n }),
 }
 
 /** A customer with a saved card whose balance is below the threshold. */

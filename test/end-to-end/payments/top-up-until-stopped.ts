@@ -1,7 +1,7 @@
 /** A process that begins automatic top-ups over and over, as a task worker does, until it is stopped or killed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { topUpAutomatically } from '../../../pipelines/payments/automatic.ts'
-import { priceOf } from '../../../src/core/payments/price.ts'
+import { computePrice } from '../../../src/core/payments/price.ts'
 import { openProvider } from '../../../src/payments/provider.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 
@@ -18,7 +18,7 @@ const deps = {
   provider: await openProvider({ secretKey: 'sk_test_shop', webhookSecrets: [], apiUrl }),
   log: { info() {}, warn() {}, error() {} },
   publicUrl: 'https://gateway.example.com',
-  priceOf: (credits: bigint) => priceOf(credits, { currency: 'usd', credits_per_unit: 10_000_000_000n }),
+  priceOf: (credits: bigint) => computePrice(credits, { currency: 'usd', credits_per_unit: 10_000_000_000n }),
 }
 let isStopped = false
 process.once('message', () => {

@@ -279,8 +279,9 @@ export function checkTranslation(
   headers: { get(name: string): string | null } | undefined,
   upstream: ChatProtocol | null,
   warning: RegExp | null = null,
+  client: ChatProtocol = 'chat-completions',
 ): void {
-  const expected = upstream === null ? null : `chat-completions to ${upstream}`
+  const expected = upstream === null ? null : `${client} to ${upstream}`
   t.equal(headers?.get(TRANSLATION) ?? null, expected)
   const said = headers?.get(WARNING) ?? null
   if (warning === null) t.equal(said, null)

@@ -5,8 +5,14 @@ import { APICallError, generateText, type LanguageModel, stepCountIs, streamText
 import t, { type Test } from 'tap'
 import { z } from 'zod'
 import { borrowService } from '../../support/lend-services.ts'
-import { Books, type ChatProtocol, checkTranslation, type Told } from '../protocols/support.ts'
-import { asking, BOTH_TOOLS, FROM_CACHE, MODELS, refused, SDK_CONFIG, sentUpstream } from './support.ts'
+import {
+  Books,
+  CHAT_PROTOCOLS,
+  type ChatProtocol,
+  checkTranslation,
+  type Told,
+} from '../protocols/support.ts'
+import { asking, BOTH_TOOLS, FROM_CACHE, MODELS, refused, SERVING_CONFIG, sentUpstream } from './support.ts'
 
 const toolOf = (name: string) =>
   tool({
@@ -38,43 +44,34 @@ const toldBy = ({ usage }: Step): Told => ({
 })
 
 interface Way {
-  readonly name: string
+  readonly client: ChatProtocol
   readonly upstream: ChatProtocol
-  readonly isTranslated?: boolean
   readonly model: (baseUrl: string, apiKey: string) => LanguageModel
 }
 
+type Provider = (baseUrl: string, apiKey: string) => (model: string) => LanguageModel
 const openai = (baseUrl: string, apiKey: string) => createOpenAI({ baseURL: `${baseUrl}/v1`, apiKey })
-const WAYS: readonly Way[] = [
-  {
-    name: 'openai, responses',
-    upstream: 'responses',
-    model: (baseUrl, key) => openai(baseUrl, key)(MODELS.responses),
-  },
-  ...(['chat-completions', 'messages', 'generate-content'] as const).map((upstream) => ({
-    name: `openai, chat-completions to ${upstream}`,
+/** By the protocol that it speaks. */
+const PROVIDERS: Readonly<Record<ChatProtocol, Provider>> = {
+  responses: openai,
+  'chat-completions': (baseUrl, apiKey) => openai(baseUrl, apiKey).chat,
+  messages: (baseUrl, apiKey) => createAnthropic({ baseURL: `${baseUrl}/v1`, apiKey }),
+  'generate-content': (baseUrl, apiKey) => createGoogleGenerativeAI({ baseURL: `${baseUrl}/v1beta`, apiKey }),
+}
+/** Any model behind any client: each natively, and each translation. */
+const WAYS: readonly Way[] = CHAT_PROTOCOLS.flatMap((client) =>
+  CHAT_PROTOCOLS.map((upstream) => ({
+    client,
     upstream,
-    isTranslated: upstream !== 'chat-completions',
-    model: (baseUrl: string, key: string) => openai(baseUrl, key).chat(MODELS[upstream]),
+    model: (baseUrl: string, apiKey: string) => PROVIDERS[client](baseUrl, apiKey)(MODELS[upstream]),
   })),
-  {
-    name: 'anthropic',
-    upstream: 'messages',
-    model: (baseUrl, apiKey) => createAnthropic({ baseURL: `${baseUrl}/v1`, apiKey })(MODELS.messages),
-  },
-  {
-    name: 'google',
-    upstream: 'generate-content',
-    model: (baseUrl, apiKey) =>
-      createGoogleGenerativeAI({ baseURL: `${baseUrl}/v1beta`, apiKey })(MODELS['generate-content']),
-  },
-]
+)
 
 t.test('the AI SDK', async (t) => {
-  const service = await borrowService(t, SDK_CONFIG)
+  const service = await borrowService(t, SERVING_CONFIG)
 
-  for (const { name, upstream, isTranslated, model } of WAYS)
-    await t.test(`by its provider ${name}`, async (t) => {
+  for (const { client, upstream, model } of WAYS)
+    await t.test(`${client} to ${upstream}`, async (t) => {
       const books = await Books.open(service)
       const common = {
         model: model(service.baseUrl, books.key),
@@ -86,7 +83,7 @@ t.test('the AI SDK', async (t) => {
       const account = async (t: Test, steps: readonly Step[]) => {
         const calls = steps.map((step) => {
           const headers = new Headers(step.response.headers)
-          checkTranslation(t, headers, isTranslated ? upstream : null)
+          checkTranslation(t, headers, client === upstream ? null : upstream, null, client)
           return {
             requestId: headers.get('x-gateway-trace'),
             told: toldBy(step),

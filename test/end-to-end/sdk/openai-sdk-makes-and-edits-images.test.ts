@@ -4,7 +4,7 @@ import { crc32, deflateSync } from 'node:zlib'
 import { LLMock } from '@copilotkit/aimock'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { imageFacts } from '../../../src/core/media/image-size.ts'
+import { readImageFacts } from '../../../src/core/media/image-size.ts'
 import { until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { pictureAt } from '../media/image-support.ts'
@@ -90,7 +90,7 @@ t.test('the OpenAI SDK', async (t) => {
       size: '256x256',
       response_format: 'b64_json',
     })
-    t.match(imageFacts(Buffer.from(inline.data![0]!.b64_json!, 'base64')), { width: 256, height: 256 })
+    t.match(readImageFacts(Buffer.from(inline.data![0]!.b64_json!, 'base64')), { width: 256, height: 256 })
   })
 
   await t.test('edits files that it uploads', async (t) => {

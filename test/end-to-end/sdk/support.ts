@@ -1,7 +1,7 @@
 /** What the vendors' SDKs are tried against: one model behind each protocol, and things to ask of it. */
 import type { Test } from 'tap'
 import { type LentService, until } from '../../support/service.ts'
-import { type Books, configOf, simulated } from '../protocols/support.ts'
+import { type Books, CHAT_PROTOCOLS, type ChatProtocol, configOf, simulated } from '../protocols/support.ts'
 import { upstreamCalls, upstreamRequest } from '../support.ts'
 
 /** Each model by the protocol that its channel speaks. The last signs its calls, and wants the signatures back. */
@@ -16,17 +16,22 @@ const OUTPUT_CEILING_TOKENS = 8192
 const capabilities = { function_tools: true, vision: true, reasoning: true, web_search: true }
 const tools = ['web_search' as const]
 
-export const SDK_CONFIG = configOf(
-  Object.fromEntries(
-    Object.values(MODELS).map((id) => [id, { max_output_tokens: OUTPUT_CEILING_TOKENS, capabilities }]),
-  ),
-  [
-    simulated('chat-completions', { speaker: 'sim-speaker' }, { tools }),
-    simulated('messages', { thinker: 'sim-thinker' }, { tools }),
-    simulated('responses', { responder: 'sim-responder' }),
-    simulated('generate-content', { signer: 'sim-gemini-3-sig' }, { tools }),
-  ],
+const models = Object.fromEntries(
+  Object.values(MODELS).map((id) => [id, { max_output_tokens: OUTPUT_CEILING_TOKENS, capabilities }]),
 )
+
+/** @param serve the protocols of clients that the channels translate from, besides what they always do */
+const configServing = (serve: ChatProtocol[]): string =>
+  configOf(models, [
+    simulated('chat-completions', { speaker: 'sim-speaker' }, { tools, serve }),
+    simulated('messages', { thinker: 'sim-thinker' }, { tools, serve }),
+    simulated('responses', { responder: 'sim-responder' }, { serve }),
+    simulated('generate-content', { signer: 'sim-gemini-3-sig' }, { tools, serve }),
+  ])
+
+export const SDK_CONFIG = configServing([])
+/** Clients of every protocol reach every model. */
+export const SERVING_CONFIG = configServing([...CHAT_PROTOCOLS])
 
 /** The schema of the tools that are offered: one string has to be given. */
 export const PLACE_SCHEMA = {

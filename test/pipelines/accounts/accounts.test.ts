@@ -1,5 +1,9 @@
 /** What an account reads of itself: balance, billing, usage and models; and credentials that follow changes. */
+
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
+import { assertUsable } from '../../../pipelines/calls/authenticate.ts'
 import type { Account } from '../../../schemas/accounts/account.ts'
 import { agentFile } from '../../../schemas/accounts/agent.ts'
 import * as billing from '../../../schemas/accounts/billing.ts'
@@ -16,7 +20,7 @@ import { Credentials, UNKNOWN_KEY_TTL_MS } from '../../../src/credentials/creden
 import type { Database } from '../../../src/postgres/database.ts'
 import { isAway } from '../../../src/postgres/errors.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
-import { openFresh, settlement, startDatabase } from '../../src/postgres/support.ts'
+import { newAccount, openFresh, settlement, startDatabase } from '../../src/postgres/support.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { walletView } from '../../support/known-key.ts'
@@ -388,14 +392,14 @@ t.test('credentials follow changes', async (t) => {
       const { raw, key } = await newKey()
       const view = (await credentials.load(raw))?.view
       await database.keys.update(key.id, { enabled: false })
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       t.equal(credentials.peek(raw), undefined)
       const again = await credentials.load(raw)
       t.equal(again?.key.enabled, false)
       t.equal(again?.view, view, 'its wallet view, with the calls in flight, stays')
 
       await database.accounts.setEnabled(account.id, false)
-      credentials.changed('account', account.id)
+      credentials.forgetChanged('account', account.id)
       t.equal((await credentials.load(raw))?.account.enabled, false)
       const organization = await database.accounts.create({ name: 'two', kind: 'organization', credit: 0n })
       const agent = await database.agents.create(organization.account.id, AGENT)
@@ -407,7 +411,7 @@ t.test('credentials follow changes', async (t) => {
       })
       t.match((await credentials.load(bound.raw))?.agent, agent)
       const published = await database.agents.setState(agent.id, 'published')
-      credentials.changed('agent', agent.id)
+      credentials.forgetChanged('agent', agent.id)
       t.equal(credentials.peek(bound.raw), undefined)
       t.match((await credentials.load(bound.raw))?.agent, published)
       t.equal((await credentials.load(raw))?.agent, null)
@@ -434,7 +438,7 @@ t.test('credentials follow changes', async (t) => {
           timezone: 'UTC',
         })
       const { budget } = await put(100n)
-      credentials.changed('account', payer.id)
+      credentials.forgetChanged('account', payer.id)
       const [a, b] = [await credentials.load(one.raw), await credentials.load(two.raw)]
       const now = Date.now()
       const period = a!.budgets[0]!.at(now)
@@ -445,7 +449,7 @@ t.test('credentials follow changes', async (t) => {
       t.equal(period.balance, 70n)
       const call = { key_id: one.key.id, cost: '30', submitted_at: now }
       const { wallets } = await database.bookings.book([settlement(payer.id, call)])
-      credentials.booked(
+      credentials.applyBooked(
         new Map([
           [one.key.id, 30n],
           [payer.id, 30n],
@@ -457,12 +461,12 @@ t.test('credentials follow changes', async (t) => {
       await credentials.refreshWallets(credentials.walletIds)
       t.equal(period.balance, 50n, 'what a lost message would have brought')
       await put(200n)
-      credentials.changed('account', payer.id)
+      credentials.forgetChanged('account', payer.id)
       t.equal(credentials.peek(two.raw), undefined)
       t.equal((await credentials.load(two.raw))!.budgets[0]!.at(now), period)
       t.equal(period.balance, 150n)
       await database.budgets.delete(budget.id)
-      credentials.changed('account', payer.id)
+      credentials.forgetChanged('account', payer.id)
       t.same((await credentials.load(two.raw))?.budgets, [])
     })
 
@@ -472,7 +476,7 @@ t.test('credentials follow changes', async (t) => {
       const arrive = holdAnswers()
       const loading = credentials.load(raw)
       await database.keys.update(key.id, { name: 'renamed' })
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       arrive()
       await loading
       t.equal(credentials.peek(raw), undefined)
@@ -490,7 +494,7 @@ t.test('credentials follow changes', async (t) => {
         clock.now += UNKNOWN_KEY_TTL_MS
         await credentials.load(unknown)
         t.equal(asked(), 2)
-        credentials.changed('key', 'key_made_just_now')
+        credentials.forgetChanged('key', 'key_made_just_now')
         await credentials.load(unknown)
         t.equal(asked(), 3)
       },
@@ -501,7 +505,7 @@ t.test('credentials follow changes', async (t) => {
       const unknown = generateApiKey()
       const arrive = holdAnswers()
       const loading = credentials.load(unknown)
-      credentials.changed('key', 'key_made_just_now')
+      credentials.forgetChanged('key', 'key_made_just_now')
       arrive()
       t.equal(await loading, null)
       await credentials.load(unknown)
@@ -518,7 +522,7 @@ t.test('credentials follow changes', async (t) => {
       view.end(cost, cost)
       t.equal(view.balance, before - cost)
       const { wallets } = await database.bookings.book([settlement(account.id, { cost: cost.toString() })])
-      credentials.booked(new Map([[account.id, cost]]), wallets)
+      credentials.applyBooked(new Map([[account.id, cost]]), wallets)
       t.equal(view.balance, before - cost)
       t.equal(view.unbooked, 0n)
       credentials.update([{ ...wallets[0]!, balance: 0n, version: 0n }])
@@ -544,7 +548,7 @@ t.test('credentials follow changes', async (t) => {
         [account.id, 0n],
         [key.id, cost],
       ])
-      credentials.booked(costs, wallets)
+      credentials.applyBooked(costs, wallets)
       t.equal(known.cap?.balance, parseCredits('4.5'))
       t.equal(known.cap?.unbooked, 0n)
 
@@ -553,11 +557,11 @@ t.test('credentials follow changes', async (t) => {
       t.equal(known.cap?.balance, parseCredits('4'), 'read again')
 
       await database.keys.update(key.id, { spendCap: parseCredits('1.5') })
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       t.equal((await credentials.load(raw))?.cap, known.cap, 'a view that is there stays')
       t.equal(known.cap?.balance, parseCredits('0.5'))
       await database.keys.update(key.id, { spendCap: null })
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       t.equal((await credentials.load(raw))?.cap, null)
     })
 
@@ -570,7 +574,7 @@ t.test('credentials follow changes', async (t) => {
       await doomed.close()
       await t.rejects(credentials.load(generateApiKey()), { code: 'service_unavailable' })
       t.equal(credentials.peek(raw)?.key.id, key.id)
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       t.equal(
         (await credentials.load(raw))?.key.id,
         key.id,
@@ -599,7 +603,7 @@ t.test('credentials follow changes', async (t) => {
       const { credentials, faults } = watched(broken)
       await credentials.load(raw)
       await sql`ALTER TABLE wallets RENAME TO former_wallets`
-      credentials.changed('key', key.id)
+      credentials.forgetChanged('key', key.id)
       await t.rejects(credentials.load(raw), { code: /^42/ })
       await credentials.refreshWallets([account.id])
       t.match(faults, [{ code: /^42/ }])
@@ -870,5 +874,127 @@ t.test('models', async (t) => {
     for (const name of ['sonata-large', 'models/sonata-large', 'sonata-large-2025'])
       t.strictSame(await show(name), sonata)
     await t.rejects(show('upcoming'), { code: 'model_not_found', status: 404 })
+  })
+})
+
+t.test('a secret works exactly as long as it may', async (t) => {
+  // * Which secrets of a key work at which instant, after any order of rotations, calls and ends, in two processes that
+  // know the key from before. Time passes by moving the rows back.
+  const RUNS = 25
+  const HOUR_MS = 3_600_000
+  const LAST_MS = 30 * 24 * HOUR_MS
+  /** Statements take time: no instant of the model is nearer to an end than this. */
+  const SLACK_MS = 60_000
+
+  /** One secret as the rules say it: `endsAt` is null for the newest. */
+  interface Modelled {
+    readonly raw: string
+    endsAt: number | null
+    graceMs: number
+    isUsed: boolean
+  }
+
+  const step = fc.oneof(
+    fc.record({ act: fc.constant('rotate' as const), graceHours: fc.nat(168) }),
+    fc.record({ act: fc.constant('use' as const), which: fc.nat(3) }),
+    fc.record({ act: fc.constant('end' as const) }),
+    fc.record({ act: fc.constant('wait' as const), hours: fc.oneof(fc.nat(30), fc.nat(800)) }),
+  )
+
+  t.test('validity', async (t) => {
+    const { database, sql, openAnother } = await startDatabase(t)
+    const accountId = await newAccount(database)
+    const databases = [database, await openAnother()]
+
+    const property = fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
+      const { key, raw } = await database.keys.create({ accountId, name: 'one' })
+      const processes = databases.map((one) => {
+        const noted: Promise<void>[] = []
+        const noteSecretUse: typeof one.keys.noteSecretUse = (secret) => {
+          const work = one.keys.noteSecretUse(secret)
+          noted.push(work)
+          return work
+        }
+        const credentials = new Credentials({
+          database: one,
+          graceMs: () => 0,
+          recoveredCost: () => 0n,
+          isAway,
+          onFault() {},
+        })
+        // Each process notes by itself what it sees, as if it had seen nothing before.
+        const use = secretUses({
+          database: { keys: { noteSecretUse } },
+          log: { warn() {} },
+          now: () => Infinity,
+        })
+        return { credentials, use, noted }
+      })
+      const secrets: Modelled[] = [{ raw, endsAt: null, graceMs: 0, isUsed: true }]
+      const newest = () => secrets.at(-1)!
+      const working = () => secrets.find(({ endsAt }) => endsAt !== null && endsAt > Date.now())
+      const changed = () => {
+        for (const { credentials } of processes) credentials.forgetChanged('key', key.id)
+      }
+      /** Returns whether the secret opens the key, in the first process or in the second. */
+      const opens = async (secret: string, index: number): Promise<boolean> => {
+        const { credentials, use, noted } = processes[index]!
+        const known = credentials.peek(secret) ?? (await credentials.load(secret))!
+        try {
+          assertUsable(known, Date.now())
+        } catch (error) {
+          if ((error as Failure).code === 'invalid_api_key') return false
+          throw error
+        }
+        if (known.secret !== null) use(known.secret)
+        await Promise.all(noted.splice(0))
+        return true
+      }
+      const call = async (secret: Modelled, index: number) => {
+        const isExpected = secret.endsAt === null || secret.endsAt > Date.now()
+        if ((await opens(secret.raw, index)) !== isExpected)
+          throw new Error(`secret ${secrets.indexOf(secret)} ${isExpected ? 'is refused' : 'still works'}`)
+        if (secret !== newest() || secret.isUsed) return
+        secret.isUsed = true
+        const former = working()
+        if (former !== undefined) former.endsAt = Math.min(former.endsAt!, Date.now() + former.graceMs)
+        changed()
+      }
+      for (const [at, one] of steps.entries()) {
+        if (one.act === 'rotate') {
+          const former = working()
+          const graceMs = one.graceHours * HOUR_MS
+          const made = await database.keys
+            .rotate(key.id, one.graceHours * 3600)
+            .catch((error: Failure) => error)
+          if (former !== undefined && newest().isUsed) {
+            if (!(made instanceof Error)) throw new Error('rotated while two secrets are in use')
+            continue
+          }
+          if (made instanceof Error) throw made
+          if (former !== undefined) former.graceMs = graceMs
+          Object.assign(newest(), { endsAt: Date.now() + (former === undefined ? LAST_MS : 0), graceMs })
+          secrets.push({ raw: made.raw, endsAt: null, graceMs: 0, isUsed: false })
+          changed()
+        } else if (one.act === 'use') await call(secrets[one.which % secrets.length]!, at % 2)
+        else if (one.act === 'end') {
+          await database.keys.endFormerSecret(key.id)
+          const former = working()
+          if (former !== undefined) former.endsAt = Date.now()
+          changed()
+        } else {
+          const ms = one.hours * HOUR_MS + SLACK_MS
+          await sql`
+          UPDATE former_secrets SET ends_at = ends_at - ${ms} * interval '1 millisecond' WHERE key_id = ${key.id}`
+          for (const secret of secrets) if (secret.endsAt !== null) secret.endsAt -= ms
+          changed()
+        }
+        // The secrets that are known to both processes are judged by the instant alone.
+        for (const secret of secrets)
+          if (secret !== newest() || secret.isUsed) for (const index of [0, 1]) await call(secret, index)
+      }
+    })
+    await fc.assert(property, { numRuns: RUNS, seed: 7 })
+    t.pass()
   })
 })

@@ -10,7 +10,7 @@ import { type CopierEvent, usageCopier } from '../../../pipelines/call-log/usage
 import { commandCaller } from '../../../pipelines/management/caller.ts'
 import { callLogOperations } from '../../../pipelines/management/calls/call-log.ts'
 import { runImplementation } from '../../../pipelines/management/operation.ts'
-import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/tables/names.ts'
+import { LIVE_NAMES, listTables } from '../../../src/clickhouse/tables/names.ts'
 import type { Difference } from '../../../src/postgres/billing/audit-report.ts'
 import type { RetirementReport } from '../../../src/postgres/partitions/retire.ts'
 import { seedNote, seeds, TIMEOUT_MS } from '../../end-to-end/chaos/plan.ts'
@@ -168,7 +168,7 @@ t.test('calls that only the log has', async (t) => {
         { dry_run },
         {
           database,
-          deps: { callLog },
+          services: { callLog },
           caller: commandCaller('operator:test', null),
           now: Date.now(),
         },
@@ -270,17 +270,15 @@ t.test('calls that only the log has', async (t) => {
       const asked: string[] = []
       const wiring = {
         ...noEngines,
-        withCallLog: <T>(
-          work: (books: { database: typeof database; callLog: typeof callLog }) => Promise<T>,
-        ) => work({ database, callLog }),
+        books: async () => ({ database, callLog }),
         confirm: async (question: string) => {
           asked.push(question)
           return false
         },
       }
       const shown = await command(['wallet', 'import-log'], wiring)
-      t.match(shown.stdout, /^only the call log has 7 calls of 1 account, 0\.000007 credits\n/)
-      t.match(shown.stdout, /nothing was booked: name --book\n$/)
+      t.match(shown.stdout, /^calls +7\ncost +0\.000007\ndry_run +yes: nothing was booked; add --book /)
+      t.match(shown.stdout, /\naccounts\n {2}account_id +calls +cost +is_known\n/)
       const refused = await command(['wallet', 'import-log', '--book'], wiring)
       t.match(refused, { code: 1, stderr: 'error: Nothing was changed.\n' })
       t.same(asked, ['7 calls would be charged, 0.000007 credits in all. Do it? [y/N] '])
@@ -377,7 +375,7 @@ t.test('audit compares log and ledger', async (t) => {
     await run('CREATE TABLE sound AS calls')
     await run('INSERT INTO sound SELECT * FROM calls')
     const makeSound = async (): Promise<void> => {
-      for (const table of tablesOf(LIVE_NAMES)) await run(`TRUNCATE TABLE ${table}`)
+      for (const table of listTables(LIVE_NAMES)) await run(`TRUNCATE TABLE ${table}`)
       await run('INSERT INTO calls SELECT * FROM sound')
     }
     t.beforeEach(makeSound)
@@ -624,7 +622,7 @@ t.test('retention', async (t) => {
       await until('December went', () => dropped.length > 1)
       await third.stop()
       t.same(dropped[1], ['202412'])
-      for (const table of tablesOf(LIVE_NAMES)) t.same(await monthsOf(table), NAMES.slice(3), table)
+      for (const table of listTables(LIVE_NAMES)) t.same(await monthsOf(table), NAMES.slice(3), table)
       t.same(
         (await database.audits.verifyWallets(callLog)).differences,
         [],
@@ -653,7 +651,7 @@ t.test('retention', async (t) => {
       days = 5_000
       const retention = start()
       await retention.stop()
-      t.equal(await callLog.retainedFrom(), Date.UTC(2025, 9))
+      t.equal(await callLog.readRetainedFrom(), Date.UTC(2025, 9))
     })
 
     await t.test('a call of a dropped month that is copied late stays out', async (t) => {

@@ -51,8 +51,7 @@ const rebuild = () =>
   rebuildLog({
     database,
     callLog: {
-      loggedCalls: callLog.loggedCalls,
-      insertCalls: callLog.insertCalls,
+      ...callLog,
       async createRebuildTables() {
         const fresh = await callLog.createRebuildTables()
         return {
@@ -80,12 +79,12 @@ const copy = () =>
   usageCopier({
     database: {
       callCopy: {
-        claimRange: database.callCopy.claimRange,
-        readRows: dieAt === 'claimed' ? die : database.callCopy.readRows,
+        ...database.callCopy,
+        ...(dieAt === 'claimed' && { readRows: die }),
         finishRange,
       },
     },
-    callLog: { insertCalls },
+    callLog: { ...callLog, insertCalls },
   }).start()
 
 if (dieAt === 'half done' || dieAt === 'one of two tables exchanged' || dieAt === 'exchanged') await rebuild()

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@clickhouse/client'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { BOOKED_COLUMNS, COPIED_COLUMNS, columnOf } from '../../../schemas/call-log/columns.ts'
+import { BOOKED_COLUMNS, COPIED_COLUMNS, findColumn } from '../../../schemas/call-log/columns.ts'
 import { IN_FLIGHT_MAX_JOBS, type LogPage, logPage } from '../../../schemas/call-log/query.ts'
 import { CALL_STATUSES, LOG_CSV_MAX_ROWS, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
 import {
@@ -17,7 +17,7 @@ import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { connect } from '../../../src/clickhouse/connection.ts'
 import { migrate as migrateCallLog } from '../../../src/clickhouse/migrate.ts'
 import { STORED_PAGE_EXPRESSION } from '../../../src/clickhouse/pages/call-row.ts'
-import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/tables/names.ts'
+import { LIVE_NAMES, listTables } from '../../../src/clickhouse/tables/names.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import type { NewTask } from '../../../src/postgres/tasks/types.ts'
@@ -628,7 +628,12 @@ t.test('answers what postgres would', async (t) => {
       const windows = fc.oneof(ranged, named(PERIODS))
       await fc.assert(
         fc.asyncProperty(windows, fc.constantFrom(null, account, other), which, async (window, only, by) => {
-          const found = await callLog.usageBy({ accountId: only, by, from: window.from, to: window.to })
+          const found = await callLog.sumUsageByGroup({
+            accountId: only,
+            by,
+            from: window.from,
+            to: window.to,
+          })
           const booked = await sql`
           SELECT ${sql.unsafe(names[by])} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
             sum(input_tokens)::float8 AS input, sum(output_tokens)::float8 AS output,
@@ -637,7 +642,12 @@ t.test('answers what postgres would', async (t) => {
           WHERE (${only}::text IS NULL OR account_id = ${only})
             AND created_at >= ${window.from} AND created_at < ${window.to}
           GROUP BY 1 ORDER BY ${by === 'day' ? sql`1` : sql`sum(cost) DESC, 1`}`
-          const costs = await callLog.costsBy({ accountId: only, by, from: window.from, to: window.to })
+          const costs = await callLog.sumCostsByGroup({
+            accountId: only,
+            by,
+            from: window.from,
+            to: window.to,
+          })
           const paid = await sql`
           SELECT ${sql.unsafe(names[by])} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
             sum(upstream_cost)::bigint AS upstream_cost
@@ -728,7 +738,7 @@ t.test('walk misses none', async (t) => {
     t.teardown(() => Promise.all([callLog.close(), client.close()]))
     t.beforeEach(async () => {
       await callLog.migrate()
-      for (const table of tablesOf(LIVE_NAMES)) await client.command({ query: `TRUNCATE TABLE ${table}` })
+      for (const table of listTables(LIVE_NAMES)) await client.command({ query: `TRUNCATE TABLE ${table}` })
     })
 
     const read = (query: string, now: number): Promise<LogPage> =>
@@ -951,7 +961,7 @@ t.test('sums and exports', async (t) => {
     const mine = reader('acc_a', 'key_a')
     const whole = reader('acc_a', 'key_a', { accountLogs: true })
 
-    const summarize = (log: Pick<CallLog, 'summarizeCalls'>, now: () => number = () => NOW) => {
+    const summarize = (log: CallLog, now: () => number = () => NOW) => {
       const handler = logSummary({ callLog: log, now })
       return async (query: string, who: Reader = mine): Promise<LogSummary> =>
         summarySchema.parse(await jsonOf(handler(who, request(query))))
@@ -1026,7 +1036,8 @@ t.test('sums and exports', async (t) => {
 
     t.test('an answer is cached for a minute, for its own key alone', async (t) => {
       let [asked, now] = [0, NOW]
-      const counting: Pick<CallLog, 'summarizeCalls'> = {
+      const counting: CallLog = {
+        ...callLog,
         summarizeCalls(query, signal) {
           asked++
           return callLog.summarizeCalls(query, signal)
@@ -1303,7 +1314,7 @@ t.test('columns are those of the tables', async (t) => {
     WHERE attrelid = 'usage_rows'::regclass AND attnum > 0 AND NOT attisdropped`
     t.same(
       Object.fromEntries(rows.map(({ name, type }) => [name, type])),
-      Object.fromEntries(BOOKED_COLUMNS.map((name) => [name, columnOf(name).postgres])),
+      Object.fromEntries(BOOKED_COLUMNS.map((name) => [name, findColumn(name).postgres])),
     )
   })
 
@@ -1322,7 +1333,7 @@ t.test('columns are those of the tables', async (t) => {
     }
     const typesOf = (columns: Awaited<ReturnType<typeof columnsOf>>) =>
       Object.fromEntries(columns.map(({ name, type }) => [name, type]))
-    const declared = Object.fromEntries(COPIED_COLUMNS.map((name) => [name, columnOf(name).clickhouse]))
+    const declared = Object.fromEntries(COPIED_COLUMNS.map((name) => [name, findColumn(name).clickhouse]))
     t.same(typesOf(await columnsOf('calls')), declared)
 
     const failed = await columnsOf('calls_failed')

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type LogRebuildDeps, rebuildLog } from '../../../pipelines/call-log/rebuild.ts'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
-import { LIVE_NAMES, tablesOf, viewsOf } from '../../../src/clickhouse/tables/names.ts'
+import { LIVE_NAMES, listTables, listViews } from '../../../src/clickhouse/tables/names.ts'
 import { CopyBench } from './usage-copy-support.ts'
 
 const JANUARY = Date.UTC(2026, 0)
@@ -109,7 +109,7 @@ t.test('the call log is rebuilt', async (t) => {
   })
 
   await t.test('when tables are lost', async (t) => {
-    const all = [...viewsOf(LIVE_NAMES), ...tablesOf(LIVE_NAMES), 'tollgate_marks', 'tollgate_migrations']
+    const all = [...listViews(LIVE_NAMES), ...listTables(LIVE_NAMES), 'tollgate_marks', 'tollgate_migrations']
     const made = ['calls_by_model', 'calls_failed', 'calls_failed_view']
     for (const lost of [['calls'], ['calls_by_day'], ['calls_by_day_view', 'tollgate_marks'], made, all]) {
       for (const table of lost) await run(`DROP TABLE ${table} SYNC`)

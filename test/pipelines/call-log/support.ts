@@ -1,7 +1,6 @@
 /** The readers of the call log in these tests, and their queries. */
 
 import type { Observable } from 'rxjs'
-import type { InFlightDeps } from '../../../pipelines/call-log/in-flight.ts'
 import { answerWithCalls, type LogPageDeps } from '../../../pipelines/call-log/page.ts'
 import { readSearch } from '../../../pipelines/call-log/search.ts'
 import {
@@ -12,6 +11,7 @@ import {
 } from '../../../pipelines/call-log/summary.ts'
 import type { Credential } from '../../../schemas/accounts/key.ts'
 import type { Flow, GatewayRequest, HeaderList, Reply } from '../../../src/http/handler.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import { gatewayRequest } from '../../support/gateway-request.ts'
 import { accountOf, apiKey } from '../../support/known-key.ts'
 import { replyTo } from '../../support/reply-to.ts'
@@ -24,7 +24,7 @@ export const reader = (accountId: string, keyId: string, more: Partial<Credentia
 })
 
 /** Where a test is about calls that have ended, and there is no PostgreSQL. */
-export const NO_OPEN_JOBS: InFlightDeps['tasks'] = { listOpenJobs: async () => [] }
+export const NO_OPEN_JOBS = { listOpenJobs: async () => [] } as Partial<Tasks> as Tasks
 
 export const request = (query: string, more: Partial<GatewayRequest> = {}): GatewayRequest =>
   gatewayRequest({ query, ...more })

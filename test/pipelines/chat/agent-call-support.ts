@@ -86,7 +86,7 @@ export class OnePageWiki {
   isAway = false
 
   readonly edge: ChatDeps['knowledge'] = {
-    readableBases: async (reader) => {
+    listReadableBases: async (reader) => {
       this.asked.push(reader)
       if (this.isAway) throw new Error('connection refused')
       return this.bases
@@ -99,7 +99,7 @@ export class OnePageWiki {
     },
     readPages: async (_bases: readonly ReadableBase[], ids: readonly string[]) =>
       ids.map((id) => ({ ...PAGE, id }) as unknown as WikiPage),
-  } satisfies Pick<Knowledge, 'readableBases' | 'searchPages' | 'readPages'>
+  } satisfies Pick<Knowledge, 'listReadableBases' | 'searchPages' | 'readPages'>
 }
 
 export interface Made {

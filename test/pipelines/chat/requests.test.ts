@@ -1054,7 +1054,7 @@ t.test('forms are stored while they come', async (t) => {
     await untilTrue(() => recorded.length === 2 && stored(folder).length === 2)
     client.socket.destroy()
     await untilTrue(() => stored(folder).length === 0)
-    await server.idle()
+    await server.waitUntilIdle()
     t.equal(recorded.length, 2, 'what may have been left would go in a day')
   })
 
@@ -1071,7 +1071,7 @@ t.test('forms are stored while they come', async (t) => {
         await client.until((text) => answers(text) === round)
         t.equal(answers(client.text), round)
       }
-      await server.idle()
+      await server.waitUntilIdle()
     },
   )
 

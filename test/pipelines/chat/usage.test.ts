@@ -10,7 +10,7 @@ import { type ChatProtocol, modelEntry } from '../../../schemas/config/catalog.t
 import { emptyResult } from '../../../schemas/media/job.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { PRESETS } from '../../../src/channels/providers/presets.ts'
-import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
+import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { REFUSAL_KEPT_MS, UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
@@ -986,7 +986,7 @@ t.test('suspect usage costs no dearer tier', async (t) => {
       ...(asked !== undefined && { serviceTier: asked }),
     }
     const { idempotency: _, ...made } = newVideo('acc_1', {
-      ...{ kind: 'response', model: MODEL, price: keptPriceOf(entry, entry.pricing!) },
+      ...{ kind: 'response', model: MODEL, price: toKeptPrice(entry, entry.pricing!) },
       protocol: 'responses',
       job: {
         ...{ work: 'response', conversation: null, kept_days: 30, call },

@@ -2,9 +2,9 @@
 
 import { type Caller, userCaller, VISITOR } from '../../../pipelines/management/caller.ts'
 import { findImplementation, runImplementation } from '../../../pipelines/management/operation.ts'
-import type { PeopleDeps } from '../../../pipelines/management/people/rules.ts'
+import type { PeopleServices } from '../../../pipelines/management/people/rules.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
-import { tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { openIdentity } from '../../../src/identity/identity.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 
@@ -16,21 +16,21 @@ export class BrowserSession {
   origin = 'http://localhost:8080'
   now = () => Date.now()
   readonly #database: Database
-  readonly #deps: Omit<PeopleDeps, 'visit'>
+  readonly #services: PeopleServices
 
   constructor(
     database: Database,
-    config: ReturnType<PeopleDeps['config']> = CONFIG as never,
+    config: ReturnType<PeopleServices['config']> = CONFIG as never,
     address = '192.0.2.1',
     identity = openIdentity(),
   ) {
     this.#database = database
-    this.#deps = { config: () => config, publicUrl: 'https://gateway.example', hasMail: false, identity }
+    this.#services = { config: () => config, publicUrl: 'https://gateway.example', hasMail: false, identity }
     this.address = address
   }
 
   async caller(): Promise<Caller> {
-    const signedIn = this.token === null ? null : await this.#database.sessions.find(tokenHash(this.token))
+    const signedIn = this.token === null ? null : await this.#database.sessions.find(hashToken(this.token))
     return signedIn === null ? VISITOR : userCaller(signedIn)
   }
 
@@ -46,11 +46,12 @@ export class BrowserSession {
       address: this.address,
       origin: this.origin,
       token: this.token,
+      form: null,
       setToken: (token: string | null) => {
         this.token = token
       },
     }
-    const options = { database: this.#database, deps: { ...this.#deps, visit }, now: this.now() }
+    const options = { database: this.#database, services: this.#services, visit, now: this.now() }
     return runImplementation(act, input, { ...options, caller: await this.caller() })
   }
 }

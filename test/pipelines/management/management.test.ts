@@ -3,14 +3,14 @@ import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
-import { runwayDays, spendRate } from '../../../pipelines/management/calls/spend-rate.ts'
-import { reportOf } from '../../../pipelines/management/knowledge/report.ts'
+import { runwayDays, spendRate } from '../../../pipelines/management/calls/usage.ts'
+import { makeReport } from '../../../pipelines/management/knowledge/report.ts'
 import { oidcOperations } from '../../../pipelines/management/people/oidc.ts'
 import { profileOperations } from '../../../pipelines/management/people/profile.ts'
 import { sessionOperations } from '../../../pipelines/management/people/sessions.ts'
 import { signInOperations } from '../../../pipelines/management/people/sign-in.ts'
 import { userOperations } from '../../../pipelines/management/people/users.ts'
-import { sessionCookie, sessionToken } from '../../../pipelines/management/session.ts'
+import { printSessionCookie, readSessionToken } from '../../../pipelines/management/session.ts'
 import {
   addIdentity,
   beginIdentity,
@@ -40,7 +40,7 @@ import {
   listMemberInvitations,
 } from '../../../schemas/management/people/users.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
-import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { openIdentity } from '../../../src/identity/identity.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
 import { sendJson, serveHttp } from '../../support/http-server.ts'
@@ -185,7 +185,7 @@ t.test('sign in with password and code', async (t) => {
     const takeUp = async (email: string) => {
       const invitation = generateToken()
       await database.invitations.create({
-        tokenHash: tokenHash(invitation),
+        tokenHash: hashToken(invitation),
         email,
         accountId: null,
         role: null,
@@ -524,28 +524,35 @@ t.test('sign in at a provider', async (t) => {
 
 t.test('session cookie is the browsers alone', async (t) => {
   // The cookie of a session: over HTTPS it is bound to the host and crosses no network in the clear.
-  const head = (host: string, cookie = '') => ({
-    header: (name: string) => ({ host, cookie })[name] ?? '',
-  })
+  const head =
+    (host: string, cookie = '') =>
+    (name: string) =>
+      ({ host, cookie })[name] ?? ''
 
   t.test('over HTTPS the cookie belongs to this host alone', async (t) => {
-    const deps = { isSecure: true }
-    const [, set] = sessionCookie(deps, head('gateway.example.com'), 'a-token')
+    const transport = { isSecure: true }
+    const [, set] = printSessionCookie(transport, head('gateway.example.com'), 'a-token')
     t.match(set, /^__Host-tollgate=a-token; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$/)
-    t.equal(sessionToken(deps, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')), 'a-token')
     t.equal(
-      sessionToken(deps, head('gateway.example.com', 'tollgate-dev=planted')),
+      readSessionToken(transport, head('gateway.example.com', 'a=b; __Host-tollgate=a-token')),
+      'a-token',
+    )
+    t.equal(
+      readSessionToken(transport, head('gateway.example.com', 'tollgate-dev=planted')),
       null,
       'a name that a page of the network can set opens nothing',
     )
   })
 
   t.test('plain HTTP gives a session on the machine of the service alone', async (t) => {
-    const deps = { isSecure: false }
+    const transport = { isSecure: false }
     for (const host of ['localhost:8080', '127.0.0.1:8080', '[::1]:8080'])
-      t.match(sessionCookie(deps, head(host), 'a-token')[1], /^tollgate-dev=a-token; .*SameSite=Lax$/)
+      t.match(
+        printSessionCookie(transport, head(host), 'a-token')[1],
+        /^tollgate-dev=a-token; .*SameSite=Lax$/,
+      )
     for (const host of ['gateway.example.com', 'localhost.example.com', '192.0.2.1:8080'])
-      t.throws(() => sessionCookie(deps, head(host), 'a-token'), { message: /needs HTTPS/ })
+      t.throws(() => printSessionCookie(transport, head(host), 'a-token'), { message: /needs HTTPS/ })
   })
 })
 
@@ -593,7 +600,7 @@ t.test('import report is bounded', async (t) => {
     const gone = Array.from({ length: 20_000 }, (_, i) => `notes/${i}.md`)
     const counts = { added: 0, changed: 0, unchanged: 1, pages: 20_001 }
     const none = { count: 0, first: [] }
-    const report = reportOf(
+    const report = makeReport(
       { ...counts, gone, ignoredFields: new Map() },
       { unresolved: none, sameTitle: none },
       false,

@@ -120,8 +120,8 @@ t.test('audio is printed', async (t) => {
   const DAY_MS = 24 * 60 * 60 * 1000
   const UPSTREAM = 'https://upstream.example.com'
   const files = {
-    link: async (key: string, expiresAt: number) => `https://files.test/${key}?until=${expiresAt}`,
-    permanentLink: (key: string) => `https://files.test/${key}`,
+    makeLink: async (key: string, expiresAt: number) => `https://files.test/${key}?until=${expiresAt}`,
+    makePermanentLink: (key: string) => `https://files.test/${key}`,
   }
   const file = (more: object) => resultFile.parse(more)
 
@@ -345,7 +345,7 @@ t.test('images are printed', async (t) => {
 
   /** A store with one picture, one that is too large for an answer, and nothing else. */
   const files = {
-    link: async (key: string, expiresAt: number) => `https://files.test/${key}?until=${expiresAt}`,
+    makeLink: async (key: string, expiresAt: number) => `https://files.test/${key}?until=${expiresAt}`,
     async get(key: string) {
       if (key === 'images/gone.png') return null
       const bytes = Buffer.from(key)
@@ -454,7 +454,7 @@ t.test('videos avatars and clips are printed', async (t) => {
   const CREATED_AT = Math.floor(SUBMITTED_AT / 1000)
   const NOW = SUBMITTED_AT + 3_600_000
   const files = {
-    link: async (key: string, expiresAt: number) => `https://files.test/${key}?until=${expiresAt}`,
+    makeLink: async (key: string, expiresAt: number) => `https://files.test/${key}?until=${expiresAt}`,
   }
 
   t.test('a video in each state', async (t) => {
@@ -591,8 +591,8 @@ t.test('files are kept for their time', async (t) => {
   const DAY_MS = 24 * 60 * 60 * 1000
   const NOW = Date.now()
   const files = {
-    link: async (key: string, expiresAt: number) => `https://files/${key}?until=${expiresAt}`,
-    permanentLink: (key: string) => `https://files/${key}`,
+    makeLink: async (key: string, expiresAt: number) => `https://files/${key}?until=${expiresAt}`,
+    makePermanentLink: (key: string) => `https://files/${key}`,
     get: async () => null,
   }
 
@@ -714,8 +714,8 @@ t.test('files open by link alone', async (t) => {
   t.test('a link opens: all of the file, its type, its length', async (t) => {
     const { get, store } = await withFilm(t)
     for (const link of [
-      await store.link('videos/film.mp4', Date.now() + DAY_MS),
-      store.permanentLink('videos/film.mp4'),
+      await store.makeLink('videos/film.mp4', Date.now() + DAY_MS),
+      store.makePermanentLink('videos/film.mp4'),
     ]) {
       const { status, headers, bytes } = await get(link)
       t.equal(status, 200)
@@ -734,7 +734,7 @@ t.test('files open by link alone', async (t) => {
 
   t.test('HEAD says the same without the body', async (t) => {
     const { get, store } = await withFilm(t)
-    const link = store.permanentLink('videos/film.mp4')
+    const link = store.makePermanentLink('videos/film.mp4')
     const whole = await get(link)
     const { status, headers, bytes } = await get(link, {}, 'HEAD')
     t.equal(status, 200)
@@ -745,7 +745,7 @@ t.test('files open by link alone', async (t) => {
 
   t.test('parts of it', async (t) => {
     const { get, store } = await withFilm(t)
-    const link = store.permanentLink('videos/film.mp4')
+    const link = store.makePermanentLink('videos/film.mp4')
     const parts: ReadonlyArray<readonly [string, number, number]> = [
       ['bytes=0-0', 0, 0],
       ['bytes=0-65535', 0, 65_535],
@@ -772,7 +772,7 @@ t.test('files open by link alone', async (t) => {
 
   t.test('what a client has already is not sent again; a part of something else is no part', async (t) => {
     const { get, store } = await withFilm(t)
-    const link = store.permanentLink('videos/film.mp4')
+    const link = store.makePermanentLink('videos/film.mp4')
     const etag = (await get(link)).headers.get('etag') ?? ''
     for (const known of [etag, `"x", W/${etag}`, '*']) {
       const { status, bytes } = await get(link, { 'if-none-match': known })
@@ -788,8 +788,8 @@ t.test('files open by link alone', async (t) => {
     let now = 1_800_000_000_000
     const { get, store } = await withFilm(t, () => now)
     await store.put('videos/other.mp4', Buffer.from('other'), film)
-    const link = await store.link('videos/film.mp4', now + DAY_MS)
-    const permanent = store.permanentLink('videos/film.mp4')
+    const link = await store.makeLink('videos/film.mp4', now + DAY_MS)
+    const permanent = store.makePermanentLink('videos/film.mp4')
     const refusal = async (url: string) => {
       const { status, bytes } = await get(url)
       return { status, ...JSON.parse(String(bytes)).error }
@@ -815,20 +815,20 @@ t.test('files open by link alone', async (t) => {
     ]
     for (const url of forged)
       t.match(await refusal(url), { status: 403, code: 'permission_denied', message: /not valid/ }, url)
-    t.match(await refusal(store.permanentLink('videos/gone.mp4')), { status: 404, code: 'not_found' })
+    t.match(await refusal(store.makePermanentLink('videos/gone.mp4')), { status: 404, code: 'not_found' })
   })
 
   t.test('what a browser might run is a download; an empty file is one too', async (t) => {
     const { get, store } = await withFilm(t)
     await store.put('inputs/page', Buffer.from('<script>'), { ...film, mediaType: 'text/html' })
     await store.put('images/none.png', Buffer.alloc(0), { ...film, mediaType: 'image/png' })
-    const page = await get(store.permanentLink('inputs/page'))
+    const page = await get(store.makePermanentLink('inputs/page'))
     t.equal(page.headers.get('content-disposition'), 'attachment; filename="page"')
     t.match(page.headers.get('content-security-policy'), 'sandbox')
     await store.put(SOURCE, Buffer.from('%PDF-'), { ...film, mediaType: 'application/pdf' })
-    const { headers } = await get(store.permanentLink(SOURCE))
+    const { headers } = await get(store.makePermanentLink(SOURCE))
     t.equal(headers.get('content-disposition'), 'attachment; filename="handbook.pdf"')
-    t.match(await get(store.permanentLink('images/none.png')), { status: 200, bytes: { length: 0 } })
+    t.match(await get(store.makePermanentLink('images/none.png')), { status: 200, bytes: { length: 0 } })
   })
 
   t.test(
@@ -837,7 +837,7 @@ t.test('files open by link alone', async (t) => {
       const { store, folder, local, port } = await withFilm(t)
       const long = randomBytes(24 * 1024 * 1024)
       await store.put('videos/other.mp4', long, film)
-      const url = new URL(local(store.permanentLink('videos/other.mp4')))
+      const url = new URL(local(store.makePermanentLink('videos/other.mp4')))
       const pieces: Buffer[] = []
       await new Promise<void>((done, fail) => {
         request(url, (response) => {
@@ -870,7 +870,7 @@ t.test('files open by link alone', async (t) => {
       get: (key: string) => store.get(key),
     })
     const { get } = await served(t, short)
-    await t.rejects(get(store.permanentLink('videos/film.mp4')))
+    await t.rejects(get(store.makePermanentLink('videos/film.mp4')))
   })
 
   t.test('a store that does not answer is no fault of the link, nor one that nobody foresaw', async (t) => {
@@ -880,7 +880,7 @@ t.test('files open by link alone', async (t) => {
     }
     for (const fault of [{ head: away }, { get: away }]) {
       const { get, unforeseen } = await served(t, Object.assign(Object.create(store) as ObjectStore, fault))
-      const { status, bytes } = await get(store.permanentLink('videos/film.mp4'))
+      const { status, bytes } = await get(store.makePermanentLink('videos/film.mp4'))
       t.match({ status, body: String(bytes) }, { status: 503, body: /service_unavailable/ })
       t.notMatch(String(bytes), '10.0.0.5')
       t.match(unforeseen, { length: 0 })
@@ -891,11 +891,11 @@ t.test('files open by link alone', async (t) => {
     const { store } = await bucketStore(t)
     await store.put('videos/film.mp4', FILM, film)
     const { get } = await served(t, store)
-    const { status, headers } = await get(store.permanentLink('videos/film.mp4'))
+    const { status, headers } = await get(store.makePermanentLink('videos/film.mp4'))
     t.equal(status, 302)
     t.equal(headers.get('cache-control'), 'no-store')
     const opened = await fetch(headers.get('location') ?? '')
     t.ok(Buffer.from(await opened.arrayBuffer()).equals(FILM))
-    t.equal((await get(store.permanentLink('videos/gone.mp4'))).status, 404)
+    t.equal((await get(store.makePermanentLink('videos/gone.mp4'))).status, 404)
   })
 })

@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { deliveryPublisher } from '../../../pipelines/notifications/messages.ts'
-import { deliveryRounds } from '../../../pipelines/notifications/rounds.ts'
+import { bindPublisher } from '../../../pipelines/notifications/messages.ts'
+import { startRounds } from '../../../pipelines/notifications/rounds.ts'
 import { DeliveryWork, type DeliveryWorkDeps } from '../../../pipelines/notifications/work.ts'
 import { guardedPost } from '../../../src/fetch/guarded-post.ts'
 import { openNats } from '../../../src/nats/nats.ts'
@@ -85,9 +85,9 @@ export async function startNotifications(t: Test): Promise<TestNotifications> {
         pause: (ms) => pause(ms),
         ...more,
       })
-      const begin = deliveryRounds({
+      const begin = startRounds({
         database,
-        publish: deliveryPublisher(nats, silent),
+        publish: bindPublisher(nats, silent),
         take: (id) => work.take(id),
         isOnline: () => nats.health().isConnected,
         hasMail: more.mail != null,

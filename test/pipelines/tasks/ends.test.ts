@@ -35,8 +35,8 @@ import { authorizers } from '../../../src/auth/authorizer.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { findMediaAdapter, MEDIA_PROTOCOLS } from '../../../src/channels/media/registry.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
-import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
+import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
+import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { openNats } from '../../../src/nats/nats.ts'
@@ -44,8 +44,8 @@ import { connect } from '../../../src/postgres/connection.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { readResponseFacts } from '../../../src/protocols/responses/facts.ts'
-import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
-import { everyUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
+import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
+import { repeatUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
 import { countEndedTask } from '../../../src/server/tasks/count-transitions.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
@@ -180,7 +180,7 @@ t.test('task runs from order to settled row', async (t) => {
       t.match(result, { seconds: 60, files: [{ seconds: 60 }], beyond: [note] })
       t.equal(beyond, before + 1, 'counted')
       t.match(
-        health.reports().find(({ channel }) => channel === 'first'),
+        health.listReports().find(({ channel }) => channel === 'first'),
         { last_error: { code: 'beyond_order' } },
       )
       t.match((await database.calls.find(id)).detail ?? '', new RegExp(`beyond_order.*${note}`))
@@ -416,7 +416,7 @@ t.test('background answers are charged as live ones', async (t) => {
   function settled(call: Partial<ResponseCall>, response: object, status = 'completed') {
     const facts = readResponseFacts(Buffer.from(JSON.stringify({ id: 'resp_1', status, ...response })))!
     const { idempotency: _, ...made } = newVideo('acc_1', {
-      ...{ kind: 'response', model: 'kept', price: keptPriceOf(ENTRY, ENTRY.pricing!) },
+      ...{ kind: 'response', model: 'kept', price: toKeptPrice(ENTRY, ENTRY.pricing!) },
       protocol: 'responses',
       job: {
         ...{ work: 'response', conversation: null, kept_days: 30, call: { ...CALL, ...call } },
@@ -737,8 +737,8 @@ t.test('lists by cursor and ends by operators', async (t) => {
     const wiring = {
       ...noEngines,
       actor: () => 'operator:test',
-      withDatabase: <T>(work: (opened: typeof database) => Promise<T>) => work(database),
-      withTasks: <T>(work: (desk: typeof deps) => Promise<T>) => work(deps),
+      database: async () => database,
+      tasks: async () => ({ messages, cancelUpstream }),
     }
     return command(words, wiring)
   }
@@ -930,7 +930,7 @@ t.test('work that comes with the answer', async (t) => {
   const provider = await startProvider(t, minimaxDialect)
   const client = new UpstreamClient()
   t.teardown(() => client.close())
-  const sent = mediaCalls(client, storage, authorizerOf)
+  const sent = openMediaCalls(client, storage, authorizerOf)
   const timeouts: number[] = []
   const calls: MediaCalls = {
     ...sent,
@@ -975,13 +975,13 @@ t.test('work that comes with the answer', async (t) => {
       const ordered = async (account: TestAccount, prompt: string) => {
         const model = catalog.resolve(MODEL)!
         const job = mediaJob.parse(work.job(prompt))
-        const price = mediaPriceOf(model.entry, null, Date.now())!
+        const price = findMediaPrice(model.entry, null, Date.now())!
         const routes = catalog.routes(model, protocol)
         const more: Partial<TaskOrder> = {
           model,
           job,
           price,
-          hold: holdOf(price, job),
+          hold: computeHold(price, job),
           routes,
           ...work.order,
         }
@@ -1200,7 +1200,7 @@ t.test('each provider of media', async (t) => {
     onToken() {},
     onFailure: (_, problem) => t.fail(problem),
   })
-  const calls = mediaCalls(client, storage, authorizerOf)
+  const calls = openMediaCalls(client, storage, authorizerOf)
 
   /** Objects of Cloud Storage are at the provider, below `/files`. */
   const storageAt = (url: string): typeof storage => ({
@@ -1264,9 +1264,15 @@ t.test('each provider of media', async (t) => {
             ? { work: 'video', content: [{ type: 'text', text: prompt }], duration: 5 }
             : { work: 'image', prompt, n: 2, size: '1024x1024' },
         )
-        const price = mediaPriceOf(model.entry, null, Date.now())!
+        const price = findMediaPrice(model.entry, null, Date.now())!
         const routes = catalog.routes(model, protocol)
-        return tasks.order(account, name, prompt, { model, job, price, hold: holdOf(price, job), routes })
+        return tasks.order(account, name, prompt, {
+          model,
+          job,
+          price,
+          hold: computeHold(price, job),
+          routes,
+        })
       }
       const submitted = (account: TestAccount, name: 'film' | 'picture', prompt: string) =>
         tasks.submit(order(account, name, prompt), { findAdapter: findMediaAdapter })
@@ -1664,7 +1670,7 @@ t.test('tasks outlive faults', async (t) => {
     const account = await tasks.newAccount()
     await tasks.engines.stopEngine('nats')
     const worker = tasks.worker(t)
-    const sweeping = everyUnlessBusy(200, () => worker.sweep.tasks().catch(() => undefined))
+    const sweeping = repeatUnlessBusy(200, () => worker.sweep.tasks().catch(() => undefined))
     t.teardown(() => clearInterval(sweeping))
     upstream.plans.set('no answer', { submit: 'hang' })
     void tasks.submit(tasks.order(account, 'reel', 'no answer')).catch(() => undefined)

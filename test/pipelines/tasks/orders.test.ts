@@ -9,9 +9,13 @@ import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import { StoreFailure } from '../../../pipelines/tasks/ports.ts'
 import { makeKey } from '../../../pipelines/tasks/store/result-files.ts'
-import { findReferenceProblem } from '../../../pipelines/tasks/submit/check-reference.ts'
-import { listFiles, withFiles } from '../../../pipelines/tasks/submit/job-files.ts'
-import { prepareFiles, UnusableFile } from '../../../pipelines/tasks/submit/prepare-files.ts'
+import {
+  findReferenceProblem,
+  listFiles,
+  prepareFiles,
+  UnusableFile,
+  withFiles,
+} from '../../../pipelines/tasks/submit/prepare-files.ts'
 import { planTransition } from '../../../pipelines/tasks/transition.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { configFile } from '../../../schemas/config/file.ts'
@@ -21,15 +25,15 @@ import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
 import { soundMp3 } from '../../../simulator/media/samples.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
-import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
 import { isOfRole } from '../../../src/core/media/type.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import type { Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
-import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
+import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { findTaskAdapter } from '../../../src/server/tasks/adapters.ts'
-import { taskStorage } from '../../../src/server/tasks/storage.ts'
+import { openTaskStorage } from '../../../src/server/tasks/storage.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
@@ -52,7 +56,7 @@ t.test('a submit without an answer makes no task', async (t) => {
   const { database, storage } = tasks
   const client = new UpstreamClient()
   t.teardown(() => client.close())
-  const calls = mediaCalls(client, storage, authorizerOf)
+  const calls = openMediaCalls(client, storage, authorizerOf)
   /** The clock of the client, which is ahead once a submit was met with silence: that has a minute and more. */
   let aheadMs = 0
   const elapsed = performance.now.bind(performance)
@@ -174,10 +178,10 @@ t.test('a submit without an answer makes no task', async (t) => {
   ): TaskOrder {
     const model = catalog.resolve(MODEL)!
     const parsed = mediaJob.parse(job)
-    const price = mediaPriceOf(model.entry, null, Date.now())!
+    const price = findMediaPrice(model.entry, null, Date.now())!
     const routes = catalog.routes(model, catalog.channels[0]!.protocol)
     return tasks.order(account, 'reel', 'made', {
-      ...{ kind, model, job: parsed, price, hold: holdOf(price, parsed), routes, until },
+      ...{ kind, model, job: parsed, price, hold: computeHold(price, parsed), routes, until },
       ...more,
     })
   }
@@ -545,7 +549,7 @@ t.test('refusals of upstreams pass through', async (t) => {
   const { database, storage } = tasks
   const client = new UpstreamClient()
   t.teardown(() => client.close())
-  const calls = mediaCalls(client, storage, authorizerOf)
+  const calls = openMediaCalls(client, storage, authorizerOf)
 
   let answer = { status: 400, error: {} as object }
   const url = await serveHttp(t, async (request, response) => {
@@ -570,9 +574,9 @@ t.test('refusals of upstreams pass through', async (t) => {
     const account = await tasks.newAccount()
     const model = catalog.resolve(MODEL)!
     const job = mediaJob.parse({ work: 'music', prompt: 'a song', instrumental: false })
-    const price = mediaPriceOf(model.entry, null, Date.now())!
+    const price = findMediaPrice(model.entry, null, Date.now())!
     const order = tasks.order(account, 'reel', 'made', {
-      ...{ kind: 'music', model, job, price, hold: holdOf(price, job) },
+      ...{ kind: 'music', model, job, price, hold: computeHold(price, job) },
       routes: catalog.routes(model, 'task'),
     })
     const refusal = await tasks
@@ -735,7 +739,7 @@ t.test('files of a job are brought to the upstream', async (t) => {
     const away = async () => {
       throw new Error('connect ECONNREFUSED 10.0.0.5:9000')
     }
-    const storage = taskStorage({
+    const storage = openTaskStorage({
       store: { put: away, get: away } as unknown as ObjectStore,
       isAllowed: () => true,
     })
@@ -751,7 +755,7 @@ t.test('files of a job are brought to the upstream', async (t) => {
 
   t.test('a result is copied from a link as long as signatures make them', async (t) => {
     const { store } = await folderStore(t)
-    const storage = taskStorage({ store, isAllowed: () => true })
+    const storage = openTaskStorage({ store, isAllowed: () => true })
     const url = `${await served(t)}/a.png?signature=${'x'.repeat(4000)}`
     const limits = { maxBytes: 1024, timeoutMs: 5000 }
     t.match(await storage.copy(url, 'images/a.png', limits, null), { bytes: PICTURE.length })
@@ -823,7 +827,7 @@ t.test('files of another kind cost nothing', async (t) => {
     }
     tasks.worker(t, { health, storage: watched })
     const account = await tasks.newAccount()
-    const faultOf = (id: string) => health.activity().get(id)?.lastError?.message
+    const faultOf = (id: string) => health.listActivity().get(id)?.lastError?.message
 
     await t.test('a picture where a film was ordered: the task has failed and is paid back', async (t) => {
       upstream.plans.set('a still', { file: PICTURE })
@@ -867,7 +871,7 @@ t.test('files of another kind cost nothing', async (t) => {
 t.test('recording of a voice is measured', async (t) => {
   // A voice is made from 5 seconds to 3 minutes. Known where the gateway has the file.
   const links = fileLinks('http://files.test', Buffer.alloc(32, 5))
-  const storage = taskStorage({ store: await FolderStore.open(t.testdir(), links) })
+  const storage = openTaskStorage({ store: await FolderStore.open(t.testdir(), links) })
 
   const problemOf = async (name: string, bytes: Buffer) => {
     const key = `inputs/${name}`

@@ -17,7 +17,7 @@ import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { requestHash } from '../../../src/core/json/canonical.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
-import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
 import { type Catalog, createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
@@ -26,8 +26,8 @@ import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { isTransient } from '../../../src/postgres/errors.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
-import { taskStorage } from '../../../src/server/tasks/storage.ts'
+import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
+import { openTaskStorage } from '../../../src/server/tasks/storage.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
@@ -122,7 +122,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
   const { database } = await openMigrated(t, engines.databaseUrl)
   const upstream = await startUpstream(t)
   const links = fileLinks('http://files.test', Buffer.alloc(32, 5))
-  const storage = taskStorage({ store: await FolderStore.open(`${engines.dataDir}/files`, links) })
+  const storage = openTaskStorage({ store: await FolderStore.open(`${engines.dataDir}/files`, links) })
   const client = new UpstreamClient()
   t.teardown(() => client.close())
   const nats = natsOf(t, engines)
@@ -140,7 +140,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       database,
       messages: ownMessages,
       storage,
-      calls: mediaCalls(client, storage, authorizerOf),
+      calls: openMediaCalls(client, storage, authorizerOf),
       findAdapter,
       catalog: () => catalogFor(upstream.url),
       health: new ChannelHealth(),
@@ -243,7 +243,7 @@ function orderOf(
   const job = isPicture
     ? mediaJob.parse({ work: 'image', prompt, n: 1 })
     : mediaJob.parse({ work: 'video', content: [{ type: 'text', text: prompt }], duration: 5 })
-  const price = mediaPriceOf(model.entry, null, Date.now())!
+  const price = findMediaPrice(model.entry, null, Date.now())!
   const protocols = ['task', 'ark-video', 'openai-images'] as const
   const request = {
     requestId: newId('req'),
@@ -275,7 +275,7 @@ function orderOf(
     model,
     job,
     price,
-    hold: holdOf(price, job),
+    hold: computeHold(price, job),
     routes: protocols.flatMap((protocol) => catalog.routes(model, protocol)),
     until: isPicture ? 'ended' : 'accepted',
     idempotency,

@@ -1,6 +1,6 @@
 /** The sums of a run once it is quiet: money, results, and what upstreams have begun. */
 import { isFinal } from '../../../schemas/tasks/task.ts'
-import { chargeOf } from '../../../src/core/media/pricing.ts'
+import { chargeMedia } from '../../../src/core/media/pricing.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { Upstream } from './upstream.ts'
 import { ACCOUNT, type World } from './world.ts'
@@ -62,5 +62,5 @@ function owedFor(task: Task, { works }: Upstream): bigint | null {
     ? own.find(({ amount }) => amount === pictures)
     : own.find(({ id, end }) => id === task.upstreamId && end === 'succeeded')
   if (work === undefined || task.result === null || task.price.unit === '1M_tokens') return null
-  return chargeOf(task.price, task.job, { ...task.result, seconds: isPicture ? null : work.amount }).cost
+  return chargeMedia(task.price, task.job, { ...task.result, seconds: isPicture ? null : work.amount }).cost
 }

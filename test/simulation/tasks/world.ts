@@ -12,7 +12,7 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { isFinal } from '../../../schemas/tasks/task.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
-import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { type Catalog, createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
@@ -247,7 +247,7 @@ function orderOf(
   const job = isPicture
     ? mediaJob.parse({ work: 'image', prompt: key, n: 4 })
     : mediaJob.parse({ work: 'video', content: [], duration: 4 })
-  const price = mediaPriceOf(model.entry, null, submittedAt)!
+  const price = findMediaPrice(model.entry, null, submittedAt)!
   const request = {
     requestId: `req_${++requests}`,
     method: 'POST',
@@ -274,7 +274,7 @@ function orderOf(
     model,
     job,
     price,
-    hold: holdOf(price, job),
+    hold: computeHold(price, job),
     routes: catalog.routes(model, catalog.channels[0]!.protocol),
     idempotency: {
       scope: `account:${ACCOUNT}`,

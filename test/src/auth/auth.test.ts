@@ -267,12 +267,12 @@ t.test('tokens are fetched once for all calls', async (t) => {
     const server = await serve(t, (_, response, number) => sendJson(response, 200, token(number)))
     const { access } = open(entra(server.url))
     const passes = await Promise.all(Array.from({ length: CALLS }, () => access.authorize(NO_REQUEST)))
-    t.ok(passes.every((pass) => access.refused(pass, 401)))
+    t.ok(passes.every((pass) => access.dropRefused(pass, 401)))
     const again = await Promise.all(Array.from({ length: CALLS }, () => access.authorize(NO_REQUEST)))
     t.same([...new Set(again.map(({ secret }) => secret))], ['token-number-2'])
     t.equal(server.asked.length, 2)
-    t.notOk(access.refused(again[0]!, 401), 'the next one is not replaced so soon')
-    t.notOk(access.refused(passes[0]!, 403), 'another refusal is not about the token')
+    t.notOk(access.dropRefused(again[0]!, 401), 'the next one is not replaced so soon')
+    t.notOk(access.dropRefused(passes[0]!, 403), 'another refusal is not about the token')
   })
 
   t.test(

@@ -19,13 +19,13 @@ import type {
   PollOutcome,
   SubmitOutcome,
 } from '../../../src/channels/media/adapter.ts'
-import { MEDIA_FAILURES, mediaFailureStatus } from '../../../src/channels/media/failure.ts'
+import { findMediaFailureStatus, MEDIA_FAILURES } from '../../../src/channels/media/failure.ts'
 import {
   findMediaAdapter,
+  findPresets,
+  listWorks,
   MEDIA_CHANNELS,
   MEDIA_PROTOCOLS,
-  presetsOf,
-  worksOf,
 } from '../../../src/channels/media/registry.ts'
 import {
   clipCategoriesRequest,
@@ -258,8 +258,9 @@ t.test('task page agrees with its adapter', async (t) => {
   const page = readText('docs/upstream-task.md')
   const channel = channelOf('task', 'https://studio.example')
 
+  const REFERENCE = 'vid_01K9F3Q4T5V6W7X8Y9Z0A1B2C3'
+
   interface Example {
-    readonly reference: string
     readonly kind: MediaWork
     readonly model: string
     readonly input: Record<string, unknown>
@@ -276,10 +277,15 @@ t.test('task page agrees with its adapter', async (t) => {
     return (after[0] ?? '').split(/\n##+ /)[0] ?? ''
   }
 
-  const kinds = [...page.matchAll(/^### `(.+)`$/gm)].map(([, names = '']) => names.split('`, `'))
+  const kinds = [...sectionOf('## Kinds').matchAll(/^\| `(\w+)`(?:, `(\w+)`)? \| .+ \| .+ \|$/gm)].map(
+    ([, ...names]) => names.filter((name) => name !== undefined),
+  )
+  /** The request and the result of each kind, in the order of the table. */
+  const examples = examplesUnder(sectionOf('## Kinds'))
 
   t.test('every kind of the adapter has an example', async (t) => {
     t.strictSame(kinds.flat().toSorted(), task.works.toSorted())
+    t.equal(examples.length, 2 * kinds.length)
   })
 
   const file = (value: unknown) => (value === undefined ? null : linked(String(value)))
@@ -320,21 +326,16 @@ t.test('task page agrees with its adapter', async (t) => {
     }
   }
 
-  for (const names of kinds) {
+  for (const [index, names] of kinds.entries()) {
     t.test(`${names.join(', ')}: request and result`, async (t) => {
-      const [request, answer] = examplesUnder(sectionOf(`### \`${names.join('`, `')}\``)) as [
-        Example,
-        unknown,
-      ]
-      const submit = {
-        ...submitOf(jobBehind(request), request.model),
-        reference: request.reference,
-        resolveUrl,
-      }
-      t.strictSame(jsonOf(task.submit(channel, submit)), request)
+      const [request, result] = examples.slice(2 * index) as [Example, unknown]
+      t.ok(names.includes(request.kind))
+      const submit = { ...submitOf(jobBehind(request), request.model), reference: REFERENCE, resolveUrl }
+      t.strictSame(jsonOf(task.submit(channel, submit)), { reference: REFERENCE, ...request })
+      const answer = { id: 't-1', state: 'succeeded', result }
       const outcome = producedIn(followOf(task).readPoll(answerOf(200, answer), pollOf(jobBehind(request))))
       t.strictSame(taskResult.parse(outcome.result), outcome.result)
-      t.strictSame(told(outcome.result), told((answer as { result: unknown }).result), 'nothing is lost')
+      t.strictSame(told(outcome.result), told(result), 'nothing is lost')
     })
   }
 
@@ -381,9 +382,7 @@ t.test('task page agrees with its adapter', async (t) => {
 
   t.test('times of the page are those of the tasks', async (t) => {
     const rows = [
-      ...sectionOf('## What is asked again, and when').matchAll(
-        /^\| (`.+`) \| (.+) \| (.+) \| (1 to .+) \|$/gm,
-      ),
+      ...sectionOf('## How often it asks').matchAll(/^\| (`.+`) \| (.+) \| (.+) \| (1 to .+) \|$/gm),
     ]
     const named = rows.flatMap(([, names = '']) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name))
     t.strictSame(named.toSorted(), task.works.toSorted())
@@ -416,8 +415,8 @@ t.test('media protocols and their works', async (t) => {
   t.test('no protocol of chat has an adapter of media', async (t) => {
     for (const protocol of [...CHAT_PROTOCOLS, 'toString', '']) {
       t.equal(findMediaAdapter(protocol), null)
-      t.strictSame(worksOf(protocol), [])
-      t.equal(presetsOf(protocol, 'voice'), null)
+      t.strictSame(listWorks(protocol), [])
+      t.equal(findPresets(protocol, 'voice'), null)
     }
   })
 
@@ -455,13 +454,13 @@ t.test('media protocols and their works', async (t) => {
   })
 
   t.test('where presets are', async (t) => {
-    const known = presetsOf('openai-speech', 'voice')
+    const known = findPresets('openai-speech', 'voice')
     t.ok(known?.type === 'known' && known.presets.some(({ id }) => id === 'alloy'))
-    t.equal(presetsOf('openai-speech', 'avatar'), null)
-    t.equal(presetsOf('elevenlabs', 'voice')?.type, 'asked')
-    t.equal(presetsOf('task', 'avatar')?.type, 'asked')
-    t.equal(presetsOf('task', 'voice')?.type, 'asked')
-    t.equal(presetsOf('suno', 'voice'), null)
+    t.equal(findPresets('openai-speech', 'avatar'), null)
+    t.equal(findPresets('elevenlabs', 'voice')?.type, 'asked')
+    t.equal(findPresets('task', 'avatar')?.type, 'asked')
+    t.equal(findPresets('task', 'voice')?.type, 'asked')
+    t.equal(findPresets('suno', 'voice'), null)
   })
 
   t.test('presets and templates are asked for with the key', async (t) => {
@@ -506,10 +505,10 @@ t.test('media protocols and their works', async (t) => {
   })
 
   t.test('a code that nobody knows counts as a failed generation', async (t) => {
-    t.equal(mediaFailureStatus('no_speech'), 400)
-    t.equal(mediaFailureStatus('quota_exhausted'), 503)
-    t.equal(mediaFailureStatus('timeout'), 504)
-    t.equal(mediaFailureStatus('toString'), 502)
+    t.equal(findMediaFailureStatus('no_speech'), 400)
+    t.equal(findMediaFailureStatus('quota_exhausted'), 503)
+    t.equal(findMediaFailureStatus('timeout'), 504)
+    t.equal(findMediaFailureStatus('toString'), 502)
   })
 })
 
@@ -781,7 +780,7 @@ t.test('sound is asked for in each providers words', async (t) => {
   t.test('no adapter of videos is left out', async (t) => {
     const known = new Set([...ASKED, ...FIXED].map(([protocol]) => protocol))
     t.same(
-      MEDIA_PROTOCOLS.filter((protocol) => worksOf(protocol).includes('video') && !known.has(protocol)),
+      MEDIA_PROTOCOLS.filter((protocol) => listWorks(protocol).includes('video') && !known.has(protocol)),
       [],
     )
   })
@@ -1026,8 +1025,8 @@ t.test('any answer is read without error', async (t) => {
 
   t.test('presets and templates are read from any answer', async (t) => {
     const places = Object.keys(MEDIA_CHANNELS).flatMap((protocol) => [
-      presetsOf(protocol, 'voice'),
-      presetsOf(protocol, 'avatar'),
+      findPresets(protocol, 'voice'),
+      findPresets(protocol, 'avatar'),
     ])
     const sources = places.flatMap((place) => (place?.type === 'asked' ? [place.source] : []))
     t.equal(sources.length, 3)
@@ -1384,7 +1383,7 @@ t.test('adapters against the simulated provider', async (t) => {
   })
 
   t.test('a voice of ElevenLabs is listed or made, and speaks', async (t) => {
-    const voices = presetsOf('elevenlabs', 'voice')
+    const voices = findPresets('elevenlabs', 'voice')
     if (voices?.type !== 'asked') throw new Error('no list of voices')
     const list = async () =>
       voices.source.read(await sent(voices.source.request(channelAt('elevenlabs')))) ?? []
@@ -1406,7 +1405,7 @@ t.test('adapters against the simulated provider', async (t) => {
   })
 
   t.test('OpenAI’s voices all speak', async (t) => {
-    const voices = presetsOf('openai-speech', 'voice')
+    const voices = findPresets('openai-speech', 'voice')
     if (voices?.type !== 'known') throw new Error('no voices')
     for (const { id } of voices.presets) {
       const spoken = producedIn(

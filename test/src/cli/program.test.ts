@@ -8,10 +8,10 @@ import { CALL_STATUSES } from '../../../schemas/call-log/row.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
 import type { CommandForm, Operation } from '../../../schemas/management/operation.ts'
 import { findConfigFile } from '../../../src/cli/config/file.ts'
-import { callLine, MESSAGE_MAX_CHARS } from '../../../src/cli/logs/line.ts'
-import { progressLine } from '../../../src/cli/logs/rebuild.ts'
-import { openDomain } from '../../../src/cli/operations/domains.ts'
+import { MESSAGE_MAX_CHARS, printCall } from '../../../src/cli/logs/line.ts'
+import { printProgress } from '../../../src/cli/logs/rebuild.ts'
 import { EXTRAS } from '../../../src/cli/operations/extras.ts'
+import { runOperation } from '../../../src/cli/operations/run.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { lockDataDir } from '../../../src/embedded/data-dir.ts'
 import type { OperatorCall } from '../../../src/postgres/call-log/calls.ts'
@@ -57,7 +57,7 @@ t.test('operations are commands', async (t) => {
     for (const [operation, { words }] of forms) {
       const context = { wiring: noEngines, output, isNegativeAnswer() {} }
       // Found, it goes on to the engines, of which there are none here.
-      await t.rejects(async () => openDomain(operation, context, async () => {}), /no such command/, words)
+      await t.rejects(runOperation(operation, {}, context), /no such command/, words)
     }
   })
 
@@ -199,7 +199,7 @@ t.test('configuration of the service is found', async (t) => {
 
     rmSync(file)
     const gone = (what: string) =>
-      new RegExp(`${what} .*${file}, and there is no such file any more\\. Set TOLLGATE_CONFIG`)
+      new RegExp(`${what} .*${file}, which no longer exists\\. Set TOLLGATE_CONFIG`)
     t.throws(() => findConfigFile(env), gone('that runs in'))
     writeFileSync(file, 'trial_credit: "1"\n')
     lock.release()
@@ -263,7 +263,7 @@ t.test('log line', async (t) => {
   })
 
   const COLOUR_CHARS = '\u001b[32m'.length
-  const line = (more: Partial<OperatorCall> = {}): string => callLine(call(more), false)
+  const line = (more: Partial<OperatorCall> = {}): string => printCall(call(more), false)
 
   t.test('one call, one line, without what it does not have', async (t) => {
     t.equal(
@@ -299,8 +299,8 @@ t.test('log line', async (t) => {
     const colours = new Map(
       CALL_STATUSES.map((status) => {
         const row = call({ status, error_message: 'why', attempts_count: 2 })
-        const coloured = callLine(row, true)
-        t.equal(stripVTControlCharacters(coloured), callLine(row, false))
+        const coloured = printCall(row, true)
+        t.equal(stripVTControlCharacters(coloured), printCall(row, false))
         return [status, coloured.split(status)[0]?.slice(-COLOUR_CHARS)]
       }),
     )
@@ -315,12 +315,12 @@ t.test('logs rebuild', async (t) => {
   // `tollgate logs rebuild`: what it says, and when it fails.
   t.test('progress is printed as rows, pace and what is left', async (t) => {
     t.equal(
-      progressLine({ rows: 1_200_000, total: 8_000_000 }, 12_000),
+      printProgress({ rows: 1_200_000, total: 8_000_000 }, 12_000),
       '1,200,000 of 8,000,000 rows (15 %), 100,000 rows/s, 1 min 8 s left',
     )
-    t.equal(progressLine({ rows: 0, total: 7 }, 0), '0 of 7 rows (0 %), 0 rows/s')
-    t.equal(progressLine({ rows: 7, total: 7 }, 7), '7 of 7 rows (100 %), 1,000 rows/s, 0 s left')
-    t.match(progressLine({ rows: 1, total: 7_201 }, 1000), /, 2 h 0 min left$/)
+    t.equal(printProgress({ rows: 0, total: 7 }, 0), '0 of 7 rows (0 %), 0 rows/s')
+    t.equal(printProgress({ rows: 7, total: 7 }, 7), '7 of 7 rows (100 %), 1,000 rows/s, 0 s left')
+    t.match(printProgress({ rows: 1, total: 7_201 }, 1000), /, 2 h 0 min left$/)
   })
 
   t.test('the answer says how many rows there are, and how many were dropped by age', async (t) => {
@@ -329,7 +329,7 @@ t.test('logs rebuild', async (t) => {
     t.equal(json.code, 0)
     t.match(JSON.parse(json.stdout), { rows: 12_345, dropped_by_age: 678, seconds: 0 })
     const text = await command(['logs', 'rebuild'], wiring)
-    t.equal(text.stdout, 'rebuilt: 12,345 rows in 0 s; 678 older ones were dropped by age\n')
+    t.equal(text.stdout, 'rows            12345\ndropped_by_age  678\nseconds         0\n')
   })
 
   t.test('a rebuild that fails says why', async (t) => {
@@ -368,11 +368,11 @@ t.test('logs rebuild', async (t) => {
     t.same(asked, [])
     t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(false)), { code: 1 })
     t.match(asked, [
-      /^Only the call log has 1,234 calls of 1 accounts, which cost 5\.5 credits\. They will be deleted for good\. Do it\? /,
+      /^Only the call log has 1,234 calls of 1 account, which cost 5\.5 credits\. They would be deleted for good\. Do it\? /,
     ])
     t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(null)), {
       code: 1,
-      stderr: /Name --yes to delete them\. Nothing was changed/,
+      stderr: /Add --yes to delete them\. Nothing was changed/,
     })
     t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(true)), { code: 0 })
     t.match(await command(['logs', 'rebuild', '--delete-unbooked', '--yes'], wiringWith(null)), { code: 0 })

@@ -48,23 +48,22 @@ const never = () => {
 /** For a command that must end before it needs an engine. */
 export const noEngines: Wiring = {
   serve: never,
-  withDatabase: never,
+  settings: never,
+  database: never,
+  books: never,
+  store: never,
+  nats: never,
+  upstreams: never,
+  tasks: never,
+  close: async () => {},
   withServiceDatabase: never,
-  withCallLog: never,
-  withLibrary: never,
-  withTasks: never,
-  withJournals: never,
-  withChannels: never,
-  rotateMasterKey: never,
   rebuildLog: never,
   loadConfig: never,
-  channelHealth: never,
-  readList: never,
+  channels: never,
   processReports: never,
-  findInJournals: never,
   openProvider: async () => null,
   actor: () => 'operator:test',
-  publicUrl: never,
+  publicUrl: () => 'https://gateway.example',
   confirm: never,
   untilStopped: never,
 }
@@ -72,7 +71,7 @@ export const noEngines: Wiring = {
 /** Commands on this database, with this configuration where they read one. */
 export const wiringOn = (database: Database, config?: object, more: Partial<Wiring> = {}): Wiring => ({
   ...noEngines,
-  withDatabase: (work) => work(database),
+  database: async () => database,
   ...(config && {
     loadConfig: () => ({
       file: 'tollgate.yaml',

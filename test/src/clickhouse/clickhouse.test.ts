@@ -5,12 +5,12 @@ import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { checkTables, commandOnCluster, onCluster } from '../../../src/clickhouse/cluster.ts'
 import { connect } from '../../../src/clickhouse/connection.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
-import { PAGE_COLUMNS, type PageRow, pageRowOf, toLogRow } from '../../../src/clickhouse/pages/call-row.ts'
+import { PAGE_COLUMNS, type PageRow, parsePageRow, toLogRow } from '../../../src/clickhouse/pages/call-row.ts'
 import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
-import { pageSteps } from '../../../src/clickhouse/pages/steps.ts'
+import { listSteps } from '../../../src/clickhouse/pages/steps.ts'
 import { insertCalls } from '../../../src/clickhouse/tables/insert-calls.ts'
 import { MARKS_TABLE } from '../../../src/clickhouse/tables/marks.ts'
-import { FRESH_NAMES, LIVE_NAMES, tablesOf, viewsOf } from '../../../src/clickhouse/tables/names.ts'
+import { FRESH_NAMES, LIVE_NAMES, listTables, listViews } from '../../../src/clickhouse/tables/names.ts'
 import { createRebuildTables } from '../../../src/clickhouse/tables/rebuild.ts'
 import { dropCallsBefore } from '../../../src/clickhouse/tables/retention.ts'
 import { withSharedIds } from '../../../src/core/call-log/shared-ids.ts'
@@ -35,7 +35,7 @@ t.test('call log', async (t) => {
     t.teardown(() => client.close())
     t.beforeEach(async () => {
       await log.migrate()
-      for (const table of tablesOf(LIVE_NAMES)) await client.command({ query: `TRUNCATE TABLE ${table}` })
+      for (const table of listTables(LIVE_NAMES)) await client.command({ query: `TRUNCATE TABLE ${table}` })
     })
 
     t.test('two processes that start at once migrate without harm; once more changes nothing', async (t) => {
@@ -222,7 +222,7 @@ t.test('call log', async (t) => {
       ]
       await log.insertCalls({ token: 'sums', text: usageText(calls) })
       const order = ({ month, accountId }: { month: string; accountId: string }) => month + accountId
-      const sums = (await log.monthSums({ from: 0n, upto: 4n, admittedSince: 0 })).sort((a, b) =>
+      const sums = (await log.sumMonths({ from: 0n, upto: 4n, admittedSince: 0 })).sort((a, b) =>
         order(a) < order(b) ? -1 : 1,
       )
       t.strictSame(sums, [
@@ -267,7 +267,7 @@ t.test('page finds all of a long window', async (t) => {
       for (const to of ends.filter((end) => end > from))
         for (const after of afters)
           for (const order of ORDERS) {
-            const steps = pageSteps({ ...everything, from, to, after, order }, NOW)
+            const steps = listSteps({ ...everything, from, to, after, order }, NOW)
             const inTime = order === 'asc' ? steps : steps.toReversed()
             t.equal(inTime[0]?.from, from)
             t.equal(inTime.at(-1)?.to, to)
@@ -276,17 +276,17 @@ t.test('page finds all of a long window', async (t) => {
               if (index > 0) t.equal(step.from, inTime[index - 1]!.to)
             }
           }
-    t.same(pageSteps({ ...everything, from: NOW, to: NOW }, NOW), [], 'an empty window holds nothing')
+    t.same(listSteps({ ...everything, from: NOW, to: NOW }, NOW), [], 'an empty window holds nothing')
     const narrowed = { ...everything, statuses: [] }
     const ref = newId('req', NOW)
-    const [near, shared, later] = pageSteps({ ...everything, ref }, NOW)
+    const [near, shared, later] = listSteps({ ...everything, ref }, NOW)
     t.same(shared, { ...near, isShared: true })
     t.same(later, { from: NOW - DAY_MS, to: everything.to }, 'no call ended long before it was made')
-    t.same(pageSteps({ ...everything, ref: 'of another form' }, NOW), [
+    t.same(listSteps({ ...everything, ref: 'of another form' }, NOW), [
       { from: everything.from, to: everything.to },
     ])
-    t.same(pageSteps(narrowed, NOW), [{ from: 0, to: NOW + 1 }], 'what is rare is looked for at once')
-    t.same(pageSteps({ ...narrowed, from: NOW, to: NOW }, NOW), [], 'an empty window holds nothing of it')
+    t.same(listSteps(narrowed, NOW), [{ from: 0, to: NOW + 1 }], 'what is rare is looked for at once')
+    t.same(listSteps({ ...narrowed, from: NOW, to: NOW }, NOW), [], 'an empty window holds nothing of it')
     t.end()
   })
 
@@ -400,7 +400,12 @@ t.test('page finds all of a long window', async (t) => {
 t.test('rollup counts each call once', async (t) => {
   // The sums by day are those of the calls, whatever is sent twice or breaks off.
   const DAY_END = Date.UTC(2026, 0, 31, 23, 59, 59, 999)
-  const TABLES = [...viewsOf(LIVE_NAMES), ...tablesOf(LIVE_NAMES), 'tollgate_marks', 'tollgate_migrations']
+  const TABLES = [
+    ...listViews(LIVE_NAMES),
+    ...listTables(LIVE_NAMES),
+    'tollgate_marks',
+    'tollgate_migrations',
+  ]
 
   const SUMS = `
   account_id, day, model, key_id, status, sum(requests) AS requests, toString(sum(cost)) AS cost,
@@ -439,7 +444,7 @@ t.test('rollup counts each call once', async (t) => {
       const stored = await list<{ page_row: string }>('SELECT page_row FROM calls_failed ORDER BY id')
       const shown = await list<PageRow>(failed.replace('* EXCEPT (detail, upstream_cost)', PAGE_COLUMNS))
       t.strictSame(
-        stored.map((row) => toLogRow(pageRowOf(row.page_row))),
+        stored.map((row) => toLogRow(parsePageRow(row.page_row))),
         shown.map(toLogRow),
         `${message}: pages of failed calls`,
       )
@@ -510,7 +515,7 @@ t.test('rollup counts each call once', async (t) => {
           hours === 1 ? 'of a part of a day' : 'of whole days',
         )
       }
-      t.match(await log.usageTotals({ keyId: null, accountId: 'acc_a', from: 0, to: DAY_END * 2 }), {
+      t.match(await log.sumUsage({ keyId: null, accountId: 'acc_a', from: 0, to: DAY_END * 2 }), {
         requests: 1402,
       })
     })
@@ -581,7 +586,7 @@ t.test('merged parts reach the disk', async (t) => {
       const tables = await list<{ name: string; engine_full: string }>(
         'SELECT name, engine_full FROM system.tables WHERE database = currentDatabase()',
       )
-      for (const name of [...tablesOf(LIVE_NAMES), ...tablesOf(FRESH_NAMES), MARKS_TABLE])
+      for (const name of [...listTables(LIVE_NAMES), ...listTables(FRESH_NAMES), MARKS_TABLE])
         t.match(
           tables.find((table) => table.name === name)?.engine_full,
           /fsync_after_insert = 1,.* min_compressed_bytes_to_fsync_after_merge = 1\b/,
@@ -678,7 +683,7 @@ t.test('statements for a cluster', async (t) => {
         .slice(0, 40)
     t.same(all.commands.map(name), one.commands.map(name))
     const named = all.commands.map(({ query }) => query).join('\n')
-    for (const table of [...tablesOf(LIVE_NAMES), ...viewsOf(LIVE_NAMES), ...tablesOf(FRESH_NAMES)])
+    for (const table of [...listTables(LIVE_NAMES), ...listViews(LIVE_NAMES), ...listTables(FRESH_NAMES)])
       t.match(named, new RegExp(`CREATE [A-Z ]+ ${table} ON CLUSTER `), table)
   })
 

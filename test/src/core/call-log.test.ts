@@ -8,13 +8,13 @@ import { channelEntry, pricing } from '../../../schemas/config/catalog.ts'
 import { type MediaJob, mediaJob, type TaskResult, taskResult } from '../../../schemas/media/job.ts'
 import { divideHalfUp, printCredits } from '../../../schemas/money.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
-import { detailView } from '../../../src/core/call-log/detail.ts'
-import { KeyMask, keyMask, maskedKeys, withoutKeys } from '../../../src/core/call-log/key-mask.ts'
+import { printDetail } from '../../../src/core/call-log/detail.ts'
+import { KeyMask, makeKeyMask, makeMaskedKeys, withoutKeys } from '../../../src/core/call-log/key-mask.ts'
 import { REDACTED_MAX_CHARS, redact } from '../../../src/core/call-log/redact.ts'
 import { DEFAULTS } from '../../../src/core/call-log/settlement.ts'
-import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
+import { findJobEndpoint, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
 import { chargeTerms, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
-import { extraOf, NO_USAGE } from '../../../src/core/pricing/usage.ts'
+import { keepExtra, NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import { noteToken } from '../../../src/core/routing/channel-access.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { readText } from '../../support/source-files.ts'
@@ -98,7 +98,7 @@ t.test('log detail', async (t) => {
   function shown(call: Partial<CallWithDetail>, detail?: CallDetail) {
     const text = detail === undefined ? '' : JSON.stringify(detail)
     const { request, upstream, gateway, ...rest } = logDetail.parse(
-      detailView({ ...CALL, detail: text, ...call }),
+      printDetail({ ...CALL, detail: text, ...call }),
     )
     const record = (group: typeof request) => Object.fromEntries(group.map(({ k, v }) => [k, v]))
     return { ...rest, request: record(request), upstream: record(upstream), gateway: record(gateway) }
@@ -212,7 +212,7 @@ t.test('log detail', async (t) => {
           const [discount, tier] = isReduced ? [{ discount: '0.35' }, 'flex'] : [{}, '']
           const price = tokenPrice(pricing.parse({ unit: '1M_tokens', ...prices, ...discount }))!
           const prompt = fresh + used.cached + used.cacheWrite
-          const extra = extraOf({
+          const extra = keepExtra({
             ...{
               cacheWrite1h: parts.cache_write_1h,
               inputAudio: parts.input_audio,
@@ -393,7 +393,7 @@ t.test('job in the call log', async (t) => {
   t.test('no text of a client, no name and no link is shown', async (t) => {
     for (const raw of JOBS) {
       const job: MediaJob = mediaJob.parse(raw)
-      t.notMatch(JSON.stringify([endpointOfJob(job), jobLines(job)]), SECRET, job.work)
+      t.notMatch(JSON.stringify([findJobEndpoint(job), jobLines(job)]), SECRET, job.work)
     }
     t.notMatch(JSON.stringify(resultLines(RESULT)), SECRET)
   })
@@ -422,7 +422,7 @@ t.test('job in the call log', async (t) => {
       { seconds: '0.072', input_seconds: '12' },
       'to the millisecond',
     )
-    t.equal(endpointOfJob(mediaJob.parse({ work: 'image', prompt: '', n: 1, images: [file] })), undefined)
+    t.equal(findJobEndpoint(mediaJob.parse({ work: 'image', prompt: '', n: 1, images: [file] })), undefined)
   })
 
   const CALL = loggedCall({
@@ -444,7 +444,7 @@ t.test('job in the call log', async (t) => {
   })
 
   t.test('a row of a task is laid out', async (t) => {
-    const laid = (more: Partial<CallWithDetail> = {}) => logDetail.parse(detailView({ ...CALL, ...more }))
+    const laid = (more: Partial<CallWithDetail> = {}) => logDetail.parse(printDetail({ ...CALL, ...more }))
     t.same(laid(), {
       id: 7,
       kind: 'music',
@@ -511,7 +511,7 @@ t.test('job in the call log', async (t) => {
 
   t.test('kinds are those of visible results', async (t) => {
     const kindOf = (kind: keyof typeof TASK_RULES) =>
-      detailView({ ...CALL, unit_type: TASK_RULES[kind].unitType }).kind
+      printDetail({ ...CALL, unit_type: TASK_RULES[kind].unitType }).kind
     t.same(
       (['image', 'video', 'music', 'speech', 'avatar', 'voice', 'transcript', 'subtitle'] as const).map(
         kindOf,
@@ -659,7 +659,7 @@ t.test('keys in answers are masked', async (t) => {
     channelEntry.parse({ id: 'c', protocol: 'messages', base_url: 'http://a.test', models: {}, ...more })
 
   function inPieces(keys: readonly string[], text: string, cuts: readonly number[]): string {
-    const mask = new KeyMask(maskedKeys(keys))
+    const mask = new KeyMask(makeMaskedKeys(keys))
     const bytes = Buffer.from(text)
     const ends = [...cuts, bytes.length]
     const out: Buffer[] = []
@@ -702,7 +702,7 @@ t.test('keys in answers are masked', async (t) => {
   })
 
   t.test('what holds no key passes as the same bytes, at once', async (t) => {
-    const mask = new KeyMask(maskedKeys([KEY]))
+    const mask = new KeyMask(makeMaskedKeys([KEY]))
     const event = Buffer.from('data: {"text":"sk-proj-"}\n\n')
     t.equal(mask.push(event), event)
     t.equal(mask.end(), null)
@@ -717,9 +717,9 @@ t.test('keys in answers are masked', async (t) => {
     t.equal(shown({ headers: { Authorization: `Bearer ${KEY}` } }, KEY), '{"text":"[secret]"}')
     t.equal(shown({ headers: { 'x-title': 'Interesting' } }, 'Interesting'), '{"text":"Interesting"}')
     for (const key of ['', 'none', 'ollama', 'anything', 'placeholder'])
-      t.equal(keyMask(channel({ api_key: key })), null, `${key} is no secret`)
+      t.equal(makeKeyMask(channel({ api_key: key })), null, `${key} is no secret`)
     const signed = channel({ auth: { type: 'google' } })
-    t.equal(keyMask(signed), null)
+    t.equal(makeKeyMask(signed), null)
     for (const token of ['ya29.first-token', 'ya29.second-token']) {
       noteToken(signed, token)
       t.equal(withoutKeys(signed, body(token)).toString(), '{"text":"[secret]"}', 'also when it has changed')
@@ -727,11 +727,11 @@ t.test('keys in answers are masked', async (t) => {
   })
 
   t.test('an answer of nothing but keys is read once for each of them', async (t) => {
-    const keys = maskedKeys([KEY, 'another-key-1234', 'at-the-end-only-1'])
+    const keys = makeMaskedKeys([KEY, 'another-key-1234', 'at-the-end-only-1'])
     const cpuOf = (count: number): number => {
       const bytes = Buffer.from(`${`${KEY} another-key-1234 `.repeat(count)}at-the-end-only-1`)
       const begunAt = process.cpuUsage()
-      t.equal(new KeyMask(keys).whole(bytes).toString(), `${'[secret] '.repeat(2 * count)}[secret]`)
+      t.equal(new KeyMask(keys).maskWhole(bytes).toString(), `${'[secret] '.repeat(2 * count)}[secret]`)
       const { user, system } = process.cpuUsage(begunAt)
       return user + system
     }

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { KEY_LENGTH_CHARS } from '../../../schemas/accounts/key.ts'
-import { AddressList, plainNetwork } from '../../../src/core/keys/address-list.ts'
-import { plainAddress } from '../../../src/core/keys/address-prefix.ts'
+import { AddressList, normalizeNetwork } from '../../../src/core/keys/address-list.ts'
+import { normalizeAddress } from '../../../src/core/keys/address-prefix.ts'
 import { newId, ulid } from '../../../src/core/keys/ids.ts'
 import {
   deriveKeyMaterial,
@@ -14,11 +14,11 @@ import {
 } from '../../../src/core/keys/material.ts'
 import { isWellFormedKey } from '../../../src/core/keys/presented.ts'
 import { isEmail, normalizeEmail } from '../../../src/core/people/email.ts'
-import { passwordProblem } from '../../../src/core/people/password-policy.ts'
+import { findPasswordProblem } from '../../../src/core/people/password-policy.ts'
 import {
   generateRecoveryCodes,
+  hashRecoveryCode,
   isRecoveryCode,
-  recoveryCodeHash,
 } from '../../../src/core/people/recovery-codes.ts'
 import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
 
@@ -158,7 +158,7 @@ t.test('addresses match networks', async (t) => {
       ['1:2:3:4:5:6:7::', '1:2:3:4:5:6:7:0'],
       ['64:ff9b::192.0.2.33', '64:ff9b:0:0:0:0:c000:221'],
     ]
-    for (const [written, plain] of forms) t.equal(plainAddress(written), plain, written)
+    for (const [written, plain] of forms) t.equal(normalizeAddress(written), plain, written)
     for (const text of [
       ...['', 'unknown', '203.0.113', '203.0.113.256', '999.1.1.1', '010.0.0.1', '1.2.3.4.5', '0x7f.1'],
       ...[
@@ -171,7 +171,7 @@ t.test('addresses match networks', async (t) => {
         '[::1]',
       ],
     ])
-      t.equal(plainAddress(text), '', text)
+      t.equal(normalizeAddress(text), '', text)
   })
 
   t.test('a network has one form, and a text that is none is refused with what it could be', async (t) => {
@@ -191,7 +191,7 @@ t.test('addresses match networks', async (t) => {
       ['2001:db8:0:1:1:1:1:1', '2001:db8:0:1:1:1:1:1'],
       ['1:2:3:4:5:6:0:0', '1:2:3:4:5:6::'],
     ]
-    for (const [written, plain] of forms) t.equal(plainNetwork(written), plain, written)
+    for (const [written, plain] of forms) t.equal(normalizeNetwork(written), plain, written)
     for (const text of [
       ...[
         '',
@@ -206,13 +206,13 @@ t.test('addresses match networks', async (t) => {
       ...['2001:db8::/129', '::ffff:10.0.0.0/95', '10.0.0.0/8.0', '*', '10.0.0.0-10.0.0.9'],
     ])
       t.throws(
-        () => plainNetwork(text),
+        () => normalizeNetwork(text),
         { name: 'RangeError', message: /neither an address nor a network/ },
         text,
       )
-    t.throws(() => plainNetwork('10.1.2.3/8'), { message: /write 10\.0\.0\.0\/8 for the whole network/ })
-    t.throws(() => plainNetwork('2001:db8::1/64'), { message: /write 2001:db8::\/64 for/ })
-    t.throws(() => plainNetwork('192.168.1.128/24'), { message: /write 192\.168\.1\.0\/24 for/ })
+    t.throws(() => normalizeNetwork('10.1.2.3/8'), { message: /write 10\.0\.0\.0\/8 for the whole network/ })
+    t.throws(() => normalizeNetwork('2001:db8::1/64'), { message: /write 2001:db8::\/64 for/ })
+    t.throws(() => normalizeNetwork('192.168.1.128/24'), { message: /write 192\.168\.1\.0\/24 for/ })
   })
 
   t.test('a network holds its first and its last address, and none outside', async (t) => {
@@ -267,9 +267,9 @@ t.test('addresses match networks', async (t) => {
       ['a proxy without the header', '10.0.0.1', '', '10.0.0.1'],
     ]
     for (const [why, peer, forwarded, client] of table)
-      t.equal(proxies.clientOf(peer, forwarded), client, why)
+      t.equal(proxies.findClient(peer, forwarded), client, why)
     t.equal(
-      new TrustedProxies([]).clientOf('10.0.0.1', '203.0.113.7'),
+      new TrustedProxies([]).findClient('10.0.0.1', '203.0.113.7'),
       '10.0.0.1',
       'none is trusted by default',
     )
@@ -315,7 +315,7 @@ t.test('rules of people', async (t) => {
   })
 
   t.test('a password is long and uncommon, and of any characters', async (t) => {
-    const problem = (password: string) => passwordProblem(password, 'ada.lovelace@example.com')
+    const problem = (password: string) => findPasswordProblem(password, 'ada.lovelace@example.com')
     t.equal(problem('correct horse battery'), null)
     t.equal(problem('我的密码很长很长很长'), null)
     t.equal(problem('x1y2z3'.repeat(42)), null)
@@ -340,7 +340,7 @@ t.test('rules of people', async (t) => {
     for (const code of codes) {
       t.match(code, /^[0-9a-hjkmnp-tv-z]{4}(-[0-9a-hjkmnp-tv-z]{4}){3}$/)
       t.ok(isRecoveryCode(code.replaceAll('-', '').toUpperCase()))
-      t.same(recoveryCodeHash(code.replaceAll('-', ' ')), recoveryCodeHash(code))
+      t.same(hashRecoveryCode(code.replaceAll('-', ' ')), hashRecoveryCode(code))
     }
     t.notOk(isRecoveryCode('123456'))
   })

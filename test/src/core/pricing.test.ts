@@ -7,7 +7,7 @@ import { modelEntry, pricing, SERVER_TOOLS } from '../../../schemas/config/catal
 import { configFile } from '../../../schemas/config/file.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { BudgetView } from '../../../src/core/pricing/budget.ts'
-import { chargedItems } from '../../../src/core/pricing/charged-items.ts'
+import { listChargedItems } from '../../../src/core/pricing/charged-items.ts'
 import {
   type EstimatedCall,
   estimateCharge,
@@ -16,8 +16,8 @@ import {
   worstCase,
 } from '../../../src/core/pricing/estimate.ts'
 import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
-import { extraOf, MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
-import { boundedUsage, MAX_CONTEXT_TOKENS, trustedUsage } from '../../../src/core/pricing/usage-bounds.ts'
+import { keepExtra, MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
+import { boundUsage, limitUsage, MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { everyRun } from '../../support/every-run.ts'
@@ -180,7 +180,7 @@ t.test('charge is exact', async (t) => {
     const price = read({ input: '1', output: '10', tiers })
     const charge = (largestPrompt: number) => {
       const usage = { ...NO_USAGE, prompt: 250_000, output: 1000 }
-      return tokenCharge(price, { ...usage, ...extraOf({ compaction: { count: 1, largestPrompt } }) }, 0)
+      return tokenCharge(price, { ...usage, ...keepExtra({ compaction: { count: 1, largestPrompt } }) }, 0)
     }
     t.equal(charge(199_999), 26_000_000n)
     t.equal(charge(200_000), 52_000_000n)
@@ -205,7 +205,7 @@ t.test('charge is exact', async (t) => {
     const used = { ...NO_USAGE, prompt: 1_000_000, serverToolCalls: 2 }
     t.equal(tokenCharge(read(offered), used, 0), 9_04400000n)
     t.equal(tokenCharge(read({ ...offered, discount_server_tools: true }), used, 0), 7_02200000n)
-    const searched = { ...used, ...extraOf({ tools: { web_search: 2 } }) }
+    const searched = { ...used, ...keepExtra({ tools: { web_search: 2 } }) }
     const own = { ...offered, server_tools: { web_search: '3' } }
     t.equal(tokenCharge(read(own), searched, 0), 11_00000000n, 'and those with a separate price')
   })
@@ -254,7 +254,7 @@ t.test('charge is exact', async (t) => {
             reasoning: Math.min(reasoning, used.output),
             extra: more,
           }
-          const items = chargedItems(whole, terms)
+          const items = listChargedItems(whole, terms)
           const sum = items.reduce(
             (all, { name, count }) => plus(all, times(fraction(BigInt(count)), decimal(kinds.get(name)!))),
             fraction(0n),
@@ -353,7 +353,7 @@ t.test('reported usage is bounded', async (t) => {
 
   t.test('what a call can use stands as it was reported', async (t) => {
     const usage = used({ prompt: 8000, cached: 3000, cacheWrite: 5000, output: 1000, reasoning: 1000 })
-    const bounded = boundedUsage(usage, small, ONE)
+    const bounded = boundUsage(usage, small, ONE)
     t.equal(bounded.usage, usage)
     t.same(bounded.beyond, [])
   })
@@ -382,8 +382,8 @@ t.test('reported usage is bounded', async (t) => {
       [{ serverToolCalls: 101 }, ONE, { serverToolCalls: 100 }, 'serverToolCalls 101 > 100'],
     ] as const
     for (const [reported, call, charged, beyond] of cases)
-      t.same(boundedUsage(used(reported), small, call), { usage: used(charged), beyond: [beyond] })
-    t.match(boundedUsage(used({ prompt: 1e9, output: 1e9 }), plain, ONE).usage, {
+      t.same(boundUsage(used(reported), small, call), { usage: used(charged), beyond: [beyond] })
+    t.match(boundUsage(used({ prompt: 1e9, output: 1e9 }), plain, ONE).usage, {
       prompt: MAX_CONTEXT_TOKENS,
       output: MAX_CONTEXT_TOKENS,
     })
@@ -398,16 +398,16 @@ t.test('reported usage is bounded', async (t) => {
       [two, 200],
     ] as const) {
       const usage = used({ ...tokens, serverToolCalls: count })
-      t.same(boundedUsage(usage, small, call), { usage, beyond: [] })
+      t.same(boundUsage(usage, small, call), { usage, beyond: [] })
     }
-    const { beyond } = boundedUsage(used({ serverToolCalls: 3 }), small, { ...SEARCH, toolCallLimit: 2 })
+    const { beyond } = boundUsage(used({ serverToolCalls: 3 }), small, { ...SEARCH, toolCallLimit: 2 })
     t.same(beyond, ['serverToolCalls 3 > 2'])
   })
 
   t.test('a prompt is read once more behind each tool that the upstream ran', async (t) => {
     const usage = used({ prompt: 24_000, serverToolCalls: 2 })
-    t.same(boundedUsage(usage, small, SEARCH), { usage, beyond: [] })
-    t.match(boundedUsage(used({ prompt: 24_001, serverToolCalls: 2 }), small, SEARCH).usage, {
+    t.same(boundUsage(usage, small, SEARCH), { usage, beyond: [] })
+    t.match(boundUsage(used({ prompt: 24_001, serverToolCalls: 2 }), small, SEARCH).usage, {
       prompt: 24_000,
     })
   })
@@ -416,24 +416,24 @@ t.test('reported usage is bounded', async (t) => {
     for (const tool of ['mcp', 'code_interpreter'] as const) {
       const call = { ...ONE, builtInTools: ['web_search', tool] } as const
       const usage = used({ prompt: 201 * 8000 })
-      t.same(boundedUsage(usage, small, call), { usage, beyond: [] }, tool)
-      t.same(boundedUsage(used({ prompt: 201 * 8000 + 1 }), small, call).beyond, ['prompt 1608001 > 1608000'])
-      const limited = boundedUsage(used({ prompt: 24_001 }), small, { ...call, toolCallLimit: 2 })
+      t.same(boundUsage(usage, small, call), { usage, beyond: [] }, tool)
+      t.same(boundUsage(used({ prompt: 201 * 8000 + 1 }), small, call).beyond, ['prompt 1608001 > 1608000'])
+      const limited = boundUsage(used({ prompt: 24_001 }), small, { ...call, toolCallLimit: 2 })
       t.same(limited.beyond, ['prompt 24001 > 24000'])
     }
   })
 
   t.test('each summary reads the prompt and writes once more, as often as the prompt is read', async (t) => {
     const compacted = (count: number, counts: Partial<TokenUsage>) =>
-      used({ ...counts, ...extraOf({ compaction: { count, largestPrompt: 8000 } }) })
+      used({ ...counts, ...keepExtra({ compaction: { count, largestPrompt: 8000 } }) })
     const usage = compacted(1, { prompt: 16_000, output: 2000 })
-    t.same(boundedUsage(usage, small, ONE), { usage, beyond: [] })
-    t.match(boundedUsage(compacted(9, { prompt: 16_001, output: 2001 }), small, ONE), {
+    t.same(boundUsage(usage, small, ONE), { usage, beyond: [] })
+    t.match(boundUsage(compacted(9, { prompt: 16_001, output: 2001 }), small, ONE), {
       usage: { prompt: 16_000, output: 2000 },
       beyond: ['prompt 16001 > 16000', 'output 2001 > 2000'],
     })
     const searched = compacted(2, { prompt: 32_000, serverToolCalls: 1 })
-    t.same(boundedUsage(searched, small, SEARCH).beyond, [])
+    t.same(boundUsage(searched, small, SEARCH).beyond, [])
   })
 
   t.test('bounded usage is within its bounds, and its tools within what is believed', async (t) => {
@@ -454,8 +454,8 @@ t.test('reported usage is bounded', async (t) => {
     })
     fc.assert(
       fc.property(usage, asked, (reported, call) => {
-        const once = boundedUsage(reported, small, call)
-        const twice = boundedUsage(once.usage, small, call)
+        const once = boundUsage(reported, small, call)
+        const twice = boundUsage(once.usage, small, call)
         const { prompt, cached, cacheWrite, output, reasoning, serverToolCalls } = once.usage
         const believed = 100 * Math.max(1, call.builtInTools.length)
         const mostCalls = call.builtInTools.length === 0 ? 100 : (call.toolCallLimit ?? believed)
@@ -495,7 +495,7 @@ t.test('reported usage is bounded', async (t) => {
     const delivered = fc.record({ prompt: fc.nat(9000), output: fc.nat(2000), serverToolCalls: fc.nat(10) })
     fc.assert(
       fc.property(reported, delivered, (usage, most) => {
-        const billed = tokenCharge(price, trustedUsage(boundedUsage(usage, small, ONE).usage, most), 0)
+        const billed = tokenCharge(price, limitUsage(boundUsage(usage, small, ONE).usage, most), 0)
         return billed >= 0n && billed <= tokenCharge(price, { ...NO_USAGE, ...most }, 0)
       }),
     )
@@ -653,7 +653,7 @@ t.test('worst case of a call', async (t) => {
       const tools: EstimatedCall['builtInTools'] = ['web_search', 'code_interpreter']
       const asked = { ...call, builtInTools: tools, ...(tier !== '' && { serviceTier: tier }) }
       const estimate = estimateCharge(price, model, asked, WORST)
-      const extra = extraOf({
+      const extra = keepExtra({
         ...{ outputAudio: audio, outputImage: image },
         tools: { web_search: searches, code_interpreter: runs },
       })
@@ -708,7 +708,7 @@ t.test('wallet view admits what is free', async (t) => {
     view.end(100n, 100n)
     t.ok(view.admit(2n, true))
     t.ok(view.needsSharing(null), 'and so do charges until they are booked')
-    view.booked(100n)
+    view.applyBooked(100n)
     view.update(totals(10_200n, 2n))
     t.notOk(view.needsSharing(null))
   })
@@ -720,7 +720,7 @@ t.test('wallet view admits what is free', async (t) => {
     view.update(totals(100n, 4n))
     view.update(totals(100n, 5n))
     t.equal(view.balance, 7n, 'older or as old: nothing new')
-    view.booked(3n)
+    view.applyBooked(3n)
     view.update(totals(7n, 6n))
     t.equal(view.balance, 7n)
     t.ok(view.isIdle)
@@ -730,7 +730,7 @@ t.test('wallet view admits what is free', async (t) => {
     'what is booked and was never counted here, as before the key had a cap, adds nothing',
     async (t) => {
       const view = new WalletView(totals(10n))
-      view.booked(3n)
+      view.applyBooked(3n)
       t.equal(view.balance, 10n)
       t.ok(view.isIdle)
     },
@@ -765,7 +765,7 @@ t.test('wallet view admits what is free', async (t) => {
         if (booked !== undefined) {
           balance -= booked
           version++
-          view.booked(booked)
+          view.applyBooked(booked)
           view.update(totals(balance, version))
         }
         const sum = (list: readonly bigint[]) => list.reduce((all, one) => all + one, 0n)
@@ -809,7 +809,7 @@ t.test('budget follows periods', async (t) => {
       t.same([budget.at(before).balance, budget.at(after).balance], [6n, 100n])
       t.equal(budget.at(after).inFlight, 100n)
       budget.at(after).end(100n, 50n)
-      budget.booked(20n)
+      budget.applyBooked(20n)
       t.same([budget.at(before).unbooked, budget.at(after).unbooked], [0n, 34n], 'the oldest is booked first')
     },
   )

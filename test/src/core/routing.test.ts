@@ -13,24 +13,24 @@ t.test('circuit breaker opens and probes', async (t) => {
   const self = (id: string) => id
 
   function failing(health: ChannelHealth, id: string, times = FAILURES_IN_A_ROW): void {
-    for (let i = 0; i < times; i++) health.failed(id)
+    for (let i = 0; i < times; i++) health.noteFailure(id)
   }
 
   t.test('five failures in a row set a channel aside, four and a success do not', async (t) => {
     const health = new ChannelHealth(() => 0)
     failing(health, 'a', FAILURES_IN_A_ROW - 1)
-    health.succeeded('a')
+    health.noteSuccess('a')
     failing(health, 'a', FAILURES_IN_A_ROW - 1)
-    t.same(health.available(BOTH, self), BOTH)
-    health.failed('a')
-    t.same(health.available(BOTH, self), ['b'])
+    t.same(health.listAvailable(BOTH, self), BOTH)
+    health.noteFailure('a')
+    t.same(health.listAvailable(BOTH, self), ['b'])
   })
 
   t.test('the last channel stays callable', async (t) => {
     const health = new ChannelHealth(() => 0)
     for (const id of BOTH) failing(health, id)
-    t.same(health.available(BOTH, self), BOTH)
-    t.same(health.available(['a'], self), ['a'])
+    t.same(health.listAvailable(BOTH, self), BOTH)
+    t.same(health.listAvailable(['a'], self), ['a'])
   })
 
   t.test('after its rest one call at a time probes: a failure rests longer, a success ends it', async (t) => {
@@ -38,37 +38,37 @@ t.test('circuit breaker opens and probes', async (t) => {
     const health = new ChannelHealth(() => now)
     failing(health, 'a')
     now = OPEN_MS - 1
-    t.same(health.available(BOTH, self), ['b'])
+    t.same(health.listAvailable(BOTH, self), ['b'])
     now = OPEN_MS
-    t.same(health.available(BOTH, self), BOTH)
-    health.began('a')
-    t.same(health.available(BOTH, self), ['b'], 'a second call does not probe meanwhile')
-    health.failed('a')
+    t.same(health.listAvailable(BOTH, self), BOTH)
+    health.begin('a')
+    t.same(health.listAvailable(BOTH, self), ['b'], 'a second call does not probe meanwhile')
+    health.noteFailure('a')
     now += 2 * OPEN_MS - 1
-    t.same(health.available(BOTH, self), ['b'], 'the second rest is twice as long')
+    t.same(health.listAvailable(BOTH, self), ['b'], 'the second rest is twice as long')
     now += 1
-    health.began('a')
-    health.abandoned('a')
-    t.same(health.available(BOTH, self), BOTH, 'a probe whose client left is tried again')
-    health.began('a')
-    health.succeeded('a')
-    t.same(health.available(BOTH, self), BOTH)
-    t.equal(health.breaker('a'), 'closed')
+    health.begin('a')
+    health.noteAbandoned('a')
+    t.same(health.listAvailable(BOTH, self), BOTH, 'a probe whose client left is tried again')
+    health.begin('a')
+    health.noteSuccess('a')
+    t.same(health.listAvailable(BOTH, self), BOTH)
+    t.equal(health.readBreaker('a'), 'closed')
   })
 
   t.test('a clock that is set back keeps no breaker open, and no probe under way', async (t) => {
     let now = 1_000_000
     const health = new ChannelHealth(() => now)
     failing(health, 'a')
-    t.equal(health.breaker('a'), 'open')
+    t.equal(health.readBreaker('a'), 'open')
     now = 1_000
-    t.equal(health.breaker('a'), 'half-open')
-    health.began('a')
-    t.equal(health.breaker('a'), 'open')
+    t.equal(health.readBreaker('a'), 'half-open')
+    health.begin('a')
+    t.equal(health.readBreaker('a'), 'open')
     now = 0
-    t.equal(health.breaker('a'), 'half-open')
+    t.equal(health.readBreaker('a'), 'half-open')
     failing(health, 'a')
-    t.equal(health.breaker('a'), 'open')
+    t.equal(health.readBreaker('a'), 'open')
   })
 
   t.test('calls under way when the breaker opened do not lengthen its open time', async (t) => {
@@ -76,14 +76,14 @@ t.test('circuit breaker opens and probes', async (t) => {
     const health = new ChannelHealth(() => now)
     failing(health, 'a', 3 * FAILURES_IN_A_ROW)
     now = OPEN_MS
-    t.same(health.available(BOTH, self), BOTH)
+    t.same(health.listAvailable(BOTH, self), BOTH)
   })
 
   t.test('retries are at most a fifth of the active calls, and at least three', async (t) => {
     const budget = new RetryBudget()
     for (let i = 0; i < MIN_RETRIES; i++) t.ok(budget.take())
     t.notOk(budget.take())
-    for (let i = 0; i < 20; i++) budget.callBegan()
+    for (let i = 0; i < 20; i++) budget.beginCall()
     t.ok(budget.take(), 'four of twenty')
     t.notOk(budget.take())
     budget.retryEnded()
@@ -94,43 +94,43 @@ t.test('circuit breaker opens and probes', async (t) => {
     const health = new ChannelHealth(() => 0)
     failing(health, 'b')
     health.hold(new Map([['a', 'paused']]))
-    t.same(health.available(BOTH, self), ['b'])
-    t.same(health.available(['a'], self), [])
-    t.same(health.active(BOTH, self), ['b'])
-    t.equal(health.state('a'), 'paused')
+    t.same(health.listAvailable(BOTH, self), ['b'])
+    t.same(health.listAvailable(['a'], self), [])
+    t.same(health.listActive(BOTH, self), ['b'])
+    t.equal(health.readState('a'), 'paused')
     health.hold(new Map())
-    t.same(health.available(BOTH, self), ['a'])
+    t.same(health.listAvailable(BOTH, self), ['a'])
   })
 
   t.test('a report counts what is under way, and has latencies and the changes of the breaker', async (t) => {
     let now = 0
     const health = new ChannelHealth(() => now)
-    const report = () => health.reports()[0]
-    health.began('a')
-    health.began('a')
+    const report = () => health.listReports()[0]
+    health.begin('a')
+    health.begin('a')
     t.match(report(), { in_flight: 2, latency_p50_ms: null, latency_p99_ms: null, history: { length: 0 } })
-    health.succeeded('a', 10)
-    health.abandoned('a')
+    health.noteSuccess('a', 10)
+    health.noteAbandoned('a')
     for (let i = 0; i < 98; i++) {
-      health.began('a')
-      health.succeeded('a', 20)
+      health.begin('a')
+      health.noteSuccess('a', 20)
     }
-    health.began('a')
-    health.succeeded('a', 3_000)
+    health.begin('a')
+    health.noteSuccess('a', 3_000)
     t.match(report(), { in_flight: 0, latency_p50_ms: 20, latency_p99_ms: 20 })
     for (let i = 0; i < FAILURES_IN_A_ROW; i++) {
-      health.began('a')
-      health.failed('a')
+      health.begin('a')
+      health.noteFailure('a')
     }
     now = OPEN_MS
-    health.began('a')
-    health.succeeded('a')
+    health.begin('a')
+    health.noteSuccess('a')
     t.same(report()?.history, [
       { at: new Date(0).toISOString(), breaker: 'open' },
       { at: new Date(OPEN_MS).toISOString(), breaker: 'closed' },
     ])
     // A fault that is found after the end of an attempt ends no other one.
-    health.faulted('a')
+    health.noteFault('a')
     t.match(report(), { in_flight: 0, recent_failures: FAILURES_IN_A_ROW + 1 })
   })
 })
@@ -269,16 +269,16 @@ t.test('never more than the limit in a minute', async (t) => {
     t.match(decide(book, 'acc', limits, 'b', 0), { refusedBy: null, remainingConcurrency: 0 })
     t.match(decide(book, 'acc', limits, 'a', 0), { refusedBy: 'concurrency', remainingConcurrency: 0 })
     t.match(decide(book, 'other', limits, 'a', 0), NONE, 'others are not concerned')
-    t.same(book.holdersOf('acc'), ['a', 'b'])
+    t.same(book.listHolders('acc'), ['a', 'b'])
     book.release('acc', 'b')
     t.match(decide(book, 'acc', limits, 'a', 0), NONE)
     book.dropHolder('b')
-    t.equal(book.inFlight('acc'), 2)
+    t.equal(book.countInFlight('acc'), 2)
     book.release('acc', 'b', 5)
-    t.equal(book.inFlight('acc'), 2, 'what is not held cannot be released')
+    t.equal(book.countInFlight('acc'), 2, 'what is not held cannot be released')
     book.setSlots('a', new Map([['acc', 1]]))
-    t.equal(book.inFlight('acc'), 1)
-    t.equal(book.inFlight('other'), 0)
+    t.equal(book.countInFlight('acc'), 1)
+    t.equal(book.countInFlight('other'), 0)
     book.release('acc', 'a')
     t.equal(book.size, 0)
   })
@@ -292,7 +292,7 @@ t.test('never more than the limit in a minute', async (t) => {
     t.match(decide(book, 'acc', both, 'a', 2), NONE)
     book.release('acc', 'a')
     t.match(decide(book, 'acc', both, 'a', 3), { refusedBy: 'requests', remainingConcurrency: 1 })
-    t.equal(book.inFlight('acc'), 0)
+    t.equal(book.countInFlight('acc'), 0)
   })
 })
 

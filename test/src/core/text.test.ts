@@ -1,18 +1,17 @@
 /** Texts: search, excerpts, cuts, and one normal form. */
 import fc from 'fast-check'
 import t from 'tap'
-import { DETAIL_TEXT_MAX_CHARS, textPiece } from '../../../src/core/call-log/detail-text.ts'
+import { DETAIL_TEXT_MAX_CHARS, printText } from '../../../src/core/call-log/detail-text.ts'
 import { cutText, shortened } from '../../../src/core/json/cut.ts'
 import { jobLines } from '../../../src/core/media/job-facts.ts'
 import { normalizeText } from '../../../src/core/normalize-text.ts'
-import { aroundHits, markedWords } from '../../../src/core/search/around-hits.ts'
+import { aroundHits, listMarkedWords } from '../../../src/core/search/around-hits.ts'
 import { excerpt } from '../../../src/core/search/excerpt.ts'
 import { foldText } from '../../../src/core/search/fold.ts'
 import { pageImpacts } from '../../../src/core/search/impact.ts'
 import { editDistance, letterBits } from '../../../src/core/search/likeness.ts'
-import { snippetOf } from '../../../src/core/search/snippet.ts'
-import { stem } from '../../../src/core/search/stem.ts'
-import { nameTerm, termsOf } from '../../../src/core/search/terms.ts'
+import { cutSnippet } from '../../../src/core/search/snippet.ts'
+import { nameTerm, splitTerms, stem } from '../../../src/core/search/terms.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../../src/protocols/request/refused-model.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { everyRun } from '../../support/every-run.ts'
@@ -20,11 +19,11 @@ import { readText, sourceFiles } from '../../support/source-files.ts'
 
 t.test('search terms of any writing', async (t) => {
   const words = (text: string): string[] =>
-    termsOf(text)
+    splitTerms(text)
       .filter(({ kind }) => kind === 'word')
       .map(({ text }) => text)
   const grams = (text: string): string[] =>
-    termsOf(text)
+    splitTerms(text)
       .filter(({ kind }) => kind === 'gram')
       .map(({ text }) => text)
 
@@ -105,12 +104,12 @@ t.test('search terms of any writing', async (t) => {
       ['首都', 1],
     ])
     t.equal(
-      snippetOf('Big <b>Cities</b> & "towns"', terms),
+      cutSnippet('Big <b>Cities</b> & "towns"', terms),
       'Big &lt;b&gt;<mark>Cities</mark>&lt;/b&gt; &amp; &quot;towns&quot;',
     )
-    t.equal(snippetOf('北京是中国的首都。', terms), '北京是中国的<mark>首都</mark>。')
-    t.equal(snippetOf('<mark>city</mark>', terms), '&lt;mark&gt;<mark>city</mark>&lt;/mark&gt;')
-    const far = snippetOf(`${'nothing here '.repeat(60)}the city of light ${'and more '.repeat(60)}`, terms)
+    t.equal(cutSnippet('北京是中国的首都。', terms), '北京是中国的<mark>首都</mark>。')
+    t.equal(cutSnippet('<mark>city</mark>', terms), '&lt;mark&gt;<mark>city</mark>&lt;/mark&gt;')
+    const far = cutSnippet(`${'nothing here '.repeat(60)}the city of light ${'and more '.repeat(60)}`, terms)
     t.match(far, /^….*<mark>city<\/mark> of light.*…$/)
     t.ok(far.length < 300)
   })
@@ -145,10 +144,10 @@ t.test('excerpt', async (t) => {
 t.test('part of a text around its hits', async (t) => {
   t.test('the marked words of a snippet', async (t) => {
     t.same(
-      markedWords('a <mark>Return</mark> &amp; <mark>R&amp;D</mark> <mark>return</mark> <mark> </mark>'),
+      listMarkedWords('a <mark>Return</mark> &amp; <mark>R&amp;D</mark> <mark>return</mark> <mark> </mark>'),
       ['return', 'r&d'],
     )
-    t.same(markedWords('plain'), [])
+    t.same(listMarkedWords('plain'), [])
   })
 
   t.test('a short text is whole, a long one begins where most of the words stand', async (t) => {
@@ -196,7 +195,7 @@ t.test('texts are cut between characters', async (t) => {
 
   for (const text of FACES) {
     t.test(`a text of the detail of faces${text.startsWith('a') ? ' behind a letter' : ''}`, async (t) => {
-      const kept = keptOf(textPiece('reasoning_effort', text))
+      const kept = keptOf(printText('reasoning_effort', text))
       t.ok(kept.isWellFormed())
       t.ok(kept.length <= DETAIL_TEXT_MAX_CHARS, `${kept.length} characters`)
       t.ok(kept.endsWith('😀…'))

@@ -312,13 +312,13 @@ t.test('what a killed run leaves', async (t) => {
     writeFileSync(join(dataDir, 'engines', 'nats.json'), JSON.stringify({ port, process: null }))
     const engines = await startEmbedded({ dataDir, engines: ['nats'] })
     t.teardown(() => engines.stop())
-    t.match(engines.health().nats, { state: 'ready' })
-    t.not(engines.health().nats?.port, port)
+    t.match(engines.readHealth().nats, { state: 'ready' })
+    t.not(engines.readHealth().nats?.port, port)
   })
 
   t.test('a restart waits for its own port however long, for its address was given out', async (t) => {
     const engines = await startEngines(t, { only: ['nats'] })
-    const port = engines.health().nats?.port ?? 0
+    const port = engines.readHealth().nats?.port ?? 0
     await engines.stopEngine('nats')
     const squatter = createServer()
     t.teardown(() => squatter.close())
@@ -329,6 +329,6 @@ t.test('what a killed run leaves', async (t) => {
     }
     squatter.close()
     await starting
-    t.match(engines.health().nats, { state: 'ready', port })
+    t.match(engines.readHealth().nats, { state: 'ready', port })
   })
 })

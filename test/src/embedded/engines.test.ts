@@ -424,7 +424,7 @@ t.test('crashed engine returns', async (t) => {
 
   t.test('engines killed with SIGKILL come back at the same address with their data', async (t) => {
     const engines = await startEngines(t, { only: NAMES })
-    const health = (name: EngineName) => engines.health()[name]
+    const health = (name: EngineName) => engines.readHealth()[name]
     await writeEverywhere(engines)
     const before = Object.fromEntries(NAMES.map((name) => [name, health(name)]))
     for (const name of NAMES) engines.killEngine(name)
@@ -482,13 +482,13 @@ t.test('crashed engine returns', async (t) => {
     renameSync(folder, `${folder}.away`)
     engines.killEngine('simulator')
     await until(() => failures() >= 2)
-    t.equal(engines.health().simulator?.state, 'restarting')
+    t.equal(engines.readHealth().simulator?.state, 'restarting')
     await engines.stopEngine('nats')
-    t.match(engines.health().nats, { state: 'stopped', pid: null }, 'it is stopped all the same')
+    t.match(engines.readHealth().nats, { state: 'stopped', pid: null }, 'it is stopped all the same')
     renameSync(`${folder}.away`, folder)
-    await until(() => engines.health().simulator?.state === 'ready')
+    await until(() => engines.readHealth().simulator?.state === 'ready')
     t.ok((await fetch(engines.simulatorUrl)).status < 600)
     await engines.startEngine('nats')
-    t.equal(engines.health().nats?.state, 'ready')
+    t.equal(engines.readHealth().nats?.state, 'ready')
   })
 })

@@ -349,7 +349,7 @@ t.test('clients that leave', async (t) => {
     speaking.socket.resetAndDestroy()
     await until(() => counts.left === 2)
     t.equal(server.inFlight, 0)
-    await server.idle()
+    await server.waitUntilIdle()
   })
 
   t.test('a half-closed connection is a client that left', async (t) => {
@@ -512,7 +512,7 @@ t.test('a drain waits for no upload', async (t) => {
     running.next({ type: 'full', status: 200, headers: [], body: 'done' })
     running.complete()
     t.equal(statusOf(await complete.until((text) => text.endsWith('done'))), 200)
-    await server.idle()
+    await server.waitUntilIdle()
     t.equal(whole, 1, 'no other pipeline of a body has begun')
   })
 })

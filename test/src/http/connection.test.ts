@@ -10,7 +10,7 @@ import { authenticate } from '../../../pipelines/calls/authenticate.ts'
 import { answer, calls } from '../../../pipelines/calls/pipeline.ts'
 import { UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { clientNetwork, plainAddress } from '../../../src/core/keys/address-prefix.ts'
+import { clientNetwork, normalizeAddress } from '../../../src/core/keys/address-prefix.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { ClientLimits, type ClientRefusal, HeldBytes } from '../../../src/http/client-limits.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
@@ -652,7 +652,7 @@ t.test('clients hold only so much', async (t) => {
     const source = { peer: () => '203.0.113.7', forwardedFor: '' }
     const mayConnect = () => clients.mayConnect(source.peer)
     t.same([mayConnect(), mayConnect()], [true, false])
-    clients.unauthenticated(source)
+    clients.noteUnauthenticated(source)
     t.ok(clients.isBlocked(source))
     now = 1_000
     t.notOk(clients.isBlocked(source))
@@ -661,7 +661,7 @@ t.test('clients hold only so much', async (t) => {
 
   t.test('only trusted proxies speak for another address', async (t) => {
     const proxies = new TrustedProxies(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1'])
-    const clientOf = (peer: string, forwarded: string) => proxies.clientOf(peer, forwarded)
+    const clientOf = (peer: string, forwarded: string) => proxies.findClient(peer, forwarded)
     t.equal(clientOf('203.0.113.7', '198.51.100.1'), '203.0.113.7', 'a stranger')
     t.equal(clientOf('10.1.2.3', ''), '10.1.2.3')
     t.equal(clientOf('10.1.2.3', '198.51.100.1'), '198.51.100.1')
@@ -697,7 +697,7 @@ t.test('forged addresses are not believed', async (t) => {
   const proxyHeader = (...source: [number, number, number, number]) =>
     Buffer.from([...SIGNATURE, 0x21, 0x11, 0, 12, ...source, 127, 0, 0, 1, 0x11, 0x22, 0, 80])
 
-  const tellAddress: Handler = (request) => whole(plainAddress(request.address?.() ?? ''))
+  const tellAddress: Handler = (request) => whole(normalizeAddress(request.address?.() ?? ''))
   const bodyOf = (text: string) => text.slice(text.indexOf('\r\n\r\n') + 4)
 
   async function start(t: Test, proxies: readonly string[]) {

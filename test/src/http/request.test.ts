@@ -1,18 +1,21 @@
 /** Requests: heads, paths, bodies, forms, and their order on a connection. */
+
 import { Buffer } from 'node:buffer'
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { concat, from, map, NEVER, Observable, of, switchMap } from 'rxjs'
+import { concat, EMPTY, from, map, NEVER, Observable, of, switchMap } from 'rxjs'
 import t, { type Test } from 'tap'
 import { authenticate } from '../../../pipelines/calls/authenticate.ts'
 import { answer, calls } from '../../../pipelines/calls/pipeline.ts'
+import { Failure } from '../../../schemas/failure.ts'
 import { type ArrivingBody, hasTextBeyond } from '../../../src/core/media/inline-files.ts'
 import { readSession, readSessionId, SESSION_HEADERS } from '../../../src/core/routing/session.ts'
-import { type Coding, decodedWhole, MAX_RATIO } from '../../../src/http/body/coding.ts'
+import { type Coding, decodeWhole, MAX_RATIO } from '../../../src/http/body/coding.ts'
 import { formContent } from '../../../src/http/body/form-reader.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import { MAX_HEAD_BYTES } from '../../../src/http/head-limit.ts'
+import { NO_PARAMS, type Route, Router } from '../../../src/http/router.ts'
 import { apiKey, knownKey } from '../../support/known-key.ts'
 import {
   ask,
@@ -164,16 +167,16 @@ t.test('compressed bodies are decoded', async (t) => {
       const encode = ENCODERS[coding]
       const text = textOf(MIB)
       t.strictSame(
-        await decodedWhole(encode(text), coding, MIB, UNCOUNTED),
+        await decodeWhole(encode(text), coding, MIB, UNCOUNTED),
         text,
         `${coding}: as long as the limit`,
       )
-      await t.rejects(decodedWhole(encode(textOf(MIB + 2)), coding, MIB, UNCOUNTED), {
+      await t.rejects(decodeWhole(encode(textOf(MIB + 2)), coding, MIB, UNCOUNTED), {
         code: 'request_too_large',
       })
       const small = encode(Buffer.alloc(MIB))
       t.equal(
-        (await decodedWhole(small, coding, 2 * MIB, UNCOUNTED)).length,
+        (await decodeWhole(small, coding, 2 * MIB, UNCOUNTED)).length,
         MIB,
         'up to 1 MiB the ratio is free',
       )
@@ -188,7 +191,7 @@ t.test('compressed bodies are decoded', async (t) => {
 
   t.test('a body that expands most at its beginning is judged by all of it', async (t) => {
     const body = Buffer.concat([Buffer.alloc(2 * MIB), textOf(MIB)])
-    t.strictSame(await decodedWhole(gzipSync(body), 'gzip', 4 * MIB, UNCOUNTED), body)
+    t.strictSame(await decodeWhole(gzipSync(body), 'gzip', 4 * MIB, UNCOUNTED), body)
   })
 })
 
@@ -887,5 +890,79 @@ t.test('head is answered as get', async (t) => {
     t.equal(statusOf(refused), 405)
     t.match(refused, /\r\nallow: POST\r\n/)
     t.match(await ask(t, port, head('DELETE /read'), isWhole), /\r\nallow: GET, HEAD\r\n/)
+  })
+})
+
+t.test('router', async (t) => {
+  // The router: which route a path finds, and what its parameters are.
+  const route = (): Route => ({ handler: () => EMPTY })
+  const ROUTES = {
+    list: ['GET', '/things', route()],
+    make: ['POST', '/things', route()],
+    presets: ['GET', '/things/presets', route()],
+    show: ['GET', '/things/{id}', route()],
+    remove: ['DELETE', '/things/{id}', route()],
+    parts: ['GET', '/things/{id}/parts/{item_id}', route()],
+    model: ['GET', '/models/{model+}', route()],
+    speak: ['POST', '/models/{model+}:speakNow', route()],
+    file: ['GET', '/files/{key*}', route()],
+  } as const
+  const router = new Router(Object.values(ROUTES), ['/things/compact'])
+
+  const find = (method: string, path: string) => {
+    const found = router.find({ method, path })
+    return 'route' in found ? found : null
+  }
+
+  t.test('a path finds its route and its parameters', async (t) => {
+    const FOUND: readonly [name: keyof typeof ROUTES, path: string, params: object][] = [
+      ['list', '/things', {}],
+      ['make', '/things', {}],
+      ['presets', '/things/presets', {}],
+      ['show', '/things/presets2', { id: 'presets2' }],
+      ['remove', '/things/a%2Fb%20c', { id: 'a/b c' }],
+      ['parts', '/things/presets/parts/%E7%8C%AB', { id: 'presets', item_id: '猫' }],
+      ['model', '/models/org/m', { model: 'org/m' }],
+      ['model', '/models/org%2Fm:1', { model: 'org/m:1' }],
+      ['speak', '/models/org/m:1:speakNow', { model: 'org/m:1' }],
+      ['speak', '/models/m%3aspeakNow', { model: 'm' }],
+      ['file', '/files/a/b.png', { key: 'a/b.png' }],
+      ['file', '/files/', { key: '' }],
+    ]
+    for (const [name, path, params] of FOUND) {
+      const [method, , wanted] = ROUTES[name]
+      const found = find(method, path)
+      t.equal(found?.route, wanted, path)
+      t.same(found?.params, params, path)
+    }
+    t.equal(find('GET', '/things')?.params, NO_PARAMS, 'a path without parameters reads none')
+    t.equal(find('HEAD', '/things/x')?.route, ROUTES.show[2])
+  })
+
+  t.test('a path that is nearly one finds nothing', async (t) => {
+    for (const path of [
+      '/things/',
+      '/things//parts/x',
+      '/things/compact',
+      '/models/',
+      '/models/:speakNow',
+      '/models/m:whisperNow',
+      '/files',
+      '/things/x/',
+    ])
+      t.match(router.find({ method: 'GET', path }), { code: 'not_found' }, path)
+  })
+
+  t.test('another method is 405, with those that there are', async (t) => {
+    const refused = router.find({ method: 'POST', path: '/things/%zz' })
+    t.match(refused, { code: 'method_not_allowed', headers: [['allow', 'GET, HEAD, DELETE']] })
+  })
+
+  t.test('a parameter that is not URL-encoded text is 400', async (t) => {
+    for (const path of ['/things/%zz', '/things/%E0%A4%A', '/things/%']) {
+      const refused = router.find({ method: 'GET', path })
+      t.ok(refused instanceof Failure)
+      t.match(refused, { code: 'invalid_request', message: 'id: is not URL-encoded text.' })
+    }
   })
 })

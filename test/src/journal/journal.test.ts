@@ -28,11 +28,11 @@ import { REJECTED_WAITING_MAX_CHARS, SPARE_BYTES } from '../../../src/journal/fi
 import { diskFiles, type JournalFiles } from '../../../src/journal/files.ts'
 import { type JournalBatch, openJournal } from '../../../src/journal/journal.ts'
 import {
-  admissionLine,
   INTERRUPTED_MESSAGE,
-  identityText,
+  printAdmissionLine,
+  printIdentity,
+  printSettlementLine,
   SETTLEMENT_MAX_CHARS,
-  settlementLine,
 } from '../../../src/journal/lines.ts'
 import { openOrphans, retireJournal } from '../../../src/journal/orphans.ts'
 import { claimDirectory } from '../../../src/journal/owner.ts'
@@ -345,7 +345,7 @@ t.test('settlement line says all', async (t) => {
 
   t.test('what a line leaves out is what the schema fills in', async (t) => {
     everyRun(t, { numRuns: 300 }, [settlements], (value) => {
-      const line = settlementLine(value)
+      const line = printSettlementLine(value)
       if (line.indexOf('\n') !== line.length - 1) throw new Error('not one line')
       t.same(settlementSchema.parse(JSON.parse(line)), value)
     })
@@ -365,7 +365,7 @@ t.test('settlement line says all', async (t) => {
     })
     fc.assert(
       fc.property(admissions, (value) =>
-        t.same(admission.parse(JSON.parse(admissionLine(identityText(value)))), value),
+        t.same(admission.parse(JSON.parse(printAdmissionLine(printIdentity(value)))), value),
       ),
       {
         numRuns: 200,

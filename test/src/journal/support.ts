@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
 import type { JournalOptions } from '../../../src/journal/journal.ts'
 import { type Journal, openJournal, type Ticket } from '../../../src/journal/journal.ts'
-import { interruptedSettlement } from '../../../src/journal/lines.ts'
+import { makeInterruptedSettlement } from '../../../src/journal/lines.ts'
 
 export interface LogLine {
   readonly level: 'info' | 'warn' | 'error'
@@ -40,7 +40,7 @@ export const admission = (requestId: string): Admission => ({
 })
 
 export const settlement = (requestId: string, more: Partial<Settlement> = {}): Settlement => ({
-  ...interruptedSettlement(admission(requestId), 1_760_000_001_000),
+  ...makeInterruptedSettlement(admission(requestId), 1_760_000_001_000),
   status: 'success',
   error_message: null,
   usage_source: 'upstream',

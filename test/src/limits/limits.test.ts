@@ -83,7 +83,7 @@ t.test('limits hold across processes', async (t) => {
   const MANY: Limits = { requestsPerMinute: 500, concurrency: 20 }
   const atOnce = (concurrency: number): Limits => ({ requestsPerMinute: null, concurrency })
 
-  interface Process extends Pick<Limiter, 'take' | 'inFlight' | 'joined' | 'close'> {
+  interface Process extends Pick<Limiter, 'take' | 'countInFlight' | 'waitUntilJoined' | 'close'> {
     /** Ends as a killed process does: silently. */
     kill(): Promise<void>
   }
@@ -123,7 +123,7 @@ t.test('limits hold across processes', async (t) => {
         },
       })
       t.teardown(() => limiter.close())
-      await limiter.joined()
+      await limiter.waitUntilJoined()
       const kill = async () => {
         handlers = dead
         await closeMailbox()
@@ -131,8 +131,8 @@ t.test('limits hold across processes', async (t) => {
       return {
         kill,
         take: (subjects, told) => limiter.take(subjects, told),
-        inFlight: (subject) => limiter.inFlight(subject),
-        joined: () => limiter.joined(),
+        countInFlight: (subject) => limiter.countInFlight(subject),
+        waitUntilJoined: () => limiter.waitUntilJoined(),
         close: () => limiter.close(),
       }
     }
@@ -170,10 +170,10 @@ t.test('limits hold across processes', async (t) => {
       told = decision!
     })
     t.match(told, { refusedBy: null, remainingRequests: 4, remainingConcurrency: 1 })
-    t.equal(only.inFlight('acc'), 1)
+    t.equal(only.countInFlight('acc'), 1)
     permit.close()
     permit.close()
-    t.equal(only.inFlight('acc'), 0)
+    t.equal(only.countInFlight('acc'), 0)
   })
 
   t.test('of 40 requests to two processes at once exactly 10 are admitted', async (t) => {
@@ -279,7 +279,8 @@ t.test('limits hold across processes', async (t) => {
       if (random.chance(0.1)) await new Promise(setImmediate)
     }
     for (const permit of permits) permit.close()
-    const left = () => both.flatMap((by) => Array.from({ length: 7 }, (_, at) => by.inFlight(`acc${at}`)))
+    const left = () =>
+      both.flatMap((by) => Array.from({ length: 7 }, (_, at) => by.countInFlight(`acc${at}`)))
     await until('nothing is in flight anywhere', () => left().every((n) => n === 0))
     const again = await askMany(both, 40, 'acc0', MANY)
     t.equal(admitted(again), 20)

@@ -8,12 +8,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { isObjectKey } from '../../../src/core/media/file-link.ts'
 import { nameKey } from '../../../src/core/search/name-key.ts'
-import { termsOf } from '../../../src/core/search/terms.ts'
-import { folderPages } from '../../../src/markdown/folder.ts'
+import { splitTerms } from '../../../src/core/search/terms.ts'
+import { readFolder } from '../../../src/markdown/folder.ts'
 import { readPage } from '../../../src/markdown/page.ts'
-import { plainPage } from '../../../src/markdown/plain-text.ts'
+import { renderPlain } from '../../../src/markdown/plain-text.ts'
 import { FileProblemError } from '../../../src/markdown/problem.ts'
-import { SourceFiles, sourceKey } from '../../../src/markdown/source-file.ts'
+import { makeSourceKey, SourceFiles } from '../../../src/markdown/source-file.ts'
 import { PAGE_MAX_BYTES } from '../../../src/markdown/text.ts'
 import { Unpacking } from '../../../src/markdown/unpack.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
@@ -236,22 +236,22 @@ t.test('folder of pages', async (t) => {
       write(path)
     for (const path of ['.hidden.md', '.git/a.md', 'a/.obsidian/b.md']) write(path)
     mkdirSync(join(folder, 'folder.md'))
-    const { files, problems } = await folderPages(folder)
+    const { files, problems } = await readFolder(folder)
     t.same(
       files.map(({ path }) => path),
       ['a/a.markdown', 'a/z.MD', 'b.md', '中文/页面.md'],
     )
     t.same(problems, [])
-    await t.rejects(folderPages(join(folder, 'b.md')), /is not a folder/)
-    await t.rejects(folderPages(join(folder, 'nothing')), /There is no folder/)
+    await t.rejects(readFolder(join(folder, 'b.md')), /is not a folder/)
+    await t.rejects(readFolder(join(folder, 'nothing')), /There is no folder/)
   })
 
   t.test('a name in decomposed characters is the same path', async (t) => {
     write('Cafe\u0301.md')
-    const found = (await folderPages(folder)).files.find(({ path }) => path === 'Caf\u00e9.md')
+    const found = (await readFolder(folder)).files.find(({ path }) => path === 'Caf\u00e9.md')
     t.equal(found?.file, join(folder, 'Cafe\u0301.md'))
     write('Caf\u00e9.md')
-    t.match((await folderPages(folder)).problems, [{ line: 1, message: /Rename one/ }])
+    t.match((await readFolder(folder)).problems, [{ line: 1, message: /Rename one/ }])
   })
 
   t.test('links of the file system lead to what is in the folder, and nowhere else', async (t) => {
@@ -263,7 +263,7 @@ t.test('folder of pages', async (t) => {
     symlinkSync('..', join(links, 'loop'))
     symlinkSync('gone.md', join(links, 'broken.md'))
     symlinkSync('gone.txt', join(links, 'broken.txt'))
-    const { files, problems } = await folderPages(folder)
+    const { files, problems } = await readFolder(folder)
     const inLinks = files.filter(({ path }) => path.startsWith('links/'))
     t.same(inLinks, [{ path: 'links/inside.md', file: join(folder, 'b.md') }])
     const told = problems.filter(({ file }) => file.startsWith('links/')).map(({ file }) => file)
@@ -282,7 +282,7 @@ t.test('folder of pages', async (t) => {
     t.equal((await find('../near.pdf')).file, join(folder, 'near.pdf'))
     const report = await find('files/报告 (2).pdf')
     t.equal(report.file, join(folder, 'files/报告 (2).pdf'))
-    const key = sourceKey('kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF', report)
+    const key = makeSourceKey('kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF', report)
     t.match(key, /^sources\/kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF\/[0-9a-f]{64}-[\w.-]*\.pdf$/)
     t.ok(isObjectKey(key))
     for (const name of [
@@ -291,7 +291,7 @@ t.test('folder of pages', async (t) => {
       `${'n'.repeat(120)}.${'y'.repeat(100)}`,
       'a.报告',
     ]) {
-      const named = sourceKey('kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF', { ...report, file: `/x/${name}` })
+      const named = makeSourceKey('kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF', { ...report, file: `/x/${name}` })
       t.ok(isObjectKey(named), named)
     }
     for (const [filename, message] of [
@@ -453,7 +453,7 @@ t.test('reader takes any text', async (t) => {
       .filter((one) => !/[[\]|#\n\r\\`<>*_&~!]/.test(one))
     everyRun(t, { numRuns: RUNS }, [name], (target) => {
       if (nameKey(target) === '') return true
-      const links = plainPage(`see [[${target}]] and [[${target.toUpperCase()}|x]]`)?.links ?? []
+      const links = renderPlain(`see [[${target}]] and [[${target.toUpperCase()}|x]]`)?.links ?? []
       return links.length === 1 && nameKey(links[0] ?? '') === nameKey(target)
     })
     t.pass()
@@ -539,6 +539,6 @@ t.test('work for a page is bounded', async (t) => {
   })
 
   t.test('a long text without spaces has its terms', async (t) => {
-    t.equal(termsOf('한'.repeat(200_000)).length, 200_000)
+    t.equal(splitTerms('한'.repeat(200_000)).length, 200_000)
   })
 })

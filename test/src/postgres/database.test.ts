@@ -6,7 +6,7 @@ import { agentFile } from '../../../schemas/accounts/agent.ts'
 import { COLLECTION_LIMITS, type CollectionLimit } from '../../../schemas/collection-limits.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
-import { excessOf, grantService, makeServiceRole, migrateAsOwner } from '../../../src/postgres/roles.ts'
+import { grantService, listExcess, makeServiceRole, migrateAsOwner } from '../../../src/postgres/roles.ts'
 import type { Transaction } from '../../../src/postgres/transaction.ts'
 import { freshDatabase, startEngines } from '../../support/engines.ts'
 import { readText } from '../../support/source-files.ts'
@@ -100,15 +100,15 @@ t.test('service role has least privilege', async (t) => {
   })
 
   t.test('what a role may do beyond is named, and taken from it by the owner', async (t) => {
-    t.same(await excessOf(serviceUrl), [])
-    t.same(await excessOf(url), ['is a superuser'])
+    t.same(await listExcess(serviceUrl), [])
+    t.same(await listExcess(url), ['is a superuser'])
     const owner = connect(url, { max: 1, name: 'test owner' })
     t.teardown(() => owner.end({ timeout: 1 }))
     await owner`GRANT UPDATE ON ledger_entries TO tollgate_service`
     await owner`GRANT CREATE ON SCHEMA public TO tollgate_service`
-    t.same(await excessOf(serviceUrl), ['may create tables', 'may UPDATE ledger_entries'])
+    t.same(await listExcess(serviceUrl), ['may create tables', 'may UPDATE ledger_entries'])
     await migrateAsOwner(serviceUrl, url)
-    t.same(await excessOf(serviceUrl), [])
+    t.same(await listExcess(serviceUrl), [])
     t.same(await migrate(serviceUrl), [], 'without the owner it sees that nothing is missing')
   })
 
@@ -119,10 +119,10 @@ t.test('service role has least privilege', async (t) => {
     const plain = await makeServiceRole(admin, 'test')
     await sql`ALTER SCHEMA public OWNER TO tollgate_service`
     await migrateAsOwner(plain, null)
-    const excess = await excessOf(plain)
+    const excess = await listExcess(plain)
     t.match(excess, ['may create tables', 'owns tables'])
     await grantService(plain, plain)
-    t.same(await excessOf(plain), excess, 'it keeps what it has')
+    t.same(await listExcess(plain), excess, 'it keeps what it has')
   })
 
   t.test('the roles of the compose file: one migrates, the other has no more than it needs', async (t) => {
@@ -145,8 +145,8 @@ t.test('service role has least privilege', async (t) => {
       return address.href
     }
     await migrateAsOwner(as('tollgate_of_compose'), as('tollgate_owner'))
-    t.same(await excessOf(as('tollgate_of_compose')), [])
-    t.match(await excessOf(as('tollgate_owner')), ['may create tables', 'owns tables'])
+    t.same(await listExcess(as('tollgate_of_compose')), [])
+    t.match(await listExcess(as('tollgate_owner')), ['may create tables', 'owns tables'])
   })
 })
 

@@ -1,7 +1,7 @@
 /** Answers of every protocol: usage, ends, errors, server tools. */
 import t, { type Test } from 'tap'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { FAILURES, Failure, type FailureCode, upstreamStatusName } from '../../../schemas/failure.ts'
+import { FAILURES, Failure, type FailureCode, nameUpstreamStatus } from '../../../schemas/failure.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import { chatCompletionsNative, readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
@@ -801,7 +801,7 @@ t.test('error body in the shape of its protocol', async (t) => {
       504: ['api_error', 'DEADLINE_EXCEEDED'],
     }
     for (const [status, code, type] of names) {
-      t.strictSame(upstreamStatusName(status), { code, type })
+      t.strictSame(nameUpstreamStatus(status), { code, type })
       const refusal = { status, message: 'm', code, type }
       const [messagesType, generateStatus] = listed[status] ?? ['api_error', 'UNAVAILABLE']
       t.strictSame(JSON.parse(upstreamErrorBody('chat-completions', refusal)), {

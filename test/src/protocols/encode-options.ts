@@ -6,6 +6,7 @@ export const encodeOptions = (more: Partial<EncodeOptions> = {}): EncodeOptions 
   outputCeiling: 4096,
   outputLimitField: 'max_tokens',
   askUsage: true,
+  serverTools: ['web_search'],
   fetched: new Map(),
   ...more,
 })

@@ -3,11 +3,8 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import { canonicalBody } from '../../../src/core/json/canonical.ts'
+import { isEmptyObject, schemaSubset } from '../../../src/protocols/generate-content/schema-subset.ts'
 import { protocolAdapter, READERS } from '../../../src/protocols/registry.ts'
-import {
-  isEmptyObject,
-  schemaSubset,
-} from '../../../src/protocols/translate/to-generate-content/schema-subset.ts'
 import { everyRun } from '../../support/every-run.ts'
 import { encodeOptions } from './encode-options.ts'
 import * as toGenerateContent from './generate-content/requests.ts'

@@ -15,25 +15,24 @@ import { configFile } from '../../../schemas/config/file.ts'
 import type { Endpoint } from '../../../schemas/endpoints/endpoint.ts'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { AUTH_MESSAGES, FAILURES, Failure } from '../../../schemas/failure.ts'
-import { chatAdapterOf } from '../../../src/channels/chat/registry.ts'
+import { findChatAdapter } from '../../../src/channels/chat/registry.ts'
 import type { FormPart, MediaRequest } from '../../../src/channels/media/adapter.ts'
 import { jsonRequest } from '../../../src/channels/media/request.ts'
 import { mask } from '../../../src/core/call-log/redact.ts'
 import { DEFAULTS } from '../../../src/core/call-log/settlement.ts'
 import { addressPrefix } from '../../../src/core/keys/address-prefix.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
-import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { NO_PARAMS, type Router } from '../../../src/http/router.ts'
 import { errorBody, errorShapeOf } from '../../../src/protocols/error-shape.ts'
-import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
-import { upstreamCalls } from '../../../src/server/channels/upstream-calls.ts'
-import { linkChecker, MAX_LINKED_HOSTS } from '../../../src/server/gateway/check-links.ts'
-import { clientLimits } from '../../../src/server/gateway/client-limits.ts'
+import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
+import { openUpstreamCalls } from '../../../src/server/channels/upstream-calls.ts'
+import { MAX_LINKED_HOSTS, makeLinkChecker } from '../../../src/server/gateway/check-links.ts'
+import { openClientLimits } from '../../../src/server/gateway/client-limits.ts'
 import { countSettled } from '../../../src/server/gateway/count-settled.ts'
-import { failedAuthentications, LOG_INTERVAL_MS } from '../../../src/server/gateway/failed-authentications.ts'
-import { fileFetcher, MAX_FILES } from '../../../src/server/gateway/fetch-files.ts'
-import { pageOrigins } from '../../../src/server/gateway/page-origins.ts'
+import { MAX_FILES, makeFileFetcher } from '../../../src/server/gateway/fetch-files.ts'
+import { failedAuthentications, LOG_INTERVAL_MS, pageOrigins } from '../../../src/server/gateway/gateway.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { UpstreamClient, type UpstreamFailure } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
@@ -309,11 +308,11 @@ t.test('links are checked before they are forwarded', async (t) => {
   // The links of one request: each is checked, and each host is resolved once.
   const OWN = 'http://127.0.0.1:8080/files/'
   const store = {
-    permanentLink: (key: string) => `${OWN}${key}`,
-    link: async (key: string) => `${OWN}${key}?expires=1`,
+    makePermanentLink: (key: string) => `${OWN}${key}`,
+    makeLink: async (key: string) => `${OWN}${key}?expires=1`,
   }
   const resolved: string[] = []
-  const check = linkChecker({
+  const check = makeLinkChecker({
     store,
     resolve: async (host) => {
       resolved.push(host)
@@ -348,7 +347,7 @@ t.test('links are checked before they are forwarded', async (t) => {
   })
 
   t.test('a link of the store itself may be given back, wherever the store is', async (t) => {
-    await check([store.permanentLink('images/a.png'), await store.link('images/a.png')])
+    await check([store.makePermanentLink('images/a.png'), await store.makeLink('images/a.png')])
     for (const url of ['http://127.0.0.1:8080/metrics', `${OWN}../metrics`])
       await t.rejects(check([url]), { message: /public address/ })
   })
@@ -358,7 +357,7 @@ t.test('files of a request are bounded', async (t) => {
   // Files that the gateway fetches for a chat request: how many, how large, how many at once, and how they end together.
   const NEVER = new AbortController().signal
   const WAIT_MS = 20_000
-  const fetchHere = fileFetcher({ isAllowed: (address) => address === '127.0.0.1', maxTotalBytes: 1000 })
+  const fetchHere = makeFileFetcher({ isAllowed: (address) => address === '127.0.0.1', maxTotalBytes: 1000 })
 
   const linksTo = (base: string, count: number) => Array.from({ length: count }, (_, at) => `${base}/${at}`)
 
@@ -431,7 +430,7 @@ t.test('files of a request are bounded', async (t) => {
     await once(gone, 'listening')
     const { port } = gone.address() as AddressInfo
     gone.close()
-    const why = async (url: string, fetchFiles = fileFetcher()) => {
+    const why = async (url: string, fetchFiles = makeFileFetcher()) => {
       const error = await fetchFiles([url], WAIT_MS, NEVER).catch((error: Error) => error)
       return (error as Error).message.replace(/^The file at \S+ /, '')
     }
@@ -452,7 +451,7 @@ t.test('bodies share a quarter of the memory', async (t) => {
   function holdsAtMost(bytes: number, gatewayCount: number, maxBufferedMib: number | null = null): boolean {
     const config = configFile.parse({ server: { max_buffered_mib: maxBufferedMib } })
     const refused: string[] = []
-    const limits = clientLimits({
+    const limits = openClientLimits({
       config: () => config,
       gatewayCount,
       count: (reason) => refused.push(reason),
@@ -485,7 +484,7 @@ t.test('bodies share a quarter of the memory', async (t) => {
   t.test('refusals are logged now and then, also after the clock was set back by an hour', async (t) => {
     let lines = 0
     const config = configFile.parse({ server: { max_buffered_mib: 32 } })
-    const limits = clientLimits({
+    const limits = openClientLimits({
       config: () => config,
       gatewayCount: 1,
       count: () => undefined,
@@ -572,7 +571,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
   }
 
   function call({ channel, access }: Opened, deadlineMs = 10_000) {
-    const send = upstreamCalls(client, () => access)
+    const send = openUpstreamCalls(client, () => access)
     const answered = Promise.withResolvers<Answered>()
     let status = 0
     let body = ''
@@ -631,7 +630,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
       body: '{"model":"up"}',
       headers: { authorization: 'Bearer token-number-1', 'x-extra': '1', 'x-request-id': 'req_1' },
     })
-    const { headers } = chatAdapterOf(opened.channel, 'chat-completions').request(opened.channel, {
+    const { headers } = findChatAdapter(opened.channel, 'chat-completions').request(opened.channel, {
       upstreamModel: 'up',
       stream: false,
       query: '',
@@ -747,7 +746,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
     const { opened } = await start(t, (authorization, response) => sendJson(response, 400, { authorization }))
     const { body = '' } = await call(opened).answered
     t.match(body, /token-number-1/)
-    const { secrets } = upstreamTexts([{ channel: opened.channel, upstreamModel: 'up' }], 'm')
+    const { secrets } = listUpstreamTexts([{ channel: opened.channel, upstreamModel: 'up' }], 'm')
     t.notMatch(mask(body.replace('Bearer ', 'token-'), [], secrets), /token-number-1/)
     t.same(opened.tokens, ['token-number-1'])
   })
@@ -757,7 +756,7 @@ t.test('calls carry tokens in place of keys', async (t) => {
       sendJson(response, authorization === 'Bearer token-number-1' ? 401 : 200, {}),
     )
     const storage = { open: () => Promise.reject(new Error('nothing is sent along')) }
-    const calls = mediaCalls(client, storage, () => opened.access)
+    const calls = openMediaCalls(client, storage, () => opened.access)
     const request: MediaRequest = jsonRequest(opened.channel, '/jobs', { prompt: 'p' })
     t.match(await calls.send(request, { timeoutMs: 5_000, maxAnswerBytes: 1_000 }), { status: 200 })
     t.same(
@@ -776,7 +775,7 @@ t.test('media calls report what was sent', async (t) => {
   t.teardown(() => client.close())
   const LARGE = Buffer.alloc(3_000_000, 'film')
   const options = { timeoutMs: 5_000, maxAnswerBytes: 1_000_000 }
-  const calls = mediaCalls(
+  const calls = openMediaCalls(
     client,
     {
       open: async (key) =>

@@ -4,7 +4,7 @@ import t from 'tap'
 import { agentFile } from '../../../schemas/accounts/agent.ts'
 import { BODY_WORK } from '../../../src/protocols/body-work.ts'
 import type { ReaderName } from '../../../src/protocols/registry.ts'
-import { longRequests } from '../../../src/server/gateway/long-requests.ts'
+import { openLongRequests } from '../../../src/server/gateway/long-requests.ts'
 
 const errors: string[] = []
 const log = { error: (_details: object, message: string) => void errors.push(message) }
@@ -44,39 +44,38 @@ const REQUESTS: Readonly<Record<ReaderName, ReturnType<typeof requestOf>>> = {
   ),
 }
 
+// One for all: a thread takes a second to start.
+const long = openLongRequests(log)
+t.teardown(() => long.close())
+
 type Request = ReturnType<typeof requestOf>
-type Long = ReturnType<typeof longRequests>
 const inputOf = (reader: ReaderName, { path, query }: Request) => ({ reader, path, query })
-const readBy = (long: Long, reader: ReaderName, request: Request, account: string) =>
-  long.work(account, 'read', inputOf(reader, request), request.body)
+const readBy = (reader: ReaderName, request: Request, account: string, by = long) =>
+  by.work(account, 'read', inputOf(reader, request), request.body)
 
 t.test('each protocol is read as on the event loop', async (t) => {
-  const long = longRequests(log)
-  t.teardown(() => long.close())
   for (const [name, request] of Object.entries(REQUESTS)) {
     const reader = name as ReaderName
-    const read = await readBy(long, reader, request, 'a')
+    const read = await readBy(reader, request, 'a')
     t.strictSame(read, BODY_WORK.read(inputOf(reader, request), request.body), reader)
     t.equal((read.source as { body: Buffer }).body, request.body, 'the body is the one that is there already')
   }
 })
 
 t.test('a refusal arrives as it was thrown, and the thread goes on', async (t) => {
-  const long = longRequests(log)
-  t.teardown(() => long.close())
   const wrong = requestOf({ model: 'm', messages: [{ role: 'user', content: LONG }], max_tokens: 'many' })
-  await t.rejects(readBy(long, 'chat-completions', wrong, 'a'), {
+  await t.rejects(readBy('chat-completions', wrong, 'a'), {
     name: 'Failure',
     code: 'invalid_request',
     status: 400,
     message: /max_tokens/,
   })
-  t.equal((await readBy(long, 'responses', REQUESTS.responses, 'a')).model, 'm')
+  t.equal((await readBy('responses', REQUESTS.responses, 'a')).model, 'm')
 })
 
 t.test('only so many of one account wait, and no more of all', async (t) => {
-  const long = longRequests(log)
-  const read = (account: string) => readBy(long, 'responses', REQUESTS.responses, account)
+  const long = openLongRequests(log)
+  const read = (account: string) => readBy('responses', REQUESTS.responses, account, long)
   // The first two are read, sixty-four wait.
   const some = Array.from({ length: 66 }, () => read('a'))
   await t.rejects(read('a'), { code: 'service_unavailable', headers: [['retry-after', '1']] })
@@ -91,8 +90,6 @@ t.test('only so many of one account wait, and no more of all', async (t) => {
 })
 
 t.test('accounts take turns', async (t) => {
-  const long = longRequests(log)
-  t.teardown(() => long.close())
   const { path, query, body } = REQUESTS.responses
   const order: string[] = []
   // The order in which threads finish depends on their speed. A message is cloned when it is handed to a thread.
@@ -114,18 +111,14 @@ t.test('accounts take turns', async (t) => {
 })
 
 t.test('an unexpected error in the thread is the failure of its request alone', async (t) => {
-  const long = longRequests(log)
-  t.teardown(() => long.close())
   // Nothing reads by this name.
-  const fatal = readBy(long, 'no-reader' as ReaderName, REQUESTS.responses, 'a')
-  const other = readBy(long, 'responses', REQUESTS.responses, 'b')
+  const fatal = readBy('no-reader' as ReaderName, REQUESTS.responses, 'a')
+  const other = readBy('responses', REQUESTS.responses, 'b')
   await t.rejects(fatal, { code: 'internal_error' })
   t.equal((await other).model, 'm')
 })
 
 t.test('a body is compared, rewritten and translated in the thread as on the event loop', async (t) => {
-  const long = longRequests(log)
-  t.teardown(() => long.close())
   const { body, ...request } = REQUESTS['chat-completions']
   const hash = await long.work('a', 'hash', { method: 'POST', ...request }, body)
   t.ok(Buffer.isBuffer(hash))
@@ -137,6 +130,7 @@ t.test('a body is compared, rewritten and translated in the thread as on the eve
     outputCeiling: null,
     outputLimitField: null,
     askUsage: false,
+    serverTools: [],
     fetched: new Map(),
   }
   for (const upstream of ['messages', 'generate-content'] as const) {
@@ -152,14 +146,12 @@ t.test('a body is compared, rewritten and translated in the thread as on the eve
 })
 
 t.test('details of a refusal reach the client of messages', async (t) => {
-  const long = longRequests(log)
-  t.teardown(() => long.close())
   const threaded = requestOf({
     model: 'm',
     max_tokens: 5,
     thread: 'thr_1',
     messages: [{ role: 'user', content: LONG }],
   })
-  const error = await readBy(long, 'messages', threaded, 'a').catch((error: unknown) => error)
+  const error = await readBy('messages', threaded, 'a').catch((error: unknown) => error)
   t.match(error, { details: { error_code: 'thread_unsupported_request' } })
 })

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { Boot } from '../../../src/server/messages.ts'
 import { readReports } from '../../../src/server/process-reports.ts'
-import { type BannerFacts, banner, factsJson } from '../../../src/server/supervisor/banner.ts'
+import { type BannerFacts, printBanner, printFactsJson } from '../../../src/server/supervisor/banner.ts'
 import { ServiceChild } from '../../../src/server/supervisor/children.ts'
-import { firstSignInToken } from '../../../src/server/supervisor/first-operator.ts'
+import { provideSignInToken } from '../../../src/server/supervisor/first-operator.ts'
 import { until } from '../../support/eventually.ts'
 import { startDatabase } from '../postgres/support.ts'
 
@@ -116,10 +116,10 @@ t.test('banner shows the key on a terminal alone', async (t) => {
   }
 
   t.test('on a terminal the key stands in the lines to copy; elsewhere they read it from its file', (t) => {
-    const shown = banner(FACTS, true)
+    const shown = printBanner(FACTS, true)
     t.equal(shown.split(KEY).length, 4)
     t.notMatch(shown, 'TOLLGATE_KEY')
-    const kept = banner(FACTS, false)
+    const kept = printBanner(FACTS, false)
     t.notMatch(kept, KEY)
     t.match(
       kept,
@@ -132,8 +132,12 @@ t.test('banner shows the key on a terminal alone', async (t) => {
   })
 
   t.test('the same for a program', (t) => {
-    t.match(JSON.parse(factsJson(FACTS, true)), { key: KEY, run_file: '/data/run.json' })
-    t.match(JSON.parse(factsJson(FACTS, false)), { key: null, sign_in_url: null, run_file: '/data/run.json' })
+    t.match(JSON.parse(printFactsJson(FACTS, true)), { key: KEY, run_file: '/data/run.json' })
+    t.match(JSON.parse(printFactsJson(FACTS, false)), {
+      key: null,
+      sign_in_url: null,
+      run_file: '/data/run.json',
+    })
     t.end()
   })
 })
@@ -155,15 +159,15 @@ t.test('one operator of services that start at once', async (t) => {
     }
     const tokens = await Promise.all(
       Array.from({ length: SERVICES }, () =>
-        firstSignInToken({ ...database, users: { ...database.users, list } }),
+        provideSignInToken({ ...database, users: { ...database.users, list } }),
       ),
     )
     const [token = '', ...others] = tokens.filter((one) => one !== null)
     t.same(others, [])
     t.equal((await database.users.list()).length, 1)
     t.equal((await database.accounts.list()).length, 1, 'no account of those that came too late')
-    const session = { tokenHash: tokenHash('a session'), address: '192.0.2.1', userAgent: 'a browser' }
-    const { userId } = await database.sessions.signInByLink(tokenHash(token), session)
+    const session = { tokenHash: hashToken('a session'), address: '192.0.2.1', userAgent: 'a browser' }
+    const { userId } = await database.sessions.signInByLink(hashToken(token), session)
     t.match(await database.users.show(userId), { installationRole: 'operator' })
   })
 })

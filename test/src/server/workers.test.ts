@@ -14,7 +14,7 @@ import { importJob } from '../../../src/server/knowledge/import-job.ts'
 import type { Boot } from '../../../src/server/messages.ts'
 import { logAudit, untilAudit } from '../../../src/server/settler/daily-audit.ts'
 import { startLogMaintenance } from '../../../src/server/settler/log-retention.ts'
-import { taskStorage } from '../../../src/server/tasks/storage.ts'
+import { openTaskStorage } from '../../../src/server/tasks/storage.ts'
 import { startSweeps } from '../../../src/server/tasks/sweeps.ts'
 import { openStore } from '../../../src/storage/open-store.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
@@ -100,7 +100,7 @@ t.test('log kept as configured', async (t) => {
     const path = join(engines.dataDir, 'tollgate.yaml')
     const write = (text: string) => writeFileSync(path, text)
     const months = async () =>
-      (await callLog.monthSums({ from: 0n, upto: BigInt(ages.length), admittedSince: 0 })).length
+      (await callLog.sumMonths({ from: 0n, upto: BigInt(ages.length), admittedSince: 0 })).length
 
     const told: string[] = []
     const tell = (_: object, message: string) => void told.push(message)
@@ -179,7 +179,7 @@ t.test('results are copied guarded', async (t) => {
 
   async function storage(t: Test, isAllowed?: (address: string) => boolean) {
     const { store } = await folderStore(t)
-    return { store, ...taskStorage({ store, ...(isAllowed && { isAllowed }) }) }
+    return { store, ...openTaskStorage({ store, ...(isAllowed && { isAllowed }) }) }
   }
 
   t.test('a result is copied from the channel’s own host; its first bytes say what it is', async (t) => {
@@ -316,11 +316,11 @@ t.test('results are copied guarded', async (t) => {
     const cut = Object.assign(Object.create(store) as ObjectStore, {
       get: async () => ({ bytes: 9, mediaType: 'audio/mpeg', stream: Readable.from(failing()) }),
     })
-    await t.rejects(taskStorage({ store: cut }).read('speech/a.mp3', 9), {
+    await t.rejects(openTaskStorage({ store: cut }).read('speech/a.mp3', 9), {
       name: 'StoreFailure',
       message: 'cut',
     })
-    t.equal(rest.permanentLink('speech/a.mp3'), store.permanentLink('speech/a.mp3'))
+    t.equal(rest.permanentLink('speech/a.mp3'), store.makePermanentLink('speech/a.mp3'))
     t.match(await rest.link('speech/a.mp3', Date.now() + 1000), 'expires=')
     await rest.delete(['speech/a.mp3'])
     t.equal(await store.head('speech/a.mp3'), null)
@@ -431,7 +431,7 @@ t.test('imports run beside other work', async (t) => {
     const job = await jobOf({ 'first.md': '# First', 'nested.md': NESTED })
     const stop = () => Promise.reject(new Error('cancelled'))
     await t.rejects(run(job, stop), { message: 'cancelled' })
-    t.same([...(await database.knowledge.pageHashes(baseId)).keys()].sort(), ['nested.md', 'words.md'])
+    t.same([...(await database.knowledge.readPageHashes(baseId)).keys()].sort(), ['nested.md', 'words.md'])
     await database.jobs.end(job.id, {})
   })
 

@@ -28,6 +28,6 @@ t.test('a service with a folder pays nothing for the bucket that it does not hav
   const bucket = await openStore({ ...settings, objectStore })
   t.equal(bucket.servesLinks, true)
   t.ok(isClientLoaded())
-  t.match(await bucket.link('images/a.png', Date.now() + 1000), 'http://127.0.0.1:1/media/images/a.png?')
-  t.equal(bucket.permanentLink('images/a.png'), folder.permanentLink('images/a.png'))
+  t.match(await bucket.makeLink('images/a.png', Date.now() + 1000), 'http://127.0.0.1:1/media/images/a.png?')
+  t.equal(bucket.makePermanentLink('images/a.png'), folder.makePermanentLink('images/a.png'))
 })

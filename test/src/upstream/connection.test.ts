@@ -26,7 +26,7 @@ t.test('keep alive', async (t) => {
       t.match(log, { status: 200, body: `/call/${i}`, ended: true })
     }
     t.equal(server.accepted(), 1)
-    t.match(client.stats(), { open: 1, idle: 1, inFlight: 0, opened: 1, reused: 19 })
+    t.match(client.readStats(), { open: 1, idle: 1, inFlight: 0, opened: 1, reused: 19 })
   })
 
   t.test('a call from inside onEnd gets the connection just freed', async (t) => {
@@ -57,7 +57,7 @@ t.test('keep alive', async (t) => {
       return log.body === `/tag-${i}`.repeat(20)
     })
     t.same(new Set(await Promise.all(calls)), new Set([true]))
-    t.equal(client.stats().inFlight, 0)
+    t.equal(client.readStats().inFlight, 0)
   })
 
   t.test('the connection used last is used next', async (t) => {
@@ -75,14 +75,14 @@ t.test('keep alive', async (t) => {
     await run(client, getRequest(server.origin))
     for (let i = 0; i < 5; i++) await run(client, getRequest(server.origin))
     t.equal(new Set(sockets.slice(3)).size, 1)
-    t.equal(client.stats().idle, 3)
+    t.equal(client.readStats().idle, 3)
   })
 
   t.test('idle connections are bounded in number', async (t) => {
     const client = clientFor(t, { maxIdlePerOrigin: 2 })
     const server = await replyingServer(t, () => answer('ok'))
     await Promise.all(Array.from({ length: 10 }, () => run(client, getRequest(server.origin))))
-    t.match(client.stats(), { open: 2, idle: 2 })
+    t.match(client.readStats(), { open: 2, idle: 2 })
     await until(() => server.sockets.size === 2)
   })
 
@@ -90,8 +90,8 @@ t.test('keep alive', async (t) => {
     const client = clientFor(t, { idleConnectionMs: 30 })
     const server = await replyingServer(t, () => answer('ok'))
     await run(client, getRequest(server.origin))
-    t.equal(client.stats().idle, 1)
-    await until(() => client.stats().open === 0)
+    t.equal(client.readStats().idle, 1)
+    await until(() => client.readStats().open === 0)
     await until(() => server.sockets.size === 0)
   })
 
@@ -99,7 +99,7 @@ t.test('keep alive', async (t) => {
     const client = clientFor(t)
     const server = await replyingServer(t, () => answer('ok', 'keep-alive: timeout=1'))
     await run(client, getRequest(server.origin))
-    t.equal(client.stats().open, 0, 'one second less the margin is nothing')
+    t.equal(client.readStats().open, 0, 'one second less the margin is nothing')
   })
 
   t.test('open connections are bounded, unused ones of other origins give way', async (t) => {
@@ -109,7 +109,7 @@ t.test('keep alive', async (t) => {
     await run(client, getRequest(quick.origin))
     const first = client.send(getRequest(held.origin), new LoggingHandler())
     const second = client.send(getRequest(held.origin), new LoggingHandler())
-    t.match(client.stats(), { open: 2, idle: 0, inFlight: 2 })
+    t.match(client.readStats(), { open: 2, idle: 0, inFlight: 2 })
     const { failure } = await run(client, getRequest(quick.origin))
     t.match(failure, { kind: 'exhausted', sent: false, headReceived: false, reused: false })
     first.abort()
@@ -130,7 +130,7 @@ t.test('keep alive', async (t) => {
       const client = clientFor(t)
       const server = await replyingServer(t, (_request, number) => (number === 0 ? text : answer('own')))
       t.match(await run(client, getRequest(server.origin)), { body: 'ok', ended: true })
-      t.equal(client.stats().open, 0)
+      t.equal(client.readStats().open, 0)
       t.match(await run(client, getRequest(server.origin)), { body: 'own', ended: true })
       t.equal(server.accepted(), 2)
     })
@@ -145,7 +145,7 @@ t.test('keep alive', async (t) => {
     )
     const log = await run(client, getRequest(server.origin))
     t.equal(log.body.length, bytes - frame)
-    if (log.pieces.length === 1) t.equal(client.stats().idle, 0)
+    if (log.pieces.length === 1) t.equal(client.readStats().idle, 0)
     t.match(await run(client, getRequest(server.origin)), { body: 'own' })
   })
 
@@ -153,9 +153,9 @@ t.test('keep alive', async (t) => {
     const client = clientFor(t)
     const server = await replyingServer(t, () => answer('ok'))
     await run(client, getRequest(server.origin))
-    t.equal(client.stats().idle, 1)
+    t.equal(client.readStats().idle, 1)
     for (const socket of server.sockets) socket.write(answer('smuggled'))
-    await until(() => client.stats().open === 0)
+    await until(() => client.readStats().open === 0)
     t.match(await run(client, getRequest(server.origin)), { body: 'ok' })
   })
 
@@ -167,7 +167,7 @@ t.test('keep alive', async (t) => {
     const body = Buffer.alloc(32 * 1024 * 1024)
     const log = await run(client, postRequest(server.origin, body))
     t.match(log, { status: 413, body: 'big', ended: true })
-    t.equal(client.stats().open, 0)
+    t.equal(client.readStats().open, 0)
   })
 })
 
@@ -177,7 +177,7 @@ t.test('stale connection', async (t) => {
     const server = await replyingServer(t, () => answer('ok'))
     await run(client, getRequest(server.origin))
     for (const socket of server.sockets) socket.end()
-    await until(() => client.stats().open === 0)
+    await until(() => client.readStats().open === 0)
     t.match(await run(client, getRequest(server.origin)), { body: 'ok', failure: null })
     t.equal(server.accepted(), 2)
   })
@@ -187,7 +187,7 @@ t.test('stale connection', async (t) => {
     const server = await replyingServer(t, () => answer('ok'))
     await run(client, getRequest(server.origin))
     for (const socket of server.sockets) socket.resetAndDestroy()
-    await until(() => client.stats().open === 0)
+    await until(() => client.readStats().open === 0)
     t.match(await run(client, getRequest(server.origin)), { body: 'ok', failure: null })
   })
 
@@ -241,7 +241,7 @@ t.test('stale connection', async (t) => {
     t.equal(server.accepted(), 2)
     await run(client, getRequest(server.origin))
     t.equal(server.accepted(), 2)
-    t.equal(client.stats().idle, 2)
+    t.equal(client.readStats().idle, 2)
   })
 })
 
@@ -281,7 +281,7 @@ t.test('broken connection', async (t) => {
         })
         await Promise.all(calls)
         t.same(wrong, [])
-        t.equal(client.stats().inFlight, 0)
+        t.equal(client.readStats().inFlight, 0)
         const { status } = await run(client, getRequest(server.origin, `/${text.length}`))
         t.equal(status, 200)
       })
@@ -316,8 +316,8 @@ t.test('broken connection', async (t) => {
       for (const { failure } of await Promise.all(calls))
         if (failure?.kind !== 'connect') t.fail('not refused')
     }
-    t.ok(client.stats().origins <= MAX_REMEMBERED_ORIGINS)
-    t.equal(client.stats().open, 0)
+    t.ok(client.readStats().origins <= MAX_REMEMBERED_ORIGINS)
+    t.equal(client.readStats().open, 0)
   })
 
   t.test('a name that cannot exist', async (t) => {
@@ -335,7 +335,7 @@ t.test('broken connection', async (t) => {
     )
     const { failure } = await run(client, getRequest(server.origin))
     t.match(failure, { kind: 'malformed', sent: true, headReceived: false })
-    t.match(client.stats(), { open: 0, inFlight: 0 })
+    t.match(client.readStats(), { open: 0, inFlight: 0 })
   })
 
   t.test('a body over its bound is cut off', async (t) => {

@@ -8,7 +8,7 @@ export function clientFor(t: Test, options?: UpstreamClientOptions): UpstreamCli
   const client = new UpstreamClient(options)
   t.teardown(() => {
     client.close()
-    const { open, idle, inFlight } = client.stats()
+    const { open, idle, inFlight } = client.readStats()
     deepEqual({ open, idle, inFlight }, { open: 0, idle: 0, inFlight: 0 }, 'nothing is left behind')
   })
   return client

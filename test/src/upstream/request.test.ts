@@ -3,8 +3,8 @@ import { createServer } from 'node:net'
 import { lastValueFrom, map, take, toArray } from 'rxjs'
 import t from 'tap'
 import {
+  buildHeadPrefix,
   finishHead,
-  headPrefix,
   type Origin,
   parseOrigin,
   renderHead,
@@ -14,7 +14,7 @@ import {
 } from '../../../src/upstream/client.ts'
 import { READ_BUFFER_BYTES } from '../../../src/upstream/limits.ts'
 import { observeUpstream, type UpstreamEvent } from '../../../src/upstream/observe.ts'
-import { headBytes, type RequestHead } from '../../../src/upstream/request/head.ts'
+import { joinHead, type RequestHead } from '../../../src/upstream/request/head.ts'
 import { answer, clientFor, replyingServer, serverFor, until } from './fixture.ts'
 import { listen, readRequests } from './raw-server.ts'
 import { getRequest, LoggingHandler, postRequest, run } from './recorded-calls.ts'
@@ -94,7 +94,7 @@ t.test('origin', async (t) => {
 })
 
 t.test('head', async (t) => {
-  const textOf = (head: RequestHead): string => headBytes(head).toString('latin1')
+  const textOf = (head: RequestHead): string => joinHead(head).toString('latin1')
 
   t.test('a head with a body', async (t) => {
     t.equal(
@@ -116,7 +116,7 @@ t.test('head', async (t) => {
   })
 
   t.test('a constant prefix finished per call gives the same', async (t) => {
-    const prefix = headPrefix('POST', '/x', 'a', [['accept', '*/*']])
+    const prefix = buildHeadPrefix('POST', '/x', 'a', [['accept', '*/*']])
     t.equal(textOf(finishHead(prefix, 5)), textOf(renderHead('POST', '/x', 'a', [['accept', '*/*']], 5)))
     const headers = [
       ['accept', '*/*'],
@@ -147,7 +147,7 @@ t.test('head', async (t) => {
       t.throws(() => render({ method: `GET${evil}` }), TypeError)
       t.throws(() => render({ name: `x${evil}` }), TypeError)
       t.throws(() => render({ value: `y${evil}` }), TypeError)
-      t.throws(() => finishHead(headPrefix('GET', '/', 'a', []), 0, [['x', `y${evil}`]]), TypeError)
+      t.throws(() => finishHead(buildHeadPrefix('GET', '/', 'a', []), 0, [['x', `y${evil}`]]), TypeError)
     }
   })
 
@@ -251,7 +251,7 @@ t.test('flow', async (t) => {
     }
     await handler.finished
     t.equal(body, text)
-    t.equal(client.stats().idle, 1, 'the connection is kept, and read again')
+    t.equal(client.readStats().idle, 1, 'the connection is kept, and read again')
   })
 
   t.test('paused before it connects: nothing comes until resumed', async (t) => {
@@ -307,7 +307,7 @@ t.test('flow', async (t) => {
     t.match(log, { body: 'ok', ended: true })
     t.equal(received, body.length)
     t.equal(different, 0)
-    t.equal(client.stats().idle, 1)
+    t.equal(client.readStats().idle, 1)
   })
 
   for (const size of [1, 16_000, 16_384, 20_000, 131_072, 131_073, 300_000]) {
@@ -437,7 +437,7 @@ t.test('abort', async (t) => {
     const call = client.send(getRequest(server.origin), handler)
     await until(() => server.accepted() === 1)
     call.abort()
-    t.match(client.stats(), { open: 0, inFlight: 0 })
+    t.match(client.readStats(), { open: 0, inFlight: 0 })
     await until(() => server.sockets.size === 0)
     t.match(handler.log, { status: 0, ended: false, failure: null }, 'no handler is called')
   })
@@ -477,7 +477,7 @@ t.test('abort', async (t) => {
     await until(() => server.accepted() === 1 && server.sockets.size === 0)
     t.equal(data, 3)
     t.match(handler.log, { status: 200, ended: false, failure: null })
-    t.match(client.stats(), { open: 0, inFlight: 0 })
+    t.match(client.readStats(), { open: 0, inFlight: 0 })
   })
 
   t.test('abort in onHead: data in the same read is not delivered', async (t) => {
@@ -495,7 +495,7 @@ t.test('abort', async (t) => {
     const server = await replyingServer(t, () => answer('ok'))
     const handler = new LoggingHandler()
     client.send(getRequest(server.origin), handler).abort()
-    t.match(client.stats(), { open: 0, inFlight: 0 })
+    t.match(client.readStats(), { open: 0, inFlight: 0 })
     t.match(await run(client, getRequest(server.origin)), { body: 'ok' })
     t.match(handler.log, { status: 0, ended: false, failure: null })
   })
@@ -506,7 +506,7 @@ t.test('abort', async (t) => {
     const call = client.send(postRequest(server.origin, Buffer.alloc(32 * 1024 * 1024)), new LoggingHandler())
     await until(() => server.accepted() === 1)
     call.abort()
-    t.match(client.stats(), { open: 0, inFlight: 0 })
+    t.match(client.readStats(), { open: 0, inFlight: 0 })
   })
 
   t.test('abort after the end leaves the next user of the connection alone', async (t) => {
@@ -545,7 +545,7 @@ t.test('abort', async (t) => {
       )
       if (i % 100 === 99) await until(() => over === i + 1)
     }
-    t.equal(client.stats().inFlight, 0)
+    t.equal(client.readStats().inFlight, 0)
     t.match(await run(client, getRequest(server.origin)), { body: 'hello', ended: true })
   })
 })
@@ -579,7 +579,7 @@ t.test('handler throws', async (t) => {
       t.match(log.failure, { kind: 'closed', headReceived: true, cause: thrown })
       t.equal(log.ended, false)
       t.same(noted, [thrown])
-      t.match(client.stats(), { open: 0, inFlight: 0, handlerErrors: 1 })
+      t.match(client.readStats(), { open: 0, inFlight: 0, handlerErrors: 1 })
       t.match(await run(client, getRequest(server.origin)), { body: 'ok', ended: true })
     })
   }
@@ -589,7 +589,7 @@ t.test('handler throws', async (t) => {
     const server = await replyingServer(t, () => answer('ok'))
     const handler = await send(client, server.origin, 'onEnd')
     t.equal(handler.log.failure, null)
-    t.match(client.stats(), { open: 1, idle: 1, inFlight: 0, handlerErrors: 1 })
+    t.match(client.readStats(), { open: 1, idle: 1, inFlight: 0, handlerErrors: 1 })
     t.match(await run(client, getRequest(server.origin)), { body: 'ok', ended: true })
     t.equal(server.accepted(), 1)
   })
@@ -598,7 +598,7 @@ t.test('handler throws', async (t) => {
     const client = clientFor(t)
     const server = await replyingServer(t, () => 'HTTP/9\r\n')
     await send(client, server.origin, 'onError')
-    t.match(client.stats(), { open: 0, inFlight: 0, handlerErrors: 1 })
+    t.match(client.readStats(), { open: 0, inFlight: 0, handlerErrors: 1 })
   })
 })
 
@@ -615,10 +615,10 @@ t.test('observe', async (t) => {
     const client = clientFor(t)
     const server = await replyingServer(t, () => answer('hello'))
     const call = observed(client, server.origin).pipe(map(describe), toArray())
-    t.equal(client.stats().inFlight, 0)
+    t.equal(client.readStats().inFlight, 0)
     t.same(await lastValueFrom(call), ['200 5', 'hello'])
     t.same(await lastValueFrom(call), ['200 5', 'hello'], 'each subscription is a call')
-    t.match(client.stats(), { idle: 1, inFlight: 0, opened: 1, reused: 1 })
+    t.match(client.readStats(), { idle: 1, inFlight: 0, opened: 1, reused: 1 })
   })
 
   t.test('a failure is its error', async (t) => {
@@ -639,7 +639,7 @@ t.test('observe', async (t) => {
     const subscription = observed(client, server.origin).subscribe()
     await until(() => server.accepted() === 1)
     subscription.unsubscribe()
-    t.match(client.stats(), { open: 0, inFlight: 0 })
+    t.match(client.readStats(), { open: 0, inFlight: 0 })
     await until(() => server.sockets.size === 0)
   })
 
@@ -650,7 +650,7 @@ t.test('observe', async (t) => {
     })
     const events = observed(client, server.origin).pipe(map(describe), take(2), toArray())
     t.same(await lastValueFrom(events), ['200 undefined', 'first'])
-    t.match(client.stats(), { open: 0, inFlight: 0 })
+    t.match(client.readStats(), { open: 0, inFlight: 0 })
     await until(() => server.sockets.size === 0)
   })
 })

@@ -501,11 +501,11 @@ t.test('differential fuzz', async (t) => {
         await turn()
         await turn()
         if (!(await isClean(client, server, seed))) t.fail(`the next call got a foreign answer; ${repeat}`)
-        if (client.stats().inFlight !== 0) t.fail(`a call is left over; ${repeat}`)
+        if (client.readStats().inFlight !== 0) t.fail(`a call is left over; ${repeat}`)
         server.cases.delete(seed)
       }
       client.close()
-      t.same({ open: client.stats().open, idle: client.stats().idle }, { open: 0, idle: 0 })
+      t.same({ open: client.readStats().open, idle: client.readStats().idle }, { open: 0, idle: 0 })
     }
     await Promise.all(Array.from({ length: WORKERS }, work))
     t.comment(counts)

@@ -1,7 +1,7 @@
 /** The call log of an account. */
 import { getRouteApi } from '@tanstack/react-router'
 import { useCallback, useEffect, useMemo, useRef } from 'react'
-import { LOG_CSV_HEADER, logCsvRecord } from '../../../../src/core/call-log/csv.ts'
+import { LOG_CSV_HEADER, printLogCsvRecord } from '../../../../src/core/call-log/csv.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -75,7 +75,7 @@ export function Calls() {
               operation="listCalls"
               input={{ account_id: accountId, ...filters }}
               header={LOG_CSV_HEADER}
-              toRecord={logCsvRecord}
+              toRecord={printLogCsvRecord}
             />
           </>
         }

@@ -1,7 +1,7 @@
 /** The answer to a call of the playground, as it grows. */
 
 import { weightOfCodeUnit } from '../../../../src/core/pricing/text-tokens.ts'
-import { extraOf, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
+import { keepExtra, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import type { ToolCall } from './request.ts'
 
 export interface Answer {
@@ -83,7 +83,7 @@ function usageOf({
     output: usage.completion_tokens ?? 0,
     reasoning: output.reasoning_tokens ?? 0,
     serverToolCalls: searches,
-    ...extraOf({
+    ...keepExtra({
       cacheWrite1h: input.cache_creation?.ephemeral_1h_input_tokens ?? 0,
       inputAudio: input.audio_tokens ?? 0,
       inputImage: input.image_tokens ?? 0,

@@ -2,7 +2,7 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { csvRecord } from '../../../../src/core/call-log/csv-records.ts'
+import { printCsvRecord } from '../../../../src/core/call-log/csv-records.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -71,7 +71,7 @@ export function UsageFrame<Data, D extends Dimension>({
   const change = useChangeSearch()
   const { data } = query
   const lines = data === undefined ? [] : toLines(data)
-  const save = () => saveCsv(`usage-by-${by}`, [lines.map(csvRecord).join('')])
+  const save = () => saveCsv(`usage-by-${by}`, [lines.map(printCsvRecord).join('')])
   return (
     <>
       <PageHeader

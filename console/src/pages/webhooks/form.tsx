@@ -1,7 +1,7 @@
 /** Adds or changes a webhook endpoint. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { eventsOf } from '../../../../schemas/notifications/event.ts'
+import { listEvents } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -25,7 +25,7 @@ export function EndpointDialog({ accountId, endpoint, onClose, onSecret }: Endpo
   const [isAll, setAll] = useState(endpoint === null || endpoint.events === null)
   const [chosen, setChosen] = useState<readonly string[]>(endpoint?.events ?? [])
   const [idempotencyKey] = useState(() => crypto.randomUUID())
-  const all = eventsOf(accountId)
+  const all = listEvents(accountId)
   const events = isAll ? null : all.filter((event) => chosen.includes(event))
   const save = useMutation({
     meta: { changes: WEBHOOKS },

@@ -5,12 +5,12 @@
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import type { MediaAnswer, MediaRequest, Preset, PresetKind, PresetSource } from '../adapter.ts'
-import { fieldsIn, isSuccess, looseId, looseText } from '../answer.ts'
+import { isSuccess, looseId, looseText, readFields } from '../answer.ts'
 import { getRequest } from '../request.ts'
 
-/** A provider has so long for each of these answers. */
+/** How long a provider may take for each of these answers. */
 export const CATALOG_TIMEOUT_MS = 15_000
-/** An answer may be shown again for so long. */
+/** How long an answer may be shown again. */
 export const CATALOG_TTL_MS = 60_000
 
 /**
@@ -23,7 +23,7 @@ function listIn<Item extends object>(
   schema: z.ZodType<Item>,
 ): readonly Item[] | null {
   if (answer.status === 404 || answer.status === 501) return []
-  const listed = isSuccess(answer) ? fieldsIn(answer)?.[field] : null
+  const listed = isSuccess(answer) ? readFields(answer)?.[field] : null
   return Array.isArray(listed) ? listed.flatMap((item) => schema.safeParse(item).data ?? []) : null
 }
 

@@ -3,26 +3,26 @@ import { z } from 'zod'
 import type { JobOf, MediaJob, MediaWork } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, SubmitOutcome } from '../adapter.ts'
 import {
-  acceptedAs,
   anything,
-  asyncRefusal,
-  fieldsIn,
-  fieldsOf,
   isSuccess,
   looseId,
   looseText,
   looseWord,
-  messageOf,
+  makeAccepted,
+  makeRefused,
+  makeUnknown,
   pollError,
-  refusal,
-  refused,
-  unknown,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  readPlainRefusal,
+  toFields,
 } from '../answer.ts'
-import { mediaFailureCode, mediaFailureStatus } from '../failure.ts'
-import { bareRequest, getRequest, jsonRequest, notServed, pathPart } from '../request.ts'
+import { findMediaFailureStatus, toMediaFailureCode } from '../failure.ts'
+import { bareRequest, getRequest, jsonRequest, pathPart, throwNotServed } from '../request.ts'
 import { taskPresets } from './catalog.ts'
-import { taskInput } from './input.ts'
-import { taskResult } from './result.ts'
+import { makeTaskInput } from './input.ts'
+import { readTaskResult } from './result.ts'
 
 const TASKS = '/tasks'
 
@@ -46,14 +46,14 @@ const upstreamTask = z.looseObject({ id: looseId, state: looseWord, result: anyt
 type Task = z.infer<typeof upstreamTask>
 
 /** Returns the task; null for an answer without one. */
-function taskIn(answer: MediaAnswer): Task | null {
-  const body = isSuccess(answer) ? fieldsIn(answer) : null
+function parseTask(answer: MediaAnswer): Task | null {
+  const body = isSuccess(answer) ? readFields(answer) : null
   return body === null ? null : upstreamTask.parse(body)
 }
 
-const codeIn = (error: unknown) => mediaFailureCode(looseText.parse(fieldsOf(error)?.code))
+const readCode = (error: unknown) => toMediaFailureCode(looseText.parse(toFields(error)?.code))
 
-function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
+function readState({ state, result, error }: Task, work: MediaWork): PollOutcome {
   const upstreamState = state ?? ''
   switch (state) {
     case 'queued':
@@ -63,7 +63,7 @@ function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
     case 'expired':
       return { type: 'lapsed', upstreamState }
     case 'succeeded': {
-      const done = taskResult(work, result)
+      const done = readTaskResult(work, result)
       const message = 'The upstream finished the task without its result.'
       if (done === null) return { type: 'failed', upstreamState, code: 'generation_failed', message }
       return { ...done, upstreamState }
@@ -72,8 +72,8 @@ function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
       return {
         type: 'failed',
         upstreamState,
-        code: codeIn(error),
-        message: messageOf(error, 'The task failed.'),
+        code: readCode(error),
+        message: readMessage(error, 'The task failed.'),
       }
     default:
       return { type: 'unmapped', upstreamState }
@@ -81,8 +81,8 @@ function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
 }
 
 /** Returns an accepted task. Its first poll reads its final state, if it has one already. */
-function accepted({ id, state }: Task): SubmitOutcome {
-  return id === null ? unknown('The answer names no task.') : acceptedAs(id, state ?? '', 'running')
+function readAccepted({ id, state }: Task): SubmitOutcome {
+  return id === null ? makeUnknown('The answer names no task.') : makeAccepted(id, state ?? '', 'running')
 }
 
 /** The contract's codes of failures behind the upstream, each with its status and with ours. */
@@ -91,27 +91,27 @@ const OF_CONNECTION = {
   timeout: { status: 504, code: 'upstream_timeout' },
 } as const
 
-const ofConnection = (code: unknown) =>
+const isAboutConnection = (code: unknown) =>
   code === 'connection_failed' || code === 'timeout' ? OF_CONNECTION[code] : null
 
 /** Reads a refusal by its text: a proxy has the same statuses, but other texts. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const named = ofConnection(fieldsOf(fieldsIn(answer)?.error)?.code)
+  const named = isAboutConnection(toFields(readFields(answer)?.error)?.code)
   return named?.status === answer.status
-    ? { ...refusal(answer, answer.status), code: named.code }
-    : asyncRefusal(answer)
+    ? { ...readPlainRefusal(answer, answer.status), code: named.code }
+    : readAsyncRefusal(answer)
 }
 
 function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
   if (!isSuccess(answer)) return readRefusal(answer)
-  const read = taskIn(answer)
-  if (read === null) return unknown('The answer is no JSON object.')
-  const now = stateOf(read, work)
+  const read = parseTask(answer)
+  if (read === null) return makeUnknown('The answer is no JSON object.')
+  const now = readState(read, work)
   if (now.type === 'produced') return { type: 'produced', result: now.result, inline: now.inline }
-  if (now.type !== 'failed') return accepted(read)
-  const named = ofConnection(now.code)
+  if (now.type !== 'failed') return readAccepted(read)
+  const named = isAboutConnection(now.code)
   return {
-    ...refused(mediaFailureStatus(now.code), now.message),
+    ...makeRefused(findMediaFailureStatus(now.code), now.message),
     ...(named !== null && { code: named.code }),
   }
 }
@@ -121,21 +121,22 @@ function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
  * the path. To the client it is the upstream's failure, not a missing resource.
  */
 function readFound(answer: MediaAnswer): SubmitOutcome {
-  const read = taskIn(answer)
-  if (read !== null) return accepted(read)
-  const error = fieldsIn(answer)?.error
-  const isAbsent = answer.status === 404 && fieldsOf(error)?.code === 'not_found'
-  if (isAbsent) return refused(502, 'The upstream did not take the work on.')
-  return unknown(messageOf(error, `status ${answer.status}`))
+  const read = parseTask(answer)
+  if (read !== null) return readAccepted(read)
+  const error = readFields(answer)?.error
+  const isAbsent = answer.status === 404 && toFields(error)?.code === 'not_found'
+  if (isAbsent) return makeRefused(502, 'The upstream did not take the work on.')
+  return makeUnknown(readMessage(error, `status ${answer.status}`))
 }
 
 function readPoll(answer: MediaAnswer, work: MediaWork): PollOutcome {
-  const read = taskIn(answer)
-  return read === null || read.state === null ? pollError(answer) : stateOf(read, work)
+  const read = parseTask(answer)
+  return read === null || read.state === null ? pollError(answer) : readState(read, work)
 }
 
 /** Throws for a job that is none of media: routing was wrong. */
-const ofMedia = (job: MediaJob): JobOf<MediaWork> => (job.work === 'response' ? notServed(job) : job)
+const requireMediaJob = (job: MediaJob): JobOf<MediaWork> =>
+  job.work === 'response' ? throwNotServed(job) : job
 
 export const task: MediaAdapter = {
   baseUrl: 'any',
@@ -150,12 +151,12 @@ export const task: MediaAdapter = {
       reference,
       kind: job.work,
       model: upstreamModel,
-      input: taskInput(ofMedia(job), resolveUrl),
+      input: makeTaskInput(requireMediaJob(job), resolveUrl),
     }),
-  readSubmit: (answer, { job }) => readSubmit(answer, ofMedia(job).work),
+  readSubmit: (answer, { job }) => readSubmit(answer, requireMediaJob(job).work),
   follow: {
     poll: (channel, { upstreamId }) => getRequest(channel, `${TASKS}/${pathPart(upstreamId)}`),
-    readPoll: (answer, { job }) => readPoll(answer, ofMedia(job).work),
+    readPoll: (answer, { job }) => readPoll(answer, requireMediaJob(job).work),
     cancel: (channel, { upstreamId }) =>
       bareRequest(channel, 'POST', `${TASKS}/${pathPart(upstreamId)}/cancel`),
     find: {

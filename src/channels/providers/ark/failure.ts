@@ -1,6 +1,6 @@
 /** Ark's error codes as failures of a task. */
 import type { MediaAnswer, Refused, SubmitOutcome } from '../../media/adapter.ts'
-import { fieldsIn, fieldsOf, usedUpIf } from '../../media/answer.ts'
+import { markUsedUp, readFields, toFields } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
 
 /** `InputTextSensitiveContentDetected`, `OutputVideoSensitiveContentDetected.PolicyViolation`, … */
@@ -8,7 +8,7 @@ const POLICY = /Sensitive|RiskDetection|PolicyViolation|Moderation|Copyright/i
 const INVALID = /^(InvalidParameter|MissingParameter|InvalidImage|InvalidVideo|InvalidArgument)/i
 const LIMITED = /RateLimit|TooManyRequests|ServerOverloaded|QuotaExceeded|SetLimitExceeded/i
 
-export function arkFailureCode(code: string): MediaFailureCode {
+export function chooseArkCode(code: string): MediaFailureCode {
   if (POLICY.test(code)) return 'content_policy'
   if (INVALID.test(code)) return 'invalid_input'
   if (LIMITED.test(code)) return 'quota_exhausted'
@@ -22,4 +22,4 @@ const OVERDUE = 'AccountOverdueError'
 export const arkRefusal = <Outcome extends SubmitOutcome>(
   answer: MediaAnswer,
   outcome: Outcome,
-): Outcome | Refused => usedUpIf(fieldsOf(fieldsIn(answer)?.error)?.code === OVERDUE, outcome)
+): Outcome | Refused => markUsedUp(toFields(readFields(answer)?.error)?.code === OVERDUE, outcome)

@@ -1,23 +1,26 @@
 /** Ark's images interface: like OpenAI's, with reference images in the same request. */
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { JobOf } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaSubmit } from '../../media/adapter.ts'
-import { isSuccess, refusal } from '../../media/answer.ts'
-import { mediaFailureStatus } from '../../media/failure.ts'
+import { isSuccess, readPlainRefusal } from '../../media/answer.ts'
+import { findMediaFailureStatus } from '../../media/failure.ts'
 import { readImages } from '../../media/image-answer.ts'
-import { definedFields, jsonRequest, notServed } from '../../media/request.ts'
-import { arkFailureCode, arkRefusal } from './failure.ts'
+import { jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
+import { arkRefusal, chooseArkCode } from './failure.ts'
 
 /**
  * Returns the number of images. There is no `n`: more than one image is a sequence, and another field gives its
  * maximum.
  */
-const countOf = (n: number): Record<string, unknown> =>
+const chooseCountFields = (n: number): Record<string, unknown> =>
   n > 1
     ? { sequential_image_generation: 'auto', sequential_image_generation_options: { max_images: n } }
     : { sequential_image_generation: 'disabled' }
 
-const imageOf = (job: JobOf<'image' | 'image_edit'>, resolveUrl: MediaSubmit['resolveUrl']): unknown => {
+const chooseImageField = (
+  job: JobOf<'image' | 'image_edit'>,
+  resolveUrl: MediaSubmit['resolveUrl'],
+): unknown => {
   const [first, ...more] = job.images.map(resolveUrl)
   return more.length === 0 ? first : [first, ...more]
 }
@@ -27,22 +30,22 @@ export const arkImages: MediaAdapter = {
   works: ['image'],
   inlines: true,
   submit(channel, { job, upstreamModel, resolveUrl }) {
-    if (job.work !== 'image') return notServed(job)
+    if (job.work !== 'image') return throwNotServed(job)
     return jsonRequest(channel, '/images/generations', {
-      ...furtherIn(job.extra),
-      ...definedFields({
+      ...listFurtherFields(job.extra),
+      ...omitUndefined({
         model: upstreamModel,
         prompt: job.prompt,
         size: job.size,
-        image: imageOf(job, resolveUrl),
+        image: chooseImageField(job, resolveUrl),
       }),
-      ...countOf(job.n),
+      ...chooseCountFields(job.n),
       response_format: 'url',
     })
   },
   readSubmit: (answer) =>
     isSuccess(answer)
-      ? readImages(answer, (code) => mediaFailureStatus(arkFailureCode(code)))
-      : arkRefusal(answer, refusal(answer, 502)),
+      ? readImages(answer, (code) => findMediaFailureStatus(chooseArkCode(code)))
+      : arkRefusal(answer, readPlainRefusal(answer, 502)),
   follow: null,
 }

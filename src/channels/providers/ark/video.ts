@@ -9,52 +9,52 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  acceptedAs,
-  asyncRefusal,
-  fieldsIn,
-  fieldsOf,
+  chooseOutcome,
   isSuccess,
   looseId,
   looseSeconds,
   looseText,
   looseWord,
-  messageOf,
-  outcomeBy,
+  makeAccepted,
+  makeRefused,
+  makeUnknown,
   pollError,
-  refused,
-  unknown,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  toFields,
 } from '../../media/answer.ts'
-import { mediaFailureStatus } from '../../media/failure.ts'
-import { produced, sourceOf } from '../../media/files.ts'
+import { findMediaFailureStatus } from '../../media/failure.ts'
+import { makeProduced, toSource } from '../../media/files.ts'
 import {
   bareRequest,
-  definedFields,
   getRequest,
   jsonRequest,
-  notServed,
+  omitUndefined,
   pathPart,
+  throwNotServed,
 } from '../../media/request.ts'
-import { arkFailureCode, arkRefusal } from './failure.ts'
+import { arkRefusal, chooseArkCode } from './failure.ts'
 
 const TASKS = '/contents/generations/tasks'
-/** Role that every video of a request must have: reference alone. */
+/** The role that every video of a request must have. */
 const VIDEO_ROLE = 'reference_video'
 
-function partOf(part: VideoPart, resolveUrl: MediaSubmit['resolveUrl']): Record<string, unknown> {
+function toArkPart(part: VideoPart, resolveUrl: MediaSubmit['resolveUrl']): Record<string, unknown> {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: part.text }
     case 'image':
-      return definedFields({ type: 'image_url', image_url: { url: resolveUrl(part.file) }, role: part.role })
+      return omitUndefined({ type: 'image_url', image_url: { url: resolveUrl(part.file) }, role: part.role })
     case 'video':
       return { type: 'video_url', video_url: { url: resolveUrl(part.file) }, role: part.role ?? VIDEO_ROLE }
   }
 }
 
-const bodyOf = (job: JobOf<'video'>, model: string, resolveUrl: MediaSubmit['resolveUrl']): unknown =>
-  definedFields({
+const makeBody = (job: JobOf<'video'>, model: string, resolveUrl: MediaSubmit['resolveUrl']): unknown =>
+  omitUndefined({
     model,
-    content: job.content.map((part) => partOf(part, resolveUrl)),
+    content: job.content.map((part) => toArkPart(part, resolveUrl)),
     duration: job.duration,
     resolution: job.resolution,
     ratio: job.ratio,
@@ -68,15 +68,15 @@ const bodyOf = (job: JobOf<'video'>, model: string, resolveUrl: MediaSubmit['res
 const submitted = z.looseObject({ id: looseId, status: looseWord })
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return arkRefusal(answer, asyncRefusal(answer))
-  const body = fieldsIn(answer)
-  if (body === null) return unknown('The answer is no JSON object.')
+  if (!isSuccess(answer)) return arkRefusal(answer, readAsyncRefusal(answer))
+  const body = readFields(answer)
+  if (body === null) return makeUnknown('The answer is no JSON object.')
   const { id, status } = submitted.parse(body)
-  if (id !== null) return acceptedAs(id, status ?? 'queued', 'running')
-  if (!body.error) return unknown('The answer names no task.')
-  return refused(
-    mediaFailureStatus(arkFailureCode(codeIn(body.error))),
-    messageOf(body, 'The upstream refused.'),
+  if (id !== null) return makeAccepted(id, status ?? 'queued', 'running')
+  if (!body.error) return makeUnknown('The answer names no task.')
+  return makeRefused(
+    findMediaFailureStatus(chooseArkCode(readCode(body.error))),
+    readMessage(body, 'The upstream refused.'),
   )
 }
 
@@ -91,24 +91,24 @@ const task = z.looseObject({
 })
 type Task = z.infer<typeof task>
 
-const codeIn = (error: unknown): string => {
-  const code = fieldsOf(error)?.code
+const readCode = (error: unknown): string => {
+  const code = toFields(error)?.code
   return typeof code === 'string' ? code : ''
 }
 
 /** Returns the length: the upstream reports either it, or frames and their number per second. */
-const secondsOf = ({ duration, frames, framespersecond }: Task): number | null =>
+const readSeconds = ({ duration, frames, framespersecond }: Task): number | null =>
   duration ?? (frames !== null && framespersecond !== null ? frames / framespersecond : null)
 
-function delivered(body: Task): PollOutcome {
-  const source = sourceOf(body.content.video_url)
+function readDelivered(body: Task): PollOutcome {
+  const source = toSource(body.content.video_url)
   const upstreamState = 'succeeded'
   const message = 'The upstream finished the task and named no video.'
   if (source === null) return { type: 'failed', upstreamState, code: 'generation_failed', message }
-  const seconds = secondsOf(body)
+  const seconds = readSeconds(body)
   const input_seconds = body.input_video_duration
   return {
-    ...produced([{ role: 'video', source, facts: { seconds } }], {
+    ...makeProduced([{ role: 'video', source, facts: { seconds } }], {
       seconds,
       input_seconds,
       variant: body.resolution,
@@ -118,18 +118,23 @@ function delivered(body: Task): PollOutcome {
 }
 
 function readPoll(answer: MediaAnswer): PollOutcome {
-  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const body = isSuccess(answer) ? readFields(answer) : null
   if (body === null) return pollError(answer)
   const read = task.parse(body)
-  return outcomeBy(answer, read.status, {
+  return chooseOutcome(answer, read.status, {
     queued: 'queued',
     running: 'running',
     cancelled: 'cancelled',
     expired: 'lapsed',
-    succeeded: () => delivered(read),
+    succeeded: () => readDelivered(read),
     failed(upstreamState) {
-      const code = arkFailureCode(codeIn(body.error))
-      return { type: 'failed', upstreamState, code, message: messageOf(body.error, 'The generation failed.') }
+      const code = chooseArkCode(readCode(body.error))
+      return {
+        type: 'failed',
+        upstreamState,
+        code,
+        message: readMessage(body.error, 'The generation failed.'),
+      }
     },
   })
 }
@@ -140,15 +145,15 @@ export const arkVideo: MediaAdapter = {
   inlines: true,
   submit(channel, { job, upstreamModel, resolveUrl }) {
     return job.work === 'video'
-      ? jsonRequest(channel, TASKS, bodyOf(job, upstreamModel, resolveUrl))
-      : notServed(job)
+      ? jsonRequest(channel, TASKS, makeBody(job, upstreamModel, resolveUrl))
+      : throwNotServed(job)
   },
   readSubmit,
   follow: {
     poll: (channel, { upstreamId }) => getRequest(channel, `${TASKS}/${pathPart(upstreamId)}`),
     readPoll,
     // Of a queued task this cancels, of a running one it is refused; of one that is over it deletes the record, which
-    // is why it is sent for queued tasks alone.
+    // is why it is sent only for queued tasks.
     cancel: (channel, { upstreamId }) => bareRequest(channel, 'DELETE', `${TASKS}/${pathPart(upstreamId)}`),
   },
 }

@@ -3,7 +3,7 @@
  * which ends in `/openai`, names it in the path and needs an `api-version`.
  */
 import type { ChannelEntry, ChatProtocol } from '../../../../schemas/config/catalog.ts'
-import { type ChannelAdapter, type ChannelCall, requestTo } from '../../channel.ts'
+import { buildRequest, type ChannelAdapter, type ChannelCall } from '../../channel.ts'
 import type { Provider } from '../provider.ts'
 
 const OLDER_BASE = /\/openai$/
@@ -20,7 +20,7 @@ const olderAdapter = (protocol: ChatProtocol): ChannelAdapter => ({
   variant: (call) => buildPath(protocol, call),
   request: (channel, call) => {
     const path = `${buildPath(protocol, call)}?api-version=${channel.api_version}`
-    return requestTo(channel, channel.base_url, path, 'api-key')
+    return buildRequest(channel, channel.base_url, path, 'api-key')
   },
 })
 

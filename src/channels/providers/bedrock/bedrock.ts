@@ -1,8 +1,8 @@
 /** Amazon Bedrock: the messages protocol by InvokeModel. The path names the model, and the body a version. */
 import { Buffer } from 'node:buffer'
 import { NO_USAGE, type TokenUsage } from '../../../core/pricing/usage.ts'
-import { type ChannelAdapter, type ChannelCall, type CountingAdapter, requestTo } from '../../channel.ts'
-import { FEATURES_HEADER, modelInPath } from '../../chat/messages.ts'
+import { buildRequest, type ChannelAdapter, type ChannelCall, type CountingAdapter } from '../../channel.ts'
+import { FEATURES_HEADER, moveModelToPath } from '../../chat/messages.ts'
 import type { ChannelFields, Provider } from '../provider.ts'
 
 const VERSION = 'bedrock-2023-05-31'
@@ -16,14 +16,19 @@ function baseUrl({ auth }: ChannelFields): string | null {
 
 const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
   variant: pathOf,
-  request: (channel, call) => requestTo(channel, channel.base_url, `/model/${pathOf(call)}`, 'authorization'),
+  request: (channel, call) =>
+    buildRequest(channel, channel.base_url, `/model/${pathOf(call)}`, 'authorization'),
 })
 
 type HeaderOf = (name: string) => string
 
-function invokeBody(body: Buffer, header: HeaderOf, fields: Readonly<Record<string, unknown>> = {}): Buffer {
+function makeInvokeBody(
+  body: Buffer,
+  header: HeaderOf,
+  fields: Readonly<Record<string, unknown>> = {},
+): Buffer {
   const features = header(FEATURES_HEADER)
-  return modelInPath(body, ['model', 'stream'], {
+  return moveModelToPath(body, ['model', 'stream'], {
     anthropic_version: VERSION,
     ...(features !== '' && { anthropic_beta: features.split(',').map((name) => name.trim()) }),
     ...fields,
@@ -35,10 +40,10 @@ const invoke: ChannelAdapter = {
     ({ upstreamModel, stream }) =>
       `${encodeURIComponent(upstreamModel)}/${stream ? 'invoke-with-response-stream' : 'invoke'}`,
   ),
-  body: (body, _channel, _call, header) => invokeBody(body, header),
+  body: (body, _channel, _call, header) => makeInvokeBody(body, header),
 }
 
-/** Geography of an inference profile. Tokens are counted for the model alone. */
+/** Geography of an inference profile. Tokens are counted for the model without it. */
 const GEOGRAPHY = /^(?:global|us-gov|[a-z]{2,5})\.(?=[a-z]+\.)/
 /** InvokeModel demands a limit, which a request to count has none of. It changes no count. */
 const ANY_LIMIT = { max_tokens: 1 }
@@ -50,7 +55,7 @@ const count: CountingAdapter = {
     ({ upstreamModel }) => `${encodeURIComponent(upstreamModel.replace(GEOGRAPHY, ''))}/count-tokens`,
   ),
   body(body, _channel, _call, header) {
-    const invoked = invokeBody(body, header, ANY_LIMIT).toString('base64')
+    const invoked = makeInvokeBody(body, header, ANY_LIMIT).toString('base64')
     return Buffer.from(JSON.stringify({ input: { invokeModel: { body: invoked } } }))
   },
 }

@@ -11,28 +11,28 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  fieldsIn,
-  fieldsOf,
   isSuccess,
   looseId,
   looseText,
-  messageOf,
-  refusal,
-  refused,
-  unknown,
-  usedUpIf,
+  makeRefused,
+  makeUnknown,
+  markUsedUp,
+  readFields,
+  readMessage,
+  readPlainRefusal,
+  toFields,
 } from '../../media/answer.ts'
-import { produced } from '../../media/files.ts'
+import { makeProduced } from '../../media/files.ts'
 import {
-  definedFields,
   filePart,
   formRequest,
   getRequest,
   isLink,
   jsonRequest,
   type KeyHeader,
-  notServed,
+  omitUndefined,
   pathPart,
+  throwNotServed,
 } from '../../media/request.ts'
 import { readSpeech } from '../../media/speech-answer.ts'
 import type { Provider } from '../provider.ts'
@@ -46,7 +46,7 @@ const OUTPUT_FORMAT = 'mp3_44100_128'
 function speak(channel: ChannelEntry, job: JobOf<'speech'>, model: string): MediaRequest {
   const path = `/v1/text-to-speech/${pathPart(job.voice ?? DEFAULT_VOICE)}?output_format=${OUTPUT_FORMAT}`
   const settings = job.speed === 1 ? null : { speed: job.speed }
-  const body = definedFields({ text: job.input, model_id: model, voice_settings: settings })
+  const body = omitUndefined({ text: job.input, model_id: model, voice_settings: settings })
   return jsonRequest(channel, path, body, { key, accept: '*/*' })
 }
 
@@ -61,24 +61,24 @@ const made = z.looseObject({
 })
 
 function readVoice(answer: MediaAnswer): SubmitOutcome {
-  const body = fieldsIn(answer)
-  if (body === null) return unknown('The answer is no JSON object.')
+  const body = readFields(answer)
+  if (body === null) return makeUnknown('The answer is no JSON object.')
   const { voice_id, requires_verification } = made.parse(body)
   if (voice_id === null) {
     const isError = 'detail' in body || 'error' in body
     return isError
-      ? refused(502, messageOf(body, 'No voice was made.'))
-      : unknown('The answer names no voice.')
+      ? makeRefused(502, readMessage(body, 'No voice was made.'))
+      : makeUnknown('The answer names no voice.')
   }
   // The voice cannot be used before its owner has read a text to the vendor.
-  if (requires_verification) return refused(400, 'The speaker of the recording has to be verified first.')
-  return produced([], { made_id: voice_id })
+  if (requires_verification) return makeRefused(400, 'The speaker of the recording has to be verified first.')
+  return makeProduced([], { made_id: voice_id })
 }
 
 /** Reads a refusal. An exhausted plan comes as 401, though the key is valid. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const detail = fieldsOf(fieldsIn(answer)?.detail)
-  return usedUpIf(detail?.status === 'quota_exceeded', refusal(answer, 502))
+  const detail = toFields(readFields(answer)?.detail)
+  return markUsedUp(detail?.status === 'quota_exceeded', readPlainRefusal(answer, 502))
 }
 
 const voice = z.looseObject({ voice_id: looseId, name: looseText, category: looseText })
@@ -89,7 +89,7 @@ const COMMON = 'premade'
 const voices: PresetSource = {
   request: (channel) => getRequest(channel, '/v1/voices', { key }),
   read(answer) {
-    const voices = isSuccess(answer) ? fieldsIn(answer)?.voices : null
+    const voices = isSuccess(answer) ? readFields(answer)?.voices : null
     if (!Array.isArray(voices)) return null
     return voices.flatMap((item): Preset[] => {
       const read = voice.safeParse(item)
@@ -107,7 +107,7 @@ const media: MediaAdapter = {
   takesIn: (job) => (job.work === 'voice' ? [job.audio].filter(isLink) : []),
   submit(channel, { job, upstreamModel }) {
     if (job.work === 'speech') return speak(channel, job, upstreamModel)
-    return job.work === 'voice' ? learn(channel, job) : notServed(job)
+    return job.work === 'voice' ? learn(channel, job) : throwNotServed(job)
   },
   readSubmit(answer, { job }) {
     if (!isSuccess(answer)) return readRefusal(answer)

@@ -4,31 +4,31 @@ import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import type { MediaJob } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  acceptedAs,
-  asyncRefusal,
-  fieldsIn,
+  chooseOutcome,
   isSuccess,
   looseId,
   loosePixels,
   looseSeconds,
   looseText,
   looseWord,
-  messageOf,
-  outcomeBy,
+  makeAccepted,
+  makeUnknown,
+  markUsedUp,
   pollError,
-  unknown,
-  usedUpIf,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { deliveredOf, produced, sourceOf } from '../../media/files.ts'
-import { type Host, jobInput, leavesSoundOut } from '../../media/hosted-input.ts'
+import { makeProduced, toDelivered, toSource } from '../../media/files.ts'
+import { type Host, leavesSoundOut, makeJobInput } from '../../media/hosted-input.ts'
 import {
   bareRequest,
   getRequest,
   jsonRequest,
   type KeyHeader,
-  notServed,
   pathParts,
+  throwNotServed,
 } from '../../media/request.ts'
 import type { Provider } from '../provider.ts'
 
@@ -57,7 +57,7 @@ const host: Host = {
 }
 
 /** Requests are at the application, the first two parts of a model's path, whatever comes behind them. */
-const requestPath = (model: string, id: string): string =>
+const makeRequestPath = (model: string, id: string): string =>
   `/${pathParts(model.split('/').slice(0, 2).join('/'))}/requests/${pathParts(id)}`
 
 const submitted = z.looseObject({ request_id: looseId, status: looseWord })
@@ -66,17 +66,17 @@ const submitted = z.looseObject({ request_id: looseId, status: looseWord })
 const LOCKED = /^User is locked/i
 
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const outcome = asyncRefusal(answer)
-  return usedUpIf(outcome.type === 'refused' && LOCKED.test(outcome.message), outcome)
+  const outcome = readAsyncRefusal(answer)
+  return markUsedUp(outcome.type === 'refused' && LOCKED.test(outcome.message), outcome)
 }
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return readRefusal(answer)
-  const body = fieldsIn(answer)
-  if (body === null) return unknown('The answer is no JSON object.')
+  const body = readFields(answer)
+  if (body === null) return makeUnknown('The answer is no JSON object.')
   const { request_id, status } = submitted.parse(body)
-  if (request_id === null) return unknown('The answer names no request.')
-  return acceptedAs(request_id, status ?? 'IN_QUEUE', 'IN_PROGRESS')
+  if (request_id === null) return makeUnknown('The answer names no request.')
+  return makeAccepted(request_id, status ?? 'IN_QUEUE', 'IN_PROGRESS')
 }
 
 const file = z.looseObject({
@@ -89,34 +89,37 @@ const file = z.looseObject({
 })
 type UpstreamFile = z.infer<typeof file>
 
-const secondsOf = ({ duration, num_frames, fps }: UpstreamFile): number | null =>
+const readSeconds = ({ duration, num_frames, fps }: UpstreamFile): number | null =>
   duration ?? (num_frames !== null && fps !== null ? num_frames / fps : null)
 
 /** Returns the files under these names, each of which holds one or a list. */
-function filesIn(body: Readonly<Record<string, unknown>>, names: readonly string[]): readonly UpstreamFile[] {
+function listFiles(
+  body: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): readonly UpstreamFile[] {
   const items = names.flatMap((name) => body[name] ?? [])
   return items.flatMap((item) => file.safeParse(typeof item === 'string' ? { url: item } : item).data ?? [])
 }
 
-function imagesMade(body: Readonly<Record<string, unknown>>): PollState | null {
-  const images = filesIn(body, ['images', 'image']).flatMap(({ url, width, height }) =>
-    deliveredOf('image', sourceOf(url), { width, height }),
+function readImages(body: Readonly<Record<string, unknown>>): PollState | null {
+  const images = listFiles(body, ['images', 'image']).flatMap(({ url, width, height }) =>
+    toDelivered('image', toSource(url), { width, height }),
   )
-  return images.length === 0 ? null : { ...produced(images), upstreamState: 'COMPLETED' }
+  return images.length === 0 ? null : { ...makeProduced(images), upstreamState: 'COMPLETED' }
 }
 
 const videoFacts = z.looseObject({ duration: looseSeconds, resolution: looseWord })
 
-function videoMade(body: Readonly<Record<string, unknown>>): PollState | null {
-  const made = filesIn(body, ['video', 'videos']).find(({ url }) => sourceOf(url) !== null)
-  const source = sourceOf(made?.url ?? null)
+function readVideo(body: Readonly<Record<string, unknown>>): PollState | null {
+  const made = listFiles(body, ['video', 'videos']).find(({ url }) => toSource(url) !== null)
+  const source = toSource(made?.url ?? null)
   if (made === undefined || source === null) return null
   const { duration, resolution } = videoFacts.parse(body)
   const { width, height } = made
-  const seconds = secondsOf(made) ?? duration
+  const seconds = readSeconds(made) ?? duration
   const facts = { width, height, seconds }
   return {
-    ...produced([{ role: 'video', source, facts }], { seconds, variant: resolution }),
+    ...makeProduced([{ role: 'video', source, facts }], { seconds, variant: resolution }),
     upstreamState: 'COMPLETED',
   }
 }
@@ -136,7 +139,7 @@ const CODES: Readonly<Record<string, MediaFailureCode>> = {
 
 const typed = z.looseObject({ type: looseWord })
 
-function codeOf(answer: MediaAnswer, body: Readonly<Record<string, unknown>> | null): MediaFailureCode {
+function chooseCode(answer: MediaAnswer, body: Readonly<Record<string, unknown>> | null): MediaFailureCode {
   const [detail] = Array.isArray(body?.detail) ? (body.detail as unknown[]) : []
   const type = typed.safeParse(detail).data?.type ?? looseWord.parse(body?.error_type)
   if (type !== null && Object.hasOwn(CODES, type)) return CODES[type]!
@@ -148,24 +151,24 @@ const PASSING: ReadonlySet<number> = new Set([401, 403, 404, 408, 429])
 
 /** Reads the result of a finished request. An error with a text is the end of the request, whatever its status. */
 function readResult(answer: MediaAnswer, { work }: MediaJob, error: string | null): PollState {
-  const body = fieldsIn(answer)
+  const body = readFields(answer)
   const upstreamState = 'COMPLETED'
   if (isSuccess(answer)) {
     const message = 'The upstream finished the request without its result.'
-    const made = body === null ? null : work === 'video' ? videoMade(body) : imagesMade(body)
+    const made = body === null ? null : work === 'video' ? readVideo(body) : readImages(body)
     return made ?? { type: 'failed', upstreamState, code: 'generation_failed', message }
   }
-  const message = messageOf(body, error ?? '')
+  const message = readMessage(body, error ?? '')
   const isOver = !PASSING.has(answer.status) && answer.status >= 400 && message !== ''
   return isOver || error !== null
-    ? { type: 'failed', upstreamState, code: codeOf(answer, body), message }
+    ? { type: 'failed', upstreamState, code: chooseCode(answer, body), message }
     : pollError(answer)
 }
 
 const status = z.looseObject({ status: looseWord, error: looseText })
 
 function readPoll(answer: MediaAnswer, job: MediaJob, path: string): PollOutcome {
-  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const body = isSuccess(answer) ? readFields(answer) : null
   const { status: upstreamState, error } = status.parse(body ?? {})
   switch (upstreamState) {
     case 'COMPLETED':
@@ -178,7 +181,7 @@ function readPoll(answer: MediaAnswer, job: MediaJob, path: string): PollOutcome
         },
       }
     default:
-      return outcomeBy(answer, upstreamState, { IN_QUEUE: 'queued', IN_PROGRESS: 'running' })
+      return chooseOutcome(answer, upstreamState, { IN_QUEUE: 'queued', IN_PROGRESS: 'running' })
   }
 }
 
@@ -188,18 +191,18 @@ const media: MediaAdapter = {
   inlines: true,
   fixesSound: leavesSoundOut,
   submit(channel, submit) {
-    const input = jobInput(channel, submit, host)
-    if (input === null) return notServed(submit.job)
+    const input = makeJobInput(channel, submit, host)
+    if (input === null) return throwNotServed(submit.job)
     return jsonRequest(channel, `/${pathParts(submit.upstreamModel)}`, input, { key })
   },
   readSubmit,
   follow: {
     poll: (channel, { upstreamId, upstreamModel }) =>
-      getRequest(channel, `${requestPath(upstreamModel, upstreamId)}/status`, { key }),
+      getRequest(channel, `${makeRequestPath(upstreamModel, upstreamId)}/status`, { key }),
     readPoll: (answer, { job, upstreamId, upstreamModel }) =>
-      readPoll(answer, job, requestPath(upstreamModel, upstreamId)),
+      readPoll(answer, job, makeRequestPath(upstreamModel, upstreamId)),
     cancel: (channel, { upstreamId, upstreamModel }) =>
-      bareRequest(channel, 'PUT', `${requestPath(upstreamModel, upstreamId)}/cancel`, { key }),
+      bareRequest(channel, 'PUT', `${makeRequestPath(upstreamModel, upstreamId)}/cancel`, { key }),
   },
 }
 

@@ -1,6 +1,6 @@
 /**
  * Veo by the Gemini API and by Vertex AI: operations of a model, polled by their names. Frames are sent as bytes. A video
- * opens with the channel's access alone, at the API or in a bucket; Vertex answers with its bytes where no bucket is
+ * opens only with the channel's access, at the API or in a bucket; Vertex answers with its bytes where no bucket is
  * configured.
  */
 import { z } from 'zod'
@@ -16,34 +16,34 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  acceptedAs,
   anything,
-  asyncRefusal,
-  clipped,
-  fieldsIn,
-  fieldsOf,
+  clipMessage,
   isSuccess,
   looseId,
   looseList,
   looseText,
-  messageOf,
+  makeAccepted,
+  makeUnknown,
   pollError,
-  unknown,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  toFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { type FileSource, produced, sourceOf, sourceOfBase64 } from '../../media/files.ts'
+import { decodeSource, type FileSource, makeProduced, toSource } from '../../media/files.ts'
 import {
-  definedFields,
   fileRequest,
   getRequest,
   isLink,
   jsonRequest,
   type KeyHeader,
-  notServed,
+  omitUndefined,
   pathPart,
   pathParts,
+  throwNotServed,
 } from '../../media/request.ts'
-import { videoParts } from '../../media/video-parts.ts'
+import { sortVideoParts } from '../../media/video-parts.ts'
 
 const key: KeyHeader = (channel) => [['x-goog-api-key', channel.api_key]]
 
@@ -54,7 +54,7 @@ const STORAGE_ORIGIN = 'https://storage.googleapis.com'
 const OBJECT = /^gs:\/\/([a-z0-9][\w.-]+\/.+)$/
 
 /** Returns the link to an object of Cloud Storage; null for another text. */
-function objectLink(uri: string | null): string | null {
+function toObjectLink(uri: string | null): string | null {
   const [, path] = OBJECT.exec(uri ?? '') ?? []
   return path === undefined ? null : `${STORAGE_ORIGIN}/${pathParts(path)}`
 }
@@ -62,15 +62,15 @@ function objectLink(uri: string | null): string | null {
 const DATA_URI = /^data:([^;,]+)[^,]*,/
 
 /** Returns a file as bytes in base64 with their type; null for a link, which the upstream would refuse. */
-function mediaOf(file: FileRef | null, resolveUrl: MediaSubmit['resolveUrl']) {
+function toMedia(file: FileRef | null, resolveUrl: MediaSubmit['resolveUrl']) {
   const text = file === null ? '' : resolveUrl(file)
   const [head, mimeType] = DATA_URI.exec(text) ?? []
   return head === undefined ? null : { bytesBase64Encoded: text.slice(head.length), mimeType }
 }
 
 /** Returns a video to continue. The Gemini API names its bytes otherwise than those of an image, Vertex AI does not. */
-function videoOf(channel: ChannelEntry, file: FileRef | null, resolveUrl: MediaSubmit['resolveUrl']) {
-  const media = mediaOf(file, resolveUrl)
+function toVideo(channel: ChannelEntry, file: FileRef | null, resolveUrl: MediaSubmit['resolveUrl']) {
+  const media = toMedia(file, resolveUrl)
   if (media === null || isVertex(channel)) return media
   return { encodedVideo: media.bytesBase64Encoded, encoding: media.mimeType }
 }
@@ -79,27 +79,27 @@ function videoOf(channel: ChannelEntry, file: FileRef | null, resolveUrl: MediaS
 const vertexParameters = (channel: ChannelEntry, { generate_audio }: JobOf<'video'>) =>
   isVertex(channel) ? { sampleCount: 1, generateAudio: generate_audio, storageUri: channel.storage_uri } : {}
 
-function bodyOf(
+function makeBody(
   channel: ChannelEntry,
   job: JobOf<'video'>,
   resolveUrl: MediaSubmit['resolveUrl'],
 ): Record<string, unknown> {
-  const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
+  const { prompt, firstFrame, lastFrame, references, videos } = sortVideoParts(job)
   const referenceImages = references.flatMap((file) => {
-    const image = mediaOf(file, resolveUrl)
+    const image = toMedia(file, resolveUrl)
     return image === null ? [] : [{ image, referenceType: 'asset' }]
   })
   return {
     instances: [
-      definedFields({
+      omitUndefined({
         prompt,
-        image: mediaOf(firstFrame, resolveUrl),
-        lastFrame: mediaOf(lastFrame, resolveUrl),
+        image: toMedia(firstFrame, resolveUrl),
+        lastFrame: toMedia(lastFrame, resolveUrl),
         referenceImages: referenceImages.length === 0 ? null : referenceImages,
-        video: videoOf(channel, videos[0] ?? null, resolveUrl),
+        video: toVideo(channel, videos[0] ?? null, resolveUrl),
       }),
     ],
-    parameters: definedFields({
+    parameters: omitUndefined({
       aspectRatio: job.ratio,
       durationSeconds: job.duration,
       resolution: job.resolution,
@@ -110,12 +110,12 @@ function bodyOf(
 }
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
-  const body = fieldsIn(answer)
-  if (body === null) return unknown('The answer is no JSON object.')
+  if (!isSuccess(answer)) return readAsyncRefusal(answer)
+  const body = readFields(answer)
+  if (body === null) return makeUnknown('The answer is no JSON object.')
   const name = looseId.parse(body.name)
-  if (name === null) return unknown('The answer names no operation.')
-  return acceptedAs(name, 'running', 'running')
+  if (name === null) return makeUnknown('The answer names no operation.')
+  return makeAccepted(name, 'running', 'running')
 }
 
 const operation = z.looseObject({ done: z.boolean().catch(false).default(false), response: anything })
@@ -134,14 +134,14 @@ const video = z.looseObject({
   bytesBase64Encoded: looseText,
 })
 
-function videoIn({ generatedSamples, videos }: z.infer<typeof generated>): FileSource | null {
-  for (const each of [...generatedSamples.map((sample) => fieldsOf(sample)?.video), ...videos]) {
+function findVideo({ generatedSamples, videos }: z.infer<typeof generated>): FileSource | null {
+  for (const each of [...generatedSamples.map((sample) => toFields(sample)?.video), ...videos]) {
     const read = video.safeParse(each).data
     if (read === undefined) continue
     const { uri, gcsUri, encodedVideo, bytesBase64Encoded } = read
     const source =
-      sourceOf(objectLink(gcsUri) ?? uri) ??
-      sourceOfBase64(encodedVideo ?? bytesBase64Encoded ?? '', 'video/mp4')
+      toSource(toObjectLink(gcsUri) ?? uri) ??
+      decodeSource(encodedVideo ?? bytesBase64Encoded ?? '', 'video/mp4')
     if (source !== null) return source
   }
   return null
@@ -155,23 +155,23 @@ const CODES: Readonly<Record<number, MediaFailureCode>> = {
 }
 
 /** Returns our code of a status of gRPC with its text. */
-function codeOf(code: unknown, message: string): MediaFailureCode {
+function chooseCode(code: unknown, message: string): MediaFailureCode {
   if (POLICY.test(message)) return 'content_policy'
   return (typeof code === 'number' ? CODES[code] : undefined) ?? 'generation_failed'
 }
 
-function ended(response: unknown): PollOutcome {
+function readEnded(response: unknown): PollOutcome {
   const upstreamState = 'done'
-  const read = generated.safeParse(fieldsOf(response)?.generateVideoResponse ?? response).data
-  const source = read === undefined ? null : videoIn(read)
+  const read = generated.safeParse(toFields(response)?.generateVideoResponse ?? response).data
+  const source = read === undefined ? null : findVideo(read)
   if (source !== null) {
     // How long it is the upstream does not report.
-    return { ...produced([{ role: 'video', source, facts: {} }]), upstreamState }
+    return { ...makeProduced([{ role: 'video', source, facts: {} }]), upstreamState }
   }
   const [reason] = read?.raiMediaFilteredReasons ?? []
   const isFiltered = reason !== undefined || Number(read?.raiMediaFilteredCount) > 0
   if (isFiltered) {
-    const message = clipped(looseText.parse(reason) ?? 'The upstream filtered the video.')
+    const message = clipMessage(looseText.parse(reason) ?? 'The upstream filtered the video.')
     return { type: 'failed', upstreamState, code: 'content_policy', message }
   }
   const message = 'The upstream finished the operation and named no video.'
@@ -179,14 +179,14 @@ function ended(response: unknown): PollOutcome {
 }
 
 function readPoll(answer: MediaAnswer): PollOutcome {
-  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const body = isSuccess(answer) ? readFields(answer) : null
   if (body === null || looseText.parse(body.name) === null) return pollError(answer)
   const { done, response } = operation.parse(body)
   if (!done) return { type: 'running', upstreamState: 'running' }
-  const error = fieldsOf(body.error)
-  if (error === null) return ended(response)
-  const message = messageOf(error, 'The operation failed.')
-  return { type: 'failed', upstreamState: 'done', code: codeOf(error.code, message), message }
+  const error = toFields(body.error)
+  if (error === null) return readEnded(response)
+  const message = readMessage(error, 'The operation failed.')
+  return { type: 'failed', upstreamState: 'done', code: chooseCode(error.code, message), message }
 }
 
 const OPERATION_MODEL = /\/models\/([^/]+)\/operations\//
@@ -210,10 +210,10 @@ export const veo: MediaAdapter = {
     return job.content.flatMap((part) => (part.type === 'text' ? [] : [part.file])).filter(isLink)
   },
   submit(channel, { job, upstreamModel, resolveUrl }) {
-    if (job.work !== 'video') return notServed(job)
+    if (job.work !== 'video') return throwNotServed(job)
     const models = isVertex(channel) ? '/publishers/google/models' : '/v1beta/models'
     const path = `${models}/${pathPart(upstreamModel)}:predictLongRunning`
-    return jsonRequest(channel, path, bodyOf(channel, job, resolveUrl), { key })
+    return jsonRequest(channel, path, makeBody(channel, job, resolveUrl), { key })
   },
   readSubmit,
   fileRequest(channel, url) {

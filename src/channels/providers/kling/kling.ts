@@ -3,7 +3,7 @@
  * found again. In China the host is `api-beijing.klingai.com`.
  */
 import { z } from 'zod'
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { JobOf, MediaJob } from '../../../../schemas/media/job.ts'
 import type {
   MediaAdapter,
@@ -13,11 +13,9 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  acceptedAs,
   anything,
-  asyncRefusal,
-  clipped,
-  fieldsIn,
+  chooseOutcome,
+  clipMessage,
   isSuccess,
   looseId,
   looseList,
@@ -25,19 +23,21 @@ import {
   looseSeconds,
   looseText,
   looseWord,
-  messageOf,
-  outcomeBy,
+  makeAccepted,
+  makeRefused,
+  makeUnknown,
+  markUsedUp,
   PAYMENT_REQUIRED,
   pollError,
-  refused,
-  unknown,
-  usedUpIf,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { deliveredOf, produced, sourceOf } from '../../media/files.ts'
-import { nearestRatio, sidesOf } from '../../media/ratio.ts'
-import { definedFields, getRequest, jsonRequest, notServed, pathPart } from '../../media/request.ts'
-import { videoParts } from '../../media/video-parts.ts'
+import { makeProduced, toDelivered, toSource } from '../../media/files.ts'
+import { findNearestRatio, parseSides } from '../../media/ratio.ts'
+import { getRequest, jsonRequest, omitUndefined, pathPart, throwNotServed } from '../../media/request.ts'
+import { sortVideoParts } from '../../media/video-parts.ts'
 import type { Provider } from '../provider.ts'
 
 type ResolveUrl = MediaSubmit['resolveUrl']
@@ -50,23 +50,23 @@ const LARGE_IMAGE_PIXELS = 1536
 /** Grades of videos by their resolutions. */
 const MODES: Readonly<Record<string, string>> = { '720p': 'std', '1080p': 'pro' }
 
-/** Returns the path: frames make another kind of job than words alone. */
+/** Returns the path: a job with frames is of another kind than one with only words. */
 function choosePath(job: MediaJob): string {
   if (job.work !== 'video') return IMAGES
-  const { firstFrame, lastFrame } = videoParts(job)
+  const { firstFrame, lastFrame } = sortVideoParts(job)
   return firstFrame === null && lastFrame === null ? '/videos/text2video' : '/videos/image2video'
 }
 
 /** Returns a link, or bytes in base64 without the head of a data URI. */
-const bare = (text: string): string => text.replace(/^data:[^,]*,/, '')
+const stripDataPrefix = (text: string): string => text.replace(/^data:[^,]*,/, '')
 
-function videoBody(job: JobOf<'video'>, resolveUrl: ResolveUrl): Record<string, unknown> {
-  const { prompt, firstFrame, lastFrame } = videoParts(job)
+function makeVideoBody(job: JobOf<'video'>, resolveUrl: ResolveUrl): Record<string, unknown> {
+  const { prompt, firstFrame, lastFrame } = sortVideoParts(job)
   const mode = job.resolution === null ? null : (MODES[job.resolution.toLowerCase()] ?? job.resolution)
   return {
     prompt,
-    image: firstFrame && bare(resolveUrl(firstFrame)),
-    image_tail: lastFrame && bare(resolveUrl(lastFrame)),
+    image: firstFrame && stripDataPrefix(resolveUrl(firstFrame)),
+    image_tail: lastFrame && stripDataPrefix(resolveUrl(lastFrame)),
     mode,
     duration: job.duration === null ? null : String(job.duration),
     aspect_ratio: job.ratio,
@@ -75,19 +75,19 @@ function videoBody(job: JobOf<'video'>, resolveUrl: ResolveUrl): Record<string, 
   }
 }
 
-function imageBody(
+function makeImageBody(
   { prompt, n, size, images, extra }: ImageJob,
   resolveUrl: ResolveUrl,
 ): Record<string, unknown> {
-  const sides = sidesOf(size)
+  const sides = parseSides(size)
   const isLarge = sides !== null && Math.max(...sides) >= LARGE_IMAGE_PIXELS
   const [image] = images
   return {
-    negative_prompt: furtherIn(extra).negative_prompt,
+    negative_prompt: listFurtherFields(extra).negative_prompt,
     prompt,
     n,
-    image: image && bare(resolveUrl(image)),
-    aspect_ratio: nearestRatio(size, RATIOS),
+    image: image && stripDataPrefix(resolveUrl(image)),
+    aspect_ratio: findNearestRatio(size, RATIOS),
     resolution: isLarge ? '2k' : null,
   }
 }
@@ -99,7 +99,7 @@ const submitted = z.looseObject({ task_id: looseId, task_status: looseWord })
 const isAboutAccount = (code: number): boolean => (code >= 1100 && code <= 1103) || code === 1304
 
 /** Statuses by codes in the body of a 200: 1300 and 1301 are about content, 1302 and 1303 about the rate. */
-function statusOf(code: number): number {
+function chooseStatus(code: number): number {
   if (code >= 1000 && code <= 1004) return 401
   if (isAboutAccount(code)) return PAYMENT_REQUIRED
   if (code === 1302 || code === 1303) return 429
@@ -108,30 +108,31 @@ function statusOf(code: number): number {
 
 function accepted(data: unknown): SubmitOutcome | null {
   const { task_id = null, task_status } = submitted.safeParse(data).data ?? {}
-  return task_id === null ? null : acceptedAs(task_id, task_status ?? 'submitted', 'processing')
+  return task_id === null ? null : makeAccepted(task_id, task_status ?? 'submitted', 'processing')
 }
 
 /** Reads a refusal. One about the account comes with the 429 of one about the rate. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const { code } = envelope.parse(fieldsIn(answer) ?? {})
-  return usedUpIf(code !== null && isAboutAccount(code), asyncRefusal(answer))
+  const { code } = envelope.parse(readFields(answer) ?? {})
+  return markUsedUp(code !== null && isAboutAccount(code), readAsyncRefusal(answer))
 }
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return readRefusal(answer)
-  const body = fieldsIn(answer)
-  if (body === null) return unknown('The answer is no JSON object.')
+  const body = readFields(answer)
+  if (body === null) return makeUnknown('The answer is no JSON object.')
   const { code, data } = envelope.parse(body)
-  if (code !== null && code !== 0) return refused(statusOf(code), messageOf(body, 'The upstream refused.'))
-  return accepted(data) ?? unknown('The answer names no task.')
+  if (code !== null && code !== 0)
+    return makeRefused(chooseStatus(code), readMessage(body, 'The upstream refused.'))
+  return accepted(data) ?? makeUnknown('The answer names no task.')
 }
 
 /** Reads the answer to a query for an unconfirmed task. "Not found" is no proof: the task may appear later, so the query repeats. */
 function readFound(answer: MediaAnswer): SubmitOutcome {
-  const body = fieldsIn(answer)
+  const body = readFields(answer)
   const { code, data } = envelope.parse(body ?? {})
   const found = isSuccess(answer) && code === 0 ? accepted(data) : null
-  return found ?? unknown(messageOf(body, `status ${answer.status}`))
+  return found ?? makeUnknown(readMessage(body, `status ${answer.status}`))
 }
 
 const file = z.looseObject({ url: looseText, duration: looseSeconds })
@@ -147,34 +148,34 @@ function made(task_result: unknown, { work }: MediaJob): PollOutcome | null {
   const role = work === 'video' ? 'video' : 'image'
   const files = (items ?? []).flatMap((item) => {
     const { url = null, duration = null } = file.safeParse(item).data ?? {}
-    return deliveredOf(role, sourceOf(url), { seconds: duration })
+    return toDelivered(role, toSource(url), { seconds: duration })
   })
   const [first] = files
   if (first === undefined) return null
   const seconds = work === 'video' ? (first.facts.seconds ?? null) : null
-  return { ...produced(files, { seconds }), upstreamState: 'succeed' }
+  return { ...makeProduced(files, { seconds }), upstreamState: 'succeed' }
 }
 
 const POLICY = /risk|sensitiv|polic|safety|violat|moderat/i
 const INVALID = /invalid|format|resolution|dimension|unsupported|too (?:small|large)/i
 
-function codeOf(message: string): MediaFailureCode {
+function chooseCode(message: string): MediaFailureCode {
   if (POLICY.test(message)) return 'content_policy'
   if (/time ?out|timed out/i.test(message)) return 'timeout'
   return INVALID.test(message) ? 'invalid_input' : 'generation_failed'
 }
 
 function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const body = isSuccess(answer) ? readFields(answer) : null
   const { code, data } = envelope.parse(body ?? {})
   const read = task.safeParse(data).data
   const upstreamState = read?.task_status ?? null
   if (code !== 0 || read === undefined || upstreamState === null) return pollError(answer)
   const failed = (otherwise: string): PollOutcome => {
-    const message = clipped(read.task_status_msg ?? otherwise)
-    return { type: 'failed', upstreamState, code: codeOf(message), message }
+    const message = clipMessage(read.task_status_msg ?? otherwise)
+    return { type: 'failed', upstreamState, code: chooseCode(message), message }
   }
-  return outcomeBy(answer, upstreamState, {
+  return chooseOutcome(answer, upstreamState, {
     submitted: 'queued',
     processing: 'running',
     succeed: () =>
@@ -188,12 +189,12 @@ const media: MediaAdapter = {
   works: ['image', 'video'],
   inlines: true,
   submit(channel, { job, upstreamModel, reference, resolveUrl }) {
-    if (job.work !== 'video' && job.work !== 'image') return notServed(job)
-    const body = job.work === 'video' ? videoBody(job, resolveUrl) : imageBody(job, resolveUrl)
+    if (job.work !== 'video' && job.work !== 'image') return throwNotServed(job)
+    const body = job.work === 'video' ? makeVideoBody(job, resolveUrl) : makeImageBody(job, resolveUrl)
     return jsonRequest(
       channel,
       choosePath(job),
-      definedFields({ model_name: upstreamModel, ...body, external_task_id: reference }),
+      omitUndefined({ model_name: upstreamModel, ...body, external_task_id: reference }),
     )
   },
   readSubmit,

@@ -2,13 +2,13 @@
 import { z } from 'zod'
 import type { MediaAnswer, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  clipped,
-  fieldsIn,
+  clipMessage,
   looseNumber,
   looseText,
+  makeRefused,
+  makeUnknown,
   PAYMENT_REQUIRED,
-  refused,
-  unknown,
+  readFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
 
@@ -21,11 +21,11 @@ interface Failed {
 
 /** Returns the failure in an answer; null for code 0, and for an answer without one. */
 export function minimaxFailure(answer: MediaAnswer): Failed | null {
-  const { status_code, status_msg } = status.safeParse(fieldsIn(answer)?.base_resp).data ?? {}
+  const { status_code, status_msg } = status.safeParse(readFields(answer)?.base_resp).data ?? {}
   if (status_code == null || status_code === 0) return null
   return {
     code: status_code,
-    message: clipped(status_msg ?? `The upstream answered with code ${status_code}.`),
+    message: clipMessage(status_msg ?? `The upstream answered with code ${status_code}.`),
   }
 }
 
@@ -52,7 +52,7 @@ const STATUSES: Readonly<Record<number, number>> = {
 
 /** Returns a failed submit. */
 export const minimaxRefusal = ({ code, message }: Failed): SubmitOutcome =>
-  code === TIMEOUT ? unknown(message) : refused(STATUSES[code] ?? 500, message)
+  code === TIMEOUT ? makeUnknown(message) : makeRefused(STATUSES[code] ?? 500, message)
 
 const CODES: Readonly<Record<number, MediaFailureCode>> = {
   1001: 'timeout',

@@ -1,11 +1,11 @@
 /** MiniMax's images: made within the request. */
 import { z } from 'zod'
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../../media/adapter.ts'
-import { fieldsIn, isSuccess, looseText, refusal, unknown } from '../../media/answer.ts'
-import { deliveredOf, produced, sourceOf, sourceOfBase64 } from '../../media/files.ts'
-import { nearestRatio } from '../../media/ratio.ts'
-import { definedFields, jsonRequest, notServed } from '../../media/request.ts'
+import { isSuccess, looseText, makeUnknown, readFields, readPlainRefusal } from '../../media/answer.ts'
+import { decodeSource, makeProduced, toDelivered, toSource } from '../../media/files.ts'
+import { findNearestRatio } from '../../media/ratio.ts'
+import { jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
 
 const RATIOS = ['1:1', '16:9', '4:3', '3:2', '2:3', '3:4', '9:16', '21:9']
@@ -15,16 +15,16 @@ const made = z.looseObject({ image_urls: texts, image_base64: texts })
 
 /** Reads the images. Those that were filtered are not there, and are not charged. */
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return refusal(answer, 502)
+  if (!isSuccess(answer)) return readPlainRefusal(answer, 502)
   const failure = minimaxFailure(answer)
   if (failure !== null) return minimaxRefusal(failure)
-  const { image_urls = [], image_base64 = [] } = made.safeParse(fieldsIn(answer)?.data).data ?? {}
+  const { image_urls = [], image_base64 = [] } = made.safeParse(readFields(answer)?.data).data ?? {}
   const sources = [
-    ...image_urls.map(sourceOf),
-    ...image_base64.map((text) => (text === null ? null : sourceOfBase64(text, 'image/jpeg'))),
+    ...image_urls.map(toSource),
+    ...image_base64.map((text) => (text === null ? null : decodeSource(text, 'image/jpeg'))),
   ]
-  const images = sources.flatMap((source) => deliveredOf('image', source))
-  return images.length === 0 ? unknown('The answer holds no image.') : produced(images)
+  const images = sources.flatMap((source) => toDelivered('image', source))
+  return images.length === 0 ? makeUnknown('The answer holds no image.') : makeProduced(images)
 }
 
 export const minimaxImages: MediaAdapter = {
@@ -32,16 +32,16 @@ export const minimaxImages: MediaAdapter = {
   works: ['image'],
   inlines: true,
   submit(channel, { job, upstreamModel, resolveUrl }) {
-    if (job.work !== 'image') return notServed(job)
+    if (job.work !== 'image') return throwNotServed(job)
     const [image] = job.images
-    const { seed, watermark } = furtherIn(job.extra)
+    const { seed, watermark } = listFurtherFields(job.extra)
     return jsonRequest(
       channel,
       '/image_generation',
-      definedFields({
+      omitUndefined({
         model: upstreamModel,
         prompt: job.prompt,
-        aspect_ratio: nearestRatio(job.size, RATIOS),
+        aspect_ratio: findNearestRatio(job.size, RATIOS),
         n: job.n,
         response_format: 'url',
         seed,

@@ -1,18 +1,18 @@
 /** MiniMax's speech: sound in hexadecimal digits within the answer. */
 import { z } from 'zod'
-import { audioSeconds } from '../../../core/media/audio-length.ts'
+import { measureAudioSeconds } from '../../../core/media/audio-length.ts'
 import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  fieldsIn,
   isSuccess,
   looseNumber,
   looseSeconds,
   looseText,
-  refusal,
-  unknown,
+  makeUnknown,
+  readFields,
+  readPlainRefusal,
 } from '../../media/answer.ts'
-import { isText, produced } from '../../media/files.ts'
-import { jsonRequest, notServed } from '../../media/request.ts'
+import { isText, makeProduced } from '../../media/files.ts'
+import { jsonRequest, throwNotServed } from '../../media/request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
 
 /** The interface has no default. A voice of the provider's list, which speaks every language. */
@@ -30,19 +30,19 @@ const billed = looseNumber.transform((count) =>
 const measured = z.looseObject({ audio_length: looseSeconds, usage_characters: billed })
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return refusal(answer, 502)
+  if (!isSuccess(answer)) return readPlainRefusal(answer, 502)
   const failure = minimaxFailure(answer)
   if (failure !== null) return minimaxRefusal(failure)
-  const body = fieldsIn(answer)
+  const body = readFields(answer)
   const { audio = null } = made.safeParse(body?.data).data ?? {}
-  if (audio === null || !HEX.test(audio)) return unknown('The answer holds no sound.')
+  if (audio === null || !HEX.test(audio)) return makeUnknown('The answer holds no sound.')
   const bytes = Buffer.from(audio, 'hex')
-  if (isText(bytes)) return unknown('The answer holds no sound.')
+  if (isText(bytes)) return makeUnknown('The answer holds no sound.')
   const info = measured.safeParse(body?.extra_info).data
   const { audio_length = null, usage_characters: billed_characters = null } = info ?? {}
-  const seconds = audio_length === null ? audioSeconds(bytes) : audio_length / MILLISECONDS
+  const seconds = audio_length === null ? measureAudioSeconds(bytes) : audio_length / MILLISECONDS
   const source = { type: 'bytes', bytes, mediaType: MEDIA_TYPE } as const
-  return produced([{ role: 'audio', source, facts: { seconds } }], { seconds, billed_characters })
+  return makeProduced([{ role: 'audio', source, facts: { seconds } }], { seconds, billed_characters })
 }
 
 export const minimaxSpeech: MediaAdapter = {
@@ -50,7 +50,7 @@ export const minimaxSpeech: MediaAdapter = {
   works: ['speech'],
   inlines: false,
   submit(channel, { job, upstreamModel }) {
-    if (job.work !== 'speech') return notServed(job)
+    if (job.work !== 'speech') return throwNotServed(job)
     return jsonRequest(channel, '/t2a_v2', {
       model: upstreamModel,
       text: job.input,

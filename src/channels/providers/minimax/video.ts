@@ -11,31 +11,31 @@ import type {
   SubmitOutcome,
 } from '../../media/adapter.ts'
 import {
-  acceptedAs,
-  asyncRefusal,
-  fieldsIn,
+  chooseOutcome,
   isSuccess,
   looseId,
   loosePixels,
   looseText,
   looseWord,
-  outcomeBy,
+  makeAccepted,
+  makeUnknown,
   pollError,
-  unknown,
+  readAsyncRefusal,
+  readFields,
 } from '../../media/answer.ts'
-import { type FileFacts, produced, sourceOf } from '../../media/files.ts'
-import { definedFields, getRequest, jsonRequest, notServed } from '../../media/request.ts'
-import { videoParts } from '../../media/video-parts.ts'
+import { type FileFacts, makeProduced, toSource } from '../../media/files.ts'
+import { getRequest, jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
+import { sortVideoParts } from '../../media/video-parts.ts'
 import { minimaxFailure, minimaxFailureCode, minimaxRefusal } from './failure.ts'
 
-function bodyOf(
+function makeBody(
   job: JobOf<'video'>,
   model: string,
   resolveUrl: MediaSubmit['resolveUrl'],
 ): Record<string, unknown> {
-  const { prompt, firstFrame, lastFrame, references } = videoParts(job)
+  const { prompt, firstFrame, lastFrame, references } = sortVideoParts(job)
   const subject = references.map(resolveUrl)
-  return definedFields({
+  return omitUndefined({
     model,
     prompt,
     first_frame_image: firstFrame && resolveUrl(firstFrame),
@@ -48,12 +48,12 @@ function bodyOf(
 }
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
+  if (!isSuccess(answer)) return readAsyncRefusal(answer)
   const failure = minimaxFailure(answer)
   if (failure !== null) return minimaxRefusal(failure)
-  const id = looseId.parse(fieldsIn(answer)?.task_id)
-  if (id === null) return unknown('The answer names no task.')
-  return acceptedAs(id, 'Queueing')
+  const id = looseId.parse(readFields(answer)?.task_id)
+  if (id === null) return makeUnknown('The answer names no task.')
+  return makeAccepted(id, 'Queueing')
 }
 
 const stored = z.looseObject({ download_url: looseText })
@@ -61,9 +61,10 @@ const stored = z.looseObject({ download_url: looseText })
 /** Reads the file of a finished task. Its link opens for nine hours; each request creates a new one. */
 function readFile(answer: MediaAnswer, facts: FileFacts): PollState {
   const failure = minimaxFailure(answer)
-  const file = isSuccess(answer) && failure === null ? fieldsIn(answer)?.file : undefined
-  const source = sourceOf(stored.safeParse(file).data?.download_url ?? null)
-  if (source !== null) return { ...produced([{ role: 'video', source, facts }]), upstreamState: 'Success' }
+  const file = isSuccess(answer) && failure === null ? readFields(answer)?.file : undefined
+  const source = toSource(stored.safeParse(file).data?.download_url ?? null)
+  if (source !== null)
+    return { ...makeProduced([{ role: 'video', source, facts }]), upstreamState: 'Success' }
   return failure === null ? pollError(answer) : { type: 'error', reason: failure.message }
 }
 
@@ -75,7 +76,7 @@ const task = z.looseObject({
 })
 
 function readPoll(answer: MediaAnswer): PollOutcome {
-  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const body = isSuccess(answer) ? readFields(answer) : null
   const { status: upstreamState, file_id, video_width, video_height } = task.parse(body ?? {})
   const failure = minimaxFailure(answer)
   if (upstreamState === null && failure !== null) return { type: 'error', reason: failure.message }
@@ -99,7 +100,7 @@ function readPoll(answer: MediaAnswer): PollOutcome {
       return { type: 'failed', upstreamState, code, message: failure?.message ?? 'The task failed.' }
     }
     default:
-      return outcomeBy(answer, upstreamState, {
+      return chooseOutcome(answer, upstreamState, {
         Preparing: 'queued',
         Queueing: 'queued',
         Processing: 'running',
@@ -114,8 +115,8 @@ export const minimaxVideo: MediaAdapter = {
   fixesSound: () => true,
   submit(channel, { job, upstreamModel, resolveUrl }) {
     return job.work === 'video'
-      ? jsonRequest(channel, '/video_generation', bodyOf(job, upstreamModel, resolveUrl))
-      : notServed(job)
+      ? jsonRequest(channel, '/video_generation', makeBody(job, upstreamModel, resolveUrl))
+      : throwNotServed(job)
   },
   readSubmit,
   follow: {

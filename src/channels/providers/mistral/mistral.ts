@@ -1,6 +1,6 @@
 /** Mistral: refuses unknown fields, and ids of tool calls in any form but its own; reports usage without being asked. */
 import type { Provider } from '../provider.ts'
-import { knownFieldsOnly, withShortIds } from './quirks.ts'
+import { keepKnownFields, withShortIds } from './quirks.ts'
 
 export const mistral: Provider = {
   title: 'Mistral',
@@ -10,7 +10,7 @@ export const mistral: Provider = {
   outputLimitField: 'max_tokens',
   quirks: {
     'nine-character-tool-call-ids': withShortIds,
-    'known-fields-only': knownFieldsOnly,
+    'known-fields-only': keepKnownFields,
     // The option is never put in: see `encodeRequest`.
     'no-usage-option': null,
   },

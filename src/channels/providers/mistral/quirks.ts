@@ -36,33 +36,33 @@ const MESSAGE_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const only = (fields: Fields, known: ReadonlySet<string>): Fields =>
+const keepFields = (fields: Fields, known: ReadonlySet<string>): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => known.has(name)))
 
-export function knownFieldsOnly(request: Fields): Fields {
+export function keepKnownFields(request: Fields): Fields {
   const { seed } = request
-  const known = only(request, REQUEST_FIELDS)
+  const known = keepFields(request, REQUEST_FIELDS)
   const { messages } = known
   return {
     ...known,
     // The same field by another name.
     ...(seed != null && known.random_seed === undefined && { random_seed: seed }),
-    ...(Array.isArray(messages) && { messages: messages.map(knownMessage) }),
+    ...(Array.isArray(messages) && { messages: messages.map(keepKnownMessageFields) }),
   }
 }
 
-function knownMessage(message: unknown): unknown {
+function keepKnownMessageFields(message: unknown): unknown {
   if (!isFields(message)) return message
   const role = message.role === 'developer' ? 'system' : String(message.role)
   const fields = MESSAGE_FIELDS[role]
-  return fields === undefined ? message : only({ ...message, role }, fields)
+  return fields === undefined ? message : keepFields({ ...message, role }, fields)
 }
 
 const TOOL_CALL_ID_CHARS = 9
 const TOOL_CALL_ID = /^[A-Za-z0-9]{9}$/
 
 /** Returns an id in the upstream's form: the same one for the same id, so that a call and its result agree. */
-function shortId(id: unknown): unknown {
+function shortenId(id: unknown): unknown {
   if (typeof id !== 'string' || TOOL_CALL_ID.test(id)) return id
   return createHash('sha256').update(id).digest('hex').slice(0, TOOL_CALL_ID_CHARS)
 }
@@ -72,17 +72,17 @@ export function withShortIds(request: Fields): Fields {
   if (!Array.isArray(messages)) return request
   return {
     ...request,
-    messages: messages.map((message) => (isFields(message) ? shortened(message) : message)),
+    messages: messages.map((message) => (isFields(message) ? shortenIds(message) : message)),
   }
 }
 
-function shortened(message: Fields): Fields {
+function shortenIds(message: Fields): Fields {
   const { tool_calls: calls, tool_call_id: id } = message
   return {
     ...message,
-    ...(id !== undefined && { tool_call_id: shortId(id) }),
+    ...(id !== undefined && { tool_call_id: shortenId(id) }),
     ...(Array.isArray(calls) && {
-      tool_calls: calls.map((call) => (isFields(call) ? { ...call, id: shortId(call.id) } : call)),
+      tool_calls: calls.map((call) => (isFields(call) ? { ...call, id: shortenId(call.id) } : call)),
     }),
   }
 }

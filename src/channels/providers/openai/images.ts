@@ -1,10 +1,17 @@
 /** OpenAI's images interface: generations as JSON, edits as a form. */
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { FileRef, JobOf } from '../../../../schemas/media/job.ts'
 import type { FormPart, MediaAdapter } from '../../media/adapter.ts'
 import { isSuccess } from '../../media/answer.ts'
 import { readImages } from '../../media/image-answer.ts'
-import { definedFields, filePart, formRequest, isLink, jsonRequest, notServed } from '../../media/request.ts'
+import {
+  filePart,
+  formRequest,
+  isLink,
+  jsonRequest,
+  omitUndefined,
+  throwNotServed,
+} from '../../media/request.ts'
 import { openaiRefusal } from './refusal.ts'
 
 type ImageJob = JobOf<'image' | 'image_edit'>
@@ -23,25 +30,25 @@ const listFiles = (job: ImageJob): readonly FileRef[] =>
  * Returns the fields. `response_format` is never sent: newer models refuse it and always answer `b64_json`, others
  * answer a link by default. Both are supported.
  */
-const bodyOf = (job: ImageJob, model: string): Record<string, unknown> => ({
-  ...furtherIn(job.extra),
-  ...definedFields({ model, prompt: job.prompt, n: job.n, size: job.size }),
+const makeBody = (job: ImageJob, model: string): Record<string, unknown> => ({
+  ...listFurtherFields(job.extra),
+  ...omitUndefined({ model, prompt: job.prompt, n: job.n, size: job.size }),
 })
 
-/** Forms hold text alone. */
+/** Forms hold only text. */
 const textPart = ([name, value]: readonly [string, unknown]): FormPart => ({
   name,
   value: typeof value === 'string' ? value : JSON.stringify(value),
 })
 
-const formOf = (job: ImageJob, model: string): readonly FormPart[] => [
-  ...Object.entries(definedFields(bodyOf(job, model))).map(textPart),
+const makeForm = (job: ImageJob, model: string): readonly FormPart[] => [
+  ...Object.entries(omitUndefined(makeBody(job, model))).map(textPart),
   ...job.images.map((file) => filePart('image[]', file)),
   ...(job.mask === null ? [] : [filePart('mask', job.mask)]),
 ]
 
 const INVALID = /moderation|content_policy|safety|invalid/i
-const statusOf = (code: string): number => (INVALID.test(code) ? 400 : 502)
+const chooseStatus = (code: string): number => (INVALID.test(code) ? 400 : 502)
 
 export const openaiImages: MediaAdapter = {
   baseUrl: { end: '/v1', appended: '/images/generations' },
@@ -49,11 +56,11 @@ export const openaiImages: MediaAdapter = {
   inlines: false,
   takesIn: (job) => (job.work === 'image' || job.work === 'image_edit' ? listFiles(job).filter(isLink) : []),
   submit(channel, { job, upstreamModel }) {
-    if (job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
+    if (job.work !== 'image' && job.work !== 'image_edit') return throwNotServed(job)
     return isEdit(job)
-      ? formRequest(channel, '/images/edits', formOf(job, upstreamModel))
-      : jsonRequest(channel, '/images/generations', bodyOf(job, upstreamModel))
+      ? formRequest(channel, '/images/edits', makeForm(job, upstreamModel))
+      : jsonRequest(channel, '/images/generations', makeBody(job, upstreamModel))
   },
-  readSubmit: (answer) => (isSuccess(answer) ? readImages(answer, statusOf) : openaiRefusal(answer)),
+  readSubmit: (answer) => (isSuccess(answer) ? readImages(answer, chooseStatus) : openaiRefusal(answer)),
   follow: null,
 }

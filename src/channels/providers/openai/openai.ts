@@ -1,4 +1,4 @@
-/** OpenAI: its reasoning models take an output limit in `max_completion_tokens` alone. */
+/** OpenAI: its reasoning models take an output limit only in `max_completion_tokens`. */
 import type { Provider } from '../provider.ts'
 import { openaiImages } from './images.ts'
 import { openaiSpeech } from './speech.ts'

@@ -1,7 +1,7 @@
 /** Adapter for OpenAI's speech interface: text in, sound out. */
 import type { MediaAdapter } from '../../media/adapter.ts'
 import { isSuccess } from '../../media/answer.ts'
-import { definedFields, jsonRequest, notServed } from '../../media/request.ts'
+import { jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
 import { readSpeech } from '../../media/speech-answer.ts'
 import { openaiRefusal } from './refusal.ts'
 
@@ -27,7 +27,7 @@ export const openaiSpeech: MediaAdapter = {
   inlines: false,
   presets: { voice: { type: 'known', presets: VOICES } },
   submit(channel, { job, upstreamModel }) {
-    if (job.work !== 'speech') return notServed(job)
+    if (job.work !== 'speech') return throwNotServed(job)
     const { input, voice } = job
     const body = {
       model: upstreamModel,
@@ -37,7 +37,7 @@ export const openaiSpeech: MediaAdapter = {
       // Some models refuse the field.
       speed: job.speed === 1 ? null : job.speed,
     }
-    return jsonRequest(channel, '/audio/speech', definedFields(body), { accept: '*/*' })
+    return jsonRequest(channel, '/audio/speech', omitUndefined(body), { accept: '*/*' })
   },
   readSubmit: (answer) => (isSuccess(answer) ? readSpeech(answer) : openaiRefusal(answer)),
   follow: null,

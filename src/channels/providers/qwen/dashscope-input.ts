@@ -1,10 +1,10 @@
 /** Jobs as DashScope takes them: each generation of models has its own service and its own fields. */
-import { furtherIn } from '../../../../schemas/media/images.ts'
+import { listFurtherFields } from '../../../../schemas/media/images.ts'
 import type { JobOf, VideoPart } from '../../../../schemas/media/job.ts'
 import type { MediaSubmit } from '../../media/adapter.ts'
-import { nearestRatio, sidesOf } from '../../media/ratio.ts'
-import { definedFields } from '../../media/request.ts'
-import { type VideoParts, videoParts } from '../../media/video-parts.ts'
+import { findNearestRatio, parseSides } from '../../media/ratio.ts'
+import { omitUndefined } from '../../media/request.ts'
+import { sortVideoParts, type VideoParts } from '../../media/video-parts.ts'
 
 type Fields = Record<string, unknown>
 type ResolveUrl = MediaSubmit['resolveUrl']
@@ -15,9 +15,9 @@ export interface Order {
   readonly body: Fields
 }
 
-const order = (service: string, model: string, input: Fields, parameters: Fields): Order => ({
+const makeOrder = (service: string, model: string, input: Fields, parameters: Fields): Order => ({
   path: `/services/aigc/${service}`,
-  body: { model, input: definedFields(input), parameters: definedFields(parameters) },
+  body: { model, input: omitUndefined(input), parameters: omitUndefined(parameters) },
 })
 
 /** The sizes of a video by its lines and its ratio. */
@@ -43,19 +43,19 @@ const DEFAULT_RATIO = '16:9'
 const WITH_SIZE = /^wanx|^wan2\.[0-6]/
 
 /** Returns the size, or the fields that later models have for it. */
-function frameOf({ resolution, ratio }: JobOf<'video'>, model: string, hasImage: boolean): Fields {
+function chooseFrame({ resolution, ratio }: JobOf<'video'>, model: string, hasImage: boolean): Fields {
   const lines = resolution?.toUpperCase() ?? null
   if (hasImage || !WITH_SIZE.test(model)) return { resolution: lines, ratio: hasImage ? null : ratio }
   const sizes = lines === null ? undefined : SIZES[lines]
   if (sizes === undefined) return {}
-  return { size: sizes[nearestRatio(ratio ?? DEFAULT_RATIO, Object.keys(sizes)) ?? DEFAULT_RATIO] }
+  return { size: sizes[findNearestRatio(ratio ?? DEFAULT_RATIO, Object.keys(sizes)) ?? DEFAULT_RATIO] }
 }
 
 /** From Wan 2.7 on all that a video is made of is one list. */
 const BY_MEDIA = /^wan(2\.[7-9]|[3-9])/
 
 /** Returns what a video of the request is for: the beginning of the new one, the one that is edited, or a reference. */
-function videoUse(model: string): string {
+function chooseVideoUse(model: string): string {
   if (model.includes('i2v')) return 'first_clip'
   return model.includes('videoedit') ? 'video' : 'reference_video'
 }
@@ -63,25 +63,34 @@ function videoUse(model: string): string {
 const FIRST = /first|start/i
 
 /** Returns what an image is for: a model of references takes it as a frame only by its role, one that edits never. */
-function imageUse({ file, role }: VideoPart & { type: 'image' }, model: string, parts: VideoParts): string {
+function chooseImageUse(
+  { file, role }: VideoPart & { type: 'image' },
+  model: string,
+  parts: VideoParts,
+): string {
   if (model.includes('videoedit')) return 'reference_image'
   if (model.includes('r2v')) return FIRST.test(role ?? '') ? 'first_frame' : 'reference_image'
   if (file === parts.firstFrame) return 'first_frame'
   return file === parts.lastFrame ? 'last_frame' : 'reference_image'
 }
 
-export function videoOrder(job: JobOf<'video'>, model: string, resolveUrl: ResolveUrl): Order {
-  const parts = videoParts(job)
+export function makeVideoOrder(job: JobOf<'video'>, model: string, resolveUrl: ResolveUrl): Order {
+  const parts = sortVideoParts(job)
   const { prompt } = parts
   // A prompt names them by their number: they keep the order of the request.
   const shown = job.content.flatMap((part) => {
     if (part.type === 'text') return []
-    return [{ type: part.type === 'image' ? imageUse(part, model, parts) : videoUse(model), file: part.file }]
+    return [
+      {
+        type: part.type === 'image' ? chooseImageUse(part, model, parts) : chooseVideoUse(model),
+        file: part.file,
+      },
+    ]
   })
-  const fileOf = (use: string) => shown.find(({ type }) => type === use)?.file ?? null
-  const [firstFrame, lastFrame] = [fileOf('first_frame'), fileOf('last_frame')]
+  const findFile = (use: string) => shown.find(({ type }) => type === use)?.file ?? null
+  const [firstFrame, lastFrame] = [findFile('first_frame'), findFile('last_frame')]
   const parameters = {
-    ...frameOf(job, model, firstFrame !== null || lastFrame !== null),
+    ...chooseFrame(job, model, firstFrame !== null || lastFrame !== null),
     duration: job.duration,
     seed: job.seed,
     watermark: job.watermark,
@@ -90,7 +99,7 @@ export function videoOrder(job: JobOf<'video'>, model: string, resolveUrl: Resol
   if (BY_MEDIA.test(model)) {
     const media = shown.map(({ type, file }) => ({ type, url: resolveUrl(file) }))
     const input = { prompt, media: media.length === 0 ? null : media }
-    return order('video-generation/video-synthesis', model, input, parameters)
+    return makeOrder('video-generation/video-synthesis', model, input, parameters)
   }
   if (lastFrame !== null) {
     const frames = {
@@ -98,7 +107,7 @@ export function videoOrder(job: JobOf<'video'>, model: string, resolveUrl: Resol
       first_frame_url: firstFrame && resolveUrl(firstFrame),
       last_frame_url: resolveUrl(lastFrame),
     }
-    return order('image2video/video-synthesis', model, frames, parameters)
+    return makeOrder('image2video/video-synthesis', model, frames, parameters)
   }
   const reference = shown.filter(({ file }) => file !== firstFrame).map(({ file }) => resolveUrl(file))
   const input = {
@@ -106,7 +115,7 @@ export function videoOrder(job: JobOf<'video'>, model: string, resolveUrl: Resol
     img_url: firstFrame && resolveUrl(firstFrame),
     reference_urls: reference.length === 0 ? null : reference,
   }
-  return order('video-generation/video-synthesis', model, input, parameters)
+  return makeOrder('video-generation/video-synthesis', model, input, parameters)
 }
 
 /** From Wan 2.6 on images are made from messages. */
@@ -120,23 +129,24 @@ const IMAGE_SIZES = [
 ] as const
 
 /** Returns a size in pixels, also for a ratio, which no model takes; what else a model calls a size stays as it is. */
-function imageSize(size: string | null, model: string): string | null {
+function chooseImageSize(size: string | null, model: string): string | null {
   if (size === null || /^auto$/i.test(size)) return null
-  const sides = sidesOf(size)
+  const sides = parseSides(size)
   if (sides === null || !size.includes(':')) return sides?.join('*') ?? size
-  return nearestRatio(size, IMAGE_SIZES.find(([family]) => family.test(model))![1])
+  return findNearestRatio(size, IMAGE_SIZES.find(([family]) => family.test(model))![1])
 }
 
-export function imageOrder(job: ImageJob, model: string, resolveUrl: ResolveUrl): Order {
-  const { negative_prompt, seed, watermark } = furtherIn(job.extra)
-  const parameters = { size: imageSize(job.size, model), n: job.n, seed, watermark }
+export function makeImageOrder(job: ImageJob, model: string, resolveUrl: ResolveUrl): Order {
+  const { negative_prompt, seed, watermark } = listFurtherFields(job.extra)
+  const parameters = { size: chooseImageSize(job.size, model), n: job.n, seed, watermark }
   const images = job.images.map(resolveUrl)
   if (BY_MESSAGES.test(model)) {
     const content = [{ text: job.prompt }, ...images.map((image) => ({ image }))]
     const input = { messages: [{ role: 'user', content }] }
-    return order('image-generation/generation', model, input, { ...parameters, negative_prompt })
+    return makeOrder('image-generation/generation', model, input, { ...parameters, negative_prompt })
   }
   const input = { prompt: job.prompt, negative_prompt }
-  if (images.length > 0) return order('image2image/image-synthesis', model, { ...input, images }, parameters)
-  return order('text2image/image-synthesis', model, input, parameters)
+  if (images.length > 0)
+    return makeOrder('image2image/image-synthesis', model, { ...input, images }, parameters)
+  return makeOrder('text2image/image-synthesis', model, input, parameters)
 }

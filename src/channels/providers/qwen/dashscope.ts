@@ -3,10 +3,8 @@ import { z } from 'zod'
 import type { MediaJob } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  acceptedAs,
-  asyncRefusal,
-  clipped,
-  fieldsIn,
+  chooseOutcome,
+  clipMessage,
   isSuccess,
   looseId,
   looseList,
@@ -14,15 +12,17 @@ import {
   looseSeconds,
   looseText,
   looseWord,
-  outcomeBy,
+  makeAccepted,
+  makeUnknown,
+  markUsedUp,
   pollError,
-  unknown,
-  usedUpIf,
+  readAsyncRefusal,
+  readFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { deliveredOf, produced, sourceOf } from '../../media/files.ts'
-import { bareRequest, getRequest, jsonRequest, notServed, pathPart } from '../../media/request.ts'
-import { imageOrder, type Order, videoOrder } from './dashscope-input.ts'
+import { makeProduced, toDelivered, toSource } from '../../media/files.ts'
+import { bareRequest, getRequest, jsonRequest, pathPart, throwNotServed } from '../../media/request.ts'
+import { makeImageOrder, makeVideoOrder, type Order } from './dashscope-input.ts'
 
 const submitted = z.looseObject({ task_id: looseId, task_status: looseWord })
 
@@ -30,13 +30,13 @@ const submitted = z.looseObject({ task_id: looseId, task_status: looseWord })
 const OVERDUE = 'Arrearage'
 
 const readRefusal = (answer: MediaAnswer): SubmitOutcome =>
-  usedUpIf(fieldsIn(answer)?.code === OVERDUE, asyncRefusal(answer))
+  markUsedUp(readFields(answer)?.code === OVERDUE, readAsyncRefusal(answer))
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return readRefusal(answer)
-  const { task_id = null, task_status } = submitted.safeParse(fieldsIn(answer)?.output).data ?? {}
-  if (task_id === null) return unknown('The answer names no task.')
-  return acceptedAs(task_id, task_status ?? 'PENDING', 'RUNNING')
+  const { task_id = null, task_status } = submitted.safeParse(readFields(answer)?.output).data ?? {}
+  if (task_id === null) return makeUnknown('The answer names no task.')
+  return makeAccepted(task_id, task_status ?? 'PENDING', 'RUNNING')
 }
 
 const output = z.looseObject({
@@ -57,8 +57,8 @@ const usage = z.looseObject({
   SR: looseNumber,
 })
 
-function videoMade({ video_url }: Output, measured: unknown): PollState | null {
-  const source = sourceOf(video_url)
+function readVideo({ video_url }: Output, measured: unknown): PollState | null {
+  const source = toSource(video_url)
   if (source === null) return null
   const read = usage.safeParse(measured).data
   const seconds = read?.output_video_duration ?? read?.video_duration ?? read?.duration ?? null
@@ -69,7 +69,7 @@ function videoMade({ video_url }: Output, measured: unknown): PollState | null {
     variant: lines === null ? null : `${lines}p`,
   }
   return {
-    ...produced([{ role: 'video', source, facts: { seconds } }], rest),
+    ...makeProduced([{ role: 'video', source, facts: { seconds } }], rest),
     upstreamState: 'SUCCEEDED',
   }
 }
@@ -78,20 +78,20 @@ const choice = z.looseObject({ message: z.looseObject({ content: looseList }) })
 const image = z.looseObject({ url: looseText, image: looseText })
 
 /** Returns the images. Those that failed have a code in place of a link, and are not charged. */
-function imagesMade({ results, choices }: Output): PollState | null {
+function readImages({ results, choices }: Output): PollState | null {
   const contents = choices.flatMap((each) => choice.safeParse(each).data?.message.content ?? [])
   const images = [...results, ...contents].flatMap((item) => {
     const read = image.safeParse(item).data
-    return deliveredOf('image', sourceOf(read?.url ?? read?.image ?? null))
+    return toDelivered('image', toSource(read?.url ?? read?.image ?? null))
   })
-  return images.length === 0 ? null : { ...produced(images), upstreamState: 'SUCCEEDED' }
+  return images.length === 0 ? null : { ...makeProduced(images), upstreamState: 'SUCCEEDED' }
 }
 
 const POLICY = /DataInspection|IPInfringement|Inappropriate|Sensitive|Policy/i
 const INVALID = /^Invalid|BadRequest|FileSize|Format|Resolution/i
 const LIMITED = /Throttling|Quota|Arrearage|AllocationQuota/i
 
-function codeOf(code: string): MediaFailureCode {
+function chooseCode(code: string): MediaFailureCode {
   if (POLICY.test(code)) return 'content_policy'
   if (/InvalidURL|DataNotAccessible|Download/i.test(code)) return 'source_unreachable'
   if (INVALID.test(code)) return 'invalid_input'
@@ -100,26 +100,26 @@ function codeOf(code: string): MediaFailureCode {
 }
 
 function readPoll(answer: MediaAnswer, { work }: MediaJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const body = isSuccess(answer) ? readFields(answer) : null
   const read = output.safeParse(body?.output).data
   const upstreamState = read?.task_status ?? null
   if (read === undefined || upstreamState === null) return pollError(answer)
-  const failed = (otherwise: string): PollState => {
-    const message = clipped(read.message ?? otherwise)
-    return { type: 'failed', upstreamState, code: codeOf(read.code ?? ''), message }
+  const makeFailed = (otherwise: string): PollState => {
+    const message = clipMessage(read.message ?? otherwise)
+    return { type: 'failed', upstreamState, code: chooseCode(read.code ?? ''), message }
   }
   switch (upstreamState) {
     case 'SUCCEEDED': {
-      const made = work === 'video' ? videoMade(read, body?.usage) : imagesMade(read)
-      return made ?? failed('The upstream finished the task and named no file.')
+      const made = work === 'video' ? readVideo(read, body?.usage) : readImages(read)
+      return made ?? makeFailed('The upstream finished the task and named no file.')
     }
     case 'FAILED':
-      return failed('The task failed.')
-    // The task is not there, or there no more: a day after its end its record is deleted.
+      return makeFailed('The task failed.')
+    // The task does not exist, or no longer: its record is deleted a day after its end.
     case 'UNKNOWN':
       return { type: 'error', reason: 'The upstream does not know the task.' }
     default:
-      return outcomeBy(answer, upstreamState, {
+      return chooseOutcome(answer, upstreamState, {
         PENDING: 'queued',
         RUNNING: 'running',
         SUSPENDED: 'running',
@@ -130,11 +130,11 @@ function readPoll(answer: MediaAnswer, { work }: MediaJob): PollOutcome {
 
 const ASYNC = { 'x-dashscope-async': 'enable' }
 
-function orderOf({ job, upstreamModel, resolveUrl }: Parameters<MediaAdapter['submit']>[1]): Order {
-  if (job.work === 'video') return videoOrder(job, upstreamModel, resolveUrl)
+function chooseOrder({ job, upstreamModel, resolveUrl }: Parameters<MediaAdapter['submit']>[1]): Order {
+  if (job.work === 'video') return makeVideoOrder(job, upstreamModel, resolveUrl)
   return job.work === 'image' || job.work === 'image_edit'
-    ? imageOrder(job, upstreamModel, resolveUrl)
-    : notServed(job)
+    ? makeImageOrder(job, upstreamModel, resolveUrl)
+    : throwNotServed(job)
 }
 
 export const dashscope: MediaAdapter = {
@@ -142,7 +142,7 @@ export const dashscope: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
   inlines: true,
   submit(channel, submit) {
-    const { path, body } = orderOf(submit)
+    const { path, body } = chooseOrder(submit)
     return jsonRequest(channel, path, body, { headers: ASYNC })
   },
   readSubmit,

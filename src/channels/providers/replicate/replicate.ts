@@ -1,27 +1,34 @@
 /** Replicate: predictions of models, of their versions and of deployments. */
 import { z } from 'zod'
 import type { MediaJob } from '../../../../schemas/media/job.ts'
-import { isOfRole, mediaTypeOfName } from '../../../core/media/type.ts'
+import { findMediaType, isOfRole } from '../../../core/media/type.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  acceptedAs,
   anything,
-  asyncRefusal,
-  fieldsIn,
-  fieldsOf,
+  chooseOutcome,
   isSuccess,
   looseId,
   looseSeconds,
   looseText,
   looseWord,
-  messageOf,
-  outcomeBy,
-  unknown,
+  makeAccepted,
+  makeUnknown,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  toFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { type Delivered, type FileSource, produced, sourceOf } from '../../media/files.ts'
-import { type Host, jobInput, leavesSoundOut } from '../../media/hosted-input.ts'
-import { bareRequest, getRequest, jsonRequest, notServed, pathPart, pathParts } from '../../media/request.ts'
+import { type Delivered, type FileSource, makeProduced, toSource } from '../../media/files.ts'
+import { type Host, leavesSoundOut, makeJobInput } from '../../media/hosted-input.ts'
+import {
+  bareRequest,
+  getRequest,
+  jsonRequest,
+  pathPart,
+  pathParts,
+  throwNotServed,
+} from '../../media/request.ts'
 import type { Provider } from '../provider.ts'
 
 const host: Host = {
@@ -34,8 +41,8 @@ const PREDICTIONS = '/predictions'
 const VERSION = /^[0-9a-f]{64}$/
 const VERSIONED = /:([0-9a-f]{64})$/
 
-/** `owner/name`, `owner/name:version`, a version alone, or `deployments/owner/name`. */
-function target(model: string): { path: string; version?: string } {
+/** `owner/name`, `owner/name:version`, only a version, or `deployments/owner/name`. */
+function chooseTarget(model: string): { path: string; version?: string } {
   const version = VERSION.test(model) ? model : VERSIONED.exec(model)?.[1]
   if (version !== undefined) return { path: PREDICTIONS, version }
   const folder = model.startsWith('deployments/') ? '' : 'models/'
@@ -46,12 +53,12 @@ const submitted = z.looseObject({ id: looseId, status: looseWord })
 
 /** A prediction may be over already: its first poll reads how it ended. */
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
-  const body = fieldsIn(answer)
-  if (body === null) return unknown('The answer is no JSON object.')
+  if (!isSuccess(answer)) return readAsyncRefusal(answer)
+  const body = readFields(answer)
+  if (body === null) return makeUnknown('The answer is no JSON object.')
   const { id, status } = submitted.parse(body)
-  if (id === null) return unknown('The answer names no prediction.')
-  return acceptedAs(id, status ?? 'starting', 'processing')
+  if (id === null) return makeUnknown('The answer names no prediction.')
+  return makeAccepted(id, status ?? 'starting', 'processing')
 }
 
 const prediction = z.looseObject({
@@ -64,33 +71,33 @@ const prediction = z.looseObject({
 const metrics = z.looseObject({ video_output_duration_seconds: looseSeconds })
 
 /** Returns the links of an output: one, a list, or the fields of an object. */
-function linksIn(output: unknown): readonly string[] {
+function listLinks(output: unknown): readonly string[] {
   const items = Array.isArray(output) ? output : [output]
   return items.flatMap((item) => {
     const text = looseText.parse(item)
     if (text !== null) return [text]
-    return Object.values(fieldsOf(item) ?? {}).flatMap((value) => looseText.parse(value) ?? [])
+    return Object.values(toFields(item) ?? {}).flatMap((value) => looseText.parse(value) ?? [])
   })
 }
 
 /** Returns false for a link whose name is that of a picture or a sound, such as a thumbnail beside its video. */
 function mayBeVideo(source: FileSource): boolean {
-  const named = source.type === 'link' ? mediaTypeOfName(new URL(source.url).pathname) : null
+  const named = source.type === 'link' ? findMediaType(new URL(source.url).pathname) : null
   return named === null || isOfRole('video', named)
 }
 
-function made(output: unknown, measured: unknown, { work }: MediaJob): PollState | null {
-  const sources = linksIn(output).flatMap((link) => sourceOf(link) ?? [])
+function readMade(output: unknown, measured: unknown, { work }: MediaJob): PollState | null {
+  const sources = listLinks(output).flatMap((link) => toSource(link) ?? [])
   const seconds = metrics.safeParse(measured).data?.video_output_duration_seconds ?? null
   const upstreamState = 'succeeded'
   const [first] = sources
   if (first === undefined) return null
   if (work === 'video') {
     const source = sources.find(mayBeVideo) ?? first
-    return { ...produced([{ role: 'video', source, facts: { seconds } }], { seconds }), upstreamState }
+    return { ...makeProduced([{ role: 'video', source, facts: { seconds } }], { seconds }), upstreamState }
   }
   const images = sources.map((each): Delivered => ({ role: 'image', source: each, facts: {} }))
-  return { ...produced(images), upstreamState }
+  return { ...makeProduced(images), upstreamState }
 }
 
 const POLICY = /nsfw|flagged|sensitive|safety|moderat|E005/i
@@ -98,29 +105,29 @@ const TIMEOUT = /timed? ?out/i
 const INVALID = /invalid|must be|not supported|unsupported/i
 
 /** An error is a text; only its words say of what kind it is. */
-function codeOf(message: string): MediaFailureCode {
+function chooseCode(message: string): MediaFailureCode {
   if (POLICY.test(message)) return 'content_policy'
   if (TIMEOUT.test(message)) return 'timeout'
   return INVALID.test(message) ? 'invalid_input' : 'generation_failed'
 }
 
 function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const body = isSuccess(answer) ? readFields(answer) : null
   const read = prediction.parse(body ?? {})
   const upstreamState = read.status
-  const failed = (message: string): PollState => {
-    return { type: 'failed', upstreamState: upstreamState ?? '', code: codeOf(message), message }
+  const makeFailed = (message: string): PollState => {
+    return { type: 'failed', upstreamState: upstreamState ?? '', code: chooseCode(message), message }
   }
-  return outcomeBy(answer, upstreamState, {
+  return chooseOutcome(answer, upstreamState, {
     starting: 'queued',
     processing: 'running',
     canceled: 'cancelled',
     // Its deadline came before it could begin.
     aborted: 'lapsed',
     succeeded: () =>
-      made(read.output, read.metrics, job) ??
-      failed('The upstream finished the prediction and has no output of it.'),
-    failed: () => failed(messageOf(read.error, 'The prediction failed.')),
+      readMade(read.output, read.metrics, job) ??
+      makeFailed('The upstream finished the prediction and has no output of it.'),
+    failed: () => makeFailed(readMessage(read.error, 'The prediction failed.')),
   })
 }
 
@@ -130,9 +137,9 @@ const media: MediaAdapter = {
   inlines: true,
   fixesSound: leavesSoundOut,
   submit(channel, submit) {
-    const input = jobInput(channel, submit, host)
-    if (input === null) return notServed(submit.job)
-    const { path, ...version } = target(submit.upstreamModel)
+    const input = makeJobInput(channel, submit, host)
+    if (input === null) return throwNotServed(submit.job)
+    const { path, ...version } = chooseTarget(submit.upstreamModel)
     return jsonRequest(channel, path, { ...version, input })
   },
   readSubmit,

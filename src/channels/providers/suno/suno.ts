@@ -5,27 +5,27 @@ import type { JobOf, TrackFacts } from '../../../../schemas/media/job.ts'
 import { cutText } from '../../../core/json/cut.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, Produced, SubmitOutcome } from '../../media/adapter.ts'
 import {
-  acceptedAs,
   anything,
-  asyncRefusal,
-  clipped,
-  fieldsIn,
-  fieldsOf,
+  chooseOutcome,
+  clipMessage,
   isSuccess,
   looseId,
   looseNumber,
   looseSeconds,
   looseText,
   looseWord,
-  messageOf,
-  outcomeBy,
+  makeAccepted,
+  makeRefused,
+  makeUnknown,
   pollError,
-  refused,
-  unknown,
+  readAsyncRefusal,
+  readFields,
+  readMessage,
+  toFields,
 } from '../../media/answer.ts'
 import type { MediaFailureCode } from '../../media/failure.ts'
-import { type Delivered, deliveredOf, produced, sourceOf } from '../../media/files.ts'
-import { definedFields, getRequest, jsonRequest, notServed } from '../../media/request.ts'
+import { type Delivered, makeProduced, toDelivered, toSource } from '../../media/files.ts'
+import { getRequest, jsonRequest, omitUndefined, throwNotServed } from '../../media/request.ts'
 import type { Provider } from '../provider.ts'
 
 type MusicJob = JobOf<'music'>
@@ -41,25 +41,25 @@ const withTags = ({ prompt, tags }: MusicJob): string =>
   cutText([prompt, tags].filter((text) => text !== null).join('. '), MAX_PROMPT_CHARS)
 
 /** Returns the first sung line of the lyrics. */
-const firstLine = (lyrics: string | null): string | null =>
+const readFirstLine = (lyrics: string | null): string | null =>
   (lyrics ?? '')
     .split('\n')
     .map((line) => line.trim())
     .find((line) => line !== '' && !line.startsWith('[')) ?? null
 
-/** Returns the mode. Inspiration mode has a prompt alone: it gets the request's other wishes too. */
-function modeOf(job: MusicJob): Record<string, unknown> {
+/** Returns the mode. Inspiration mode has only a prompt, which contains the request's other wishes too. */
+function chooseMode(job: MusicJob): Record<string, unknown> {
   const lyrics = job.instrumental ? null : job.lyrics
   if (lyrics === null && job.prompt !== null) return { customMode: false, prompt: withTags(job) }
-  const title = job.title ?? firstLine(lyrics) ?? DEFAULT_TITLE
+  const title = job.title ?? readFirstLine(lyrics) ?? DEFAULT_TITLE
   const style = job.tags ?? DEFAULT_STYLE
-  return definedFields({ customMode: true, style, title: cutText(title, MAX_TITLE_CHARS), prompt: lyrics })
+  return omitUndefined({ customMode: true, style, title: cutText(title, MAX_TITLE_CHARS), prompt: lyrics })
 }
 
-const bodyOf = (job: MusicJob, model: string, channel: ChannelEntry): Record<string, unknown> => ({
-  ...modeOf(job),
+const makeBody = (job: MusicJob, model: string, channel: ChannelEntry): Record<string, unknown> => ({
+  ...chooseMode(job),
   instrumental: job.instrumental,
-  ...definedFields({ model, negativeTags: job.negative_tags }),
+  ...omitUndefined({ model, negativeTags: job.negative_tags }),
   // Required, but unused: it points to the upstream itself. Results are polled for.
   callBackUrl: `${channel.base_url}${GENERATE}/callback`,
 })
@@ -70,20 +70,21 @@ const submitted = z.looseObject({ taskId: looseId })
 /** Codes in the body of a 200 that are no HTTP statuses, or mean something else than these do. */
 const STATUS_OF: Readonly<Record<number, number>> = { 405: 429, 413: 400, 430: 429, 455: 503 }
 
-function statusOf(code: number): number {
+function chooseStatus(code: number): number {
   const status = STATUS_OF[code] ?? code
   return Number.isInteger(status) && status >= 400 && status <= 599 ? status : 500
 }
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
-  const body = fieldsIn(answer)
-  if (body === null) return unknown('The answer is no JSON object.')
+  if (!isSuccess(answer)) return readAsyncRefusal(answer)
+  const body = readFields(answer)
+  if (body === null) return makeUnknown('The answer is no JSON object.')
   const { code, data } = envelope.parse(body)
-  if (code !== null && code !== 200) return refused(statusOf(code), messageOf(body, 'The upstream refused.'))
+  if (code !== null && code !== 200)
+    return makeRefused(chooseStatus(code), readMessage(body, 'The upstream refused.'))
   const id = submitted.safeParse(data).data?.taskId ?? null
-  if (id === null) return unknown('The answer names no task.')
-  return acceptedAs(id, 'PENDING')
+  if (id === null) return makeUnknown('The answer names no task.')
+  return makeAccepted(id, 'PENDING')
 }
 
 const song = z.looseObject({
@@ -104,20 +105,20 @@ const record = z.looseObject({
   errorMessage: looseText,
 })
 
-const songsOf = (response: unknown): readonly Song[] => {
-  const listed = fieldsOf(response)?.sunoData
+const readSongs = (response: unknown): readonly Song[] => {
+  const listed = toFields(response)?.sunoData
   return Array.isArray(listed) ? listed.flatMap((item) => song.safeParse(item).data ?? []) : []
 }
 
-const audioOf = ({ audioUrl, sourceAudioUrl }: Song) => sourceOf(audioUrl) ?? sourceOf(sourceAudioUrl)
+const findAudio = ({ audioUrl, sourceAudioUrl }: Song) => toSource(audioUrl) ?? toSource(sourceAudioUrl)
 
 /** Returns the files of a song. `track` is its number among the songs of the answer. */
 const listFiles = (made: Song, track: number): Delivered[] => [
-  ...deliveredOf('audio', audioOf(made), { track, seconds: made.duration }),
-  ...deliveredOf('cover', sourceOf(made.imageUrl) ?? sourceOf(made.sourceImageUrl), { track }),
+  ...toDelivered('audio', findAudio(made), { track, seconds: made.duration }),
+  ...toDelivered('cover', toSource(made.imageUrl) ?? toSource(made.sourceImageUrl), { track }),
 ]
 
-const factsOf = (made: Song, track: number, job: MusicJob): TrackFacts => ({
+const toTrackFacts = (made: Song, track: number, job: MusicJob): TrackFacts => ({
   clip_id: made.id ?? String(track + 1),
   title: made.title ?? job.title,
   // An instrumental has none, though the field may hold its prompt.
@@ -126,42 +127,42 @@ const factsOf = (made: Song, track: number, job: MusicJob): TrackFacts => ({
 })
 
 /** Returns the songs. One song of two is a success; null without any. */
-function songsMade(songs: readonly Song[], job: MusicJob): Produced | null {
-  const made = songs.filter((each) => audioOf(each) !== null)
-  const tracks = made.map((each, track) => factsOf(each, track, job))
-  return made.length === 0 ? null : produced(made.flatMap(listFiles), { tracks })
+function toProduced(songs: readonly Song[], job: MusicJob): Produced | null {
+  const made = songs.filter((each) => findAudio(each) !== null)
+  const tracks = made.map((each, track) => toTrackFacts(each, track, job))
+  return made.length === 0 ? null : makeProduced(made.flatMap(listFiles), { tracks })
 }
 
 function readPoll(answer: MediaAnswer, job: MusicJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsIn(answer) : null
+  const body = isSuccess(answer) ? readFields(answer) : null
   const { code, data } = envelope.parse(body ?? {})
   const read = record.safeParse(data)
   if ((code !== null && code !== 200) || !read.success || read.data.status === null) return pollError(answer)
   const { status: upstreamState, errorMessage } = read.data
-  const songs = songsOf(read.data.response)
-  const failed = (code: MediaFailureCode, otherwise: string): PollOutcome => {
-    return { type: 'failed', upstreamState, code, message: clipped(errorMessage ?? otherwise) }
+  const songs = readSongs(read.data.response)
+  const makeFailed = (code: MediaFailureCode, otherwise: string): PollOutcome => {
+    return { type: 'failed', upstreamState, code, message: clipMessage(errorMessage ?? otherwise) }
   }
-  const songsOr = (otherwise: PollOutcome): PollOutcome => {
-    const made = songsMade(songs, job)
+  const takeSongs = (otherwise: PollOutcome): PollOutcome => {
+    const made = toProduced(songs, job)
     return made === null ? otherwise : { ...made, upstreamState }
   }
   switch (upstreamState) {
     case 'SUCCESS':
-      return songsOr(failed('generation_failed', 'The upstream finished and named no song.'))
+      return takeSongs(makeFailed('generation_failed', 'The upstream finished and named no song.'))
     case 'GENERATE_AUDIO_FAILED':
-      return songsOr(failed('generation_failed', 'The songs could not be made.'))
+      return takeSongs(makeFailed('generation_failed', 'The songs could not be made.'))
     case 'CREATE_TASK_FAILED':
-      return failed('generation_failed', 'The upstream could not begin.')
+      return makeFailed('generation_failed', 'The upstream could not begin.')
     case 'SENSITIVE_WORD_ERROR':
-      return failed('content_policy', 'The request has words that are not allowed.')
+      return makeFailed('content_policy', 'The request has words that are not allowed.')
     case 'CALLBACK_EXCEPTION': {
       // The state does not cover the songs: they are done when each has its audio.
       const running: PollOutcome = { type: 'running', upstreamState }
-      return songs.every((each) => audioOf(each) !== null) ? songsOr(running) : running
+      return songs.every((each) => findAudio(each) !== null) ? takeSongs(running) : running
     }
     default:
-      return outcomeBy(answer, upstreamState, {
+      return chooseOutcome(answer, upstreamState, {
         PENDING: 'queued',
         TEXT_SUCCESS: 'running',
         FIRST_SUCCESS: 'running',
@@ -175,14 +176,14 @@ const media: MediaAdapter = {
   inlines: false,
   submit(channel, { job, upstreamModel }) {
     return job.work === 'music'
-      ? jsonRequest(channel, GENERATE, bodyOf(job, upstreamModel, channel))
-      : notServed(job)
+      ? jsonRequest(channel, GENERATE, makeBody(job, upstreamModel, channel))
+      : throwNotServed(job)
   },
   readSubmit,
   follow: {
     poll: (channel, { upstreamId }) =>
       getRequest(channel, `${GENERATE}/record-info?taskId=${encodeURIComponent(upstreamId)}`),
-    readPoll: (answer, { job }) => (job.work === 'music' ? readPoll(answer, job) : notServed(job)),
+    readPoll: (answer, { job }) => (job.work === 'music' ? readPoll(answer, job) : throwNotServed(job)),
   },
 }
 

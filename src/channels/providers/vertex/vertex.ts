@@ -5,9 +5,9 @@
 import { Buffer } from 'node:buffer'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { parseRawJson } from '../../../core/json/exact.ts'
-import { type ChannelAdapter, type ChannelCall, type CountingAdapter, requestTo } from '../../channel.ts'
+import { buildRequest, type ChannelAdapter, type ChannelCall, type CountingAdapter } from '../../channel.ts'
 import { generateMethod } from '../../chat/generate-content.ts'
-import { FEATURES_HEADER, modelInPath } from '../../chat/messages.ts'
+import { FEATURES_HEADER, moveModelToPath } from '../../chat/messages.ts'
 import type { Provider } from '../provider.ts'
 
 const VERSION = 'vertex-2023-10-16'
@@ -17,13 +17,13 @@ const BASE_URL = /\/v1(beta1)?\/projects\/[^/]+\/locations\/[^/]+$/
 
 const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
   variant: pathOf,
-  request: (channel, call) => requestTo(channel, channel.base_url, pathOf(call), 'x-goog-api-key'),
+  request: (channel, call) => buildRequest(channel, channel.base_url, pathOf(call), 'x-goog-api-key'),
 })
 
-const modelPath = (publisher: string, { upstreamModel }: ChannelCall, method: string): string =>
+const makeModelPath = (publisher: string, { upstreamModel }: ChannelCall, method: string): string =>
   `/publishers/${publisher}/models/${encodeURIComponent(upstreamModel)}:${method}`
 
-const generate = adapter((call) => modelPath('google', call, generateMethod(call)))
+const generate = adapter((call) => makeModelPath('google', call, generateMethod(call)))
 
 const WHOLE_REQUESTS = ['generateContentRequest', 'generate_content_request']
 /** The fields of a whole request that are counted; the interface knows no others. */
@@ -37,7 +37,7 @@ const COUNTED_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /** Returns the fields of a whole request without the field around them, which this interface does not have. */
-function countedFields(body: Buffer): Buffer {
+function keepCountedFields(body: Buffer): Buffer {
   const request = parseRawJson(body.toString('utf8')) as Record<string, unknown>
   const whole = WHOLE_REQUESTS.map((name) => request[name]).find((fields) => fields != null)
   if (whole === undefined) return body
@@ -46,27 +46,27 @@ function countedFields(body: Buffer): Buffer {
 }
 
 const messages: ChannelAdapter = {
-  ...adapter((call) => modelPath('anthropic', call, call.stream ? 'streamRawPredict' : 'rawPredict')),
+  ...adapter((call) => makeModelPath('anthropic', call, call.stream ? 'streamRawPredict' : 'rawPredict')),
   callHeaders: (header) => {
     const features = header(FEATURES_HEADER)
     return features === '' ? [] : [[FEATURES_HEADER, features]]
   },
-  body: (body) => modelInPath(body, ['model'], { anthropic_version: VERSION }),
+  body: (body) => moveModelToPath(body, ['model'], { anthropic_version: VERSION }),
 }
 
 /** Counts the tokens of a request of the messages protocol: its path names a counter in place of the model. */
 const countMessages: CountingAdapter = {
   countField: 'input_tokens',
-  ...adapter((call) => modelPath('anthropic', { ...call, upstreamModel: 'count-tokens' }, 'rawPredict')),
+  ...adapter((call) => makeModelPath('anthropic', { ...call, upstreamModel: 'count-tokens' }, 'rawPredict')),
   callHeaders: messages.callHeaders,
-  body: (body) => modelInPath(body, [], { anthropic_version: VERSION }),
+  body: (body) => moveModelToPath(body, [], { anthropic_version: VERSION }),
 }
 
 /** Counts the tokens of a request of the generate-content protocol. */
 const countGenerate: CountingAdapter = {
   countField: 'totalTokens',
-  ...adapter((call) => modelPath('google', call, 'countTokens')),
-  body: countedFields,
+  ...adapter((call) => makeModelPath('google', call, 'countTokens')),
+  body: keepCountedFields,
 }
 
 const ADAPTERS: Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>> = {

@@ -8,7 +8,7 @@ const BASE_URL = 'https://api.x.ai/v1'
 const OF_CALLS = /^server_side_tool_|_calls$/i
 
 /** Returns the counts of calls in a usage report; null for a report without them. */
-function reportedCalls({ server_side_tool_usage_details: details }: Fields): Fields | null {
+function readReportedCalls({ server_side_tool_usage_details: details }: Fields): Fields | null {
   const isCounts = typeof details === 'object' && details !== null && !Array.isArray(details)
   if (!isCounts || isRawNumber(details)) return null
   return Object.fromEntries(Object.entries(details).filter(([name]) => OF_CALLS.test(name)))
@@ -28,11 +28,11 @@ export const xai: Provider = {
   usage: {
     reasonsBeside: true,
     // Live search counts its sources; server tools are counted in a separate list.
-    toolCalls: (usage) => reportedCalls(usage) ?? { web_search_requests: usage.num_sources_used },
+    toolCalls: (usage) => readReportedCalls(usage) ?? { web_search_requests: usage.num_sources_used },
   },
   tools: {
     callType: ({ type, name }) =>
       type === 'custom_tool_call' && name.startsWith('x_') ? 'x_search_call' : null,
-    reportedCalls,
+    reportedCalls: readReportedCalls,
   },
 }

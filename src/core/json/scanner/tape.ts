@@ -10,9 +10,9 @@ import type { FieldFinder, KnownNames, Words } from './sets.ts'
 export { FieldFinder, KnownNames, Words } from './sets.ts'
 
 /** Kinds of values, as the scanner has them. */
-const OBJECT = 1
-const ARRAY = 2
-const STRING = 3
+export const OBJECT = 1
+export const ARRAY = 2
+export const STRING = 3
 const NUMBER = 4
 const TRUE = 5
 const FALSE = 6
@@ -56,7 +56,7 @@ export class Tape {
     return words[FIRST_WORD + NODE_WORDS * node + part]!
   }
 
-  #kind(node: number): number {
+  kindOf(node: number): number {
     return this.#word(node, 0) & ~ESCAPED
   }
 
@@ -76,24 +76,24 @@ export class Tape {
 
   /** Returns true when the whole text is an object. */
   get isObjectText(): boolean {
-    return this.#kind(0) === OBJECT
+    return this.kindOf(0) === OBJECT
   }
 
   /** Returns true for an absent value or null. */
   isMissing(node: number): boolean {
-    return node === 0 || this.#kind(node) === NULL
+    return node === 0 || this.kindOf(node) === NULL
   }
 
   isObject(node: number): boolean {
-    return node !== 0 && this.#kind(node) === OBJECT
+    return node !== 0 && this.kindOf(node) === OBJECT
   }
 
   isList(node: number): boolean {
-    return node !== 0 && this.#kind(node) === ARRAY
+    return node !== 0 && this.kindOf(node) === ARRAY
   }
 
   isText(node: number): boolean {
-    return node !== 0 && this.#kind(node) === STRING
+    return node !== 0 && this.kindOf(node) === STRING
   }
 
   /** Returns true for an object with fields, a list with items, or a string with characters. */
@@ -191,7 +191,7 @@ export class Tape {
   }
 
   #quote(node: number): number {
-    return this.#kind(node) === STRING ? 1 : 0
+    return this.kindOf(node) === STRING ? 1 : 0
   }
 }
 

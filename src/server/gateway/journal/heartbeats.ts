@@ -5,7 +5,7 @@ import type { Journal } from '../../../journal/journal.ts'
 import { isAway } from '../../../postgres/errors.ts'
 import type { Journals } from '../../../postgres/operation/repository.ts'
 import type { Log } from '../../../telemetry/log.ts'
-import { everyUnlessBusy } from '../engine-watch.ts'
+import { repeatUnlessBusy } from '../engine-watch.ts'
 
 const HEARTBEAT_INTERVAL_MS = 5_000
 
@@ -26,9 +26,9 @@ export async function startHeartbeats(
       await database.journals.recordHeartbeat({ id: journal.id, node, directory, ...journal.holdings() })
   }
   await beat()
-  const timer = everyUnlessBusy(HEARTBEAT_INTERVAL_MS, () =>
+  const timer = repeatUnlessBusy(HEARTBEAT_INTERVAL_MS, () =>
     beat().catch((error) => {
-      // While PostgreSQL is away the check of the engines says so.
+      // While PostgreSQL is down, the check of the engines reports it.
       if (!isAway(error)) log.warn({ err: error }, 'Failed to record a heartbeat of the journals')
     }),
   )

@@ -13,7 +13,7 @@ import type { LogOutput } from '../../../telemetry/log.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
 import type { Boot } from '../../messages.ts'
 import { startHeartbeats } from './heartbeats.ts'
-import { storedFirst } from './stored-first.ts'
+import { storeFirst } from './stored-first.ts'
 
 const MS_PER_SECOND = 1000
 /** At the end, settlements have this long to be booked; the rest stays in the journal for the next start. */
@@ -31,7 +31,7 @@ export interface GatewayJournal {
   /** Starts publishing settlements; passes bookings to the credentials. */
   start(credentials: Credentials): void
   /** Resolves when the settlements of an earlier run are booked, or when the time to wait for them is over. */
-  caughtUp(): Promise<void>
+  awaitCaughtUp(): Promise<void>
   /** Returns the reason why calls cannot be taken, or null. */
   unreadiness(): string | null
   /** Returns how long the oldest settlement has been waiting to be booked, milliseconds; 0 when none waits. */
@@ -55,7 +55,7 @@ interface GatewayJournalOptions {
   readonly log: LogOutput
 }
 
-const directoryName = (index: number): string => `gateway-${index}`
+const nameDirectory = (index: number): string => `gateway-${index}`
 
 export async function openGatewayJournal({
   boot,
@@ -64,7 +64,7 @@ export async function openGatewayJournal({
   log,
 }: GatewayJournalOptions): Promise<GatewayJournal> {
   const root = join(boot.dataDir, 'journal')
-  const directory = join(root, directoryName(boot.index))
+  const directory = join(root, nameDirectory(boot.index))
   const journal = await openJournal({ directory, log })
   const orphans = boot.index === 0 ? await openAbandoned(root, boot.gatewayCount, log) : []
   const nats = openNats({
@@ -84,15 +84,15 @@ export async function openGatewayJournal({
   if (journal.recovered.unbooked > 0)
     log.info({ ...journal.recovered }, 'Publishing settlements of an earlier run')
   return {
-    journal: storedFirst(journal, {
+    journal: storeFirst(journal, {
       isStoredFirst,
       publisher: () => publishers[0],
       isConnected: () => nats.health().isConnected,
     }),
-    depth: () => sumOf(all.map((j) => j.depth())),
+    depth: () => sumDepths(all.map((j) => j.depth())),
     recoveredCost: (id) => all.reduce((sum, j) => sum + j.recoveredCost(id), 0n),
     start(credentials) {
-      const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.booked(costs, wallets)
+      const onBooked = ({ costs, wallets }: CommittedWallets) => credentials.applyBooked(costs, wallets)
       // Notifications sent while NATS was away are lost: the totals are read instead.
       const onNotificationsMissed = () => void credentials.refreshWallets(credentials.walletIds)
       publishers = all.map(
@@ -108,7 +108,7 @@ export async function openGatewayJournal({
           }),
       )
     },
-    async caughtUp() {
+    async awaitCaughtUp() {
       await Promise.all(publishers.map((publisher) => publisher.drain(CATCH_UP_BOUND_MS)))
     },
     unreadiness() {
@@ -132,11 +132,11 @@ export async function openGatewayJournal({
 
 /** Journals of processes that this run does not have. */
 function openAbandoned(root: string, gatewayCount: number, log: LogOutput): Promise<OrphanJournal[]> {
-  const live = Array.from({ length: gatewayCount }, (_, index) => directoryName(index))
+  const live = Array.from({ length: gatewayCount }, (_, index) => nameDirectory(index))
   return openOrphans(root, live, log)
 }
 
-const sumOf = (depths: readonly JournalDepth[]): JournalDepth =>
+const sumDepths = (depths: readonly JournalDepth[]): JournalDepth =>
   depths.reduce((sum, depth) => ({
     open: sum.open + depth.open,
     settlementsUnbooked: sum.settlementsUnbooked + depth.settlementsUnbooked,

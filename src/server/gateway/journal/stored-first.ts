@@ -2,7 +2,7 @@
 import type { SettlementPublisher } from '../../../../pipelines/settlement/publisher.ts'
 import type { Journal, Ticket } from '../../../journal/journal.ts'
 
-/** Calls are refused while an answer has been waiting for so long: JetStream does not store. */
+/** Calls are refused once an answer has waited this long: JetStream does not store. */
 const STALLED_MS = 3_000
 
 type CallJournal = Pick<Journal, 'id' | 'admit' | 'settle'>
@@ -15,7 +15,7 @@ interface StoredFirstDeps {
 }
 
 /** Returns the journal for calls. The durability may change while they run. */
-export const storedFirst = (journal: CallJournal, deps: StoredFirstDeps): CallJournal => ({
+export const storeFirst = (journal: CallJournal, deps: StoredFirstDeps): CallJournal => ({
   id: journal.id,
   admit(admission, written) {
     const isStalled = () => !deps.isConnected() || (deps.publisher()?.measureWaitMs() ?? 0) > STALLED_MS

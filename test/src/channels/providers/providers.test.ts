@@ -1,10 +1,10 @@
 /** Providers: each is its folder, and what presets, paths and strict upstreams do to a request. */
 import t from 'tap'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../../schemas/config/catalog.ts'
-import { chatAdapterOf, countingAdapterOf } from '../../../../src/channels/chat/registry.ts'
+import { findChatAdapter, findCountingAdapter } from '../../../../src/channels/chat/registry.ts'
 import { MEDIA_CHANNELS } from '../../../../src/channels/media/registry.ts'
 import { PRESETS, PROVIDERS } from '../../../../src/channels/providers/presets.ts'
-import { protocolsOf } from '../../../../src/channels/providers/provider.ts'
+import { listProtocols } from '../../../../src/channels/providers/provider.ts'
 import { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
 import { CHAT_PROVIDERS } from '../../../support/chat-providers.ts'
 import { filesUnder, readText, sourceFiles } from '../../../support/source-files.ts'
@@ -59,7 +59,7 @@ t.test('presets fill what channels leave out', async (t) => {
   /** Returns the URL and the key's header of a call. */
   function requestOf(fields: string): [string, string] {
     const channel = channelOf(fields)
-    const { base, path, headers } = chatAdapterOf(channel, channel.protocol as ChatProtocol).request(
+    const { base, path, headers } = findChatAdapter(channel, channel.protocol as ChatProtocol).request(
       channel,
       CALL,
     )
@@ -113,7 +113,7 @@ t.test('presets fill what channels leave out', async (t) => {
 
   t.test('every protocol of every preset is a sound channel', async (t) => {
     for (const [provider, preset] of Object.entries(PRESETS))
-      for (const protocol of protocolsOf(preset)) {
+      for (const protocol of listProtocols(preset)) {
         const loaded = loadChannels(
           `  - { id: c, provider: ${provider}, protocol: ${protocol}, api_key: k, models: { m: up } }\n`,
         )
@@ -184,7 +184,7 @@ t.test('models in the path', async (t) => {
 
   function sent(fields: string, upstreamModel: string, stream: boolean, beta = '') {
     const channel = channelOf(fields)
-    const adapter = chatAdapterOf(channel, channel.protocol as ChatProtocol)
+    const adapter = findChatAdapter(channel, channel.protocol as ChatProtocol)
     const call = { upstreamModel, stream, query: 'alt=sse' }
     const { base, path, headers } = adapter.request(channel, call)
     const header = (name: string) => (name === 'anthropic-beta' ? beta : '')
@@ -236,7 +236,7 @@ t.test('models in the path', async (t) => {
   t.test('Bedrock counts for a model without the geography of its profile', async (t) => {
     const channel = channelOf('provider: bedrock, auth: { type: aws-sigv4, region: eu-west-1 }')
     const pathOf = (upstreamModel: string) =>
-      countingAdapterOf(channel, 'messages')!.request(channel, { upstreamModel, stream: false, query: '' })
+      findCountingAdapter(channel, 'messages')!.request(channel, { upstreamModel, stream: false, query: '' })
         .path
     for (const geography of ['', 'us.', 'apac.', 'us-gov.', 'global.'])
       t.equal(pathOf(`${geography}anthropic.claude-v1:0`), '/model/anthropic.claude-v1%3A0/count-tokens')
@@ -244,7 +244,7 @@ t.test('models in the path', async (t) => {
       pathOf('arn:aws:bedrock:us-east-1:1:x/y'),
       '/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ax%2Fy/count-tokens',
     )
-    t.equal(countingAdapterOf(channel, 'generate-content'), null)
+    t.equal(findCountingAdapter(channel, 'generate-content'), null)
   })
 
   t.test('what is missing is named', async (t) => {
@@ -276,7 +276,7 @@ t.test('azure', async (t) => {
     const channel = channelOf(`provider: azure, api_key: k, ${fields}`)
     const protocol = channel.protocol as 'chat-completions' | 'responses'
     const call = { upstreamModel: 'my deployment', stream: true, query: '' }
-    const { base, path, headers } = chatAdapterOf(channel, protocol).request(channel, call)
+    const { base, path, headers } = findChatAdapter(channel, protocol).request(channel, call)
     return [base + path, headers[0]!.join(': ')]
   }
 
@@ -329,7 +329,7 @@ t.test('strict upstreams get what they take', async (t) => {
 
   function sent(request: string | object, channel = mistral): string {
     const body = Buffer.from(typeof request === 'string' ? request : JSON.stringify(request))
-    const adapter = chatAdapterOf(channel, 'chat-completions')
+    const adapter = findChatAdapter(channel, 'chat-completions')
     return (adapter.body?.(body, channel, CALL, () => '') ?? body).toString()
   }
 

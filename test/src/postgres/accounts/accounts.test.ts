@@ -1,15 +1,27 @@
 /** Accounts, their members and keys, and the lists of them. */
+
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parseCredits } from '../../../../schemas/money.ts'
+import { rotate } from '../../../../src/cli/master-key.ts'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
-import { currentMasterKey } from '../../../../src/postgres/accounts/master-key.ts'
+import {
+  completeRotation,
+  findMasterKey,
+  readMasterKey,
+  readNextMasterKey,
+} from '../../../../src/postgres/accounts/master-key.ts'
 import { type Database, openDatabase } from '../../../../src/postgres/database.ts'
-import { startEngines } from '../../../support/engines.ts'
-import { newAccount, openFresh } from '../support.ts'
+import { migratedDatabase, startEngines } from '../../../support/engines.ts'
+import { until } from '../../../support/eventually.ts'
+import { readText } from '../../../support/source-files.ts'
+import { ENTRY } from '../../cli/support.ts'
+import { newAccount, openFresh, startDatabase } from '../support.ts'
 
 const engines = await startEngines(t, { only: ['postgres'] })
 
@@ -161,14 +173,14 @@ t.test('key found sealed revealed', async (t) => {
 
   t.test('the master key of a data directory is made once, for its owner alone', (t) => {
     const dir = join(t.testdir(), 'data')
-    const key = currentMasterKey(dir)
+    const key = readMasterKey(dir)
     const path = join(dir, 'master-key')
-    t.same(currentMasterKey(dir), key)
+    t.same(readMasterKey(dir), key)
     t.equal(statSync(path).mode & 0o777, 0o600)
     t.equal(readFileSync(path, 'utf8').trim(), key.toString('hex'))
     chmodSync(path, 0o600)
     writeFileSync(path, 'not a key')
-    t.throws(() => currentMasterKey(dir), /does not hold a master key/, 'a damaged one is never replaced')
+    t.throws(() => readMasterKey(dir), /does not hold a master key/, 'a damaged one is never replaced')
     t.end()
   })
 })
@@ -946,5 +958,301 @@ t.test('an email is of one user', async (t) => {
         `round ${round}`,
       )
     }
+  })
+})
+
+t.test('every table of operations is audited', async (t) => {
+  // * What an administrative operation writes leaves an entry of the audit record: by a trigger of the table, or by the function
+  // that performs the operation. A new table is one of them, or says here why it needs none.
+  /** Tables whose operations are recorded by a function, and where. A row alone does not say what was done. */
+  const BY_FUNCTION: Readonly<Record<string, string>> = {
+    agent_drafts: 'accounts/agent-drafts.ts',
+    deliveries: 'notifications/records.ts',
+    former_secrets: 'accounts/key-rotation.ts',
+    jobs: 'operation/jobs.ts',
+    journals: 'operation/journals.ts',
+    key_storage: 'accounts/master-key.ts',
+    ledger_entries: 'billing/wallets.ts',
+    lost_submits: 'tasks/lost-submits.ts',
+    master_keys: 'accounts/rotate-master-key.ts',
+    payment_events: 'payments/refused-events.ts',
+    recovery_codes: 'people/totp.ts',
+    tasks: 'tasks/tasks.ts',
+    wiki_pages: 'knowledge/import.ts',
+  }
+
+  /** Tables that no operation writes as its subject, by why they need no entry. */
+  const EXEMPT: Readonly<Record<string, readonly string[]>> = {
+    'is the record itself': ['audit_entries'],
+    'calls and their bookings write it': [
+      ...['usage_rows', 'usage_copy', 'settlements_refused', 'idempotency_records'],
+      ...['holds', 'wallet_reservations', 'cap_reservations', 'budget_periods'],
+      ...['stored_responses', 'stored_conversations', 'conversation_calls', 'stored_objects'],
+    ],
+    'follows the pages of an import': [
+      ...['wiki_staging', 'wiki_links', 'wiki_names', 'wiki_tags', 'wiki_tag_counts'],
+      ...['wiki_terms', 'wiki_postings', 'wiki_page_terms'],
+    ],
+    'follows a payment, whose states are recorded, or what the provider reports of it': [
+      ...['payment_customers', 'payment_reconciliation', 'payment_reversals', 'receipts', 'receipt_numbers'],
+    ],
+    'signing in, which changes no right': [
+      ...['sessions', 'sign_in_attempts', 'sign_in_tickets', 'unproven_emails'],
+    ],
+    'is what one user keeps for their own pages': ['saved_views'],
+    'the service writes it while it runs': ['channel_breakers', 'events'],
+    'the audit, which is a job, writes it': ['verified', 'verified_grants', 'verified_wallets'],
+    'the schema and its partitions': [
+      ...['partitions', 'closing_balances', 'closing_usage', 'schema_migrations', 'schema_functions'],
+    ],
+  }
+
+  const { sql } = await startDatabase(t)
+  const tables = async (): Promise<string[]> => {
+    const rows = await sql<{ name: string }[]>`
+    SELECT relname AS name FROM pg_class
+    WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace`
+    return rows.map(({ name }) => name)
+  }
+  const audited = new Set(
+    (
+      await sql<{ name: string }[]>`
+      SELECT DISTINCT c.relname AS name FROM pg_trigger AS g
+      JOIN pg_class AS c ON c.oid = g.tgrelid JOIN pg_proc AS p ON p.oid = g.tgfoid
+      WHERE p.prosrc LIKE '%record_act(%'`
+    ).map(({ name }) => name),
+  )
+  const excepted = new Set([...Object.keys(BY_FUNCTION), ...Object.values(EXEMPT).flat()])
+
+  t.test('every table has a trigger of the audit record, or says why it needs none', async (t) => {
+    t.ok(audited.has('api_keys') && audited.has('channel_holds'), 'triggers are found, whatever their names')
+    const silent = async () => (await tables()).filter((name) => !audited.has(name) && !excepted.has(name))
+    t.same(await silent(), [])
+    await sql`CREATE TABLE quiet (id int)`
+    t.same(await silent(), ['quiet'], 'a new table is found')
+    await sql`DROP TABLE quiet`
+  })
+
+  t.test('an exemption is of a table without a trigger', async (t) => {
+    const known = await tables()
+    t.same(
+      [...excepted].filter((name) => audited.has(name) || !known.includes(name)),
+      [],
+    )
+  })
+
+  for (const [table, path] of Object.entries(BY_FUNCTION))
+    t.test(`${table}: ${path} records the operation in its transaction`, async (t) => {
+      const text = readText(`src/postgres/${path}`)
+      t.match(text, /\brecord(Operation|Credit)\((sql|transaction),/)
+      t.match(text, new RegExp(`(INTO|UPDATE|FROM) ${table}\\b`))
+    })
+})
+
+t.test('master key is replaced', async (t) => {
+  // Replacing the master key: everything opens with the new one, and a process with the former one serves on.
+  const { engines } = await startDatabase(t)
+
+  t.test('the new master key opens what the former one sealed, and finds what it hashed', async (t) => {
+    const { database, url, sql } = await openFresh(t, engines)
+    const accountId = await newAccount(database)
+    const sealed = await database.keys.create({ accountId, name: 'sealed' })
+    const hashed = await database.keys.create({ accountId, name: 'hashed' })
+    await sql`UPDATE api_keys SET sealed_key = NULL WHERE id = ${hashed.key.id}`
+    const seal = async () => {
+      const [row] = await sql<
+        [{ sealed_key: Buffer }]
+      >`SELECT sealed_key FROM api_keys WHERE id = ${sealed.key.id}`
+      return row.sealed_key
+    }
+    const before = await seal()
+    const user = await database.users.create({ email: 'ada@example.com', name: 'Ada', credit: 0n })
+    await database.signIn.enrolTotp(user.id, 'JBSWY3DPEHPK3PXP')
+    const claim = {
+      ...({ scope: 'actor:user:a', key: 'once' } as const),
+      ...{ requestHash: Buffer.alloc(32, 1), requestId: 'req_1' },
+    }
+    const unreadable = { ...claim, key: 'of a former master key' }
+    const answer = { status: 201, headers: [], body: Buffer.from('{"a":1}') }
+    for (const each of [claim, unreadable]) {
+      t.match(await database.idempotency.claim(each), { outcome: 'claimed' })
+      await database.idempotency.store(each, answer)
+    }
+    const [kept] = await sql`SELECT body FROM idempotency_records WHERE key = ${claim.key}`
+    t.notOk(kept!.body.includes(answer.body), 'the answer of an act is sealed')
+    await sql`UPDATE idempotency_records SET body = '\\x00' WHERE key = ${unreadable.key}`
+    const changes: string[] = []
+    const listening = await sql.listen('tollgate_changes', (change) => changes.push(change))
+
+    const [second, third] = [generateMasterKey(), generateMasterKey()]
+    t.equal(await database.masterKey.rotate(second), 1)
+    t.equal(await database.masterKey.rotate(second), null, 'a second time there is nothing to do')
+    t.notSame(await seal(), before)
+    const next = await openDatabase({ url, masterKey: second })
+    t.teardown(() => next.close())
+    t.equal(next.masterKey.replacedAt, null)
+    t.equal((await next.keys.reveal(sealed.key.id)).raw, sealed.raw)
+    for (const { key, raw } of [sealed, hashed])
+      t.match(await next.keys.findCredential(next.keys.lookupHash(raw)), { key: { id: key.id } })
+    t.equal(await next.signIn.findTotpSecret(user.id, { isConfirmed: false }), 'JBSWY3DPEHPK3PXP')
+    const repeated = { outcome: 'stored', status: 201, body: answer.body }
+    t.match(await next.idempotency.claim(claim), repeated, 'a repeated request gets its answer')
+    t.match(await next.idempotency.claim(unreadable), { outcome: 'claimed' })
+    await t.rejects(database.signIn.enrolTotp(user.id, 'JBSWY3DPEHPK3PXP'), { code: 'wrong_master_key' })
+    await t.rejects(database.idempotency.store(claim, answer), { code: 'wrong_master_key' })
+    t.same(next.masterKey.fileLinkKey, database.masterKey.fileLinkKey, 'links that were handed out open')
+    t.same(next.masterKey.logCursorKey, database.masterKey.logCursorKey)
+
+    t.equal(await next.masterKey.rotate(third, { endLinks: true }), 1)
+    const last = await openDatabase({ url, masterKey: third })
+    t.teardown(() => last.close())
+    t.equal((await last.keys.reveal(sealed.key.id)).raw, sealed.raw)
+    t.match(await last.keys.findCredential(last.keys.lookupHash(hashed.raw)), { key: { id: hashed.key.id } })
+    t.notSame(last.masterKey.fileLinkKey, next.masterKey.fileLinkKey)
+    t.notSame(last.masterKey.logCursorKey, next.masterKey.logCursorKey)
+    await t.rejects(
+      last.masterKey.rotate(second),
+      { code: 'wrong_master_key' },
+      'a former one does not come back',
+    )
+    const [entry] = await last.auditRecord.list({ subjectId: 'master_key', limit: 1 })
+    t.match(entry, { action: 'master_key.rotate', after: { keys: 1, end_links: true } })
+
+    const marked = await last.keys.create({ accountId, name: 'heard' })
+    await until('the change', () => changes.includes(`key:${marked.key.id}`))
+    t.same(changes, [`key:${marked.key.id}`], 'no gateway forgets a key for being sealed again')
+    await listening.unlisten()
+  })
+
+  t.test('a process with the former key serves calls, also after a restart, and seals nothing', async (t) => {
+    const { database, openAnother } = await openFresh(t, engines)
+    const accountId = await newAccount(database)
+    const { key, raw } = await database.keys.create({ accountId, name: 'one' })
+    await database.masterKey.rotate(generateMasterKey())
+    const restarted = await openAnother()
+    t.type(restarted.masterKey.replacedAt, Date)
+    for (const former of [database, restarted]) {
+      t.match(await former.keys.findCredential(former.keys.lookupHash(raw)), { key: { id: key.id } })
+      const refused = {
+        code: 'wrong_master_key',
+        message: /was replaced.*Start it with the new TOLLGATE_MASTER_KEY/,
+      }
+      await t.rejects(former.keys.reveal(key.id), refused)
+      await t.rejects(former.keys.create({ accountId, name: 'two' }), refused)
+      await t.rejects(former.masterKey.rotate(generateMasterKey()), refused)
+    }
+    t.equal((await database.keys.list(accountId)).length, 1)
+  })
+
+  t.test('a change that is killed in the middle has changed nothing, and is done by the next', async (t) => {
+    const { database, url, masterKey, sql } = await openFresh(t, engines)
+    const accountId = await newAccount(database)
+    const { key, raw } = await database.keys.create({ accountId, name: 'one' })
+    const next = generateMasterKey()
+    const command = () =>
+      spawn(process.execPath, [ENTRY, 'master-key', 'rotate', '--json'], {
+        env: {
+          PATH: process.env.PATH ?? '',
+          DATABASE_URL: url,
+          TOLLGATE_DATA_DIR: t.testdir(),
+          TOLLGATE_MASTER_KEY: masterKey.toString('hex'),
+          TOLLGATE_NEW_MASTER_KEY: next.toString('hex'),
+        },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+    // The audit record is written last: when it is there, everything else is done.
+    await sql.begin(async (blocking) => {
+      await blocking`LOCK TABLE audit_entries IN EXCLUSIVE MODE`
+      const killed = command()
+      await until('the waiting statement', async () => {
+        const waiting = await sql`
+        SELECT FROM pg_locks WHERE relation = 'audit_entries'::regclass AND NOT granted
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+        return waiting.length > 0
+      })
+      t.match(await database.keys.findCredential(database.keys.lookupHash(raw)), { key: { id: key.id } })
+      killed.kill('SIGKILL')
+      await once(killed, 'exit')
+    })
+    t.equal((await database.keys.reveal(key.id)).raw, raw)
+    const again = command()
+    const [output] = await once(again.stdout, 'data')
+    t.match(JSON.parse(output), { rotated: true, keys: 1 })
+    const later = await openDatabase({ url, masterKey: next })
+    t.teardown(() => later.close())
+    t.equal((await later.keys.reveal(key.id)).raw, raw)
+  })
+
+  t.test('a kept master key changes after the database, and catches up where that was cut off', async (t) => {
+    const url = await migratedDatabase(engines.databaseUrl)
+    const dir = join(t.testdir(), 'data')
+    const first = readMasterKey(dir)
+    const database = await openDatabase({ url, masterKey: first })
+    t.teardown(() => database.close())
+    const next = readNextMasterKey(dir)
+    t.same(readNextMasterKey(dir), next, 'it is made once')
+    await completeRotation(dir, url)
+    t.same(findMasterKey(dir), first, 'the database has not changed yet')
+    await database.masterKey.rotate(next)
+    await completeRotation(dir, url)
+    t.same(findMasterKey(dir), next)
+    const settings = { masterKey: null, newMasterKey: null, dataDir: dir }
+    const later = await openDatabase({ url, masterKey: next })
+    t.teardown(() => later.close())
+    t.equal(await rotate(later, settings, { endLinks: false }), 0)
+    t.notSame(findMasterKey(dir), next)
+    await openDatabase({ url, masterKey: findMasterKey(dir)! }).then(async (last) => {
+      t.equal(last.masterKey.replacedAt, null, 'the command changes both')
+      await last.close()
+    })
+    await t.rejects(rotate(later, { ...settings, newMasterKey: next }, { endLinks: false }), /is kept in/)
+    await t.rejects(
+      rotate(later, { ...settings, masterKey: next }, { endLinks: false }),
+      /TOLLGATE_NEW_MASTER_KEY is required/,
+    )
+    t.notOk(existsSync(join(dir, 'master-key.next')))
+  })
+
+  t.test('hash: no copy of a new key is kept, and none is revealed', async (t) => {
+    const { database, url, masterKey, sql } = await openFresh(t, engines)
+    const accountId = await newAccount(database)
+    const early = await database.keys.create({ accountId, name: 'early' })
+    const hashing = await openDatabase({ url, masterKey, keys: 'hash' })
+    t.teardown(() => hashing.close())
+    // What is set once holds for every process.
+    const late = await database.keys.create({ accountId, name: 'late' })
+    t.same(await sql`SELECT id FROM api_keys WHERE sealed_key IS NOT NULL`, [{ id: early.key.id }])
+    t.equal(late.key.revealable, false)
+    t.match(await database.keys.findCredential(database.keys.lookupHash(late.raw)), {
+      key: { id: late.key.id },
+    })
+    for (const { key } of [early, late]) {
+      t.equal((await database.keys.show(key.id)).revealable, false)
+      await t.rejects(database.keys.reveal(key.id), {
+        code: 'key_not_revealable',
+        message: /kept only as hashes here \(TOLLGATE_KEYS=hash\)\. Create a new key, and revoke this one/,
+      })
+    }
+    t.equal(await database.keys.eraseSealed(), 1)
+    t.equal(await database.keys.eraseSealed(), 0)
+    t.same(await sql`SELECT id FROM api_keys WHERE sealed_key IS NOT NULL`, [])
+    t.match(await database.keys.findCredential(database.keys.lookupHash(early.raw)), {
+      key: { id: early.key.id },
+    })
+    const [forgotten, storage] = await database.auditRecord.list({ subjectId: 'key_storage', limit: 2 })
+    t.match(forgotten, { action: 'key.forget_all', after: { keys: 1 } })
+    t.match(storage, {
+      action: 'key_storage.update',
+      before: { hash_only: false },
+      after: { hash_only: true },
+    })
+
+    const revealing = await openDatabase({ url, masterKey, keys: 'reveal' })
+    t.teardown(() => revealing.close())
+    const { key, raw } = await revealing.keys.create({ accountId, name: 'again' })
+    t.equal((await database.keys.reveal(key.id)).raw, raw)
+    await t.rejects(database.keys.reveal(early.key.id), {
+      message: /is kept only as a hash\. Create a new key/,
+    })
   })
 })

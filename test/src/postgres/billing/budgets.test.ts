@@ -55,11 +55,14 @@ t.test('budget periods begin at local midnight', async (t) => {
   })
 
   t.test('each hour around every change of clocks', async (t) => {
+    const DAY_MS = 24 * HOUR_MS
+    const noons = Array.from({ length: 366 }, (_, day) => Date.UTC(2025, 0, day, 12))
     for (const zone of ZONES) {
+      const starts = noons.map((noon) => periodStart('day', zone, noon))
+      const changes = starts.filter((start, day) => day > 0 && start - starts[day - 1]! !== DAY_MS)
       const instants: number[] = []
-      for (const month of [2, 3, 9, 10])
-        for (let at = Date.UTC(2025, month, 1); at < Date.UTC(2025, month + 1, 2); at += HOUR_MS)
-          instants.push(at - 1, at)
+      for (const around of [Date.UTC(2025, 0, 1), ...changes])
+        for (let at = around - 3 * DAY_MS; at < around + 2 * DAY_MS; at += HOUR_MS) instants.push(at - 1, at)
       const days = instants.map((at) => periodStart('day', zone, at))
       t.same(await startsOf('day', zone, instants), days, zone)
     }

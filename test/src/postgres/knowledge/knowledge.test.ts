@@ -52,11 +52,19 @@ t.test('wiki links and tags', async (t) => {
       { id: idOf('e.md'), resolved: true, title: 'x' },
     ])
     t.same(page?.links, ['BETA', ' straße  weg', 'ＧＡＭＭＡ', 'Nobody', 'alpha', '休假'])
-    t.same(await database.knowledge.backlinks([base], idOf('b.md'), 9), [], 'its alias leads to another page')
-    t.same(titles(await database.knowledge.backlinks([base], idOf('c.md'), 9)), ['Alpha'])
-    t.same(titles(await database.knowledge.backlinks([base], idOf('a.md'), 9)), ['Alpha'], 'the page itself')
     t.same(
-      titles(await database.knowledge.backlinks([base], idOf('e.md'), 9)),
+      await database.knowledge.listBacklinks([base], idOf('b.md'), 9),
+      [],
+      'its alias leads to another page',
+    )
+    t.same(titles(await database.knowledge.listBacklinks([base], idOf('c.md'), 9)), ['Alpha'])
+    t.same(
+      titles(await database.knowledge.listBacklinks([base], idOf('a.md'), 9)),
+      ['Alpha'],
+      'the page itself',
+    )
+    t.same(
+      titles(await database.knowledge.listBacklinks([base], idOf('e.md'), 9)),
       ['Alpha'],
       'once, by whatever names',
     )
@@ -76,7 +84,7 @@ t.test('wiki links and tags', async (t) => {
     const read = await database.knowledge.readPages([base], ids)
     for (const id of ids) {
       const linking = read.filter(({ outgoing_links }) => outgoing_links.some((link) => link.id === id))
-      const entries = await database.knowledge.backlinks([base], id, 99)
+      const entries = await database.knowledge.listBacklinks([base], id, 99)
       t.same(entries?.map(({ id }) => id).sort(), linking.map(({ id }) => id).sort())
     }
   })
@@ -104,8 +112,8 @@ t.test('wiki links and tags', async (t) => {
     )
     const [page] = await database.knowledge.readPages([base], [idOf('a.md')])
     t.equal(page?.outgoing_links[0]?.id, idOf('b.md'))
-    t.same(await database.knowledge.backlinks([base], idOf('c.md'), 9), [])
-    t.same(titles(await database.knowledge.backlinks([base], idOf('b.md'), 9)), ['a'])
+    t.same(await database.knowledge.listBacklinks([base], idOf('c.md'), 9), [])
+    t.same(titles(await database.knowledge.listBacklinks([base], idOf('b.md'), 9)), ['a'])
   })
 
   t.test('names as long as they may be, in characters that fold to many', async (t) => {
@@ -118,8 +126,8 @@ t.test('wiki links and tags', async (t) => {
       )
       const [page] = await database.knowledge.readPages([base], [idOf('a.md')])
       t.equal(page?.outgoing_links[0]?.id, idOf('a.md'))
-      t.equal((await database.knowledge.pagesByTag([base], tag, 9)).length, 1)
-      t.equal((await database.knowledge.backlinks([base], idOf('a.md'), 9))?.length, 1)
+      t.equal((await database.knowledge.listPagesByTag([base], tag, 9)).length, 1)
+      t.equal((await database.knowledge.listBacklinks([base], idOf('a.md'), 9))?.length, 1)
     }
   })
 
@@ -153,16 +161,16 @@ t.test('wiki links and tags', async (t) => {
       { tag: '休假', count: 1 },
     ])
     t.equal((await database.knowledge.listTags([base], 1)).length, 1)
-    t.same(titles(await database.knowledge.pagesByTag([base], 'Hr ', 9)), ['a', 'b', 'c'])
-    t.same(titles(await database.knowledge.pagesByTag([base], 'hr', 2)), ['a', 'b'])
-    t.same(titles(await database.knowledge.pagesByTag([base], '休假', 9)), ['c'])
-    t.same(await database.knowledge.pagesByTag([base], 'nothing', 9), [])
+    t.same(titles(await database.knowledge.listPagesByTag([base], 'Hr ', 9)), ['a', 'b', 'c'])
+    t.same(titles(await database.knowledge.listPagesByTag([base], 'hr', 2)), ['a', 'b'])
+    t.same(titles(await database.knowledge.listPagesByTag([base], '休假', 9)), ['c'])
+    t.same(await database.knowledge.listPagesByTag([base], 'nothing', 9), [])
   })
 
   t.test('several bases at once: each page says whose it is', async (t) => {
     const one = await baseOf(draft('a.md', { tags: ['t'] }))
     const two = await baseOf(draft('b.md', { tags: ['T'] }))
-    const entries = await database.knowledge.pagesByTag([one.base, two.base], 't', 9)
+    const entries = await database.knowledge.listPagesByTag([one.base, two.base], 't', 9)
     t.same(
       entries.map(({ kb_id }) => kb_id),
       [one.baseId, two.baseId],
@@ -207,13 +215,13 @@ t.test('wiki read by whom', async (t) => {
   const agent = await database.agents.create(organization.id, agentFile)
 
   const namesOf = async (reader: { accountId: string; memberId?: string; agentId?: string }) =>
-    (await database.knowledge.readableBases(reader)).map(
+    (await database.knowledge.listReadableBases(reader)).map(
       ({ kbId, name, pages }) => `${kbId === 'default' ? 'default' : name}:${pages}`,
     )
 
   t.test('the own base is there before anything was imported, and is made only then', async (t) => {
     const reader = { accountId: organization.id }
-    t.same(await database.knowledge.readableBases(reader), [
+    t.same(await database.knowledge.listReadableBases(reader), [
       { id: '', kbId: 'default', name: 'default', pages: 0 },
     ])
     t.same(await database.knowledge.listBases(organization.id), [])
@@ -221,8 +229,8 @@ t.test('wiki read by whom', async (t) => {
     t.equal(virtual?.pages, 0)
     t.same(await database.knowledge.readPages([virtual!], ['page_x']), [])
     t.same(await database.knowledge.listTags([virtual!], 5), [])
-    t.same(await database.knowledge.pagesByTag([virtual!], 'x', 5), [])
-    t.equal(await database.knowledge.backlinks([virtual!], 'page_x', 5), null)
+    t.same(await database.knowledge.listPagesByTag([virtual!], 'x', 5), [])
+    t.equal(await database.knowledge.listBacklinks([virtual!], 'page_x', 5), null)
     t.equal(await database.knowledge.findBase(reader, ''), null)
     const made = await database.knowledge.defaultBase(organization.id)
     t.same(await database.knowledge.defaultBase(organization.id), made, 'once')
@@ -295,15 +303,15 @@ t.test('wiki read by whom', async (t) => {
       draft('secret.md', { tags: ['t'] }),
       draft('b.md', { links: ['secret'] }),
     ])
-    const [base] = (await database.knowledge.readableBases({ accountId: other.id })).filter(
+    const [base] = (await database.knowledge.listReadableBases({ accountId: other.id })).filter(
       ({ id }) => id === theirs,
     )
-    const [page] = await database.knowledge.pagesByTag([base!], 't', 5)
-    const mine = await database.knowledge.readableBases({ accountId: organization.id })
+    const [page] = await database.knowledge.listPagesByTag([base!], 't', 5)
+    const mine = await database.knowledge.listReadableBases({ accountId: organization.id })
     t.same(await database.knowledge.readPages(mine, [page!.id]), [])
-    t.same(await database.knowledge.pagesByTag(mine, 't', 5), [])
-    t.equal(await database.knowledge.backlinks(mine, page!.id, 5), null)
-    t.equal((await database.knowledge.backlinks([base!], page!.id, 5))?.length, 1)
+    t.same(await database.knowledge.listPagesByTag(mine, 't', 5), [])
+    t.equal(await database.knowledge.listBacklinks(mine, page!.id, 5), null)
+    t.equal((await database.knowledge.listBacklinks([base!], page!.id, 5))?.length, 1)
     await database.knowledge.deleteBase(theirs)
     t.same(await database.knowledge.readPages([base!], [page!.id]), [])
   })

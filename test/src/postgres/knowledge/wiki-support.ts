@@ -23,12 +23,12 @@ export function draft(path: string, more: Partial<PageDraft> = {}): PageDraft {
 
 /** The folder that has just these pages, imported as the command does: unchanged ones are left out. */
 export async function importAll(
-  { knowledge }: { readonly knowledge: Pick<Knowledge, 'pageHashes' | 'importPages'> },
+  { knowledge }: { readonly knowledge: Pick<Knowledge, 'readPageHashes' | 'importPages'> },
   baseId: string,
   pages: readonly PageDraft[],
   prune = false,
 ) {
-  const known = await knowledge.pageHashes(baseId)
+  const known = await knowledge.readPageHashes(baseId)
   const changed = pages.filter(({ path, hash }) => !known.get(path)?.equals(hash))
   async function* drafts() {
     yield changed

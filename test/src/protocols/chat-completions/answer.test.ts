@@ -4,13 +4,17 @@ import fc from 'fast-check'
 import t from 'tap'
 import { z } from 'zod'
 import type { Part } from '../../../../schemas/chat/part.ts'
-import { hasChoiceContent } from '../../../../src/protocols/answer/content.ts'
+import { countCharacters } from '../../../../src/core/pricing/text-tokens.ts'
+import { failureIn, hasChoiceContent } from '../../../../src/protocols/answer/content.ts'
+import { readFacts } from '../../../../src/protocols/answer/place-read.ts'
+import { PlaceScanner } from '../../../../src/protocols/answer/place-scan.ts'
+import type { AnswerFacts } from '../../../../src/protocols/answer/places.ts'
 import { countsOf } from '../../../../src/protocols/answer/reported-usage.ts'
 import { AssembledCompletion } from '../../../../src/protocols/chat-completions/assembled.ts'
 import { ChatCompletionCollector } from '../../../../src/protocols/chat-completions/collector.ts'
 import { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
+import { CHUNK } from '../../../../src/protocols/chat-completions/places.ts'
 import { ChatCompletionsPrinter } from '../../../../src/protocols/chat-completions/printer.ts'
-import { countCharacters, newChunkFacts, scanChunk } from '../../../../src/protocols/chat-completions/scan.ts'
 import { completionAsStream, WholeResponse } from '../../../../src/protocols/chat-completions/whole.ts'
 import { EventReader, MAX_EVENT_CHARS } from '../../../../src/protocols/sse/event-reader.ts'
 import { MAX_READ_EVENT_BYTES } from '../../../../src/protocols/sse/framer.ts'
@@ -90,11 +94,9 @@ t.test('chunk scan agrees with json parse', async (t) => {
     everyRun(t, { seed: SEED, numRuns: RUNS }, [printed], ([value, print]) => {
       const bytes = Buffer.from(print(value))
       const parsed = JSON.parse(bytes.toString())
-      const facts = newChunkFacts()
-      scanChunk(bytes, facts)
-      const usageText = bytes.toString('utf8', facts.usageStart, facts.usageEnd)
-      const hasUsage = facts.usageStart >= 0
-      const { isError } = facts
+      const facts = readFacts(bytes, CHUNK)
+      const usage = facts.usage === undefined ? null : JSON.parse(facts.usage)
+      const isError = failureIn(facts) !== null
       const whole = new WholeResponse(bytes)
       const report = readUsage(parsed.usage)
       const isAnswer = !isError && ((report !== null && report.output !== null) || hasChoiceContent(parsed))
@@ -103,9 +105,9 @@ t.test('chunk scan agrees with json parse', async (t) => {
       deepStrictEqual(
         {
           characters: facts.characters,
-          usage: hasUsage ? JSON.parse(usageText) : null,
-          isUsageOnly: hasUsage && !facts.hasChoices && !facts.isError,
-          isError: facts.isError,
+          usage,
+          isUsageOnly: usage !== null && !facts.hasChoices && !isError,
+          isError,
           hasFinish: facts.hasFinish,
         },
         {
@@ -115,6 +117,23 @@ t.test('chunk scan agrees with json parse', async (t) => {
           isError: saysSomething(parsed.error),
           hasFinish: hasFinish(parsed),
         },
+      )
+    })
+  })
+
+  t.test('any object gives a stream the same facts, wherever it is split', async (t) => {
+    const printed = fc.tuple(object, fc.constantFrom(...PRINTERS))
+    everyRun(t, { seed: SEED, numRuns: RUNS }, [printed, fc.nat()], ([value, print], at) => {
+      const bytes = Buffer.from(print(value))
+      const read: AnswerFacts[] = []
+      const scanner = new PlaceScanner(CHUNK, (facts) => read.push(facts))
+      const cut = at % (bytes.length + 1)
+      scanner.push(bytes, 0, cut)
+      scanner.push(bytes, cut)
+      const { spoken: _, spokenStart: _start, spokenEnd: _end, ...facts } = readFacts(bytes, CHUNK)
+      deepStrictEqual(
+        read.map(({ spoken, spokenStart, spokenEnd, ...found }) => found),
+        [facts],
       )
     })
   })

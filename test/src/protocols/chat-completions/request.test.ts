@@ -6,7 +6,7 @@ import { type AgentFile, agentFile } from '../../../../schemas/accounts/agent.ts
 import type { Failure } from '../../../../schemas/failure.ts'
 import { topLevelFields } from '../../../../src/core/json/fields.ts'
 import { findNameFault } from '../../../../src/core/json/names.ts'
-import { knowledgeText, type PromptPage } from '../../../../src/core/search/knowledge-text.ts'
+import { type PromptPage, writeKnowledge } from '../../../../src/core/search/knowledge-text.ts'
 import { agentBody, readAgentRequest } from '../../../../src/protocols/chat-completions/agent-body.ts'
 import {
   type NativeOptions,
@@ -27,6 +27,7 @@ t.test('request changed in three places only', async (t) => {
     outputCeiling: 4096,
     outputLimitField: 'max_tokens',
     askUsage: true,
+    serverTools: [],
   }
   const MESSAGES = '"messages":[{"role":"user","content":"hi"}]'
 
@@ -231,6 +232,7 @@ t.test('request changed in three places only', async (t) => {
       outputCeiling: fc.constantFrom(null, 4096),
       outputLimitField: fc.constantFrom('max_tokens' as const, 'max_completion_tokens' as const),
       askUsage: fc.boolean(),
+      serverTools: fc.constant([]),
     })
     everyRun(t, { seed: SEED, numRuns: RUNS }, [request, space, options], (entries, gap, options) => {
       const fields = entries.map(
@@ -276,7 +278,7 @@ t.test('agent body keeps what is the agents', async (t) => {
 
   function rewritten(body: unknown, agent = file(), pages: readonly PromptPage[] = []): Body {
     const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-    const out = agentBody(readAgentRequest(bytes), agent, knowledgeText(pages, MARK))
+    const out = agentBody(readAgentRequest(bytes), agent, writeKnowledge(pages, MARK))
     // The rest of the gateway takes it.
     readChatCall(out)
     return JSON.parse(out.toString('utf8'))
@@ -372,7 +374,7 @@ t.test('agent body keeps what is the agents', async (t) => {
     t.equal(letters(content([page(1, 5000)])), 4000)
     t.equal(letters(content([1, 2, 3, 4, 5, 6].map((n) => page(n, 3500)))), 16000)
     t.notMatch(content([1, 2, 3, 4, 5, 6].map((n) => page(n, 10))), 'page_6')
-    t.equal(knowledgeText([], MARK), null)
+    t.equal(writeKnowledge([], MARK), null)
   })
 
   t.test(

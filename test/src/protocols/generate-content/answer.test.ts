@@ -1,6 +1,6 @@
 /** Answers of generate-content: metered and translated. */
 import t, { type Test } from 'tap'
-import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
+import { keepExtra, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
 import { GenerateContentMeter, readWholeAnswer } from '../../../../src/protocols/generate-content/meter.ts'
 import { Random } from '../../../simulation/random.ts'
@@ -561,11 +561,11 @@ t.test('usage of recorded streams', async (t) => {
     'several-candidates': { prompt: 3, output: 7 },
     'search-cached': {
       ...{ prompt: 100 + 20, cached: 64, output: 3, serverToolCalls: 2 },
-      ...extraOf({ tools: { web_search: 2 } }),
+      ...keepExtra({ tools: { web_search: 2 } }),
     },
     'code-and-picture': {
       ...{ prompt: 8, output: 1302, serverToolCalls: 1 },
-      ...extraOf({ tools: { code_interpreter: 1 } }),
+      ...keepExtra({ tools: { code_interpreter: 1 } }),
     },
     'comments-multi-line-open-end': { prompt: 2, output: 7 },
     'no-usage': null,

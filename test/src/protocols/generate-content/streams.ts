@@ -1,7 +1,9 @@
 /** The recorded streams of the generate-content protocol, and what they say, found out the slow way. */
 import { readdirSync, readFileSync } from 'node:fs'
+import { completionsClient } from '../../../../src/protocols/chat-completions/translated.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
-import { chatCompletionsToGenerateContent } from '../../../../src/protocols/translate/to-generate-content/translation.ts'
+import { generateContentUpstream } from '../../../../src/protocols/generate-content/translated.ts'
+import { translation } from '../../../../src/protocols/translate/translation.ts'
 import { payloads, weighed } from '../chat-completions/reference.ts'
 import { CREATED_SECONDS, chatCall } from '../messages/streams.ts'
 
@@ -21,7 +23,11 @@ export const ARRAY_STREAMS = readAll(FIXTURES, '.array')
 /** What a chat-completions client gets of each event stream, but for the ids of calls. */
 export const GOLDEN = readAll(new URL('golden/', FIXTURES), '.sse')
 
-export const TO_GENERATE_CONTENT = chatCompletionsToGenerateContent(() => CREATED_SECONDS * 1000)
+export const TO_GENERATE_CONTENT = translation(
+  ['chat-completions', completionsClient],
+  ['generate-content', generateContentUpstream],
+  () => CREATED_SECONDS * 1000,
+)
 
 export const translatedStream = (): AnswerStream => TO_GENERATE_CONTENT.openStream(chatCall())
 

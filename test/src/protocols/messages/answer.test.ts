@@ -5,10 +5,11 @@ import { chatCompletionsRequest } from '../../../../schemas/chat/chat-completion
 import { pricing } from '../../../../schemas/config/catalog.ts'
 import { Failure } from '../../../../schemas/failure.ts'
 import { tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
-import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
+import { keepExtra, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
+import { readFacts } from '../../../../src/protocols/answer/place-read.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
 import { MessagesMeter, readWholeMessage } from '../../../../src/protocols/messages/meter.ts'
-import { scanEvent } from '../../../../src/protocols/messages/scan.ts'
+import { EVENT } from '../../../../src/protocols/messages/places.ts'
 import { everyRun } from '../../../support/every-run.ts'
 import { weighed } from '../chat-completions/reference.ts'
 import { checkEverySplit } from '../every-split.ts'
@@ -509,6 +510,8 @@ t.test('scan agrees with json parse', async (t) => {
     return Buffer.from(isEscaped ? text.replaceAll(/[\u0080-\uffff]/g, escaped) : text)
   }
 
+  const parsed = (json: string | undefined): unknown => (json === undefined ? undefined : JSON.parse(json))
+
   /** The halves of no pair stand alone in what JSON can print. */
   const spokenIn = (value: unknown): number => {
     const fields = Object.entries(Object(value))
@@ -524,14 +527,13 @@ t.test('scan agrees with json parse', async (t) => {
       [anyEvent, fc.integer({ min: 0, max: 2 }), fc.boolean()],
       (fields, indent, isEscaped) => {
         const value = Object.fromEntries(fields)
-        const facts = scanEvent(printed(value, indent, isEscaped))
-        const kind = value.type === undefined || value.type === 'text' ? 'other' : value.type
+        const facts = readFacts(printed(value, indent, isEscaped), EVENT)
         const characters = spokenIn(value.delta) + spokenIn(value.content_block)
         if (characters > 0) spoke++
         return (
-          facts.kind === kind &&
+          facts.type === value.type &&
           facts.characters === characters &&
-          JSON.stringify(facts.usage ?? undefined) === JSON.stringify(value.usage)
+          JSON.stringify(parsed(facts.usage)) === JSON.stringify(value.usage)
         )
       },
     )
@@ -545,11 +547,11 @@ t.test('scan agrees with json parse', async (t) => {
       { seed: SEED, numRuns: RUNS },
       [message, fc.integer({ min: 0, max: 2 }), fc.boolean()],
       (value, indent, isEscaped) => {
-        const begun = scanEvent(printed({ type: 'message_start', message: value }, indent, isEscaped))
+        const begun = readFacts(printed({ type: 'message_start', message: value }, indent, isEscaped), EVENT)
         const { reported, characters } = readWholeMessage(printed(value, indent, isEscaped)).metered
         const expected = JSON.stringify(value.usage)
         return (
-          JSON.stringify(begun.usage) === expected &&
+          JSON.stringify(parsed(begun.usage)) === expected &&
           JSON.stringify(reported ?? undefined) === expected &&
           characters === value.content.reduce((sum, block) => sum + spokenIn(block), 0)
         )
@@ -567,7 +569,7 @@ t.test('usage of recorded streams', async (t) => {
     'crlf-comments-multi-line': { prompt: 7, output: 4 },
     'web-search': {
       ...{ prompt: 2310 + 64, cached: 64, output: 120, serverToolCalls: 3 },
-      ...extraOf({ tools: { web_search: 2, url_context: 1 } }),
+      ...keepExtra({ tools: { web_search: 2, url_context: 1 } }),
     },
     'usage-cumulative': { prompt: 33 + 5, cached: 5, output: 8 },
     'escapes-and-open-end': { prompt: 3, output: 6 },
@@ -690,7 +692,7 @@ t.test('usage of recorded streams', async (t) => {
   const COMPACTED_USAGE = {
     prompt: 2 + 3146 + 445 + 106_576 + 20 + 3146 + 100,
     ...{ cached: 3146 + 20, cacheWrite: 445 + 3146, output: 74 + 312 + 10, reasoning: 0, serverToolCalls: 0 },
-    ...extraOf({ cacheWrite1h: 146, compaction: { count: 2, largestPrompt: 106_576 + 20 + 3146 } }),
+    ...keepExtra({ cacheWrite1h: 146, compaction: { count: 2, largestPrompt: 106_576 + 20 + 3146 } }),
   }
   const sse = (events: readonly object[]): Buffer =>
     Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))

@@ -455,7 +455,7 @@ t.test('conversation row by row', async (t) => {
 
   t.test('what cannot be translated is refused with the field’s name', async (t) => {
     refused(t, { messages: [{ role: 'function', name: 'f', content: 'x' }] }, /^Field 'messages\[0\]\.name'/)
-    const audio = { type: 'input_audio', input_audio: { data: '', format: 'wav' } }
+    const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
     refused(
       t,
       { messages: [HI, { role: 'user', content: [audio] }] },
@@ -747,7 +747,7 @@ t.test('request row by row', async (t) => {
         presence_penalty: 0.5,
       }
       const { dropped, ...wire } = sent({ ...fields, tools: [{ type: 'image_generation' }, lookUp] })
-      t.same(dropped, [...Object.keys(fields), 'image_generation'])
+      t.same([...dropped].sort(), [...Object.keys(fields), 'image_generation'].sort())
       t.strictSame(wire.tools, [lookedUp])
       for (const field of Object.keys(fields)) t.notOk(field in wire, field)
       t.equal(sent({ tools: [{ type: 'image_generation' }] }).tools, undefined)
@@ -900,7 +900,7 @@ t.test('request row by row', async (t) => {
     })
     t.match(sent({ user: 'u-1', safety_identifier: 'u-2', metadata: { user_id: 'u-3', a: 'b' } }), {
       metadata: { user_id: 'u-1' },
-      dropped: [/^metadata \(/, /^safety_identifier \(/, /^metadata\.user_id \(/],
+      dropped: [/^safety_identifier \(/, /^metadata\.user_id \(/, /^metadata \(/],
     })
     t.match(sent({ metadata: { user_id: 7 } }), { metadata: undefined, dropped: [/^metadata\.user_id \(/] })
   })

@@ -1,10 +1,12 @@
 /** The recorded streams of the messages protocol, and how a test runs one through the gateway in pieces. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { isLegacy } from '../../../../src/protocols/chat-completions/legacy-functions.ts'
+import { completionsClient } from '../../../../src/protocols/chat-completions/translated.ts'
 import type { AnswerStream, ChatCall } from '../../../../src/protocols/dialect.ts'
 import { fieldsOf } from '../../../../src/protocols/loose.ts'
+import { messagesUpstream } from '../../../../src/protocols/messages/translated.ts'
 import { NO_LINKS } from '../../../../src/protocols/request/linked-parts.ts'
-import { chatCompletionsToMessages } from '../../../../src/protocols/translate/to-messages/translation.ts'
+import { translation } from '../../../../src/protocols/translate/translation.ts'
 import { outputInPieces } from '../every-split.ts'
 
 const FIXTURES = new URL('../../../fixtures/messages/', import.meta.url)
@@ -22,7 +24,11 @@ export const GOLDEN = readAll(new URL('golden/', FIXTURES))
 
 export const CREATED_SECONDS = 1_700_000_000
 export const MODEL = 'sonata-large'
-export const TO_MESSAGES = chatCompletionsToMessages(() => CREATED_SECONDS * 1000)
+export const TO_MESSAGES = translation(
+  ['chat-completions', completionsClient],
+  ['messages', messagesUpstream],
+  () => CREATED_SECONDS * 1000,
+)
 
 /** A chat-completions call as the dialect reads it. */
 export const chatCall = (body: object = {}, more: Partial<ChatCall> = {}): ChatCall => ({

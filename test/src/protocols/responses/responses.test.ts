@@ -3,15 +3,16 @@ import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { findNameFault } from '../../../../src/core/json/names.ts'
+import { readFacts } from '../../../../src/protocols/answer/place-read.ts'
+import type { AnswerFacts } from '../../../../src/protocols/answer/places.ts'
 import type { EncodeOptions } from '../../../../src/protocols/dialect.ts'
 import { RESPONSES_NAMES } from '../../../../src/protocols/request/known-names.ts'
 import { responsesDialect, responsesNative } from '../../../../src/protocols/responses/dialect.ts'
 import { ResponsesMeter } from '../../../../src/protocols/responses/meter.ts'
-import { NextDelta } from '../../../../src/protocols/responses/next-delta.ts'
-import { itemOf, kindOf, scanEvent } from '../../../../src/protocols/responses/scan.ts'
-import { readResponsesUsage } from '../../../../src/protocols/responses/usage.ts'
+import { EVENT } from '../../../../src/protocols/responses/places.ts'
 import { MAX_READ_EVENT_BYTES } from '../../../../src/protocols/sse/framer.ts'
-import { LongEvents, usageOf } from '../../../../src/protocols/sse/long-events.ts'
+import { LongEvents } from '../../../../src/protocols/sse/long-events.ts'
+import { RepeatedEvent } from '../../../../src/protocols/sse/repeated-event.ts'
 import { Random } from '../../../simulation/random.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
 import { everyRun } from '../../../support/every-run.ts'
@@ -267,21 +268,21 @@ t.test('answer read', async (t) => {
   t.test('a long event gives the facts of the event, wherever it is split', async (t) => {
     everyRun(t, { seed: SEED, numRuns: RUNS }, [printed, fc.nat()], (json, at) => {
       const bytes = Buffer.from(`data: ${json.replaceAll('\n', '\ndata: ')}\n\n`)
-      const read: object[] = []
-      const long = new LongEvents('responses', (found) => {
-        const kind = kindOf(found.texts.type ?? '')
-        read.push({
-          kind,
-          characters: kind === 'delta' ? found.characters : 0,
-          usage: readResponsesUsage(usageOf(found)),
-          item: kind === 'item_done' ? itemOf(found.texts) : null,
-        })
-      })
+      const read: AnswerFacts[] = []
+      const long = new LongEvents(EVENT, (found) => read.push(found))
       const cut = at % (bytes.length + 1)
       long.push(bytes, 0, cut)
       long.push(bytes, cut, bytes.length)
-      const { kind, characters, usage, item } = scanEvent(Buffer.from(json))
-      deepStrictEqual(read, [{ kind, characters, usage: readResponsesUsage(usage), item }])
+      const {
+        spoken: _,
+        spokenStart: _start,
+        spokenEnd: _end,
+        ...facts
+      } = readFacts(Buffer.from(json), EVENT)
+      deepStrictEqual(
+        read.map(({ spoken, spokenStart, spokenEnd, ...found }) => found),
+        [facts],
+      )
     })
   })
 
@@ -327,14 +328,12 @@ t.test('answer read', async (t) => {
       Buffer.from(
         `data: {"type":"t.delta","sequence_number":${number},"id":"${id}","delta":"${text}","pad":"x"}\n\n`,
       )
-    const next = new NextDelta()
+    const next = new RepeatedEvent()
     const first = print('one', 41)
-    const numberStart = first.indexOf('41')
+    const [number, text] = [first.indexOf('41'), first.indexOf('one')]
     next.remember(first, {
-      start: 0,
-      numberStart,
-      numberEnd: numberStart + 2,
-      textStart: first.indexOf('one'),
+      ...{ start: 0, number: { start: number, end: number + 2 } },
+      ...{ textStart: text, textEnd: text, end: text },
     })
     const known = (bytes: Buffer) => next.charactersIn(bytes, 0, bytes.length)
     t.equal(known(print('', 42)), 0)

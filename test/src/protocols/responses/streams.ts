@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { z } from 'zod'
 import type { responsesUsage } from '../../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../../schemas/config/catalog.ts'
-import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
+import { keepExtra, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import { ResponsesMeter } from '../../../../src/protocols/responses/meter.ts'
 import { payloads, weighed } from '../chat-completions/reference.ts'
 import { outputInPieces } from '../every-split.ts'
@@ -73,7 +73,7 @@ export function referenceOf(stream: string): Said {
   const { usage, serverToolCalls } = said
   // Tools that have run cost, reported or not.
   if (usage !== null || serverToolCalls > 0)
-    said.usage = { ...(usage ?? NO_USAGE), serverToolCalls, ...extraOf({ tools }) }
+    said.usage = { ...(usage ?? NO_USAGE), serverToolCalls, ...keepExtra({ tools }) }
   return said
 }
 

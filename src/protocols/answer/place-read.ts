@@ -1,0 +1,107 @@
+/** Reads the facts of an answer that is there whole, by the tape; what the tape does not take, by the scanner of streams. */
+import type { Buffer } from 'node:buffer'
+import { ARRAY, OBJECT, STRING, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
+import { countCharacters } from '../../core/pricing/text-tokens.ts'
+import { PlaceScanner } from './place-scan.ts'
+import { AnswerFacts, type Place, placeNamed, readsText } from './places.ts'
+
+/** Every level that the scanner takes. */
+const DEEPEST = 64
+
+/** Returns the facts of one object. Malformed JSON gives fewer facts, never an error. */
+export function readFacts(bytes: Buffer, root: Place): AnswerFacts {
+  return readWhole(bytes, root) ?? readInPieces(bytes, root)
+}
+
+/** Returns the facts of bytes that are one whole object; null for what the tape does not take. */
+export const readWhole = (bytes: Buffer, root: Place): AnswerFacts | null =>
+  scanJson(bytes, DEEPEST, null, (tape) => factsOn(tape, bytes, root))
+
+function factsOn(tape: Tape, bytes: Buffer, root: Place): AnswerFacts | null {
+  if (!tape.isObjectText) return null
+  const facts = new AnswerFacts()
+  readObject(tape, 0, root, bytes, facts)
+  return facts
+}
+
+function readInPieces(bytes: Buffer, root: Place): AnswerFacts {
+  let whole: AnswerFacts | null = null
+  const scanner = new PlaceScanner(root, (facts) => {
+    whole ??= facts
+  })
+  scanner.push(bytes)
+  return whole ?? scanner.facts
+}
+
+function readValue(tape: Tape, node: number, place: Place, bytes: Buffer, facts: AnswerFacts): void {
+  const kind = tape.kindOf(node)
+  const { is } = place
+  if (kind === STRING) {
+    if (is !== undefined) readString(tape, node, place, bytes, facts)
+  } else if (kind === OBJECT) {
+    if (place.fields !== undefined) readObject(tape, node, place, bytes, facts)
+    else if (is === 'args') facts.characters += charactersAt(tape, node, bytes)
+    else if (is === 'json' || is === 'object') place.note!(facts, tape.rawTextAt(node))
+  } else if (kind === ARRAY) {
+    if (place.each !== undefined) readList(tape, node, place, place.each, bytes, facts)
+    else if (is === 'args') facts.characters += charactersAt(tape, node, bytes)
+    else if (is === 'json') place.note!(facts, tape.rawTextAt(node))
+  } else if (is !== undefined && !tape.isMissing(node)) facts.takeWord(place, tape.rawTextAt(node))
+}
+
+function readObject(tape: Tape, object: number, place: Place, bytes: Buffer, facts: AnswerFacts): void {
+  const end = tape.nodeAfter(object)
+  facts.enter(place)
+  if (end > object + 1) facts.fill(place, false)
+  for (let name = object + 1; name < end; name = tape.nodeAfter(name + 1)) {
+    const inside = placeNamed(place, bytes, tape.startOf(name), tape.endOf(name))
+    if (inside !== undefined) readValue(tape, name + 1, inside, bytes, facts)
+  }
+  facts.leave(place)
+}
+
+function readList(
+  tape: Tape,
+  list: number,
+  place: Place,
+  each: Place,
+  bytes: Buffer,
+  facts: AnswerFacts,
+): void {
+  const end = tape.nodeAfter(list)
+  facts.enter(place)
+  if (end > list + 1) facts.fill(place, true)
+  for (let item = list + 1; item < end; item = tape.nodeAfter(item)) readValue(tape, item, each, bytes, facts)
+  facts.leave(place)
+}
+
+function readString(tape: Tape, node: number, place: Place, bytes: Buffer, facts: AnswerFacts): void {
+  const start = tape.startOf(node)
+  const end = tape.endOf(node)
+  if (place.is === 'said') {
+    facts.characters += countCharacters(bytes, start, end)
+    facts.spoken++
+    facts.spokenStart = start
+    facts.spokenEnd = end
+  } else if (place.is === 'json') place.note!(facts, tape.rawTextAt(node))
+  else if (readsText(place)) facts.takeText(place, tape.nameAt(node))
+  else facts.takeString(place, start === end)
+}
+
+/** Returns the characters of a value as JSON without white space. */
+function charactersAt(tape: Tape, node: number, bytes: Buffer): number {
+  if (tape.isText(node)) return 2 + countCharacters(bytes, tape.startOf(node), tape.endOf(node))
+  const isObject = tape.isObject(node)
+  if (!isObject && !tape.isList(node)) return tape.endOf(node) - tape.startOf(node)
+  const end = tape.nodeAfter(node)
+  // Brackets; a colon or nothing for each item, and a comma behind all but the last.
+  let characters = end > node + 1 ? 1 : 2
+  for (let item = node + 1; item < end; item = tape.nodeAfter(item)) {
+    if (isObject) {
+      characters += 3 + countCharacters(bytes, tape.startOf(item), tape.endOf(item))
+      item++
+    }
+    characters += 1 + charactersAt(tape, item, bytes)
+  }
+  return characters
+}
