@@ -80,6 +80,7 @@ export const ROUTES = {
   showContentModel: ['GET', '/v1beta/models/{model+}'],
   listPublicModels: ['GET', '/api/v1/models/public'],
   showBalance: ['GET', '/v1/key/balance'],
+  showKeyUsage: ['GET', '/v1/usage'],
   sumUsage: ['GET', '/api/v1/usage'],
   showBillingSubscription: ['GET', '/v1/dashboard/billing/subscription'],
   sumBillingUsage: ['GET', '/v1/dashboard/billing/usage'],

@@ -27,6 +27,7 @@ t.test('a key form sends what changed', async (t) => {
     requests_per_minute: 60,
     concurrency: null,
     allowed_addresses: ['10.0.0.0/8'],
+    max_price: '2.5',
   } as unknown as Key
 
   t.test('another name changes the name alone', async (t) => {
@@ -45,6 +46,7 @@ t.test('a key form sends what changed', async (t) => {
     t.same(findChanges(before, { ...before, perMinute: '' }), { requests_per_minute: null })
     t.same(findChanges(before, { ...before, concurrency: '4' }), { concurrency: 4 })
     t.same(findChanges(before, { ...before, addresses: '' }), { allowed_addresses: null })
+    t.same(findChanges(before, { ...before, maxPrice: '' }), { max_price: null })
   })
 
   t.test('a key that may call no model says so', async (t) => {

@@ -56,10 +56,12 @@ const showBudgets = (budgets: readonly BudgetView[], instant: number) => ({
 export const balance = (access: KeyAccess): Handler =>
   calls(authenticate(access)).then(answerWithBalance()).toHandler()
 
-/** Answers with the wallet, with the cap of a capped key, and with the budgets that cover it. */
-export const answerWithBalance = (): Stage<AuthenticatedCall, never> =>
-  answerJson(({ known: { view, cap, budgets }, request }) => ({
-    ...showKeyBalance(view),
-    ...(cap !== null && showCap(cap)),
-    ...(budgets.length > 0 && showBudgets(budgets, request.submittedAt)),
-  }))
+/** Returns the wallet, the cap of a capped key, and the budgets that cover it. */
+export const showBalance = ({ known: { view, cap, budgets }, request }: AuthenticatedCall) => ({
+  ...showKeyBalance(view),
+  ...(cap !== null && showCap(cap)),
+  ...(budgets.length > 0 && showBudgets(budgets, request.submittedAt)),
+})
+
+/** Answers with the balance. */
+export const answerWithBalance = (): Stage<AuthenticatedCall, never> => answerJson(showBalance)

@@ -14,8 +14,8 @@ import { admits } from '../../src/limits/limited-request.ts'
 import type { AuthenticatedCall, CallAccess } from './authenticate.ts'
 import { RefusedCall, type Stage } from './pipeline.ts'
 
-/** Requests of one key to the call log. */
-const LOG_REQUESTS_PER_MINUTE = 60
+/** Requests of one key to the call log, and of one key to `GET /v1/usage`. */
+const READS_PER_MINUTE = 60
 /** The end of a running request is unknown: a short fixed wait. */
 const CONCURRENCY_RETRY_SECONDS = 1
 const MS_PER_SECOND = 1000
@@ -115,7 +115,7 @@ function refuseLogRead([decided]: readonly Decided[]): Failure {
   const seconds = toSeconds(decided!.decision.resetMs)
   return new Failure(
     'logs_rate_limited',
-    `The call log answers ${LOG_REQUESTS_PER_MINUTE} requests per minute to a key; try again in ${seconds} s.`,
+    `The call log answers ${READS_PER_MINUTE} requests per minute to a key; try again in ${seconds} s.`,
     { headers: [retryAfter(seconds)] },
   )
 }
@@ -172,7 +172,7 @@ export const rateLimit =
     return scopes === null ? call : takeSlots(access, call, scopes, { wording: CALLS, assert })
   }
 
-const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurrency: null }
+const READ_LIMITS: Limits = { requestsPerMinute: READS_PER_MINUTE, concurrency: null }
 
 /**
  * Counts the call against the call log's limit for each key; limits of the key and of the account do not count here.
@@ -181,6 +181,23 @@ const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurr
 export const limitLogReads =
   <C extends AuthenticatedCall>(access: CallAccess): Stage<C, C> =>
   (call: C) =>
-    takeSlots(access, call, [{ subject: call.known.key.id, limits: LOG_LIMITS, name: 'API key' }], {
+    takeSlots(access, call, [{ subject: call.known.key.id, limits: READ_LIMITS, name: 'API key' }], {
       wording: LOG_READS,
     })
+
+/**
+ * Counts the call against the limit of `GET /v1/usage` for each key, in place of the limits of the key and of the account:
+ * a status line asks all the time.
+ * @throws Failure `rate_limit_exceeded`
+ */
+export const limitUsageReads =
+  <C extends AuthenticatedCall>(access: CallAccess): Stage<C, C> =>
+  (call: C) =>
+    takeSlots(
+      access,
+      call,
+      [{ subject: `usage ${call.known.key.id}`, limits: READ_LIMITS, name: 'API key' }],
+      {
+        wording: CALLS,
+      },
+    )

@@ -16,7 +16,7 @@ import { type AgentKnowledge, applyAgent, findAgent, requireVision, searchKnowle
 import type { Forwarding } from './forward/deps.ts'
 import { forward } from './forward/forward.ts'
 import { planTranslationHeaders } from './forward/translation-headers.ts'
-import { type CallReservations, estimateCall, precharge, reserve } from './precharge.ts'
+import { type CallReservations, estimateCall, limitPrice, precharge, reserve } from './precharge.ts'
 import { readCall } from './read-call.ts'
 import {
   checkLinks,
@@ -55,6 +55,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     .then(checkLinks(deps.links))
     .then(searchKnowledge(deps.knowledge, deps.bodies, dialect))
     .then(countInConversation(deps.stored))
+    .then(limitPrice(deps.access.catalog))
     .then(runInBackground(deps.background))
     .then(precharge(deps.access.catalog))
     .then(reserve(deps.reservations))

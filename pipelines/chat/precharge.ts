@@ -27,6 +27,7 @@ import {
   isLimited,
   toSpendFailure,
 } from '../calls/balance.ts'
+import { assertPrice, readMaxPrice } from '../calls/max-price.ts'
 import type { Stage } from '../calls/pipeline.ts'
 import type { PricedCall, ServedModel } from './select-model.ts'
 import type { CountedCall } from './stored/state.ts'
@@ -105,6 +106,25 @@ export const explainCost = (priced: PricedCall, estimate: Credits, mode: Estimat
   priced.known.key.kind === 'agent'
     ? ''
     : ` (up to ${printCredits(estimate)} credits${explainEstimate(priced, mode)})`
+
+/**
+ * Refuses a call whose estimate is above its highest price, and leaves out the models that may serve in place of it
+ * and are.
+ * @throws Failure `invalid_request`
+ */
+export const limitPrice =
+  <C extends PricedCall>(catalog: () => Catalog): Stage<C, C> =>
+  (call: C) => {
+    const maxPrice = readMaxPrice(call)
+    if (maxPrice === null) return call
+    const { estimate: mode } = catalog().config
+    const alone = { ...call, fallbacks: [] }
+    assertPrice(call, maxPrice, estimateCall(alone, mode), () => explainEstimate(alone, mode))
+    const fallbacks = call.fallbacks.filter(
+      ({ model }) => estimateCall({ ...alone, model }, mode) <= maxPrice,
+    )
+    return { ...call, fallbacks }
+  }
 
 /** Reserves the estimate in this process. @throws Failure `quota_exceeded`, and nothing is reserved */
 export const precharge =

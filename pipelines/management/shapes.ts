@@ -49,7 +49,7 @@ const formerSecretShape = ({ prefix, ...secret }: FormerSecret) => ({
   ...shapeOf(secret),
 })
 
-export const keyShape = ({ prefix, limits, grant, formerSecret, ...key }: ApiKey) => ({
+export const keyShape = ({ prefix, limits, grant, formerSecret, maxPrice, ...key }: ApiKey) => ({
   ...shapeOf(key),
   key_prefix: prefix,
   requests_per_minute: limits?.requestsPerMinute ?? null,
@@ -57,6 +57,7 @@ export const keyShape = ({ prefix, limits, grant, formerSecret, ...key }: ApiKey
   member_id: grant?.memberId ?? null,
   spend_cap: printCreditsOrNull(grant?.spendCap ?? null),
   spent: printCreditsOrNull(grant?.spent ?? null),
+  max_price: printCreditsOrNull(maxPrice),
   former_secret: formerSecret && formerSecretShape(formerSecret),
 })
 

@@ -12,6 +12,7 @@ import { type AuthenticatedCall, authenticate, type CallAccess } from '../calls/
 import { assertBalance, assertFunds, requireBalance, requireCovered } from '../calls/balance.ts'
 import type { Idempotency } from '../calls/claim.ts'
 import { idempotent } from '../calls/idempotency.ts'
+import { assertPrice, readMaxPrice } from '../calls/max-price.ts'
 import { Answered, calls, type Stage } from '../calls/pipeline.ts'
 import { rateLimit } from '../calls/rate-limit.ts'
 import { recordRefusals } from '../calls/refusals.ts'
@@ -197,9 +198,12 @@ const orderTask =
     return from(makeOrder())
   }
 
-/** Refuses a call whose hold is not covered. @throws Failure `quota_exceeded` */
+/** Refuses a call whose hold is above its highest price, or not covered. @throws Failure `invalid_request`, `quota_exceeded` */
 const requireFunds = <C extends OrderedCall<Params>, Params>({ idempotency }: MediaOrders): Stage<C, C> =>
-  requireCovered(idempotency.records, (call: C) => assertFunds(call, call.order.hold, call.catalog.config))
+  requireCovered(idempotency.records, (call: C) => {
+    assertPrice(call, readMaxPrice(call), call.order.hold)
+    assertFunds(call, call.order.hold, call.catalog.config)
+  })
 
 /** Adds the task. From here on it leaves the call's row in the log. @throws Failure as `createWithFiles` does */
 const createTask =

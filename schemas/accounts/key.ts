@@ -1,5 +1,6 @@
 /** API keys. See docs/api-rules.md, "Keys" and "Names and forms". */
 import { z } from 'zod'
+import type { Credits } from '../money.ts'
 import type { Account, WalletTotals } from './account.ts'
 import type { Agent } from './agent.ts'
 import type { BudgetPeriods } from './budget.ts'
@@ -59,6 +60,8 @@ export interface ApiKey {
   readonly expiresAt: Date | null
   /** null: limited only by its account. */
   readonly limits: KeyLimits | null
+  /** What one call may be estimated at, at most; null: no limit. */
+  readonly maxPrice: Credits | null
   /** Addresses and networks in CIDR notation; null: it works from anywhere. */
   readonly allowedAddresses: readonly string[] | null
   readonly enabled: boolean

@@ -85,6 +85,9 @@ const limit = z
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number)
 
+/** As the call log has it. */
+export const sessionId = text
+
 /** An absent parameter without a default is undefined; unknown parameters are ignored. */
 export const logQuery = z.object({
   scope: parseOneOf(LOG_SCOPES)
@@ -106,7 +109,7 @@ export const logQuery = z.object({
     .describe(`${UNIT_TYPES.join(', ')}; separated by commas.`),
   error_code: commaList(text).optional().describe('Exact codes, separated by commas.'),
   ref: text.optional().describe('A request id or a task id, of all time: period, from and to do not count.'),
-  session_id: text.optional().describe('The session that the client named, exactly.'),
+  session_id: sessionId.optional().describe('The session that the client named, exactly.'),
   order: parseOneOf(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
   limit: limit
     .optional()

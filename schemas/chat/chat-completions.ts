@@ -44,5 +44,9 @@ export const chatCompletionsRequest = z.looseObject({
     .looseObject({ type: z.string() })
     .nullish()
     .describe('{type: json_object} makes the answer JSON.'),
+  usage: z
+    .looseObject({ include: z.boolean().nullish() })
+    .nullish()
+    .describe('{include: true} adds `cost`, the charge in credits, to the usage of the answer.'),
 })
 export type ChatCompletionsRequest = z.infer<typeof chatCompletionsRequest>

@@ -10,7 +10,7 @@ import {
   modelList,
   publicCatalog,
 } from '../accounts/models.ts'
-import { usageQuery, usageReport } from '../accounts/usage.ts'
+import { keyUsage, keyUsageQuery, usageQuery, usageReport } from '../accounts/usage.ts'
 import { logDetailAnswer, logDetailPath, logDetailQuery } from '../call-log/detail.ts'
 import { logPage, logQuery } from '../call-log/query.ts'
 import { logSummary, logSummaryQuery } from '../call-log/summary.ts'
@@ -76,6 +76,17 @@ export const accountEndpoints: readonly RouteDescription[] = [
     summary: 'Show the wallet of the key.',
     details: 'Free, at a zero balance too; never counted by a rate limit.',
     answers: [jsonAnswer('KeyBalance', keyBalance)],
+  },
+  {
+    ...free,
+    name: 'showKeyUsage',
+    tag: 'Account',
+    summary: 'Show what the key has left, and what it spent today and in a session, for a status line.',
+    details:
+      'Free, at a zero balance too. A key may ask 60 times a minute; other rate limits do not count it. Sums may be two seconds old.',
+    query: keyUsageQuery,
+    answers: [jsonAnswer('KeyUsage', keyUsage)],
+    failures: ['invalid_request', 'rate_limit_exceeded'],
   },
   {
     ...free,

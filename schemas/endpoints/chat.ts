@@ -23,7 +23,17 @@ const MODEL = 'sonata-large'
 const MESSAGES_MODEL = 'ballad-large'
 const HELLO = { role: 'user', content: 'Hello!' } as const
 
+export const maxPriceHeader = {
+  'x-max-price': z
+    .string()
+    .optional()
+    .describe(
+      'The most that the call may cost, credits: a higher estimate is 400. `max_price` of the key counts too.',
+    ),
+} as const
+
 const billedHeaders = z.object({
+  ...maxPriceHeader,
   'idempotency-key': z
     .string()
     .optional()

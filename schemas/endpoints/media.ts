@@ -4,6 +4,7 @@ import type { FailureCode } from '../failure.ts'
 import type { RouteName } from '../routes.ts'
 import { taskListQuery } from '../tasks/list.ts'
 import type { TaskKind } from '../tasks/task.ts'
+import { maxPriceHeader } from './chat.ts'
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 
 const HTTP_FORBIDDEN = 403
@@ -33,6 +34,7 @@ const FORBIDDEN_MODEL = { model_not_allowed: HTTP_FORBIDDEN } as const
 export const OWN_MODEL = { ...FORBIDDEN_MODEL, model_not_found: HTTP_NOT_FOUND } as const
 
 const intentHeaders = z.object({
+  ...maxPriceHeader,
   'idempotency-key': z
     .string()
     .optional()

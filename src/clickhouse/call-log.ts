@@ -33,7 +33,7 @@ import {
   type UsageSums,
 } from './summaries/usage-by.ts'
 import { type SessionUsage, sumUsageBySession } from './summaries/usage-by-session.ts'
-import { type DayCost, sumCostByDay, sumUsage } from './summaries/usage-totals.ts'
+import { type DayCost, sumCostByDay, sumUsage, type UsageWindow } from './summaries/usage-totals.ts'
 import { type CallRange, insertCalls } from './tables/insert-calls.ts'
 import { readRetainedFrom } from './tables/marks.ts'
 import { createRebuildTables, type RebuildTables } from './tables/rebuild.ts'
@@ -55,7 +55,7 @@ export interface CallSummaries {
     query: AccountWindow & { readonly by: DailyGroup },
     caller?: AbortSignal,
   ): Promise<DailyUsage[]>
-  sumUsage(window: AccountWindow, caller?: AbortSignal): Promise<CallSums>
+  sumUsage(window: UsageWindow, caller?: AbortSignal): Promise<CallSums>
   sumCostByDay(window: AccountWindow, caller?: AbortSignal): Promise<DayCost[]>
   sumUsageByGroup(
     query: UsageByQuery & { readonly by: Exclude<UsageGroup, 'channel'> },

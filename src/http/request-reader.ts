@@ -31,6 +31,7 @@ const COPIED_HEADERS: Readonly<Record<string, Lines>> = {
   accept: 'list',
   // A list of keys has a space, which no key has.
   'idempotency-key': 'list',
+  'x-max-price': 'one',
   traceparent: 'first',
   range: 'one',
   'if-range': 'one',

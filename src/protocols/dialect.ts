@@ -50,6 +50,8 @@ export interface ChatCall {
   readonly serviceTier?: string
   /** It asks the upstream to summarise a long prompt before it answers. */
   readonly compacts?: boolean
+  /** The client asks for the charge in the usage of the answer. */
+  readonly wantsCost?: boolean
   /** Only in the responses protocol. */
   readonly state?: CallState
   /**

@@ -18,6 +18,7 @@ export const apiKey = (more: Partial<ApiKey> = {}): ApiKey => ({
   expiresAt: null,
   limits: null,
   allowedAddresses: null,
+  maxPrice: null,
   enabled: true,
   revokedAt: null,
   agentId: null,

@@ -4,10 +4,12 @@
  */
 import { Buffer } from 'node:buffer'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { Credits } from '../../../schemas/money.ts'
 import { findProvider } from '../../../src/channels/providers/presets.ts'
 import { type KeyMask, makeKeyMask } from '../../../src/core/call-log/key-mask.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { EVENT_STREAM_TYPE, withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
+import { showCostInStream, withCost } from '../../../src/protocols/chat-completions/shown-cost.ts'
 import type {
   AnswerStream,
   ChatCall,
@@ -154,6 +156,8 @@ interface AnswerHead {
   readonly adapter: ProtocolAdapter
   readonly route: Route
   readonly waiting: Waiting
+  /** Returns the charge for an answer that ends well with these facts; null where it is not known. */
+  readonly quoteCost: (metered: Metered) => Credits | null
 }
 
 /** Chooses the reader of the upstream's answer to `asked`; returns null for an answer that cannot be read. */
@@ -163,7 +167,9 @@ export function chooseAnswer(asked: ChatCall, call: AnswerReceiver, head: Answer
   if (isCompressed(headers)) return null
   const contentType = headers.contentType ?? JSON_TYPE
   const isAssembled = asked.isAssembled === true
-  const stream = openAnswerStream(asked, contentType, adapter, route)
+  const opened = openAnswerStream(asked, contentType, adapter, route)
+  const showsCost = opened !== null && asked.wantsCost === true
+  const stream = showsCost ? showCostInStream(opened, () => head.quoteCost(opened)) : opened
   if (stream === null) {
     const wanted = isAssembled ? { ...asked, stream: false } : asked
     const type = wanted.stream ? (adapter.streamContentType(asked) ?? EVENT_STREAM) : contentType
@@ -244,13 +250,20 @@ class Collected {
 }
 
 /** Reads an upstream's answer in one piece. A client that asked for a stream gets it as the events of one. */
-function readWhole(asked: ChatCall, body: Buffer, { adapter, headers, route }: AnswerHead): ReadAnswer {
+function readWhole(
+  asked: ChatCall,
+  body: Buffer,
+  { adapter, headers, route, quoteCost }: AnswerHead,
+): ReadAnswer {
   const { provider } = route.channel
   const read = adapter.readWhole(asked, body, provider)
+  const metered = withHeaderUsage(read.metered, provider, headers)
+  const cost = asked.wantsCost === true && read.isAnswer ? quoteCost(metered) : null
+  const whole = cost === null ? read.body : withCost(read.body, cost)
   return {
     ...read,
-    body: asked.stream && read.isAnswer ? adapter.wholeAsStream(asked, read.body) : read.body,
-    metered: withHeaderUsage(read.metered, provider, headers),
+    body: asked.stream && read.isAnswer ? adapter.wholeAsStream(asked, whole) : whole,
+    metered,
   }
 }
 

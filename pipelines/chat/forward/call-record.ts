@@ -16,7 +16,7 @@ import {
 } from '../../../src/core/call-log/call-detail.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
-import { chargeTokens } from '../../../src/core/pricing/charge.ts'
+import { chargeTokens, type TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { estimateUnreportedPrompt, laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
@@ -258,15 +258,10 @@ export class CallRecord {
     return listUpstreamTexts(this.#tried, this.admitted.model.id)
   }
 
-  /** Returns the settlement, its cost separately for the wallet view, and the anomalies of the answer. */
-  settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits; oddities: Oddities } {
-    const { admission } = this
+  /** Charges what the answer used. */
+  #charge(metered: Metered, used: TokenUsage, source: Settlement['usage_source']): TokenCharge {
     const { request, model, call } = this.admitted
-    // Reported counts are not estimated.
-    if (!this.metered.isUsageWhole) this.#countLaterBytes()
-    const { metered } = this
-    const { usage: used, source } = this.chooseUsage()
-    const { usage, cost, suspect, serviceTier, terms } = chargeTokens({
+    return chargeTokens({
       model: model.entry,
       call,
       price: model.price!,
@@ -279,6 +274,23 @@ export class CallRecord {
       characters: () => metered.characters,
       serviceTier: metered.serviceTier ?? '',
     })
+  }
+
+  /** Returns the charge for an answer that ends well here; null where its usage is not reported in full. */
+  quoteCost(metered: Metered): Credits | null {
+    const { usage, isUsageWhole } = metered
+    return usage === null || !isUsageWhole ? null : this.#charge(metered, usage, 'upstream').cost
+  }
+
+  /** Returns the settlement, its cost separately for the wallet view, and the anomalies of the answer. */
+  settle(now: number, performanceNow: number): { settlement: Settlement; cost: Credits; oddities: Oddities } {
+    const { admission } = this
+    const { request, model, call } = this.admitted
+    // Reported counts are not estimated.
+    if (!this.metered.isUsageWhole) this.#countLaterBytes()
+    const { metered } = this
+    const { usage: used, source } = this.chooseUsage()
+    const { usage, cost, suspect, serviceTier, terms } = this.#charge(metered, used, source)
     // What is not charged costs the operator what was reported of it.
     const upstreamCost = this.#computeUpstreamCost(
       source === 'none' ? (metered.usage ?? NO_USAGE) : usage,

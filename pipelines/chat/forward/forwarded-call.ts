@@ -6,7 +6,7 @@ import { FAILURES, Failure } from '../../../schemas/failure.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
-import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import type { EncodedRequest, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import type {
   ResponseHeaders,
@@ -226,7 +226,9 @@ export class ForwardedCall
     const { call, request } = this.#admitted
     const keepAlive = readKeepAlive(this.#deps.config(), adapter, call)
     const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAlive }
-    const answer = chooseAnswer(call, this, { status, headers, adapter, route: this.#route!, waiting })
+    const quoteCost = (metered: Metered) => this.#record.quoteCost(metered)
+    const head = { status, headers, adapter, route: this.#route!, waiting, quoteCost }
+    const answer = chooseAnswer(call, this, head)
     if (answer === null) return this.fail(compressedAnswer())
     this.#answer = this.#left?.discardRest(answer) ?? answer
   }

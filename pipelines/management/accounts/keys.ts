@@ -60,6 +60,7 @@ export const keyOperations = [
       requestsPerMinute: input.requests_per_minute,
       concurrency: input.concurrency,
       allowedAddresses: parseNetworks(input.allowed_addresses),
+      maxPrice: input.max_price,
     }
     return withSecret(await context.write((database) => database.keys.create(wanted)))
   }),
@@ -73,7 +74,7 @@ export const keyOperations = [
     findKeyAccount,
     async ({ write, database, now }, { id, name, enabled, ...input }, configured) => {
       const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
-      const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
+      const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses, max_price } = input
       await assertKnownModels(
         configured,
         allowedModels,
@@ -88,6 +89,7 @@ export const keyOperations = [
         ...(spend_cap !== undefined && { spendCap: spend_cap }),
         ...(requestsPerMinute !== undefined && { requestsPerMinute }),
         ...(concurrency !== undefined && { concurrency }),
+        ...(max_price !== undefined && { maxPrice: max_price }),
         ...(allowed_addresses !== undefined && { allowedAddresses: parseNetworks(allowed_addresses) }),
       }
       return keyShape(await write((writing) => writing.keys.update(id, changes)))

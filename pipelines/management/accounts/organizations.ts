@@ -123,6 +123,7 @@ export const organizationOperations = [
       requestsPerMinute: input.requests_per_minute,
       concurrency: input.concurrency,
       allowedAddresses: parseNetworks(input.allowed_addresses),
+      maxPrice: input.max_price,
     }
     const issued = await context.write(async (database) => {
       await assertRequest(database, organizationId, id)

@@ -28,6 +28,11 @@ export const spendCap = creditsText
   .refine((cap) => cap >= 0n, 'A spend cap is never negative')
   .describe('The most that an employee or agent key may spend in total.')
 
+const maxPrice = creditsText
+  .refine((price) => price > 0n, 'The most that a call may cost is above 0')
+  .nullable()
+  .describe('The most that one call may cost, credits: a higher estimate is refused. null: no limit.')
+
 const MAX_ADDRESSES = 100
 const limit = (what: string) =>
   z.int().min(1).max(MAX_REQUEST_LIMIT).nullable().describe(`${what} null: no limit besides the account's.`)
@@ -46,6 +51,7 @@ export const limitsOfNewKey = {
   requests_per_minute: limits.requests_per_minute.default(null),
   concurrency: limits.concurrency.default(null),
   allowed_addresses: limits.allowed_addresses.default(null),
+  max_price: maxPrice.default(null),
 }
 
 export const keySchema = z.object({
@@ -63,6 +69,7 @@ export const keySchema = z.object({
   member_id: z.string().nullable(),
   spend_cap: amountText.nullable(),
   spent: amountText.nullable(),
+  max_price: amountText.nullable(),
   account_logs: z.boolean(),
   opens_draft: z.boolean().describe('Of an agent key: it calls the draft of its agent, published or not.'),
   revealable: z.boolean(),
@@ -141,6 +148,7 @@ export const updateKey = operation('updateKey', {
     requests_per_minute: limits.requests_per_minute.optional(),
     concurrency: limits.concurrency.optional(),
     allowed_addresses: limits.allowed_addresses.optional(),
+    max_price: maxPrice.optional(),
   }),
   answer: { name: 'ManagedKey', schema: keySchema },
   commands: [

@@ -141,7 +141,8 @@ export const approveKey = operation('approveKey', {
       words: 'key approve',
       summary: 'Issue the key that a member requested and print it.',
       by: 'Account id of an admin of the organization',
-      options: 'spend_cap allowed_models expires_at requests_per_minute concurrency allowed_addresses',
+      options:
+        'spend_cap allowed_models expires_at requests_per_minute concurrency allowed_addresses max_price',
       example: 'kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF --spend-cap 50',
     },
   ],

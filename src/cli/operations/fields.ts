@@ -10,6 +10,7 @@ export const NULL_WORDS: Readonly<Record<string, string>> = {
   expires_at: 'never',
   requests_per_minute: 'none',
   concurrency: 'none',
+  max_price: 'none',
 }
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   requests_per_minute: 'rpm',

@@ -15,20 +15,27 @@ export interface DayCost {
 
 const IN_WINDOW = `
   account_id = {accountId:String} AND ({keyId:String} = '' OR key_id = {keyId:String})
-  AND created_at >= {from:DateTime64(3, 'UTC')} AND created_at < {to:DateTime64(3, 'UTC')}`
+  AND ({sessionId:String} = '' OR session_id = {sessionId:String}) AND created_at >= {from:DateTime64(3, 'UTC')} AND created_at < {to:DateTime64(3, 'UTC')}`
 /** Counts 1e-8 credit. */
 const COST_UNITS = 'toString(toInt128(sum(cost) * 100000000))'
 
-const toParameters = ({ accountId, keyId, from, to }: AccountWindow) => ({
+/** The calls to sum up. */
+export interface UsageWindow extends AccountWindow {
+  /** The session that the client named; absent: all calls. */
+  readonly sessionId?: string
+}
+
+const toParameters = ({ accountId, keyId, sessionId = '', from, to }: UsageWindow) => ({
   accountId,
   keyId: keyId ?? '',
+  sessionId,
   from: toClickHouseInstant(from),
   to: toClickHouseInstant(to),
 })
 
 export async function sumUsage(
   client: ClickHouseClient,
-  window: AccountWindow,
+  window: UsageWindow,
   signal: AbortSignal,
 ): Promise<CallSums> {
   const [row] = await readRows<SumsRow>(client, {

@@ -15,6 +15,7 @@ import { type AccountRow, accountNotFound, showAccount, toAccount } from './acco
 import { type AgentJson, agentDeleted, agentNotFound, parseAgent, showAgent } from './agents.ts'
 import { recordOperation } from './audit-record.ts'
 import { type FormerSecretJson, formerSecret, toFormerSecret, toRotatedSecret } from './former-secrets.ts'
+import { notGrantable, setMaxPrice, setSpendCap } from './key-money.ts'
 import { assertCurrent, keepsHashesOnly } from './master-key.ts'
 
 export interface NewKey {
@@ -36,6 +37,8 @@ export interface NewKey {
   readonly concurrency?: number | null
   /** Default null: from anywhere. */
   readonly allowedAddresses?: readonly string[] | null
+  /** Default null: a call may cost anything. */
+  readonly maxPrice?: Credits | null
   /** Of an agent key: calls the draft of its agent where there is one. Default: false. */
   readonly opensDraft?: boolean
 }
@@ -51,6 +54,7 @@ export interface KeyChanges {
   readonly requestsPerMinute?: number | null
   readonly concurrency?: number | null
   readonly allowedAddresses?: readonly string[] | null
+  readonly maxPrice?: Credits | null
 }
 
 interface KeyRow {
@@ -72,6 +76,7 @@ interface KeyRow {
   opens_draft: boolean
   created_at: Date
   granted: GrantJson | null
+  max_price?: string | null
   former?: FormerSecretJson | null
   hash_only?: boolean
 }
@@ -85,11 +90,15 @@ interface GrantJson {
   version: string
 }
 
-/** Returns the grant and the former secret of the key `k` of a statement, and whether keys may be revealed at all. */
+/**
+ * Returns the grant, the former secret and the highest price of the key `k` of a statement, and whether keys may be
+ * revealed at all.
+ */
 const selectGrant = (sql: Queryable) => sql`(
   SELECT to_json(fields) FROM (
     SELECT member_id, approved_by, spend_cap::text, spent::text, version::text FROM grants WHERE key_id = k.id
-  ) AS fields) AS granted, ${formerSecret(sql)}, (SELECT hash_only FROM key_storage) AS hash_only`
+  ) AS fields) AS granted, (SELECT max_price::text FROM key_max_prices WHERE key_id = k.id) AS max_price,
+  ${formerSecret(sql)}, (SELECT hash_only FROM key_storage) AS hash_only`
 
 const toGrant = ({ id, account_id, granted: found }: KeyRow): Grant | null =>
   found && {
@@ -114,6 +123,7 @@ const toKey = (row: KeyRow): ApiKey => ({
   allowedModels: row.allowed_models,
   expiresAt: row.expires_at,
   limits: toLimits(row),
+  maxPrice: row.max_price == null ? null : BigInt(row.max_price),
   allowedAddresses: row.allowed_addresses,
   enabled: row.enabled,
   revokedAt: row.revoked_at,
@@ -131,9 +141,6 @@ export const keyNotFound = (keyId: string): Refusal =>
 
 /** Returns whether a kind has a grant: the account's own keys spend from the wallet without one. */
 const isGranted = (kind: KeyKind): boolean => kind === 'employee' || kind === 'agent'
-
-const notGrantable = (what: string): Refusal =>
-  new Refusal('not_grantable', `${what} has no spend cap: only keys of kind employee and agent have`)
 
 /** Refuses a kind that may not read the account's log. See docs/api-rules.md, "Call log list". */
 function assertMayReadAccount(kind: KeyKind): void {
@@ -218,7 +225,10 @@ async function insertKey(sql: Queryable, material: KeyMaterial, key: NewKey, gra
     await sql`
       INSERT INTO grants (key_id, account_id, member_id, approved_by, spend_cap)
       VALUES (${id}, ${key.accountId}, ${grantee?.memberId ?? null}, ${grantee?.approvedBy ?? null}, ${spendCap})`
-  return { key: isGranted(kind) ? toKey(await findKeyRow(sql, id)) : toKey(row), raw }
+  const { maxPrice = null } = key
+  if (maxPrice !== null) await setMaxPrice(sql, row, maxPrice)
+  const isPlain = !isGranted(kind) && maxPrice === null
+  return { key: toKey(isPlain ? row : await findKeyRow(sql, id)), raw }
 }
 
 /** An account may have a million keys. */
@@ -322,7 +332,7 @@ export const keyRevoked = (keyId: string): Refusal =>
 export const updateKey = (sql: Sql, keyId: string, changes: KeyChanges): Promise<ApiKey> =>
   inTransaction(sql, async (transaction) => {
     const { name, allowedModels, expiresAt, enabled, accountLogs, spendCap } = changes
-    const { requestsPerMinute, concurrency, allowedAddresses } = changes
+    const { requestsPerMinute, concurrency, allowedAddresses, maxPrice } = changes
     const [row] = await transaction<KeyRow[]>`
       UPDATE api_keys
       SET name = ${name === undefined ? sql`name` : name},
@@ -341,20 +351,9 @@ export const updateKey = (sql: Sql, keyId: string, changes: KeyChanges): Promise
     }
     if (accountLogs === true) assertMayReadAccount(row.kind)
     if (spendCap !== undefined) await setSpendCap(transaction, keyId, spendCap)
+    if (maxPrice !== undefined) await setMaxPrice(transaction, row, maxPrice)
     return toKey(await findKeyRow(transaction, keyId))
   })
-
-async function setSpendCap(sql: Queryable, keyId: string, spendCap: Credits | null): Promise<void> {
-  const [row] = await sql<[{ approved_by: string | null }?]>`
-    SELECT approved_by FROM grants WHERE key_id = ${keyId} FOR UPDATE`
-  if (row === undefined) throw notGrantable(`Key ${keyId}`)
-  if (row.approved_by !== null && spendCap === null)
-    throw new Refusal(
-      'spend_cap_required',
-      `Key ${keyId} was requested by a member: it must have a spend cap`,
-    )
-  await sql`UPDATE grants SET spend_cap = ${spendCap}, version = version + 1 WHERE key_id = ${keyId}`
-}
 
 interface CredentialRow extends KeyRow {
   account: Omit<AccountRow, 'created_at'> & { created_at: string }

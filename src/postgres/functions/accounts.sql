@@ -52,7 +52,7 @@ $$;
 CREATE OR REPLACE FUNCTION audited(entry jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
   SELECT shown || coalesce((
     SELECT jsonb_object_agg(name, print_credits((shown ->> name)::numeric))
-    FROM unnest(ARRAY['spend_cap', 'amount']) AS name WHERE shown ->> name IS NOT NULL
+    FROM unnest(ARRAY['spend_cap', 'max_price', 'amount']) AS name WHERE shown ->> name IS NOT NULL
   ), '{}')
   FROM (SELECT entry - ARRAY['key_hash', 'sealed_key', 'token_hash', 'password_hash', 'sealed_secret', 'sealed_former_secret', 'failing_since', 'public_key', 'credential_id', 'counter', 'last_period', 'spent', 'version', 'page_count', 'updated_at', 'counts_from'] AS shown) AS fields
 $$;
@@ -124,6 +124,8 @@ CREATE OR REPLACE TRIGGER accounts_audited AFTER INSERT OR UPDATE OR DELETE ON a
   FOR EACH ROW EXECUTE FUNCTION audit_change('account', 'id', 'id', 'create', 'delete');
 CREATE OR REPLACE TRIGGER api_keys_audited AFTER INSERT OR UPDATE OR DELETE ON api_keys
   FOR EACH ROW EXECUTE FUNCTION audit_change('key', 'id', 'account_id', 'create', 'delete');
+CREATE OR REPLACE TRIGGER key_max_prices_audited AFTER INSERT OR UPDATE ON key_max_prices
+  FOR EACH ROW EXECUTE FUNCTION audit_change('key', 'key_id', 'account_id', 'update', '');
 CREATE OR REPLACE TRIGGER members_audited AFTER INSERT OR UPDATE OR DELETE ON members
   FOR EACH ROW EXECUTE FUNCTION audit_change('member', 'account_id', 'organization_id', 'add', 'remove');
 CREATE OR REPLACE TRIGGER key_requests_audited AFTER INSERT OR UPDATE OR DELETE ON key_requests

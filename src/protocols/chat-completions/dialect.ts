@@ -95,6 +95,7 @@ const changedFieldsIn = (fields: ReadonlyMap<string, FieldSpan>): ChangedFields 
   max_tokens: fields.get('max_tokens'),
   max_completion_tokens: fields.get('max_completion_tokens'),
   stream_options: fields.get('stream_options'),
+  usage: fields.get('usage'),
 })
 
 /** Returns the built-in tools. Options of a search request one too. */
@@ -105,10 +106,12 @@ function builtInTools({ tools, web_search_options }: ChatCompletionsRequest): re
 
 export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall {
   const { settings, fields, open } = read
+  const wantsCost = settings.usage?.include === true
   return {
     model: settings.model,
     stream: settings.stream === true,
-    wantsUsage: settings.stream_options?.include_usage === true,
+    wantsUsage: wantsCost || settings.stream_options?.include_usage === true,
+    ...(wantsCost && { wantsCost }),
     outputLimit: largerOf(settings.max_completion_tokens ?? null, settings.max_tokens ?? null),
     choices: settings.n ?? 1,
     conversationBytes: read.conversationBytes,
@@ -177,6 +180,13 @@ function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: Limit
   return { ...source, body: changed, open, fields: changedFieldsIn(found) }
 }
 
+/** Returns the request without the field by which its client asks for the charge: the gateway itself answers that. */
+function withoutUsageField(source: RequestSource): RequestSource {
+  const body = spliced(source.body, [removal(source.body, source.fields.usage!)])
+  const { fields, open } = topLevelFields(body)
+  return { ...source, body, open, fields: changedFieldsIn(fields) }
+}
+
 type LimitField = NonNullable<NativeOptions['outputLimitField']>
 /** Field for a limit that the client left out, on a channel without a configured field. */
 const USUAL_LIMIT_FIELD: LimitField = 'max_tokens'
@@ -192,7 +202,8 @@ const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
  */
 export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
   const { outputLimitField } = options
-  const source = outputLimitField === null ? call.source : withOneLimit(call, outputLimitField)
+  const limited = outputLimitField === null ? call.source : withOneLimit(call, outputLimitField)
+  const source = call.wantsCost === true ? withoutUsageField(limited) : limited
   const splices: Splice[] = []
   const put = (name: keyof ChangedFields, json: string) =>
     splices.push(assignment(name, json, source.fields[name], source.open))
@@ -205,7 +216,7 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
     splices.push({ start: nameStart, end: start, text: `"${outputLimitField}":` })
   }
   const streamOptions = source.fields.stream_options
-  if (call.stream && options.askUsage && !call.wantsUsage)
+  if (call.stream && options.askUsage && source.request.stream_options?.include_usage !== true)
     put('stream_options', streamOptions ? withUsageRequested(source.body, streamOptions) : ASK_USAGE)
   if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))
   return spliced(source.body, splices)

@@ -38,6 +38,7 @@ export type ChatSettings = Pick<
   | 'tool_choice'
   | 'stream_options'
   | 'response_format'
+  | 'usage'
 > &
   Readonly<
     Partial<
@@ -50,7 +51,7 @@ export type ChatSettings = Pick<
 
 /** The fields that are changed on the way to an upstream; undefined where one is absent. */
 export type ChangedFields = Readonly<
-  Record<'model' | 'max_tokens' | 'max_completion_tokens' | 'stream_options', FieldSpan | undefined>
+  Record<'model' | 'max_tokens' | 'max_completion_tokens' | 'stream_options' | 'usage', FieldSpan | undefined>
 >
 
 export interface ReadChatRequest {
@@ -170,6 +171,7 @@ function foundSettings(tape: Tape): ChatSettings {
     tool_choice: tape.foundValue(place.tool_choice),
     stream_options: tape.foundValue(place.stream_options),
     response_format: tape.foundValue(place.response_format),
+    usage: tape.foundValue(place.usage),
     top_p: tape.foundValue(place.top_p),
     frequency_penalty: tape.foundValue(place.frequency_penalty),
     presence_penalty: tape.foundValue(place.presence_penalty),
@@ -211,6 +213,7 @@ function requestOn(tape: Tape): ReadChatRequest | null {
       max_tokens: spanAt(tape, tape.found(place.max_tokens)),
       max_completion_tokens: spanAt(tape, tape.found(place.max_completion_tokens)),
       stream_options: spanAt(tape, tape.found(place.stream_options)),
+      usage: spanAt(tape, tape.found(place.usage)),
     },
     open: tape.startOf(0),
   }

@@ -4,7 +4,7 @@ import { fieldsOf, type LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 
 /** Fields that the gateway itself obeys, whichever upstream answers. */
-const OBEYED = ['model', 'messages', 'stream', 'max_tokens', 'max_completion_tokens'] as const
+const OBEYED = ['model', 'messages', 'stream', 'max_tokens', 'max_completion_tokens', 'usage'] as const
 
 /** The values by which a field requests its default. */
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {

@@ -23,7 +23,8 @@ interface TranslatableSource {
 }
 
 const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
-const wantsUsage = (call: ChatCall): boolean => sourceOf(call).request.stream_options?.include_usage === true
+const wantsUsage = (call: ChatCall): boolean =>
+  call.wantsCost === true || sourceOf(call).request.stream_options?.include_usage === true
 
 const headOf = (call: ChatCall, { created }: PrintOptions) => ({
   model: call.model,

@@ -1,6 +1,7 @@
 /** Routes that a key opens and whose answer comes at once: chat, models, knowledge bases, call log, account. */
 import { balance } from '../../../pipelines/accounts/balance.ts'
 import { billingSubscription, billingUsage, creditGrants } from '../../../pipelines/accounts/billing.ts'
+import { keyUsage } from '../../../pipelines/accounts/key-usage.ts'
 import type { ModelsDeps } from '../../../pipelines/accounts/model-lists.ts'
 import {
   listContentModels,
@@ -114,6 +115,7 @@ export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDep
     showContentModel: showContentModel(access, models),
     listPublicModels: { handler: listPublicModels(models), ...OPEN },
     showBalance: balance(access),
+    showKeyUsage: keyUsage(access, spending),
     sumUsage: usage(access, spending),
     showBillingSubscription: billingSubscription(access, spending),
     sumBillingUsage: billingUsage(access, spending),

@@ -177,6 +177,7 @@ t.test('answers in json', async (t) => {
       requests_per_minute: null,
       concurrency: null,
       allowed_addresses: null,
+      max_price: null,
       enabled: true,
       revoked_at: null,
       agent_id: null,
@@ -248,6 +249,7 @@ t.test('answers in json', async (t) => {
       requests_per_minute: null,
       concurrency: null,
       allowed_addresses: null,
+      max_price: null,
     })
     const rotated = await json('key', 'rotate', created.id, '--grace', '90m')
     t.match(rotated, { id: created.id, key: KEY_PATTERN, former_secret: { grace_seconds: 5400 } })

@@ -2,7 +2,7 @@
 import { t } from '../../i18n.ts'
 import { Field } from '../../ui/form.tsx'
 import { Fact } from '../../ui/states.tsx'
-import { Code } from '../../ui/text.tsx'
+import { Code, Money } from '../../ui/text.tsx'
 import type { Key, LimitTexts } from './texts.ts'
 
 interface LimitFieldsProps {
@@ -25,19 +25,26 @@ export function LimitFields({ field }: LimitFieldsProps) {
         )}
         {...field('addresses')}
       />
+      <Field
+        label={t('Highest price of a call')}
+        hint={t('Credits. A call that may cost more is refused. Leave it empty for any price.')}
+        inputMode="decimal"
+        {...field('maxPrice')}
+      />
     </>
   )
 }
 
-type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses'>
+type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses' | 'max_price'>
 
 /** The limits that are set, as lines of a list. */
-export const LimitFacts = ({ requests_per_minute, concurrency, allowed_addresses }: Limits) => (
+export const LimitFacts = ({ requests_per_minute, concurrency, allowed_addresses, max_price }: Limits) => (
   <>
     {requests_per_minute !== null && <Fact name={t('Requests per minute')} value={requests_per_minute} />}
     {concurrency !== null && <Fact name={t('Concurrent calls')} value={concurrency} />}
     {allowed_addresses !== null && (
       <Fact name={t('Allowed addresses')} value={<Code>{allowed_addresses.join(', ')}</Code>} />
     )}
+    {max_price !== null && <Fact name={t('Highest price of a call')} value={<Money amount={max_price} />} />}
   </>
 )

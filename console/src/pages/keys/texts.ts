@@ -10,6 +10,7 @@ export interface LimitTexts {
   readonly perMinute: string
   readonly concurrency: string
   readonly addresses: string
+  readonly maxPrice: string
 }
 
 interface KeyTexts extends LimitTexts {
@@ -20,12 +21,12 @@ interface KeyTexts extends LimitTexts {
   readonly accountLogs: boolean
 }
 
-type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses'>
+type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses' | 'max_price'>
 type Changes = Partial<
   Limits & Pick<Key, 'name' | 'allowed_models' | 'expires_at' | 'account_logs'> & { spend_cap: string }
 >
 
-export const NO_LIMITS: LimitTexts = { perMinute: '', concurrency: '', addresses: '' }
+export const NO_LIMITS: LimitTexts = { perMinute: '', concurrency: '', addresses: '', maxPrice: '' }
 /** In place of ids of models, as on the command line: an empty list, which allows no model. */
 const NO_MODEL = 'none'
 
@@ -34,10 +35,11 @@ const splitWords = (text: string): string[] => text.split(/[\s,]+/).filter((word
 const parseNumber = (text: string): number | null => (text === '' ? null : Number(text))
 
 /** Returns the fields of a request. */
-export const parseLimits = ({ perMinute, concurrency, addresses }: LimitTexts): Limits => ({
+export const parseLimits = ({ perMinute, concurrency, addresses, maxPrice }: LimitTexts): Limits => ({
   requests_per_minute: parseNumber(perMinute),
   concurrency: parseNumber(concurrency),
   allowed_addresses: splitWords(addresses).length === 0 ? null : splitWords(addresses),
+  max_price: maxPrice === '' ? null : maxPrice,
 })
 
 /** Returns the models that a text allows; null: every model. */
@@ -56,11 +58,12 @@ export const printTexts = (key: Key): KeyTexts => ({
   perMinute: String(key.requests_per_minute ?? ''),
   concurrency: String(key.concurrency ?? ''),
   addresses: key.allowed_addresses?.join(', ') ?? '',
+  maxPrice: key.max_price ?? '',
 })
 
 /** Returns what a form changes: nothing of a field that shows what it showed at first, whatever the key has by now. */
 export function findChanges(before: KeyTexts, after: KeyTexts): Changes {
-  const { requests_per_minute, concurrency, allowed_addresses } = parseLimits(after)
+  const { requests_per_minute, concurrency, allowed_addresses, max_price } = parseLimits(after)
   const fields = {
     name: { name: after.name },
     models: { allowed_models: parseModels(after.models) },
@@ -70,6 +73,7 @@ export function findChanges(before: KeyTexts, after: KeyTexts): Changes {
     perMinute: { requests_per_minute },
     concurrency: { concurrency },
     addresses: { allowed_addresses },
+    maxPrice: { max_price },
   } as const satisfies Readonly<Record<keyof KeyTexts, Changes>>
   const names = Object.keys(fields) as (keyof KeyTexts)[]
   return Object.assign(
