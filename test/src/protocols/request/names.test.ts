@@ -845,7 +845,15 @@ t.test('server tools by every name', async (t) => {
       { type: 'function', name: 'f' },
       ...['custom', 'local_shell', 'apply_patch', 'shell'].map((type) => ({ type, name: 'x' })),
       { type: 'shell', environment: { type: 'local' } },
-      { type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f' }] },
+      {
+        type: 'namespace',
+        name: 'n',
+        tools: [
+          { type: 'function', name: 'f' },
+          { type: 'custom', name: 'c' },
+        ],
+      },
+      { type: 'tool_search', execution: 'client', description: 'd', parameters: {} },
     ],
     'generate-content': [
       { functionDeclarations: [{ name: 'f' }] },
