@@ -1371,14 +1371,16 @@ t.test('responses', async (t) => {
           ...more,
         }),
       })
-    const answer = await (await ask({ input: 'Hi', simulate: 'tool_calls=2' })).json()
+    const response = await ask({ input: 'Hi', simulate: 'tool_calls=2' })
+    const answer = (await response.json()) as { output: { call_id: string }[] }
+    const [first, second] = answer.output
     t.match(answer.output, [
       { type: 'custom_tool_call', id: /^ctc_/, name: 'patch', input: /./ },
       { type: 'function_call', id: /^fc_/, name: 'spawn', namespace: 'agents', arguments: '{}' },
     ])
     const outputs = [
-      { type: 'custom_tool_call_output', call_id: answer.output[0].call_id, output: 'Done.' },
-      { type: 'function_call_output', call_id: answer.output[1].call_id, output: 'Done.' },
+      { type: 'custom_tool_call_output', call_id: first?.call_id, output: 'Done.' },
+      { type: 'function_call_output', call_id: second?.call_id, output: 'Done.' },
     ]
     t.equal((await ask({ input: [...answer.output, ...outputs] })).status, 200)
     t.equal((await ask({ input: [...answer.output, outputs[1]] })).status, 400)
