@@ -21,7 +21,7 @@ interface Usage {
 const unit = '1M_tokens'
 const models = {
   ...Object.fromEntries(UPSTREAMS.map((upstream) => [upstream, {}])),
-  failing: { fallbacks: ['dear', 'cheap'] },
+  failing: { fallbacks: ['dear', 'cheap'] as string[] },
   dear: { pricing: { unit, input: '100000000', output: '200000000' } },
   cheap: {},
 } as const
