@@ -50,6 +50,8 @@ export interface ChatCall {
   readonly serviceTier?: string
   /** It asks the upstream to summarise a long prompt before it answers. */
   readonly compacts?: boolean
+  /** Names of fields that no upstream gets, because they would cost what has no price; absent without any. */
+  readonly leftOut?: readonly string[]
   /** The client asks for the charge in the usage of the answer. */
   readonly wantsCost?: boolean
   /** Only in the responses protocol. */

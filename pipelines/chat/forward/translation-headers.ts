@@ -40,7 +40,7 @@ function listHeader(header: string, names: readonly string[] = []): HeaderList {
 const makeTranslationHeader = (from: string, to: string) =>
   ['x-protocol-translation', `${from} to ${to}`] as const
 
-/** Returns the headers that describe the translation of an attempt; none of a native one. */
+/** Returns the headers that describe the translation of an attempt; of a native one, what was left out. */
 export const makeTranslationHeaders = (
   { isTranslated }: Pick<Route, 'isTranslated'>,
   { from, to }: Pick<ProtocolAdapter, 'from' | 'to'>,
@@ -52,7 +52,7 @@ export const makeTranslationHeaders = (
         ...listHeader('x-protocol-warning', dropped),
         ...listHeader('x-protocol-changes', changed),
       ]
-    : NO_HEADERS
+    : listHeader('x-protocol-warning', dropped)
 
 interface PlannedRoute extends Pick<Route, 'isTranslated' | 'protocol'> {
   readonly channel: Pick<ChannelEntry, 'priority'>

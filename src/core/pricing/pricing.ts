@@ -142,9 +142,12 @@ function ruleFor(price: TokenPrice, promptTokens: number, now: number): ChargeRu
   return now < price.discountUntil ? tier.discounted : tier.full
 }
 
+/** Factors of tiers that a price does not name. */
+const USUAL_FACTORS: ReadonlyMap<string, Rate> = new Map([['fast', 2n * ONE_RATE]])
+
 /** Returns the factor of a service tier; null for one without, the usual one among them. */
 export const findFactor = (price: TokenPrice, serviceTier: string): Rate | null =>
-  price.serviceTiers === null || serviceTier === '' ? null : (price.serviceTiers.get(serviceTier) ?? null)
+  serviceTier === '' ? null : (price.serviceTiers?.get(serviceTier) ?? USUAL_FACTORS.get(serviceTier) ?? null)
 
 function inServiceTier(terms: PriceTerms, name: string, factor: Rate | null): PriceTerms {
   return factor === null || factor === ONE_RATE ? terms : { ...terms, serviceTier: { name, factor } }
@@ -168,7 +171,7 @@ export function chargeTerms(price: TokenPrice, usage: TokenUsage, now: number, s
 export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number, serviceTier = ''): Credits {
   const current = price.next === null ? price : priceAt(price, now)
   const rule = ruleFor(current, promptReadAtOnce(usage), now)
-  const factor = current.serviceTiers === null ? null : findFactor(current, serviceTier)
+  const factor = findFactor(current, serviceTier)
   if (current.isPlain && usage.extra === undefined && factor === null)
     return (rule.small && smallCharge(rule.small, usage)) ?? exactCharge(rule.exact, usage)
   return itemCharge(inServiceTier(rule.terms, serviceTier, factor), usage)

@@ -12,7 +12,14 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { type FieldSpan, spliced } from '../../core/json/fields.ts'
+import {
+  type FieldSpan,
+  removal,
+  type Splice,
+  skipSpace,
+  skipValue,
+  spliced,
+} from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
@@ -22,7 +29,7 @@ import { linkedPartsIn } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { thinkingAmong } from '../request/thinking-tokens.ts'
-import { isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
+import { ADVISOR, isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
 import { COMMENT } from '../sse/comment.ts'
 import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
@@ -71,6 +78,7 @@ function read({ path, body }: ClientRequest): ChatCall {
   const sizeOf = (name: string): number => bytesOfField(body, fields.get(name))
   const conversationBytes = sizeOf('messages') + sizeOf('system')
   const source: MessagesSource = { body, fields }
+  const leftOut = listLeftOut(request)
   return {
     model: request.model,
     stream: request.stream === true,
@@ -84,6 +92,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     toolCallLimit: toolCallLimit(tools, request),
     ...requestedTier('messages', request),
     ...(compacts(request) && { compacts: true }),
+    ...(leftOut.length > 0 && { leftOut }),
     settings: settingsOf(request, counts),
     source,
   }
@@ -99,9 +108,11 @@ function addTools(offered: LooseObject[], blocks: readonly unknown[]): void {
   }
 }
 
-/** Returns all offered tools. */
+const isAdvisor = (tool: unknown): boolean => ADVISOR.test(textOf(fieldsOf(tool).type))
+
+/** Returns all offered tools but those that are left out. */
 function offeredTools({ tools, messages }: CountTokensRequest): readonly LooseObject[] {
-  const offered: LooseObject[] = [...(tools ?? [])]
+  const offered: LooseObject[] = (tools ?? []).filter((tool) => !isAdvisor(tool))
   for (const { content } of messages) addTools(offered, listOf(content))
   return offered
 }
@@ -114,6 +125,24 @@ function builtInTools(
   const types = tools.map(({ type }) => (type == null ? CUSTOM : textOf(type)))
   const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)
   return serverToolsOf('messages', callsServers ? [...types, MCP] : types)
+}
+
+/** What is left out of every request: other models would bill it, which have no price here. */
+function listLeftOut({ fallbacks, tools }: CountTokensRequest): readonly string[] {
+  return [...(fallbacks == null ? [] : ['fallbacks']), ...(listOf(tools).some(isAdvisor) ? ['advisor'] : [])]
+}
+
+/** Returns the list of tools without advisors, the others as they were written. */
+function withoutAdvisors(body: Buffer, { start, end }: FieldSpan): Splice {
+  const kept: string[] = []
+  for (let at = skipSpace(body, start + 1); at < end - 1; ) {
+    const itemEnd = skipValue(body, at)
+    const item = body.toString('utf8', at, itemEnd)
+    if (!isAdvisor(JSON.parse(item))) kept.push(item)
+    // Behind the comma.
+    at = skipSpace(body, skipSpace(body, itemEnd) + 1)
+  }
+  return { start, end, text: `[${kept.join(',')}]` }
 }
 
 /** Types such as `compact_20260112`. */
@@ -153,6 +182,8 @@ function settingsOf(
   )
 }
 
+const NOTHING: readonly string[] = []
+
 export const messagesDialect: Dialect = { protocol: 'messages', read }
 
 export const messagesNative: ProtocolAdapter = {
@@ -164,7 +195,10 @@ export const messagesNative: ProtocolAdapter = {
     const { start, end } = fields.get('model')!
     const isSame = upstreamModel === call.model
     const splices = isSame ? [] : [{ start, end, text: JSON.stringify(upstreamModel) }]
-    return { body: spliced(body, splices), dropped: [] }
+    const { leftOut = NOTHING } = call
+    if (leftOut.includes('fallbacks')) splices.push(removal(body, fields.get('fallbacks')!))
+    if (leftOut.includes('advisor')) splices.push(withoutAdvisors(body, fields.get('tools')!))
+    return { body: spliced(body, splices), dropped: leftOut }
   },
   streamContentType: () => null,
   keepAlive: () => COMMENT,

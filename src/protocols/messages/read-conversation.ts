@@ -19,6 +19,7 @@ import type {
 } from '../../../schemas/chat/conversation.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
 import { invalidField } from '../request/client-json.ts'
+import { ADVISOR } from '../request/tools.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 import { readLink } from '../translate/linked-files.ts'
 import { readSeal } from '../translate/seal.ts'
@@ -31,6 +32,13 @@ const HELD: ReadonlySet<string> = new Set([
 ])
 /** Settings that spare the vendor's own context, and that another upstream does without. */
 const NAMED_MAX = 100
+
+/** Returns whether a tool is another model, which no upstream gets; adds its name to `dropped`. */
+function isAdvisor({ type }: LooseObject, dropped: DroppedFields): boolean {
+  const isFound = ADVISOR.test(textOf(type))
+  if (isFound) dropped.add('advisor')
+  return isFound
+}
 
 /**
  * @param request the client's request, parsed and valid
@@ -55,7 +63,10 @@ export function readMessagesConversation(request: LooseObject, dropped: DroppedF
   return {
     instructions,
     turns,
-    tools: listOf(request.tools).map((tool, index) => readTool(fieldsOf(tool), `tools[${index}]`)),
+    tools: listOf(request.tools)
+      .map(fieldsOf)
+      .filter((tool) => !isAdvisor(tool, dropped))
+      .map((tool, index) => readTool(tool, `tools[${index}]`)),
     toolChoice: readChoice(request.tool_choice),
     isParallel: fieldsOf(request.tool_choice).disable_parallel_tool_use !== true,
     ...(cache !== undefined && { cache }),

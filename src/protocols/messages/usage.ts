@@ -71,6 +71,7 @@ class ToolBlocks {
 }
 
 const COMPACTION = 'compaction'
+const FAST = 'fast'
 
 /** Tokens of the summaries that the upstream made of the prompt. The counts of the message do not have them. */
 class Compactions {
@@ -128,7 +129,9 @@ export class MessagesUsage {
     this.#readPrompt(usage)
     this.#tools = toolCalls(usage.server_tool_use) ?? this.#tools
     if (Array.isArray(usage.iterations)) this.#compactions = new Compactions(usage.iterations)
-    this.serviceTier = textOf(usage.service_tier) || this.serviceTier
+    // In both reports: the speed has its price whatever the tier is.
+    if (this.serviceTier !== FAST)
+      this.serviceTier = usage.speed === FAST ? FAST : textOf(usage.service_tier) || this.serviceTier
     return this.#report(null)
   }
 

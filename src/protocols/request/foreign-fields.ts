@@ -15,6 +15,9 @@ import {
 } from './known-names.ts'
 import { ROUTING_FIELDS, SERVER_FEATURES } from './routing-fields.ts'
 
+/** The value of `speed` in the messages protocol that has a price: it counts as a service tier. */
+const FAST = 'fast'
+
 /**
  * Top-level fields of each protocol that change the price, with the values by which they do not. A model can have prices
  * for service tiers, and for no other of them.
@@ -24,7 +27,7 @@ export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string
   responses: { service_tier: ['auto', 'default'], prediction: [], speed: ['standard'] },
   messages: {
     service_tier: ['auto', 'standard_only'],
-    ...{ speed: ['standard'], inference_geo: ['global'], compaction: [] },
+    ...{ speed: ['standard', FAST], inference_geo: ['global'], compaction: [] },
     ...{ fallback_credit_token: [], billing_policy: [] },
   },
   'generate-content': {
@@ -73,6 +76,7 @@ const tierRule =
 
 /** Returns the service tier that a request asks for; nothing for the usual one. */
 export function requestedTier(protocol: ChatProtocol, request: LooseObject): { serviceTier?: string } {
+  if (protocol === 'messages' && request.speed === FAST) return { serviceTier: FAST }
   for (const name of TIER_FIELDS) {
     const value = request[name]
     if (typeof value === 'string' && !(PRICED_FIELDS[protocol][name] ?? []).includes(value))
@@ -130,7 +134,11 @@ const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, R
     ['conversation', ANY_VALUE],
     ['background', ANY_VALUE],
   ],
-  messages: [['container', unlessIn(STORED)]],
+  // Models that answer in place of the requested one: they are left out, see the dialect.
+  messages: [
+    ['container', unlessIn(STORED)],
+    ['fallbacks', ANY_VALUE],
+  ],
   'generate-content': [
     ['modelArmorConfig', unlessIn(STORED)],
     ['model_armor_config', unlessIn(STORED)],
@@ -171,7 +179,7 @@ const INNER_FIELDS: Readonly<
 > = {
   'chat-completions': {},
   responses: {},
-  messages: { diagnostics: { previous_message_id: STORED } },
+  messages: {},
   'generate-content': { generationConfig: CONFIG_ROUTING, generation_config: CONFIG_ROUTING },
 }
 

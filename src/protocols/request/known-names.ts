@@ -57,6 +57,7 @@ export const CHAT_COMPLETIONS_NAMES: NameSet = place(
     ...chosen('metadata logit_bias guided_json chat_template_kwargs'),
     messages: chatMessage,
     stream_options: streamOptions,
+    usage: place('include'),
     tools: place('type name description strict search_context_size filters', {
       ...chosen('parameters input_schema'),
       function: offeredFunction,

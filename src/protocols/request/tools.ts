@@ -45,6 +45,9 @@ const SERVER_TOOL_TYPES: Readonly<Record<string, ServerTool>> = {
   web_fetch: 'url_context',
 }
 
+/** A model that another one asks, such as `advisor_20260301`. Without a price, no upstream gets it. */
+export const ADVISOR = /^advisor_\d{8}$/
+
 const LOWER_THEN_UPPER = /(?<=[a-z])(?=[A-Z])/g
 /** Such as the end of `web_search_20250305` or `web_search_preview_2025_03_11`. */
 const DATE = /_(\d{8}|\d{4}_\d\d_\d\d)$/

@@ -24,6 +24,7 @@ const models = {
   failing: { fallbacks: ['dear', 'cheap'] as string[] },
   dear: { pricing: { unit, input: '100000000', output: '200000000' } },
   cheap: {},
+  fast: {},
 } as const
 const channels = [
   simulated('chat-completions', {
@@ -32,7 +33,7 @@ const channels = [
     dear: `sim@${PLAIN}`,
     cheap: `sim@${PLAIN}`,
   }),
-  simulated('messages', { messages: `sim@${PLAIN}` }),
+  simulated('messages', { messages: `sim@${PLAIN}`, fast: `sim@${PLAIN},service_tier=fast` }),
   simulated('generate-content', { 'generate-content': `sim@${PLAIN}` }),
 ]
 
@@ -109,6 +110,39 @@ t.test('what agents see of money', async (t) => {
     t.equal(answer.headers.get('x-served-model'), 'cheap')
     t.equal(((await answer.json()) as Usage).usage?.cost, COST)
     t.match(await rowOf(service, key, traceOf(answer)), { model: 'cheap', cost: String(COST) })
+  })
+
+  await t.test('what another model would bill is left out and named, the rest as it was', async (t) => {
+    const { key } = await service.newKey('100000')
+    const advisor = { type: 'advisor_20260301', name: 'advisor', model: 'dear' }
+    const own = { name: 'look', input_schema: { type: 'object' } }
+    for (const padding of ['', 'x'.repeat(70_000)]) {
+      const more = {
+        system: padding,
+        fallbacks: [{ model: 'dear' }],
+        tools: [advisor, own],
+        diagnostics: { previous_message_id: 'msg_1' },
+      }
+      const answer = await ask(service, key, 'messages', 'messages', { more })
+      t.equal(answer.status, 200)
+      t.equal(answer.headers.get('x-protocol-warning'), 'fallbacks; advisor')
+      t.equal(answer.headers.get('x-protocol-translation'), null)
+      const sent = JSON.parse((await upstreamRequest(service, traceOf(answer))).body)
+      t.match(sent, { system: padding, diagnostics: { previous_message_id: 'msg_1' } })
+      t.same(sent.tools, [own])
+      t.notOk('fallbacks' in sent)
+      t.equal((await rowOf(service, key, traceOf(answer))).cost, String(COST))
+    }
+    const only = await ask(service, key, 'messages', 'messages', { more: { tools: [own] } })
+    t.equal(only.headers.get('x-protocol-warning'), null)
+  })
+
+  await t.test('a fast answer costs twice as much', async (t) => {
+    const { key } = await service.newKey('100000')
+    const answer = await ask(service, key, 'messages', 'fast', { more: { speed: 'fast' } })
+    t.equal(answer.status, 200)
+    t.match(await rowOf(service, key, traceOf(answer)), { cost: String(2 * COST) })
+    t.equal((await service.logs(key, (rows) => rows.length > 0)).length, 1)
   })
 
   await t.test('a status line reads what is left, and what today and the session cost', async (t) => {

@@ -395,6 +395,8 @@ t.test('fields that are not the clients', async (t) => {
     for (const name of named) t.ok(listed.has(name), name)
     for (const protocol of CHAT_PROTOCOLS)
       for (const name of listed) {
+        // There it is left out.
+        if (protocol === 'messages' && name === 'fallbacks') continue
         for (const value of [['dear'], 'dear', { order: ['x'] }, 1, true, ''])
           isRefused(t, protocol, { [name]: value }, name)
         passes(t, protocol, { [name]: null })
@@ -453,7 +455,7 @@ t.test('fields that are not the clients', async (t) => {
     responses: { service_tier: [{}], prediction: [{}], speed: ['fast'] },
     messages: {
       service_tier: [['priority']],
-      ...{ speed: ['fast'], inference_geo: ['us'], compaction: [{ type: 'auto' }] },
+      ...{ speed: ['turbo'], inference_geo: ['us'], compaction: [{ type: 'auto' }] },
       fallback_credit_token: ['fct_1', { token: 'fct_1', mode: 'best_effort' }],
       billing_policy: [{ type: 'billing_policy', bill_to: 'user_profile' }],
     },
@@ -488,6 +490,18 @@ t.test('fields that are not the clients', async (t) => {
     }
   })
 
+  t.test('a fast answer of messages has a price', async (t) => {
+    t.equal(chatWith('messages', { speed: 'fast' }).serviceTier, 'fast')
+    t.equal(chatWith('messages', { speed: 'fast', service_tier: 'priority' }).serviceTier, 'fast')
+  })
+
+  t.test('what other models would bill is left out of messages', async (t) => {
+    t.same(chatWith('messages', { fallbacks: [{ model: 'dear' }] }).leftOut, ['fallbacks'])
+    t.equal(chatWith('messages', { fallbacks: null }).leftOut, undefined)
+    const tools = [{ type: 'advisor_20260301', name: 'advisor', model: 'dear' }]
+    t.match(chatWith('messages', { tools }), { leftOut: ['advisor'], builtInTools: [] })
+  })
+
   t.test('fields that choose the model behind the gateway’s back', async (t) => {
     for (const model of ['models/dear', 'dear', 7, { id: 'm' }])
       isRefused(t, 'generate-content', { model }, 'model')
@@ -518,8 +532,7 @@ t.test('fields that are not the clients', async (t) => {
     isRefused(t, 'messages', { container: 'container_1' }, 'container')
     isRefused(t, 'messages', { container: { skills: [{ type: 'custom', skill_id: 's' }] } }, 'container')
     const previous = { previous_message_id: 'msg_1' }
-    isRefused(t, 'messages', { diagnostics: previous }, 'diagnostics.previous_message_id')
-    for (const diagnostics of [null, {}, { previous_message_id: null }])
+    for (const diagnostics of [null, {}, previous, { previous_message_id: null }])
       passes(t, 'messages', { diagnostics })
     isRefused(t, 'generate-content', { modelArmorConfig: { promptTemplateName: 'x' } }, 'modelArmorConfig')
     for (const name of ['outputConfig', 'output_config', 'OutputConfig'])
@@ -922,7 +935,9 @@ t.test('server tools by every name', async (t) => {
     })
 
     t.test(`${protocol}: what is not known is refused`, async (t) => {
-      const unknown = ['advisor_20260301', 'web_searcher', '', 'constructor', 'Function ', 'x'.repeat(500)]
+      // Of messages it is left out.
+      const advisor = protocol === 'messages' ? [] : ['advisor_20260301']
+      const unknown = [...advisor, 'web_searcher', '', 'constructor', 'Function ', 'x'.repeat(500)]
       for (const type of unknown)
         t.throws(
           () => toolsIn(protocol, ...CLIENTS[protocol], offered(protocol, type)),
