@@ -11,7 +11,7 @@ const PROTOCOL = 'responses'
 const PATH = '/responses'
 
 const channelAt = (path: string): ChannelAdapter => ({
-  variant: () => '',
+  variant: () => path,
   request: (channel) =>
     buildRequest(
       channel,
