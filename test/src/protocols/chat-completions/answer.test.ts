@@ -14,7 +14,10 @@ import { AssembledCompletion } from '../../../../src/protocols/chat-completions/
 import { ChatCompletionCollector } from '../../../../src/protocols/chat-completions/collector.ts'
 import { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
 import { CHUNK } from '../../../../src/protocols/chat-completions/places.ts'
-import { ChatCompletionsPrinter, type PrinterOptions } from '../../../../src/protocols/chat-completions/printer.ts'
+import {
+  ChatCompletionsPrinter,
+  type PrinterOptions,
+} from '../../../../src/protocols/chat-completions/printer.ts'
 import { completionAsStream, WholeResponse } from '../../../../src/protocols/chat-completions/whole.ts'
 import { EventReader, MAX_EVENT_CHARS } from '../../../../src/protocols/sse/event-reader.ts'
 import { MAX_READ_EVENT_BYTES } from '../../../../src/protocols/sse/framer.ts'
