@@ -143,7 +143,7 @@ function sendCount(
  * refusal in the protocol's shape, masked for the client. An answer without the count is a failure.
  */
 function answer(
-  { channel }: CountRequest,
+  { channel, protocol }: CountRequest,
   events: Observable<UpstreamEvent>,
   fields: { readonly own: string; readonly upstream: string },
   mask: (text: string) => string,
@@ -170,7 +170,8 @@ function answer(
         const answered = Buffer.concat(pieces, length)
         if (status !== 200) return fail(readUpstreamRefusal(channel, status, answered, retryAfter))
         const counted = answerFields(answered)?.[fields.upstream]
-        if (typeof counted !== 'number') return fail(unusableAnswer(answered))
+        if (typeof counted !== 'number')
+          return fail(unusableAnswer(answered, { channel, protocol, isTranslated: false }))
         const isOwn = fields.upstream === fields.own
         const body = isOwn
           ? withoutKeys(channel, answered)
