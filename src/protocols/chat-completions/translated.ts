@@ -26,8 +26,9 @@ const sourceOf = (call: ChatCall): TranslatableSource => call.source as Translat
 const wantsUsage = (call: ChatCall): boolean =>
   call.wantsCost === true || sourceOf(call).request.stream_options?.include_usage === true
 
-const headOf = (call: ChatCall, { created }: PrintOptions) => ({
+const headOf = (call: ChatCall, { created, upstream }: PrintOptions) => ({
   model: call.model,
+  upstream,
   created,
   isLegacy: sourceOf(call).isLegacy,
 })
