@@ -234,7 +234,23 @@ function ownFault({
   return type === 'image_generation' && model != null ? ['model', ROUTED] : null
 }
 
+/** Where the vendor of the generate-content protocol keeps files of the operator's account. */
+const FILE_STORE_HOST = /(^|\.)(googleapis|cloud\.google)\.com\.?$/
+const FILE_STORE_PATH = /^\/+(upload\/+)?v\d+\w*\/+files\b/
+
+/** Returns whether a URI leads to a file that anyone can read, such as a video of YouTube: it is no id of a stored one. */
+function isPublicFile(uri: unknown): boolean {
+  const url = typeof uri === 'string' && /^https?:\/\//.test(uri) ? URL.parse(uri) : null
+  if (url === null || FILE_STORE_HOST.test(url.hostname)) return false
+  try {
+    return !FILE_STORE_PATH.test(decodeURIComponent(url.pathname).toLowerCase())
+  } catch {
+    return false
+  }
+}
+
 function isStoredId(name: string, value: unknown, { type }: LooseObject): boolean {
+  if (plainName(name) === 'fileuri' && isPublicFile(value)) return false
   if (name === 'container_id' && type === 'code_interpreter_call') return false
   return STORED_FIELDS.has(plainName(name)) && isFull(value)
 }
@@ -276,8 +292,23 @@ function foreignField(protocol: ChatProtocol, request: LooseObject): FieldFault 
   for (const [field, inner] of Object.entries(INNER_FIELDS[protocol]))
     for (const [name, why] of Object.entries(inner))
       if (fieldsOf(request[field])[name] != null) return { path: [field, name], why }
-  return findInside(request, OPAQUE[protocol])
+  return findInside(protocol === 'responses' ? withoutReferences(request) : request, OPAQUE[protocol])
 }
+
+/** Returns whether an item of the input stands for one of an earlier response. */
+export const isItemReference = (item: unknown): item is { readonly id: string } => {
+  const { type, id } = fieldsOf(item)
+  return type === 'item_reference' && typeof id === 'string' && id !== ''
+}
+
+/** The gateway finds the channel that keeps what they refer to. */
+const withoutReferences = (request: LooseObject): LooseObject =>
+  Array.isArray(request.input) && request.input.some(isItemReference)
+    ? {
+        ...request,
+        input: request.input.map((item) => (isItemReference(item) ? { ...item, type: undefined } : item)),
+      }
+    : request
 
 /** Returns the contract with a refusal of fields that the client must not set. */
 export const withoutForeignFields = <Schema extends ZodType>(

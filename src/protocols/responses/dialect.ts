@@ -17,7 +17,7 @@ import type {
 } from '../dialect.ts'
 import { fieldsOf, listOf, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { requestedTier } from '../request/foreign-fields.ts'
+import { isItemReference, requestedTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
@@ -39,13 +39,15 @@ interface ResponsesSource {
 }
 
 /**
- * Returns the types of tools and of those that they group. A shell that is not the client's runs code at the upstream.
+ * Returns the types of tools and of those that they group. A shell that is not the client's runs code at the upstream,
+ * and a search for tools may be the client's.
  */
 function typesOf(tools: readonly unknown[], found: string[] = []): string[] {
   for (const tool of tools) {
-    const { type, environment, tools: inner } = fieldsOf(tool)
+    const { type, environment, execution, tools: inner } = fieldsOf(tool)
     const isRemoteShell = type === 'shell' && (fieldsOf(environment).type ?? LOCAL) !== LOCAL
-    found.push(isRemoteShell ? CODE_INTERPRETER : textOf(type))
+    if (type !== 'tool_search' || execution !== 'client')
+      found.push(isRemoteShell ? CODE_INTERPRETER : textOf(type))
     typesOf(listOf(inner), found)
   }
   return found
@@ -84,6 +86,7 @@ function settingsOf(
 }
 
 function stateOf({
+  input,
   previous_response_id,
   conversation,
   store,
@@ -93,6 +96,7 @@ function stateOf({
   return {
     previous: previous_response_id ?? null,
     conversation: typeof conversation === 'string' ? conversation : (conversation?.id ?? null),
+    items: Array.isArray(input) ? input.filter(isItemReference).map(({ id }) => id) : [],
     isStored: store !== false,
     isBackground: background === true,
     ...(callback_url != null && { callbackUrl: callback_url }),

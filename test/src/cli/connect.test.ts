@@ -25,7 +25,7 @@ const OWN: Readonly<Record<Exclude<SettingsFile['format'], 'by hand'>, string>> 
     '  "sound",',
     ']',
     '',
-    '[projects."/home/me"]',
+    '[projects."/srv/app"]',
     'trust_level = "trusted"',
     '',
     '[mcp_servers.docs]',
