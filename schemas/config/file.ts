@@ -2,7 +2,14 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIRM_ABOVE, DEFAULT_TRIAL_CREDIT } from '../accounts/account.ts'
 import { creditsText, parseCredits } from '../money.ts'
-import { AFTER_CLIENT_LEAVES, channelEntry, ESTIMATES, modelEntry, STRATEGIES } from './catalog.ts'
+import {
+  AFTER_CLIENT_LEAVES,
+  channelEntry,
+  ESTIMATES,
+  modelEntry,
+  STRATEGIES,
+  UPSTREAM_ERRORS,
+} from './catalog.ts'
 import { paymentsEntry } from './payments.ts'
 
 const limit = z.int().positive().nullable().default(null)
@@ -118,6 +125,8 @@ export const configFile = z.strictObject({
   estimate: z.enum(ESTIMATES).default('specified'),
   /** An upstream's 401, 402 or 403 about the channel's own key reaches the client as 502. */
   hide_auth_errors: z.boolean().default(false),
+  /** What a client of the channel's own protocol gets of an upstream's error. */
+  upstream_errors: z.enum(UPSTREAM_ERRORS).default('mapped'),
   /** A stream without an event for this long gets a comment; null: no byte is added. */
   keep_alive_seconds: z.int().positive().max(MAX_KEEP_ALIVE_SECONDS).nullable().default(null),
   /** Decides whether the upstream call ends when its client leaves; a model may say otherwise. */
@@ -137,6 +146,11 @@ export const configFile = z.strictObject({
         ),
     })
     .prefault({}),
+  /** For prices of providers in US dollars. Default: `payments.credits_per_unit`, where that currency is usd. */
+  credits_per_dollar: creditsText
+    .refine((credits) => credits > 0n, 'is more than 0')
+    .nullable()
+    .default(null),
   trial_credit: creditsText.default(parseCredits(DEFAULT_TRIAL_CREDIT)),
   wallet: z
     .strictObject({

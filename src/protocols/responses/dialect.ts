@@ -17,7 +17,7 @@ import type {
 } from '../dialect.ts'
 import { fieldsOf, listOf, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { requestedTier } from '../request/foreign-fields.ts'
+import { isItemReference, requestedTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
@@ -86,6 +86,7 @@ function settingsOf(
 }
 
 function stateOf({
+  input,
   previous_response_id,
   conversation,
   store,
@@ -95,6 +96,7 @@ function stateOf({
   return {
     previous: previous_response_id ?? null,
     conversation: typeof conversation === 'string' ? conversation : (conversation?.id ?? null),
+    items: Array.isArray(input) ? input.filter(isItemReference).map(({ id }) => id) : [],
     isStored: store !== false,
     isBackground: background === true,
     ...(callback_url != null && { callbackUrl: callback_url }),

@@ -123,6 +123,7 @@ export function callGroups(parts: CallParts): CallGroups {
       findStoredConversation: conversations.findStoredConversation,
       beginConversationCall: conversations.beginConversationCall,
       findStoredResponse: notes.findStoredResponse,
+      findStoredItems: notes.findStoredItems,
       storeResponse: notes.storeResponse,
       forgetStoredResponse: notes.forgetStoredResponse,
     },
