@@ -223,9 +223,10 @@ export class ForwardedCall
   #beginAnswer(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
     this.#status = status
     this.#notes.noteStatus(status)
-    const { call, request } = this.#admitted
+    const { call, request, time } = this.#admitted
     const keepAlive = readKeepAlive(this.#deps.config(), adapter, call)
-    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAlive }
+    const { idleMs } = time
+    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAlive, idleMs }
     const answer = chooseAnswer(call, this, { status, headers, adapter, route: this.#route!, waiting })
     if (answer === null) return this.fail(compressedAnswer())
     this.#answer = this.#left?.discardRest(answer) ?? answer

@@ -7,7 +7,7 @@ import { performance } from 'node:perf_hooks'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { AnswerStream, ChatCall, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
-import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
+import { type ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import {
   type AttemptFailure,
   endedWithoutAnswer,
@@ -46,6 +46,8 @@ export interface AnswerReceiver {
   failOver(failure: AttemptFailure): boolean
   /** Called when nothing went out yet: makes another attempt, or replies with this failure. */
   fail(failure: AttemptFailure): void
+  /** Ends the attempt, as a failure of its upstream does. */
+  onError(failure: UpstreamFailure): void
 }
 
 /** Handler of an upstream's answer, called piece by piece. */
@@ -89,6 +91,8 @@ export interface Waiting {
   readonly since: number
   /** Fills a silence of so long; null: none is filled. */
   readonly keepAlive: { readonly ms: number; readonly bytes: Buffer } | null
+  /** Time without an event of the upstream after which the stream ends; null: it goes on. */
+  readonly idleMs: number | null
 }
 
 export class StreamAnswer implements Answer, WatchedStream {
@@ -103,12 +107,16 @@ export class StreamAnswer implements Answer, WatchedStream {
   readonly #silence: SilenceWatch
   readonly #keepAlive: NonNullable<Waiting['keepAlive']>
   #quietSince: number
+  readonly #idleMs: number
+  /** An event has come since the last tick. */
+  #hasEvent = true
+  #eventAt = 0
   #hasFilled = false
   #held: Buffer[] = []
   #heldBytes = 0
 
   constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, waiting: Waiting) {
-    const { silence, since, keepAlive } = waiting
+    const { silence, since, keepAlive, idleMs } = waiting
     this.#call = call
     this.#headers = [
       ['content-type', contentType],
@@ -118,7 +126,8 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#silence = silence
     this.#quietSince = since
     this.#keepAlive = keepAlive ?? NEVER
-    if (keepAlive !== null) silence.add(this)
+    this.#idleMs = idleMs ?? Number.POSITIVE_INFINITY
+    if (keepAlive !== null || idleMs !== null) silence.add(this)
   }
 
   readMeter(): Metered {
@@ -143,6 +152,7 @@ export class StreamAnswer implements Answer, WatchedStream {
 
   data(bytes: Buffer): void {
     const out = this.#meter.push(bytes)
+    if (!this.#hasEvent) this.#hasEvent = !isComment(bytes)
     if (this.#state === FLOWING) {
       if (out === null) return
       this.#hasSent = true
@@ -159,8 +169,13 @@ export class StreamAnswer implements Answer, WatchedStream {
   }
 
   tick(now: number): void {
+    const isPaused = this.#call.isPaused()
+    if (this.#hasEvent || isPaused) {
+      this.#hasEvent = false
+      this.#eventAt = now
+    } else if (now - this.#eventAt >= this.#idleMs && this.#state !== ENDED) return this.#call.onError(IDLE)
     // A client that does not read is not kept waiting by the upstream.
-    if (this.#hasSent || this.#call.isPaused()) {
+    if (this.#hasSent || isPaused) {
       this.#hasSent = false
       this.#quietSince = now
       return
@@ -271,6 +286,21 @@ const makeFailedEnding = (message: string): Ending => ({ kind: 'failed', code: '
 const TICK_MS = 1_000
 
 const MS_PER_SECOND = 1000
+
+const IDLE = new UpstreamFailure('idle_timeout', 'no event came', {
+  sent: true,
+  headReceived: true,
+  reused: false,
+})
+
+const COLON = 0x3a
+/** Longer than the comments that keep a connection alive. */
+const MAX_COMMENT_BYTES = 256
+const COMMENTS = /^(?::[^\n]*\n|\r?\n)+$/
+
+/** Returns whether a piece of a stream is nothing but comments, by which an upstream keeps a connection alive. */
+const isComment = (bytes: Buffer): boolean =>
+  bytes[0] === COLON && bytes.length <= MAX_COMMENT_BYTES && COMMENTS.test(bytes.toString('latin1'))
 
 const NEVER = { ms: Number.POSITIVE_INFINITY, bytes: Buffer.alloc(0) }
 

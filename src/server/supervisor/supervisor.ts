@@ -5,6 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { DEFAULT_CHAT_SECONDS } from '../../../schemas/config/catalog.ts'
 import type { Settings } from '../../../schemas/config/settings.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
@@ -143,6 +144,7 @@ class Service {
   #gatherer: MetricsGatherer | null = null
   #adminListener: TextServer | null = null
   #starting: Promise<unknown> = Promise.resolve()
+  #chatSeconds = DEFAULT_CHAT_SECONDS
   readonly #stopping = new AbortController()
 
   constructor(settings: Settings, env: NodeJS.ProcessEnv, lock: DataDirLock, log: LogOutput) {
@@ -180,6 +182,7 @@ class Service {
     const { port, isAnother } = await this.#choosePort()
     const ownerBoot = await this.#boot(engines, port, await this.#chooseAdmin())
     const { config } = this.#loadConfig(engines.urls.simulatorUrl)
+    this.#chatSeconds = config.limits.chat_seconds
     const databaseUrl = await prepareDatabase(ownerBoot.databaseUrl, settings, this.#log)
     const boot = {
       ...ownerBoot,
@@ -379,13 +382,22 @@ class Service {
   /** Gateways first: what their last calls wait for, and their last settlements, need the others. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the service is being stopped'))
-    await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS.gateway)))
+    const drainMs = Math.max(DRAIN_MS.gateway, this.#readChatMs())
+    await Promise.all(this.#gateways.map((gateway) => gateway.drain(drainMs)))
     // The settler copies the rows that the other processes have booked into the call log.
     await this.#tasks?.drain(DRAIN_MS.tasks)
     await this.#settler?.drain(DRAIN_MS.settler)
     await this.#starting
     this.#adminListener?.close()
     await this.#engines?.stop()
+  }
+
+  /** Returns the time of a chat call, by the file as it is now; by the last one that was in order, if it is refused. */
+  #readChatMs(): number {
+    const simulatorUrl = this.#engines?.urls.simulatorUrl ?? null
+    const loaded = loadConfigFile(this.#configPath, makeConfigEnvironment(simulatorUrl))
+    if (loaded.ok) this.#chatSeconds = loaded.config.limits.chat_seconds
+    return this.#chatSeconds * 1000
   }
 
   /** Cuts open streams at once. */

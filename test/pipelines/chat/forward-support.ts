@@ -9,7 +9,7 @@ import { forward } from '../../../pipelines/chat/forward/forward.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { type ChatProtocol, DEFAULT_CHAT_SECONDS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
@@ -237,6 +237,9 @@ export interface ForwardOptions {
   readonly cap?: WalletView
   /** How long ago the request came. */
   readonly ageMs?: number
+  /** In place of the usual limits of the call. */
+  readonly chatSeconds?: number
+  readonly idleMs?: number | null
   /** Called with each reply event, before it is noted. */
   readonly onReply?: (reply: Reply, call: RunningCall) => void
 }
@@ -358,7 +361,7 @@ export class RunningCall {
   #admitted(
     catalog: ReturnType<typeof catalogOf>,
     { protocol, path, query, body: fields }: ClientCall,
-    { cap, ageMs = 0 }: Pick<ForwardOptions, 'cap' | 'ageMs'>,
+    { cap, ageMs = 0, chatSeconds = DEFAULT_CHAT_SECONDS, idleMs = null }: ForwardOptions,
   ): AdmittedCall {
     const body = Buffer.from(JSON.stringify(fields))
     const model = catalog.resolve(MODEL)!
@@ -377,6 +380,7 @@ export class RunningCall {
       protocol,
       pin: null,
       sessionId: null,
+      time: { totalMs: chatSeconds * 1000, idleMs },
       call: DIALECTS[protocol].read({ path, query, body }),
       requested: model,
       model,
