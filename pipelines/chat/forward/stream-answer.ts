@@ -270,9 +270,12 @@ export class StreamAnswer implements Answer, WatchedStream {
   breakOff(failure: UpstreamFailure): void {
     const broken = toConnectionFailure(failure)
     if (this.#state === WAITING) return this.#call.fail(broken)
+    const hadTold = this.#hasTold()
     this.#flow(this.#meter.end())
     const { isFinished, hasEnded } = this.#meter
-    if (isFinished || this.#hasTold()) return this.#call.finish(this.#ending(), hasEnded)
+    // An event that the time cuts in two is no error of the upstream.
+    if (isFinished || (broken.isTimeout ? hadTold : this.#hasTold()))
+      return this.#call.finish(this.#ending(), hasEnded)
     const { message } = broken
     this.#call.finish(broken.isTimeout ? { kind: 'timeout', message } : makeFailedEnding(message))
   }
