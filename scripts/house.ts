@@ -318,8 +318,8 @@ const MEASURES: readonly Measure[] = [
   {
     measure: 'token-charging functions',
     aim: '1',
-    found: findFilesWith(sources, /\btrustedUsage\(/).filter((path) => !path.endsWith('/usage-bounds.ts')),
-    how: 'files that bound reported usage, to charge it, by trustedUsage()',
+    found: findFilesWith(sources, /\blimitUsage\(/).filter((path) => !path.endsWith('/usage-bounds.ts')),
+    how: 'files that bound reported usage, to charge it, by limitUsage()',
   },
   {
     measure: 'queue workers',

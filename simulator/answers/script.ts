@@ -23,6 +23,7 @@ import {
 
 const DEFAULT_TOKENS = 64
 const DEFAULT_REASONING_TOKENS = 16
+const CUSTOM_INPUT_TOKENS = 5
 const BYTES_PER_PROMPT_TOKEN = 4
 /** Separates the random numbers of built-in tools from those of the text, so that a tool does not change the words. */
 const BUILT_IN_SEED = 0x5eed
@@ -50,7 +51,14 @@ export type Prompt = {
   readonly thinking: 'off' | 'hidden' | 'shown'
 }
 
-export type FunctionTool = { readonly name: string; readonly schema: unknown }
+export type FunctionTool = {
+  readonly name: string
+  readonly schema: unknown
+  /** Its input is a plain text. */
+  readonly isCustom?: true
+  /** The group of tools that has it. */
+  readonly namespace?: string
+}
 
 export type Script = {
   readonly seed: number
@@ -82,6 +90,7 @@ export type Choice = {
 export type ToolCall = {
   /** 24 hexadecimal characters, unique inside the script; dialects put their own prefix before it. */
   readonly id: string
+  readonly tool: FunctionTool
   readonly name: string
   readonly pieces: readonly string[]
 }
@@ -231,8 +240,11 @@ function writeToolCalls(prompt: Prompt, directives: Directives, random: Random):
   const count = tools.length === 0 ? 0 : (directives.tool_calls ?? forced)
   return Array.from({ length: count }, (_, index) => {
     const tool = tools[index % tools.length] as FunctionTool
-    const json = JSON.stringify(sampleJson(tool.schema ?? {}, random))
-    return { id: makeHexadecimalId(random), name: tool.name, pieces: tokensOfJson(json) }
+    const pieces =
+      tool.isCustom === true
+        ? drawTokens(random, CUSTOM_INPUT_TOKENS)
+        : tokensOfJson(JSON.stringify(sampleJson(tool.schema ?? {}, random)))
+    return { id: makeHexadecimalId(random), tool, name: tool.name, pieces }
   })
 }
 

@@ -21,7 +21,7 @@ t.test('a provider', async (t) => {
     await service.database.invitations.create({ ...invitation, tokenHash: hashToken(token), email })
     await page.goto(`${service.baseUrl}/console/sign-in`)
     await hand.press(button(page, 'Continue with Corp'))
-    await page.getByRole('alert').getByText('You need an invitation to sign up').waitFor()
+    await page.getByRole('alert').getByText('Sign-up is by invitation').waitFor()
     t.notMatch(page.url(), 'code=', 'the code is in no history')
 
     await page.goto(`${service.baseUrl}/console/sign-up#invitation=${token}`)

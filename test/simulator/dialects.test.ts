@@ -1349,6 +1349,46 @@ t.test('responses', async (t) => {
     })
   })
 
+  t.test('responses with the tools and fields of a coding agent', async (t) => {
+    const { url } = await simulatorFor(t)
+    const parameters = { type: 'object', properties: {} }
+    const ask = (more: object) =>
+      fetch(`${url}/v1/responses`, {
+        method: 'POST',
+        body: JSON.stringify({
+          model: 'sim-large',
+          client_metadata: { session: 's' },
+          tools: [
+            { type: 'custom', name: 'patch', format: { type: 'grammar', syntax: 'lark', definition: 'x' } },
+            {
+              type: 'namespace',
+              name: 'agents',
+              description: 'd',
+              tools: [{ type: 'function', name: 'spawn', parameters }],
+            },
+            { type: 'tool_search', execution: 'client', description: 'd', parameters },
+          ],
+          ...more,
+        }),
+      })
+    const response = await ask({ input: 'Hi', simulate: 'tool_calls=2' })
+    const answer = (await response.json()) as { output: { call_id: string }[] }
+    const [first, second] = answer.output
+    t.match(answer.output, [
+      { type: 'custom_tool_call', id: /^ctc_/, name: 'patch', input: /./ },
+      { type: 'function_call', id: /^fc_/, name: 'spawn', namespace: 'agents', arguments: '{}' },
+    ])
+    const outputs = [
+      { type: 'custom_tool_call_output', call_id: first?.call_id, output: 'Done.' },
+      { type: 'function_call_output', call_id: second?.call_id, output: 'Done.' },
+    ]
+    t.equal((await ask({ input: [...answer.output, ...outputs] })).status, 200)
+    t.equal((await ask({ input: [...answer.output, outputs[1]] })).status, 400)
+    const stream = await (await ask({ input: 'Hi', simulate: 'tool_calls=1', stream: true })).text()
+    t.match(stream, /event: response\.custom_tool_call_input\.delta/)
+    t.match(stream, /event: response\.custom_tool_call_input\.done/)
+  })
+
   t.test('responses are continued', async (t) => {
     // What a kept response has left open, the next one answers.
     const { url } = await simulatorFor(t)

@@ -47,7 +47,9 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
   if (thinking !== 'off' && toolChoice !== 'auto' && toolChoice !== 'none')
     throw invalid('Thinking may not be enabled when tool_choice forces tool use.')
   const hasTools = tools.functions.length > 0 || tools.searches
-  checkConversation(body.messages, { thinks: thinking !== 'off', hasTools })
+  // With adaptive thinking a turn may begin without a thought.
+  const thinksAlways = isObject(body.thinking) && body.thinking.type === 'enabled'
+  checkConversation(body.messages, { thinks: thinksAlways, hasTools })
   checkCacheBreakpoints(body)
   const last = (body.messages as Record<string, unknown>[]).findLast(({ role }) => role !== 'system')
   const builtIns = tools.searches ? (['web_search'] as const) : []

@@ -10,10 +10,15 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 /** Prefix of the ids that items of a type have, where they have one at all. */
 const ID_PREFIXES: Readonly<Record<string, string>> = {
   ...{ message: 'msg', reasoning: 'rs', function_call: 'fc', web_search_call: 'ws' },
-  ...{ image_generation_call: 'ig' },
+  ...{ image_generation_call: 'ig', custom_tool_call: 'ctc' },
 }
 /** Items that a caller only hands back, as they are. */
-const HANDED_BACK = ['reasoning', 'web_search_call', 'image_generation_call', 'item_reference']
+const HANDED_BACK = [
+  ...['reasoning', 'web_search_call', 'image_generation_call', 'item_reference', 'compaction'],
+  ...['tool_search_call', 'tool_search_output', 'additional_tools'],
+]
+const CALLS = ['function_call', 'custom_tool_call']
+const OUTPUTS = CALLS.map((type) => `${type}_output`)
 
 export function invalid(param: string | null, message: string): SimulatedFailure {
   return new SimulatedFailure(400, 'invalid_request', message, param === null ? {} : { param })
@@ -64,7 +69,8 @@ function readItem(value: unknown, path: string): Item {
   }
   if (type === 'message') checkMessage(value, path)
   else if (type === 'function_call') checkStrings(value, path, ['call_id', 'name', 'arguments'])
-  else if (type === 'function_call_output') checkOutput(value, path)
+  else if (type === 'custom_tool_call') checkStrings(value, path, ['call_id', 'name', 'input'])
+  else if (OUTPUTS.includes(String(type))) checkOutput(value, path)
   else if (type === 'reasoning' && !Array.isArray(value.summary)) throw missing(`${path}.summary`)
   else if (!HANDED_BACK.includes(String(type)))
     throw invalid(`${path}.type`, `Invalid value: '${type}'. Supported values are: ${supported()}.`)
@@ -72,7 +78,7 @@ function readItem(value: unknown, path: string): Item {
 }
 
 function supported(): string {
-  const types = ['message', 'function_call', 'function_call_output', ...HANDED_BACK]
+  const types = ['message', ...CALLS, ...OUTPUTS, ...HANDED_BACK]
   return types.map((name) => `'${name}'`).join(', ')
 }
 
@@ -135,8 +141,8 @@ function checkStrings(item: Item, path: string, fields: readonly string[]): void
 function openCalls(items: readonly Readonly<Item>[]): Set<unknown> {
   const open = new Set<unknown>()
   for (const { type, call_id: id } of items) {
-    if (type === 'function_call') open.add(id)
-    if (type === 'function_call_output' && !open.delete(id))
+    if (CALLS.includes(String(type))) open.add(id)
+    if (OUTPUTS.includes(String(type)) && !open.delete(id))
       throw invalid('input', `No tool call found for function call output with call_id ${id}.`)
   }
   return open
@@ -145,5 +151,5 @@ function openCalls(items: readonly Readonly<Item>[]): Set<unknown> {
 /** What can follow a thought: what the model did next. */
 function isAssistants(item: Item | undefined): boolean {
   if (item === undefined) return false
-  return item.type === 'message' ? item.role === 'assistant' : item.type !== 'function_call_output'
+  return item.type === 'message' ? item.role === 'assistant' : !OUTPUTS.includes(String(item.type))
 }

@@ -40,7 +40,11 @@ export function outputItems(choice: Choice, { random, sealsReasoning, isCut }: I
     ...choice.pictures.map(pictureItem),
     ...(speaks ? [messageItem(id('msg'), choice, status)] : []),
     ...choice.toolCalls.map((call, index) =>
-      callItem(id('fc'), call, index === lastCall ? status : 'completed'),
+      callItem(
+        id(call.tool.isCustom === true ? 'ctc' : 'fc'),
+        call,
+        index === lastCall ? status : 'completed',
+      ),
     ),
   ]
 }
@@ -137,18 +141,28 @@ function makeAnnotations({ searches }: Choice, text: string): unknown[] {
 }
 
 function callItem(id: string, call: ToolCall, status: string): OutputItem {
-  const item = { id, type: 'function_call', call_id: `call_${call.id}`, name: call.name }
-  const json = call.pieces.join('')
+  const { isCustom, namespace } = call.tool
+  const type = isCustom === true ? 'custom_tool_call' : 'function_call'
+  const field = isCustom === true ? 'input' : 'arguments'
+  const item = { id, type, call_id: `call_${call.id}`, name: call.name, ...(namespace && { namespace }) }
+  const text = call.pieces.join('')
   return {
-    whole: { ...item, status, arguments: json },
-    opening: { ...item, status: 'in_progress', arguments: '' },
-    events: argumentEvents(call, json),
+    whole: { ...item, status, [field]: text },
+    opening: { ...item, status: 'in_progress', [field]: '' },
+    events: inputEvents(
+      call,
+      `${type}_${field}`,
+      isCustom === true ? { input: text } : { name: call.name, arguments: text },
+    ),
   }
 }
 
-/** The call's name counts with the first piece of its arguments. */
-function* argumentEvents({ name, pieces }: ToolCall, json: string): Iterable<ItemEvent> {
-  for (const [index, delta] of pieces.entries())
-    yield event('function_call_arguments.delta', { delta }, index === 0 ? 2 : 1)
-  yield event('function_call_arguments.done', { name, arguments: json }, pieces.length === 0 ? 1 : 0)
+/** The call's name counts with the first piece of its input. */
+function* inputEvents(
+  { pieces }: ToolCall,
+  type: string,
+  done: Record<string, unknown>,
+): Iterable<ItemEvent> {
+  for (const [index, delta] of pieces.entries()) yield event(`${type}.delta`, { delta }, index === 0 ? 2 : 1)
+  yield event(`${type}.done`, done, pieces.length === 0 ? 1 : 0)
 }

@@ -13,7 +13,15 @@ import { readToolChoice, readTools } from './tools.ts'
 const MIN_OUTPUT_TOKENS = 16
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 const FIELDS = [
-  ...['background', 'context_management', 'conversation', 'include', 'input', 'instructions'],
+  ...[
+    'background',
+    'client_metadata',
+    'context_management',
+    'conversation',
+    'include',
+    'input',
+    'instructions',
+  ],
   ...['max_output_tokens', 'max_tool_calls', 'metadata', 'model', 'parallel_tool_calls'],
   ...['previous_response_id', 'prompt', 'prompt_cache_key', 'prompt_cache_retention', 'reasoning'],
   ...['safety_identifier', 'service_tier', 'simulate', 'store', 'stream', 'stream_options', 'temperature'],

@@ -12,13 +12,19 @@ const SEARCHES = [
   'web_search_preview',
   'web_search_preview_2025_03_11',
 ]
+/** The caller runs them. */
+const CALLABLE = ['function', 'custom']
+/** Taken, and never called. */
 const OTHER_TOOLS = [
   'file_search',
   'code_interpreter',
   'mcp',
-  'custom',
   'local_shell',
+  'shell',
+  'apply_patch',
+  'computer',
   'computer_use_preview',
+  'tool_search',
 ]
 
 type Tools = {
@@ -36,7 +42,8 @@ export function readTools(tools: unknown): Tools {
     const path = `tools[${index}]`
     const type = isObject(tool) ? String(tool.type ?? '') : ''
     if (type === '') throw missing(`${path}.type`)
-    if (type === 'function') functions.push(readFunction(tool, path))
+    if (CALLABLE.includes(type)) functions.push(readCallable(tool, path))
+    else if (type === 'namespace') functions.push(...readNamespace(tool, path))
     else if (SEARCHES.includes(type)) builtIns.add('web_search')
     else if (type === 'image_generation') builtIns.add('image_generation')
     else if (!OTHER_TOOLS.includes(type)) throw invalid(`${path}.type`, `Invalid value: '${type}'.`)
@@ -53,7 +60,7 @@ export function readToolChoice(choice: unknown, { functions, builtIns }: Tools):
     throw invalid('tool_choice', "Tool choice 'required' must be specified with 'tools' parameter.")
   }
   if (!isObject(choice)) throw invalid('tool_choice', `Invalid value: '${choice}'.`)
-  if (choice.type === 'function') return chosenFunction(choice, functions)
+  if (CALLABLE.includes(String(choice.type))) return chosenFunction(choice, functions)
   if (choice.type === 'allowed_tools') return choice.mode === 'required' ? 'required' : 'auto'
   const tool = SEARCHES.includes(String(choice.type)) ? 'web_search' : choice.type
   if (builtIns.some((builtIn) => builtIn === tool)) return { name: String(tool) }
@@ -66,7 +73,18 @@ function chosenFunction({ name }: Record<string, unknown>, functions: readonly F
   throw invalid('tool_choice', `Tool choice 'function' not found in 'tools' parameter.`)
 }
 
-function readFunction(tool: Record<string, unknown>, path: string): FunctionTool {
+function readNamespace(group: Record<string, unknown>, path: string): FunctionTool[] {
+  const { name: namespace, tools } = group
+  if (typeof namespace !== 'string' || !FUNCTION_NAME.test(namespace)) throw missing(`${path}.name`)
+  if (!Array.isArray(tools)) throw missing(`${path}.tools`)
+  return tools.map((tool, index) => {
+    const inner = `${path}.tools[${index}]`
+    if (!CALLABLE.includes(tool?.type)) throw invalid(`${inner}.type`, `Invalid value: '${tool?.type}'.`)
+    return { ...readCallable(tool, inner), namespace }
+  })
+}
+
+function readCallable(tool: Record<string, unknown>, path: string): FunctionTool {
   if (tool.name === undefined) throw missing(`${path}.name`)
   if (typeof tool.name !== 'string' || !FUNCTION_NAME.test(tool.name)) {
     throw invalid(
@@ -76,5 +94,5 @@ function readFunction(tool: Record<string, unknown>, path: string): FunctionTool
   }
   if (tool.parameters !== undefined && tool.parameters !== null && !isObject(tool.parameters))
     throw invalid(`${path}.parameters`, `Invalid type for '${path}.parameters': expected an object.`)
-  return { name: tool.name, schema: tool.parameters }
+  return { name: tool.name, schema: tool.parameters, ...(tool.type === 'custom' && { isCustom: true }) }
 }

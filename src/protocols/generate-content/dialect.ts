@@ -17,7 +17,7 @@ import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier } from '../request/foreign-fields.ts'
 import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
-import { inlinePartsIn } from '../request/linked-parts.ts'
+import { filePartsIn } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { thinkingOf } from '../request/thinking-tokens.ts'
 import { serverToolsOf } from '../request/tools.ts'
@@ -142,7 +142,7 @@ export const generateContentDialect: Dialect = {
       conversationBytes,
       promptBytes,
       ...thinkingOf(config ?? {}),
-      links: inlinePartsIn(request.contents),
+      links: filePartsIn([...request.contents, request.systemInstruction, request.system_instruction]),
       builtInTools: builtInTools(request),
       toolCallLimit: null,
       ...requestedTier('generate-content', request),

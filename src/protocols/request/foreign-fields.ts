@@ -234,7 +234,23 @@ function ownFault({
   return type === 'image_generation' && model != null ? ['model', ROUTED] : null
 }
 
+/** Where the vendor of the generate-content protocol keeps files of the operator's account. */
+const FILE_STORE_HOST = /(^|\.)(googleapis|cloud\.google)\.com\.?$/
+const FILE_STORE_PATH = /^\/+(upload\/+)?v\d+\w*\/+files\b/
+
+/** Returns whether a URI leads to a file that anyone can read, such as a video of YouTube: it is no id of a stored one. */
+function isPublicFile(uri: unknown): boolean {
+  const url = typeof uri === 'string' && /^https?:\/\//.test(uri) ? URL.parse(uri) : null
+  if (url === null || FILE_STORE_HOST.test(url.hostname)) return false
+  try {
+    return !FILE_STORE_PATH.test(decodeURIComponent(url.pathname).toLowerCase())
+  } catch {
+    return false
+  }
+}
+
 function isStoredId(name: string, value: unknown, { type }: LooseObject): boolean {
+  if (plainName(name) === 'fileuri' && isPublicFile(value)) return false
   if (name === 'container_id' && type === 'code_interpreter_call') return false
   return STORED_FIELDS.has(plainName(name)) && isFull(value)
 }

@@ -88,7 +88,8 @@ const responsesTool = place(
   `type name description strict format filters search_context_size vector_store_ids max_num_results
   ranking_options server_label server_url connector_id authorization headers allowed_tools require_approval
   server_description container background input_fidelity input_image_mask model moderation output_compression
-  output_format partial_images quality size action n display_height display_width environment file_ids`,
+  output_format partial_images quality size action n display_height display_width environment file_ids execution
+  defer_loading`,
   { ...chosen('parameters input_schema'), user_location: location },
 )
 

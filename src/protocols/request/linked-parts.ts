@@ -112,10 +112,27 @@ function partsIn(messages: unknown, tools: readonly unknown[], isParts: boolean)
   return { ...counts, urls, ...(inline.bytes > 0 && { inline }) }
 }
 
-/** Returns the images and pieces of audio in the contents of the generate-content protocol, whose links are refused. */
-export function inlinePartsIn(contents: unknown): LinkedParts {
+/** Fields of the generate-content protocol with data of functions: upstreams follow no link in them. */
+const FUNCTION_DATA: ReadonlySet<string> = new Set(['args', 'response'])
+const FILE_URI = /^file_?uri$/i
+
+/** Finds the files in a content, or in several, of the generate-content protocol: inline, and by a public link. */
+export function filePartsIn(contents: unknown): LinkedParts {
+  const counts: Record<Kind, number> = { image: 0, file: 0, audio: 0 }
+  const urls: string[] = []
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) for (const item of value) visit(item)
+    else if (isObject(value))
+      for (const [name, inner] of Object.entries(value))
+        if (FILE_URI.test(name) && typeof inner === 'string') {
+          counts[kindOfBytes(value) ?? 'file']++
+          urls.push(inner)
+        } else if (!FUNCTION_DATA.has(name)) visit(inner)
+  }
+  visit(contents)
   const { inline } = partsIn(contents, [], true)
-  return inline === undefined ? NO_LINKS : { ...NO_LINKS, inline }
+  if (urls.length === 0 && inline === undefined) return NO_LINKS
+  return { ...counts, urls, ...(inline !== undefined && { inline }) }
 }
 
 /** Of the tool that makes images: what of one it may change. */

@@ -39,13 +39,15 @@ interface ResponsesSource {
 }
 
 /**
- * Returns the types of tools and of those that they group. A shell that is not the client's runs code at the upstream.
+ * Returns the types of tools and of those that they group. A shell that is not the client's runs code at the upstream,
+ * and a search for tools may be the client's.
  */
 function typesOf(tools: readonly unknown[], found: string[] = []): string[] {
   for (const tool of tools) {
-    const { type, environment, tools: inner } = fieldsOf(tool)
+    const { type, environment, execution, tools: inner } = fieldsOf(tool)
     const isRemoteShell = type === 'shell' && (fieldsOf(environment).type ?? LOCAL) !== LOCAL
-    found.push(isRemoteShell ? CODE_INTERPRETER : textOf(type))
+    if (type !== 'tool_search' || execution !== 'client')
+      found.push(isRemoteShell ? CODE_INTERPRETER : textOf(type))
     typesOf(listOf(inner), found)
   }
   return found

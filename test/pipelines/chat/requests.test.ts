@@ -1161,6 +1161,7 @@ t.test('links are checked before they are forwarded', async (t) => {
       }),
     ],
     ['messages', (url) => ({ mcp_servers: [{ type: 'url', name: 'a', url }] })],
+    ['generate-content', (url) => ({ contents: [{ parts: [{ fileData: { fileUri: url } }] }] })],
     ['responses', (url) => ({ input: user([{ type: 'input_image', image_url: url }]) })],
     ['responses', (url) => ({ input: user([{ type: 'input_video', url }]) })],
     [
@@ -1191,7 +1192,7 @@ t.test('links are checked before they are forwarded', async (t) => {
   })
 
   t.test('a link to a file that is stored at a provider is refused before', async (t) => {
-    const contents = [{ role: 'user', parts: [{ fileData: { fileUri: INNER } }] }]
+    const contents = [{ role: 'user', parts: [{ fileData: { fileUri: 'files/1' } }] }]
     t.throws(() => step('generate-content', { contents }, false), {
       code: 'invalid_request',
       message: /fileUri/,

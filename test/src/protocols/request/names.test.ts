@@ -654,6 +654,35 @@ t.test('fields that are not the clients', async (t) => {
       ],
     ]
     for (const [protocol, more, field] of cases) isRefused(t, protocol, more, field)
+    for (const fileUri of [
+      ...['files/1', 'gs://bucket/film.mp4', 'https://'],
+      'https://generativelanguage.googleapis.com/v1beta/files/1',
+      'https://GenerativeLanguage.googleapis.com./v1beta/files/1',
+      'https://storage.googleapis.com/bucket/film.mp4',
+      'https://files.example/v1beta/%66iles/1',
+    ])
+      isRefused(
+        t,
+        'generate-content',
+        parts({ fileData: { fileUri } }),
+        'contents[1].parts[0].fileData.fileUri',
+      )
+  })
+
+  t.test('a public link of generate-content passes, and is counted and checked', async (t) => {
+    const VIDEO = 'https://www.youtube.com/watch?v=abc'
+    const SCAN = 'https://public.example/scan.png'
+    const own = { image_url: 'http://10.0.0.1/', fileUri: 'files/1' }
+    const { links } = chatWith(
+      'generate-content',
+      parts(
+        { fileData: { fileUri: VIDEO } },
+        { file_data: { mime_type: 'image/png', file_uri: SCAN } },
+        { functionCall: { name: 'f', args: own } },
+        { functionResponse: { name: 'f', response: own, parts: [{ fileData: { fileUri: VIDEO } }] } },
+      ),
+    )
+    t.same(links, { image: 1, file: 2, audio: 0, urls: [VIDEO, SCAN, VIDEO] })
   })
 
   t.test('settings of tools that refer to what is stored, or change the price', async (t) => {
@@ -845,7 +874,15 @@ t.test('server tools by every name', async (t) => {
       { type: 'function', name: 'f' },
       ...['custom', 'local_shell', 'apply_patch', 'shell'].map((type) => ({ type, name: 'x' })),
       { type: 'shell', environment: { type: 'local' } },
-      { type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f' }] },
+      {
+        type: 'namespace',
+        name: 'n',
+        tools: [
+          { type: 'function', name: 'f' },
+          { type: 'custom', name: 'c' },
+        ],
+      },
+      { type: 'tool_search', execution: 'client', description: 'd', parameters: {} },
     ],
     'generate-content': [
       { functionDeclarations: [{ name: 'f' }] },
