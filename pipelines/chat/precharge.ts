@@ -38,7 +38,7 @@ export interface AdmittedCall extends CountedCall {
   readonly isShared: boolean
   /** The formula of the estimate. */
   readonly estimateMode: Estimate
-  /** Calls of one session go to one channel, for the sake of its cache: docs/api-rules.md, "Attempts". Null without one. */
+  /** Calls of one conversation go to one channel and one of its keys, for the sake of its cache: docs/api-rules.md, "Attempts". Null without one. */
   readonly pin: string | null
   /** The session, as the call log has it. */
   readonly sessionId: string | null
@@ -134,7 +134,8 @@ export const precharge =
       }
     }
     const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
-    const pin = session === '' ? null : `${known.account.id} ${session}`
+    const conversation = session || call.call.conversationKey
+    const pin = conversation === undefined ? null : `${known.account.id} ${conversation}`
     const time = {
       totalMs: limits.chat_seconds * MS_PER_SECOND,
       idleMs: limits.chat_idle_seconds && limits.chat_idle_seconds * MS_PER_SECOND,

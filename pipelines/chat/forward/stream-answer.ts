@@ -7,12 +7,13 @@ import { performance } from 'node:perf_hooks'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { AnswerStream, ChatCall, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
-import { type ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
+import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import {
   type AttemptFailure,
   endedWithoutAnswer,
   INCOMPLETE,
   NO_ANSWER,
+  noEvent,
   toConnectionFailure,
 } from '../../calls/upstream-error.ts'
 import { type Ending, toEnding } from './call-record.ts'
@@ -46,8 +47,8 @@ export interface AnswerReceiver {
   failOver(failure: AttemptFailure): boolean
   /** Called when nothing went out yet: makes another attempt, or replies with this failure. */
   fail(failure: AttemptFailure): void
-  /** Ends the attempt, as a failure of its upstream does. */
-  onError(failure: UpstreamFailure): void
+  /** Runs the work unless the call has ended; an exception ends the call. */
+  goOn(work: () => void): void
 }
 
 /** Handler of an upstream's answer, called piece by piece. */
@@ -173,7 +174,8 @@ export class StreamAnswer implements Answer, WatchedStream {
     if (this.#hasEvent || isPaused) {
       this.#hasEvent = false
       this.#eventAt = now
-    } else if (now - this.#eventAt >= this.#idleMs && this.#state !== ENDED) return this.#call.onError(IDLE)
+    } else if (now - this.#eventAt >= this.#idleMs && this.#state !== ENDED)
+      return this.#call.goOn(() => this.#breakOff(noEvent()))
     // A client that does not read is not kept waiting by the upstream.
     if (this.#hasSent || isPaused) {
       this.#hasSent = false
@@ -268,7 +270,10 @@ export class StreamAnswer implements Answer, WatchedStream {
   }
 
   breakOff(failure: UpstreamFailure): void {
-    const broken = toConnectionFailure(failure)
+    this.#breakOff(toConnectionFailure(failure))
+  }
+
+  #breakOff(broken: AttemptFailure): void {
     if (this.#state === WAITING) return this.#call.fail(broken)
     const hadTold = this.#hasTold()
     this.#flow(this.#meter.end())
@@ -289,12 +294,6 @@ const makeFailedEnding = (message: string): Ending => ({ kind: 'failed', code: '
 const TICK_MS = 1_000
 
 const MS_PER_SECOND = 1000
-
-const IDLE = new UpstreamFailure('idle_timeout', 'no event came', {
-  sent: true,
-  headReceived: true,
-  reused: false,
-})
 
 const COLON = 0x3a
 /** Longer than the comments that keep a connection alive. */

@@ -15,6 +15,7 @@ import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
+import { conversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
@@ -83,6 +84,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(tools, request),
     toolCallLimit: toolCallLimit(tools, request),
     ...requestedTier('messages', request),
+    ...conversationKey(request),
     ...(compacts(request) && { compacts: true }),
     settings: settingsOf(request, counts),
     source,

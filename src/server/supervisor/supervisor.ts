@@ -5,7 +5,6 @@
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { DEFAULT_CHAT_SECONDS } from '../../../schemas/config/catalog.ts'
 import type { Settings } from '../../../schemas/config/settings.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
@@ -36,7 +35,7 @@ import { ServiceChild } from './children.ts'
 import { provideFirstAccess } from './first-access.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
 import { type ChosenPort, choosePort } from './port.ts'
-import { DRAIN_MS } from './stop-bounds.ts'
+import { DRAIN_MS, readDrainMs } from './stop-bounds.ts'
 
 const SECRET_BYTES = 32
 /** Placeholder of the simulated provider's address before it runs. */
@@ -144,7 +143,6 @@ class Service {
   #gatherer: MetricsGatherer | null = null
   #adminListener: TextServer | null = null
   #starting: Promise<unknown> = Promise.resolve()
-  #chatSeconds = DEFAULT_CHAT_SECONDS
   readonly #stopping = new AbortController()
 
   constructor(settings: Settings, env: NodeJS.ProcessEnv, lock: DataDirLock, log: LogOutput) {
@@ -182,7 +180,6 @@ class Service {
     const { port, isAnother } = await this.#choosePort()
     const ownerBoot = await this.#boot(engines, port, await this.#chooseAdmin())
     const { config } = this.#loadConfig(engines.urls.simulatorUrl)
-    this.#chatSeconds = config.limits.chat_seconds
     const databaseUrl = await prepareDatabase(ownerBoot.databaseUrl, settings, this.#log)
     const boot = {
       ...ownerBoot,
@@ -382,7 +379,7 @@ class Service {
   /** Gateways first: what their last calls wait for, and their last settlements, need the others. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the service is being stopped'))
-    const drainMs = Math.max(DRAIN_MS.gateway, this.#readChatMs())
+    const drainMs = readDrainMs(this.#configPath, this.#engines?.urls.simulatorUrl ?? null)
     await Promise.all(this.#gateways.map((gateway) => gateway.drain(drainMs)))
     // The settler copies the rows that the other processes have booked into the call log.
     await this.#tasks?.drain(DRAIN_MS.tasks)
@@ -390,14 +387,6 @@ class Service {
     await this.#starting
     this.#adminListener?.close()
     await this.#engines?.stop()
-  }
-
-  /** Returns the time of a chat call, by the file as it is now; by the last one that was in order, if it is refused. */
-  #readChatMs(): number {
-    const simulatorUrl = this.#engines?.urls.simulatorUrl ?? null
-    const loaded = loadConfigFile(this.#configPath, makeConfigEnvironment(simulatorUrl))
-    if (loaded.ok) this.#chatSeconds = loaded.config.limits.chat_seconds
-    return this.#chatSeconds * 1000
   }
 
   /** Cuts open streams at once. */

@@ -925,14 +925,19 @@ t.test('little time blames no channel', async (t) => {
         call.abort()
         return [Math.round(deadlineMs / MS_PER_SECOND), headTimeoutMs]
       }
+      const lasting = (seconds: number) => ({ time: { totalMs: seconds * MS_PER_SECOND, idleMs: null } })
+      const idle = { time: { totalMs: FULL_MS, idleMs: 20_000 } }
       const channelFields = { only: { timeout_seconds: 600 } }
       t.same(timesOf({}), [180, undefined])
-      t.same(timesOf({ chatSeconds: 3600 }), [3600, undefined])
-      t.same(timesOf({ chatSeconds: 3600, channelFields }), [600, undefined])
-      t.same(timesOf({ chatSeconds: 300, channelFields }), [300, undefined])
-      t.same(timesOf({ chatSeconds: 3600, ageMs: 3300 * MS_PER_SECOND, channelFields }), [300, undefined])
-      t.same(timesOf({ idleMs: 20_000 }), [180, 20_000])
-      t.same(timesOf({ idleMs: 20_000, request: { stream: false } }), [180, undefined], 'it has no events')
+      t.same(timesOf({ admitted: lasting(3600) }), [3600, undefined])
+      t.same(timesOf({ admitted: lasting(3600), channelFields }), [600, undefined])
+      t.same(timesOf({ admitted: lasting(300), channelFields }), [300, undefined])
+      t.same(timesOf({ admitted: lasting(3600), ageMs: 3300 * MS_PER_SECOND, channelFields }), [
+        300,
+        undefined,
+      ])
+      t.same(timesOf({ admitted: idle }), [180, 20_000])
+      t.same(timesOf({ admitted: idle, request: { stream: false } }), [180, undefined], 'it has no events')
     },
   )
 
@@ -995,6 +1000,33 @@ t.test('refused keys rest alone', async (t) => {
       }
     },
   )
+
+  t.test('a conversation keeps its key, leaves it while it rests, and returns', async (t) => {
+    let now = 0
+    const health = new ChannelHealth(() => now)
+    const keyOf = (pin: string) => {
+      const call = new RunningCall({ ...POOL, health, admitted: { pin } })
+      call.attempt.succeed()
+      return keysOf(call)[0]
+    }
+    const pins = Array.from({ length: 40 }, (_, at) => `acc_a conversation ${at}`)
+    const own = new Map(pins.map((pin) => [pin, keyOf(pin)]))
+    t.equal(new Set(own.values()).size, KEYS.length, 'each key has some')
+    for (const pin of pins) t.equal(keyOf(pin), own.get(pin))
+
+    const refused = new RunningCall({ ...POOL, health, admitted: { pin: pins[0]! } })
+    refused.attempt.refuse(429)
+    refused.attempt.succeed()
+    const [resting, other] = keysOf(refused)
+    t.same([resting, refused.settlement.status], [own.get(pins[0]!), 'success'])
+    t.not(other, resting)
+    for (const pin of pins) {
+      if (own.get(pin) === resting) t.not(keyOf(pin), resting)
+      else t.equal(keyOf(pin), own.get(pin), 'no other conversation moves')
+    }
+    now = REFUSED_KEY_REST_MS + 1
+    for (const pin of pins) t.equal(keyOf(pin), own.get(pin))
+  })
 
   t.test('a limited key rests as long as the upstream says', async (t) => {
     let now = 0
@@ -1494,7 +1526,7 @@ t.test('silence is filled', async (t) => {
         fail: (failure) => {
           this.ending = toEnding(failure)
         },
-        onError: (failure) => this.answer.breakOff(failure),
+        goOn: (work) => work(),
       }
       const watch = { add: () => undefined, delete: () => undefined } as unknown as SilenceWatch
       this.answer = new StreamAnswer(call, EVENTS, stream, {
