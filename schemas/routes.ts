@@ -1,6 +1,6 @@
 /**
- * Every path that the service answers, by the name of its route. Server, reference, console and command line take them
- * from here. `{id}` is one segment of a path, `{model+}` one or more, `{page*}` any number.
+ * Every path that the service answers, by the name of its route; a route may have several. Server, reference, console and
+ * command line take them from here. `{id}` is one segment of a path, `{model+}` one or more, `{page*}` any number.
  */
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
@@ -9,9 +9,24 @@ export const ROUTES = {
   createChatCompletion: ['POST', '/v1/chat/completions'],
   createMessage: ['POST', '/v1/messages'],
   countMessageTokens: ['POST', '/v1/messages/count_tokens'],
-  generateContent: ['POST', '/v1beta/models/{model+}:generateContent'],
-  streamGenerateContent: ['POST', '/v1beta/models/{model+}:streamGenerateContent'],
-  countContentTokens: ['POST', '/v1beta/models/{model+}:countTokens'],
+  generateContent: [
+    'POST',
+    '/v1beta/models/{model+}:generateContent',
+    '/v1/models/{model+}:generateContent',
+    '/v1alpha/models/{model+}:generateContent',
+  ],
+  streamGenerateContent: [
+    'POST',
+    '/v1beta/models/{model+}:streamGenerateContent',
+    '/v1/models/{model+}:streamGenerateContent',
+    '/v1alpha/models/{model+}:streamGenerateContent',
+  ],
+  countContentTokens: [
+    'POST',
+    '/v1beta/models/{model+}:countTokens',
+    '/v1/models/{model+}:countTokens',
+    '/v1alpha/models/{model+}:countTokens',
+  ],
   createResponse: ['POST', '/v1/responses'],
   showResponse: ['GET', '/v1/responses/{id}'],
   deleteResponse: ['DELETE', '/v1/responses/{id}'],
@@ -76,8 +91,8 @@ export const ROUTES = {
 
   listModels: ['GET', '/v1/models'],
   showModel: ['GET', '/v1/models/{model+}'],
-  listContentModels: ['GET', '/v1beta/models'],
-  showContentModel: ['GET', '/v1beta/models/{model+}'],
+  listContentModels: ['GET', '/v1beta/models', '/v1alpha/models'],
+  showContentModel: ['GET', '/v1beta/models/{model+}', '/v1alpha/models/{model+}'],
   listPublicModels: ['GET', '/api/v1/models/public'],
   showBalance: ['GET', '/v1/key/balance'],
   sumUsage: ['GET', '/api/v1/usage'],
@@ -293,8 +308,8 @@ export const OPERATION_ROUTES = {
   listPartitions: ['GET', '/partitions'],
 } as const
 
-/** Every path of the generate-content protocol begins with it. */
-export const CONTENT_PREFIX = '/v1beta/'
+/** Where the generate-content protocol has its models, by version. In `v1` they are those of the other protocols. */
+export const CONTENT_COLLECTIONS = ['/v1beta/models/', '/v1alpha/models/', '/v1/models/'] as const
 
 export type RouteName = keyof typeof ROUTES
 export type OperationName = keyof typeof OPERATION_ROUTES

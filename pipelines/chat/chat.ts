@@ -26,7 +26,7 @@ import {
   selectModel,
 } from './select-model.ts'
 import { type BackgroundCalls, runInBackground } from './stored/run-in-background.ts'
-import { countInConversation, followState, type StoredState } from './stored/state.ts'
+import { countInConversation, followItems, followState, type StoredState } from './stored/state.ts'
 
 export interface ChatDeps {
   readonly access: CallAccess
@@ -49,6 +49,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     .then(readCall(deps.bodies, dialect))
     .then(selectModel(deps.access.catalog))
     .then(followState(deps.stored))
+    .then(followItems(deps.stored))
     .then(requireServerTools())
     .then(requireVision())
     .then(idempotent(deps.idempotency))

@@ -154,6 +154,11 @@ export const configFile = z.strictObject({
         ),
     })
     .prefault({}),
+  /** For prices of providers in US dollars. Default: `payments.credits_per_unit`, where that currency is usd. */
+  credits_per_dollar: creditsText
+    .refine((credits) => credits > 0n, 'is more than 0')
+    .nullable()
+    .default(null),
   trial_credit: creditsText.default(parseCredits(DEFAULT_TRIAL_CREDIT)),
   wallet: z
     .strictObject({

@@ -28,7 +28,7 @@ interface Description {
   readonly summary: string
   readonly details?: string
   /** The places of the key; `none` needs no key, `management` a session or a management token. */
-  readonly key: 'anywhere' | 'authorization_or_x_api_key' | 'management' | 'none'
+  readonly key: 'anywhere' | 'headers' | 'management' | 'none'
   /** The shape of its errors; chat-completions where it is not given. */
   readonly errorShape?: 'messages' | 'generate-content'
   readonly pathParameters?: z.ZodObject

@@ -22,10 +22,10 @@ const described = [
 ]
 
 export const ENDPOINTS: readonly Endpoint[] = [
-  ...described.map(({ name, ...description }) => {
-    const [method, path] = ROUTES[name]
+  ...described.flatMap(({ name, ...description }) => {
+    const [method, ...paths] = ROUTES[name]
     // A reader of the reference cannot tell how many segments a parameter takes.
-    return { ...description, method, path: path.replace(/[+*]\}/, '}') }
+    return paths.map((path) => ({ ...description, method, path: path.replace(/[+*]\}/, '}') }))
   }),
   ...managementEndpoints,
 ]

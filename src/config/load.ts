@@ -6,7 +6,7 @@ import { CHAT_PROTOCOLS, channelEntry, modelEntry } from '../../schemas/config/c
 import { AUTH_SECRETS } from '../../schemas/config/channel-auth.ts'
 import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
 import { MEDIA_PROTOCOLS } from '../channels/media/registry.ts'
-import { PRESETS, QUIRKS, withPresets } from '../channels/providers/presets.ts'
+import { findVendorTools, PRESETS, QUIRKS, withPresets } from '../channels/providers/presets.ts'
 import { lacksCacheHitPrice, listCacheWritingModels } from '../core/pricing/cache-hits.ts'
 import { hasAccess } from '../core/routing/channel-access.ts'
 import { checkChannels, collectNames } from './channel-checks.ts'
@@ -104,7 +104,7 @@ function loadConfigText(text: string, file: string, env: Environment, parts: Con
       ok: true,
       config: inheritSettings(parsed.data),
       variables: source.variables,
-      warnings: parts === 'all' ? findWarnings(source, parsed.data) : [],
+      warnings: parts === 'all' ? findWarnings(source, parsed.data, read.value) : [],
     }
   problems.sort((a, b) => a.line - b.line || a.column - b.column)
   return { ok: false, problems }
@@ -145,12 +145,14 @@ const placeFindings = (source: Source, findings: readonly Finding[]): Problem[] 
     atKey ? source.toProblemWithKey(path, message) : source.toProblem(path, message),
   )
 
-const findWarnings = (source: Source, config: ConfigFile): Problem[] =>
+/** @param written the file as it is, without what presets fill in */
+const findWarnings = (source: Source, config: ConfigFile, written: unknown): Problem[] =>
   [
     ...placeFindings(source, [
       ...findUnservedModels(config),
       ...findAssumedCacheHits(config),
       ...findMissingCosts(config),
+      ...findToolsWithoutPrice(config, written),
     ]),
     ...findChannelsWithoutKey(source, config),
   ].sort((a, b) => a.line - b.line)
@@ -195,6 +197,18 @@ function findAssumedCacheHits({ models, channels }: ConfigFile): Finding[] {
       ? [{ path: ['models', index, 'pricing'], message, atKey: true }]
       : [],
   )
+}
+
+/** Finds channels whose vendor's tools are off because they have a price in dollars only. */
+function findToolsWithoutPrice({ channels }: ConfigFile, written: unknown): Finding[] {
+  const own = toList((written as { channels?: unknown }).channels) as readonly { tools?: unknown }[]
+  return channels.flatMap((channel, index): Finding[] => {
+    const vendors = own[index]?.tools === undefined ? (findVendorTools(channel) ?? {}) : {}
+    const off = Object.keys(vendors).filter((tool) => !channel.tools.some((name) => name === tool))
+    if (off.length === 0) return []
+    const message = `Off, because a dollar has no price in credits: ${off.join(', ')}. Set credits_per_dollar, or give the models prices for these tools.`
+    return [{ path: ['channels', index, 'provider'], message }]
+  })
 }
 
 const toList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])

@@ -54,7 +54,7 @@ const MANAGEMENT_SCHEMES = {
 const ANYWHERE = Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] }))
 const SECURITY: Readonly<Record<Endpoint['key'], readonly JsonSchema[]>> = {
   anywhere: ANYWHERE,
-  authorization_or_x_api_key: [{ bearer: [] }, { x_api_key: [] }],
+  headers: [{ bearer: [] }, { x_api_key: [] }, { x_goog_api_key: [] }],
   management: Object.keys(MANAGEMENT_SCHEMES).map((name) => ({ [name]: [] })),
   none: [],
 }

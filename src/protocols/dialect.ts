@@ -12,6 +12,8 @@ export interface CallState {
   readonly previous: string | null
   /** The conversation that the call goes on with, and adds to; null without one. */
   readonly conversation: string | null
+  /** Items of earlier responses that the call names. */
+  readonly items: readonly string[]
   /** False where the client asks that the response is not kept. */
   readonly isStored: boolean
   /** The client does not wait for the answer. */
@@ -118,6 +120,8 @@ export interface Metered {
   readonly serviceTier?: string
   /** The upstream's id of a response that it may keep; empty or absent without one. */
   readonly responseId?: string
+  /** The upstream's ids of the items of that response; absent without any. */
+  readonly itemIds?: readonly string[]
   /** Prompt and output were reported, the output with or after the last character: final, should the answer end here. */
   readonly isUsageWhole: boolean
 }

@@ -4,7 +4,8 @@
  */
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import { FAILURES, type Failure, type FailureCode } from '../../schemas/failure.ts'
-import { CONTENT_PREFIX, ROUTES } from '../../schemas/routes.ts'
+import { ROUTES } from '../../schemas/routes.ts'
+import { isContentPath } from './generate-content/path.ts'
 
 const [, MESSAGES_PATH] = ROUTES.createMessage
 
@@ -13,8 +14,17 @@ type ErrorShape = Exclude<ChatProtocol, 'responses'>
 
 export function errorShapeOf(path: string): ErrorShape {
   if (path === MESSAGES_PATH || path.startsWith(`${MESSAGES_PATH}/`)) return 'messages'
-  if (path.startsWith(CONTENT_PREFIX)) return 'generate-content'
+  if (isContentPath(path)) return 'generate-content'
   return 'chat-completions'
+}
+
+type Headers = ReadonlyArray<readonly [string, string]>
+
+/** Tells clients of generate-content when another try makes sense: they do not read the header. It may be a date. */
+function retryInfo(headers: Headers) {
+  const [, after = ''] = headers.find(([name]) => name === 'retry-after') ?? []
+  if (!/^\d+$/.test(after)) return null
+  return { details: [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${after}s` }] }
 }
 
 /** Returns the JSON body for `failure`; its status and extra headers are in the failure itself. */
@@ -27,7 +37,9 @@ export function errorBody(shape: ErrorShape, failure: Failure): string {
     case 'messages':
       return JSON.stringify({ type: 'error', error: { type: row.messagesType, message, details } })
     case 'generate-content':
-      return JSON.stringify({ error: { code: status, message, status: row.generateStatus } })
+      return JSON.stringify({
+        error: { code: status, message, status: row.generateStatus, ...retryInfo(failure.headers) },
+      })
   }
 }
 
@@ -46,10 +58,11 @@ export function upstreamErrorBody(
     readonly message: string
     readonly type: string
     readonly code: string
+    readonly headers: Headers
     readonly extras?: { readonly param?: string; readonly details?: unknown }
   },
 ): string {
-  const { message, type, code, status, extras } = refusal
+  const { message, type, code, status, headers, extras } = refusal
   const row = LISTED[status] ?? FAILURES.upstream_error
   switch (shape) {
     case 'chat-completions':
@@ -57,6 +70,8 @@ export function upstreamErrorBody(
     case 'messages':
       return JSON.stringify({ type: 'error', error: { type: row.messagesType, message, ...extras } })
     case 'generate-content':
-      return JSON.stringify({ error: { code: status, message, status: row.generateStatus, ...extras } })
+      return JSON.stringify({
+        error: { code: status, message, status: row.generateStatus, ...retryInfo(headers), ...extras },
+      })
   }
 }

@@ -285,7 +285,7 @@ t.test('providers page agrees', async (t) => {
       [...example.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, 'k-0123456789']),
     )
     const isServed = (line: string) => example.includes(`${/ id: ([\w-]+),/.exec(line)?.[1]}: `)
-    const models = MODELS.split('\n').filter((line) => line === 'models:' || isServed(line))
+    const models = MODELS.split('\n').filter((line) => /^\w/.test(line) || isServed(line))
     const text = `${models.join('\n')}\nchannels:\n${example}`
     return loadConfig({ path: 'c.yaml', digest: '', text, refusal: null }, env)
   }

@@ -197,15 +197,19 @@ await section(t, 'Authentication', [
       t.match(bad, { status: 401, body: REFUSED })
     },
   ),
-  statement('GET /v1/models reads Authorization and x-api-key, and no other place', async (t, world) => {
-    const client = await world.client()
-    const [own, partner, query, bearer] = PLACES
-    const list = (place: Place) =>
-      bare(client, 'GET', `/v1/models${place.query(client.key)}`, undefined, place.headers(client.key))
-    for (const place of [own!, bearer!]) t.equal((await list(place)).status, 200, place.name)
-    for (const place of [partner!, query!, header('x-goog-api-key')])
-      t.match(await list(place), { status: 401, body: REFUSED }, place.name)
-  }),
+  statement(
+    'GET /v1/models reads Authorization, x-api-key and x-goog-api-key, and no other place',
+    async (t, world) => {
+      const client = await world.client()
+      const [own, partner, query, bearer] = PLACES
+      const list = (place: Place) =>
+        bare(client, 'GET', `/v1/models${place.query(client.key)}`, undefined, place.headers(client.key))
+      for (const place of [own!, bearer!, header('x-goog-api-key')])
+        t.equal((await list(place)).status, 200, place.name)
+      for (const place of [partner!, query!])
+        t.match(await list(place), { status: 401, body: REFUSED }, place.name)
+    },
+  ),
   statements(
     FAMILIES,
     ([method, path, body]) =>

@@ -26,7 +26,9 @@ t.test('document agrees with routes', async (t) => {
   t.test('every route stands in the document, and the other way round', async (t) => {
     const { openConsole: _, openConsolePage: __, ...described } = ROUTES
     const paths = [
-      ...Object.values(described).map(([method, path]) => `${method} ${path.replace(/[+*]\}/, '}')}`),
+      ...Object.values(described).flatMap(([method, ...routed]) =>
+        routed.map((path) => `${method} ${path.replace(/[+*]\}/, '}')}`),
+      ),
       ...Object.values(OPERATION_ROUTES).map(([method, path]) => `${method} ${MANAGEMENT_PATH}${path}`),
     ]
     t.same(OPERATIONS.map(named).sort(), paths.sort())
@@ -43,8 +45,14 @@ t.test('document agrees with routes', async (t) => {
     for (const model of ['m', 'org/m', 'org%2Fm', 'm:1', 'm%3A1', 'models/m']) {
       for (const colon of [':', '%3A', '%3a'])
         for (const method of ['generateContent', 'streamGenerateContent', 'countTokens'])
-          t.same(methodsOf(`/v1beta/models/${model}${colon}${method}`), ['POST'], model + colon + method)
-      for (const list of ['/v1/models', '/v1beta/models']) t.same(methodsOf(`${list}/${model}`), ['GET'])
+          for (const version of ['v1beta', 'v1alpha', 'v1'])
+            t.same(
+              methodsOf(`/${version}/models/${model}${colon}${method}`),
+              ['POST'],
+              model + colon + method,
+            )
+      for (const list of ['/v1/models', '/v1beta/models', '/v1alpha/models'])
+        t.same(methodsOf(`${list}/${model}`), ['GET'])
     }
     const generate = table.match('/v1beta/models/m:generateContent')?.methods
     t.equal(table.match('/v1beta/models/m%3AgenerateContent')?.methods, generate)
@@ -91,7 +99,11 @@ t.test('document agrees with routes', async (t) => {
     })
     t.ok(document.paths['/v1/videos/clip-subtitles']?.post?.responses['202'], 'an answer of another status')
     t.same(document.paths['/api/v1/models/public']?.get?.security, [])
-    t.same(document.paths['/v1/models']?.get?.security, [{ bearer: [] }, { x_api_key: [] }])
+    t.same(document.paths['/v1/models']?.get?.security, [
+      { bearer: [] },
+      { x_api_key: [] },
+      { x_goog_api_key: [] },
+    ])
   })
 
   const KEYWORDS = new Set(

@@ -264,8 +264,8 @@ export function withHeaderUsage(
   const usage = findProvider(provider)?.readHeaderUsage?.((name) => headers.get(name)) ?? null
   if (usage === null) return metered
   // A copy leaves out what a class counts when it is read.
-  const { characters, model, suspect, reported, serviceTier, responseId } = metered
-  const facts = { characters, model, suspect, reported, serviceTier, responseId }
+  const { characters, model, suspect, reported, serviceTier, responseId, itemIds } = metered
+  const facts = { characters, model, suspect, reported, serviceTier, responseId, itemIds }
   return { ...facts, usage, charactersSinceUsage: 0, isUsageWhole: true }
 }
 

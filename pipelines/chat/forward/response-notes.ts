@@ -6,7 +6,11 @@
 
 import { countStoredTokens } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
-import type { ResponseToStore, StoredResponse } from '../../../src/postgres/requests/stored-responses.ts'
+import type {
+  ResponseToStore,
+  StoredItem,
+  StoredResponse,
+} from '../../../src/postgres/requests/stored-responses.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 import type { AdmittedCall } from '../precharge.ts'
@@ -24,6 +28,7 @@ interface NotedResponses {
   readonly responses: {
     storeResponse(response: ResponseToStore): Promise<void>
     findStoredResponse(accountId: string, id: string): Promise<StoredResponse | null>
+    findStoredItems(accountId: string, ids: readonly string[]): Promise<StoredItem[]>
     forgetStoredResponse(accountId: string, id: string): Promise<void>
   }
   readonly log: PipelineLog
@@ -62,6 +67,17 @@ export class ResponseNotes {
 
   readonly findStoredResponse = async (accountId: string, id: string): Promise<StoredResponse | null> =>
     this.#findPending(accountId, id) ?? this.#deps.responses.findStoredResponse(accountId, id)
+
+  readonly findStoredItems = async (accountId: string, ids: readonly string[]): Promise<StoredItem[]> => {
+    const stored = new Map(
+      (await this.#deps.responses.findStoredItems(accountId, ids)).map((item) => [item.id, item]),
+    )
+    for (const { accountId: owner, id: responseId, channelId, items } of this.#pending.values())
+      if (owner === accountId && responseId !== null && items !== undefined)
+        for (const id of items.ids)
+          if (ids.includes(id)) stored.set(id, { id, responseId, channelId, tokens: items.tokens })
+    return [...stored.values()]
+  }
 
   readonly forgetStoredResponse = async (accountId: string, id: string): Promise<void> => {
     this.#pending.delete(makeKey(accountId, id))
@@ -132,7 +148,7 @@ export function noteStoredResponse(
   const { conversation } = state
   const isKept = state.isStored && days > 0
   if (!isKept && conversation === null) return null
-  const { responseId = '' } = answer.readMeter()
+  const { responseId = '', itemIds = [], usage, isUsageWhole } = answer.readMeter()
   const id = isKept && responseId !== '' ? responseId : null
   if (id === null && conversation === null) return null
   const reported = countReportedTokens(answer.readMeter())
@@ -141,6 +157,7 @@ export function noteStoredResponse(
     id,
     channelId: channel.id,
     tokens: reported ?? countStoredTokens(model.entry, call),
+    items: { ids: itemIds, tokens: isUsageWhole && usage !== null ? usage.output : null },
     days,
     conversation:
       conversation === null

@@ -11,7 +11,7 @@ import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { StoredResponses } from '../../../src/postgres/requests/repository.ts'
 import type { StoredConversation } from '../../../src/postgres/requests/stored-conversations.ts'
-import type { StoredResponse } from '../../../src/postgres/requests/stored-responses.ts'
+import type { StoredItem, StoredResponse } from '../../../src/postgres/requests/stored-responses.ts'
 import type { CallState } from '../../../src/protocols/dialect.ts'
 import { fromAbortable, type Stage } from '../../calls/pipeline.ts'
 import type { PricedCall } from '../select-model.ts'
@@ -19,6 +19,11 @@ import type { PricedCall } from '../select-model.ts'
 export interface ResponseFinder {
   /** Returns null for a response that the account does not have. */
   readonly findStoredResponse: (accountId: string, id: string) => Promise<StoredResponse | null>
+}
+
+interface ItemFinder {
+  /** Returns those of the items that the account has. */
+  readonly findStoredItems: (accountId: string, ids: readonly string[]) => Promise<StoredItem[]>
 }
 
 export interface ConversationFinder {
@@ -72,7 +77,7 @@ const refuseField = (field: string, why: string): Failure =>
 
 /** A demand of a call on its channel, by the field of the request that makes it. */
 interface Need {
-  readonly field: 'previous_response_id' | 'conversation' | 'background'
+  readonly field: 'previous_response_id' | 'conversation' | 'background' | 'input'
   readonly isMet: (route: Route) => boolean
   /** Why a model without such a channel cannot serve the call. */
   readonly why: string
@@ -84,6 +89,11 @@ const PREVIOUS: Need = {
   field: 'previous_response_id',
   isMet: keepsResponses,
   why: 'keeps responses; send the full history in input.',
+}
+const ITEMS: Need = {
+  field: 'input',
+  isMet: keepsResponses,
+  why: 'keeps responses, so an item_reference leads nowhere; set store: false, with which clients send whole items.',
 }
 const CONVERSATION: Need = {
   field: 'conversation',
@@ -111,15 +121,16 @@ export function addKeptTokens<C extends PricedCall>(call: C, tokens: number | nu
   const keptTokens = Math.min(tokens ?? window, window)
   const { conversationBytes, promptBytes } = call.call
   const kept = bytesOfTokens(keptTokens)
-  const counted = { conversationBytes: conversationBytes + kept, promptBytes: promptBytes + kept, keptTokens }
-  return { ...call, call: { ...call.call, ...counted } }
+  const counted = { conversationBytes: conversationBytes + kept, promptBytes: promptBytes + kept }
+  const all = keptTokens + (call.call.keptTokens ?? 0)
+  return { ...call, call: { ...call.call, ...counted, keptTokens: all } }
 }
 
 /** Returns the call with the route to the channel that keeps its past. @throws Failure `invalid_request` */
 function keepPastRoutes<C extends PricedCall>(
   call: C,
   { field }: Need,
-  { channelId }: StoredConversation,
+  { channelId }: Pick<StoredConversation, 'channelId'>,
 ): C {
   const routes = call.routes.filter(({ channel }) => channel.id === channelId)
   if (routes.length === 0)
@@ -129,6 +140,45 @@ function keepPastRoutes<C extends PricedCall>(
     )
   return { ...call, routes }
 }
+
+/**
+ * Returns the call with the route to the channel that keeps the items which it names, and with the tokens that they have at
+ * most.
+ * @throws Failure `invalid_request`, `not_found`, `service_unavailable`
+ */
+async function findItems<C extends PricedCall>(
+  { findStoredItems }: ItemFinder,
+  call: C,
+  ids: readonly string[],
+): Promise<C> {
+  const keeping = keepMetRoutes(call, ITEMS)
+  const known = ids.filter((id) => !id.includes(NUL))
+  const items = await awaitStored(findStoredItems(call.known.account.id, known))
+  const missing = ids.find((id) => !items.some((item) => item.id === id))
+  if (missing !== undefined)
+    throw new Failure(
+      'not_found',
+      `There is no item '${missing}', or it has expired. Set store: false, with which clients send whole items.`,
+    )
+  const kept = items.reduce((next, item) => keepPastRoutes(next, ITEMS, item), keeping)
+  // Of one response, its output counts once.
+  const outputs = [...new Map(items.map(({ responseId, tokens }) => [responseId, tokens])).values()]
+  return addKeptTokens(
+    kept,
+    outputs.reduce<number | null>(
+      (sum, tokens) => (sum === null || tokens === null ? null : sum + tokens),
+      0,
+    ),
+  )
+}
+
+/** Sends a call that names items of earlier responses to the channel that keeps them. Any other passes at once. */
+export const followItems =
+  <C extends PricedCall>(stored: ItemFinder): Stage<C, C> =>
+  (call: C) => {
+    const items = call.call.state?.items ?? []
+    return items.length === 0 ? call : fromAbortable(() => findItems(stored, call, items))
+  }
 
 /** Checks what cannot go together. @throws Failure `invalid_request` */
 function checkTogether(
@@ -186,7 +236,7 @@ export const followState =
   }
 
 /** What is stored of responses and conversations, as a call goes on with it. */
-export interface StoredState extends ResponseFinder, ConversationFinder {
+export interface StoredState extends ResponseFinder, ItemFinder, ConversationFinder {
   readonly beginConversationCall: StoredResponses['beginConversationCall']
   /** Notes the end of the call in its conversation. Never rejects. */
   readonly storeResponse: StoredResponses['storeResponse']

@@ -1,8 +1,9 @@
 /** The providers as a table, and how a channel is filled with the preset of its provider. See docs/extending.md. */
-import { CHAT_PROTOCOLS, type ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, type ChannelEntry, chatProtocol } from '../../../schemas/config/catalog.ts'
 import { withOneFormOfKeys } from '../../core/routing/channel-access.ts'
-import { type ChannelFields, listProtocols, type Provider } from './provider.ts'
+import { type ChannelFields, listProtocols, type Provider, type VendorTools } from './provider.ts'
 import * as registry from './registry.ts'
+import { fillServerTools } from './server-tools.ts'
 
 export const PROVIDERS: Readonly<Record<string, Provider>> = registry
 
@@ -64,8 +65,20 @@ function fillChannel(channel: unknown): unknown {
   return { protocol, ...fillPresetFields(preset, protocol, channel), ...channel }
 }
 
-/** Returns the values of a configuration file with its channels filled by their presets, and their keys in one form. */
+/** Returns the tools that the provider of a channel runs in its protocol; undefined without any. */
+export function findVendorTools({ provider, protocol }: ChannelFields): VendorTools | undefined {
+  const { data: known } = chatProtocol.safeParse(protocol)
+  return known === undefined ? undefined : findProvider(provider)?.serverTools?.[known]
+}
+
+/**
+ * Returns the values of a configuration file with its channels filled by their presets, their keys in one form, and the
+ * tools of their vendors.
+ */
 export function withPresets(value: unknown): unknown {
   if (!isFields(value) || !Array.isArray(value.channels)) return value
-  return { ...value, channels: value.channels.map((channel) => fillChannel(withOneFormOfKeys(channel))) }
+  const channels = value.channels.map((channel) => fillChannel(withOneFormOfKeys(channel)))
+  return fillServerTools({ ...value, channels }, (channel) =>
+    channel.tools === undefined ? findVendorTools(channel) : undefined,
+  )
 }

@@ -4,6 +4,7 @@ import type {
   ChannelProtocol,
   ChatProtocol,
   KeyHeader,
+  ServerTool,
 } from '../../../schemas/config/catalog.ts'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
 import type { ChannelAdapter, CountingAdapter, CountingProtocol } from '../channel.ts'
@@ -14,6 +15,9 @@ export type ChannelFields = Readonly<Record<string, unknown>>
 
 /** An object of a request or an answer, as it came. */
 export type Fields = Readonly<Record<string, unknown>>
+
+/** Tools that the vendor runs, each with its price of a call in US dollars. */
+export type VendorTools = Readonly<Partial<Record<ServerTool, string>>>
 
 /** Peculiarities of usage in the chat-completions protocol. */
 export interface UsageRules {
@@ -57,6 +61,9 @@ export interface Provider {
    * for a quirk that is seen to elsewhere.
    */
   readonly quirks?: Readonly<Record<string, ((request: Fields) => Fields) | null>>
+
+  /** By protocol: the tools that it runs, counts and bills by the call. Those that it bills in another way are left out. */
+  readonly serverTools?: Readonly<Partial<Record<ChatProtocol, VendorTools>>>
 
   // The configuration.
   /** Returns the problems with a channel's base URL; null to have it checked by the rules of its protocol. */

@@ -6,20 +6,23 @@ export type HeaderLookup = (name: string) => string
 
 const SCHEME = 'bearer '
 const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
+/** The headers that `GET /v1/models` reads. */
+const LIST_KEY_HEADERS = ['x-api-key', 'x-goog-api-key'] as const
 
 /** Returns the first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
-export function findRequestKey(header: HeaderLookup, query: string): string | null {
-  for (const name of KEY_HEADERS) {
+export const findRequestKey = (header: HeaderLookup, query: string): string | null =>
+  findNamedKey(header, KEY_HEADERS) ?? findQueryKey(query) ?? findBearerToken(header)
+
+/** Returns the key from the three headers that `GET /v1/models` accepts. */
+export const findHeaderKey = (header: HeaderLookup): string | null =>
+  findNamedKey(header, LIST_KEY_HEADERS) ?? findBearerToken(header)
+
+function findNamedKey(header: HeaderLookup, names: readonly string[]): string | null {
+  for (const name of names) {
     const value = header(name)
     if (value !== '') return value
   }
-  return findQueryKey(query) ?? findBearerToken(header)
-}
-
-/** Returns the key from the two forms that `GET /v1/models` accepts. */
-export function findHeaderKey(header: HeaderLookup): string | null {
-  const value = header('x-api-key')
-  return value === '' ? findBearerToken(header) : value
+  return null
 }
 
 function findQueryKey(query: string): string | null {

@@ -26,10 +26,12 @@ import {
   storeConversation,
 } from './stored-conversations.ts'
 import {
+  findStoredItems,
   findStoredResponse,
   forgetStoredResponse,
   purgeStoredResponses,
   type ResponseToStore,
+  type StoredItem,
   type StoredResponse,
   storeResponse,
 } from './stored-responses.ts'
@@ -45,6 +47,7 @@ export interface IdempotencyRecords {
 export interface StoredResponses {
   storeResponse(responseToStore: ResponseToStore): Promise<void>
   findStoredResponse(accountId: string, id: string): Promise<StoredResponse | null>
+  findStoredItems(accountId: string, ids: readonly string[]): Promise<StoredItem[]>
   storeConversation(conversationToStore: ConversationToStore): Promise<void>
   findStoredConversation(accountId: string, id: string): Promise<StoredConversation | null>
   addToConversation(accountId: string, id: string, tokens: number): Promise<void>
@@ -59,7 +62,7 @@ export const openStoredResponses = ({ main }: Pools): StoredResponses => ({
   ...onPool(
     main,
     {
-      ...{ storeResponse, findStoredResponse, storeConversation, findStoredConversation },
+      ...{ storeResponse, findStoredResponse, findStoredItems, storeConversation, findStoredConversation },
       ...{ addToConversation, beginConversationCall },
     },
     READ_DEADLINE_MS,

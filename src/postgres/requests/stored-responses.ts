@@ -13,12 +13,28 @@ export interface StoredResponse {
   readonly tokens: number | null
 }
 
+/** An item of a response that an upstream keeps. */
+export interface StoredItem {
+  readonly id: string
+  readonly responseId: string
+  readonly channelId: string
+  /** Of the output that it is a part of; null while unknown. */
+  readonly tokens: number | null
+}
+
+/** The items of a response's output, and the tokens of all of it. */
+interface ItemsToStore {
+  readonly ids: readonly string[]
+  readonly tokens: number | null
+}
+
 export interface ResponseToStore {
   readonly accountId: string
   /** The upstream's; null where it keeps none. */
   readonly id: string | null
   readonly channelId: string
   readonly tokens: number | null
+  readonly items?: ItemsToStore
   /** How long the upstream keeps it. */
   readonly days: number
   /** The end of the call in the conversation that it is a part of; null without one. */
@@ -27,7 +43,7 @@ export interface ResponseToStore {
 
 export async function storeResponse(
   sql: Sql,
-  { accountId, id, channelId, tokens, days, conversation }: ResponseToStore,
+  { accountId, id, channelId, tokens, items, days, conversation }: ResponseToStore,
 ): Promise<void> {
   if (conversation !== null) await endConversationCall(sql, { accountId, ...conversation })
   if (id === null) return
@@ -36,6 +52,28 @@ export async function storeResponse(
     VALUES (${accountId}, ${id}, ${channelId}, ${tokens}, now() + make_interval(days => ${days}))
     ON CONFLICT (account_id, id) DO UPDATE SET
       channel_id = excluded.channel_id, tokens = excluded.tokens, expires_at = excluded.expires_at`
+  if (items === undefined || items.ids.length === 0) return
+  await sql`
+    INSERT INTO stored_items (account_id, id, response_id, channel_id, tokens, expires_at)
+    SELECT DISTINCT ${accountId}, item, ${id}, ${channelId}, ${items.tokens}::bigint, now() + make_interval(days => ${days})
+    FROM unnest(${items.ids as string[]}::text[]) AS item
+    ON CONFLICT (account_id, id) DO UPDATE SET response_id = excluded.response_id,
+      channel_id = excluded.channel_id, tokens = excluded.tokens, expires_at = excluded.expires_at`
+}
+
+/** Returns those of the items that the account has. */
+export async function findStoredItems(
+  sql: Sql,
+  accountId: string,
+  ids: readonly string[],
+): Promise<StoredItem[]> {
+  const rows = await sql<{ id: string; response_id: string; channel_id: string; tokens: bigint | null }[]>`
+    SELECT id, response_id, channel_id, tokens FROM stored_items
+    WHERE account_id = ${accountId} AND id = ANY (${ids as string[]}::text[]) AND expires_at > now()`
+  return rows.map(({ id, response_id: responseId, channel_id: channelId, tokens }) => ({
+    ...{ id, responseId, channelId },
+    tokens: tokens === null ? null : Number(tokens),
+  }))
 }
 
 /** Returns a response of the account, one made in the background too; null for one that it does not have, or that has expired. */
@@ -52,8 +90,9 @@ export async function findStoredResponse(
   return { channelId, upstreamId, tokens: tokens === null ? null : Number(tokens) }
 }
 
-/** Removes a response, under all of its ids. */
+/** Removes a response, under all of its ids, and its items. */
 export async function forgetStoredResponse(sql: Sql, accountId: string, id: string): Promise<void> {
+  await sql`DELETE FROM stored_items WHERE account_id = ${accountId} AND response_id = ${id}`
   await sql`
     DELETE FROM stored_responses WHERE account_id = ${accountId} AND (id = ${id} OR task_id = (
       SELECT task_id FROM stored_responses WHERE account_id = ${accountId} AND id = ${id}))`
@@ -93,5 +132,8 @@ export async function purgeStoredResponses(sql: Sql): Promise<number> {
   const gone = await sql`
     DELETE FROM stored_responses WHERE (account_id, id) IN (
       SELECT account_id, id FROM stored_responses WHERE expires_at <= now() LIMIT ${PURGE_ROWS})`
-  return gone.count
+  const items = await sql`
+    DELETE FROM stored_items WHERE (account_id, id) IN (
+      SELECT account_id, id FROM stored_items WHERE expires_at <= now() LIMIT ${PURGE_ROWS})`
+  return gone.count + items.count
 }

@@ -131,8 +131,9 @@ export class AnswerFacts {
   block: string | undefined
   blockName: string | undefined
   blockContent: string | undefined
-  /** The type of an item, its name, and the type of its action. */
+  /** The type of an item, its id, its name, and the type of its action. */
   item: string | undefined
+  itemId: string | undefined
   itemName: string | undefined
   itemAction: string | undefined
   /** A message at the top level: next to a code it is an error's. */

@@ -2,7 +2,7 @@
  * The generate-content protocol names model and method in the path, and the framing of a stream in the query.
  * See docs/api-rules.md, "Chat protocols".
  */
-import { ROUTES } from '../../../schemas/routes.ts'
+import { CONTENT_COLLECTIONS } from '../../../schemas/routes.ts'
 import { withoutCollection } from '../../core/routing/generate-model-name.ts'
 
 /** `sse` with `alt=sse` in the query; without it a stream is one JSON array that comes in pieces. */
@@ -16,7 +16,13 @@ interface CalledMethod {
   readonly method: Method
 }
 
-const PREFIX = `${ROUTES.listContentModels[1]}/`
+/** Versions that no other protocol has. */
+const OWN_VERSION = /^\/v1(?:beta|alpha)\//
+/** A method at a model, served or not; the colon may be escaped. */
+const METHOD_AT_MODEL = /^\/v1\/models\/.*(?::|%3[Aa])[a-z]+[A-Z][A-Za-z]*$/
+
+/** Returns whether a path is one of the protocol, served or not. */
+export const isContentPath = (path: string): boolean => OWN_VERSION.test(path) || METHOD_AT_MODEL.test(path)
 
 /** Returns the text itself where its escapes are malformed: no model has that name. */
 function decoded(text: string): string {
@@ -32,8 +38,9 @@ function decoded(text: string): string {
  * null for any other path.
  */
 export function readPath(path: string): CalledMethod | null {
-  if (!path.startsWith(PREFIX)) return null
-  const tail = decoded(path.slice(PREFIX.length))
+  const prefix = CONTENT_COLLECTIONS.find((collection) => path.startsWith(collection))
+  if (prefix === undefined) return null
+  const tail = decoded(path.slice(prefix.length))
   const colon = tail.lastIndexOf(':')
   const method = METHODS.find((name) => name === tail.slice(colon + 1))
   if (colon < 0 || method === undefined) return null

@@ -292,8 +292,23 @@ function foreignField(protocol: ChatProtocol, request: LooseObject): FieldFault 
   for (const [field, inner] of Object.entries(INNER_FIELDS[protocol]))
     for (const [name, why] of Object.entries(inner))
       if (fieldsOf(request[field])[name] != null) return { path: [field, name], why }
-  return findInside(request, OPAQUE[protocol])
+  return findInside(protocol === 'responses' ? withoutReferences(request) : request, OPAQUE[protocol])
 }
+
+/** Returns whether an item of the input stands for one of an earlier response. */
+export const isItemReference = (item: unknown): item is { readonly id: string } => {
+  const { type, id } = fieldsOf(item)
+  return type === 'item_reference' && typeof id === 'string' && id !== ''
+}
+
+/** The gateway finds the channel that keeps what they refer to. */
+const withoutReferences = (request: LooseObject): LooseObject =>
+  Array.isArray(request.input) && request.input.some(isItemReference)
+    ? {
+        ...request,
+        input: request.input.map((item) => (isItemReference(item) ? { ...item, type: undefined } : item)),
+      }
+    : request
 
 /** Returns the contract with a refusal of fields that the client must not set. */
 export const withoutForeignFields = <Schema extends ZodType>(

@@ -1,8 +1,7 @@
 /** Finds the model that a refused request names, for the call log, without parsing the whole request. */
-import { CONTENT_PREFIX } from '../../../schemas/routes.ts'
 import { cutText } from '../../core/json/cut.ts'
 import { topLevelFields } from '../../core/json/fields.ts'
-import { readPath } from '../generate-content/path.ts'
+import { isContentPath, readPath } from '../generate-content/path.ts'
 
 /** No model of the catalog has a longer name. */
 export const REFUSED_MODEL_MAX_CHARS = 200
@@ -23,7 +22,7 @@ const writtenAtTheEnd = (body: Buffer): string | undefined =>
   LAST_FIELDS.exec(body.subarray(-READ_BYTES).toString('utf8'))?.[1]
 
 function nameIn(path: string, body: Buffer): unknown {
-  if (path.startsWith(CONTENT_PREFIX)) return readPath(path)?.model
+  if (isContentPath(path)) return readPath(path)?.model
   return JSON.parse(writtenAtTheBeginning(body) ?? writtenAtTheEnd(body) ?? 'null')
 }
 

@@ -18,7 +18,7 @@ import type {
 import { fieldsOf, listOf, textOf } from '../loose.ts'
 import { conversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { requestedTier } from '../request/foreign-fields.ts'
+import { isItemReference, requestedTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
@@ -87,6 +87,7 @@ function settingsOf(
 }
 
 function stateOf({
+  input,
   previous_response_id,
   conversation,
   store,
@@ -96,6 +97,7 @@ function stateOf({
   return {
     previous: previous_response_id ?? null,
     conversation: typeof conversation === 'string' ? conversation : (conversation?.id ?? null),
+    items: Array.isArray(input) ? input.filter(isItemReference).map(({ id }) => id) : [],
     isStored: store !== false,
     isBackground: background === true,
     ...(callback_url != null && { callbackUrl: callback_url }),

@@ -17,6 +17,8 @@ import { EVENT } from './places.ts'
 import { type ItemFacts, ServerToolItems } from './tool-items.ts'
 import { readResponsesUsage } from './usage.ts'
 
+/** Of an answer: those that a later call can name. */
+export const MAX_ITEMS = 1_000
 const NAMED_ERROR = /^event: ?error\r?$/m
 
 /** Sound is no text. */
@@ -46,6 +48,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
   #hasFailed = false
   #hasItem = false
   responseId = ''
+  readonly itemIds: string[] = []
   /** An item has ended and nothing followed: the last event ends the answer and reports the usage. */
   #isBehindItem = false
   hasBegun = false
@@ -132,6 +135,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     this.hasBegun ||= kind === 'response.created'
     this.#hasItem ||= kind === ITEM_ADDED || kind === ITEM_DONE
     if (kind === ITEM_DONE) this.#tools.add(itemIn(facts))
+    if (kind === ITEM_DONE && facts.itemId && this.itemIds.length < MAX_ITEMS) this.itemIds.push(facts.itemId)
     this.isComplete ||= COMPLETED.has(kind)
     this.#hasFailed ||= kind === FAILED || kind === 'response.cancelled'
     this.model = facts.model || this.model

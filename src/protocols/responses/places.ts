@@ -5,6 +5,7 @@ export const EVENT = object({
   type: text((facts, value) => (facts.type = value)),
   delta: SAID,
   item: object({
+    id: text((facts, value) => (facts.itemId = value)),
     type: text((facts, value) => (facts.item = value)),
     name: text((facts, value) => (facts.itemName = value)),
     action: object({ type: text((facts, value) => (facts.itemAction = value)) }),

@@ -4,6 +4,7 @@ import { answerFields, charactersOf, hasItemContent, saysError } from '../answer
 import { isOutputReported, meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import type { WholeAnswer } from '../dialect.ts'
 import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
+import { MAX_ITEMS } from './meter.ts'
 import { itemFacts, ServerToolItems } from './tool-items.ts'
 import { readResponsesUsage } from './usage.ts'
 
@@ -43,6 +44,10 @@ export function readWholeResponse(body: Buffer, provider?: string): WholeAnswer 
       usage: isUsed ? tools.addTo(metered.usage ?? NO_USAGE) : null,
       ...modelIn(response?.model),
       responseId: textOf(response?.id),
+      itemIds: items
+        .map(({ id }) => textOf(id))
+        .filter((id) => id !== '')
+        .slice(0, MAX_ITEMS),
     },
     isAnswer:
       response !== null && !hasFailed(response) && (isOutputReported(report) || hasItemContent(response)),

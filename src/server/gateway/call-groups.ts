@@ -124,6 +124,7 @@ export function callGroups(parts: CallParts): CallGroups {
       findStoredConversation: conversations.findStoredConversation,
       beginConversationCall: conversations.beginConversationCall,
       findStoredResponse: notes.findStoredResponse,
+      findStoredItems: notes.findStoredItems,
       storeResponse: notes.storeResponse,
       forgetStoredResponse: notes.forgetStoredResponse,
     },

@@ -54,5 +54,6 @@ const toPaths = (answers: Family): RoutedPath[] =>
     const answer = answers[name]
     if (answer == null) return []
     const route = typeof answer === 'function' ? { handler: answer } : answer
-    return [[...ROUTES[name], route] as const]
+    const [method, ...paths] = ROUTES[name]
+    return paths.map((path) => [method, path, route] as const)
   })

@@ -222,13 +222,13 @@ t.test('keys', async (t) => {
     t.same(await listed(none.key), [])
   })
 
-  await t.test('the model list takes a key in two places alone', async (t) => {
+  await t.test('the model list takes a key in three places', async (t) => {
     const list = async ({ headers = {}, query = '' }: Presented) =>
       (await fetch(`${service.baseUrl}/v1/models${query}`, { headers })).status
     t.equal(await list(bearer(key)), 200)
     t.equal(await list({ headers: { 'x-api-key': key } }), 200)
+    t.equal(await list({ headers: { 'x-goog-api-key': key } }), 200)
     t.equal(await list({ query: `?key=${key}` }), 401)
-    t.equal(await list({ headers: { 'x-goog-api-key': key } }), 401)
     t.equal(await list({ headers: { 'x-partner-api-key': key } }), 401)
     t.equal((await fetch(`${service.baseUrl}/api/v1/models/public`)).status, 200, 'the public one takes none')
   })

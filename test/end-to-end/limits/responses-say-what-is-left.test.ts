@@ -159,7 +159,10 @@ t.test('rate limits', async (t) => {
     })
     t.match(await messages.json(), { type: 'error', error: { type: 'rate_limit_error' } })
     const generate = await post(service, key, '/v1beta/models/fast:generateContent', { contents: [] })
-    t.match(await generate.json(), { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } })
+    const after = generate.headers.get('retry-after')
+    t.match(await generate.json(), {
+      error: { code: 429, status: 'RESOURCE_EXHAUSTED', details: [{ retryDelay: `${after}s` }] },
+    })
     t.equal((await service.get(key, '/v1/models')).status, 429)
   })
 

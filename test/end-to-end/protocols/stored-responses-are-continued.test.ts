@@ -70,6 +70,37 @@ t.test('stored responses', async (t) => {
     t.equal(next.previous_response_id, id)
   })
 
+  await t.test('items are named by their ids at the channel that keeps them', async (t) => {
+    const naming = (id: string, model = 'kept') =>
+      bodyOf(model, {
+        input: [
+          { role: 'user', content: 'hi' },
+          { type: 'item_reference', id },
+          { role: 'user', content: 'go on' },
+        ],
+      })
+    for (const stream of [false, true]) {
+      const begun = await ask(bodyOf('kept', { stream, metadata: { stream: String(stream) } }))
+      const [id = ''] = /msg_\w+/.exec(await begun.text()) ?? []
+      const modelOf = async (response: Response) =>
+        JSON.parse((await upstreamRequest(service, traceOf(response))).body).model as string
+      const model = await modelOf(begun)
+      for (let turn = 0; turn < TURNS; turn++) {
+        const next = await ask(naming(id))
+        t.equal(next.status, 200, await next.text())
+        t.equal(await modelOf(next), model)
+      }
+      t.equal((await ask(naming(id), other.key)).status, 404)
+      t.equal((await read(id)).status, 404, 'it is no response')
+    }
+    const unknown = await ask(naming('msg_unknown'))
+    t.equal(unknown.status, 404)
+    t.match(await unknown.json(), { error: { message: /store: false/ } })
+    const forgotten = await ask(naming('msg_unknown', 'forgotten'))
+    t.equal(forgotten.status, 400)
+    t.match(await forgotten.json(), { error: { code: 'invalid_request', message: /store: false/ } })
+  })
+
   await t.test('the estimate counts what is read again', async (t) => {
     const poor = await service.newKey('2000')
     const limit = { max_output_tokens: 16 }

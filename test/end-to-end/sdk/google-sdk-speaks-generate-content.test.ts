@@ -61,8 +61,8 @@ const headersOf = ({ sdkHttpResponse }: GenerateContentResponse): Headers =>
 
 t.test('the google SDK', async (t) => {
   const service = await borrowService(t, SDK_CONFIG)
-  const clientOf = (apiKey: string) =>
-    new GoogleGenAI({ apiKey, httpOptions: { baseUrl: service.baseUrl } }).models
+  const clientOf = (apiKey: string, apiVersion = 'v1beta') =>
+    new GoogleGenAI({ apiKey, httpOptions: { baseUrl: service.baseUrl, apiVersion } }).models
   const books = await Books.open(service)
   const client = clientOf(books.key)
 
@@ -189,6 +189,22 @@ t.test('the google SDK', async (t) => {
     })
   })
 
+  for (const apiVersion of ['v1', 'v1alpha'])
+    await t.test(`speaks ${apiVersion} too, which newer ones do by default`, async (t) => {
+      const versioned = clientOf(books.key, apiVersion)
+      const request = { model: MODEL, contents: [said('hello')] }
+      const whole = await versioned.generateContent(request)
+      t.ok(whole.text)
+      const requestId = headersOf(whole).get('x-gateway-trace')
+      await books.charged(requestId, toldBy(whole.usageMetadata), { model: MODEL })
+      const chunks: GenerateContentResponse[] = []
+      for await (const chunk of await versioned.generateContentStream(request)) chunks.push(chunk)
+      const last = chunks.at(-1)!
+      const streamedId = headersOf(last).get('x-gateway-trace')
+      await books.charged(streamedId, toldBy(last.usageMetadata), { model: MODEL })
+      t.ok(((await versioned.countTokens(request)).totalTokens ?? 0) > 0)
+    })
+
   await books.close(t)
 
   await t.test('knows refusals by their status', async (t) => {
@@ -211,6 +227,12 @@ t.test('the google SDK', async (t) => {
     await refusal('sk-nobody', MODEL, 'hi', { code: 401, status: 'UNAUTHENTICATED' })
     await refusal(poor.key, MODEL, 'hi', { code: 402, status: 'RESOURCE_EXHAUSTED' })
     await refusal(key, 'unheard-of', 'hi', { code: 400, status: 'NOT_FOUND' })
+    for (const version of ['v1', 'v1alpha']) {
+      const request = { model: 'unheard-of', contents: [said('hi')] }
+      const call = clientOf(key, version).generateContent(request)
+      const error = await refused<ApiError>(t, call, ApiError, { status: 400 })
+      t.match(JSON.parse(error.message), { error: { code: 400, status: 'NOT_FOUND' } }, version)
+    }
     await refusal(key, 'thinker', 'hi', { code: 503, status: 'UNAVAILABLE' })
   })
 })

@@ -738,6 +738,22 @@ channels:
     )
   })
 
+  t.test('tools of a vendor that are off without a rate are a warning', async (t) => {
+    const path = join(t.testdir(), 'c.yaml')
+    const listWarnings = (top: string, more = '') => {
+      const channel = `{ id: a, provider: openai, protocol: responses, api_key: k, models: { m: up }${more} }`
+      const model = '{ id: m, pricing: { unit: 1M_tokens, input: 1, output: 2 } }'
+      writeFileSync(path, `${top}\nmodels: [${model}]\nchannels:\n  - ${channel}\n`)
+      const loaded = loadConfigFile(path, {})
+      return loaded.ok ? loaded.warnings.map(({ field, message }) => `${field}: ${message}`) : null
+    }
+    t.match(listWarnings(''), [
+      /^channels\[0\]\.provider: Off, .*: web_search, code_interpreter\. Set credits_per_dollar/,
+    ])
+    t.same(listWarnings('credits_per_dollar: "202.2"'), [])
+    t.same(listWarnings('', ', tools: []'), [])
+  })
+
   t.test('cache hits without a price are a warning', async (t) => {
     t.test('a family with cache writes and no price for cache hits is a warning', async (t) => {
       const path = join(t.testdir(), 'c.yaml')

@@ -723,7 +723,12 @@ t.test('error body in the shape of its protocol', async (t) => {
     t.equal(errorShapeOf('/v1/messages'), 'messages')
     t.equal(errorShapeOf('/v1/messages/count_tokens'), 'messages')
     t.equal(errorShapeOf('/v1/messagesx'), 'chat-completions')
-    t.equal(errorShapeOf('/v1beta/models/m:generateContent'), 'generate-content')
+    for (const version of ['v1beta', 'v1alpha', 'v1'])
+      for (const method of [':generateContent', '%3AcountTokens', ':embedContent'])
+        t.equal(errorShapeOf(`/${version}/models/org/m${method}`), 'generate-content', version + method)
+    t.equal(errorShapeOf('/v1alpha/models'), 'generate-content')
+    for (const path of ['/v1/models', '/v1/models/m', '/v1/models/m:7b', '/v1/models/a:b/c'])
+      t.equal(errorShapeOf(path), 'chat-completions', path)
     t.equal(errorShapeOf('/v1/images/generations'), 'chat-completions')
     t.equal(errorShapeOf('/anything/else'), 'chat-completions')
   })
@@ -742,6 +747,20 @@ t.test('error body in the shape of its protocol', async (t) => {
         error: { code: status, message, status: generateStatus },
       })
     }
+  })
+
+  t.test('generate-content says in its body when another try makes sense', async (t) => {
+    const after = (seconds: string) => ({ headers: [['retry-after', seconds]] as const })
+    const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '17s' }]
+    const failure = new Failure('rate_limit_exceeded', 'm', after('17'))
+    t.strictSame(JSON.parse(errorBody('generate-content', failure)).error.details, details)
+    t.notMatch(errorBody('messages', failure) + errorBody('chat-completions', failure), /RetryInfo/)
+    const refused = { status: 429, message: 'm', type: 't', code: 'c' }
+    const bodyOf = (refusal: Parameters<typeof upstreamErrorBody>[1]) =>
+      JSON.parse(upstreamErrorBody('generate-content', refusal)).error.details
+    t.strictSame(bodyOf({ ...refused, ...after('17') }), details)
+    t.strictSame(bodyOf({ ...refused, ...after('17'), extras: { details: ['its own'] } }), ['its own'])
+    t.equal(bodyOf({ ...refused, ...after('Wed, 21 Oct 2026 07:28:00 GMT') }), undefined)
   })
 
   t.test('details are in the shape of messages alone', async (t) => {
@@ -802,7 +821,7 @@ t.test('error body in the shape of its protocol', async (t) => {
     }
     for (const [status, code, type] of names) {
       t.strictSame(nameUpstreamStatus(status), { code, type })
-      const refusal = { status, message: 'm', code, type }
+      const refusal = { status, message: 'm', code, type, headers: [] }
       const [messagesType, generateStatus] = listed[status] ?? ['api_error', 'UNAVAILABLE']
       t.strictSame(JSON.parse(upstreamErrorBody('chat-completions', refusal)), {
         error: { message: 'm', type, code },

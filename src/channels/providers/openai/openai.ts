@@ -16,6 +16,15 @@ export const openai: Provider = {
   outputLimitField: 'max_completion_tokens',
   keepsResponsesDays: 30,
   keepsConversations: true,
+  serverTools: {
+    responses: {
+      web_search: '0.01',
+      code_interpreter: '0.03',
+      computer_use: '0',
+      mcp: '0',
+      tool_search: '0',
+    },
+  },
   media: { 'openai-images': openaiImages, 'openai-speech': openaiSpeech },
   featureFields: ['web_search_options'],
   withoutCredit: ['insufficient_quota'],

@@ -3,7 +3,7 @@ import t from 'tap'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { findChatAdapter, findCountingAdapter } from '../../../../src/channels/chat/registry.ts'
 import { MEDIA_CHANNELS } from '../../../../src/channels/media/registry.ts'
-import { PRESETS, PROVIDERS } from '../../../../src/channels/providers/presets.ts'
+import { PRESETS, PROVIDERS, withPresets } from '../../../../src/channels/providers/presets.ts'
 import { listProtocols } from '../../../../src/channels/providers/provider.ts'
 import { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
 import { CHAT_PROVIDERS } from '../../../support/chat-providers.ts'
@@ -500,4 +500,75 @@ t.test('fields that change a price are refused', async (t) => {
             t.equal(chatWith(protocol, { [name]: word }).serviceTier, word, `${protocol} ${name} ${word}`)
       }
     })
+})
+
+t.test('tools of the vendor', async (t) => {
+  const PRICES = { unit: '1M_tokens', input: '1', output: '2' }
+  interface Filled {
+    readonly models: readonly Record<string, unknown>[]
+    readonly channels: readonly Record<string, unknown>[]
+  }
+  const fill = (provider: object, model: object = {}, top: object = {}): Filled =>
+    withPresets({
+      ...top,
+      models: [{ id: 'm', pricing: PRICES, ...model }],
+      channels: [{ id: 'c', api_key: 'k', models: { m: 'up' }, ...provider }],
+    }) as Filled
+  const OPENAI = { provider: 'openai', protocol: 'responses' }
+  const RATE = { credits_per_dollar: '202.2' }
+
+  t.test('the channel offers them at the price in dollars times the rate', async (t) => {
+    for (const top of [RATE, { payments: { currency: 'usd', credits_per_unit: 202.2 } }]) {
+      const { models, channels } = fill(OPENAI, { capabilities: { vision: true } }, top)
+      t.match(channels[0]?.tools, ['web_search', 'code_interpreter', 'computer_use', 'mcp', 'tool_search'])
+      t.match(models[0], {
+        capabilities: { vision: true, web_search: true, mcp: true },
+        pricing: { ...PRICES, server_tools: { web_search: '2.022', code_interpreter: '6.066' } },
+      })
+    }
+    const { models } = fill({ provider: 'anthropic' }, {}, RATE)
+    t.match(models[0], {
+      capabilities: { url_context: true },
+      pricing: { server_tools: { web_search: '2.022' } },
+    })
+  })
+
+  t.test('what the file says holds', async (t) => {
+    const own = {
+      ...PRICES,
+      server_tools: { web_search: '9' },
+      changes: [{ from: '2027-01-01T00:00:00Z', input: '1' }],
+    }
+    const { models } = fill(OPENAI, { capabilities: { web_search: false }, pricing: own }, RATE)
+    t.match(models[0], {
+      capabilities: { web_search: false, mcp: true },
+      pricing: {
+        server_tools: { web_search: '9', code_interpreter: '6.066' },
+        changes: [{ input: '1', server_tools: { web_search: '2.022' } }],
+      },
+    })
+    t.same(fill(OPENAI, { pricing: { ...PRICES, server_tool_call: '1' } }, RATE).models[0]?.pricing, {
+      ...PRICES,
+      server_tool_call: '1',
+    })
+    const listed = fill({ ...OPENAI, tools: ['web_search'] }, {}, RATE)
+    t.same(listed.channels[0]?.tools, ['web_search'])
+    t.notOk('capabilities' in (listed.models[0] ?? {}))
+  })
+
+  t.test('the cost of the operator has them too', async (t) => {
+    const { channels } = fill({ ...OPENAI, cost: { m: PRICES } }, {}, RATE)
+    t.match(channels[0]?.cost, { m: { server_tools: { web_search: '2.022' } } })
+  })
+
+  t.test('without a rate only what is free or has a price of its own is on', async (t) => {
+    const { models, channels } = fill(OPENAI)
+    t.same(channels[0]?.tools, ['computer_use', 'mcp', 'tool_search'])
+    t.same(models[0]?.pricing, PRICES)
+    t.notMatch(models[0]?.capabilities, { web_search: true })
+    const priced = fill(OPENAI, { pricing: { ...PRICES, server_tools: { web_search: '3' } } })
+    t.same(priced.channels[0]?.tools, ['web_search', 'computer_use', 'mcp', 'tool_search'])
+    for (const other of [{ provider: 'openai' }, { ...OPENAI, provider: 'azure' }])
+      t.notOk('tools' in (fill(other, {}, RATE).channels[0] ?? {}))
+  })
 })

@@ -62,11 +62,13 @@ t.test('native request', async (t) => {
       ['/v1beta/models/a:7b:streamGenerateContent', 'a:7b', true],
       ['/v1beta/models/x%3AstreamGenerateContent', 'x', true],
       ['/v1beta/models/%C3%BC:generateContent', 'ü', false],
+      ['/v1/models/vendor/model:generateContent', 'vendor/model', false],
+      ['/v1alpha/models/x%3AstreamGenerateContent', 'x', true],
     ]
     for (const [path, model, stream] of rows) t.match(read(`{${CONTENTS}}`, path), { model, stream }, path)
     const others = [
       ...['/v1beta/models/x:countTokens', '/v1beta/models/x', '/v1beta/models/:generateContent'],
-      ...['/v1beta/models/models/:generateContent', '/v1/models/x:generateContent'],
+      ...['/v1beta/models/models/:generateContent', '/v2/models/x:generateContent'],
       '/v1beta/models/x:toString',
     ]
     for (const path of others) t.throws(() => read(`{${CONTENTS}}`, path), { code: 'not_found' }, path)

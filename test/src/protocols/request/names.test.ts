@@ -595,7 +595,12 @@ t.test('fields that are not the clients', async (t) => {
       ],
       ['messages', user([{ type: 'container_upload', file_id: 'file_1' }]), 'messages[1].content[0].type'],
       ['messages', { system: [{ type: 'document', source: FILE }] }, 'system[0].source.file_id'],
-      ['responses', items({ type: 'item_reference', id: 'msg_1' }), 'input[1].type'],
+      [
+        'responses',
+        items({ role: 'user', content: [{ type: 'item_reference', id: 'msg_1' }] }),
+        'input[1].content[0].type',
+      ],
+      ['responses', items({ type: 'item_reference', id: 'rs_1', file_id: 'f' }), 'input[1].file_id'],
       [
         'responses',
         items({ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }),

@@ -147,7 +147,7 @@ t.test('request read and forwarded', async (t) => {
 
   t.test('what is kept at an upstream is read, for the gateway to find its channel', async (t) => {
     const stateOf = (...fields: string[]) => read(`{${['"model":"m"', INPUT, ...fields].join()}}`).state
-    const none = { previous: null, conversation: null, isStored: true, isBackground: false }
+    const none = { previous: null, conversation: null, items: [], isStored: true, isBackground: false }
     t.same(stateOf('"previous_response_id":null,"conversation":null,"background":false'), none)
     t.match(stateOf('"conversation":"conv_1"'), { conversation: 'conv_1' })
     t.match(stateOf('"conversation":{"id":"conv_1"}'), { conversation: 'conv_1' })
