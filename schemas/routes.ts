@@ -28,6 +28,7 @@ export const ROUTES = {
     '/v1alpha/models/{model+}:countTokens',
   ],
   createResponse: ['POST', '/v1/responses'],
+  countResponseTokens: ['POST', '/v1/responses/input_tokens'],
   showResponse: ['GET', '/v1/responses/{id}'],
   deleteResponse: ['DELETE', '/v1/responses/{id}'],
   cancelResponse: ['POST', '/v1/responses/{id}/cancel'],
@@ -103,6 +104,12 @@ export const ROUTES = {
   sumLogs: ['GET', '/v1/logs/summary'],
   showLog: ['GET', '/v1/logs/{id}'],
 
+  greetAgent: ['GET', '/api/hello'],
+  takeAgentEvents: ['POST', '/api/event_logging/batch'],
+  readAgentSettings: ['GET', '/api/claude_code/{page*}'],
+  takeAgentReports: ['POST', '/api/claude_code/{page*}'],
+  saveAgentSettings: ['PUT', '/api/claude_code/{page*}'],
+
   takePaymentEvent: ['POST', '/webhooks/stripe'],
   checkHealth: ['GET', '/healthz'],
   checkReadiness: ['GET', '/readyz'],
@@ -116,7 +123,7 @@ export const ROUTES = {
 } as const
 
 /** Paths of the public interface that are not served; without them here their names were ids. */
-export const UNSERVED_PATHS = ['/v1/responses/input_tokens', '/v1/responses/compact'] as const
+export const UNSERVED_PATHS = ['/v1/responses/compact'] as const
 
 /** The management API; paths of its operations are below. */
 export const MANAGEMENT_PATH = '/api/manage/v1'

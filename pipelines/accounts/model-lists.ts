@@ -6,6 +6,7 @@ import {
   type ContentModel,
   type ContentModelList,
   contentModelsQuery,
+  modelsQuery,
 } from '../../schemas/accounts/models.ts'
 import type { ModelEntry, Pricing, PricingFields } from '../../schemas/config/catalog.ts'
 import { printCredits, printRate, type Rate } from '../../schemas/money.ts'
@@ -22,6 +23,7 @@ import {
   resolveAllowlist,
 } from '../../src/core/routing/catalog.ts'
 import { resourceName, withoutCollection } from '../../src/core/routing/generate-model-name.ts'
+import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { answerJson } from '../calls/pipeline.ts'
@@ -29,12 +31,14 @@ import { readQuery, refusedParameter } from '../calls/query.ts'
 
 const HTTP_NOT_FOUND = 404
 const MS_PER_SECOND = 1000
+/** More of them would show that numbers are binary. */
+const EXACT_DIGITS = 12
 const CONTENT_PROTOCOL = 'generate-content'
 
 const displayName = (entry: ModelEntry): string => entry.display_name ?? entry.id
 
 /** The catalog knows no release dates: a model is as old as the installation. */
-const listEntry = ({ id, entry }: Model, installedAt: Date) => ({
+const listEntry = ({ id, entry, price }: Model, { installedAt, now = Date.now }: ModelsDeps) => ({
   id,
   object: 'model',
   created: Math.floor(installedAt.getTime() / MS_PER_SECOND),
@@ -42,7 +46,24 @@ const listEntry = ({ id, entry }: Model, installedAt: Date) => ({
   type: 'model',
   display_name: displayName(entry),
   created_at: installedAt.toISOString(),
+  max_input_tokens: entry.context_window ?? null,
+  max_tokens: entry.max_output_tokens ?? null,
+  limit: {
+    ...(entry.context_window != null && { context: entry.context_window }),
+    ...(entry.max_output_tokens != null && { output: entry.max_output_tokens }),
+  },
+  cost: price === null || entry.pricing === undefined ? {} : printCosts(entry.pricing, price, now()),
 })
+
+/** Returns the prices of 1M tokens as numbers, the discount included. */
+function printCosts(pricing: Pricing, price: TokenPrice, now: number) {
+  const { input, output, cached_input, cache_write, discount } = printPublicPricing(pricing, price, now)
+  const prices = { input, output, cache_read: cached_input, cache_write }
+  const known = Object.entries(prices).filter(([, amount]) => amount !== null)
+  const toNumber = (amount: string | null) =>
+    Number((Number(amount) * Number(discount ?? 1)).toPrecision(EXACT_DIGITS))
+  return Object.fromEntries(known.map(([name, amount]) => [name, toNumber(amount)]))
+}
 
 function listCallableModels(catalog: Catalog, { key, account }: AllowedModels): readonly Model[] {
   const allowed = [key, account].map(({ allowedModels }) => resolveAllowlist(catalog, allowedModels))
@@ -62,16 +83,39 @@ function findCallableModel(catalog: Catalog, caller: AllowedModels, name: string
   return model
 }
 
-function printModelList({ catalog, installedAt }: ModelsDeps, caller: AllowedModels) {
-  const data = listCallableModels(catalog(), caller).map((found) => listEntry(found, installedAt))
+/** Returns the page in front of or behind a model; without a limit, all there are. @throws Failure `invalid_request` */
+function cutPage(found: readonly Model[], query: string) {
+  const { limit = found.length, after_id: after, before_id: before } = readQuery(modelsQuery, query)
+  const findPlace = (name: 'after_id' | 'before_id', id: string) => {
+    const place = found.findIndex((model) => model.id === id)
+    if (place < 0) throw refusedParameter(name, 'begin again without it')
+    return place
+  }
+  const start = after === undefined ? 0 : findPlace('after_id', after) + 1
+  const end = before === undefined ? found.length : findPlace('before_id', before)
+  const isBackwards = after === undefined && before !== undefined
+  const rest = found.slice(start, end)
+  const page = isBackwards ? rest.slice(Math.max(0, rest.length - limit)) : rest.slice(0, limit)
+  return { page, hasMore: page.length < rest.length }
+}
+
+function printModelList(deps: ModelsDeps, caller: AllowedModels, request: GatewayRequest) {
+  const catalog = deps.catalog()
+  const { page, hasMore } = cutPage(listCallableModels(catalog, caller), request.query)
+  const data = page.map((found) => listEntry(found, deps))
   return {
     object: 'list',
     data,
-    has_more: false,
+    has_more: hasMore,
     first_id: data.at(0)?.id ?? null,
     last_id: data.at(-1)?.id ?? null,
+    // Codex reads this name too. It takes a model's whole prompt from an entry, so it gets none and uses its own.
+    ...(isContentClient(request) ? printContentModels(catalog, caller, request.query) : { models: [] }),
   }
 }
+
+/** The SDKs of generate-content present their key so, and call the version that all protocols share by default. */
+const isContentClient = ({ header }: GatewayRequest): boolean => header('x-goog-api-key') !== ''
 
 const printOptionalRate = (rate: Rate | undefined): string | null =>
   rate === undefined ? null : printRate(rate)
@@ -180,15 +224,17 @@ export interface ModelsDeps extends CatalogDeps {
   readonly installedAt: Date
 }
 
-/** Answers with the models that the key may call. */
+/** Answers with the models that the key may call. @throws Failure `invalid_request` */
 export const answerWithModels = (deps: ModelsDeps): Stage<AuthenticatedCall, never> =>
-  answerJson(({ known }) => printModelList(deps, known))
+  answerJson(({ known, request }) => printModelList(deps, known, request))
 
 /** Answers with the model in the path. @throws Failure `model_not_found` */
-export const answerWithModel = ({ catalog, installedAt }: ModelsDeps): Stage<AuthenticatedCall, never> =>
-  answerJson(({ known, request }) =>
-    listEntry(findCallableModel(catalog(), known, request.params.model), installedAt),
-  )
+export const answerWithModel = (deps: ModelsDeps): Stage<AuthenticatedCall, never> =>
+  answerJson(({ known, request }) => {
+    const catalog = deps.catalog()
+    const found = findCallableModel(catalog, known, request.params.model)
+    return { ...listEntry(found, deps), ...(isContentClient(request) && printContentModel(catalog, found)) }
+  })
 
 /** Returns a model in the shape of the generate-content protocol: its methods are those that the model supports. */
 function printContentModel(catalog: Catalog, found: Model): ContentModel {

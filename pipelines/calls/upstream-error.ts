@@ -7,7 +7,12 @@ import { PROVIDERS } from '../../src/channels/providers/presets.ts'
 import { maskValue, REDACTED_MAX_CHARS } from '../../src/core/call-log/redact.ts'
 import { shortened } from '../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../src/core/routing/key-pools.ts'
-import { type ErrorExtras, readErrorBody, textIn } from '../../src/protocols/answer/error-body.ts'
+import {
+  type ErrorExtras,
+  errorObjectIn,
+  readErrorBody,
+  textIn,
+} from '../../src/protocols/answer/error-body.ts'
 import {
   accessStatus,
   errorNames,
@@ -39,6 +44,13 @@ export interface AttemptFailure {
   readonly error: Failure | UpstreamRefusal
 }
 
+type NativeError = Readonly<Record<string, unknown>>
+
+interface RefusalDetails extends ErrorExtras {
+  readonly isPlain?: boolean | undefined
+  readonly native?: NativeError | null
+}
+
 /** An upstream's own refusal, passed through: status unchanged, message unwrapped, its extras beside it. */
 export class UpstreamRefusal extends Error {
   readonly status: number
@@ -48,12 +60,14 @@ export class UpstreamRefusal extends Error {
   readonly extras: ErrorExtras
   /** Its text was no JSON. */
   readonly isPlain: boolean
+  /** The upstream's own error object, for a client of its protocol; null where the client gets mapped names. */
+  readonly native: NativeError | null
 
   constructor(
     status: number,
     message: string,
     headers: ReadonlyArray<readonly [string, string]>,
-    { isPlain = false, ...extras }: ErrorExtras & { readonly isPlain?: boolean | undefined } = {},
+    { isPlain = false, native = null, ...extras }: RefusalDetails = {},
   ) {
     super(message)
     this.name = 'UpstreamRefusal'
@@ -64,6 +78,7 @@ export class UpstreamRefusal extends Error {
     this.headers = headers
     this.extras = extras
     this.isPlain = isPlain
+    this.native = native
   }
 }
 
@@ -88,9 +103,14 @@ export function maskError(
 ): Failure | UpstreamRefusal {
   const text = mask(error.message)
   if (error instanceof UpstreamRefusal) {
-    const { status, headers, extras, isPlain } = error
+    const { status, headers, extras, isPlain, native } = error
     const shown = isPlain ? shortened(text, REDACTED_MAX_CHARS) : text
-    return new UpstreamRefusal(status, shown, headers, maskValue(extras, mask) as ErrorExtras)
+    return new UpstreamRefusal(
+      status,
+      shown,
+      headers,
+      maskValue({ ...extras, native }, mask) as RefusalDetails,
+    )
   }
   const internal = error.internal === undefined ? undefined : mask(error.internal)
   if (text === error.message && internal === undefined) return error
@@ -122,8 +142,21 @@ export const isAboutAccess = (status: number, message: string): boolean =>
   (status === FORBIDDEN && !ABOUT_CONTENT.test(message)) ||
   (status === BAD_REQUEST && ACCOUNT_REFUSALS.some((refusal) => refusal.test(message)))
 
-/** A channel, with the setting of the installation where it has none of its own. */
-type Hiding = Pick<ChannelEntry, 'hide_auth_errors'>
+/** A channel, with the settings of the installation where it has none of its own. */
+type Hiding = Pick<ChannelEntry, 'hide_auth_errors' | 'upstream_errors'>
+
+/** Where an error comes from. */
+interface ErrorSource {
+  readonly channel: Hiding
+  readonly protocol: ChannelProtocol
+  readonly isTranslated: boolean
+}
+
+/** Returns the upstream's error object for a client of its protocol; null where mapped names take its place. */
+const readNativeError = (
+  { channel, isTranslated }: Omit<ErrorSource, 'protocol'>,
+  body: Buffer,
+): NativeError | null => (channel.upstream_errors === 'native' && !isTranslated ? errorObjectIn(body) : null)
 
 /** Returns whether such a refusal reaches the client as 502: the channel, or the installation, hides it. */
 export const isHidden = ({ hide_auth_errors }: Hiding, status: number, message: string): boolean =>
@@ -173,12 +206,16 @@ function refuseRedirect(status: number): AttemptFailure {
   return { ...unusable(message), detail: `${message} Set base_url of the channel to where it leads.` }
 }
 
-/** Returns the failure of an answer with an error status, as its channel lets the client see it. */
+/**
+ * Returns the failure of an answer with an error status, as its channel lets the client see it.
+ * @param isTranslated the client speaks another protocol
+ */
 export function readUpstreamRefusal(
   channel: Hiding,
   status: number,
   body: Buffer,
   retryAfter: string | null,
+  isTranslated = false,
 ): AttemptFailure {
   if (isRedirect(status)) return refuseRedirect(status)
   const { message, parameter, names, extras, isPlain } = readErrorBody(body, describeStatus(status))
@@ -187,7 +224,8 @@ export function readUpstreamRefusal(
   const isRetryable = isRetryableStatus(status)
   if (isAccess && channel.hide_auth_errors) return { ...accessRefused(status, message), isRetryable }
   const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
-  const error = new UpstreamRefusal(status, message, headers, { ...extras, isPlain })
+  const native = readNativeError({ channel, isTranslated }, body)
+  const error = new UpstreamRefusal(status, message, headers, { ...extras, isPlain, native })
   const isRejected = chooseRefusedStatus(status, message) === 'rejected'
   const more = { isRetryable, isChannelFault: isRetryable || isAccess, isRejected, parameter }
   if (isAccess) return attemptFailure(error, { ...more, keyRestMs: REFUSED_KEY_REST_MS })
@@ -204,10 +242,8 @@ const unusable = (message: string): AttemptFailure =>
 export const NO_ANSWER = 'The upstream answered with neither content nor usage.'
 
 /** Returns the failure of an error event, as the channel of this protocol lets the client see it. */
-export function toStreamFailure(
-  event: Buffer,
-  { protocol, channel }: { readonly protocol: ChannelProtocol; readonly channel: Hiding },
-): AttemptFailure {
+export function toStreamFailure(event: Buffer, source: ErrorSource): AttemptFailure {
+  const { protocol, channel } = source
   const { message, parameter } = textIn(event) ?? {
     message: 'The upstream answered with an error.',
     parameter: null,
@@ -221,15 +257,17 @@ export function toStreamFailure(
   }
   if (isUnreadable(names)) return { ...unusable(message), hidesEvent: true }
   if (!isOfRequest(names, protocol)) return unusable(message)
-  return {
-    ...attemptFailure(new Failure('invalid_request', message), { parameter }),
-    isChannelFault: false,
-    isRejected: true,
-  }
+  const native = readNativeError(source, event)
+  const error =
+    native === null
+      ? new Failure('invalid_request', message)
+      : new UpstreamRefusal(BAD_REQUEST, message, [], { native })
+  return { ...attemptFailure(error, { parameter }), isChannelFault: false, isRejected: true }
 }
 
 /** Returns the failure of a 200 whose body is an error or no answer. */
-export const unusableAnswer = (body: Buffer): AttemptFailure => unusable(textIn(body)?.message ?? NO_ANSWER)
+export const unusableAnswer = (body: Buffer, source: ErrorSource): AttemptFailure =>
+  textIn(body) === null ? unusable(NO_ANSWER) : toStreamFailure(body, source)
 
 /** Returns the failure of a 200 whose stream ended in good order before any content and usage. */
 export const endedWithoutAnswer = (): AttemptFailure => unusable(NO_ANSWER)

@@ -1,6 +1,6 @@
 /**
- * `POST /v1/messages/count_tokens` and `POST /v1beta/models/{model}:countTokens`: passed through where a native channel
- * serves the model. They run nothing and cost nothing, so they leave no row.
+ * `POST /v1/messages/count_tokens`, `POST /v1/responses/input_tokens` and `POST /v1beta/models/{model}:countTokens`: passed
+ * through where a native channel serves the model. They run nothing and cost nothing, so they leave no row.
  */
 import { Buffer } from 'node:buffer'
 import { catchError, Observable } from 'rxjs'
@@ -14,10 +14,11 @@ import { listUpstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { Handler, Reply } from '../../src/http/handler.ts'
 import { answerFields } from '../../src/protocols/answer/content.ts'
 import type { LongBodyWork } from '../../src/protocols/body-work.ts'
-import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
+import type { ChatCall, Dialect, ProtocolAdapter } from '../../src/protocols/dialect.ts'
 import { countBody, generateContentCount } from '../../src/protocols/generate-content/count.ts'
 import { messagesDialect, messagesNative } from '../../src/protocols/messages/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
+import { responsesDialect, responsesNative } from '../../src/protocols/responses/dialect.ts'
 import type { UpstreamFailure } from '../../src/upstream/client.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { authenticate, type CallAccess } from '../calls/authenticate.ts'
@@ -34,6 +35,7 @@ import {
 import type { UpstreamCallRequest } from './forward/attempt-request.ts'
 import { readCall } from './read-call.ts'
 import { checkLinks, type LinkChecker, type PricedCall, selectModel } from './select-model.ts'
+import { followState, type StoredState } from './stored/state.ts'
 
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536
@@ -42,6 +44,7 @@ export interface TokenCounting {
   readonly access: CallAccess
   readonly bodies: LongBodyWork
   readonly links: LinkChecker
+  readonly stored: StoredState
   readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
 }
 
@@ -60,19 +63,29 @@ interface Counting {
   readonly countField: string
 }
 
+const encodeWith =
+  (adapter: ProtocolAdapter): Counting['buildBody'] =>
+  (call, upstreamModel) =>
+    adapter.encodeRequest(call, {
+      upstreamModel,
+      outputCeiling: null,
+      outputLimitField: 'max_tokens',
+      askUsage: false,
+      serverTools: [],
+      fetched: new Map(),
+    }).body
+
 const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   messages: {
     dialect: messagesDialect,
     reader: 'messages',
-    buildBody: (call, upstreamModel) =>
-      messagesNative.encodeRequest(call, {
-        upstreamModel,
-        outputCeiling: null,
-        outputLimitField: 'max_tokens',
-        askUsage: false,
-        serverTools: [],
-        fetched: new Map(),
-      }).body,
+    buildBody: encodeWith(messagesNative),
+    countField: 'input_tokens',
+  },
+  responses: {
+    dialect: responsesDialect,
+    reader: 'responses',
+    buildBody: encodeWith(responsesNative),
     countField: 'input_tokens',
   },
   'generate-content': {
@@ -130,7 +143,7 @@ function sendCount(
  * refusal in the protocol's shape, masked for the client. An answer without the count is a failure.
  */
 function answer(
-  { channel }: CountRequest,
+  { channel, protocol }: CountRequest,
   events: Observable<UpstreamEvent>,
   fields: { readonly own: string; readonly upstream: string },
   mask: (text: string) => string,
@@ -157,7 +170,8 @@ function answer(
         const answered = Buffer.concat(pieces, length)
         if (status !== 200) return fail(readUpstreamRefusal(channel, status, answered, retryAfter))
         const counted = answerFields(answered)?.[fields.upstream]
-        if (typeof counted !== 'number') return fail(unusableAnswer(answered))
+        if (typeof counted !== 'number')
+          return fail(unusableAnswer(answered, { channel, protocol, isTranslated: false }))
         const isOwn = fields.upstream === fields.own
         const body = isOwn
           ? withoutKeys(channel, answered)
@@ -186,6 +200,7 @@ export const countTokens = (deps: TokenCounting, protocol: CountingProtocol): Ha
     .then(rateLimit(deps.access))
     .then(readCall(deps.bodies, COUNTINGS[protocol].dialect, COUNTINGS[protocol].reader))
     .then(selectModel(deps.access.catalog))
+    .then(followState(deps.stored))
     .then(checkLinks(deps.links))
     .then(count(deps, protocol))
     .toHandler()

@@ -4,7 +4,21 @@ import { currency } from '../call-log/row.ts'
 import { chatProtocol, ENDPOINT_TYPES, PRICE_UNITS, rareTools } from '../config/catalog.ts'
 import { budgetPeriod, budgetScope } from './budget.ts'
 
-export const listedModel = z.object({
+const MAX_PAGE_SIZE = 1000
+export const modelsQuery = z.object({
+  limit: z.coerce
+    .number<string>()
+    .int()
+    .min(1)
+    .max(MAX_PAGE_SIZE)
+    .optional()
+    .describe('Models a page; without it all of them.'),
+  after_id: z.string().optional().describe('last_id of the page before.'),
+  before_id: z.string().optional().describe('first_id of the page behind.'),
+})
+
+/** As the SDKs of chat-completions and messages read it; the catalogs of agents have limits and prices so. */
+const listedModel = z.object({
   id: z.string(),
   object: z.literal('model'),
   created: z.int(),
@@ -12,14 +26,18 @@ export const listedModel = z.object({
   type: z.literal('model'),
   display_name: z.string(),
   created_at: z.string(),
-})
-
-export const modelList = z.object({
-  object: z.literal('list'),
-  data: z.array(listedModel),
-  has_more: z.literal(false),
-  first_id: z.string().nullable(),
-  last_id: z.string().nullable(),
+  max_input_tokens: z.int().nullable(),
+  max_tokens: z.int().nullable(),
+  limit: z
+    .object({ context: z.int(), output: z.int() })
+    .partial()
+    .describe('In tokens, where they are known.'),
+  cost: z
+    .object({ input: z.number(), output: z.number(), cache_read: z.number(), cache_write: z.number() })
+    .partial()
+    .describe(
+      'Of 1M tokens, as billed now; one credit reads as 1. Empty for a model that tokens do not price.',
+    ),
 })
 
 export const contentModel = z.object({
@@ -40,7 +58,6 @@ export const contentModelList = z.object({
 export type ContentModelList = z.infer<typeof contentModelList>
 
 const DEFAULT_PAGE_SIZE = 50
-const MAX_PAGE_SIZE = 1000
 /** As with the vendor, a larger page than the largest is the largest. */
 export const contentModelsQuery = z.object({
   pageSize: z.coerce
@@ -51,6 +68,24 @@ export const contentModelsQuery = z.object({
     .transform((size) => (size === 0 ? DEFAULT_PAGE_SIZE : Math.min(size, MAX_PAGE_SIZE)))
     .describe(`Models a page, ${MAX_PAGE_SIZE} at most.`),
   pageToken: z.string().optional().describe('nextPageToken of the page before.'),
+})
+
+export const shownModel = listedModel
+  .extend(contentModel.partial().shape)
+  .describe('With `x-goog-api-key` it has the fields of generate-content as well.')
+
+export const modelList = z.object({
+  object: z.literal('list'),
+  data: z.array(listedModel),
+  has_more: z.boolean(),
+  first_id: z.string().nullable(),
+  last_id: z.string().nullable(),
+  models: z
+    .array(contentModel)
+    .describe(
+      'With `x-goog-api-key`, the list of generate-content; for others empty, so that agents keep their own.',
+    ),
+  nextPageToken: contentModelList.shape.nextPageToken,
 })
 
 /** Credits, a decimal string. */

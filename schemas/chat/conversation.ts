@@ -13,6 +13,8 @@ export interface Seal {
   readonly data: string
   /** The vendor has withheld the reasoning itself: all of it is in `data`. */
   readonly isRedacted?: boolean
+  /** It stands with the call that follows, not with the reasoning before it. */
+  readonly isOfCall?: boolean
   /** The reasoning that it proves, where a client does not return that itself. */
   readonly text?: string
 }

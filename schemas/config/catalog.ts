@@ -207,6 +207,9 @@ const estimateFloors = z.strictObject({
 export const STRATEGIES = ['priority', 'least_latency', 'least_cost'] as const
 export type Strategy = (typeof STRATEGIES)[number]
 
+/** What clients get of an upstream's error: the interface's names, or the upstream's own error object. */
+export const UPSTREAM_ERRORS = ['mapped', 'native'] as const
+
 export const ESTIMATES = ['specified', 'worst_case'] as const
 export type Estimate = (typeof ESTIMATES)[number]
 
@@ -325,6 +328,8 @@ export const channelEntry = z.strictObject({
   timeout_seconds: z.number().positive().max(MAX_CHAT_SECONDS).optional(),
   /** Default: that of the installation. */
   hide_auth_errors: z.boolean().optional(),
+  /** Default: that of the installation. */
+  upstream_errors: z.enum(UPSTREAM_ERRORS).optional(),
   /** Links of clients that lead to addresses which are not public are handed on: the upstream is the operator's own. */
   private_links: z.boolean().default(false),
   /**

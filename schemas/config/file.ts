@@ -10,6 +10,7 @@ import {
   MAX_CHAT_SECONDS,
   modelEntry,
   STRATEGIES,
+  UPSTREAM_ERRORS,
 } from './catalog.ts'
 import { paymentsEntry } from './payments.ts'
 
@@ -135,6 +136,8 @@ export const configFile = z.strictObject({
   estimate: z.enum(ESTIMATES).default('specified'),
   /** An upstream's 401, 402 or 403 about the channel's own key reaches the client as 502. */
   hide_auth_errors: z.boolean().default(false),
+  /** What a client of the channel's own protocol gets of an upstream's error. */
+  upstream_errors: z.enum(UPSTREAM_ERRORS).default('mapped'),
   /** A stream without an event for this long gets a comment; null: no byte is added. */
   keep_alive_seconds: z.int().positive().max(MAX_KEEP_ALIVE_SECONDS).nullable().default(null),
   /** Decides whether the upstream call ends when its client leaves; a model may say otherwise. */

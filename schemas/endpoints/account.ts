@@ -6,9 +6,10 @@ import {
   contentModelList,
   contentModelsQuery,
   keyBalance,
-  listedModel,
   modelList,
+  modelsQuery,
   publicCatalog,
+  shownModel,
 } from '../accounts/models.ts'
 import { usageQuery, usageReport } from '../accounts/usage.ts'
 import { logDetailAnswer, logDetailPath, logDetailQuery } from '../call-log/detail.ts'
@@ -32,8 +33,9 @@ export const accountEndpoints: readonly RouteDescription[] = [
     tag: 'Models',
     key: 'headers',
     summary: 'List the models that the key may call.',
+    query: modelsQuery,
     answers: [jsonAnswer('ModelList', modelList)],
-    failures: ['rate_limit_exceeded'],
+    failures: ['invalid_request', 'rate_limit_exceeded'],
   },
   {
     ...free,
@@ -41,7 +43,7 @@ export const accountEndpoints: readonly RouteDescription[] = [
     name: 'showModel',
     key: 'headers',
     summary: 'Show one of the models that the key may call.',
-    answers: [jsonAnswer('Model', listedModel)],
+    answers: [jsonAnswer('Model', shownModel)],
   },
   {
     ...free,

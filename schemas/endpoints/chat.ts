@@ -206,6 +206,17 @@ export const chatEndpoints: readonly RouteDescription[] = [
       },
     ],
   },
+  {
+    ...generated,
+    name: 'countResponseTokens',
+    summary: 'Count the tokens of a conversation without answering it, responses protocol.',
+    details: 'Free. Served where a native channel of the model counts.',
+    answerHeaders: {},
+    body: { name: 'ResponsesRequest', schema: responsesRequest },
+    example: { model: MODEL, input: [HELLO] },
+    answers: [jsonAnswer('TokenCount', tokenCount)],
+    failures: [...COUNT_FAILURES, 'not_found'],
+  },
   ...STORED_RESPONSE_ENDPOINTS,
   ...CONVERSATION_ENDPOINTS,
   {

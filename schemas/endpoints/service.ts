@@ -14,6 +14,21 @@ const HTTP_RANGE_NOT_SATISFIABLE = 416
 const plain = (says: string, status?: number) =>
   ({ contentType: 'text/plain; charset=utf-8', says, ...(status !== undefined && { status }) }) as const
 
+const HTTP_NO_CONTENT = 204
+const agent = {
+  ...open,
+  tag: 'Agents',
+  details:
+    'Free, without a key, and kept nowhere: nothing of it is a call. The limit of the address counts it.',
+  answers: [{ status: HTTP_NO_CONTENT, says: 'Taken.' }],
+} as const
+const agentReport = {
+  ...agent,
+  body: { name: 'AgentReport', schema: z.unknown() },
+  failures: ['request_too_large'],
+} as const
+const agentPage = z.object({ page: z.string().describe('Such as `settings`.') })
+
 export const serviceEndpoints: readonly RouteDescription[] = [
   {
     name: 'takePaymentEvent',
@@ -25,6 +40,26 @@ export const serviceEndpoints: readonly RouteDescription[] = [
     body: { name: 'PaymentEvent', schema: z.looseObject({ id: z.string(), type: z.string() }) },
     answers: [jsonAnswer('PaymentEventTaken', z.object({ received: z.literal(true), outcome: z.string() }))],
     failures: ['not_found'],
+  },
+  { ...agent, name: 'greetAgent', summary: 'Answer the greeting of Claude Code.' },
+  { ...agentReport, name: 'takeAgentEvents', summary: 'Take events of Claude Code.' },
+  {
+    ...agent,
+    name: 'readAgentSettings',
+    pathParameters: agentPage,
+    summary: 'Answer that there are no settings of Claude Code here.',
+  },
+  {
+    ...agentReport,
+    name: 'takeAgentReports',
+    pathParameters: agentPage,
+    summary: 'Take metrics of Claude Code.',
+  },
+  {
+    ...agentReport,
+    name: 'saveAgentSettings',
+    pathParameters: agentPage,
+    summary: 'Take settings of Claude Code.',
   },
   {
     ...open,

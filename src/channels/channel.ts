@@ -32,7 +32,7 @@ export interface ChannelAdapter {
 }
 
 /** The protocols that have a way to count tokens. */
-export type CountingProtocol = 'messages' | 'generate-content'
+export type CountingProtocol = 'messages' | 'generate-content' | 'responses'
 
 /** An adapter of an endpoint that counts the tokens of a request without running it. */
 export interface CountingAdapter extends ChannelAdapter {

@@ -113,10 +113,13 @@ function loadConfigText(text: string, file: string, env: Environment, parts: Con
 /** Fills what channels leave to the installation. */
 const inheritSettings = (config: ConfigFile): ConfigFile => ({
   ...config,
-  channels: config.channels.map(({ hide_auth_errors = config.hide_auth_errors, ...channel }) => ({
-    ...channel,
-    hide_auth_errors,
-  })),
+  channels: config.channels.map(
+    ({
+      hide_auth_errors = config.hide_auth_errors,
+      upstream_errors = config.upstream_errors,
+      ...channel
+    }) => ({ ...channel, hide_auth_errors, upstream_errors }),
+  ),
 })
 
 function removeChannels(source: Source): Source {

@@ -25,6 +25,7 @@ const COPIED_HEADERS: Readonly<Record<string, Lines>> = {
   'x-api-key': 'one',
   'x-partner-api-key': 'one',
   'x-goog-api-key': 'one',
+  upgrade: 'list',
   'content-type': 'one',
   'content-length': 'one',
   'content-encoding': 'list',

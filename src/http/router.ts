@@ -2,7 +2,7 @@
 import { Failure } from '../../schemas/failure.ts'
 import { cutText } from '../core/json/cut.ts'
 import { printSuggestion, suggest } from '../core/suggest.ts'
-import type { Handler, PathParams, Reply } from './handler.ts'
+import type { GatewayRequest, Handler, PathParams, Reply } from './handler.ts'
 
 export interface Route {
   readonly handler: Handler
@@ -128,7 +128,8 @@ export class Router {
   }
 
   /** Returns the route with the parameters of the path; else the answer to a request that reaches none. */
-  find({ method, path }: { readonly method: string; readonly path: string }): FoundRoute | Reply | Failure {
+  find(head: Pick<GatewayRequest, 'method' | 'path' | 'header'>): FoundRoute | Reply | Failure {
+    const { method, path } = head
     const match = this.match(path)
     const { methods = {} } = match ?? {}
     if (method === 'OPTIONS' && !Object.values(methods).some((route) => route.isSameOrigin)) return PREFLIGHT
@@ -139,7 +140,7 @@ export class Router {
       )
     const handled = method === 'HEAD' ? 'GET' : method
     const route = Object.hasOwn(methods, handled) ? methods[handled] : undefined
-    if (route === undefined) return refuseMethod(method, path, Object.keys(methods))
+    if (route === undefined) return refuseMethod(head, Object.keys(methods))
     try {
       return { route, params: match.readParams() }
     } catch (error) {
@@ -211,9 +212,16 @@ function findBeginning(prefix: string, paths: readonly string[]): string | null 
   return segments < MIN_PREFIX_SEGMENTS ? null : (paths.find((path) => path.startsWith(prefix)) ?? null)
 }
 
-function refuseMethod(method: string, path: string, methods: readonly string[]): Failure {
+/** Clients that first try a WebSocket fall back to HTTP at once at this status alone. */
+const HTTP_UPGRADE_REQUIRED = 426
+
+function refuseMethod(
+  { method, path, header }: Pick<GatewayRequest, 'method' | 'path' | 'header'>,
+  methods: readonly string[],
+): Failure {
   const allow = methods.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
   return new Failure('method_not_allowed', `${path} takes ${allow}, not ${method}.`, {
     headers: [['allow', allow]],
+    ...(header('upgrade') !== '' && { status: HTTP_UPGRADE_REQUIRED }),
   })
 }

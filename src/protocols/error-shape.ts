@@ -50,7 +50,7 @@ const LISTED: Readonly<Record<number, (typeof FAILURES)[FailureCode]>> = {
   504: FAILURES.upstream_timeout,
 }
 
-/** Returns an upstream's own refusal with its status, and what it says besides its message. */
+/** Returns an upstream's own refusal: its error object where the client gets that, else mapped names with what it says. */
 export function upstreamErrorBody(
   shape: ErrorShape,
   refusal: {
@@ -60,9 +60,11 @@ export function upstreamErrorBody(
     readonly code: string
     readonly headers: Headers
     readonly extras?: { readonly param?: string; readonly details?: unknown }
+    readonly native?: object | null
   },
 ): string {
-  const { message, type, code, status, headers, extras } = refusal
+  const { message, type, code, status, headers, extras, native = null } = refusal
+  if (native !== null) return JSON.stringify(native)
   const row = LISTED[status] ?? FAILURES.upstream_error
   switch (shape) {
     case 'chat-completions':

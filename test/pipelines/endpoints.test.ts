@@ -10,9 +10,9 @@ import {
   contentModelList,
   contentModel as contentModelSchema,
   keyBalance,
-  listedModel,
   modelList,
   publicCatalog,
+  shownModel,
 } from '../../schemas/accounts/models.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
 import type { Failure } from '../../schemas/failure.ts'
@@ -40,7 +40,7 @@ t.test('answers are as the reference says', async (t) => {
     const answers: readonly (readonly [string, Observable<Reply>, z.ZodType])[] = [
       ['models', models(deps)({ key: { allowedModels: null }, account }), modelList],
       ['no models', models(deps)({ key: { allowedModels: [] }, account }), modelList],
-      ['one model', model(deps)(caller, 'demo-chat'), listedModel],
+      ['one model', model(deps)(caller, 'demo-chat'), shownModel],
       ['content models', contentModels(deps)(caller, 'pageSize=2'), contentModelList],
       ['one content model', contentModel(deps)(caller, 'demo-chat'), contentModelSchema],
       ['catalog', publicModels(deps)(), publicCatalog],

@@ -58,13 +58,15 @@ const meterCharacters = (characters: number): Metered => ({
 class WholeAnswer implements Answer {
   readonly #call: AnswerReceiver
   readonly #contentType: string
+  readonly #route: Route
   readonly #read: (body: Buffer) => ReadAnswer
   readonly #body = new Collected()
   #metered = NOTHING_METERED
 
-  constructor(call: AnswerReceiver, contentType: string, read: (body: Buffer) => ReadAnswer) {
+  constructor(call: AnswerReceiver, contentType: string, route: Route, read: (body: Buffer) => ReadAnswer) {
     this.#call = call
     this.#contentType = contentType
+    this.#route = route
     this.#read = read
   }
 
@@ -83,7 +85,7 @@ class WholeAnswer implements Answer {
   end(): void {
     const { body, metered, isAnswer } = this.#read(this.#body.all())
     // As in a stream: nothing is sent, another channel may do better, and nothing is charged.
-    if (!isAnswer) return this.#call.fail(unusableAnswer(body))
+    if (!isAnswer) return this.#call.fail(unusableAnswer(body, this.#route))
     this.#metered = metered
     this.#call.finishWhole([['content-type', this.#contentType]], body)
   }
@@ -167,7 +169,7 @@ export function chooseAnswer(asked: ChatCall, call: AnswerReceiver, head: Answer
   if (stream === null) {
     const wanted = isAssembled ? { ...asked, stream: false } : asked
     const type = wanted.stream ? (adapter.streamContentType(asked) ?? EVENT_STREAM) : contentType
-    return new WholeAnswer(call, type, (body) => readWhole(wanted, body, head))
+    return new WholeAnswer(call, type, route, (body) => readWhole(wanted, body, head))
   }
   if (isAssembled) return new AssembledAnswer(call, stream, adapter.assembleStream!())
   const isAws = isAwsFraming(contentType)
@@ -219,7 +221,8 @@ class ErrorAnswer {
   end(): void {
     const { status, headers, route } = this.#head
     const retryAfter = headers.get('retry-after') ?? null
-    this.#call.fail(readUpstreamRefusal(route.channel, status, this.#body.all(), retryAfter))
+    const { channel, isTranslated } = route
+    this.#call.fail(readUpstreamRefusal(channel, status, this.#body.all(), retryAfter, isTranslated))
   }
 
   /** Ends the attempt: the status suffices, even where its body was cut off. */

@@ -199,7 +199,7 @@ const isOption = (parameter: string): boolean =>
  * Returns whether an error may have copied the option's name from the request itself, the option apart. A customer who
  * could make an upstream quote it would be billed by estimates.
  */
-function mayBeQuoted({ body }: RequestSource): boolean {
+function mayBeQuoted({ body }: Pick<RequestSource, 'body'>): boolean {
   if (body.length > MAX_SEARCHED_BYTES) return true
   const { [OPTION]: _, ...rest } = JSON.parse(body.toString('utf8')) as Record<string, unknown>
   return normalizeText(JSON.stringify(rest), 'NFKC').toLowerCase().includes(OPTION)
@@ -207,13 +207,13 @@ function mayBeQuoted({ body }: RequestSource): boolean {
 
 /** Returns whether the upstream refused the option that asks for usage, and nothing of the client's. */
 export function rejectsUsageOption(route: Route, call: ChatCall, failure: AttemptFailure): boolean {
-  if (route.protocol !== 'chat-completions' || route.isTranslated) return false
+  if (route.protocol !== 'chat-completions') return false
   if (!call.stream || failure.code !== 'invalid_request') return false
   const { parameter = null, message } = failure
   const isNamed = parameter === null ? NAMES_OPTION_AS_OFFENCE.test(message) : isOption(parameter)
   if (!isNamed) return false
   const source = call.source as RequestSource
-  // The client answers for whatever else it wants of the stream.
-  const options = Object.keys(source.request.stream_options ?? {})
+  // The client answers for whatever else it wants of the stream. A translation wants nothing else.
+  const options = route.isTranslated ? [] : Object.keys(source.request.stream_options ?? {})
   return options.every((option) => option === 'include_usage') && !mayBeQuoted(source)
 }

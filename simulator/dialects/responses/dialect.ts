@@ -1,7 +1,7 @@
 /** The responses dialect: `POST /v1/responses` in OpenAI's public shapes. */
 
 import { namedModel, refuseBadKey } from '../../access.ts'
-import { NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
+import { countPromptTokens, NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
 import { makeId, seededRandom, toSeed } from '../../answers/words.ts'
 import {
@@ -31,6 +31,7 @@ export const responses: Dialect = {
   name: 'responses',
   endpoints: [
     { method: 'POST', path: /^\/v1\/responses$/, open },
+    { method: 'POST', path: /^\/v1\/responses\/input_tokens$/, open: openCount },
     ...KEPT_ENDPOINTS,
     ...CONVERSATION_ENDPOINTS,
   ],
@@ -63,6 +64,20 @@ function open(request: ReceivedRequest): OpenedRequest {
     stream: asked.stream,
     directives: [directives, asked.messageDirectives, asked.bodyDirectives],
     answer: (merged) => answer(asked, model, merged, request.world),
+  }
+}
+
+function openCount(request: ReceivedRequest): OpenedRequest {
+  const { model, directives } = open(request)
+  const { prompt } = readResponsesRequest(request.body, request.world)
+  return {
+    model,
+    directives,
+    answer: ({ prompt_tokens: tokens }) =>
+      jsonAnswer(200, {
+        object: 'response.input_tokens',
+        input_tokens: tokens ?? countPromptTokens(prompt.json),
+      }),
   }
 }
 

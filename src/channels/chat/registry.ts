@@ -5,7 +5,7 @@ import { findProvider } from '../providers/presets.ts'
 import { chatCompletionsChannel, quirkyChatCompletionsChannel } from './chat-completions.ts'
 import { generateContentChannel, generateContentCountChannel } from './generate-content.ts'
 import { countTokensChannel, messagesChannel } from './messages.ts'
-import { responsesChannel } from './responses.ts'
+import { countResponsesChannel, responsesChannel } from './responses.ts'
 
 const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = {
   'chat-completions': chatCompletionsChannel,
@@ -17,6 +17,7 @@ const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = {
 const COUNTING_ADAPTERS: Readonly<Record<CountingProtocol, CountingAdapter>> = {
   messages: countTokensChannel,
   'generate-content': generateContentCountChannel,
+  responses: countResponsesChannel,
 }
 
 /** Returns the adapter to a channel's upstream. */

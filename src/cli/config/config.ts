@@ -41,6 +41,14 @@ export function findAgentConfig(wiring: Wiring): {
   }
 }
 
+/** Returns what is right as it is, and better for some. */
+const listNotes = ({ channels }: ConfigFile): readonly string[] =>
+  channels.some((channel) => channel.upstream_errors === 'mapped')
+    ? [
+        'Coding agents know a full context window by the upstream\'s own error. Set "upstream_errors: native" if you serve them.',
+      ]
+    : []
+
 export function addConfigCommands(program: Command, { wiring, isNegativeAnswer }: Context): void {
   program
     .group('config')
@@ -58,6 +66,7 @@ export function addConfigCommands(program: Command, { wiring, isNegativeAnswer }
         channels: config?.channels.length ?? null,
         problems: problems.map((problem) => ({ ...problem })),
         warnings: warnings.map((warning) => ({ ...warning })),
+        notes: config === null ? [] : listNotes(config),
       }
       const texts =
         config === null
@@ -65,6 +74,7 @@ export function addConfigCommands(program: Command, { wiring, isNegativeAnswer }
           : [
               `ok: ${json.file}, ${json.models} models, ${json.channels} channels`,
               ...warnings.map((warning) => `warning: ${printProblem(warning)}`),
+              ...json.notes.map((note) => `note: ${note}`),
             ]
       return { json, text: () => texts.map((text) => `${text}\n`).join('') }
     })

@@ -106,6 +106,14 @@ export function textIn(body: Buffer): ErrorText | null {
   return text && { ...text, message: cutText(text.message, MAX_MESSAGE_CHARS) }
 }
 
+/** Returns an error body with what protocols have in it, `error` and its `type`; null for a body without an error object. */
+export function errorObjectIn(body: Buffer): Json | null {
+  const value = jsonIn(body)
+  if (!isObject(value) || !isObject(value.error) || Array.isArray(value.error)) return null
+  const { type, error } = value
+  return { ...(type === 'error' && { type }), error }
+}
+
 /** Reads the body of an error status; one without a text is described by `otherwise`. */
 export function readErrorBody(body: Buffer, otherwise: string): ErrorText {
   const json = textIn(body)

@@ -16,7 +16,7 @@ interface CollectedTool {
 
 class CollectedChoice {
   readonly #options: CollectorOptions
-  readonly #closing = new ClosingFields()
+  readonly #closing: ClosingFields
   readonly #images: string[] = []
   readonly #audio: Buffer[] = []
   readonly #logprobs: TokenLogprob[] = []
@@ -28,6 +28,7 @@ class CollectedChoice {
 
   constructor(options: CollectorOptions) {
     this.#options = options
+    this.#closing = new ClosingFields(options.upstream)
   }
 
   add(part: Extract<Part, { choice: number }>): void {

@@ -57,16 +57,6 @@ export function nameFieldsLeftOut(request: unknown, said: readonly string[], dro
     dropped.add('stream_options.include_obfuscation')
 }
 
-/** Adds to `dropped` the options of a search tool that have a value and are not in `said`. */
-export function nameSearchOptionsLeftOut(
-  tool: LooseObject,
-  said: readonly string[],
-  dropped: DroppedFields,
-): void {
-  for (const option of ['search_context_size', 'user_location', 'filters'])
-    if (!said.includes(option) && !saysNothing(option, tool[option])) dropped.add(option)
-}
-
 /** The fields that mark where a cached prefix of the prompt ends, of messages, of their parts and of tools. */
 const CACHE_FIELDS = ['cache_control', 'prompt_cache_breakpoint'] as const
 

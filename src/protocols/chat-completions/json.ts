@@ -7,6 +7,8 @@
  */
 import { Buffer } from 'node:buffer'
 import type { FinishReason, Part, TokenLogprob, UsageTokens } from '../../../schemas/chat/part.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { printSeal } from '../translate/seal.ts'
 
 export function usageJson(usage: UsageTokens): string {
   const { prompt, cached, cacheWrite, output, reasoning, serverToolCalls } = usage
@@ -72,9 +74,19 @@ export const finishWord = (reason: FinishReason, isLegacy: boolean): string =>
 
 /** Gathers the fields of one choice as a whole: the reasoning that has to come back, and the sources cited. */
 export class ClosingFields {
+  readonly #upstream: ChatProtocol
   #open = ''
   readonly #blocks: string[] = []
   readonly #citations: string[] = []
+
+  constructor(upstream: ChatProtocol) {
+    this.#upstream = upstream
+  }
+
+  /** Returns the text of a block's proof; blocks are those of the messages protocol. */
+  #proof(data: string): string {
+    return JSON.stringify(printSeal({ protocol: this.#upstream, data }, 'messages'))
+  }
 
   /** Takes in any part; most leave no trace. */
   add(part: Part): void {
@@ -84,12 +96,12 @@ export class ClosingFields {
         break
       case 'signature':
         this.#blocks.push(
-          `{"type":"thinking","thinking":${JSON.stringify(this.#open)},"signature":${JSON.stringify(part.signature)}}`,
+          `{"type":"thinking","thinking":${JSON.stringify(this.#open)},"signature":${this.#proof(part.signature)}}`,
         )
         this.#open = ''
         break
       case 'sealed_reasoning':
-        this.#blocks.push(`{"type":"redacted_thinking","data":${JSON.stringify(part.data)}}`)
+        this.#blocks.push(`{"type":"redacted_thinking","data":${this.#proof(part.data)}}`)
         break
       case 'citation':
         this.#citations.push(citationJson(part))

@@ -5,12 +5,14 @@
  */
 import { Buffer } from 'node:buffer'
 import type { FinishReason, Part, UsageTokens } from '../../../schemas/chat/part.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { ulid } from '../../core/keys/ids.ts'
 import { ClosingFields, finishWord, imageJson, logprobsJson, toolCallFields, usageJson } from './json.ts'
 
 export interface PrinterOptions {
   /** The model as the client named it: upstreams have other names for it. */
   readonly model: string
+  readonly upstream: ChatProtocol
   /** Epoch seconds. */
   readonly created: number
   /** True when the client requested the usage chunk. */
@@ -106,7 +108,7 @@ export class ChatCompletionsPrinter {
     if (known !== undefined) return known
     this.#begin('')
     const choice: OpenChoice = {
-      closing: new ClosingFields(),
+      closing: new ClosingFields(this.#options.upstream),
       opening: `${this.#head}{"index":${index},"delta":{`,
       finish: null,
       hasTools: false,

@@ -25,8 +25,9 @@ interface TranslatableSource {
 const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
 const wantsUsage = (call: ChatCall): boolean => sourceOf(call).request.stream_options?.include_usage === true
 
-const headOf = (call: ChatCall, { created }: PrintOptions) => ({
+const headOf = (call: ChatCall, { created, upstream }: PrintOptions) => ({
   model: call.model,
+  upstream,
   created,
   isLegacy: sourceOf(call).isLegacy,
 })

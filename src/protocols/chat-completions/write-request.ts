@@ -12,6 +12,7 @@ import type {
   OfferedTool,
   Reasoning,
   SaidText,
+  Seal,
   ToolCall,
   ToolChoice,
   ToolResult,
@@ -21,7 +22,6 @@ import type { LooseObject } from '../loose.ts'
 import { invalidField } from '../request/client-json.ts'
 import { readCacheKey } from '../translate/cache-key.ts'
 import { type DroppedFields, nameSettings } from '../translate/dropped-fields.ts'
-import { printSeal } from '../translate/seal.ts'
 import { CUSTOM_INPUT_SCHEMA, customArguments, flatName } from '../translate/tool-names.ts'
 
 /** @throws Failure `invalid_request` with a message that names the field */
@@ -36,15 +36,15 @@ export function writeCompletionRequest(
   nameSettings(settings, ['topK'], dropped)
   const cacheKey = readCacheKey(conversation, dropped)
   const limit = call.outputLimit ?? outputCeiling
-  const tools = conversation.tools.flatMap((tool) => writeTool(tool, dropped))
+  const tools = allowedTools(conversation).flatMap((tool) => writeTool(tool, dropped))
   const wire = {
     model: upstreamModel,
     messages: [
       ...(instructions.length === 0 ? [] : [{ role: 'system', content: writeContent(instructions) }]),
-      ...conversation.turns.flatMap((turn) => writeTurn(turn, dropped)),
+      ...joinAnswers(conversation.turns).flatMap((turn) => writeTurn(turn, dropped)),
     ],
     ...(limit !== null && { [outputLimitField ?? 'max_tokens']: limit }),
-    ...(tools.length > 0 && { tools, ...writeChoice(conversation, dropped) }),
+    ...(tools.length > 0 && { tools, ...writeChoice(conversation) }),
     ...writeSettings(settings),
     ...(cacheKey !== null && { prompt_cache_key: cacheKey }),
     ...(call.stream && { stream: true, ...(askUsage && { stream_options: { include_usage: true } }) }),
@@ -83,6 +83,17 @@ function writePart(part: SaidText | GivenFile): LooseObject {
 const fileUrl = (source: FileSource): string =>
   source.type === 'link' ? source.url : `data:${source.mediaType};base64,${source.base64}`
 
+/** Returns the turns with neighbouring ones of the assistant as one: results must follow the message with all their calls. */
+function joinAnswers(turns: readonly ConversationTurn[]): ConversationTurn[] {
+  const joined: ConversationTurn[] = []
+  for (const turn of turns) {
+    const last = joined.at(-1)
+    if (last === undefined || last.role === 'user' || turn.role === 'user') joined.push(turn)
+    else joined[joined.length - 1] = { role: turn.role, parts: [...last.parts, ...turn.parts] }
+  }
+  return joined
+}
+
 function writeTurn({ role, parts }: ConversationTurn, dropped: DroppedFields): LooseObject[] {
   return role === 'user' ? writeUserTurn(parts) : writeAssistantTurn(parts, dropped)
 }
@@ -110,11 +121,15 @@ function writeAssistantTurn(parts: ConversationTurn['parts'], dropped: DroppedFi
   const thoughts: Reasoning[] = []
   const calls: ToolCall[] = []
   let refusal = ''
+  let callSeal: Seal | null = null
   for (const part of parts) {
     if (part.type === 'text') said.push(part)
+    else if (part.type === 'reasoning' && part.seal?.isOfCall === true) callSeal = part.seal
     else if (part.type === 'reasoning') thoughts.push(part)
-    else if (part.type === 'tool_call') calls.push(part)
-    else if (part.type === 'refusal') refusal += part.text
+    else if (part.type === 'tool_call') {
+      calls.push({ ...part, seal: part.seal ?? callSeal })
+      callSeal = null
+    } else if (part.type === 'refusal') refusal += part.text
     else if ('source' in part) dropped.add(part.field ?? part.path)
   }
   if (said.length + calls.length === 0 && refusal === '' && thoughts.length === 0) return []
@@ -154,7 +169,7 @@ const writeCall = (call: ToolCall): LooseObject => ({
     arguments: call.kind === 'custom' ? customArguments(call.input) : call.input || '{}',
   },
   ...(call.seal?.protocol === 'chat-completions' && {
-    extra_content: { google: { thought_signature: printSeal(call.seal, 'chat-completions') } },
+    extra_content: { google: { thought_signature: call.seal.data } },
   }),
 })
 
@@ -175,15 +190,21 @@ function writeTool(tool: OfferedTool, dropped: DroppedFields): LooseObject[] {
   return [{ type: 'function', function: offered }]
 }
 
-function writeChoice({ toolChoice, isParallel }: Conversation, dropped: DroppedFields): LooseObject {
-  const choice = toolChoice === null ? {} : { tool_choice: sentChoice(toolChoice.value, dropped) }
+/** Returns all tools, or those to which the choice is limited: few upstreams take such a choice. */
+function allowedTools({ tools, toolChoice }: Conversation): readonly OfferedTool[] {
+  const choice = toolChoice?.value
+  if (typeof choice !== 'object' || !('allowed' in choice)) return tools
+  return tools.filter((tool) => 'name' in tool && choice.allowed.includes(tool.name))
+}
+
+function writeChoice({ toolChoice, isParallel }: Conversation): LooseObject {
+  const choice = toolChoice === null ? {} : { tool_choice: sentChoice(toolChoice.value) }
   return { ...choice, ...(!isParallel && { parallel_tool_calls: false }) }
 }
 
-function sentChoice(choice: ToolChoice, dropped: DroppedFields): unknown {
+function sentChoice(choice: ToolChoice): unknown {
   if (typeof choice === 'string') return choice
   if ('name' in choice) return { type: 'function', function: { name: choice.name } }
-  dropped.change('tool_choice', 'among all tools')
   return choice.mode
 }
 

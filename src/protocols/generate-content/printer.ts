@@ -148,7 +148,8 @@ export class GenerateContentPrinter {
   #calls(choice: OpenChoice): readonly LooseObject[] {
     return [...choice.calls.values()].map(({ call, json }) => {
       const { id, name } = call
-      if (call.signature !== null) choice.seal = { protocol: this.#options.upstream, data: call.signature }
+      if (call.signature !== null)
+        choice.seal = { protocol: this.#options.upstream, data: call.signature, isOfCall: true }
       const args = fieldsOf(parsedFields(json === '' ? '{}' : json))
       return { functionCall: { id, name, args }, ...signature(choice) }
     })

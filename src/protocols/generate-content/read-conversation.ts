@@ -134,6 +134,7 @@ class ContentReader {
     const at = Math.max(0, open.indexOf(given))
     const [id = given] = open.splice(at, 1)
     const response = fieldsOf(answer.response)
+    const isError = Object.keys(response).length === 1 && typeof response.error === 'string'
     const files = itemsOf(answer.parts).filter(({ inlineData }) => isObject(inlineData))
     return {
       type: 'tool_result',
@@ -143,16 +144,19 @@ class ContentReader {
         ...files.map((part, index) => readFile(part, `${path}.functionResponse.parts[${index}]`)),
       ],
       isPlain: files.length === 0,
-      isError: false,
+      isError,
       path: `${path}.functionResponse.name`,
     }
   }
 }
 
-/** Clients put a text into one of these fields; any other response is sent as JSON. */
+/** Clients put a text into one of these fields. */
+const WRAPPERS: ReadonlySet<string> = new Set(['output', 'result', 'content', 'error'])
+
+/** Any other response is sent as JSON. */
 function responseText(response: LooseObject): string {
   const [field, ...others] = Object.keys(response)
-  const isWrapped = others.length === 0 && (field === 'output' || field === 'result' || field === 'content')
+  const isWrapped = others.length === 0 && field !== undefined && WRAPPERS.has(field)
   const value = isWrapped ? response[field] : response
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

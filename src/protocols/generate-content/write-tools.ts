@@ -1,8 +1,7 @@
 /** Writes tools and the choice among them for the generate-content protocol. See docs/translation.md, "Tools". */
 import type { Conversation, OfferedTool, ToolChoice } from '../../../schemas/chat/conversation.ts'
 import { findProvider } from '../../channels/providers/presets.ts'
-import { nameSearchOptionsLeftOut } from '../chat-completions/fields.ts'
-import type { DroppedFields } from '../translate/dropped-fields.ts'
+import { type DroppedFields, nameSearchOptions } from '../translate/dropped-fields.ts'
 import { CUSTOM_INPUT_SCHEMA, flatName } from '../translate/tool-names.ts'
 import type { ModelFamily } from './family.ts'
 import { isEmptyObject, schemaSubset } from './schema-subset.ts'
@@ -66,7 +65,7 @@ function writeEach(asked: readonly OfferedTool[], family: ModelFamily, dropped: 
   for (const tool of asked) {
     if (tool.type === 'web_search') {
       searches = true
-      nameSearchOptionsLeftOut(tool.given, [], dropped)
+      nameSearchOptions(tool, [], dropped)
     } else if (tool.type === 'other')
       dropped.add(tool.name === 'image_generation' ? 'image_generation' : tool.path)
     else declared.push(declaration(tool, family))

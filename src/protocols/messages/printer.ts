@@ -2,6 +2,7 @@
  * Prints the parts of a translated answer as events of the messages protocol. Blocks follow one another: a block ends when the
  * next one begins. See docs/translation.md, "The answer".
  */
+import type { Seal } from '../../../schemas/chat/conversation.ts'
 import type { FinishReason, Part, UsageTokens } from '../../../schemas/chat/part.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { ulid } from '../../core/keys/ids.ts'
@@ -130,7 +131,7 @@ export class MessagesPrinter {
         break
       case 'sealed_reasoning':
         this.#close()
-        this.#sign(part.data, true)
+        this.#sign(part.data, { isRedacted: true })
         break
       case 'tool_call':
         this.#callTool(part)
@@ -177,8 +178,8 @@ export class MessagesPrinter {
   }
 
   /** Signs the open block of reasoning, or one without text. */
-  #sign(data: string, isRedacted = false): void {
-    const seal = { protocol: this.#options.upstream, data, ...(isRedacted && { isRedacted }) }
+  #sign(data: string, more: Pick<Seal, 'isRedacted' | 'isOfCall'> = {}): void {
+    const seal = { protocol: this.#options.upstream, data, ...more }
     if (this.#open !== 'thinking') this.#start('thinking', { thinking: '', signature: '' })
     this.#delta({ type: 'signature_delta', signature: printSeal(seal, 'messages') })
     this.#close()
@@ -192,7 +193,7 @@ export class MessagesPrinter {
   #startTool(call: ToolPart): void {
     if (call.signature !== null) {
       this.#close()
-      this.#sign(call.signature)
+      this.#sign(call.signature, { isOfCall: true })
     }
     this.#start('tool_use', { id: call.id, name: call.name, input: {} })
     this.#tool = call.index

@@ -1,8 +1,7 @@
 /** Writes tools and the choice among them for the messages protocol. See docs/translation.md, "Tools". */
 import type { Conversation, OfferedTool, ToolChoice } from '../../../schemas/chat/conversation.ts'
-import { nameSearchOptionsLeftOut } from '../chat-completions/fields.ts'
 import { invalidField } from '../request/client-json.ts'
-import type { DroppedFields } from '../translate/dropped-fields.ts'
+import { type DroppedFields, nameSearchOptions } from '../translate/dropped-fields.ts'
 import { CUSTOM_INPUT_SCHEMA, flatName } from '../translate/tool-names.ts'
 import type { ModelFamily } from './family.ts'
 import { ANSWER_TOOL } from './output-format.ts'
@@ -89,9 +88,9 @@ function inputSchema(parameters: Sent | null): Sent {
 
 type Search = Extract<OfferedTool, { type: 'web_search' }>
 
-function writeSearch({ given, ...tool }: Search, dropped: DroppedFields): Sent {
-  if (VENDOR_TOOL.test(String(given.type))) return given
-  nameSearchOptionsLeftOut(given, ['user_location', 'filters'], dropped)
+function writeSearch(tool: Search, dropped: DroppedFields): Sent {
+  if (VENDOR_TOOL.test(String(tool.given.type))) return tool.given
+  nameSearchOptions(tool, ['location', 'allowedDomains', 'blockedDomains', 'maxUses'], dropped)
   const { location, allowedDomains, blockedDomains, maxUses, cache } = tool
   return {
     type: WEB_SEARCH_TYPE,

@@ -2,6 +2,7 @@
  * Prints the parts of a translated answer as events of the responses protocol. The last event has the whole response, which is
  * also the answer in one piece. See docs/translation.md, "The answer".
  */
+import type { Seal } from '../../../schemas/chat/conversation.ts'
 import type { FinishReason, Part, UsageTokens } from '../../../schemas/chat/part.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { ulid } from '../../core/keys/ids.ts'
@@ -155,7 +156,7 @@ export class ResponsesPrinter {
       case 'sealed_reasoning':
         this.#endMessage()
         this.#endReasoning()
-        this.#seal(part.data, true)
+        this.#seal(part.data, { isRedacted: true })
         break
       case 'tool_call':
         this.#callTool(part)
@@ -287,8 +288,8 @@ export class ResponsesPrinter {
   }
 
   /** Ends the open reasoning, or one without text, with the proof of its vendor. */
-  #seal(data: string, isRedacted = false): void {
-    const seal = { protocol: this.#options.upstream, data, ...(isRedacted && { isRedacted }) }
+  #seal(data: string, more: Pick<Seal, 'isRedacted' | 'isOfCall'> = {}): void {
+    const seal = { protocol: this.#options.upstream, data, ...more }
     this.#openReasoning().item.encrypted_content = printSeal(seal, 'responses')
     this.#endReasoning()
   }
@@ -296,7 +297,7 @@ export class ResponsesPrinter {
   #callTool(part: ToolPart): void {
     this.#endMessage()
     this.#endReasoning()
-    if (part.signature !== null) this.#seal(part.signature)
+    if (part.signature !== null) this.#seal(part.signature, { isOfCall: true })
     const { name, namespace, isCustom } = this.#options.tools.find(part.name)
     const input = isCustom ? { input: '' } : { arguments: '' }
     const item = {

@@ -246,13 +246,14 @@ function readTool(tool: LooseObject, path: string, namespace?: string): OfferedT
     )
   if (!WEB_SEARCH.test(type)) return [{ type: 'other', name: type, given: tool, path }]
   const { type: _, ...location } = fieldsOf(tool.user_location)
+  const contextSize = textOf(tool.search_context_size)
   return [
     {
       type: 'web_search',
       allowedDomains: listOf(fieldsOf(tool.filters).allowed_domains).map(textOf),
       blockedDomains: [],
       location: Object.keys(location).length === 0 ? null : location,
-      contextSize: textOf(tool.search_context_size) || null,
+      contextSize: contextSize === '' || contextSize === 'medium' ? null : contextSize,
       maxUses: null,
       given: tool,
       path,

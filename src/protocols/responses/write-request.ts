@@ -20,7 +20,7 @@ import type { ChatCall, EncodeOptions } from '../dialect.ts'
 import type { LooseObject } from '../loose.ts'
 import { invalidField } from '../request/client-json.ts'
 import { readCacheKey } from '../translate/cache-key.ts'
-import { type DroppedFields, nameSettings } from '../translate/dropped-fields.ts'
+import { type DroppedFields, nameSearchOptions, nameSettings } from '../translate/dropped-fields.ts'
 
 /** Settings that the protocol does not have. */
 const ABSENT = [
@@ -155,6 +155,7 @@ function writeTools(tools: readonly OfferedTool[], dropped: DroppedFields): Loos
         ]
       }
       case 'web_search': {
+        nameSearchOptions(tool, ['allowedDomains', 'location', 'contextSize'], dropped)
         const { type, allowedDomains, location, contextSize } = tool
         return [
           {

@@ -2,7 +2,7 @@
  * The fields that a translation drops, for `X-Protocol-Warning`, and those that it changes, for `X-Protocol-Changes`.
  * See docs/api-rules.md, "Protocols and translation".
  */
-import type { ConversationSettings } from '../../../schemas/chat/conversation.ts'
+import type { ConversationSettings, OfferedTool } from '../../../schemas/chat/conversation.ts'
 import type { EncodedRequest } from '../dialect.ts'
 
 export class DroppedFields {
@@ -37,5 +37,25 @@ export function nameSettings(
   for (const name of names) {
     const setting = settings[name]
     if (setting !== undefined) dropped.add(setting.field)
+  }
+}
+
+type Search = Extract<OfferedTool, { type: 'web_search' }>
+
+const SEARCH_OPTIONS = {
+  contextSize: 'search_context_size',
+  location: 'user_location',
+  allowedDomains: 'allowed_domains',
+  blockedDomains: 'blocked_domains',
+  maxUses: 'max_uses',
+} as const satisfies Partial<Record<keyof Search, string>>
+type SearchOption = keyof typeof SEARCH_OPTIONS
+
+/** Names the options of a search that are not in `said`. */
+export function nameSearchOptions(tool: Search, said: readonly SearchOption[], dropped: DroppedFields): void {
+  for (const [option, name] of Object.entries(SEARCH_OPTIONS) as [SearchOption, string][]) {
+    const value = tool[option]
+    const isGiven = Array.isArray(value) ? value.length > 0 : value !== null
+    if (isGiven && !said.includes(option)) dropped.add(name)
   }
 }

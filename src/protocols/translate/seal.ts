@@ -16,6 +16,7 @@ const carriedSeal = z.object({
   protocol: chatProtocol,
   data: z.string(),
   isRedacted: z.boolean().optional(),
+  isOfCall: z.boolean().optional(),
   text: z.string().optional(),
 }) satisfies z.ZodType<Seal>
 

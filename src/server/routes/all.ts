@@ -1,15 +1,17 @@
 /** Which handler answers which route. */
 
+import { of } from 'rxjs'
 import type { Console } from '../../../pipelines/console.ts'
 import type { LinkedFiles } from '../../../pipelines/media/files/files.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
 import { answerPaymentWebhook, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
 import { ROUTES, type RouteName, UNSERVED_PATHS } from '../../../schemas/routes.ts'
+import type { Reply } from '../../http/handler.ts'
 import { type RoutedPath, Router } from '../../http/router.ts'
 import { type CallRouteDeps, callRoutes } from './calls.ts'
 import { consoleRoutes, referenceRoutes } from './console.ts'
 import { type ManagementServices, managementRoutes } from './management.ts'
-import { type Answer, type Family, PROBE } from './options.ts'
+import { type Answer, type Family, OPEN, PROBE } from './options.ts'
 import { taskRoutes } from './tasks.ts'
 
 export interface RouteDeps extends CallRouteDeps {
@@ -30,6 +32,7 @@ export function openRouter(deps: RouteDeps): Router {
     ...taskRoutes(deps.groups, deps.files),
     ...consoleRoutes(deps.console),
     ...probeRoutes(deps.probes),
+    ...agentRoutes,
     takePaymentEvent: { handler: answerPaymentWebhook(deps.webhook), ...WEBHOOK },
   }
   return new Router([...toPaths(answers), ...managementRoutes(deps.management)], UNSERVED_PATHS)
@@ -40,6 +43,18 @@ export const openAdminRouter = (deps: OperatorViewDeps): Router =>
   new Router(
     toPaths({ ...probeRoutes({ ...deps, operatorAccess: () => 'open' }), ...referenceRoutes(PROBE) }),
   )
+
+const NO_CONTENT: Reply = { type: 'full', status: 204, headers: [], body: '' }
+const accept = { handler: () => of(NO_CONTENT), ...OPEN }
+
+/** What a coding agent asks of its own vendor: without an answer it tries again, or waits. */
+const agentRoutes = {
+  greetAgent: accept,
+  takeAgentEvents: accept,
+  readAgentSettings: accept,
+  takeAgentReports: accept,
+  saveAgentSettings: accept,
+} satisfies Family
 
 const probeRoutes = (deps: OperatorViewDeps) =>
   ({

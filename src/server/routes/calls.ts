@@ -84,6 +84,7 @@ export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDep
     streamGenerateContent: generateContent,
     countContentTokens: countTokens(groups, 'generate-content'),
     createResponse: chat(groups, DIALECTS.responses),
+    countResponseTokens: countTokens(groups, 'responses'),
     showResponse: showResponse(groups),
     deleteResponse: deleteResponse(groups),
     cancelResponse: cancelResponse(groups),

@@ -1,5 +1,5 @@
 /** Usage, the billing-compatible family, embeddings and the reference, as a client has them. */
-import { request } from 'node:http'
+import { get, request } from 'node:http'
 import t from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { borrowService } from '../../support/lend-services.ts'
@@ -114,6 +114,48 @@ t.test('account and reference', async (t) => {
       )
       t.equal(await head.text(), '')
     }
+  })
+
+  await t.test(
+    'what Claude Code asks of its vendor costs nothing, needs no key and is no call',
+    async (t) => {
+      const ask = async (method: string, path: string, body?: string) =>
+        (await fetch(service.baseUrl + path, { method, ...(body !== undefined && { body }) })).status
+      t.equal(await ask('HEAD', '/api/hello'), 204)
+      t.equal(await ask('GET', '/api/claude_code/settings'), 204)
+      for (const path of ['/api/event_logging/batch', '/api/claude_code/metrics']) {
+        t.equal(await ask('POST', path, '{"events":[]}'), 204, path)
+        t.equal(await ask('POST', path, 'x'.repeat(64 * 1024)), 204, path)
+        t.equal(await ask('POST', path, 'x'.repeat(64 * 1024 + 1)), 413, path)
+      }
+      t.equal(await ask('PUT', '/api/claude_code/user_settings', '{}'), 204)
+      const { data } = (await (await service.get(key, '/v1/logs')).json()) as {
+        data: { error_code: string }[]
+      }
+      t.same(
+        data.filter(({ error_code }) => error_code === 'request_too_large'),
+        [],
+      )
+    },
+  )
+
+  await t.test('an upgrade to a WebSocket is 426', async (t) => {
+    const { hostname, port } = new URL(service.baseUrl)
+    const headers = {
+      connection: 'upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+      'sec-websocket-version': '13',
+    }
+    const status = await new Promise((resolve, reject) => {
+      const request = get({ hostname, port, path: '/v1/responses', headers }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      request.on('error', reject)
+    })
+    t.equal(status, 426)
+    t.equal((await fetch(`${service.baseUrl}/v1/responses`)).status, 405)
   })
 
   await t.test('HEAD is answered as GET is, with a key and without', async (t) => {

@@ -50,13 +50,14 @@ const CHAT: readonly (readonly [path: string, ok: object])[] = [
   ['/v1/messages', chat('ballad-large')],
   ['/v1/messages/count_tokens', { model: 'ballad-large', messages: say('Hello!') }],
   ['/v1/responses', { model: 'sonata-large', input: 'Hello!', max_output_tokens: 16 }],
+  ['/v1/responses/input_tokens', { model: 'sonata-large', input: 'Hello!' }],
   ['/v1beta/models/canto-large:generateContent', HELLO],
   ['/v1beta/models/canto-large:streamGenerateContent', HELLO],
   ['/v1beta/models/canto-large:streamGenerateContent?alt=sse', HELLO],
   ['/v1beta/models/canto-large:countTokens', HELLO],
 ]
 /** Counting tokens is free. */
-const COUNTS = /count_?tokens$/i
+const COUNTS = /(?:count_?|input_)tokens$/i
 const MADE: readonly (readonly [status: number, path: string, body: object])[] = [
   [200, '/v1/images/generations', { model: 'demo-image', prompt: 'A fox', async: true }],
   [200, '/v1/videos/generations', { model: 'demo-video', prompt: 'A fox', duration: 2 }],

@@ -664,13 +664,16 @@ t.test('models', async (t) => {
   )
 
   const INSTALLED_AT = new Date(1_772_000_000_789)
+  const deps = { catalog: () => catalog, installedAt: INSTALLED_AT, now: () => 0 }
+  /** With the discount. */
+  const COST = { input: 10, output: 80, cache_read: 1, cache_write: 12.5 }
 
   const keyFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) => ({
     key: { allowedModels },
     account: { allowedModels: ofAccount },
   })
   const listFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) =>
-    jsonOf(models({ catalog: () => catalog, installedAt: INSTALLED_AT })(keyFor(allowedModels, ofAccount)))
+    jsonOf(models(deps)(keyFor(allowedModels, ofAccount)))
 
   t.test('GET /v1/models answers one body that both SDKs read', async (t) => {
     const body = await listFor(null)
@@ -685,6 +688,10 @@ t.test('models', async (t) => {
           type: 'model',
           display_name: 'Sonata Large',
           created_at: INSTALLED_AT.toISOString(),
+          max_input_tokens: 400_000,
+          max_tokens: 32_768,
+          limit: { context: 400_000, output: 32_768 },
+          cost: COST,
         },
         {
           id: 'voice-tts-pro',
@@ -694,11 +701,16 @@ t.test('models', async (t) => {
           type: 'model',
           display_name: 'voice-tts-pro',
           created_at: INSTALLED_AT.toISOString(),
+          max_input_tokens: null,
+          max_tokens: null,
+          limit: {},
+          cost: {},
         },
       ],
       has_more: false,
       first_id: 'sonata-large',
       last_id: 'voice-tts-pro',
+      models: [],
     })
   })
 
@@ -718,7 +730,33 @@ t.test('models', async (t) => {
       has_more: false,
       first_id: null,
       last_id: null,
+      models: [],
     })
+  })
+
+  t.test('GET /v1/models answers page by page where a limit is asked for', async (t) => {
+    const pageOf = async (query: string) => {
+      const { data, has_more, first_id, last_id } = await jsonOf(models(deps)(keyFor(null), query))
+      return [data.map(({ id }: { id: string }) => id), has_more, first_id, last_id]
+    }
+    const [sonata, voice] = ['sonata-large', 'voice-tts-pro']
+    const both = [[sonata, voice], false, sonata, voice]
+    t.strictSame(await pageOf('limit=1000&client_version=0.171.0'), both)
+    t.strictSame(await pageOf('limit=1'), [[sonata], true, sonata, sonata])
+    t.strictSame(await pageOf(`limit=1&after_id=${sonata}`), [[voice], false, voice, voice])
+    t.strictSame(await pageOf(`limit=1&before_id=${voice}`), [[sonata], false, sonata, sonata])
+    t.strictSame(await pageOf(`after_id=${voice}`), [[], false, null, null])
+    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'after_id=nowhere', 'before_id=nowhere'])
+      await t.rejects(pageOf(query), { code: 'invalid_request' }, query)
+  })
+
+  t.test('GET /v1/models has the list of generate-content for its SDKs as well', async (t) => {
+    const headers = { 'x-goog-api-key': 'sk' }
+    const first = await jsonOf(models(deps)(keyFor(null), 'pageSize=1', headers))
+    t.match(first, { data: { length: 2 }, models: [{ name: 'models/sonata-large' }] })
+    t.equal(first.nextPageToken, 'sonata-large')
+    const shown = await jsonOf(model(deps)(keyFor(null), 'sonata-large', headers))
+    t.match(shown, { id: 'sonata-large', name: 'models/sonata-large', inputTokenLimit: 400_000 })
   })
 
   t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
@@ -829,8 +867,6 @@ t.test('models', async (t) => {
     t.strictSame(silent.pricing.with_audio, { per_unit: null, variants: null })
     t.notOk('videos' in silent || 'videos' in onePrice || 'with_audio' in onePrice.pricing)
   })
-
-  const deps = { catalog: () => catalog, installedAt: INSTALLED_AT }
 
   t.test('GET /v1/models/{model} answers what the list has of it', async (t) => {
     const list = await listFor(null)

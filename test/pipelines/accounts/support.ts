@@ -52,13 +52,19 @@ export const usage = (deps: UsageDeps) => (known: Reader, request: Query) =>
 
 const allowed = (caller: AllowedModels) => caller as Reader
 
-export const models = (deps: ModelsDeps) => (caller: AllowedModels) =>
-  replyTo(allowed(caller), {}, answerWithModels(deps))
+const presenting = (headers: Readonly<Record<string, string>>) => (name: string) => headers[name] ?? ''
+
+export const models =
+  (deps: ModelsDeps) =>
+  (caller: AllowedModels, query = '', headers: Readonly<Record<string, string>> = {}) =>
+    replyTo(allowed(caller), { query, header: presenting(headers) }, answerWithModels(deps))
 
 const paramsOf = (model: string) => ({ ...NO_PARAMS, model })
 
-export const model = (deps: ModelsDeps) => (caller: AllowedModels, name: string) =>
-  replyTo(allowed(caller), { params: paramsOf(name) }, answerWithModel(deps))
+export const model =
+  (deps: ModelsDeps) =>
+  (caller: AllowedModels, name: string, headers: Readonly<Record<string, string>> = {}) =>
+    replyTo(allowed(caller), { params: paramsOf(name), header: presenting(headers) }, answerWithModel(deps))
 
 export const contentModels = (deps: ModelsDeps) => (caller: AllowedModels, query: string) =>
   replyTo(allowed(caller), { query }, answerWithContentModels(deps))

@@ -4,6 +4,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import type { StoredReply } from '../../../pipelines/calls/claim.ts'
+import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { idempotent } from '../../../pipelines/calls/idempotency.ts'
 import { CallEnds, calls } from '../../../pipelines/calls/pipeline.ts'
 import {
@@ -27,7 +28,7 @@ import {
 } from '../../../pipelines/chat/forward/stream-answer.ts'
 import { planTranslationHeaders } from '../../../pipelines/chat/forward/translation-headers.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
-import { type ChatProtocol, DEFAULT_CHAT_SECONDS } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol, DEFAULT_CHAT_SECONDS } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { mask } from '../../../src/core/call-log/redact.ts'
@@ -804,6 +805,39 @@ t.test('error as first event of a stream', async (t) => {
     t.equal(call.sent, quoting('[secret] at [secret]'))
   })
 
+  t.test(
+    'in an answer in one piece, an error of the request is 400, and no other channel is tried',
+    async (t) => {
+      for (const [protocol, code] of [
+        ['responses', 'context_length_exceeded'],
+        ['chat-completions', 'invalid_prompt'],
+      ] as const) {
+        const body = {
+          object: 'response',
+          status: 'failed',
+          output: [],
+          error: { code, message: 'Too long.' },
+        }
+        const call = new RunningCall({
+          client: clientCall(protocol, 'hi', false),
+          upstream: protocol,
+          channels: TWO,
+        })
+        call.attempt.answer(body)
+        t.equal(call.attempts.length, 1, code)
+        t.match(call.error, { status: 400, code: 'invalid_request', message: 'Too long.' })
+        t.match(call.settlement, { status: 'rejected', error_code: 'invalid_request', cost: '0' })
+      }
+      const busy = new RunningCall({
+        client: clientCall('responses', 'hi', false),
+        upstream: 'responses',
+        channels: TWO,
+      })
+      busy.attempt.answer({ status: 'failed', output: [], error: { code: 'server_error', message: 'Busy.' } })
+      t.equal(busy.attempts.length, 2, 'any other fails over')
+    },
+  )
+
   t.test('an error about the option that the gateway added is no error of the client', async (t) => {
     const usageOptionRefusals = new UsageOptionRefusals(() => {})
     const call = started('chat-completions', { usageOptionRefusals })
@@ -1085,6 +1119,82 @@ t.test('refused keys rest alone', async (t) => {
       call.health.listReports()[0]?.keys.map(({ resting_until }) => resting_until),
       [null, null, null],
     )
+  })
+})
+
+t.test('errors of an upstream in its own words', async (t) => {
+  // `upstream_errors: native`: the upstream's error object, masked, for clients of its protocol.
+  const NATIVE = { only: { upstream_errors: 'native', serve: CHAT_PROTOCOLS } }
+  const said = 'gone: key-of-only at http://host-of-only:1/v1'
+  const shown = 'gone: [secret] at [url]'
+  const errors = (message: string): Readonly<Record<ChatProtocol, object>> => ({
+    'chat-completions': {
+      error: { message, type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' },
+    },
+    responses: {
+      error: { message, type: 'invalid_request_error', param: 'input', code: 'context_length_exceeded' },
+    },
+    messages: { type: 'error', error: { type: 'overloaded_error', message } },
+    'generate-content': {
+      error: { code: 400, message, status: 'INVALID_ARGUMENT', details: [{ reason: 'x' }] },
+    },
+  })
+  const shape = {
+    'chat-completions': '/v1/chat/completions',
+    responses: '/v1/responses',
+    messages: '/v1/messages',
+    'generate-content': '/v1beta/models/m:generateContent',
+  }
+  const silent = { onUnforeseen: () => {}, onInternal: () => {} }
+
+  for (const protocol of CHAT_PROTOCOLS)
+    t.test(protocol, async (t) => {
+      const call = new RunningCall({
+        client: clientCall(protocol, 'hi', false),
+        upstream: protocol,
+        channelFields: NATIVE,
+      })
+      call.attempt.answer({ ...errors(said)[protocol], request_id: 'theirs' }, 422)
+      const { status, body } = makeErrorReply(shape[protocol], 'req', silent)(call.error)
+      t.equal(status, 422)
+      t.strictSame(JSON.parse(String(body)), errors(shown)[protocol])
+      t.match(call.settlement, { status: 'rejected', error_code: 'invalid_request' })
+
+      const mapped = new RunningCall({ client: clientCall(protocol, 'hi', false), upstream: protocol })
+      mapped.attempt.answer(errors(said)[protocol], 422)
+      t.match((mapped.error as UpstreamRefusal).native, null, 'by default its names are mapped')
+      const plain = new RunningCall({
+        client: clientCall(protocol, 'hi', false),
+        upstream: protocol,
+        channelFields: NATIVE,
+      })
+      plain.attempt.head(422)
+      plain.attempt.data('no JSON')
+      plain.attempt.end()
+      t.match((plain.error as UpstreamRefusal).native, null)
+    })
+
+  t.test('a translated call gets names of its own protocol', async (t) => {
+    const call = new RunningCall({
+      client: clientCall('messages', 'hi', false),
+      upstream: 'chat-completions',
+      channelFields: NATIVE,
+    })
+    call.attempt.answer(errors(said)['chat-completions'], 422)
+    t.match((call.error as UpstreamRefusal).native, null)
+  })
+
+  t.test('an error of the request in an answer in one piece', async (t) => {
+    const call = new RunningCall({
+      client: clientCall('responses', 'hi', false),
+      upstream: 'responses',
+      channelFields: NATIVE,
+    })
+    const error = { code: 'context_length_exceeded', message: 'Too long.' }
+    call.attempt.answer({ status: 'failed', output: [], error })
+    const { status, body } = makeErrorReply('/v1/responses', 'req', silent)(call.error)
+    t.equal(status, 400)
+    t.strictSame(JSON.parse(String(body)), { error })
   })
 })
 
@@ -1509,7 +1619,8 @@ t.test('silence is filled', async (t) => {
 
     constructor(stream: AnswerStream, limits: Pick<Waiting, 'keepAlive' | 'idleMs'> = KEPT_ALIVE) {
       const call: AnswerReceiver = {
-        readStreamError: (event) => toStreamFailure(event, { protocol: 'chat-completions', channel: {} }),
+        readStreamError: (event) =>
+          toStreamFailure(event, { protocol: 'chat-completions', channel: {}, isTranslated: false }),
         failOver: () => false,
         begin: () => void this.heads++,
         noteFirstByte: () => undefined,

@@ -1109,6 +1109,24 @@ t.test('usage option refused by the upstream', async (t) => {
       }
   })
 
+  t.test('a translated call is asked again without the option', async (t) => {
+    for (const client of ['messages', 'generate-content', 'responses'] as const) {
+      const translated = {
+        client: clientCall(client, 'hi', true),
+        channelFields: { only: { serve: [client] } },
+      }
+      const usageOptionRefusals = new UsageOptionRefusals()
+      const call = new RunningCall({ usageOptionRefusals, ...translated })
+      call.attempt.answer(UNRECOGNIZED, 400)
+      t.equal(call.attempts.length, 2, client)
+      t.equal(asks(call.attempt), null)
+      const quoting = clientCall(client, 'stream_options', true)
+      const quoted = new RunningCall({ ...translated, client: quoting })
+      quoted.attempt.answer(UNRECOGNIZED, 400)
+      t.equal(quoted.attempts.length, 1, 'its text may be quoted')
+    }
+  })
+
   t.test('a retry that is refused as well proves nothing', async (t) => {
     const usageOptionRefusals = new UsageOptionRefusals()
     const call = new RunningCall({ usageOptionRefusals })

@@ -893,6 +893,8 @@ t.test('head is answered as get', async (t) => {
   })
 })
 
+const noHeader = () => ''
+
 t.test('router', async (t) => {
   // The router: which route a path finds, and what its parameters are.
   const route = (): Route => ({ handler: () => EMPTY })
@@ -910,7 +912,7 @@ t.test('router', async (t) => {
   const router = new Router(Object.values(ROUTES), ['/things/compact'])
 
   const find = (method: string, path: string) => {
-    const found = router.find({ method, path })
+    const found = router.find({ method, path, header: noHeader })
     return 'route' in found ? found : null
   }
 
@@ -950,17 +952,23 @@ t.test('router', async (t) => {
       '/files',
       '/things/x/',
     ])
-      t.match(router.find({ method: 'GET', path }), { code: 'not_found' }, path)
+      t.match(router.find({ method: 'GET', path, header: noHeader }), { code: 'not_found' }, path)
   })
 
   t.test('another method is 405, with those that there are', async (t) => {
-    const refused = router.find({ method: 'POST', path: '/things/%zz' })
-    t.match(refused, { code: 'method_not_allowed', headers: [['allow', 'GET, HEAD, DELETE']] })
+    const refused = router.find({ method: 'POST', path: '/things/%zz', header: noHeader })
+    t.match(refused, { code: 'method_not_allowed', status: 405, headers: [['allow', 'GET, HEAD, DELETE']] })
+  })
+
+  t.test('an upgrade where GET is none is 426, after which clients go on without one', async (t) => {
+    const header = (name: string) => (name === 'upgrade' ? 'websocket' : '')
+    const refused = new Router([ROUTES.make]).find({ method: 'GET', path: '/things', header })
+    t.match(refused, { code: 'method_not_allowed', status: 426, headers: [['allow', 'POST']] })
   })
 
   t.test('a parameter that is not URL-encoded text is 400', async (t) => {
     for (const path of ['/things/%zz', '/things/%E0%A4%A', '/things/%']) {
-      const refused = router.find({ method: 'GET', path })
+      const refused = router.find({ method: 'GET', path, header: noHeader })
       t.ok(refused instanceof Failure)
       t.match(refused, { code: 'invalid_request', message: 'id: is not URL-encoded text.' })
     }

@@ -219,12 +219,14 @@ t.test('refused keys are counted', async (t) => {
   })
 })
 
+const noHeader = () => ''
+
 t.test('unknown paths name the nearest', async (t) => {
   // A 404 of a path that is nearly one names it; any other says where the endpoints are listed.
   const table = emptyRouter()
 
   function messageAt(path: string): string {
-    const found = table.find({ method: 'POST', path })
+    const found = table.find({ method: 'POST', path, header: noHeader })
     return found instanceof Failure ? found.message : ''
   }
 
@@ -263,17 +265,23 @@ t.test('ids are not names of the interface', async (t) => {
   // What the public interface calls at `/v1/responses/…` and this one does not serve is no endpoint, and no id either.
   const table = emptyRouter()
 
-  t.test('input_tokens and compact', async (t) => {
-    for (const name of ['input_tokens', 'compact'])
-      for (const method of ['POST', 'GET', 'DELETE']) {
-        const found = table.find({ method, path: `/v1/responses/${name}` })
-        t.match(found, { code: 'not_found', message: `There is no endpoint at /v1/responses/${name}.` })
-      }
+  t.test('compact', async (t) => {
+    for (const method of ['POST', 'GET', 'DELETE']) {
+      const found = table.find({ method, path: '/v1/responses/compact', header: noHeader })
+      t.match(found, { code: 'not_found', message: 'There is no endpoint at /v1/responses/compact.' })
+    }
+  })
+
+  t.test('input_tokens is no id', async (t) => {
+    for (const method of ['GET', 'DELETE'])
+      t.match(table.find({ method, path: '/v1/responses/input_tokens', header: noHeader }), {
+        code: 'method_not_allowed',
+      })
   })
 
   t.test('any other name is an id', async (t) => {
     for (const id of ['resp_1', 'input_tokens_1'])
-      t.notOk(table.find({ method: 'GET', path: `/v1/responses/${id}` }) instanceof Failure)
+      t.notOk(table.find({ method: 'GET', path: `/v1/responses/${id}`, header: noHeader }) instanceof Failure)
   })
 })
 

@@ -14,7 +14,10 @@ import { AssembledCompletion } from '../../../../src/protocols/chat-completions/
 import { ChatCompletionCollector } from '../../../../src/protocols/chat-completions/collector.ts'
 import { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
 import { CHUNK } from '../../../../src/protocols/chat-completions/places.ts'
-import { ChatCompletionsPrinter } from '../../../../src/protocols/chat-completions/printer.ts'
+import {
+  ChatCompletionsPrinter,
+  type PrinterOptions,
+} from '../../../../src/protocols/chat-completions/printer.ts'
 import { completionAsStream, WholeResponse } from '../../../../src/protocols/chat-completions/whole.ts'
 import { EventReader, MAX_EVENT_CHARS } from '../../../../src/protocols/sse/event-reader.ts'
 import { MAX_READ_EVENT_BYTES } from '../../../../src/protocols/sse/framer.ts'
@@ -408,7 +411,7 @@ t.test('streams are assembled', async (t) => {
 
 t.test('printed from parts', async (t) => {
   // What every translation prints: parts as chunks, parts as one body. See docs/api-rules.md, "Streams".
-  const OPTIONS = { model: 'm', created: 1, includeUsage: false }
+  const OPTIONS: PrinterOptions = { model: 'm', upstream: 'messages', created: 1, includeUsage: false }
   const USAGE = { prompt: 9, cached: 5, cacheWrite: 0, output: 4, reasoning: 3, serverToolCalls: 0 }
   const start: Part = { type: 'start', id: 'gen-1', model: 'upstream' }
   const text = (choice: number, text: string): Part => ({ type: 'text', choice, text })
