@@ -41,7 +41,7 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv = pro
 }
 
 export class RealWiring implements Wiring {
-  readonly #env: NodeJS.ProcessEnv
+  readonly env: NodeJS.ProcessEnv
   /** By the method that opened it. */
   readonly #opened = new Map<string, Promise<unknown>>()
   readonly #closers: (() => unknown)[] = []
@@ -50,15 +50,15 @@ export class RealWiring implements Wiring {
   readonly untilStopped = untilStopped
 
   constructor(env: NodeJS.ProcessEnv) {
-    this.#env = env
+    this.env = env
   }
 
   async serve(options: { readonly json: boolean }) {
     const { serve } = await import('../server/supervisor/supervisor.ts')
-    return serve(this.#env, options)
+    return serve(this.env, options)
   }
 
-  settings = () => readSettings(this.#env)
+  settings = () => readSettings(this.env)
 
   database() {
     return this.#once('database', async () => this.#connect(await this.#engines(['postgres'])))
@@ -155,7 +155,7 @@ export class RealWiring implements Wiring {
   }
 
   loadConfig({ file, parts }: Parameters<Wiring['loadConfig']>[0] = {}) {
-    const path = file === undefined ? findConfigFile(this.#env) : resolve(file)
+    const path = file === undefined ? findConfigFile(this.env) : resolve(file)
     const simulatorUrl = readRunning(this.settings().dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
     const loaded = loadConfigFile(path, this.#withSimulator(simulatorUrl), parts)
     return loaded.ok
@@ -165,12 +165,12 @@ export class RealWiring implements Wiring {
 
   async channels() {
     const load = (simulatorUrl: string) => {
-      const loaded = loadConfigFile(findConfigFile(this.#env), this.#withSimulator(simulatorUrl))
+      const loaded = loadConfigFile(findConfigFile(this.env), this.#withSimulator(simulatorUrl))
       if (!loaded.ok) throw new FileProblems('The configuration', loaded.problems)
       return loaded
     }
     const { variables, config } = load(ANY_SIMULATOR_URL)
-    if (!needsSimulator(variables) || this.#env[SIMULATOR_URL_VARIABLE]) return config.channels
+    if (!needsSimulator(variables) || this.env[SIMULATOR_URL_VARIABLE]) return config.channels
     const { simulatorUrl } = await this.#engines(['simulator'])
     return load(simulatorUrl ?? ANY_SIMULATOR_URL).config.channels
   }
@@ -223,7 +223,7 @@ export class RealWiring implements Wiring {
   }
 
   #withSimulator(url: string) {
-    return { ...this.#env, [SIMULATOR_URL_VARIABLE]: this.#env[SIMULATOR_URL_VARIABLE] || url }
+    return { ...this.env, [SIMULATOR_URL_VARIABLE]: this.env[SIMULATOR_URL_VARIABLE] || url }
   }
 
   /** Returns the cluster of the call log; null also where no configuration is known. */

@@ -4,6 +4,7 @@ import { addCatalogCommands } from './config/catalog.ts'
 import { addChannelsCommand } from './config/channels.ts'
 import { addConfigCommands } from './config/config.ts'
 import { addProvidersCommand } from './config/providers.ts'
+import { addConnectCommand } from './connect/connect.ts'
 import { Command, type Context, type Output } from './context.ts'
 import { addImport } from './kb-import.ts'
 import { addFind } from './logs/find.ts'
@@ -52,6 +53,7 @@ const BY_HAND = [
   addChannelsCommand,
   addProvidersCommand,
   addCatalogCommands,
+  addConnectCommand,
 ]
 
 const STANDARD: Output = {

@@ -39,6 +39,8 @@ interface TaskLinks {
 }
 
 export interface Wiring {
+  /** The environment of the command. */
+  readonly env: NodeJS.ProcessEnv
   /** Runs the service until a signal; returns its exit code. */
   serve(options: { readonly json: boolean }): Promise<number>
   settings(): Settings

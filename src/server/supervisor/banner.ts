@@ -133,5 +133,10 @@ function printCallLines({ key, model, baseUrl, runFile }: BannerFacts, isTermina
     '',
     `curl '${baseUrl}/v1/logs?limit=1' -H ${authorization}`,
     '',
+    '  Set up Claude Code, or Codex:',
+    '',
+    'npm run -s tollgate -- connect claude',
+    'npm run -s tollgate -- connect codex',
+    '',
   ]
 }

@@ -151,17 +151,27 @@ export interface Named {
 }
 
 /** The whole body of a failure in the shape of `protocol`, whatever its message says. */
-export function shapeOf(protocol: ChatProtocol, named: Named, message: unknown): object {
+export function shapeOf(
+  protocol: ChatProtocol,
+  named: Named,
+  message: unknown,
+  retryAfter: string | null = null,
+): object {
   const { status, code, type, messagesType, generateStatus } = named
   switch (protocol) {
     case 'messages':
       return { type: 'error', error: { type: messagesType, message } }
     case 'generate-content':
-      return { error: { code: status, message, status: generateStatus } }
+      return { error: { code: status, message, status: generateStatus, ...retryInfo(retryAfter) } }
     default:
       return { error: { message, type, code } }
   }
 }
+
+const retryInfo = (seconds: string | null) =>
+  seconds !== null && {
+    details: [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${seconds}s` }],
+  }
 
 /** Tokens of one call, as the caller got them. */
 export interface Told {
@@ -348,7 +358,8 @@ export async function checkRefused(
   t.match(response.headers.get('content-type'), /^application\/json/)
   t.match(response.headers.get('x-gateway-trace'), /^req_/)
   t.equal(response.headers.get('access-control-allow-origin'), '*')
-  t.strictSame(body, shapeOf(protocol, named, body.error.message), `${protocol}: ${named.code}`)
+  const retryAfter = named.isPassed === true ? null : response.headers.get('retry-after')
+  t.strictSame(body, shapeOf(protocol, named, body.error.message, retryAfter), `${protocol}: ${named.code}`)
   t.match(body.error.message, message)
   return body.error.message
 }

@@ -47,6 +47,7 @@ const never = () => {
 
 /** For a command that must end before it needs an engine. */
 export const noEngines: Wiring = {
+  env: {},
   serve: never,
   settings: never,
   database: never,

@@ -1,0 +1,202 @@
+/** `tollgate connect`: what it writes for each client, and that it takes back exactly that. */
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { CLIENTS, type SettingsFile } from '../../../src/cli/connect/clients.ts'
+import { fillFields, printByHand } from '../../../src/cli/connect/connect.ts'
+import { setFields, undoFields } from '../../../src/cli/connect/settings-text.ts'
+import { RealWiring } from '../../../src/cli/main.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { readText } from '../../support/source-files.ts'
+import { command } from './support.ts'
+
+const VALUES = { base_url: 'http://127.0.0.1:8080', key: 'sk-tollgate-KEY', model: 'MODEL' }
+const FILES = Object.entries(CLIENTS).flatMap(([name, { files }]) =>
+  files.map((file) => ({ name, file: fillFields(file, VALUES) })),
+)
+
+/** A user's own settings; each has a field that some client overwrites. */
+const OWN: Readonly<Record<Exclude<SettingsFile['format'], 'by hand'>, string>> = {
+  json: '{\n    "theme": "dark",\n    "model": "mine",\n    "env": { "OTHER": "1", "ANTHROPIC_MODEL": "mine" },\n    "big": [1, 2]\n}',
+  toml: [
+    '# mine',
+    'model = "mine" # why',
+    'notify = [',
+    '  "sound",',
+    ']',
+    '',
+    '[projects."/srv/app"]',
+    'trust_level = "trusted"',
+    '',
+    '[mcp_servers.docs]',
+    'model = "another"',
+  ].join('\n'),
+  yaml: '# mine\nname: My own # why\nmodels:\n  - name: Other\n    provider: openai\nmodel: mine\n',
+  env: '# mine\nexport OTHER="a b"\nOPENAI_MODEL=mine\nGEMINI_MODEL=mine\n',
+}
+
+t.test('settings of the user stay, and undo restores the file', async (t) => {
+  for (const { name, file } of FILES.filter(({ file }) => file.format !== 'by hand')) {
+    const own = OWN[file.format as keyof typeof OWN]
+    const after = setFields(own, file)!
+    t.not(after, own, name)
+    t.equal(setFields(after, file), after, `${name}: a second time changes nothing`)
+    for (const line of ['mine', 'OTHER', 'theme', 'trust_level', 'sound', 'Other', '"another"'])
+      if (own.includes(line)) t.match(after + own, line, `${name}: ${line}`)
+    t.same(undoFields(after, file, { before: own, after }), { text: own, kept: [] }, name)
+    const created = setFields('', file)!
+    t.same(undoFields(created, file, { before: null, after: created }), { text: null, kept: [] }, name)
+  }
+})
+
+t.test('undo leaves what the user has changed since', async (t) => {
+  const fileOf = (client: string) => FILES.find(({ name }) => name === client)!.file
+  const undo = (client: string, before: string | null, edit: (after: string) => string) => {
+    const after = setFields(before ?? '', fileOf(client))!
+    return undoFields(edit(after), fileOf(client), { before, after })
+  }
+  const claude = undo('claude', OWN.json, (after) =>
+    after.replace('"dark"', '"light"').replace('"http://127.0.0.1:8080"', '"http://elsewhere"'),
+  )
+  t.same(claude!.kept, ['env.ANTHROPIC_BASE_URL'])
+  t.same(JSON.parse(claude!.text!), {
+    theme: 'light',
+    model: 'mine',
+    env: { OTHER: '1', ANTHROPIC_MODEL: 'mine', ANTHROPIC_BASE_URL: 'http://elsewhere' },
+    big: [1, 2],
+  })
+  t.equal(
+    undo('codex', OWN.toml, (after) => `${after}\n[more]\na = 1\n`)!.text,
+    `${OWN.toml}\n\n\n[more]\na = 1\n`,
+  )
+  t.equal(
+    undo('continue', OWN.yaml, (after) => after.replace('Other', 'Others'))!.text,
+    OWN.yaml.replace('Other', 'Others'),
+  )
+  t.equal(undo('qwen', OWN.env, (after) => `${after}MORE=1\n`)!.text, `${OWN.env}MORE=1\n`)
+  t.same(
+    undo('claude', null, (after) => after.replace('{', '{"theme": "dark",')),
+    {
+      text: '{\n  "theme": "dark"\n}\n',
+      kept: [],
+    },
+  )
+  t.equal(
+    undo('claude', '{}', () => '{ // broken'),
+    null,
+    'what cannot be edited is left to the user',
+  )
+})
+
+t.test('a file that an edit could damage is set by hand', async (t) => {
+  const UNSAFE: Readonly<Record<string, readonly string[]>> = {
+    claude: ['{ // mine\n}', '{"a": 1, "a": 2}', '{"a": 12345678901234567890}', '[]', '{"a":'],
+    codex: [
+      'a = """\nmodel = 1\n"""',
+      'model_providers.tollgate.name = "x"',
+      '["model_providers"]',
+      '"model" = "x"',
+    ],
+    gemini: ['A="first\nGEMINI_API_KEY=x"'],
+    aider: ['- a\n', 'a: [', 'a: 1\na: 2\n'],
+  }
+  for (const [client, texts] of Object.entries(UNSAFE)) {
+    const { file } = FILES.find(({ name }) => name === client)!
+    for (const text of texts) t.equal(setFields(text, file), null, `${client}: ${text}`)
+  }
+})
+
+t.test('docs/clients.md shows what is written', async (t) => {
+  const page = readText('docs/clients.md')
+  for (const [name, { title, files }] of Object.entries(CLIENTS)) {
+    const section = page.split(/^## /m).find((one) => one.startsWith(`${title}\n`)) ?? ''
+    t.match(section, `connect ${name}\``, title)
+    const blocks = [...section.matchAll(/```\w+\n(.*?)```/gs)].map(([, block]) => block)
+    t.same(
+      blocks,
+      files.map((file) => printByHand(file, VALUES)),
+      title,
+    )
+    for (const { names } of files) t.match(section, names.at(-1)!, title)
+  }
+})
+
+const channel = (protocol: string, path: string) =>
+  `  - { id: ${protocol}, protocol: ${protocol}, base_url: "\${TEST_SIMULATOR_URL}${path}", api_key: k, models: { sonata: sim-sonata } }`
+const CONFIG = `
+models:
+  - { id: sonata, pricing: { unit: 1M_tokens, input: "1000000", output: "2000000" }, max_output_tokens: 100 }
+channels:
+${channel('chat-completions', '/v1')}
+${channel('messages', '')}
+${channel('responses', '/v1')}
+${channel('generate-content', '')}
+`
+
+t.test('a running service', async (t) => {
+  const service = await borrowService(t, CONFIG)
+  const { accountId, key } = await service.newKey('100000')
+  const environment = (t: Test) => ({
+    HOME: t.testdir(),
+    DATABASE_URL: service.engines.databaseUrl,
+    TOLLGATE_CONFIG: service.configPath,
+    TOLLGATE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    TEST_SIMULATOR_URL: service.engines.simulatorUrl,
+  })
+  const connect = (env: Record<string, string>, ...words: string[]) =>
+    command(['connect', ...words, '--json'], new RealWiring(env))
+  const common = ['--base-url', service.baseUrl, '--key', key]
+
+  for (const [name, { protocol }] of Object.entries(CLIENTS))
+    await t.test(`${name} is connected, calls, and is undone`, async (t) => {
+      const env = environment(t)
+      const { code, stdout, stderr } = await connect(env, name, ...common, '--yes')
+      t.equal(code, 0, stderr)
+      t.notMatch(stderr, key, 'the change is shown without the key')
+      const { written, by_hand, ...answer } = JSON.parse(stdout)
+      t.match(answer, { client: name, model: 'sonata', cost: /^[1-9][\d.]* credits$/, error: null }, protocol)
+      const texts = written.map((path: string) => readFileSync(path, 'utf8')).join('')
+      const byHand = by_hand.map(({ settings }: { settings: string }) => settings).join('')
+      for (const value of [key, service.baseUrl]) t.match(texts + byHand, value)
+      for (const path of written) t.equal(statSync(path).mode & 0o077, 0, 'only its owner reads it')
+      if (written.length === 0) return
+      const undone = await connect(env, name, '--undo', '--yes')
+      t.match(undone, { code: 0 })
+      t.same(JSON.parse(undone.stdout), { client: name, undone: written, kept: [], by_hand: [] })
+      for (const path of written) t.notOk(existsSync(path), path)
+      t.match(await connect(env, name, '--undo', '--yes'), { code: 1, stderr: /Nothing was written/ })
+    })
+
+  await t.test('a key is made after a yes, and a second run is undone with the first', async (t) => {
+    const env = environment(t)
+    const path = join(env.HOME, '.claude/settings.json')
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, OWN.json)
+    const words = ['claude', '--base-url', service.baseUrl, '--account', accountId]
+    const countKeys = async () => (await service.database.keys.list(accountId, { limit: 100 })).length
+    t.equal(await countKeys(), 1)
+    t.match(await connect(env, ...words), { code: 1, stderr: /Add --yes to confirm. Nothing was changed/ })
+    t.equal(await countKeys(), 1)
+    t.equal(readFileSync(path, 'utf8'), OWN.json)
+    const { code, stdout, stderr } = await connect(env, ...words, '--yes')
+    t.equal(code, 0, stderr)
+    t.match(JSON.parse(stdout), { key_id: /^key_/, cost: /credits/ })
+    t.equal(await countKeys(), 2)
+    t.match(await connect(env, 'claude', ...common, '--yes'), { code: 0 })
+    t.match(readFileSync(path, 'utf8'), key)
+    t.match(await connect(env, 'claude', '--undo', '--yes'), { code: 0 })
+    t.equal(readFileSync(path, 'utf8'), OWN.json)
+  })
+
+  await t.test('a refused call is said, and a file with comments is left alone', async (t) => {
+    const env = environment(t)
+    const path = join(env.HOME, '.claude/settings.json')
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, '{ // mine\n}')
+    const wrong = ['claude', '--base-url', service.baseUrl, '--key', 'sk-tollgate-wrong', '--yes']
+    const { code, stdout } = await connect(env, ...wrong)
+    t.equal(code, 1)
+    t.match(JSON.parse(stdout), { written: [], by_hand: [{ path }], error: /^401: / })
+    t.equal(readFileSync(path, 'utf8'), '{ // mine\n}')
+  })
+})
