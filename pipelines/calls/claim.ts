@@ -11,7 +11,9 @@ import type { LongBodyWork } from '../../src/protocols/body-work.ts'
 export interface Idempotency extends LongBodyWork {
   readonly records: Omit<IdempotencyRecords, 'purge'>
   readonly answerMemory: AnswerMemory
-  /** Called when a record could not be stored or freed: it expires after ten minutes. */
+  /** Returns the longest time that a call may take. */
+  readonly maxSeconds: () => number
+  /** Called when a record could not be stored or freed: it frees itself in time. */
   readonly onRecordLost: (error: unknown) => void
 }
 

@@ -55,7 +55,8 @@ export const idempotent =
     const { path, body } = call.intent ?? request
     const accountId = known.account.id
     const claim = (requestHash: Buffer) => {
-      const record: IdempotencyClaim = { ...keyed, scope: `account:${accountId}`, requestHash }
+      const scope = `account:${accountId}` as const
+      const record: IdempotencyClaim = { ...keyed, scope, requestHash, maxSeconds: deps.maxSeconds() }
       return claimKey(deps, record).pipe(
         map((stored) => {
           if (stored !== null) {

@@ -335,6 +335,10 @@ export function toConnectionFailure(failure: UpstreamFailure): AttemptFailure {
   return attemptFailure(noAnswer(isTimeout, failure.message), { isRetryable: !isTimeout, isTimeout })
 }
 
+/** Returns the failure of a stream without an event for the time that it may be silent. */
+export const noEvent = (): AttemptFailure =>
+  attemptFailure(noAnswer(true, 'no event came in time'), { isRetryable: false, isTimeout: true })
+
 /** Returns the client's failure for a call that brought no answer. */
 export const noAnswer = (isTimeout: boolean, internal: string): Failure =>
   isTimeout

@@ -39,10 +39,17 @@ export interface AdmittedCall extends CountedCall {
   readonly isShared: boolean
   /** The formula of the estimate. */
   readonly estimateMode: Estimate
-  /** Calls of one session go to one channel, for the sake of its cache: docs/api-rules.md, "Attempts". Null without one. */
+  /** Calls of one conversation go to one channel and one of its keys, for the sake of its cache: docs/api-rules.md, "Attempts". Null without one. */
   readonly pin: string | null
   /** The session, as the call log has it. */
   readonly sessionId: string | null
+  /** The limits in force at its admission. */
+  readonly time: {
+    /** Of the whole call, streaming included. */
+    readonly totalMs: number
+    /** Of a stream without an event; null: the whole call's. */
+    readonly idleMs: number | null
+  }
 }
 
 interface Estimated {
@@ -126,12 +133,14 @@ export const limitPrice =
     return { ...call, fallbacks }
   }
 
+const MS_PER_SECOND = 1000
+
 /** Reserves the estimate in this process. @throws Failure `quota_exceeded`, and nothing is reserved */
 export const precharge =
   <C extends PricedCall>(catalog: () => Catalog): Stage<C, C & AdmittedCall> =>
   (call: C) => {
     const { known } = call
-    const { wallet, estimate: mode } = catalog().config
+    const { wallet, estimate: mode, limits } = catalog().config
     const estimate = estimateCall(call, mode)
     const session = readSession(call.request.header)
     if (!known.view.admit(estimate, wallet.reserve_in_flight))
@@ -145,8 +154,13 @@ export const precharge =
       }
     }
     const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
-    const pin = session === '' ? null : `${known.account.id} ${session}`
-    return { ...call, estimate, estimateMode: mode, isShared, pin, sessionId: toSessionId(session) }
+    const conversation = session || call.call.conversationKey
+    const pin = conversation === undefined ? null : `${known.account.id} ${conversation}`
+    const time = {
+      totalMs: limits.chat_seconds * MS_PER_SECOND,
+      idleMs: limits.chat_idle_seconds && limits.chat_idle_seconds * MS_PER_SECOND,
+    }
+    return { ...call, estimate, estimateMode: mode, isShared, pin, sessionId: toSessionId(session), time }
   }
 
 /** Changes reservations that were made. */
@@ -195,13 +209,14 @@ type ReservedIn = Parameters<Reservations['reserveWallet']>[0]['reservedIn']
 
 async function reserveInWallet(
   { caps }: CallReservations,
-  { known, request, estimate }: AdmittedCall,
+  { known, request, estimate, time }: AdmittedCall,
   reservedIn: ReservedIn,
 ): Promise<boolean> {
   const wanted = {
     accountId: known.account.id,
     requestId: request.requestId,
     amount: estimate,
+    callMs: time.totalMs,
     reservedIn,
   }
   for (const ms of RETRY_AFTER_MS) {
@@ -225,6 +240,7 @@ async function reserveOverProcesses(deps: CallReservations, call: AdmittedCall):
     keyId: known.key.id,
     requestId,
     amount: estimate,
+    callMs: call.time.totalMs,
     submittedAt,
     reservedIn,
   })

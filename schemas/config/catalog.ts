@@ -19,6 +19,10 @@ export const TRANSLATIONS = [
 /** A chat protocol, or the name of a media adapter. */
 export type ChannelProtocol = string
 
+/** Of the whole of a chat call, streaming included. */
+export const DEFAULT_CHAT_SECONDS = 180
+export const MAX_CHAT_SECONDS = 3600
+
 export const ENDPOINT_TYPES = [
   'images_generations',
   'videos_generations',
@@ -320,7 +324,8 @@ export const channelEntry = z.strictObject({
       z.string().regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII'),
     )
     .default({}),
-  timeout_seconds: z.number().positive().max(600).default(180),
+  /** Of one call. Default: `limits.chat_seconds`. */
+  timeout_seconds: z.number().positive().max(MAX_CHAT_SECONDS).optional(),
   /** Default: that of the installation. */
   hide_auth_errors: z.boolean().optional(),
   /** Default: that of the installation. */

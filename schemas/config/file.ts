@@ -5,7 +5,9 @@ import { creditsText, parseCredits } from '../money.ts'
 import {
   AFTER_CLIENT_LEAVES,
   channelEntry,
+  DEFAULT_CHAT_SECONDS,
   ESTIMATES,
+  MAX_CHAT_SECONDS,
   modelEntry,
   STRATEGIES,
   UPSTREAM_ERRORS,
@@ -116,8 +118,17 @@ export const configFile = z.strictObject({
         .prefault({}),
     })
     .prefault({}),
-  /** Defaults for every account; null is no limit. */
-  limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
+  /** Defaults for every account, and the time of a chat call; null is no limit. */
+  limits: z
+    .strictObject({
+      requests_per_minute: limit,
+      concurrency: limit,
+      /** The whole of a chat call, streaming included. */
+      chat_seconds: z.number().positive().max(MAX_CHAT_SECONDS).default(DEFAULT_CHAT_SECONDS),
+      /** A streamed call whose upstream sends no event for this long ends; null: none does. */
+      chat_idle_seconds: z.number().positive().max(MAX_CHAT_SECONDS).nullable().default(null),
+    })
+    .prefault({}),
   /**
    * The estimate of a chat call: by the formula of the interface, or by all that the request could make the upstream
    * bill, tools, files and thinking included. See docs/api-rules.md, "Pre-charge".

@@ -50,6 +50,8 @@ export interface ChatCall {
   readonly toolCallLimit: number | null
   /** The requested service tier, where it can change the price. */
   readonly serviceTier?: string
+  /** The name of the conversation in the body, or of its user; absent without one. */
+  readonly conversationKey?: string
   /** It asks the upstream to summarise a long prompt before it answers. */
   readonly compacts?: boolean
   /** Names of fields that no upstream gets, because they would cost what has no price; absent without any. */

@@ -15,6 +15,9 @@ interface MeteredCall {
   readonly source: Settlement['usage_source']
   readonly isSuspect: boolean
   readonly isOtherModel: boolean
+  readonly inputTokens: number
+  /** Of the input, those that the provider read from its cache. */
+  readonly cachedTokens: number
 }
 
 export interface MeteringMeters {
@@ -30,6 +33,8 @@ interface PairTotals {
   estimate: number
   suspect: number
   otherModel: number
+  inputTokens: number
+  cachedTokens: number
 }
 
 export function registerMetering(register: Register): MeteringMeters {
@@ -47,7 +52,8 @@ export function registerMetering(register: Register): MeteringMeters {
       models = new Map()
       channels.set(channel, models)
     }
-    const totals = { channel, model, upstream: 0, estimate: 0, suspect: 0, otherModel: 0 }
+    const counts = { upstream: 0, estimate: 0, suspect: 0, otherModel: 0, inputTokens: 0, cachedTokens: 0 }
+    const totals = { channel, model, ...counts }
     models.set(model, totals)
     pairs++
     return totals
@@ -75,6 +81,16 @@ export function registerMetering(register: Register): MeteringMeters {
       ]),
   )
   register(
+    'tollgate_channel_input_tokens_total',
+    'Prompt tokens of ended calls: read from the cache of the provider (hit), or not (miss).',
+    'counter',
+    () =>
+      rows(({ inputTokens, cachedTokens }) => [
+        [{ cache: 'hit' }, cachedTokens],
+        [{ cache: 'miss' }, inputTokens - cachedTokens],
+      ]),
+  )
+  register(
     'tollgate_usage_suspect_total',
     'Calls whose upstream reported usage that no call can have: they are charged at the bound.',
     'counter',
@@ -93,11 +109,13 @@ export function registerMetering(register: Register): MeteringMeters {
     () => Object.entries(unbooked).map(([reason, value]) => ({ labels: { reason }, value })),
   )
   return {
-    metered({ channel, model, source, isSuspect, isOtherModel }) {
+    metered({ channel, model, source, isSuspect, isOtherModel, inputTokens, cachedTokens }) {
       const totals = totalsOf(channel, model)
       if (source !== 'none') totals[source]++
       if (isSuspect) totals.suspect++
       if (isOtherModel) totals.otherModel++
+      totals.inputTokens += inputTokens
+      totals.cachedTokens += cachedTokens
     },
     unbooked: (reason) => void unbooked[reason]++,
   }

@@ -14,9 +14,11 @@ import { type RefusalMeters, registerRefusals } from './refusal-metrics.ts'
 import { type Register, registerIn } from './register.ts'
 import { registerTasks, type TaskMeters } from './task-metrics.ts'
 
-/** Upper bounds in seconds. The longest call takes 180 seconds. */
-const TTFB_BOUNDS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180] as const
-const DURATION_BOUNDS_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 180] as const
+/** Upper bounds in seconds. The longest call takes an hour, and by default 180 seconds. */
+const TTFB_BOUNDS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 600] as const
+const DURATION_BOUNDS_SECONDS = [
+  0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 180, 600, 1800, 3600,
+] as const
 
 /** Models beyond this many are counted under the empty name, as calls of no known model are. */
 export const MAX_MODEL_LABELS = 2_000

@@ -68,6 +68,12 @@ function CostAndMargin({ costs }: { readonly costs: Costs | undefined }) {
   )
 }
 
+/** Returns the share of the prompt tokens that the provider read from its cache. */
+const printCacheHits = (costs: Costs | undefined): string =>
+  costs === undefined || costs.input_tokens === 0
+    ? NONE
+    : `${((costs.cached_tokens / costs.input_tokens) * PERCENT).toFixed(1)} %`
+
 const printMs = (value: number | null): string => (value === null ? NONE : `${Math.round(value)} ms`)
 
 /** Returns the columns of what a channel is. */
@@ -100,6 +106,7 @@ const listPropertyColumns = (costs: ReadonlyMap<string | undefined, Costs>): Col
     isNumber: true,
     cell: ({ id }) => <CostAndMargin costs={costs.get(id)} />,
   },
+  { name: t('Cache hits, 30 days'), isNumber: true, cell: ({ id }) => printCacheHits(costs.get(id)) },
 ]
 
 /** Returns the columns of how a channel does. */

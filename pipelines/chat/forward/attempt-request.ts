@@ -36,6 +36,8 @@ export interface UpstreamCallRequest {
   readonly body: Buffer
   readonly requestId: string
   readonly deadlineMs: number
+  /** From the request to its response head; absent: only the deadline counts. */
+  readonly headTimeoutMs?: number
   /** A kept connection has just failed this call: the next may be as old. */
   readonly onFreshConnection: boolean
   /** W3C trace context for the upstream; null where no traces are exported. */
@@ -71,7 +73,7 @@ export const chooseEncodeOptions = (
 
 /** @param now the beginning of the attempt, on the clock of `performance.now()` */
 export function buildAttemptRequest(
-  { request, call }: AdmittedCall,
+  { request, call, time }: AdmittedCall,
   { channel, protocol, upstreamModel, isTranslated }: Route,
   now: number,
   rest: Pick<UpstreamCallRequest, 'body' | 'onFreshConnection' | 'traceparent'>,
@@ -84,7 +86,8 @@ export function buildAttemptRequest(
     query: isTranslated ? EVENT_STREAM_QUERY : request.query,
     header: request.header,
     requestId: request.requestId,
-    deadlineMs: attemptMs(channel, request.startedAt, now),
+    deadlineMs: Math.min(msLeft(time, request.startedAt, now), channelMs(channel, time)),
+    ...(call.stream && call.isAssembled !== true && time.idleMs !== null && { headTimeoutMs: time.idleMs }),
     ...rest,
   }
 }
@@ -119,7 +122,7 @@ export class AttemptBody {
     options: Omit<EncodeOptions, 'fetched'>,
     done: (encoded: EncodedRequest) => void,
   ): void {
-    const { call, request } = admitted
+    const { call, request, time } = admitted
     const { provider } = route.channel
     const { from: client, to: upstream } = adapter
     const encode = (fetched: CallFileMap) => {
@@ -131,7 +134,7 @@ export class AttemptBody {
     const fetch = (urls: readonly string[]) => {
       if (urls.length === 0) return encode(NO_FILES)
       this.#files ??= new CallFiles(this.#deps.fetchFiles)
-      const leftMs = msLeft(request.startedAt, performance.now())
+      const leftMs = msLeft(time, request.startedAt, performance.now())
       this.#files.fetch(urls, leftMs, encode, this.#fail)
     }
     if (!route.isTranslated) fetch(adapter.urlsToFetch(call, provider))
@@ -197,25 +200,23 @@ class CallFiles {
   }
 }
 
-/** The whole of a chat call, streaming included. */
-export const CHAT_DEADLINE_MS = 180_000
 const MS_PER_SECOND = 1000
 /** A timeout of an attempt with a smaller share of its channel's time says nothing about the channel. */
 const TELLING_SHARE = 0.5
 
 type Timed = Pick<ChannelEntry, 'timeout_seconds'>
+type CallTime = AdmittedCall['time']
 
 /** Returns what is left of a call that began at `startedAt`. */
-export const msLeft = (startedAt: number, now: number): number =>
-  Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
+const msLeft = ({ totalMs }: CallTime, startedAt: number, now: number): number =>
+  Math.max(1, totalMs - (now - startedAt))
 
-const channelMs = ({ timeout_seconds: seconds }: Timed): number =>
-  Math.min(seconds * MS_PER_SECOND, CHAT_DEADLINE_MS)
-
-/** Returns the time of an attempt that begins now. */
-const attemptMs = (channel: Timed, startedAt: number, now: number): number =>
-  Math.min(msLeft(startedAt, now), channelMs(channel))
+const channelMs = ({ timeout_seconds: seconds }: Timed, { totalMs }: CallTime): number =>
+  seconds === undefined ? totalMs : Math.min(seconds * MS_PER_SECOND, totalMs)
 
 /** Returns whether a timeout of an attempt that began at `now` is the channel's fault. */
-export const isTellingTimeout = (channel: Timed, startedAt: number, now: number): boolean =>
-  msLeft(startedAt, now) >= TELLING_SHARE * channelMs(channel)
+export const isTellingTimeout = (
+  channel: Timed,
+  { time, request }: Pick<AdmittedCall, 'time' | 'request'>,
+  now: number,
+): boolean => msLeft(time, request.startedAt, now) >= TELLING_SHARE * channelMs(channel, time)

@@ -96,8 +96,7 @@ export class CallRecord {
     isChannelFault,
   }: Pick<AttemptFailure, 'isTimeout' | 'isChannelFault'>): boolean | null {
     const { route, beganAt } = this.attempt!
-    const { startedAt } = this.admitted.request
-    return isTimeout && !isTellingTimeout(route.channel, startedAt, beganAt) ? null : isChannelFault
+    return isTimeout && !isTellingTimeout(route.channel, this.admitted, beganAt) ? null : isChannelFault
   }
 
   /** Returns how long a successful attempt took to its first byte, milliseconds. */

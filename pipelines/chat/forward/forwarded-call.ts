@@ -223,9 +223,9 @@ export class ForwardedCall
   #beginAnswer(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
     this.#status = status
     this.#notes.noteStatus(status)
-    const { call, request } = this.#admitted
+    const { call, request, time } = this.#admitted
     const keepAlive = readKeepAlive(this.#deps.config(), adapter, call)
-    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAlive }
+    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAlive, idleMs: time.idleMs }
     const quoteCost = (metered: Metered) => this.#record.quoteCost(metered)
     const head = { status, headers, adapter, route: this.#route!, waiting, quoteCost }
     const answer = chooseAnswer(call, this, head)

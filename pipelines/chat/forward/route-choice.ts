@@ -70,7 +70,7 @@ export class RouteChoice {
 
   #mark(route: Route): Route {
     this.#triedHere.push(route)
-    const channel = this.#deps.health.keys.pick(route.channel)
+    const channel = this.#deps.health.keys.pick(route.channel, this.admitted.pin)
     const keyed = channel === route.channel ? route : { ...route, channel }
     this.tried.push(keyed)
     return keyed

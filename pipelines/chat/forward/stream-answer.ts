@@ -13,6 +13,7 @@ import {
   endedWithoutAnswer,
   INCOMPLETE,
   NO_ANSWER,
+  noEvent,
   toConnectionFailure,
 } from '../../calls/upstream-error.ts'
 import { type Ending, toEnding } from './call-record.ts'
@@ -46,6 +47,8 @@ export interface AnswerReceiver {
   failOver(failure: AttemptFailure): boolean
   /** Called when nothing went out yet: makes another attempt, or replies with this failure. */
   fail(failure: AttemptFailure): void
+  /** Runs the work unless the call has ended; an exception ends the call. */
+  goOn(work: () => void): void
 }
 
 /** Handler of an upstream's answer, called piece by piece. */
@@ -89,6 +92,8 @@ export interface Waiting {
   readonly since: number
   /** Fills a silence of so long; null: none is filled. */
   readonly keepAlive: { readonly ms: number; readonly bytes: Buffer } | null
+  /** Time without an event of the upstream after which the stream ends; null: it goes on. */
+  readonly idleMs: number | null
 }
 
 export class StreamAnswer implements Answer, WatchedStream {
@@ -103,12 +108,16 @@ export class StreamAnswer implements Answer, WatchedStream {
   readonly #silence: SilenceWatch
   readonly #keepAlive: NonNullable<Waiting['keepAlive']>
   #quietSince: number
+  readonly #idleMs: number
+  /** An event has come since the last tick. */
+  #hasEvent = true
+  #eventAt = 0
   #hasFilled = false
   #held: Buffer[] = []
   #heldBytes = 0
 
   constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, waiting: Waiting) {
-    const { silence, since, keepAlive } = waiting
+    const { silence, since, keepAlive, idleMs } = waiting
     this.#call = call
     this.#headers = [
       ['content-type', contentType],
@@ -118,7 +127,8 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#silence = silence
     this.#quietSince = since
     this.#keepAlive = keepAlive ?? NEVER
-    if (keepAlive !== null) silence.add(this)
+    this.#idleMs = idleMs ?? Number.POSITIVE_INFINITY
+    if (keepAlive !== null || idleMs !== null) silence.add(this)
   }
 
   readMeter(): Metered {
@@ -143,6 +153,7 @@ export class StreamAnswer implements Answer, WatchedStream {
 
   data(bytes: Buffer): void {
     const out = this.#meter.push(bytes)
+    if (!this.#hasEvent) this.#hasEvent = !isComment(bytes)
     if (this.#state === FLOWING) {
       if (out === null) return
       this.#hasSent = true
@@ -159,8 +170,14 @@ export class StreamAnswer implements Answer, WatchedStream {
   }
 
   tick(now: number): void {
+    const isPaused = this.#call.isPaused()
+    if (this.#hasEvent || isPaused) {
+      this.#hasEvent = false
+      this.#eventAt = now
+    } else if (now - this.#eventAt >= this.#idleMs && this.#state !== ENDED)
+      return this.#call.goOn(() => this.#breakOff(noEvent()))
     // A client that does not read is not kept waiting by the upstream.
-    if (this.#hasSent || this.#call.isPaused()) {
+    if (this.#hasSent || isPaused) {
       this.#hasSent = false
       this.#quietSince = now
       return
@@ -253,11 +270,17 @@ export class StreamAnswer implements Answer, WatchedStream {
   }
 
   breakOff(failure: UpstreamFailure): void {
-    const broken = toConnectionFailure(failure)
+    this.#breakOff(toConnectionFailure(failure))
+  }
+
+  #breakOff(broken: AttemptFailure): void {
     if (this.#state === WAITING) return this.#call.fail(broken)
+    const hadTold = this.#hasTold()
     this.#flow(this.#meter.end())
     const { isFinished, hasEnded } = this.#meter
-    if (isFinished || this.#hasTold()) return this.#call.finish(this.#ending(), hasEnded)
+    // An event that the time cuts in two is no error of the upstream.
+    if (isFinished || (broken.isTimeout ? hadTold : this.#hasTold()))
+      return this.#call.finish(this.#ending(), hasEnded)
     const { message } = broken
     this.#call.finish(broken.isTimeout ? { kind: 'timeout', message } : makeFailedEnding(message))
   }
@@ -271,6 +294,15 @@ const makeFailedEnding = (message: string): Ending => ({ kind: 'failed', code: '
 const TICK_MS = 1_000
 
 const MS_PER_SECOND = 1000
+
+const COLON = 0x3a
+/** Longer than the comments that keep a connection alive. */
+const MAX_COMMENT_BYTES = 256
+const COMMENTS = /^(?::[^\n]*\n|\r?\n)+$/
+
+/** Returns whether a piece of a stream is nothing but comments, by which an upstream keeps a connection alive. */
+const isComment = (bytes: Buffer): boolean =>
+  bytes[0] === COLON && bytes.length <= MAX_COMMENT_BYTES && COMMENTS.test(bytes.toString('latin1'))
 
 const NEVER = { ms: Number.POSITIVE_INFINITY, bytes: Buffer.alloc(0) }
 

@@ -142,7 +142,7 @@ export async function callChannel(openUpstream: OpenUpstream, tested: TestedChan
       header: () => '',
       body: encoded.body,
       requestId: newId('req'),
-      deadlineMs: Math.min(DEADLINE_MS, channel.timeout_seconds * 1000),
+      deadlineMs: Math.min(DEADLINE_MS, (channel.timeout_seconds ?? DEADLINE_MS) * 1000),
       onFreshConnection: true,
       traceparent: null,
     }),

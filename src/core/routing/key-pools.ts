@@ -1,10 +1,11 @@
 /**
- * The keys of channels that have several: used in turn; only the one that its upstream refuses rests, and the channel goes
+ * The keys of channels that have several: used in turn, a conversation's always the same; only the one that its upstream refuses rests, and the channel goes
  * on with the others. Gateway processes do not share pools.
  */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { ChannelReport, KeyReport } from '../../../schemas/config/channel-report.ts'
 import { stillHolds } from '../still-holds.ts'
+import { pickByPin } from './order.ts'
 
 /** For a key that is refused as such. */
 export const REFUSED_KEY_REST_MS = 10 * 60_000
@@ -54,12 +55,19 @@ export class KeyPools {
     this.#now = now
   }
 
-  /** Returns the channel with the key for its next call: where every key rests, the one that rests least. */
-  pick(channel: ChannelEntry): ChannelEntry {
+  /**
+   * Returns the channel with the key for its next call: in turn, or by `pin` the same one as long as it does not rest.
+   * Where every key rests, the one that rests least.
+   */
+  pick(channel: ChannelEntry, pin: string | null = null): ChannelEntry {
     if (channel.api_keys.length === 0) return channel
     const pool = this.#findPool(channel)
     const { channels, restsUntil, turn } = pool
     const now = this.#now()
+    if (pin !== null) {
+      const ready = channels.filter((_, index) => !stillHolds(restsUntil[index]!, now, MAX_KEY_REST_MS))
+      if (ready.length > 0) return pickByPin(ready, pin, ({ api_key: key }) => key)
+    }
     for (let step = 0; step < channels.length; step++) {
       const index = (turn + step) % channels.length
       if (stillHolds(restsUntil[index]!, now, MAX_KEY_REST_MS)) continue

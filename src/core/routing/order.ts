@@ -21,12 +21,17 @@ function hashText(text: string): number {
 }
 
 /**
- * Picks the same of `routes` for the same pin, by weight; when a route is added or removed, only its own pins move
- * (weighted rendezvous hashing).
+ * Picks the same of `options` for the same pin, by weight; when an option is added or removed, only its own pins move
+ * (weighted rendezvous hashing). There is at least one option.
  */
-function pickByPin(routes: readonly Route[], pin: string): Route {
-  const score = ({ channel }: Route) => -Math.log(hashText(`${pin} ${channel.id}`)) / channel.weight
-  return routes.reduce((best, route) => (score(route) < score(best) ? route : best))
+export function pickByPin<T>(
+  options: readonly T[],
+  pin: string,
+  nameOf: (option: T) => string,
+  weightOf: (option: T) => number = () => 1,
+): T {
+  const score = (option: T) => -Math.log(hashText(`${pin} ${nameOf(option)}`)) / weightOf(option)
+  return options.reduce((best, option) => (score(option) < score(best) ? option : best))
 }
 
 /** Returns a number by which equal routes are ordered, the least first. */
@@ -58,6 +63,12 @@ export function chooseNextRoute(
     ({ channel, isTranslated }) =>
       channel.priority === first.channel.priority && isTranslated === first.isTranslated,
   )
-  if (pin !== null) return pickByPin(equals, pin)
+  if (pin !== null)
+    return pickByPin(
+      equals,
+      pin,
+      ({ channel }) => channel.id,
+      ({ channel }) => channel.weight,
+    )
   return pickByWeight(rank === null ? equals : firstByRank(equals, rank), random())
 }

@@ -22,6 +22,7 @@ export interface SpendReservation {
   readonly amount: Credits
   /** Epoch milliseconds. The call counts in the period of this instant, whenever it ends. */
   readonly submittedAt: number
+  readonly callMs?: number
   readonly reservedIn?: ReservedIn
 }
 
@@ -29,11 +30,17 @@ export interface WalletReservation {
   readonly accountId: string
   readonly requestId: string
   readonly amount: Credits
+  /** The longest time that the call may take. */
+  readonly callMs?: number
   readonly reservedIn?: ReservedIn
 }
 
-/** Longer than any call: a reservation outlives its call only where the process died before the journal had it. */
+/**
+ * Counted from the end of a call's time: a reservation outlives its call only where the process died before the journal
+ * had it.
+ */
 export const CAP_RESERVATION_MINUTES = 30
+const MS_PER_SECOND = 1000
 
 /** The row of an ended call comes, however long the settler is down. Until then its cost stays reserved. */
 const CAP_UNBOOKED_HOURS = 24
@@ -54,13 +61,14 @@ interface Reserving extends Omit<SpendReservation, 'requestId'> {
 
 async function reserveIn(
   sql: Queryable,
-  { ref, keyId, amount, submittedAt, minutes, reservedIn }: Reserving,
+  { ref, keyId, amount, submittedAt, minutes, callMs = 0, reservedIn }: Reserving,
 ): Promise<SpendRefusal | null> {
   const [{ refused_by, budget }] = await sql<
     [{ refused_by: SpendRefusal['by'] | null; budget: RefusedBudget }]
   >`
     SELECT * FROM reserve_spend(
-      ${ref}, ${keyId}, ${amount}, ${submittedAt}, make_interval(mins => ${minutes}), ${readJournalId(reservedIn)},
+      ${ref}, ${keyId}, ${amount}, ${submittedAt}, make_interval(mins => ${minutes}, secs => ${callMs / MS_PER_SECOND}),
+      ${readJournalId(reservedIn)},
       ${readAdmission(reservedIn)}::text::json)`
   if (refused_by !== 'budget') return refused_by && { by: refused_by }
   return { by: refused_by, budget: parseBudget(budget), resetsAt: budget.resets_at }
@@ -78,11 +86,12 @@ type RefusedBudget = BudgetJson & { readonly resets_at: number }
  */
 export async function reserveWallet(
   sql: Sql,
-  { accountId, requestId, amount, reservedIn }: WalletReservation,
+  { accountId, requestId, amount, callMs = 0, reservedIn }: WalletReservation,
 ): Promise<boolean> {
   const [row] = await sql<[{ reserved: boolean }]>`
     SELECT reserve_wallet(
-      ${accountId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES}), ${readJournalId(reservedIn)},
+      ${accountId}, ${requestId}, ${amount},
+      make_interval(mins => ${CAP_RESERVATION_MINUTES}, secs => ${callMs / MS_PER_SECOND}), ${readJournalId(reservedIn)},
       ${readAdmission(reservedIn)}::text::json) AS reserved`
   return row.reserved
 }

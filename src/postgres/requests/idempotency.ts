@@ -3,12 +3,13 @@
  * the request that claimed it. A task or a payment is bound to its key in the transaction that creates it, and the answer of an
  * operation is stored in its transaction. See docs/api-rules.md, "Idempotency".
  */
+import { DEFAULT_CHAT_SECONDS } from '../../../schemas/config/catalog.ts'
 import { answerSealId, type KeyMaterial, SealError } from '../../core/keys/material.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
-/** Time for which an interrupted call keeps its key. */
-const RUNNING_HOLD_SECONDS = 600
+/** Time for which a request that was cut off keeps its key, from the end of the longest time that it may take. */
+const HELD_AFTER_SECONDS = 420
 const RETENTION_SECONDS = 7 * 24 * 3600
 /** Expired records are removed so many at a time. */
 const PURGE_ROWS = 10_000
@@ -24,6 +25,8 @@ export interface IdempotencyClaim {
   /** Hash of the request: recognises another request under the same key. */
   readonly requestHash: Buffer
   readonly requestId: string
+  /** The longest time that the request may take, seconds. */
+  readonly maxSeconds?: number
 }
 
 export interface StoredAnswer {
@@ -56,12 +59,12 @@ const isSealed = ({ scope }: IdempotencyClaim): boolean => scope.startsWith(SEAL
 
 /** Takes over what has expired, and what was freed unless another request has bound a task or a payment to it. */
 async function insertClaim(sql: Queryable, claim: IdempotencyClaim): Promise<boolean> {
-  const { scope, key, requestHash, requestId } = claim
+  const { scope, key, requestHash, requestId, maxSeconds = DEFAULT_CHAT_SECONDS } = claim
   const rows = await sql`
     INSERT INTO idempotency_records AS record
       (scope, key, state, request_hash, request_id, frees_at, expires_at)
     VALUES (${scope}, ${key}, 'running', ${requestHash}, ${requestId},
-      now() + make_interval(secs => ${RUNNING_HOLD_SECONDS}), now() + make_interval(secs => ${RETENTION_SECONDS}))
+      now() + make_interval(secs => ${maxSeconds + HELD_AFTER_SECONDS}), now() + make_interval(secs => ${RETENTION_SECONDS}))
     ON CONFLICT (scope, key) DO UPDATE SET
       state = 'running', request_hash = excluded.request_hash, request_id = excluded.request_id,
       subject = CASE WHEN record.expires_at > now() THEN record.subject END,

@@ -18,6 +18,7 @@ import {
 } from '../../core/json/fields.ts'
 import type { ChatCall, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
 import { readJsonBody } from '../request/client-json.ts'
+import { conversationKey } from '../request/conversation-key.ts'
 import { requestedTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { linkedPartsIn } from '../request/linked-parts.ts'
@@ -121,6 +122,7 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     builtInTools: read.builtInTools,
     toolCallLimit: null,
     ...(read.serviceTier !== undefined && { serviceTier: read.serviceTier }),
+    ...conversationKey(settings),
     settings: settingsOf(read),
     // No other part of the parsed request is kept.
     source: {

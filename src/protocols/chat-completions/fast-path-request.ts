@@ -40,14 +40,7 @@ export type ChatSettings = Pick<
   | 'response_format'
   | 'usage'
 > &
-  Readonly<
-    Partial<
-      Record<
-        'top_p' | 'frequency_penalty' | 'presence_penalty' | 'seed' | 'stop' | 'reasoning_effort',
-        unknown
-      >
-    >
-  >
+  Readonly<Partial<Record<(typeof SETTINGS)[number], unknown>>>
 
 /** The fields that are changed on the way to an upstream; undefined where one is absent. */
 export type ChangedFields = Readonly<
@@ -112,6 +105,8 @@ const SETTINGS = [
   'seed',
   'stop',
   'reasoning_effort',
+  'prompt_cache_key',
+  'metadata',
 ] as const
 const REQUEST = new ObjectContract<keyof typeof shape | (typeof SETTINGS)[number]>(
   chatCompletionsRequest,
@@ -178,6 +173,8 @@ function foundSettings(tape: Tape): ChatSettings {
     seed: tape.foundValue(place.seed),
     stop: tape.foundValue(place.stop),
     reasoning_effort: tape.foundValue(place.reasoning_effort),
+    prompt_cache_key: tape.foundValue(place.prompt_cache_key),
+    metadata: tape.foundValue(place.metadata),
   } as ChatSettings
 }
 

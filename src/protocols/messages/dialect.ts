@@ -22,6 +22,7 @@ import {
 } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
+import { conversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
@@ -91,6 +92,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(tools, request),
     toolCallLimit: toolCallLimit(tools, request),
     ...requestedTier('messages', request),
+    ...conversationKey(request),
     ...(compacts(request) && { compacts: true }),
     ...(leftOut.length > 0 && { leftOut }),
     settings: settingsOf(request, counts),

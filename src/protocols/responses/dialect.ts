@@ -16,6 +16,7 @@ import type {
   ProtocolAdapter,
 } from '../dialect.ts'
 import { fieldsOf, listOf, textOf } from '../loose.ts'
+import { conversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { isItemReference, requestedTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
@@ -120,6 +121,7 @@ function read({ body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
     ...requestedTier('responses', request),
+    ...conversationKey(request),
     state: stateOf(request),
     settings: settingsOf(request, counts),
     source,

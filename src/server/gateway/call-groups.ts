@@ -86,6 +86,7 @@ export function callGroups(parts: CallParts): CallGroups {
   const idempotency: Idempotency = {
     records: database.idempotency,
     answerMemory: new AnswerMemory(),
+    maxSeconds: () => catalog().config.limits.chat_seconds,
     workOnLongBody: long.work,
     onRecordLost: (error) =>
       log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),

@@ -30,6 +30,8 @@ export function countSettled(metrics: Metrics, log: Pick<LogOutput, 'warn'>): Co
       source: usage_source,
       isSuspect: suspect !== '',
       isOtherModel: otherModel !== '',
+      inputTokens: settlement.input_tokens,
+      cachedTokens: settlement.cached_tokens,
     })
     if (suspect !== '')
       log.warn(

@@ -35,7 +35,7 @@ import { ServiceChild } from './children.ts'
 import { provideFirstAccess } from './first-access.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
 import { type ChosenPort, choosePort } from './port.ts'
-import { DRAIN_MS } from './stop-bounds.ts'
+import { DRAIN_MS, readDrainMs } from './stop-bounds.ts'
 
 const SECRET_BYTES = 32
 /** Placeholder of the simulated provider's address before it runs. */
@@ -379,7 +379,8 @@ class Service {
   /** Gateways first: what their last calls wait for, and their last settlements, need the others. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the service is being stopped'))
-    await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS.gateway)))
+    const drainMs = readDrainMs(this.#configPath, this.#engines?.urls.simulatorUrl ?? null)
+    await Promise.all(this.#gateways.map((gateway) => gateway.drain(drainMs)))
     // The settler copies the rows that the other processes have booked into the call log.
     await this.#tasks?.drain(DRAIN_MS.tasks)
     await this.#settler?.drain(DRAIN_MS.settler)

@@ -21,6 +21,9 @@ const MODELS = {
   endless: { simulate: 'tokens=400,tps=20' },
 }
 
+/** Longer than usual. */
+const CHAT_SECONDS = 600
+
 const status = (service: TestService, path: string) => fetch(service.baseUrl + path).then((r) => r.status)
 
 /** The value of each series whose line begins so. */
@@ -32,7 +35,8 @@ function series(text: string, start: string): number[] {
 }
 
 t.test('operating the service', async (t) => {
-  const service = await startService(t, { config: callConfig(MODELS), env: { LOG_LEVEL: 'trace' } })
+  const config = `limits: { chat_seconds: ${CHAT_SECONDS} }\n${callConfig(MODELS)}`
+  const service = await startService(t, { config, env: { LOG_LEVEL: 'trace' } })
   const { key } = await service.newKey('1000000')
   const stream = (model: string) => service.chat(key, { model, messages: MESSAGES, stream: true })
   /** It has begun: what follows has a stream open. */
@@ -88,6 +92,7 @@ t.test('operating the service', async (t) => {
     const events = eventsIn((await readUntil(response)).toString('utf8'))
     t.equal(events.at(-1), '[DONE]')
     t.equal(await stopped, 0)
+    t.match(service.output(), `"deadline_ms":${CHAT_SECONDS * 1000}`, 'a stream gets the time of its call')
     await service.start()
     t.match(await rowOf(service, key, traceOf(response)), {
       status: 'success',

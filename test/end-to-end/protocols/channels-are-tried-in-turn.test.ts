@@ -195,8 +195,8 @@ t.test('channels', async (t) => {
   })
 
   await t.test('of one priority share the calls, and a session stays with one', async (t) => {
-    const upstreamOf = async (headers: Record<string, string>) =>
-      (await calledBy(await call('responses', 'spread', { headers })))[0]!
+    const upstreamOf = async (headers: Record<string, string>, more: object = {}) =>
+      (await calledBy(await call('responses', 'spread', { headers, more })))[0]!
     const counted = new Map<string, number>()
     for (let i = 0; i < 60; i++) {
       const name = await upstreamOf({})
@@ -214,6 +214,18 @@ t.test('channels', async (t) => {
       for (const upstream of seen) pinned.add(upstream)
     }
     t.equal(pinned.size, EQUALS.length, 'not all with the same')
+
+    const bodies = [
+      (name: string) => ({ prompt_cache_key: name, metadata: { user_id: 'anyone' } }),
+      (name: string) => ({ metadata: { user_id: name } }),
+    ]
+    for (const bodyOf of bodies)
+      for (let conversation = 0; conversation < 5; conversation++) {
+        const name = `conversation-${conversation}`
+        const own = await upstreamOf({}, bodyOf(name))
+        t.equal(await upstreamOf({}, bodyOf(name)), own)
+        t.equal(await upstreamOf({ 'session-id': name }, bodyOf('another')), own, 'a header comes first')
+      }
   })
 
   await t.test('are not blamed for clients that leave', async (t) => {

@@ -119,6 +119,7 @@ t.test('long answers are kept', async (t) => {
     const deps = {
       records: database.idempotency,
       answerMemory: memory,
+      maxSeconds: () => 180,
       workOnLongBody: workHere,
       onRecordLost: (error: unknown) => t.fail(String(error)),
     }
@@ -442,6 +443,18 @@ t.test('idempotency in postgres', async (t) => {
     })
     await database.idempotency.store(claim('req_4', 'freed'), null)
     t.match(await database.idempotency.claim(claim('req_5', 'freed')), { outcome: 'too_large' })
+
+    await database.idempotency.claim({ ...claim('req_9', 'takes an hour'), maxSeconds: 3600 })
+    const held = await sql<{ seconds: number }[]>`
+      SELECT extract(epoch FROM frees_at - expires_at + interval '7 days')::int AS seconds
+      FROM idempotency_records WHERE key IN ('takes an hour', 'k') AND scope IN ('account:a', 'account:b') AND frees_at IS NOT NULL
+      ORDER BY seconds`
+    t.same(
+      held.map(({ seconds }) => seconds),
+      [600, 4020],
+      'longer than the call may take',
+    )
+    await sql`DELETE FROM idempotency_records WHERE key = 'takes an hour'`
 
     await sql`UPDATE idempotency_records SET expires_at = now() WHERE key = 'k'`
     t.match(await database.idempotency.claim(claim('req_6')), { outcome: 'claimed' }, 'after seven days')

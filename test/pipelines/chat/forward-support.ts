@@ -9,7 +9,7 @@ import { forward } from '../../../pipelines/chat/forward/forward.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/stream-answer.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { type ChatProtocol, DEFAULT_CHAT_SECONDS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
@@ -35,6 +35,7 @@ import { workHere } from '../../support/work-here.ts'
 export const MODEL = 'model-a'
 export const ESTIMATE = parseCredits('5')
 const SILENCE = new SilenceWatch()
+const USUAL_TIME = { totalMs: DEFAULT_CHAT_SECONDS * 1000, idleMs: null }
 /** Settles at once whatever the client leaves. */
 const NOT_LATE = new LateUsage()
 NOT_LATE.close()
@@ -225,7 +226,6 @@ export interface ForwardOptions {
   readonly usageOptionRefusals?: UsageOptionRefusals
   /** In place of one that looks every second. */
   readonly silence?: SilenceWatch
-  /** Null where it is left out. */
   readonly keepAliveSeconds?: number
   readonly outputRates?: OutputRates
   /** In place of one that waits for nothing. */
@@ -237,6 +237,8 @@ export interface ForwardOptions {
   readonly cap?: WalletView
   /** How long ago the request came. */
   readonly ageMs?: number
+  /** In place of the usual facts of its admission. */
+  readonly admitted?: Partial<AdmittedCall>
   /** Called with each reply event, before it is noted. */
   readonly onReply?: (reply: Reply, call: RunningCall) => void
 }
@@ -358,7 +360,7 @@ export class RunningCall {
   #admitted(
     catalog: ReturnType<typeof catalogOf>,
     { protocol, path, query, body: fields }: ClientCall,
-    { cap, ageMs = 0 }: Pick<ForwardOptions, 'cap' | 'ageMs'>,
+    { cap, ageMs = 0, admitted }: ForwardOptions,
   ): AdmittedCall {
     const body = Buffer.from(JSON.stringify(fields))
     const model = catalog.resolve(MODEL)!
@@ -375,8 +377,7 @@ export class RunningCall {
       }),
       known: knownKey({ view: this.view, cap: cap ?? null }),
       protocol,
-      pin: null,
-      sessionId: null,
+      ...{ pin: null, sessionId: null, time: USUAL_TIME, ...admitted },
       call: DIALECTS[protocol].read({ path, query, body }),
       requested: model,
       model,

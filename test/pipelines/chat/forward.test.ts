@@ -17,18 +17,18 @@ import {
   UpstreamRefusal,
 } from '../../../pipelines/calls/upstream-error.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
-import { CHAT_DEADLINE_MS } from '../../../pipelines/chat/forward/attempt-request.ts'
-import type { Ending } from '../../../pipelines/chat/forward/call-record.ts'
+import { type Ending, toEnding } from '../../../pipelines/chat/forward/call-record.ts'
 import { forward } from '../../../pipelines/chat/forward/forward.ts'
 import {
   type AnswerReceiver,
   MAX_WHOLE_RESPONSE_BYTES,
   SilenceWatch,
   StreamAnswer,
+  type Waiting,
 } from '../../../pipelines/chat/forward/stream-answer.ts'
 import { planTranslationHeaders } from '../../../pipelines/chat/forward/translation-headers.ts'
 import type { AdmittedCall } from '../../../pipelines/chat/precharge.ts'
-import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol, DEFAULT_CHAT_SECONDS } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { mask } from '../../../src/core/call-log/redact.ts'
@@ -918,7 +918,8 @@ t.test('errors of an upstream keep their words', async (t) => {
 t.test('little time blames no channel', async (t) => {
   // An attempt with little time left that runs out of it says nothing about its channel. See docs/api-rules.md, "Attempts".
   const MS_PER_SECOND = 1000
-  const FULL_SECONDS = CHAT_DEADLINE_MS / MS_PER_SECOND
+  const FULL_SECONDS = DEFAULT_CHAT_SECONDS
+  const FULL_MS = FULL_SECONDS * MS_PER_SECOND
 
   /** The ways in which an attempt runs out of time. */
   const TIMEOUTS: Readonly<Record<string, (attempt: ScriptedUpstream) => void>> = {
@@ -942,15 +943,40 @@ t.test('little time blames no channel', async (t) => {
   for (const [name, run] of Object.entries(TIMEOUTS))
     t.test(`a timeout ${name} counts against a channel that had half of its time`, async (t) => {
       t.ok(opens(run, FULL_SECONDS, 0))
-      t.ok(opens(run, FULL_SECONDS, 0.4 * CHAT_DEADLINE_MS))
-      t.notOk(opens(run, FULL_SECONDS, 0.6 * CHAT_DEADLINE_MS))
-      t.ok(opens(run, FULL_SECONDS / 3, 0.6 * CHAT_DEADLINE_MS), 'a shorter time, which it had')
-      t.notOk(opens(run, FULL_SECONDS / 3, 0.9 * CHAT_DEADLINE_MS))
+      t.ok(opens(run, FULL_SECONDS, 0.4 * FULL_MS))
+      t.notOk(opens(run, FULL_SECONDS, 0.6 * FULL_MS))
+      t.ok(opens(run, FULL_SECONDS / 3, 0.6 * FULL_MS), 'a shorter time, which it had')
+      t.notOk(opens(run, FULL_SECONDS / 3, 0.9 * FULL_MS))
       t.ok(opens(run, 3 * FULL_SECONDS, 0), 'a longer time, which no call has')
     })
 
+  t.test(
+    'a call has the time of its limit, and an attempt that of its channel where that is less',
+    async (t) => {
+      const timesOf = (options: ForwardOptions) => {
+        const call = new RunningCall(options)
+        const { deadlineMs, headTimeoutMs } = call.attempt.request
+        call.abort()
+        return [Math.round(deadlineMs / MS_PER_SECOND), headTimeoutMs]
+      }
+      const lasting = (seconds: number) => ({ time: { totalMs: seconds * MS_PER_SECOND, idleMs: null } })
+      const idle = { time: { totalMs: FULL_MS, idleMs: 20_000 } }
+      const channelFields = { only: { timeout_seconds: 600 } }
+      t.same(timesOf({}), [180, undefined])
+      t.same(timesOf({ admitted: lasting(3600) }), [3600, undefined])
+      t.same(timesOf({ admitted: lasting(3600), channelFields }), [600, undefined])
+      t.same(timesOf({ admitted: lasting(300), channelFields }), [300, undefined])
+      t.same(timesOf({ admitted: lasting(3600), ageMs: 3300 * MS_PER_SECOND, channelFields }), [
+        300,
+        undefined,
+      ])
+      t.same(timesOf({ admitted: idle }), [180, 20_000])
+      t.same(timesOf({ admitted: idle, request: { stream: false } }), [180, undefined], 'it has no events')
+    },
+  )
+
   t.test('any other failure counts, however little time was left', async (t) => {
-    const call = new RunningCall({ ageMs: 0.9 * CHAT_DEADLINE_MS })
+    const call = new RunningCall({ ageMs: 0.9 * FULL_MS })
     for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.noteFailure('only')
     call.attempt.fail('reset')
     t.equal(call.health.readBreaker('only'), 'open')
@@ -1008,6 +1034,33 @@ t.test('refused keys rest alone', async (t) => {
       }
     },
   )
+
+  t.test('a conversation keeps its key, leaves it while it rests, and returns', async (t) => {
+    let now = 0
+    const health = new ChannelHealth(() => now)
+    const keyOf = (pin: string) => {
+      const call = new RunningCall({ ...POOL, health, admitted: { pin } })
+      call.attempt.succeed()
+      return keysOf(call)[0]
+    }
+    const pins = Array.from({ length: 40 }, (_, at) => `acc_a conversation ${at}`)
+    const own = new Map(pins.map((pin) => [pin, keyOf(pin)]))
+    t.equal(new Set(own.values()).size, KEYS.length, 'each key has some')
+    for (const pin of pins) t.equal(keyOf(pin), own.get(pin))
+
+    const refused = new RunningCall({ ...POOL, health, admitted: { pin: pins[0]! } })
+    refused.attempt.refuse(429)
+    refused.attempt.succeed()
+    const [resting, other] = keysOf(refused)
+    t.same([resting, refused.settlement.status], [own.get(pins[0]!), 'success'])
+    t.not(other, resting)
+    for (const pin of pins) {
+      if (own.get(pin) === resting) t.not(keyOf(pin), resting)
+      else t.equal(keyOf(pin), own.get(pin), 'no other conversation moves')
+    }
+    now = REFUSED_KEY_REST_MS + 1
+    for (const pin of pins) t.equal(keyOf(pin), own.get(pin))
+  })
 
   t.test('a limited key rests as long as the upstream says', async (t) => {
     let now = 0
@@ -1553,6 +1606,8 @@ t.test('silence is filled', async (t) => {
     },
   )
 
+  const KEPT_ALIVE = { keepAlive: { ms: 15_000, bytes: Buffer.from(COMMENT) }, idleMs: null }
+
   /** A stream of which the test makes each tick. */
   class Silent {
     sent = ''
@@ -1562,7 +1617,7 @@ t.test('silence is filled', async (t) => {
     readonly answer: StreamAnswer
     #now = 0
 
-    constructor(stream: AnswerStream) {
+    constructor(stream: AnswerStream, limits: Pick<Waiting, 'keepAlive' | 'idleMs'> = KEPT_ALIVE) {
       const call: AnswerReceiver = {
         readStreamError: (event) =>
           toStreamFailure(event, { protocol: 'chat-completions', channel: {}, isTranslated: false }),
@@ -1579,13 +1634,16 @@ t.test('silence is filled', async (t) => {
           this.ending = ending
         },
         finishWhole: () => undefined,
-        fail: () => undefined,
+        fail: (failure) => {
+          this.ending = toEnding(failure)
+        },
+        goOn: (work) => work(),
       }
       const watch = { add: () => undefined, delete: () => undefined } as unknown as SilenceWatch
       this.answer = new StreamAnswer(call, EVENTS, stream, {
         silence: watch,
         since: 0,
-        keepAlive: { ms: 15_000, bytes: Buffer.from(COMMENT) },
+        ...limits,
       })
     }
 
@@ -1601,6 +1659,52 @@ t.test('silence is filled', async (t) => {
       this.answer.data(Buffer.from(text))
     }
   }
+
+  t.test(
+    'a stream without an event for the time of its limit ends as one that its upstream cuts off',
+    async (t) => {
+      const idle = { ...KEPT_ALIVE, idleMs: 60_000 }
+      const timeout = { kind: 'timeout', message: 'The upstream did not answer in time.' }
+      const waiting = (limits: Pick<Waiting, 'keepAlive' | 'idleMs'>) => {
+        const stream = new Silent(new ChatCompletionsMeter({ withholdUsage: false, choices: 1 }), limits)
+        stream.wait(1_000)
+        return stream
+      }
+      const early = waiting({ ...idle, keepAlive: null })
+      t.equal(early.wait(59_000), '')
+      t.equal(early.ending, null)
+      early.wait(1_000)
+      t.match([early.ending, early.heads], [timeout, 0], 'before its first event it has no head')
+
+      const silent = waiting(idle)
+      t.equal(silent.wait(15_000), COMMENT)
+      silent.push(': still there\n\n')
+      silent.wait(44_000)
+      t.equal(silent.ending, null)
+      t.equal(silent.wait(1_000), '', 'no byte of ours follows')
+      t.match([silent.ending, silent.heads], [timeout, 1])
+
+      const flowing = waiting(idle)
+      for (let i = 0; i < 3; i++) {
+        flowing.push(chunk)
+        flowing.wait(1)
+        flowing.wait(59_000)
+      }
+      flowing.isPaused = true
+      flowing.wait(90_000)
+      t.equal(flowing.ending, null, 'a client that does not read is not the upstream')
+      flowing.isPaused = false
+      flowing.push(': still there\n\n')
+      flowing.wait(60_000)
+      t.match(flowing.ending, timeout)
+
+      const ended = waiting(idle)
+      ended.push(chunk + FINISH + DONE)
+      ended.wait(1)
+      ended.wait(90_000)
+      t.equal(ended.ending, null)
+    },
+  )
 
   const chunk = word('abcd')
   const delta = event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'abcd' } })
@@ -1785,6 +1889,7 @@ t.test('a finished stream is complete', async (t) => {
               free: async () => void records.push('freed'),
             },
             answerMemory: new AnswerMemory(),
+            maxSeconds: () => DEFAULT_CHAT_SECONDS,
             workOnLongBody: workHere,
             onRecordLost: (error) => t.fail(String(error)),
           }),
@@ -2244,6 +2349,7 @@ t.test('forward settles once whatever happens', async (t) => {
               free: async () => void records.push('freed'),
             },
             answerMemory: new AnswerMemory(),
+            maxSeconds: () => DEFAULT_CHAT_SECONDS,
             workOnLongBody: workHere,
             onRecordLost: (error) => t.fail(String(error)),
           }),

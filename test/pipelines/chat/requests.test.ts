@@ -324,6 +324,7 @@ t.test('capped calls are reserved first', async (t) => {
   const entry = modelEntry.parse({ id: 'fast', pricing: { unit: '1M_tokens', input: '1', output: '1' } })
   const body = Buffer.from(JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: 'hi' }] }))
   const CALLED = {
+    time: { totalMs: 180_000, idleMs: null },
     model: { id: 'fast', entry, price: tokenPrice(entry.pricing) },
     fallbacks: [],
     protocol: 'chat-completions',

@@ -536,6 +536,8 @@ t.test('forwarded calls are counted', async (t) => {
 
     const odd = { suspect: 'output 9 > 8', reported: undefined, otherModel: 'slow-1' }
     for (let i = 0; i < 2; i++) count({ ...SETTLED, usage_source: 'upstream' }, odd, 'fast-1')
+    const cached = { input_tokens: 1000, cached_tokens: 600 }
+    count({ ...SETTLED, ...cached, usage_source: 'upstream', channel_id: 'caching' }, USUAL, 'fast-1')
     metrics.metering.unbooked('malformed')
     const text = await metrics.text()
     const labels = 'channel="primary",model="fast"'
@@ -543,10 +545,12 @@ t.test('forwarded calls are counted', async (t) => {
       `tollgate_metered_calls_total{${labels},source="upstream"} 5`,
       `tollgate_metered_calls_total{${labels},source="estimate"} 2`,
       `tollgate_usage_suspect_total{${labels}} 2`,
+      'tollgate_channel_input_tokens_total{channel="caching",model="fast",cache="hit"} 600',
+      'tollgate_channel_input_tokens_total{channel="caching",model="fast",cache="miss"} 400',
       `tollgate_answered_by_other_model_total{${labels}} 2`,
       'tollgate_settlements_unbooked_total{reason="malformed"} 1',
       'tollgate_settlements_unbooked_total{reason="refused"} 0',
-      'tollgate_calls_total{model="fast",status="success"} 8',
+      'tollgate_calls_total{model="fast",status="success"} 9',
     ])
       t.ok(text.includes(`${line}\n`), line)
     t.match(warnings, [
@@ -559,7 +563,13 @@ t.test('forwarded calls are counted', async (t) => {
 
   t.test('labels are bounded', async (t) => {
     const metrics = createMetrics('1')
-    const call = { source: 'upstream', isSuspect: false, isOtherModel: false } as const
+    const call = {
+      source: 'upstream',
+      isSuspect: false,
+      isOtherModel: false,
+      inputTokens: 0,
+      cachedTokens: 0,
+    } as const
     for (let i = 0; i < 6_000; i++) metrics.metering.metered({ ...call, channel: 'c', model: `m${i}` })
     const samples = (await metrics.text()).split('\n').filter((line) => line.startsWith('tollgate_metered_'))
     t.equal(samples.length, 5_001)

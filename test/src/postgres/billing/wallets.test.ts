@@ -875,6 +875,16 @@ t.test('wallet reservations hold over processes', async (t) => {
     t.ok(await reserve(accountId, 85n))
   })
 
+  t.test('a reservation outlives the longest call', async (t) => {
+    const accountId = await newWallet()
+    const requestId = newId('req')
+    const callMs = 3_600_000
+    await database.reservations.reserveWallet({ accountId, requestId, amount: 60n, callMs })
+    await sql`
+      UPDATE wallet_reservations SET expires_at = expires_at - interval '1 hour' WHERE account_id = ${accountId}`
+    t.equal(await reservedIn(accountId), 60n)
+  })
+
   t.test('a task is held only from what no call has reserved', async (t) => {
     const accountId = await newWallet()
     await reserve(accountId, 60n)

@@ -502,6 +502,17 @@ t.test('fields that are not the clients', async (t) => {
     t.match(chatWith('messages', { tools }), { leftOut: ['advisor'], builtInTools: [] })
   })
 
+  t.test('fields that name the conversation', async (t) => {
+    for (const protocol of ['chat-completions', 'messages', 'responses'] as const) {
+      const keyOf = (more: object) => chatWith(protocol, more).conversationKey
+      t.equal(keyOf({}), undefined)
+      t.equal(keyOf({ metadata: { user_id: 'u1', model: 'mine' } }), 'u1')
+      t.equal(keyOf({ metadata: { user_id: '' } }), undefined)
+      t.equal(keyOf({ metadata: { user_id: 'u'.repeat(600) } })?.length, 512)
+      t.equal(keyOf({ prompt_cache_key: 'c1', metadata: { user_id: 'u1' } }), 'c1', protocol)
+    }
+  })
+
   t.test('fields that choose the model behind the gateway’s back', async (t) => {
     for (const model of ['models/dear', 'dear', 7, { id: 'm' }])
       isRefused(t, 'generate-content', { model }, 'model')
