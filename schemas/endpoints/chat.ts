@@ -54,7 +54,10 @@ const billedHeaders = z.object({
     .describe('W3C trace context: where the service exports traces, the call is part of it.'),
 })
 const versionHeaders = z.object({
-  'anthropic-version': z.string().optional().describe('The protocol version: any passes; without one, 2023-06-01.'),
+  'anthropic-version': z
+    .string()
+    .optional()
+    .describe('The protocol version: any passes; without one, 2023-06-01.'),
   'anthropic-beta': z.string().optional().describe('Passed on to channels of the same protocol.'),
 })
 const messagesHeaders = billedHeaders.extend(versionHeaders.shape)
