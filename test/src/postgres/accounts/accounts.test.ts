@@ -987,7 +987,8 @@ t.test('every table of operations is audited', async (t) => {
     'calls and their bookings write it': [
       ...['usage_rows', 'usage_copy', 'settlements_refused', 'idempotency_records'],
       ...['holds', 'wallet_reservations', 'cap_reservations', 'budget_periods'],
-      ...['stored_responses', 'stored_conversations', 'conversation_calls', 'stored_objects'],
+      ...['stored_responses', 'stored_items', 'stored_conversations', 'conversation_calls'],
+      ...['stored_objects'],
     ],
     'follows the pages of an import': [
       ...['wiki_staging', 'wiki_links', 'wiki_names', 'wiki_tags', 'wiki_tag_counts'],
