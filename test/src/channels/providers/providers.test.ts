@@ -28,8 +28,11 @@ t.test('a provider is its folder', async (t) => {
   })
 
   t.test('no file outside the folders names a provider or one of its protocols of media', async (t) => {
-    /** A package of npm, and a service of AWS: each is something else of the same name. */
-    const others = ["from 'openai'", "service: word.default('bedrock')"]
+    /** A package of npm, a service of AWS, and words in the settings of agents: each is something else of the same name. */
+    const others = [
+      ...["from 'openai'", "service: word.default('bedrock')"],
+      ...["['security/auth/selectedType', 'openai']", "['models/name=Tollgate/provider', 'openai']"],
+    ]
     const { task: _, ...ofProviders } = MEDIA_CHANNELS
     const names = [...Object.keys(PROVIDERS), ...Object.keys(ofProviders)].join('|')
     const named = new RegExp(`.*(?:(['"\`])(?:${names})\\1|(?:^|[{,(] *)(?:${names})\\??:).*`, 'gm')
@@ -415,8 +418,8 @@ t.test('fields that change a price are refused', async (t) => {
     tiers: { service_tier: ['flex', 'priority', 'scale'] },
   }
   const ANTHROPIC: PriceFields = {
-    refused: { speed: 'fast', inference_geo: 'us', compaction: {}, container: 'container_1' },
-    tiers: { service_tier: ['priority'] },
+    refused: { speed: 'turbo', inference_geo: 'us', compaction: {}, container: 'container_1' },
+    tiers: { service_tier: ['priority'], speed: ['fast'] },
   }
   const GOOGLE: PriceFields = {
     refused: { cachedContent: 'cachedContents/1' },
