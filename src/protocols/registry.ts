@@ -1,15 +1,15 @@
 /** Every client protocol, and every adapter from one to an upstream. To add one, see docs/extending.md, "A client protocol". */
 import { CHAT_PROTOCOLS, type ChannelProtocol, type ChatProtocol } from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/dialect.ts'
-import { completionsClient, completionsUpstream } from './chat-completions/translated.ts'
+import { completionsClient, completionsUpstream } from './chat-completions/translation/sides.ts'
 import type { Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
 import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
-import { generateContentClient, generateContentUpstream } from './generate-content/translated.ts'
+import { generateContentClient, generateContentUpstream } from './generate-content/translation/sides.ts'
 import { messagesDialect, messagesNative } from './messages/dialect.ts'
-import { messagesClient, messagesUpstream } from './messages/translated.ts'
+import { messagesClient, messagesUpstream } from './messages/translation/sides.ts'
 import { responsesDialect, responsesNative } from './responses/dialect.ts'
-import { responsesClient, responsesUpstream } from './responses/translated.ts'
+import { responsesClient, responsesUpstream } from './responses/translation/sides.ts'
 import { type ClientSide, translation, type UpstreamSide } from './translate/translation.ts'
 
 const NATIVE: Readonly<Record<ChatProtocol, ProtocolAdapter>> = {

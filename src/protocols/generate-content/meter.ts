@@ -14,7 +14,7 @@ import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import type { Framing } from './path.ts'
 import { ANSWERS } from './places.ts'
-import { isFiltered } from './reader.ts'
+import { isFiltered } from './translation/reader.ts'
 import { GenerateContentUsage } from './usage.ts'
 
 const SPACE = 0x20

@@ -15,14 +15,17 @@ import type {
   TurnPart,
 } from '../../../schemas/chat/conversation.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { completionsClient, completionsUpstream } from '../../../src/protocols/chat-completions/translated.ts'
+import {
+  completionsClient,
+  completionsUpstream,
+} from '../../../src/protocols/chat-completions/translation/sides.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
 import {
   generateContentClient,
   generateContentUpstream,
-} from '../../../src/protocols/generate-content/translated.ts'
-import { messagesClient, messagesUpstream } from '../../../src/protocols/messages/translated.ts'
-import { responsesClient, responsesUpstream } from '../../../src/protocols/responses/translated.ts'
+} from '../../../src/protocols/generate-content/translation/sides.ts'
+import { messagesClient, messagesUpstream } from '../../../src/protocols/messages/translation/sides.ts'
+import { responsesClient, responsesUpstream } from '../../../src/protocols/responses/translation/sides.ts'
 import { DroppedFields } from '../../../src/protocols/translate/dropped-fields.ts'
 import {
   type ClientSide,

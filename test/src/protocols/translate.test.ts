@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import { canonicalBody } from '../../../src/core/json/canonical.ts'
-import { isEmptyObject, schemaSubset } from '../../../src/protocols/generate-content/schema-subset.ts'
+import {
+  isEmptyObject,
+  schemaSubset,
+} from '../../../src/protocols/generate-content/translation/schema-subset.ts'
 import { protocolAdapter, READERS } from '../../../src/protocols/registry.ts'
 import { everyRun } from '../../support/every-run.ts'
 import { encodeOptions } from './encode-options.ts'

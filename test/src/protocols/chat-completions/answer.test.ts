@@ -11,13 +11,13 @@ import { PlaceScanner } from '../../../../src/protocols/answer/place-scan.ts'
 import type { AnswerFacts } from '../../../../src/protocols/answer/places.ts'
 import { countsOf } from '../../../../src/protocols/answer/reported-usage.ts'
 import { AssembledCompletion } from '../../../../src/protocols/chat-completions/assembled.ts'
-import { ChatCompletionCollector } from '../../../../src/protocols/chat-completions/collector.ts'
 import { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
 import { CHUNK } from '../../../../src/protocols/chat-completions/places.ts'
+import { ChatCompletionCollector } from '../../../../src/protocols/chat-completions/translation/collector.ts'
 import {
   ChatCompletionsPrinter,
   type PrinterOptions,
-} from '../../../../src/protocols/chat-completions/printer.ts'
+} from '../../../../src/protocols/chat-completions/translation/printer.ts'
 import { completionAsStream, WholeResponse } from '../../../../src/protocols/chat-completions/whole.ts'
 import { EventReader, MAX_EVENT_CHARS } from '../../../../src/protocols/sse/event-reader.ts'
 import { MAX_READ_EVENT_BYTES } from '../../../../src/protocols/sse/framer.ts'

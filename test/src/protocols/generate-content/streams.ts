@@ -1,8 +1,8 @@
 /** The recorded streams of the generate-content protocol, and what they say, found out the slow way. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { completionsClient } from '../../../../src/protocols/chat-completions/translated.ts'
+import { completionsClient } from '../../../../src/protocols/chat-completions/translation/sides.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
-import { generateContentUpstream } from '../../../../src/protocols/generate-content/translated.ts'
+import { generateContentUpstream } from '../../../../src/protocols/generate-content/translation/sides.ts'
 import { translation } from '../../../../src/protocols/translate/translation.ts'
 import { payloads, weighed } from '../chat-completions/reference.ts'
 import { CREATED_SECONDS, chatCall } from '../messages/streams.ts'

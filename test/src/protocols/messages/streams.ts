@@ -1,10 +1,10 @@
 /** The recorded streams of the messages protocol, and how a test runs one through the gateway in pieces. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { isLegacy } from '../../../../src/protocols/chat-completions/legacy-functions.ts'
-import { completionsClient } from '../../../../src/protocols/chat-completions/translated.ts'
+import { completionsClient } from '../../../../src/protocols/chat-completions/translation/sides.ts'
 import type { AnswerStream, ChatCall } from '../../../../src/protocols/dialect.ts'
 import { fieldsOf } from '../../../../src/protocols/loose.ts'
-import { messagesUpstream } from '../../../../src/protocols/messages/translated.ts'
+import { messagesUpstream } from '../../../../src/protocols/messages/translation/sides.ts'
 import { NO_LINKS } from '../../../../src/protocols/request/linked-parts.ts'
 import { translation } from '../../../../src/protocols/translate/translation.ts'
 import { outputInPieces } from '../every-split.ts'

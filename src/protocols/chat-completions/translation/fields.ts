@@ -1,0 +1,91 @@
+/** Names the fields of a chat-completions request that a translation does not send to its upstream. */
+
+import { fieldsOf, type LooseObject } from '../../loose.ts'
+import type { DroppedFields } from '../../translate/dropped-fields.ts'
+
+/** Fields that the gateway itself obeys, whichever upstream answers. */
+const OBEYED = ['model', 'messages', 'stream', 'max_tokens', 'max_completion_tokens', 'usage'] as const
+
+/** The values by which a field requests its default. */
+const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
+  frequency_penalty: [0],
+  include_reasoning: [true],
+  logprobs: [false],
+  min_p: [0],
+  n: [1],
+  parallel_tool_calls: [true],
+  presence_penalty: [0],
+  prompt_cache_retention: ['in_memory', 'in-memory'],
+  repetition_penalty: [1],
+  search_context_size: ['medium'],
+  service_tier: ['auto', 'default'],
+  store: [false],
+  top_a: [0],
+  top_k: [0, -1],
+  top_logprobs: [0],
+  verbosity: ['medium'],
+}
+
+/** A longer name is cut, and one that a list in a header cannot hold loses the characters in question. */
+const MAX_NAME_CHARS = 64
+const NOT_IN_A_LIST = /[^\x21-\x7e]|[;,]/g
+const nameInList = (name: string): string => name.slice(0, MAX_NAME_CHARS).replace(NOT_IN_A_LIST, '?')
+/** More than a header holds. */
+const MAX_NAMED = 1000
+
+const isEmpty = (value: unknown): boolean =>
+  value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
+
+/** True for a value that leaves everything as it is without the field. */
+export function saysNothing(name: string, value: unknown): boolean {
+  // To search the web, without options.
+  if (name === 'web_search_options') return value == null
+  if (isEmpty(value)) return true
+  if (name === 'response_format') return fieldsOf(value).type === 'text'
+  if (name === 'modalities') return Array.isArray(value) && value.every((modality) => modality === 'text')
+  return Object.hasOwn(DEFAULTS, name) && DEFAULTS[name]!.includes(value)
+}
+
+/** Adds to `dropped` every field of `request` that has a value and is not in `said`. */
+export function nameFieldsLeftOut(request: unknown, said: readonly string[], dropped: DroppedFields): void {
+  const known = new Set<string>([...OBEYED, 'stream_options', ...said])
+  const names = Object.entries(fieldsOf(request))
+    .filter(([name, value]) => !known.has(name) && !saysNothing(name, value))
+    .map(([name]) => name)
+  for (const name of names.slice(0, MAX_NAMED)) dropped.add(nameInList(name))
+  if (fieldsOf(fieldsOf(request).stream_options).include_obfuscation === true)
+    dropped.add('stream_options.include_obfuscation')
+}
+
+/** The fields that mark where a cached prefix of the prompt ends, of messages, of their parts and of tools. */
+const CACHE_FIELDS = ['cache_control', 'prompt_cache_breakpoint'] as const
+
+/** Adds to `dropped` the cache markers of a message, a part or a tool that are not in `said`. */
+export function nameCacheMarkers(marked: LooseObject, said: readonly string[], dropped: DroppedFields): void {
+  for (const field of CACHE_FIELDS) if (!said.includes(field) && !isEmpty(marked[field])) dropped.add(field)
+}
+
+const MESSAGE_FIELDS: readonly string[] = ['name', 'audio', 'images']
+
+/**
+ * Adds to `dropped` the fields of messages beyond their text, files and calls. `said` are fields of messages and of
+ * their parts that the upstream gets.
+ */
+export function nameMessageFieldsLeftOut(
+  messages: readonly LooseObject[],
+  said: readonly string[],
+  dropped: DroppedFields,
+): void {
+  for (const message of messages) {
+    for (const field of MESSAGE_FIELDS)
+      if (message.role !== 'function' && !said.includes(field) && !isEmpty(message[field]))
+        dropped.add(`messages.${field}`)
+    nameCacheMarkers(message, said, dropped)
+    if (!Array.isArray(message.content)) continue
+    for (const part of message.content) {
+      const { detail } = fieldsOf(fieldsOf(part).image_url)
+      if (detail != null && detail !== 'auto') dropped.add('image_url.detail')
+      nameCacheMarkers(fieldsOf(part), said, dropped)
+    }
+  }
+}

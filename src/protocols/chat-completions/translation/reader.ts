@@ -1,0 +1,196 @@
+/**
+ * Reads the answer of an upstream of the chat-completions protocol into parts. Reading is lenient: what it does not know is
+ * skipped. See docs/translation.md, "The answer".
+ */
+import type { FinishReason, Part, TokenLogprob } from '../../../../schemas/chat/part.ts'
+import { ulid } from '../../../core/keys/ids.ts'
+import { saysError } from '../../answer/content.ts'
+import type { UsageReport } from '../../answer/reported-usage.ts'
+import { unreadableEvent } from '../../answer/request-errors.ts'
+import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../../loose.ts'
+import type { PartReader } from '../../translate/stream.ts'
+import { readUsage } from '../../usage/chat-completions.ts'
+
+type Emit = (part: Part) => void
+
+const DONE = '[DONE]'
+
+const FINISH: Readonly<Record<string, FinishReason>> = {
+  length: 'length',
+  tool_calls: 'tool_calls',
+  function_call: 'tool_calls',
+  content_filter: 'content_filter',
+}
+/** Legacy functions have one call, without an index. */
+const ONLY_CALL = 0
+const DATA_URI = /^data:([^;,]+);base64,(.*)$/s
+
+interface OpenChoice {
+  /** Numbers of the calls that have begun. */
+  readonly calls: Set<number>
+  isFinished: boolean
+}
+
+export class CompletionReader implements PartReader {
+  readonly #provider: string | undefined
+  readonly #choices = new Map<number, OpenChoice>()
+  #hasBegun = false
+  #isDone = false
+  report: UsageReport | null = null
+  usage: unknown = null
+  serviceTier = ''
+
+  constructor(provider?: string) {
+    this.#provider = provider
+  }
+
+  /** Every choice has finished: usage comes next, if anything does. */
+  get isFinishing(): boolean {
+    return this.#choices.size > 0 && [...this.#choices.values()].every(({ isFinished }) => isFinished)
+  }
+
+  read(_name: string, data: string, emit: Emit): void {
+    if (data === DONE) {
+      this.#isDone = true
+      emit({ type: 'end' })
+      return
+    }
+    const chunk = parsedFields(data)
+    if (chunk === null) emit({ type: 'error', payload: unreadableEvent('An event is not JSON.') })
+    else if (saysError(chunk)) emit({ type: 'error', payload: data })
+    else this.#chunk(chunk, emit)
+  }
+
+  /** Reads a whole completion as if it were streamed. Returns false for a body that is none. */
+  readWhole(answer: LooseObject, emit: Emit): boolean {
+    if (saysError(answer) || !Array.isArray(answer.choices)) return false
+    this.#chunk(answer, emit)
+    emit({ type: 'end' })
+    return true
+  }
+
+  /** Some upstreams leave out the last event. */
+  end(emit: Emit): void {
+    if (!this.#isDone && this.isFinishing) emit({ type: 'end' })
+  }
+
+  #chunk(chunk: LooseObject, emit: Emit): void {
+    if (!this.#hasBegun) emit({ type: 'start', id: textOf(chunk.id), model: textOf(chunk.model) })
+    this.#hasBegun = true
+    this.serviceTier = textOf(chunk.service_tier) || this.serviceTier
+    for (const item of listOf(chunk.choices)) this.#choice(fieldsOf(item), emit)
+    const usage = chunk.usage ?? fieldsOf(listOf(chunk.choices)[0]).usage
+    if (usage != null) this.#report(usage, emit)
+  }
+
+  #report(value: unknown, emit: Emit): void {
+    this.usage = value
+    const report = readUsage(value, this.#provider)
+    if (report === null) return
+    this.report = report
+    const { prompt, output } = report
+    if (prompt === null || output === null) return
+    const { inputAudio = 0, outputAudio = 0 } = report.extra ?? {}
+    const audio = { promptAudio: inputAudio, outputAudio }
+    emit({ type: 'usage', usage: { ...report, prompt, output, ...audio } })
+  }
+
+  #choice(choice: LooseObject, emit: Emit): void {
+    const index = Number.isSafeInteger(choice.index) ? (choice.index as number) : 0
+    const open = this.#choices.get(index) ?? { calls: new Set<number>(), isFinished: false }
+    this.#choices.set(index, open)
+    this.#message(fieldsOf(choice.delta ?? choice.message), index, open, emit)
+    const tokens = tokensIn(choice.logprobs)
+    if (tokens.length > 0) emit({ type: 'logprobs', choice: index, tokens })
+    const reason = textOf(choice.finish_reason)
+    if (reason === '') return
+    open.isFinished = true
+    // Some upstreams end with `stop` after calls.
+    const isCalling = reason === 'stop' && open.calls.size > 0
+    emit({ type: 'finish', choice: index, reason: isCalling ? 'tool_calls' : (FINISH[reason] ?? 'stop') })
+  }
+
+  #message(message: LooseObject, choice: number, open: OpenChoice, emit: Emit): void {
+    const reasoning = textOf(message.reasoning_content) || textOf(message.reasoning)
+    if (reasoning !== '') emit({ type: 'reasoning', choice, text: reasoning })
+    for (const block of listOf(message.thinking_blocks).map(fieldsOf)) this.#thought(block, choice, emit)
+    const { content } = message
+    if (typeof content === 'string') {
+      if (content !== '') emit({ type: 'text', choice, text: content })
+    } else for (const part of listOf(content).map(fieldsOf)) this.#contentPart(part, choice, emit)
+    if (textOf(message.refusal) !== '') emit({ type: 'refusal', choice, text: textOf(message.refusal) })
+    for (const image of listOf(message.images)) imagePart(fieldsOf(image), choice, emit)
+    const audio = textOf(fieldsOf(message.audio).data)
+    if (audio !== '') emit({ type: 'audio', choice, base64: audio })
+    for (const [at, call] of listOf(message.tool_calls).entries())
+      this.#toolCall(fieldsOf(call), at, choice, open, emit)
+    const legacy = fieldsOf(message.function_call)
+    if (Object.keys(legacy).length > 0)
+      this.#toolCall({ function: legacy, index: ONLY_CALL }, ONLY_CALL, choice, open, emit)
+    for (const annotation of listOf(message.annotations)) citation(annotation, choice, emit)
+  }
+
+  #thought({ type, signature, data }: LooseObject, choice: number, emit: Emit): void {
+    if (type === 'redacted_thinking' && textOf(data) !== '')
+      emit({ type: 'sealed_reasoning', choice, data: textOf(data) })
+    else if (textOf(signature) !== '') emit({ type: 'signature', choice, signature: textOf(signature) })
+  }
+
+  /** Some upstreams answer with a list of parts, reasoning among them. */
+  #contentPart(part: LooseObject, choice: number, emit: Emit): void {
+    const text = textOf(part.text)
+    if (part.type === 'thinking') {
+      const thought =
+        textOf(part.thinking) ||
+        listOf(part.thinking)
+          .map((each) => textOf(fieldsOf(each).text))
+          .join('')
+      if (thought !== '') emit({ type: 'reasoning', choice, text: thought })
+    } else if (part.type === 'image_url') imagePart(part, choice, emit)
+    else if (text !== '') emit({ type: 'text', choice, text })
+  }
+
+  #toolCall(call: LooseObject, at: number, choice: number, open: OpenChoice, emit: Emit): void {
+    const index = Number.isSafeInteger(call.index) ? (call.index as number) : at
+    const called = fieldsOf(call.function)
+    const name = textOf(called.name)
+    if (!open.calls.has(index)) {
+      if (name === '') return
+      open.calls.add(index)
+      const id = textOf(call.id) || `call_${ulid()}`
+      const signature = textOf(fieldsOf(fieldsOf(call.extra_content).google).thought_signature) || null
+      emit({ type: 'tool_call', choice, index, id, name, signature })
+    }
+    // Some upstreams send the arguments as an object.
+    const json =
+      typeof called.arguments === 'object' && called.arguments !== null
+        ? JSON.stringify(called.arguments)
+        : textOf(called.arguments)
+    if (json !== '') emit({ type: 'tool_arguments', choice, index, json })
+  }
+}
+
+function imagePart({ image_url: link }: LooseObject, choice: number, emit: Emit): void {
+  const match = DATA_URI.exec(textOf(fieldsOf(link).url) || textOf(link))
+  if (match === null) return
+  const [, mediaType = '', base64 = ''] = match
+  emit({ type: 'image', choice, mediaType, base64, signature: null })
+}
+
+function citation(annotation: unknown, choice: number, emit: Emit): void {
+  const { url, title, start_index: start, end_index: end } = fieldsOf(fieldsOf(annotation).url_citation)
+  if (textOf(url) === '') return
+  const at = (value: unknown): number => (typeof value === 'number' ? value : 0)
+  emit({ type: 'citation', choice, start: at(start), end: at(end), url: textOf(url), title: textOf(title) })
+}
+
+function tokensIn(logprobs: unknown): readonly TokenLogprob[] {
+  const read = (value: unknown): { token: string; logprob: number }[] => {
+    const { token, logprob } = fieldsOf(value)
+    return typeof token === 'string' && typeof logprob === 'number' ? [{ token, logprob }] : []
+  }
+  return listOf(fieldsOf(logprobs).content).flatMap((item) => {
+    const top = listOf(fieldsOf(item).top_logprobs).flatMap(read)
+    return read(item).map((token) => ({ ...token, top }))
+  })
+}

@@ -1,0 +1,287 @@
+/**
+ * Reads a request of the messages protocol into the canonical conversation. What that cannot hold is named. See
+ * docs/translation.md, "The request".
+ */
+import type {
+  CacheMark,
+  Conversation,
+  ConversationSettings,
+  ConversationTurn,
+  FileSource,
+  GivenFile,
+  OfferedTool,
+  Reasoning,
+  ReasoningDepth,
+  SaidText,
+  ToolChoice,
+  ToolResult,
+  TurnPart,
+} from '../../../../schemas/chat/conversation.ts'
+import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
+import { invalidField } from '../../request/client-json.ts'
+import { ADVISOR } from '../../request/tools.ts'
+import type { DroppedFields } from '../../translate/dropped-fields.ts'
+import { readLink } from '../../translate/linked-files.ts'
+import { readSeal } from '../../translate/seal.ts'
+
+/** Fields that the conversation holds, and those that the gateway obeys or that mean nothing without the vendor. */
+const HELD: ReadonlySet<string> = new Set([
+  ...['model', 'max_tokens', 'messages', 'system', 'stream', 'temperature', 'top_p', 'top_k'],
+  ...['stop_sequences', 'tools', 'tool_choice', 'thinking', 'output_config', 'metadata', 'service_tier'],
+  ...['cache_control'],
+])
+/** Settings that spare the vendor's own context, and that another upstream does without. */
+const NAMED_MAX = 100
+
+/** Returns whether a tool is another model, which no upstream gets; adds its name to `dropped`. */
+function isAdvisor({ type }: LooseObject, dropped: DroppedFields): boolean {
+  const isFound = ADVISOR.test(textOf(type))
+  if (isFound) dropped.add('advisor')
+  return isFound
+}
+
+/**
+ * @param request the client's request, parsed and valid
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+export function readMessagesConversation(request: LooseObject, dropped: DroppedFields): Conversation {
+  const others = Object.keys(request).filter((name) => !HELD.has(name) && request[name] != null)
+  for (const name of others.slice(0, NAMED_MAX)) dropped.add(name)
+  const reader = new BlockReader(dropped)
+  const instructions = reader.texts(request.system, 'system')
+  const turns: ConversationTurn[] = []
+  for (const [index, message] of listOf(request.messages).map(fieldsOf).entries()) {
+    const path = `messages[${index}].content`
+    if (message.role === 'system') instructions.push(...reader.texts(message.content, path))
+    else
+      turns.push({
+        role: message.role === 'assistant' ? 'assistant' : 'user',
+        parts: reader.parts(message.content, path),
+      })
+  }
+  const cache = markIn(request)
+  return {
+    instructions,
+    turns,
+    tools: listOf(request.tools)
+      .map(fieldsOf)
+      .filter((tool) => !isAdvisor(tool, dropped))
+      .map((tool, index) => readTool(tool, `tools[${index}]`)),
+    toolChoice: readChoice(request.tool_choice),
+    isParallel: fieldsOf(request.tool_choice).disable_parallel_tool_use !== true,
+    ...(cache !== undefined && { cache }),
+    settings: readSettings(request, dropped),
+  }
+}
+
+const markIn = ({ cache_control: mark }: LooseObject): CacheMark | undefined =>
+  isObject(mark) ? mark : undefined
+
+const withMark = <Value extends object>(value: Value, given: LooseObject): Value => {
+  const cache = markIn(given)
+  return cache === undefined ? value : { ...value, cache }
+}
+
+class BlockReader {
+  readonly #dropped: DroppedFields
+
+  constructor(dropped: DroppedFields) {
+    this.#dropped = dropped
+  }
+
+  texts(content: unknown, path: string): SaidText[] {
+    return this.parts(content, path).filter((part) => part.type === 'text')
+  }
+
+  parts(content: unknown, path: string): TurnPart[] {
+    if (typeof content === 'string') return [{ type: 'text', text: content }]
+    return listOf(content).flatMap((block, index) => this.#part(fieldsOf(block), `${path}[${index}]`))
+  }
+
+  #part(block: LooseObject, path: string): TurnPart[] {
+    switch (block.type) {
+      case 'text':
+        return [withMark({ type: 'text', text: textOf(block.text) }, block)]
+      case 'image':
+      case 'document':
+        return this.#file(block, path)
+      case 'search_result':
+        return [withMark({ type: 'text', text: searchText(block) }, block)]
+      case 'thinking':
+        return readThinking(block)
+      case 'redacted_thinking': {
+        const seal = readSeal(textOf(block.data), 'messages')
+        return seal === null ? [] : [{ type: 'reasoning', text: '', seal: { ...seal, isRedacted: true } }]
+      }
+      case 'tool_use':
+        return [
+          withMark(
+            {
+              type: 'tool_call',
+              id: textOf(block.id),
+              name: textOf(block.name),
+              kind: 'function',
+              input: JSON.stringify(block.input ?? {}),
+              seal: null,
+              path: `${path}.input`,
+            },
+            block,
+          ),
+        ]
+      case 'tool_result':
+        return [withMark(this.#result(block, path), block)]
+      case 'tool_reference':
+        return [{ type: 'text', text: `The tool ${textOf(block.tool_name)} is available.` }]
+      default:
+        // Mostly of tools that the vendor has run: no other upstream can read them.
+        this.#dropped.add(textOf(block.type))
+        return []
+    }
+  }
+
+  #file(block: LooseObject, path: string): (SaidText | GivenFile)[] {
+    const source = fieldsOf(block.source)
+    const named = textOf(block.title) === '' ? {} : { filename: textOf(block.title) }
+    switch (source.type) {
+      case 'base64':
+      case 'url':
+        return [
+          withMark(
+            {
+              type: block.type === 'image' ? 'image' : 'file',
+              source: readSource(source, `${path}.source`),
+              ...named,
+              path: `${path}.source`,
+            },
+            block,
+          ),
+        ]
+      case 'text':
+        return [withMark({ type: 'text', text: textOf(source.data) }, block)]
+      case 'content':
+        return this.parts(source.content, `${path}.source.content`).filter(
+          (part) => part.type === 'text' || 'source' in part,
+        )
+      default:
+        throw invalidField(`${path}.source.type`, 'such a source cannot be translated for this model')
+    }
+  }
+
+  #result(block: LooseObject, path: string): ToolResult {
+    const parts = this.parts(block.content ?? [], `${path}.content`)
+    return {
+      type: 'tool_result',
+      callId: textOf(block.tool_use_id),
+      content: parts.filter((part) => part.type === 'text' || 'source' in part),
+      isPlain: typeof block.content === 'string',
+      isError: block.is_error === true,
+      path: `${path}.tool_use_id`,
+    }
+  }
+}
+
+function readSource(source: LooseObject, path: string): FileSource {
+  if (source.type === 'url') return { type: 'link', url: readLink(textOf(source.url), `${path}.url`) }
+  return { type: 'inline', mediaType: textOf(source.media_type), base64: textOf(source.data) }
+}
+
+function readThinking(block: LooseObject): Reasoning[] {
+  const text = textOf(block.thinking)
+  const seal = readSeal(textOf(block.signature), 'messages')
+  return text === '' && seal === null ? [] : [{ type: 'reasoning', text, seal }]
+}
+
+function searchText({ title, source, content }: LooseObject): string {
+  const said = listOf(content).map((block) => textOf(fieldsOf(block).text))
+  return [`${textOf(title)} (${textOf(source)})`, ...said].join('\n')
+}
+
+/** Such as `web_search_20250305`. */
+const WEB_SEARCH = /^web_search(_\d{8})?$/
+/** Tools in the vendor's own words that clients run. Their schemas are the vendor's. */
+const isClientTool = ({ type }: LooseObject): boolean => type == null || type === 'custom'
+
+function readTool(tool: LooseObject, path: string): OfferedTool {
+  const type = textOf(tool.type)
+  if (isClientTool(tool))
+    return withMark(
+      {
+        type: 'function',
+        name: textOf(tool.name),
+        description: textOf(tool.description) || null,
+        schema: isObject(tool.input_schema) ? tool.input_schema : null,
+        isStrict: tool.strict === true,
+        path,
+      },
+      tool,
+    )
+  if (!WEB_SEARCH.test(type)) return { type: 'other', name: type, given: tool, path }
+  const location = { ...fieldsOf(tool.user_location) }
+  return withMark(
+    {
+      type: 'web_search',
+      allowedDomains: listOf(tool.allowed_domains).map(textOf),
+      blockedDomains: listOf(tool.blocked_domains).map(textOf),
+      location: Object.keys(location).length === 0 ? null : location,
+      contextSize: null,
+      maxUses: typeof tool.max_uses === 'number' ? tool.max_uses : null,
+      given: tool,
+      path,
+    },
+    tool,
+  )
+}
+
+const CHOICES: Readonly<Record<string, ToolChoice>> = { auto: 'auto', any: 'required', none: 'none' }
+
+function readChoice(choice: unknown): Conversation['toolChoice'] {
+  const { type, name } = fieldsOf(choice)
+  const value = type === 'tool' ? { name: textOf(name) } : CHOICES[textOf(type)]
+  return value === undefined ? null : { field: 'tool_choice', value }
+}
+
+const asNumber = (field: string, value: unknown) => (typeof value === 'number' ? { field, value } : undefined)
+
+function readSettings(request: LooseObject, dropped: DroppedFields): ConversationSettings {
+  const { thinking, output_config: output, metadata, service_tier: tier } = request
+  const stop = listOf(request.stop_sequences).map(textOf)
+  const { user_id: user } = fieldsOf(metadata)
+  for (const name of Object.keys(fieldsOf(output)))
+    if (name !== 'effort' && name !== 'format') dropped.add(`output_config.${name}`)
+  const isSingle = fieldsOf(request.tool_choice).disable_parallel_tool_use === true
+  // `auto` is what other upstreams do anyway.
+  const isTier = typeof tier === 'string' && tier !== 'auto' && tier !== 'standard_only'
+  return {
+    temperature: asNumber('temperature', request.temperature),
+    topP: asNumber('top_p', request.top_p),
+    topK: asNumber('top_k', request.top_k),
+    stop: stop.length === 0 ? undefined : { field: 'stop_sequences', value: stop },
+    reasoning: readReasoning(fieldsOf(thinking), textOf(fieldsOf(output).effort)),
+    format: readFormat(fieldsOf(fieldsOf(output).format)),
+    user: textOf(user) === '' ? undefined : { field: 'metadata.user_id', value: textOf(user) },
+    serviceTier: isTier ? { field: 'service_tier', value: tier } : undefined,
+    singleCall: isSingle ? { field: 'disable_parallel_tool_use', value: true } : undefined,
+  }
+}
+
+function readReasoning(thinking: LooseObject, effort: string): ConversationSettings['reasoning'] {
+  const depth = readDepth(thinking, effort)
+  const isHidden = thinking.display === 'omitted'
+  return depth === null ? undefined : { field: 'thinking', value: { depth, isHidden } }
+}
+
+function readDepth({ type, budget_tokens: tokens }: LooseObject, effort: string): ReasoningDepth | null {
+  if (type === 'disabled') return { type: 'off' }
+  if (effort !== '') return { type: 'effort', effort }
+  if (type === 'enabled' && typeof tokens === 'number') return { type: 'budget', tokens }
+  return type === 'adaptive' ? { type: 'adaptive' } : null
+}
+
+function readFormat({ type, schema }: LooseObject): ConversationSettings['format'] {
+  if (type !== 'json_schema' || !isObject(schema)) return undefined
+  const path = 'output_config.format.schema'
+  return {
+    field: 'output_config.format',
+    value: { type: 'schema', name: null, description: null, schema, isStrict: true, path },
+  }
+}

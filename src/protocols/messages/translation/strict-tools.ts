@@ -1,0 +1,44 @@
+/** Decides which tools of one request are strict: their calls are held to their schemas, within the vendor's limits. */
+import { isDeepStrictEqual } from 'node:util'
+import { fieldsOf, type LooseObject, listOf } from '../../loose.ts'
+import { ReducedSchema, refersToDefinitionsAlone, schemasIn } from './reduced-schema.ts'
+
+/** The vendor's limits, of all strict tools of one request together. */
+const MAX_TOOLS = 20
+const MAX_OPTIONAL_PARAMETERS = 24
+const MAX_PARAMETERS_OF_SEVERAL_TYPES = 16
+
+export class StrictTools {
+  #tools = 0
+  #optional = 0
+  #ofSeveralTypes = 0
+
+  /** Returns whether a tool with this schema can be strict. One that can is counted. */
+  take(schema: LooseObject): boolean {
+    if (this.#tools === MAX_TOOLS) return false
+    const { schema: reduced, isTooDeep } = new ReducedSchema(schema)
+    if (isTooDeep || !isDeepStrictEqual(reduced, schema)) return false
+    if (!refersToDefinitionsAlone(schema)) return false
+    const schemas = schemasIn(schema)
+    const parameters = schemas.flatMap(({ properties }) => Object.values(fieldsOf(properties)))
+    const optional = this.#optional + sum(schemas.map(optionalIn))
+    const ofSeveralTypes = this.#ofSeveralTypes + parameters.filter(isOfSeveralTypes).length
+    if (optional > MAX_OPTIONAL_PARAMETERS || ofSeveralTypes > MAX_PARAMETERS_OF_SEVERAL_TYPES) return false
+    this.#tools++
+    this.#optional = optional
+    this.#ofSeveralTypes = ofSeveralTypes
+    return true
+  }
+}
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
+
+function optionalIn({ properties, required }: LooseObject): number {
+  const names = new Set(listOf(required))
+  return Object.keys(fieldsOf(properties)).filter((name) => !names.has(name)).length
+}
+
+function isOfSeveralTypes(parameter: unknown): boolean {
+  const { anyOf, type } = fieldsOf(parameter)
+  return Array.isArray(anyOf) || Array.isArray(type)
+}

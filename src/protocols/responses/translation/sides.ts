@@ -1,0 +1,88 @@
+/** The responses protocol in translations. */
+import { Buffer } from 'node:buffer'
+import type { FieldSpan } from '../../../core/json/fields.ts'
+import type { ChatCall } from '../../dialect.ts'
+import { fieldsOf, type LooseObject } from '../../loose.ts'
+import { parseCheckedBody } from '../../request/client-json.ts'
+import { RESPONSES_NAMES } from '../../request/known-names.ts'
+import { COMMENT } from '../../sse/comment.ts'
+import { ToolNames } from '../../translate/tool-names.ts'
+import {
+  type ClientSide,
+  EventPrinter,
+  namedEvent,
+  type PrintOptions,
+  type UpstreamSide,
+} from '../../translate/translation.ts'
+import { responseAsStream } from '../whole-as-stream.ts'
+import { type ResponsesEvent, ResponsesPrinter, responsesError } from './printer.ts'
+import { readOfferedTools, readResponsesConversation } from './read-conversation.ts'
+import { ResponsesReader } from './reader.ts'
+import { writeResponsesRequest } from './write-request.ts'
+
+interface TranslatableSource {
+  readonly body: Buffer
+  readonly fields: ReadonlyMap<string, FieldSpan>
+}
+
+const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
+
+/** Fields of a request that its response repeats, with their defaults. */
+const ECHOED: LooseObject = {
+  instructions: null,
+  max_output_tokens: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  reasoning: { effort: null, summary: null },
+  temperature: 1,
+  text: { format: { type: 'text' } },
+  tool_choice: 'auto',
+  tools: [],
+  top_p: 1,
+  truncation: 'disabled',
+}
+
+/** Returns the fields without the conversation, which may be long. */
+function echoedFields({ body, fields }: TranslatableSource): LooseObject {
+  const read = (name: string): unknown => {
+    const span = fields.get(name)
+    return span === undefined ? null : JSON.parse(body.toString('utf8', span.start, span.end))
+  }
+  return Object.fromEntries(Object.entries(ECHOED).map(([name, usual]) => [name, read(name) ?? usual]))
+}
+
+function openPrinter(
+  call: ChatCall,
+  { created, upstream }: PrintOptions,
+  emit: (event: ResponsesEvent) => void,
+) {
+  const echoed = echoedFields(sourceOf(call))
+  const tools = new ToolNames(readOfferedTools(echoed.tools))
+  return new ResponsesPrinter({ model: call.model, created, upstream, tools, echoed, emit })
+}
+
+export const responsesClient: ClientSide = {
+  streamContentType: () => 'text/event-stream; charset=utf-8',
+  keepAlive: () => COMMENT,
+  read: (call, dropped) =>
+    readResponsesConversation(fieldsOf(parseCheckedBody(sourceOf(call).body, RESPONSES_NAMES)), dropped),
+  printer: (call, options) =>
+    new EventPrinter((emit) => openPrinter(call, options, emit), namedEvent, responsesError),
+  collector(call, options) {
+    let response: unknown = {}
+    const printer = openPrinter(call, options, (event) => {
+      response = event.response ?? response
+    })
+    return { add: (part) => printer.print(part), body: () => Buffer.from(JSON.stringify(response)) }
+  },
+  wholeAsStream: (_call, body) => responseAsStream(body),
+}
+
+export const responsesUpstream: UpstreamSide = {
+  fetchesLinks: () => true,
+  write: writeResponsesRequest,
+  reader: (provider) => new ResponsesReader(provider),
+  modelOf: ({ model }) => model,
+  countsThoughts: false,
+}
