@@ -5,7 +5,7 @@ import t from 'tap'
 import { printCurl } from '../console/src/curl.ts'
 import { findChanges, type Key, parseModels, printTexts } from '../console/src/pages/keys/texts.ts'
 import { NO_ANSWER, withChunk } from '../console/src/pages/playground/answer.ts'
-import { costAfter, costOf, priceOf, promptOf } from '../console/src/pages/playground/cost.ts'
+import { computeCost, costAfter, priceOf, promptOf } from '../console/src/pages/playground/cost.ts'
 import { readTools, requestBody, type Settings } from '../console/src/pages/playground/request.ts'
 import { printSearch, readSearch, texts } from '../console/src/search.ts'
 import { printCredits } from '../schemas/money.ts'
@@ -205,13 +205,17 @@ t.test('playground prices an answer as it grows', async (t) => {
   t.test('an unfinished answer is priced by its length', async (t) => {
     const prompt = promptOf({ messages: [{ role: 'user', content: 'Hello!' }] })
     t.equal(prompt.bytes, 36, 'the bytes that the gateway counts too')
-    const empty = costOf(price, prompt, NO_ANSWER, AFTER)
+    const empty = computeCost(price, prompt, NO_ANSWER, AFTER)
     t.match(empty, { promptTokens: 9, outputTokens: 0, isEstimate: true })
     t.equal(printCredits(empty.credits), '0.0000045')
     const grown = ['Good ', 'morn', 'ing'].map(text).reduce(withChunk, NO_ANSWER)
     t.equal(grown.text, 'Good morning')
-    t.match(costOf(price, prompt, grown, AFTER), { outputTokens: 3, isEstimate: true })
-    t.equal(costOf(price, prompt, withChunk(NO_ANSWER, text('你好')), AFTER).outputTokens, 2, 'by script')
+    t.match(computeCost(price, prompt, grown, AFTER), { outputTokens: 3, isEstimate: true })
+    t.equal(
+      computeCost(price, prompt, withChunk(NO_ANSWER, text('你好')), AFTER).outputTokens,
+      2,
+      'by script',
+    )
   })
 
   t.test('pictures have no bytes of text', async (t) => {
@@ -230,7 +234,7 @@ t.test('playground prices an answer as it grows', async (t) => {
         },
       })
     const cost = (answer: typeof NO_ANSWER, now: number) =>
-      printCredits(costOf(price, { bytes: 4, laterBytes: 0 }, answer, now).credits)
+      printCredits(computeCost(price, { bytes: 4, laterBytes: 0 }, answer, now).credits)
     t.equal(cost(reported(100, 40, 10), AFTER), '0.000052')
     t.equal(cost(reported(100, 40, 10), BEFORE), '0.000026')
     t.equal(cost(reported(1000, 0, 10), AFTER), '0.00104')
@@ -276,7 +280,7 @@ t.test('playground prices an answer as it grows', async (t) => {
       usage: { prompt_tokens: 100, completion_tokens: 10, prompt_tokens_details: { audio_tokens: 40 } },
     })
     // (60 x 0.5 + 40 x 5 + 10 x 2) / 1,000,000 x 0.5
-    const { credits } = costOf(price, { bytes: 4, laterBytes: 0 }, answer, AFTER)
+    const { credits } = computeCost(price, { bytes: 4, laterBytes: 0 }, answer, AFTER)
     t.equal(printCredits(credits), '0.000125')
   })
 

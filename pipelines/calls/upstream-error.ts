@@ -142,7 +142,7 @@ export const isAboutAccess = (status: number, message: string): boolean =>
   (status === FORBIDDEN && !ABOUT_CONTENT.test(message)) ||
   (status === BAD_REQUEST && ACCOUNT_REFUSALS.some((refusal) => refusal.test(message)))
 
-/** A channel, with the settings of the installation where it has none of its own. */
+/** A channel. Where it leaves a setting out, the installation's applies. */
 type Hiding = Pick<ChannelEntry, 'hide_auth_errors' | 'upstream_errors'>
 
 /** Where an error comes from. */

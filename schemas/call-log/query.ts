@@ -36,7 +36,7 @@ export interface WindowEnd {
 
 const quote = (input: unknown): string => JSON.stringify(input)
 
-export const parseOneOf = <const T extends readonly string[]>(allowed: T) =>
+export const makeWordSchema = <const T extends readonly string[]>(allowed: T) =>
   z.enum(allowed, { error: ({ input }) => `${quote(input)} is not one of ${allowed.join(', ')}` })
 
 const text = z.string().max(LOG_TEXT_MAX_CHARS, `must have at most ${LOG_TEXT_MAX_CHARS} characters`)
@@ -90,7 +90,7 @@ export const sessionId = text
 
 /** An absent parameter without a default is undefined; unknown parameters are ignored. */
 export const logQuery = z.object({
-  scope: parseOneOf(LOG_SCOPES)
+  scope: makeWordSchema(LOG_SCOPES)
     .default('key')
     .describe('key: only this key; account: the whole account, if the key may read it.'),
   key_id: text.optional().describe('Only calls of this key; with scope=account.'),
@@ -101,16 +101,16 @@ export const logQuery = z.object({
   from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
   to: windowEnd.optional().describe('A date is included whole; a time is the first that is not included.'),
   model: commaList(text).optional().describe('Exact ids, separated by commas.'),
-  status: commaList(parseOneOf(CALL_STATUSES))
+  status: commaList(makeWordSchema(CALL_STATUSES))
     .optional()
     .describe(`${CALL_STATUSES.join(', ')}; separated by commas.`),
-  unit_type: commaList(parseOneOf<typeof UNIT_TYPES>(UNIT_TYPES) as z.ZodType<UnitType, string>)
+  unit_type: commaList(makeWordSchema<typeof UNIT_TYPES>(UNIT_TYPES) as z.ZodType<UnitType, string>)
     .optional()
     .describe(`${UNIT_TYPES.join(', ')}; separated by commas.`),
   error_code: commaList(text).optional().describe('Exact codes, separated by commas.'),
   ref: text.optional().describe('A request id or a task id, of all time: period, from and to do not count.'),
   session_id: sessionId.optional().describe('The session that the client named, exactly.'),
-  order: parseOneOf(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
+  order: makeWordSchema(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
   limit: limit
     .optional()
     .describe(
@@ -121,16 +121,16 @@ export const logQuery = z.object({
     .max(LOG_CURSOR_MAX_CHARS, 'is not a cursor of this log')
     .optional()
     .describe('next_cursor of the page before, as it came.'),
-  include: commaList(parseOneOf(LOG_INCLUDES))
+  include: commaList(makeWordSchema(LOG_INCLUDES))
     .default(['attempts'])
     .describe(`${LOG_INCLUDES.join(', ')}; separated by commas; default attempts.`),
-  format: parseOneOf(LOG_FORMATS)
+  format: makeWordSchema(LOG_FORMATS)
     .optional()
     .describe(`${LOG_FORMATS.join(', ')}; default: what the Accept header prefers, else json.`),
 })
 export type LogQuery = z.infer<typeof logQuery>
 
-export const logPeriodParameter = parseOneOf(LOG_PERIODS)
+export const logPeriodParameter = makeWordSchema(LOG_PERIODS)
 
 /** The most unfinished jobs in a page: the newest. */
 export const IN_FLIGHT_MAX_JOBS = 100

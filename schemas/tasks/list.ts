@@ -1,6 +1,6 @@
 /** Query parameters of lists of tasks. */
 import { z } from 'zod'
-import { commaList, parseOneOf } from '../call-log/query.ts'
+import { commaList, makeWordSchema } from '../call-log/query.ts'
 import { TASK_RULES, type TaskKind } from './task.ts'
 
 export const TASK_LIST_DEFAULT = 30
@@ -46,7 +46,7 @@ export function taskListQuery(kind: TaskKind) {
       .transform(Number)
       .prefault(String(TASK_LIST_DEFAULT))
       .describe(`At most so many, 1 to ${TASK_LIST_MAX}; the newest.`),
-    status: commaList(parseOneOf(words))
+    status: commaList(makeWordSchema(words))
       .prefault(ALL_STATUSES)
       .describe(`Comma-separated: ${words.join(', ')}. Default: all.`),
   })

@@ -59,9 +59,9 @@ const GRAMMAR = {
   searches: wholeNumber(0, MAX_SEARCHES),
   images: wholeNumber(0, MAX_IMAGES),
   strict_input: flag,
-  usage: parseOneOf(USAGE_MODES),
-  usage_form: parseOneOf(USAGE_FORMS),
-  usage_fault: parseOneOf(USAGE_FAULTS),
+  usage: parseWord(USAGE_MODES),
+  usage_form: parseWord(USAGE_FORMS),
+  usage_fault: parseWord(USAGE_FAULTS),
   fault: parseFault,
   times: wholeNumber(1, MAX_TIMES),
   retry_after: wholeNumber(0, MAX_RETRY_AFTER_SECONDS),
@@ -70,7 +70,7 @@ const GRAMMAR = {
   tag: (value: string) => value,
   delay: wholeNumber(0, MAX_TASK_MS),
   queue: wholeNumber(0, MAX_TASK_MS),
-  outcome: parseOneOf(OUTCOMES),
+  outcome: parseWord(OUTCOMES),
   code: word,
   id: identifier,
   partial: wholeNumber(0, MAX_RESULTS),
@@ -193,7 +193,7 @@ function flag(value: string): boolean {
   return value === 'true'
 }
 
-function parseOneOf<const Name extends string>(names: readonly Name[]): (value: string) => Name {
+function parseWord<const Name extends string>(names: readonly Name[]): (value: string) => Name {
   return (value) => {
     const found = names.find((name) => name === value)
     if (found === undefined) throw new RangeError(`is one of ${names.join(', ')}, not "${value}"`)
@@ -202,7 +202,7 @@ function parseOneOf<const Name extends string>(names: readonly Name[]): (value: 
 }
 
 function parseSeveral<const Name extends string>(names: readonly Name[]): (value: string) => readonly Name[] {
-  return (value) => value.split('+').map(parseOneOf(names))
+  return (value) => value.split('+').map(parseWord(names))
 }
 
 function identifier(value: string): string {

@@ -15,7 +15,7 @@ const HELP = `
 Every .md and .markdown file below the folder becomes a page; hidden files and folders are left out. Front matter may
 have title, summary, tags, aliases, confidence, needs_review and source; the default title is the first heading, or else
 the file's name. [[Title]], [[Title|shown]] and [[Title#Heading]] become links, by title or alias. Files that have not
-changed since the last import are left alone; a page keeps its id as long as its file keeps its path. Readers see the
+changed since the last import are skipped. A page keeps its id as long as its file keeps its path. Readers see the
 base as it was until the whole import is there. If a file is bad nothing is changed, and every bad file is listed with
 the line.`
 

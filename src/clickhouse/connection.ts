@@ -45,7 +45,7 @@ export async function readRows<Row>(
 export const isUnknownTable = (error: unknown): boolean =>
   error instanceof ClickHouseError && error.code === UNKNOWN_TABLE_CODE
 
-/** Turns an error of the client into the failure that clients get while ClickHouse is down; leaves our own errors alone. */
+/** Turns an error of the ClickHouse client into the failure that API clients get while ClickHouse is down; returns any other error unchanged. */
 export function toFailure(error: unknown): unknown {
   if (error instanceof Failure) return error
   if (error instanceof ClickHouseError && !PASSING_ERROR_CODES.has(error.code)) return error

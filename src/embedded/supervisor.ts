@@ -101,7 +101,7 @@ export class SupervisedEngine {
     if (this.#running !== null) send(this.#running.identity, 'SIGKILL')
   }
 
-  /** Signals at the exit of our own process, when nothing can be awaited. */
+  /** Signals the engine while this process exits, when nothing can be awaited. */
   signalAtExit(): void {
     const first = this.kind.stopSignals[0]?.signal ?? 'SIGKILL'
     if (this.#running !== null) send(this.#running.identity, first)

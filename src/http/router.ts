@@ -212,7 +212,7 @@ function findBeginning(prefix: string, paths: readonly string[]): string | null 
   return segments < MIN_PREFIX_SEGMENTS ? null : (paths.find((path) => path.startsWith(prefix)) ?? null)
 }
 
-/** Clients that first try a WebSocket fall back to HTTP at once at this status alone. */
+/** The only status at which clients that try a WebSocket first fall back to HTTP at once. */
 const HTTP_UPGRADE_REQUIRED = 426
 
 function refuseMethod(

@@ -35,8 +35,10 @@ interface LimiterOptions {
 }
 
 /**
- * alone: NATS is down. joining: it is up, and there may be other processes. following: requests go to the leader, once there is one.
- * gathering: this process will lead when the others have reported.
+ * - alone: NATS is down.
+ * - joining: NATS is up, and there may be other processes.
+ * - following: requests go to the leader, once there is one.
+ * - gathering: this process will lead when the others have reported.
  */
 type Mode = 'alone' | 'joining' | 'following' | 'gathering' | 'leading'
 

@@ -103,18 +103,18 @@ interface DayCost {
   readonly cost: Credits
 }
 
-const dateOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+const toDate = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
 
 /**
  * Returns the mean of the last seven days, or of those since the first day with a cost where they are fewer: a new account
  * has no days to divide by. Today is not over, so it counts only where the days before it cost nothing.
  */
 export function spendRate(rows: readonly DayCost[], now: number): SpendRate {
-  const today = dateOf(now)
-  const week = dateOf(now - RATE_DAYS * DAY_MS)
-  const costOf = (days: readonly DayCost[]) => days.reduce((sum, { cost }) => sum + cost, 0n)
-  const spent = costOf(rows.filter(({ day }) => day >= week && day < today))
-  if (spent === 0n) return { perDay: costOf(rows.filter(({ day }) => day === today)), days: 0 }
+  const today = toDate(now)
+  const week = toDate(now - RATE_DAYS * DAY_MS)
+  const sumCosts = (days: readonly DayCost[]) => days.reduce((sum, { cost }) => sum + cost, 0n)
+  const spent = sumCosts(rows.filter(({ day }) => day >= week && day < today))
+  if (spent === 0n) return { perDay: sumCosts(rows.filter(({ day }) => day === today)), days: 0 }
   const first = rows.reduce((least, { day, cost }) => (cost > 0n && day < least ? day : least), today)
   const days = Math.min(RATE_DAYS, Math.round((Date.parse(today) - Date.parse(first)) / DAY_MS))
   return { perDay: spent / BigInt(days), days }

@@ -11,13 +11,13 @@ import type { Repositories } from '../../../src/postgres/database.ts'
 import type { Ticket } from '../../../src/postgres/people/tickets.ts'
 import type { Context } from '../operation.ts'
 import {
-  countAttemptOf,
+  findProvider,
   implementForPeople,
   joinOrganization,
   openSession,
   type PeopleServices,
-  providerOf,
   readEmail,
+  runCountedAttempt,
   signInFailed,
   signUpIsOff,
   tooLate,
@@ -89,7 +89,7 @@ async function begin(
 ) {
   const { visit, write } = context
   const { oidc } = services.identity
-  const provider = providerOf(services, id)
+  const provider = findProvider(services, id)
   if (!URL.canParse(visit.origin))
     throw new Failure('invalid_request', 'Sign-in at a provider needs a browser.')
   const redirectUri = `${new URL(visit.origin).origin}/console/sign-in/oidc/${id}`
@@ -116,7 +116,7 @@ async function finish(
   expected: Omit<Ticket, 'tokenHash'>,
 ) {
   const { oidc } = services.identity
-  const provider = providerOf(services, id)
+  const provider = findProvider(services, id)
   const kept = await context.database.tickets.take<OidcTicket>({ ...expected, tokenHash: hashToken(ticket) })
   if (kept?.provider !== id) throw tooLate()
   try {
@@ -137,7 +137,7 @@ export const oidcOperations = [
     begin(context, services, input, VISITING),
   ),
   implementForPeople(signInByOidc, (context, input, services) =>
-    countAttemptOf(context, null, async () => {
+    runCountedAttempt(context, null, async () => {
       const { kept, person } = await finish(context, services, input, VISITING)
       return startSession(context, async (writing, hash) => {
         const user = await findUser(writing, services, kept, person)

@@ -16,10 +16,10 @@ import type { Context } from '../operation.ts'
 import { passkeyShape } from '../shapes.ts'
 import {
   countAttempt,
-  countAttemptOf,
   implementForPeople,
   openSession,
   passkeyOrigin,
+  runCountedAttempt,
   signInFailed,
   tooLate,
 } from './rules.ts'
@@ -89,7 +89,7 @@ export const passkeyOperations = [
     return challengeFor(context, VISITING, origin, options, counted)
   }),
   implementForPeople(signInByPasskey, (context, { ticket, response }, { identity }) =>
-    countAttemptOf(context, null, async () => {
+    runCountedAttempt(context, null, async () => {
       const challenge = await takeChallenge(context, ticket, VISITING)
       const { passkey, counter } = await provePasskey(context, identity, challenge, response)
       const session = await startSession(context, async (writing, hash) => {
@@ -106,7 +106,7 @@ export const passkeyOperations = [
     return challengeFor(context, bindConfirmation(context), origin, options)
   }),
   implementForPeople(confirmByPasskey, (context, { ticket, response }, { identity }) =>
-    countAttemptOf(context, requireSignedIn(context).user.id, async () => {
+    runCountedAttempt(context, requireSignedIn(context).user.id, async () => {
       const challenge = await takeChallenge(context, ticket, bindConfirmation(context))
       const { passkey, counter } = await provePasskey(context, identity, challenge, response)
       if (passkey.userId !== requireSignedIn(context).user.id) throw wrongPasskey()

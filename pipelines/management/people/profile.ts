@@ -17,7 +17,7 @@ import { normalizeEmail } from '../../../src/core/people/email.ts'
 import { generateRecoveryCodes, hashRecoveryCode } from '../../../src/core/people/recovery-codes.ts'
 import { toWholeList } from '../page.ts'
 import { passkeyShape, printInstantOrNull, userShape } from '../shapes.ts'
-import { acceptCode, assertPassword, countAttemptOf, implementForPeople } from './rules.ts'
+import { acceptCode, assertPassword, implementForPeople, runCountedAttempt } from './rules.ts'
 import { renewSession, requireSignedIn } from './sessions.ts'
 
 export const profileOperations = [
@@ -44,7 +44,7 @@ export const profileOperations = [
   implementForPeople(confirmByPassword, (context, { password }, { identity }) => {
     const { user } = requireSignedIn(context)
     // Not by the email: strangers who try to sign in with it do not lock out the user who is.
-    return countAttemptOf(context, user.id, async () => {
+    return runCountedAttempt(context, user.id, async () => {
       const found = await context.database.signIn.findPassword(normalizeEmail(user.email))
       if (!(await identity.passwords.verify(found?.passwordHash ?? null, password)))
         throw new Failure('sign_in_failed', 'The password is wrong.', { status: 403 })
@@ -69,7 +69,7 @@ export const profileOperations = [
   implementForPeople(confirmTotp, (context, { code }, { identity }) => {
     const { database, write, now } = context
     const { user, session } = requireSignedIn(context)
-    return countAttemptOf(context, user.id, async () => {
+    return runCountedAttempt(context, user.id, async () => {
       const secret = await database.signIn.findTotpSecret(user.id, { isConfirmed: false })
       if (secret === null)
         throw new Failure('conflict', 'There is no new secret to confirm: set up one-time codes first.')

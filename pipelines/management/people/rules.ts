@@ -53,7 +53,7 @@ export const openSession = ({ visit: { userAgent, address } }: Context, hash: Bu
  * @param account a normalized email or the id of a user; null: only the address counts
  * @throws Failure `rate_limit_exceeded`
  */
-export async function countAttemptOf<T>(
+export async function runCountedAttempt<T>(
   { database, visit }: Context,
   account: string | null,
   work: () => Promise<T>,
@@ -114,7 +114,7 @@ export function assertPassword(password: string, email: string): void {
 }
 
 /** @throws Failure `not_found` */
-export function providerOf({ config }: UserServices, id: string): OidcProvider {
+export function findProvider({ config }: UserServices, id: string): OidcProvider {
   const provider = config().sign_in.oidc.find((one) => one.id === id)
   if (provider === undefined) throw new Failure('not_found', `There is no sign-in provider ${id}.`)
   return provider

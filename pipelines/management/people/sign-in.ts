@@ -17,12 +17,12 @@ import {
   acceptCode,
   assertPassword,
   countAttempt,
-  countAttemptOf,
   implementForPeople,
   joinOrganization,
   openSession,
   type PeopleServices,
   readEmail,
+  runCountedAttempt,
   signInFailed,
   signUpIsOff,
   takeBackUnchecked,
@@ -84,7 +84,7 @@ export const signInOperations = [
   implementForPeople(signInByPassword, (context, input, { identity }) => {
     const { database, write } = context
     const email = normalizeEmail(input.email)
-    return countAttemptOf(context, email, async () => {
+    return runCountedAttempt(context, email, async () => {
       const found = await database.signIn.findPassword(email)
       const isRight = await identity.passwords.verify(found?.passwordHash ?? null, input.password)
       if (found === null || !isRight || !found.user.enabled)
@@ -108,7 +108,7 @@ export const signInOperations = [
     const waiting = { tokenHash: hashToken(ticket), purpose: 'totp' } as const
     const userId = await database.tickets.findUser(waiting)
     if (userId === null) throw tooLate()
-    return countAttemptOf(context, userId, async () => {
+    return runCountedAttempt(context, userId, async () => {
       const secret = await database.signIn.findTotpSecret(userId, { isConfirmed: true })
       if (secret === null) throw tooLate()
       return startSession(context, async (writing, hash) => {

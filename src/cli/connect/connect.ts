@@ -167,7 +167,7 @@ export const fillFields = (file: SettingsFile, values: Values): SettingsFile => 
   })),
 })
 
-/** Returns what the user sets: the file as it is without any settings of their own. */
+/** Returns what the user has to set by hand, as a file with nothing else in it. */
 export const printByHand = (file: SettingsFile, values: Values): string => {
   const filled = fillFields(file, values)
   return (

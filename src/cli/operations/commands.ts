@@ -55,13 +55,13 @@ function describeVariant(operation: Operation, form: CommandForm): Variant {
       ...(name in values && { defaultValue: values[name], isRequired: false }),
     }))
   const mustBeGiven = ({ name, isRequired }: Field) => isRequired || split(form.required ?? '').includes(name)
-  const nameOf = ({ name }: Field) => names[name] ?? nameOption(name)
+  const nameField = ({ name }: Field) => names[name] ?? nameOption(name)
   return {
     operation,
     form,
     args: args.map((name) => readField(name, shape[name] as never)),
-    options: new Map(fields.map((field) => [nameOf(field), field])),
-    required: fields.filter(mustBeGiven).map(nameOf),
+    options: new Map(fields.map((field) => [nameField(field), field])),
+    required: fields.filter(mustBeGiven).map(nameField),
   }
 }
 

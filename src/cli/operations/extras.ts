@@ -139,7 +139,7 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
         : `${printCount(Number(calls), 'call')} would be charged, ${cost} credits in all`
     }),
     help: `
-The log is a copy of PostgreSQL: it has calls of its own only where PostgreSQL lost what it had committed, such as
+The log is a copy of PostgreSQL. It has calls that PostgreSQL lacks only if PostgreSQL lost committed data, such as
 after a restore from an older copy. Without --book nothing is changed. With it each call is booked once, by its request
 id, at the cost that it had. Calls of accounts that PostgreSQL does not know stay as they are. Then run logs rebuild:
 until then the log has the booked calls twice.`,

@@ -51,7 +51,7 @@ async function openBase({ wiring }: Context) {
     config,
     checkReceiver: receiverChecker(() => config().webhooks.private_addresses),
     publicUrl: wiring.publicUrl(),
-    // Whoever runs a command hands the link on.
+    // The command prints the link; its user passes it on.
     hasMail: false,
   }
 }

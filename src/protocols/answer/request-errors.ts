@@ -1,6 +1,6 @@
 /** Errors inside a stream, by the names that an upstream gives them. See docs/errors.md, "Errors inside a stream". */
 import type { ChannelProtocol, ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { fieldsOf, parsedFields, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, parsedFields, textOf } from '../loose.ts'
 
 const OF_COMPLETIONS =
   /^(?:context_length_exceeded|invalid_prompt|content_filter|content_policy_violation|string_above_max_length|invalid_image.*|unsupported_.*)$/
@@ -33,11 +33,20 @@ export const unreadableEvent = (message: string): string =>
 /** Returns whether the payload is one of those: it is no event that an upstream has sent. */
 export const isUnreadable = (names: readonly string[]): boolean => names.includes(UNREADABLE)
 
+/** Returns the fields of the error in an event, whichever protocol's. */
+export function readErrorFields(payload: string): LooseObject {
+  const parsed = parsedFields(payload)
+  const event = fieldsOf(Array.isArray(parsed) ? parsed[0] : parsed)
+  return typeof event.error === 'object' ? fieldsOf(event.error) : event
+}
+
+/** Returns the message for the client in the error of an event. */
+export const readErrorMessage = (payload: string): string =>
+  textOf(readErrorFields(payload).message) || 'The upstream failed.'
+
 /** Returns the names in an error event: its code, type and status. */
 export function errorNames(payload: Buffer): readonly string[] {
-  const parsed = parsedFields(payload.toString('utf8'))
-  const event = fieldsOf(Array.isArray(parsed) ? parsed[0] : parsed)
-  const { code, type, status } = typeof event.error === 'object' ? fieldsOf(event.error) : event
+  const { code, type, status } = readErrorFields(payload.toString('utf8'))
   return [typeof code === 'number' ? String(code) : textOf(code), textOf(type), textOf(status)].filter(
     Boolean,
   )

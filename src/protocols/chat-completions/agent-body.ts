@@ -56,7 +56,7 @@ export function readAgentRequest(body: Buffer): AgentRequest {
   return {
     body,
     fields,
-    messages: itemsOf(body, fields.get('messages')!),
+    messages: splitItems(body, fields.get('messages')!),
     latest,
     question: textIn(request.messages[latest]!.content),
     hasImages: request.messages.some(({ content }) => hasImage(content)),
@@ -70,7 +70,7 @@ export const assemblesAnswer = ({ isStream }: AgentRequest, file: AgentFile): bo
   !isStream && AGENT_TOOLS.some((tool) => file[tool])
 
 /** Returns the items of the array at the span, byte for byte. */
-function itemsOf(bytes: Buffer, { start, end }: FieldSpan): Buffer[] {
+function splitItems(bytes: Buffer, { start, end }: FieldSpan): Buffer[] {
   const items: Buffer[] = []
   let at = skipSpace(bytes, start + 1)
   while (at < end - 1) {

@@ -49,6 +49,9 @@ export interface RequestSource {
   readonly isLegacy: boolean
 }
 
+/** Returns the source of a call that this dialect has read. */
+export const getSource = (call: ChatCall): RequestSource => call.source as RequestSource
+
 /** A chat-completions request as the pipeline knows it. */
 export interface ChatCompletionsCall extends ChatCall {
   /** True when the client requested the usage chunk itself. */

@@ -27,7 +27,7 @@ const isUsageOnly = (facts: AnswerFacts, failure: string | null): boolean =>
   facts.usage !== undefined && !facts.hasChoices && failure === null
 
 /** Returns the failure that a chunk reports; some upstreams have a code and a text in place of an error. */
-function failureOf(facts: AnswerFacts): string | null {
+function readFailure(facts: AnswerFacts): string | null {
   const failure = failureIn(facts)
   const { code, message, usage, hasChoices } = facts
   if (failure !== null || hasChoices || usage !== undefined || code === undefined) return failure
@@ -37,7 +37,7 @@ function failureOf(facts: AnswerFacts): string | null {
 function beginsUsageOnly(data: Buffer | null): boolean {
   if (data === null) return false
   const facts = readFacts(data, CHUNK)
-  return isUsageOnly(facts, failureOf(facts))
+  return isUsageOnly(facts, readFailure(facts))
 }
 
 export class ChatCompletionsMeter extends ReportedStream {
@@ -77,7 +77,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     this.#provider = options.provider
     this.#framer = new SseFramer(
       (bytes, start, end, isReadable) => this.#event(bytes, start, end, isReadable),
-      new LongEvents(CHUNK, (facts) => this.#take(facts, failureOf(facts), null)),
+      new LongEvents(CHUNK, (facts) => this.#take(facts, readFailure(facts), null)),
     )
   }
 
@@ -175,7 +175,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     const isLater = this.model !== ''
     let facts = readFacts(data, isLater ? LATER_CHUNK : CHUNK)
     if (isLater && (facts.hasFinish || facts.usage !== undefined)) facts = readFacts(data, CHUNK)
-    const failure = failureOf(facts)
+    const failure = readFailure(facts)
     this.#take(facts, failure, data)
     const saysOneThing = facts.spoken === 1 && facts.usage === undefined && !facts.hasFinish
     const at = saysOneThing && failure === null ? payloadStart(data, bytes, start, end) : -1

@@ -163,7 +163,8 @@ function raisedLimit(source: GenerateContentSource, limit: number): Splice {
   return { start: inside, end: inside, text: isConfigEmpty ? field : `${field},` }
 }
 
-const sourceOf = (call: ChatCall): GenerateContentSource => call.source as GenerateContentSource
+/** Returns the source of a call that this dialect has read. */
+export const getSource = (call: ChatCall): GenerateContentSource => call.source as GenerateContentSource
 
 /** The upstream's path has the model, its query the framing, and usage comes unrequested. */
 export const generateContentNative: ProtocolAdapter = {
@@ -171,7 +172,7 @@ export const generateContentNative: ProtocolAdapter = {
   to: 'generate-content',
   urlsToFetch: () => [],
   encodeRequest(call, { outputCeiling }) {
-    const source = sourceOf(call)
+    const source = getSource(call)
     const isRaised = call.outputLimit === null && outputCeiling !== null
     return {
       body: isRaised ? spliced(source.body, [raisedLimit(source, outputCeiling)]) : source.body,
@@ -179,10 +180,10 @@ export const generateContentNative: ProtocolAdapter = {
     }
   },
   // Without `alt=sse` a stream is one JSON array that comes in pieces.
-  streamTypes: (call) => (sourceOf(call).framing === 'array' ? ['application/json'] : []),
+  streamTypes: (call) => (getSource(call).framing === 'array' ? ['application/json'] : []),
   streamContentType: () => null,
   keepAlive: () => null,
-  openStream: (call) => new GenerateContentMeter(sourceOf(call).framing, call.choices),
+  openStream: (call) => new GenerateContentMeter(getSource(call).framing, call.choices),
   readWhole: (_call, body) => readWholeAnswer(body),
   wholeAsStream: (_call, body) => Buffer.from(`data: ${JSON.stringify(answerFields(body))}\n\n`),
 }

@@ -188,12 +188,15 @@ const NOTHING: readonly string[] = []
 
 export const messagesDialect: Dialect = { protocol: 'messages', read }
 
+/** Returns the source of a call that this dialect has read. */
+export const getSource = (call: ChatCall): MessagesSource => call.source as MessagesSource
+
 export const messagesNative: ProtocolAdapter = {
   from: 'messages',
   to: 'messages',
   urlsToFetch: () => [],
   encodeRequest(call, { upstreamModel }) {
-    const { body, fields } = call.source as MessagesSource
+    const { body, fields } = getSource(call)
     const { start, end } = fields.get('model')!
     const isSame = upstreamModel === call.model
     const splices = isSame ? [] : [{ start, end, text: JSON.stringify(upstreamModel) }]

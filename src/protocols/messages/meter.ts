@@ -20,7 +20,7 @@ import { MessagesUsage } from './usage.ts'
 const ESCAPE = /\\(?:u[\da-f]{4}|.)/g
 const NAMED_ERROR = /^event: ?error\r?$/m
 
-/** Types of events that have no text of their own. */
+/** Types of events that carry no text. */
 const KNOWN_TYPES: ReadonlySet<string | undefined> = new Set([
   ...['message_start', 'message_delta', 'message_stop', 'content_block_stop', 'ping', 'error'],
 ])

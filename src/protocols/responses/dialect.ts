@@ -32,12 +32,15 @@ import { readWholeResponse } from './whole.ts'
 import { responseAsStream } from './whole-as-stream.ts'
 
 /** The client's body, byte for byte, and the places of its fields. */
-interface ResponsesSource {
+export interface ResponsesSource {
   readonly body: Buffer
   readonly fields: ReadonlyMap<string, FieldSpan>
   /** Index of the object's opening brace. */
   readonly open: number
 }
+
+/** Returns the source of a call that this dialect has read. */
+export const getSource = (call: ChatCall): ResponsesSource => call.source as ResponsesSource
 
 /**
  * Returns the types of tools and of those that they group. A shell that is not the client's runs code at the upstream,
@@ -132,7 +135,7 @@ export const responsesDialect: Dialect = { protocol: 'responses', read }
 
 /** Returns the body for a native upstream: the client's bytes, changed only in model id and output limit. */
 function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {
-  const { body, fields, open } = call.source as ResponsesSource
+  const { body, fields, open } = getSource(call)
   const splices: Splice[] = []
   const put = (name: string, json: string) => splices.push(assignment(name, json, fields.get(name), open))
   if (upstreamModel !== call.model) put('model', JSON.stringify(upstreamModel))

@@ -4,6 +4,13 @@
  */
 import type { ConversationSettings, OfferedTool } from '../../../schemas/chat/conversation.ts'
 import type { EncodedRequest } from '../dialect.ts'
+import type { LooseObject } from '../loose.ts'
+
+/** A longer name is cut, and one that a list in a header cannot hold loses the characters in question. */
+const MAX_NAME_CHARS = 64
+const NOT_IN_A_LIST = /[^\x21-\x7e]|[;,]/g
+/** More than a header holds. */
+const MAX_NAMED = 1000
 
 export class DroppedFields {
   readonly #dropped = new Set<string>()
@@ -11,10 +18,14 @@ export class DroppedFields {
   /** Both, in the order in which they were found. */
   readonly #notes = new Set<string>()
 
-  /** Adds a field that the upstream does not get. `reason` is only for the call log, and holds no text of the client. */
+  /**
+   * Adds a field that the upstream does not get; its name may be the client's.
+   * @param reason only for the call log, and no text of the client
+   */
   add(field: string, reason?: string): void {
-    this.#dropped.add(field)
-    this.#notes.add(reason === undefined ? field : `${field} (${reason})`)
+    const name = field.slice(0, MAX_NAME_CHARS).replace(NOT_IN_A_LIST, '?')
+    this.#dropped.add(name)
+    this.#notes.add(reason === undefined ? name : `${name} (${reason})`)
   }
 
   /** Adds a field that the upstream gets in part, or with another value. Neither text is the client's. */
@@ -26,6 +37,25 @@ export class DroppedFields {
   all(): Omit<EncodedRequest, 'body'> {
     return { dropped: [...this.#dropped], changed: [...this.#changed], notes: [...this.#notes] }
   }
+}
+
+/** Names the fields of a request that the conversation does not hold. */
+export function nameOthers(
+  given: LooseObject,
+  held: ReadonlySet<string>,
+  dropped: DroppedFields,
+  prefix = '',
+): void {
+  const others = Object.keys(given).filter((name) => !held.has(name) && given[name] != null)
+  nameAll(
+    others.map((name) => prefix + name),
+    dropped,
+  )
+}
+
+/** Names as many fields as are of use. */
+export function nameAll(names: readonly string[], dropped: DroppedFields): void {
+  for (const name of names.slice(0, MAX_NAMED)) dropped.add(name)
 }
 
 /** Names the settings that the upstream's protocol does not have. */

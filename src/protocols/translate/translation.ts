@@ -129,6 +129,7 @@ export class EventPrinter<Event> implements AnswerPrinter {
   readonly #printer: { print(part: Part): void }
   readonly #text: (event: Event) => string
   readonly #error: (payload: string) => Event
+  readonly #closing: string
   #out = ''
   #isClosed = false
 
@@ -136,27 +137,32 @@ export class EventPrinter<Event> implements AnswerPrinter {
    * @param open makes the printer, which passes each event to `emit`
    * @param text returns an event as it is sent
    * @param error returns the protocol's error for an upstream's
+   * @param closing follows the last event
    */
   constructor(
     open: (emit: (event: Event) => void) => { print(part: Part): void },
     text: (event: Event) => string,
     error: (payload: string) => Event,
+    closing = '',
   ) {
     this.#printer = open((event) => {
       this.#out += text(event)
     })
     this.#text = text
     this.#error = error
+    this.#closing = closing
   }
 
   /** Prints `part`. After an error nothing more is printed. */
   print(part: Part): void {
     if (part.type === 'error') this.#isClosed = true
-    if (!this.#isClosed) this.#printer.print(part)
+    if (this.#isClosed) return
+    this.#printer.print(part)
+    if (part.type === 'end') this.#out += this.#closing
   }
 
   error(payload: string): void {
-    if (!this.#isClosed) this.#out += this.#text(this.#error(payload))
+    if (!this.#isClosed) this.#out += this.#text(this.#error(payload)) + this.#closing
     this.#isClosed = true
   }
 

@@ -47,7 +47,7 @@ export const openAdminRouter = (deps: OperatorViewDeps): Router =>
 const NO_CONTENT: Reply = { type: 'full', status: 204, headers: [], body: '' }
 const accept = { handler: () => of(NO_CONTENT), ...OPEN }
 
-/** What a coding agent asks of its own vendor: without an answer it tries again, or waits. */
+/** Requests that a coding agent makes to its vendor. Unanswered, it retries or waits. */
 const agentRoutes = {
   greetAgent: accept,
   takeAgentEvents: accept,

@@ -168,6 +168,10 @@ t.test('what agents see of money', async (t) => {
     let refused = await read()
     for (let time = 0; time < 60 && refused.status === 200; time++) refused = await read()
     t.match(await errorOf(refused), { code: 'rate_limit_exceeded' })
-    t.equal((await ask(service, key, 'messages', 'messages')).status, 200, 'calls have limits of their own')
+    t.equal(
+      (await ask(service, key, 'messages', 'messages')).status,
+      200,
+      'the limit of this endpoint does not count for calls',
+    )
   })
 })

@@ -1025,7 +1025,7 @@ t.test('a secret works exactly as long as it may', async (t) => {
           for (const secret of secrets) if (secret.endsAt !== null) secret.endsAt -= ms
           changed()
         }
-        // The secrets that are known to both processes are judged by the instant alone.
+        // Both processes know these secrets: only the time decides.
         for (const secret of secrets)
           if (secret !== newest() || secret.isUsed) for (const index of [0, 1]) await call(secret, index)
       }

@@ -89,7 +89,7 @@ interface Cost {
 }
 
 /** Returns what the call costs so far. @param now epoch milliseconds */
-export function costOf(price: TokenPrice, prompt: Prompt, answer: Answer, now: number): Cost {
+export function computeCost(price: TokenPrice, prompt: Prompt, answer: Answer, now: number): Cost {
   const usage = answer.usage ?? {
     ...NO_USAGE,
     prompt: estimatePromptTokens(prompt.bytes, prompt.laterBytes),
@@ -106,8 +106,8 @@ export function costOf(price: TokenPrice, prompt: Prompt, answer: Answer, now: n
 /** Returns the cost of a call that an error may have ended; null where no answer began, which costs nothing. */
 export const costAfter = (
   error: Error | null,
-  ...[price, prompt, answer, now]: Parameters<typeof costOf>
+  ...[price, prompt, answer, now]: Parameters<typeof computeCost>
 ): Cost | null =>
   error !== null && answer.characters === 0 && answer.usage === null
     ? null
-    : costOf(price, prompt, answer, now)
+    : computeCost(price, prompt, answer, now)

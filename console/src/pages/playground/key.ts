@@ -16,15 +16,15 @@ export interface Callee {
   readonly agentId?: string
 }
 
-const nameOf = ({ accountId, agentId }: Callee) => `playground key of ${agentId ?? accountId}`
+const nameKey = ({ accountId, agentId }: Callee) => `playground key of ${agentId ?? accountId}`
 
 function keptKey(callee: Callee): KeptKey | null {
-  const kept = sessionStorage.getItem(nameOf(callee))
+  const kept = sessionStorage.getItem(nameKey(callee))
   return kept === null ? null : JSON.parse(kept)
 }
 
 /** Forgets the key: it was refused. */
-export const forgetPlaygroundKey = (callee: Callee): void => sessionStorage.removeItem(nameOf(callee))
+export const forgetPlaygroundKey = (callee: Callee): void => sessionStorage.removeItem(nameKey(callee))
 
 /** Returns the key. @throws ApiError */
 export async function playgroundKey(callee: Callee): Promise<string> {
@@ -39,6 +39,6 @@ export async function playgroundKey(callee: Callee): Promise<string> {
     ...(agentId !== undefined && { kind: 'agent', agent_id: agentId, opens_draft: true }),
   })
   const made: KeptKey = { key, until: ends - RENEWED_BEFORE_MS }
-  sessionStorage.setItem(nameOf(callee), JSON.stringify(made))
+  sessionStorage.setItem(nameKey(callee), JSON.stringify(made))
   return key
 }

@@ -1,7 +1,7 @@
 /** Names the fields of a chat-completions request that a translation does not send to its upstream. */
 
 import { fieldsOf, type LooseObject } from '../../loose.ts'
-import type { DroppedFields } from '../../translate/dropped-fields.ts'
+import { type DroppedFields, nameAll } from '../../translate/dropped-fields.ts'
 
 /** Fields that the gateway itself obeys, whichever upstream answers. */
 const OBEYED = ['model', 'messages', 'stream', 'max_tokens', 'max_completion_tokens', 'usage'] as const
@@ -26,13 +26,6 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   verbosity: ['medium'],
 }
 
-/** A longer name is cut, and one that a list in a header cannot hold loses the characters in question. */
-const MAX_NAME_CHARS = 64
-const NOT_IN_A_LIST = /[^\x21-\x7e]|[;,]/g
-const nameInList = (name: string): string => name.slice(0, MAX_NAME_CHARS).replace(NOT_IN_A_LIST, '?')
-/** More than a header holds. */
-const MAX_NAMED = 1000
-
 const isEmpty = (value: unknown): boolean =>
   value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
 
@@ -52,7 +45,7 @@ export function nameFieldsLeftOut(request: unknown, said: readonly string[], dro
   const names = Object.entries(fieldsOf(request))
     .filter(([name, value]) => !known.has(name) && !saysNothing(name, value))
     .map(([name]) => name)
-  for (const name of names.slice(0, MAX_NAMED)) dropped.add(nameInList(name))
+  nameAll(names, dropped)
   if (fieldsOf(fieldsOf(request).stream_options).include_obfuscation === true)
     dropped.add('stream_options.include_obfuscation')
 }

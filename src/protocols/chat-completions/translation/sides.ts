@@ -1,11 +1,11 @@
 /** The chat-completions protocol in translations. */
-import type { Buffer } from 'node:buffer'
 import type { ChatCall } from '../../dialect.ts'
 import { parseCheckedBody } from '../../request/client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../../request/known-names.ts'
 import { COMMENT } from '../../sse/comment.ts'
 import type { ClientSide, PrintOptions, UpstreamSide } from '../../translate/translation.ts'
 import { AssembledCompletion } from '../assembled.ts'
+import { getSource } from '../dialect.ts'
 import { completionAsStream } from '../whole.ts'
 import { ChatCompletionCollector } from './collector.ts'
 import { ChatCompletionsPrinter } from './printer.ts'
@@ -13,34 +13,24 @@ import { readCompletionConversation } from './read-conversation.ts'
 import { CompletionReader } from './reader.ts'
 import { writeCompletionRequest } from './write-request.ts'
 
-/** The parts of `ChatCall.source` that a translation needs. */
-interface TranslatableSource {
-  /** The client's body, byte for byte. */
-  readonly body: Buffer
-  /** It offers legacy functions alone, so that its answer must use them. */
-  readonly isLegacy: boolean
-  readonly request: { readonly stream_options?: { readonly include_usage?: boolean | null } | null }
-}
-
-const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
 const wantsUsage = (call: ChatCall): boolean =>
-  call.wantsCost === true || sourceOf(call).request.stream_options?.include_usage === true
+  call.wantsCost === true || getSource(call).request.stream_options?.include_usage === true
 
-const headOf = (call: ChatCall, { created, upstream }: PrintOptions) => ({
+const makeHead = (call: ChatCall, { created, upstream }: PrintOptions) => ({
   model: call.model,
   upstream,
   created,
-  isLegacy: sourceOf(call).isLegacy,
+  isLegacy: getSource(call).isLegacy,
 })
 
 export const completionsClient: ClientSide = {
   streamContentType: () => 'text/event-stream; charset=utf-8',
   keepAlive: () => COMMENT,
   read: (call, dropped) =>
-    readCompletionConversation(parseCheckedBody(sourceOf(call).body, CHAT_COMPLETIONS_NAMES), dropped),
+    readCompletionConversation(parseCheckedBody(getSource(call).body, CHAT_COMPLETIONS_NAMES), dropped),
   printer: (call, options) =>
-    new ChatCompletionsPrinter({ ...headOf(call, options), includeUsage: wantsUsage(call) }),
-  collector: (call, options) => new ChatCompletionCollector(headOf(call, options)),
+    new ChatCompletionsPrinter({ ...makeHead(call, options), includeUsage: wantsUsage(call) }),
+  collector: (call, options) => new ChatCompletionCollector(makeHead(call, options)),
   wholeAsStream: (call, body) => completionAsStream(body, wantsUsage(call)),
   assembleStream: () => new AssembledCompletion(),
 }

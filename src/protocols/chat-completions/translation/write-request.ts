@@ -7,7 +7,6 @@ import type {
   Conversation,
   ConversationSettings,
   ConversationTurn,
-  FileSource,
   GivenFile,
   OfferedTool,
   Reasoning,
@@ -22,6 +21,7 @@ import type { LooseObject } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { readCacheKey } from '../../translate/cache-key.ts'
 import { type DroppedFields, nameSettings } from '../../translate/dropped-fields.ts'
+import { nearestEffort, printFileUrl } from '../../translate/settings.ts'
 import { CUSTOM_INPUT_SCHEMA, customArguments, flatName } from '../../translate/tool-names.ts'
 
 /** @throws Failure `invalid_request` with a message that names the field */
@@ -61,7 +61,7 @@ function writeContent(parts: readonly (SaidText | GivenFile)[]): string | LooseO
 
 function writePart(part: SaidText | GivenFile): LooseObject {
   if (part.type === 'text') return { type: 'text', text: part.text }
-  const url = fileUrl(part.source)
+  const url = printFileUrl(part.source)
   switch (part.type) {
     case 'image': {
       const detail = part.detail === undefined ? {} : { detail: part.detail.value }
@@ -80,9 +80,6 @@ function writePart(part: SaidText | GivenFile): LooseObject {
   }
 }
 
-const fileUrl = (source: FileSource): string =>
-  source.type === 'link' ? source.url : `data:${source.mediaType};base64,${source.base64}`
-
 /** Returns the turns with neighbouring ones of the assistant as one: results must follow the message with all their calls. */
 function joinAnswers(turns: readonly ConversationTurn[]): ConversationTurn[] {
   const joined: ConversationTurn[] = []
@@ -98,7 +95,7 @@ function writeTurn({ role, parts }: ConversationTurn, dropped: DroppedFields): L
   return role === 'user' ? writeUserTurn(parts) : writeAssistantTurn(parts, dropped)
 }
 
-/** Returns results of tools as messages of their own; what a result holds besides text follows in a user's message. */
+/** Returns one message for each result of a tool. Files in a result follow in a user's message: the protocol's results hold text only. */
 function writeUserTurn(parts: ConversationTurn['parts']): LooseObject[] {
   const results: LooseObject[] = []
   const said: (SaidText | GivenFile)[] = []
@@ -198,11 +195,11 @@ function allowedTools({ tools, toolChoice }: Conversation): readonly OfferedTool
 }
 
 function writeChoice({ toolChoice, isParallel }: Conversation): LooseObject {
-  const choice = toolChoice === null ? {} : { tool_choice: sentChoice(toolChoice.value) }
+  const choice = toolChoice === null ? {} : { tool_choice: writeChosen(toolChoice.value) }
   return { ...choice, ...(!isParallel && { parallel_tool_calls: false }) }
 }
 
-function sentChoice(choice: ToolChoice): unknown {
+function writeChosen(choice: ToolChoice): unknown {
   if (typeof choice === 'string') return choice
   if ('name' in choice) return { type: 'function', function: { name: choice.name } }
   return choice.mode
@@ -220,8 +217,8 @@ function writeSettings(settings: ConversationSettings): LooseObject {
     ...(choices && { n: choices.value }),
     ...(presencePenalty && { presence_penalty: presencePenalty.value }),
     ...(frequencyPenalty && { frequency_penalty: frequencyPenalty.value }),
-    ...(reasoning && effort(reasoning.value)),
-    ...(format && { response_format: responseFormat(format.value) }),
+    ...(reasoning && writeEffort(reasoning.value)),
+    ...(format && { response_format: writeFormat(format.value) }),
     ...(verbosity && { verbosity: verbosity.value }),
     ...(logprobs && { logprobs: true }),
     ...(topLogprobs && { top_logprobs: topLogprobs.value }),
@@ -233,11 +230,8 @@ function writeSettings(settings: ConversationSettings): LooseObject {
   }
 }
 
-const LOW_BUDGET_TOKENS = 2048
-const MEDIUM_BUDGET_TOKENS = 16_384
-
-/** Returns the effort that is nearest to the depth; models take it that have no budget. */
-function effort({ depth }: NonNullable<ConversationSettings['reasoning']>['value']): LooseObject {
+/** Returns the effort for the depth: the protocol has no budget. */
+function writeEffort({ depth }: NonNullable<ConversationSettings['reasoning']>['value']): LooseObject {
   switch (depth.type) {
     case 'off':
       return { reasoning_effort: 'none' }
@@ -245,15 +239,12 @@ function effort({ depth }: NonNullable<ConversationSettings['reasoning']>['value
       return {}
     case 'effort':
       return { reasoning_effort: depth.effort }
-    case 'budget': {
-      const { tokens } = depth
-      const name = tokens <= LOW_BUDGET_TOKENS ? 'low' : tokens <= MEDIUM_BUDGET_TOKENS ? 'medium' : 'high'
-      return { reasoning_effort: name }
-    }
+    case 'budget':
+      return { reasoning_effort: nearestEffort(depth.tokens) }
   }
 }
 
-function responseFormat(format: NonNullable<ConversationSettings['format']>['value']): LooseObject {
+function writeFormat(format: NonNullable<ConversationSettings['format']>['value']): LooseObject {
   if (format.type !== 'schema') return { type: 'json_object' }
   const { name, description, schema, isStrict } = format
   return {

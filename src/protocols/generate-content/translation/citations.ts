@@ -71,15 +71,15 @@ export class CitedSources {
     }
     for (const support of supports) {
       const { segment, groundingChunkIndices: indices } = fieldsOf(support)
-      for (const index of listOf(indices)) cite(segment, sourceOf(chunks[Number(index)]))
+      for (const index of listOf(indices)) cite(segment, readSource(chunks[Number(index)]))
     }
-    if (supports.length === 0) for (const chunk of chunks) cite(null, sourceOf(chunk))
+    if (supports.length === 0) for (const chunk of chunks) cite(null, readSource(chunk))
     for (const one of recited) cite(one, fieldsOf(one))
     return [...found.values()]
   }
 }
 
-function sourceOf(chunk: unknown): LooseObject {
+function readSource(chunk: unknown): LooseObject {
   const fields = fieldsOf(chunk)
   const kind = SOURCE_KINDS.find((name) => fields[name] != null)
   return kind === undefined ? {} : fieldsOf(fields[kind])

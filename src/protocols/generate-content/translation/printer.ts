@@ -7,6 +7,7 @@ import type { Seal } from '../../../../schemas/chat/conversation.ts'
 import type { FinishReason, Part, UsageTokens } from '../../../../schemas/chat/part.ts'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ulid } from '../../../core/keys/ids.ts'
+import { readErrorMessage } from '../../answer/request-errors.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../../loose.ts'
 import { printSeal } from '../../translate/seal.ts'
 
@@ -27,7 +28,7 @@ const FINISH_REASONS: Readonly<Record<FinishReason, string>> = {
   content_filter: 'SAFETY',
 }
 
-export function generateContentUsage(usage: UsageTokens): LooseObject {
+export function printUsage(usage: UsageTokens): LooseObject {
   const { prompt, cached, output, reasoning } = usage
   return {
     promptTokenCount: prompt,
@@ -41,11 +42,9 @@ export function generateContentUsage(usage: UsageTokens): LooseObject {
 const SERVER_ERROR = 500
 
 /** Returns the protocol's error for one of any protocol. */
-export function generateContentError(payload: string): LooseObject {
-  const event = fieldsOf(parsedFields(payload))
-  const message = textOf(fieldsOf(event.error ?? event).message) || 'The upstream failed.'
-  return { error: { code: SERVER_ERROR, message, status: 'INTERNAL' } }
-}
+export const toGenerateContentError = (payload: string): LooseObject => ({
+  error: { code: SERVER_ERROR, message: readErrorMessage(payload), status: 'INTERNAL' },
+})
 
 interface OpenChoice {
   readonly calls: Map<number, { readonly call: ToolPart; json: string }>
@@ -169,10 +168,7 @@ export class GenerateContentPrinter {
         index,
       }
     })
-    this.#emitAll(
-      candidates,
-      this.#usage === null ? {} : { usageMetadata: generateContentUsage(this.#usage) },
-    )
+    this.#emitAll(candidates, this.#usage === null ? {} : { usageMetadata: printUsage(this.#usage) })
   }
 }
 

@@ -15,9 +15,10 @@ import type {
   TurnPart,
 } from '../../../../schemas/chat/conversation.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
-import type { DroppedFields } from '../../translate/dropped-fields.ts'
+import { type DroppedFields, nameOthers } from '../../translate/dropped-fields.ts'
 import { isLink, readLink } from '../../translate/linked-files.ts'
 import { readSeal } from '../../translate/seal.ts'
+import { readNumber } from '../../translate/settings.ts'
 
 const HELD: ReadonlySet<string> = new Set([
   ...['model', 'contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig', 'labels'],
@@ -27,7 +28,6 @@ const HELD_SETTINGS: ReadonlySet<string> = new Set([
   ...['presencePenalty', 'frequencyPenalty', 'responseMimeType', 'responseSchema', 'responseJsonSchema'],
   ...['thinkingConfig', 'responseLogprobs', 'logprobs', 'responseModalities'],
 ])
-const NAMED_MAX = 100
 const SNAKE = /_([a-z])/g
 
 /** Returns the fields of an object by the vendor's names: clients may write them in snake case. */
@@ -39,7 +39,7 @@ const camelFields = (value: unknown): LooseObject =>
     ]),
   )
 /** The vendor takes one object for a list of one. */
-const itemsOf = (value: unknown): readonly LooseObject[] =>
+const readItems = (value: unknown): readonly LooseObject[] =>
   (Array.isArray(value) ? value : value == null ? [] : [value]).map(camelFields)
 
 /**
@@ -49,28 +49,18 @@ const itemsOf = (value: unknown): readonly LooseObject[] =>
 export function readGenerateContentConversation(request: unknown, dropped: DroppedFields): Conversation {
   const given = camelFields(request)
   const config = camelFields(given.generationConfig)
-  nameOthers(given, HELD, '', dropped)
-  nameOthers(config, HELD_SETTINGS, 'generationConfig.', dropped)
+  nameOthers(given, HELD, dropped)
+  nameOthers(config, HELD_SETTINGS, dropped, 'generationConfig.')
   const reader = new ContentReader(dropped)
   const instructions = reader.parts(given.systemInstruction, 'systemInstruction')
   return {
     instructions: instructions.filter((part) => part.type === 'text'),
-    turns: itemsOf(given.contents).map((content, index) => reader.turn(content, `contents[${index}]`)),
-    tools: itemsOf(given.tools).flatMap((tool, index) => readTools(tool, `tools[${index}]`)),
+    turns: readItems(given.contents).map((content, index) => reader.turn(content, `contents[${index}]`)),
+    tools: readItems(given.tools).flatMap((tool, index) => readTools(tool, `tools[${index}]`)),
     toolChoice: readChoice(given.toolConfig),
     isParallel: true,
     settings: readSettings(config, dropped),
   }
-}
-
-function nameOthers(
-  given: LooseObject,
-  held: ReadonlySet<string>,
-  prefix: string,
-  dropped: DroppedFields,
-): void {
-  const others = Object.keys(given).filter((name) => !held.has(name) && given[name] != null)
-  for (const name of others.slice(0, NAMED_MAX)) dropped.add(prefix + name)
 }
 
 /** The protocol's calls may have no ids: an answer belongs to the oldest open call of its name. */
@@ -90,7 +80,7 @@ class ContentReader {
 
   parts(content: unknown, path: string): TurnPart[] {
     if (typeof content === 'string') return [{ type: 'text', text: content }]
-    return itemsOf(camelFields(content).parts).flatMap((part, index) =>
+    return readItems(camelFields(content).parts).flatMap((part, index) =>
       this.#part(part, `${path}.parts[${index}]`),
     )
   }
@@ -135,7 +125,7 @@ class ContentReader {
     const [id = given] = open.splice(at, 1)
     const response = fieldsOf(answer.response)
     const isError = Object.keys(response).length === 1 && typeof response.error === 'string'
-    const files = itemsOf(answer.parts).filter(({ inlineData }) => isObject(inlineData))
+    const files = readItems(answer.parts).filter(({ inlineData }) => isObject(inlineData))
     return {
       type: 'tool_result',
       callId: id,
@@ -183,7 +173,7 @@ function readTools(tool: LooseObject, path: string): OfferedTool[] {
   return Object.entries(tool).flatMap(([name, settings]): OfferedTool[] => {
     if (settings == null) return []
     if (name === 'functionDeclarations')
-      return itemsOf(settings).map((declared, index) =>
+      return readItems(settings).map((declared, index) =>
         readDeclaration(declared, `${path}.functionDeclarations[${index}]`),
       )
     if (!SEARCHES.has(name)) return [{ type: 'other', name, given: tool, path }]
@@ -266,29 +256,26 @@ function readChoice(config: unknown): Conversation['toolChoice'] {
 }
 
 function readSettings(config: LooseObject, dropped: DroppedFields): ConversationSettings {
-  const asNumber = (name: string) => {
-    const value = config[name]
-    return typeof value === 'number' ? { field: `generationConfig.${name}`, value } : undefined
-  }
+  const read = (name: string) => readNumber(`generationConfig.${name}`, config[name])
   const stop = listOf(config.stopSequences).map(textOf)
-  const choices = asNumber('candidateCount')
+  const choices = read('candidateCount')
   const modalities = listOf(config.responseModalities).map((modality) => textOf(modality).toLowerCase())
   return {
-    temperature: asNumber('temperature'),
-    topP: asNumber('topP'),
-    topK: asNumber('topK'),
+    temperature: read('temperature'),
+    topP: read('topP'),
+    topK: read('topK'),
     stop: stop.length === 0 ? undefined : { field: 'generationConfig.stopSequences', value: stop },
-    seed: asNumber('seed'),
+    seed: read('seed'),
     choices: choices?.value === 1 ? undefined : choices,
-    presencePenalty: config.presencePenalty === 0 ? undefined : asNumber('presencePenalty'),
-    frequencyPenalty: config.frequencyPenalty === 0 ? undefined : asNumber('frequencyPenalty'),
+    presencePenalty: config.presencePenalty === 0 ? undefined : read('presencePenalty'),
+    frequencyPenalty: config.frequencyPenalty === 0 ? undefined : read('frequencyPenalty'),
     reasoning: readReasoning(config.thinkingConfig),
     format: readFormat(config, dropped),
     logprobs:
       config.responseLogprobs === true
         ? { field: 'generationConfig.responseLogprobs', value: true }
         : undefined,
-    topLogprobs: config.responseLogprobs === true ? asNumber('logprobs') : undefined,
+    topLogprobs: config.responseLogprobs === true ? read('logprobs') : undefined,
     modalities: modalities.every((modality) => modality === 'text')
       ? undefined
       : { field: 'generationConfig.responseModalities', value: modalities },

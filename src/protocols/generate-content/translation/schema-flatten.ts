@@ -42,7 +42,7 @@ const ALWAYS_READ_CHARS = 65_536
 /** An item of a list and a name cost as much as so many characters of a text. */
 const ITEM_CHARS = 16
 
-export function sourceOf(root: Schema): SchemaSource {
+export function measureSchema(root: Schema): SchemaSource {
   let characters = 0
   const open: unknown[] = [root]
   while (open.length > 0) {

@@ -8,11 +8,11 @@ import {
   flattened,
   larger,
   mayRead,
+  measureSchema,
   merged,
   type Schema,
   type SchemaSource,
   smaller,
-  sourceOf,
   typesOf,
 } from './schema-flatten.ts'
 
@@ -51,7 +51,7 @@ export function isEmptyObject(schema: Schema): boolean {
 }
 
 export const schemaSubset = (schema: Schema): Schema =>
-  reducedSchema(schema, { source: sourceOf(schema), within: [], depth: 0 })
+  reducedSchema(schema, { source: measureSchema(schema), within: [], depth: 0 })
 
 function reducedSchema(schema: unknown, place: Place): Schema {
   const { branches, isNullable } = reduced(schema, place)

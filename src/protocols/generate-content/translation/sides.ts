@@ -11,43 +11,59 @@ import {
   type PrintOptions,
   type UpstreamSide,
 } from '../../translate/translation.ts'
-import type { Framing } from '../path.ts'
-import { AssembledContent, GenerateContentPrinter, generateContentError } from './printer.ts'
+import { getSource } from '../dialect.ts'
+import { AssembledContent, GenerateContentPrinter, toGenerateContentError } from './printer.ts'
 import { readGenerateContentConversation } from './read-conversation.ts'
 import { GenerateContentReader } from './reader.ts'
 import { writeGenerateContentRequest } from './write-request.ts'
-
-interface TranslatableSource {
-  readonly body: Buffer
-  readonly framing: Framing
-}
-
-const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
 
 const EVENT_STREAM = 'text/event-stream; charset=utf-8'
 /** Every client of the protocol tolerates it, and no comment. */
 const EMPTY_EVENT = Buffer.from('data: {}\n\n')
 const LINE_BREAK = Buffer.from('\n')
 
-const sseEvent = (answer: LooseObject): string => `data: ${JSON.stringify(answer)}\n\n`
+/** How the answers of a stream follow one another. */
+interface StreamForm {
+  readonly text: (answer: LooseObject) => string
+  readonly closing: string
+}
+
+const EVENTS: StreamForm = { text: (answer) => `data: ${JSON.stringify(answer)}\n\n`, closing: '' }
+
+/** Returns the form of one JSON array, which comes in pieces: a stream without `alt=sse`. */
+function openArray(): StreamForm {
+  let separator = '['
+  const text = (answer: LooseObject): string => {
+    const item = separator + JSON.stringify(answer)
+    separator = ',\n'
+    return item
+  }
+  return { text, closing: ']' }
+}
+
+const openForm = (call: ChatCall): StreamForm => (getSource(call).framing === 'sse' ? EVENTS : openArray())
 
 export const generateContentClient: ClientSide = {
-  streamContentType: (call) => (sourceOf(call).framing === 'sse' ? EVENT_STREAM : 'application/json'),
-  keepAlive: (call) => (sourceOf(call).framing === 'sse' ? EMPTY_EVENT : LINE_BREAK),
+  streamContentType: (call) => (getSource(call).framing === 'sse' ? EVENT_STREAM : 'application/json'),
+  keepAlive: (call) => (getSource(call).framing === 'sse' ? EMPTY_EVENT : LINE_BREAK),
   read: (call, dropped) =>
-    readGenerateContentConversation(parseCheckedBody(sourceOf(call).body, GENERATE_CONTENT_NAMES), dropped),
-  printer: ({ model }, { upstream }) =>
-    new EventPrinter(
-      (emit) => new GenerateContentPrinter({ model, upstream, emit }),
-      sseEvent,
-      generateContentError,
-    ),
+    readGenerateContentConversation(parseCheckedBody(getSource(call).body, GENERATE_CONTENT_NAMES), dropped),
+  printer(call, { upstream }) {
+    const { model } = call
+    const { text, closing } = openForm(call)
+    const open = (emit: (answer: LooseObject) => void) =>
+      new GenerateContentPrinter({ model, upstream, emit })
+    return new EventPrinter(open, text, toGenerateContentError, closing)
+  },
   collector({ model }: ChatCall, { upstream }: PrintOptions) {
     const whole = new AssembledContent()
     const printer = new GenerateContentPrinter({ model, upstream, emit: (answer) => whole.add(answer) })
     return { add: (part) => printer.print(part), body: () => Buffer.from(JSON.stringify(whole.answer())) }
   },
-  wholeAsStream: (_call, body) => Buffer.from(sseEvent(answerFields(body) ?? {})),
+  wholeAsStream(call, body) {
+    const { text, closing } = openForm(call)
+    return Buffer.from(text(answerFields(body) ?? {}) + closing)
+  },
 }
 
 /** Streams are read as events, requested with `alt=sse`. */

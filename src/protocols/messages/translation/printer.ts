@@ -6,6 +6,7 @@ import type { Seal } from '../../../../schemas/chat/conversation.ts'
 import type { FinishReason, Part, UsageTokens } from '../../../../schemas/chat/part.ts'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ulid } from '../../../core/keys/ids.ts'
+import { readErrorMessage } from '../../answer/request-errors.ts'
 import { fieldsOf, type LooseObject, parsedFields, textOf } from '../../loose.ts'
 import { printSeal } from '../../translate/seal.ts'
 
@@ -27,7 +28,7 @@ const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
 }
 
 /** Returns the usage as the protocol has it: its input is without what the cache read or wrote. */
-export function messagesUsage(usage: UsageTokens | null): LooseObject {
+export function printUsage(usage: UsageTokens | null): LooseObject {
   if (usage === null) return { input_tokens: 0, output_tokens: 0 }
   const { prompt, cached, cacheWrite, output, reasoning, serverToolCalls, extra } = usage
   const longWrites = extra?.cacheWrite1h ?? 0
@@ -48,12 +49,10 @@ export function messagesUsage(usage: UsageTokens | null): LooseObject {
 }
 
 /** Returns the protocol's error for one of any protocol. */
-export function messagesError(payload: string): MessagesEvent {
-  const event = fieldsOf(parsedFields(payload))
-  const error = fieldsOf(event.error ?? event)
-  const message = textOf(error.message) || 'The upstream failed.'
-  return { type: 'error', error: { type: 'api_error', message } }
-}
+export const toMessagesError = (payload: string): MessagesEvent => ({
+  type: 'error',
+  error: { type: 'api_error', message: readErrorMessage(payload) },
+})
 
 /** A call of a tool whose block is not open: its arguments wait. */
 interface WaitingTool {
@@ -112,7 +111,7 @@ export class MessagesPrinter {
         content: [],
         stop_reason: null,
         stop_sequence: null,
-        usage: messagesUsage(null),
+        usage: printUsage(null),
       },
     })
   }
@@ -232,7 +231,7 @@ export class MessagesPrinter {
     this.#closeTools()
     const { emit } = this.#options
     const delta = { stop_reason: STOP_REASONS[this.#finish], stop_sequence: null }
-    emit({ type: 'message_delta', delta, usage: messagesUsage(this.#usage) })
+    emit({ type: 'message_delta', delta, usage: printUsage(this.#usage) })
     emit({ type: 'message_stop' })
   }
 }

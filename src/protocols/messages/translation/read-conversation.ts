@@ -20,9 +20,10 @@ import type {
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { ADVISOR } from '../../request/tools.ts'
-import type { DroppedFields } from '../../translate/dropped-fields.ts'
+import { type DroppedFields, nameOthers } from '../../translate/dropped-fields.ts'
 import { readLink } from '../../translate/linked-files.ts'
 import { readSeal } from '../../translate/seal.ts'
+import { readNumber, readText } from '../../translate/settings.ts'
 
 /** Fields that the conversation holds, and those that the gateway obeys or that mean nothing without the vendor. */
 const HELD: ReadonlySet<string> = new Set([
@@ -30,8 +31,6 @@ const HELD: ReadonlySet<string> = new Set([
   ...['stop_sequences', 'tools', 'tool_choice', 'thinking', 'output_config', 'metadata', 'service_tier'],
   ...['cache_control'],
 ])
-/** Settings that spare the vendor's own context, and that another upstream does without. */
-const NAMED_MAX = 100
 
 /** Returns whether a tool is another model, which no upstream gets; adds its name to `dropped`. */
 function isAdvisor({ type }: LooseObject, dropped: DroppedFields): boolean {
@@ -45,8 +44,7 @@ function isAdvisor({ type }: LooseObject, dropped: DroppedFields): boolean {
  * @throws Failure `invalid_request` with a message that names the field
  */
 export function readMessagesConversation(request: LooseObject, dropped: DroppedFields): Conversation {
-  const others = Object.keys(request).filter((name) => !HELD.has(name) && request[name] != null)
-  for (const name of others.slice(0, NAMED_MAX)) dropped.add(name)
+  nameOthers(request, HELD, dropped)
   const reader = new BlockReader(dropped)
   const instructions = reader.texts(request.system, 'system')
   const turns: ConversationTurn[] = []
@@ -240,8 +238,6 @@ function readChoice(choice: unknown): Conversation['toolChoice'] {
   return value === undefined ? null : { field: 'tool_choice', value }
 }
 
-const asNumber = (field: string, value: unknown) => (typeof value === 'number' ? { field, value } : undefined)
-
 function readSettings(request: LooseObject, dropped: DroppedFields): ConversationSettings {
   const { thinking, output_config: output, metadata, service_tier: tier } = request
   const stop = listOf(request.stop_sequences).map(textOf)
@@ -252,13 +248,13 @@ function readSettings(request: LooseObject, dropped: DroppedFields): Conversatio
   // `auto` is what other upstreams do anyway.
   const isTier = typeof tier === 'string' && tier !== 'auto' && tier !== 'standard_only'
   return {
-    temperature: asNumber('temperature', request.temperature),
-    topP: asNumber('top_p', request.top_p),
-    topK: asNumber('top_k', request.top_k),
+    temperature: readNumber('temperature', request.temperature),
+    topP: readNumber('top_p', request.top_p),
+    topK: readNumber('top_k', request.top_k),
     stop: stop.length === 0 ? undefined : { field: 'stop_sequences', value: stop },
     reasoning: readReasoning(fieldsOf(thinking), textOf(fieldsOf(output).effort)),
     format: readFormat(fieldsOf(fieldsOf(output).format)),
-    user: textOf(user) === '' ? undefined : { field: 'metadata.user_id', value: textOf(user) },
+    user: readText('metadata.user_id', user),
     serviceTier: isTier ? { field: 'service_tier', value: tier } : undefined,
     singleCall: isSingle ? { field: 'disable_parallel_tool_use', value: true } : undefined,
   }

@@ -12,21 +12,20 @@ import {
   type PrintOptions,
   type UpstreamSide,
 } from '../../translate/translation.ts'
+import { getSource } from '../dialect.ts'
 import { messageAsStream } from '../whole-as-stream.ts'
-import { AssembledMessage, MessagesPrinter, messagesError } from './printer.ts'
+import { AssembledMessage, MessagesPrinter, toMessagesError } from './printer.ts'
 import { readMessagesConversation } from './read-conversation.ts'
 import { MessagesReader } from './reader.ts'
 import { fetchesLinks, writeMessagesRequest } from './write-request.ts'
-
-const bodyOf = (call: ChatCall): Buffer => (call.source as { readonly body: Buffer }).body
 
 export const messagesClient: ClientSide = {
   streamContentType: () => 'text/event-stream; charset=utf-8',
   keepAlive: () => COMMENT,
   read: (call, dropped) =>
-    readMessagesConversation(fieldsOf(parseCheckedBody(bodyOf(call), MESSAGES_NAMES)), dropped),
+    readMessagesConversation(fieldsOf(parseCheckedBody(getSource(call).body, MESSAGES_NAMES)), dropped),
   printer: ({ model }, { upstream }) =>
-    new EventPrinter((emit) => new MessagesPrinter({ model, upstream, emit }), namedEvent, messagesError),
+    new EventPrinter((emit) => new MessagesPrinter({ model, upstream, emit }), namedEvent, toMessagesError),
   collector({ model }: ChatCall, { upstream }: PrintOptions) {
     const message = new AssembledMessage()
     const printer = new MessagesPrinter({ model, upstream, emit: (event) => message.add(event) })

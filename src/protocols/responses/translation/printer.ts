@@ -6,7 +6,8 @@ import type { Seal } from '../../../../schemas/chat/conversation.ts'
 import type { FinishReason, Part, UsageTokens } from '../../../../schemas/chat/part.ts'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ulid } from '../../../core/keys/ids.ts'
-import { fieldsOf, type LooseObject, parsedFields, textOf } from '../../loose.ts'
+import { readErrorFields, readErrorMessage } from '../../answer/request-errors.ts'
+import { type LooseObject, textOf } from '../../loose.ts'
 import { printSeal } from '../../translate/seal.ts'
 import { customInput, type ToolNames } from '../../translate/tool-names.ts'
 
@@ -25,7 +26,7 @@ interface Options {
   readonly emit: (event: ResponsesEvent) => void
 }
 
-export function responsesUsage(usage: UsageTokens): LooseObject {
+export function printUsage(usage: UsageTokens): LooseObject {
   const { prompt, cached, cacheWrite, output, reasoning } = usage
   return {
     input_tokens: prompt,
@@ -40,11 +41,10 @@ export function responsesUsage(usage: UsageTokens): LooseObject {
 }
 
 /** Returns the protocol's error for one of any protocol. */
-export function responsesError(payload: string): ResponsesEvent {
-  const event = fieldsOf(parsedFields(payload))
-  const error = fieldsOf(event.error ?? event)
-  const code = textOf(error.code) || textOf(error.type) || 'server_error'
-  return { type: 'error', code, message: textOf(error.message) || 'The upstream failed.', param: null }
+export function toResponsesError(payload: string): ResponsesEvent {
+  const { code, type } = readErrorFields(payload)
+  const name = textOf(code) || textOf(type) || 'server_error'
+  return { type: 'error', code: name, message: readErrorMessage(payload), param: null }
 }
 
 /** An item on its way. `item` is as it will be. */
@@ -342,7 +342,7 @@ export class ResponsesPrinter {
     for (const call of this.#calls.values()) this.#endCall(call)
     const reason = ENDS[this.#finish]
     const status = reason === undefined ? 'completed' : 'incomplete'
-    const usage = this.#usage === null ? null : responsesUsage(this.#usage)
+    const usage = this.#usage === null ? null : printUsage(this.#usage)
     const details = reason === undefined ? null : { reason }
     this.#emit(status, { response: this.#response(status, { usage, incomplete_details: details }) })
   }

@@ -20,9 +20,10 @@ import { Failure } from '../../../../schemas/failure.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { readFileData } from '../../translate/data-uri.ts'
-import type { DroppedFields } from '../../translate/dropped-fields.ts'
+import { type DroppedFields, nameOthers } from '../../translate/dropped-fields.ts'
 import { isLink, readLink } from '../../translate/linked-files.ts'
 import { readSeal } from '../../translate/seal.ts'
+import { readNumber, readText } from '../../translate/settings.ts'
 
 /** Fields that the conversation holds, and those that the gateway obeys or that mean nothing without the vendor. */
 const HELD: ReadonlySet<string> = new Set([
@@ -32,7 +33,6 @@ const HELD: ReadonlySet<string> = new Set([
   ...['client_metadata', 'truncation', 'callback_url', 'top_logprobs', 'presence_penalty'],
   ...['frequency_penalty'],
 ])
-const NAMED_MAX = 100
 /** What a client asks for to continue without a stored response: the proof of reasoning comes with every answer. */
 const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
 
@@ -42,8 +42,7 @@ const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
  */
 export function readResponsesConversation(request: LooseObject, dropped: DroppedFields): Conversation {
   refuseStored(request)
-  const others = Object.keys(request).filter((name) => !HELD.has(name) && request[name] != null)
-  for (const name of others.slice(0, NAMED_MAX)) dropped.add(name)
+  nameOthers(request, HELD, dropped)
   for (const included of listOf(request.include))
     if (included !== ENCRYPTED_REASONING) dropped.add(textOf(included))
   const instructions = readTexts(request.instructions)
@@ -275,10 +274,6 @@ function readChoice(choice: unknown, dropped: DroppedFields): Conversation['tool
   return null
 }
 
-const asNumber = (field: string, value: unknown) => (typeof value === 'number' ? { field, value } : undefined)
-const asText = (field: string, value: unknown) =>
-  typeof value === 'string' && value !== '' ? { field, value } : undefined
-
 function readSettings(request: LooseObject, dropped: DroppedFields): ConversationSettings {
   const { reasoning, text, metadata, service_tier: tier, top_logprobs: top } = request
   const { effort, summary } = fieldsOf(reasoning)
@@ -287,10 +282,10 @@ function readSettings(request: LooseObject, dropped: DroppedFields): Conversatio
   const isTier = tier !== 'auto' && tier !== 'default'
   const isHidden = summary == null
   return {
-    temperature: asNumber('temperature', request.temperature),
-    topP: asNumber('top_p', request.top_p),
-    presencePenalty: asNumber('presence_penalty', request.presence_penalty || undefined),
-    frequencyPenalty: asNumber('frequency_penalty', request.frequency_penalty || undefined),
+    temperature: readNumber('temperature', request.temperature),
+    topP: readNumber('top_p', request.top_p),
+    presencePenalty: readNumber('presence_penalty', request.presence_penalty || undefined),
+    frequencyPenalty: readNumber('frequency_penalty', request.frequency_penalty || undefined),
     reasoning:
       typeof effort !== 'string'
         ? undefined
@@ -299,16 +294,16 @@ function readSettings(request: LooseObject, dropped: DroppedFields): Conversatio
             value: { depth: effort === 'none' ? { type: 'off' } : { type: 'effort', effort }, isHidden },
           },
     format: readFormat(fieldsOf(format)),
-    verbosity: verbosity === 'medium' ? undefined : asText('text.verbosity', verbosity),
+    verbosity: verbosity === 'medium' ? undefined : readText('text.verbosity', verbosity),
     singleCall:
       request.parallel_tool_calls === false ? { field: 'parallel_tool_calls', value: true } : undefined,
-    user: asText('safety_identifier', request.safety_identifier) ?? asText('user', request.user),
+    user: readText('safety_identifier', request.safety_identifier) ?? readText('user', request.user),
     metadata:
       Object.keys(fieldsOf(metadata)).length === 0
         ? undefined
         : { field: 'metadata', value: fieldsOf(metadata) },
-    cacheKey: asText('prompt_cache_key', request.prompt_cache_key),
-    serviceTier: isTier ? asText('service_tier', tier) : undefined,
+    cacheKey: readText('prompt_cache_key', request.prompt_cache_key),
+    serviceTier: isTier ? readText('service_tier', tier) : undefined,
   }
 }
 

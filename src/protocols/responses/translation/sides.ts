@@ -1,6 +1,5 @@
 /** The responses protocol in translations. */
 import { Buffer } from 'node:buffer'
-import type { FieldSpan } from '../../../core/json/fields.ts'
 import type { ChatCall } from '../../dialect.ts'
 import { fieldsOf, type LooseObject } from '../../loose.ts'
 import { parseCheckedBody } from '../../request/client-json.ts'
@@ -14,18 +13,12 @@ import {
   type PrintOptions,
   type UpstreamSide,
 } from '../../translate/translation.ts'
+import { getSource, type ResponsesSource } from '../dialect.ts'
 import { responseAsStream } from '../whole-as-stream.ts'
-import { type ResponsesEvent, ResponsesPrinter, responsesError } from './printer.ts'
+import { type ResponsesEvent, ResponsesPrinter, toResponsesError } from './printer.ts'
 import { readOfferedTools, readResponsesConversation } from './read-conversation.ts'
 import { ResponsesReader } from './reader.ts'
 import { writeResponsesRequest } from './write-request.ts'
-
-interface TranslatableSource {
-  readonly body: Buffer
-  readonly fields: ReadonlyMap<string, FieldSpan>
-}
-
-const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
 
 /** Fields of a request that its response repeats, with their defaults. */
 const ECHOED: LooseObject = {
@@ -44,7 +37,7 @@ const ECHOED: LooseObject = {
 }
 
 /** Returns the fields without the conversation, which may be long. */
-function echoedFields({ body, fields }: TranslatableSource): LooseObject {
+function echoedFields({ body, fields }: ResponsesSource): LooseObject {
   const read = (name: string): unknown => {
     const span = fields.get(name)
     return span === undefined ? null : JSON.parse(body.toString('utf8', span.start, span.end))
@@ -57,7 +50,7 @@ function openPrinter(
   { created, upstream }: PrintOptions,
   emit: (event: ResponsesEvent) => void,
 ) {
-  const echoed = echoedFields(sourceOf(call))
+  const echoed = echoedFields(getSource(call))
   const tools = new ToolNames(readOfferedTools(echoed.tools))
   return new ResponsesPrinter({ model: call.model, created, upstream, tools, echoed, emit })
 }
@@ -66,9 +59,9 @@ export const responsesClient: ClientSide = {
   streamContentType: () => 'text/event-stream; charset=utf-8',
   keepAlive: () => COMMENT,
   read: (call, dropped) =>
-    readResponsesConversation(fieldsOf(parseCheckedBody(sourceOf(call).body, RESPONSES_NAMES)), dropped),
+    readResponsesConversation(fieldsOf(parseCheckedBody(getSource(call).body, RESPONSES_NAMES)), dropped),
   printer: (call, options) =>
-    new EventPrinter((emit) => openPrinter(call, options, emit), namedEvent, responsesError),
+    new EventPrinter((emit) => openPrinter(call, options, emit), namedEvent, toResponsesError),
   collector(call, options) {
     let response: unknown = {}
     const printer = openPrinter(call, options, (event) => {

@@ -7,7 +7,6 @@ import type {
   Conversation,
   ConversationSettings,
   ConversationTurn,
-  FileSource,
   GivenFile,
   OfferedTool,
   Reasoning,
@@ -21,12 +20,16 @@ import type { LooseObject } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { readCacheKey } from '../../translate/cache-key.ts'
 import { type DroppedFields, nameSearchOptions, nameSettings } from '../../translate/dropped-fields.ts'
+import { nearestEffort, printFileUrl } from '../../translate/settings.ts'
 
 /** Settings that the protocol does not have. */
 const ABSENT = [
   ...(['topK', 'stop', 'seed', 'choices', 'presencePenalty', 'frequencyPenalty'] as const),
   ...(['logprobs', 'topLogprobs', 'modalities', 'speech'] as const),
 ]
+
+/** The vendor's limit for the id of a user. */
+const MAX_USER_CHARS = 64
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function writeResponsesRequest(
@@ -92,21 +95,18 @@ function writeTurn({ role, parts }: ConversationTurn): LooseObject[] {
 
 const inputText = ({ text }: SaidText): LooseObject => ({ type: 'input_text', text })
 
-const fileUrl = (source: FileSource): string =>
-  source.type === 'link' ? source.url : `data:${source.mediaType};base64,${source.base64}`
-
 function writeFile({ type, source, filename, detail, path }: GivenFile): LooseObject {
   switch (type) {
     case 'image':
       return {
         type: 'input_image',
-        image_url: fileUrl(source),
+        image_url: printFileUrl(source),
         detail: detail?.value ?? 'auto',
       }
     case 'file':
       return source.type === 'link'
         ? { type: 'input_file', file_url: source.url }
-        : { type: 'input_file', filename: filename ?? 'file', file_data: fileUrl(source) }
+        : { type: 'input_file', filename: filename ?? 'file', file_data: printFileUrl(source) }
     default:
       throw invalidField(path, `this model does not take ${type}`)
   }
@@ -180,11 +180,6 @@ function writeChoice(choice: ToolChoice): unknown {
   return { type: 'allowed_tools', mode: choice.mode, tools }
 }
 
-/** The vendor's limit for the id of a user. */
-export const MAX_USER_CHARS = 64
-const MEDIUM_FROM_TOKENS = 2049
-const HIGH_FROM_TOKENS = 16_385
-
 function writeSettings(settings: ConversationSettings): LooseObject {
   const { temperature, topP, reasoning, format, verbosity, user, metadata, serviceTier } = settings
   const text = {
@@ -214,11 +209,8 @@ function writeReasoningDepth({
       return summary
     case 'effort':
       return { effort: depth.effort, ...summary }
-    case 'budget': {
-      const { tokens } = depth
-      const effort = tokens < MEDIUM_FROM_TOKENS ? 'low' : tokens < HIGH_FROM_TOKENS ? 'medium' : 'high'
-      return { effort, ...summary }
-    }
+    case 'budget':
+      return { effort: nearestEffort(depth.tokens), ...summary }
   }
 }
 

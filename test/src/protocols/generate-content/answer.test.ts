@@ -3,9 +3,10 @@ import t, { type Test } from 'tap'
 import { keepExtra, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
 import { GenerateContentMeter, readWholeAnswer } from '../../../../src/protocols/generate-content/meter.ts'
+import { DIALECTS, protocolAdapter } from '../../../../src/protocols/registry.ts'
 import { Random } from '../../../simulation/random.ts'
 import { checkEverySplit } from '../every-split.ts'
-import { CREATED_SECONDS, chatCall, MODEL, runInPieces } from '../messages/streams.ts'
+import { CREATED_SECONDS, chatCall, MESSAGES_STREAMS, MODEL, runInPieces } from '../messages/streams.ts'
 import {
   chunks,
   deltas,
@@ -715,4 +716,25 @@ t.test('filtered answers are answers', async (t) => {
       translated.end()
       t.equal(translated.isAnswer, isAnswer, 'translated')
     })
+})
+
+t.test('a translated stream without alt=sse is one JSON array', async (t) => {
+  // As a native one is: the client reads it as JSON, whatever protocol its upstream speaks.
+  const path = '/v1beta/models/m:streamGenerateContent'
+  const body = Buffer.from(JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }))
+  const call = DIALECTS['generate-content'].read({ path, query: '', body })
+  const adapter = protocolAdapter('generate-content', 'messages')
+  const run = (name: string): string => {
+    const stream = adapter.openStream(call)
+    const pieces = [stream.push(MESSAGES_STREAMS.get(name)!), stream.end()]
+    return Buffer.concat(pieces.map((piece) => piece ?? Buffer.alloc(0))).toString()
+  }
+  t.equal(adapter.streamContentType(call), 'application/json')
+  const answers = JSON.parse(run('thinking-and-parallel-tools')) as { candidates: object[] }[]
+  t.ok(answers.length > 1)
+  t.match(answers.at(-1)?.candidates, [{ finishReason: 'STOP' }])
+  t.match(JSON.parse(run('error-first')), [{ error: { status: 'INTERNAL' } }])
+  t.throws(() => JSON.parse(run('error-in-the-middle')), 'it is cut, as an upstream that fails would cut it')
+  const whole = Buffer.from(JSON.stringify(answers[0]))
+  t.same(JSON.parse(adapter.wholeAsStream(call, whole).toString()), [answers[0]])
 })
