@@ -1432,7 +1432,7 @@ t.test('translated calls say so', async (t) => {
     ] as const) {
       const request = { messages: [{ role: 'user', content }] }
       const call = new RunningCall({ upstream, client: clientCall(client, 'hi', false, request) })
-      call.attempt.answer(JSON.stringify(upstream === 'messages' ? MESSAGE : { choices: [] }))
+      call.attempt.answer(upstream === 'messages' ? MESSAGE : { choices: [] })
       t.equal(headersOf(call)[WARNING], 'cache_control.ttl 24h', `${client} to ${upstream}`)
     }
   })
