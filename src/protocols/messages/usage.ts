@@ -13,6 +13,7 @@ import {
 } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { type LooseObject, toFields, toText } from '../loose.ts'
+import { readCacheWrites } from '../usage/cache-writes.ts'
 import { faultIn, partAbove } from '../usage/faults.ts'
 import { type ToolCalls, toolCallsIn } from '../usage/server-tools.ts'
 
@@ -88,9 +89,9 @@ class Compactions {
   }
 
   #add(usage: LooseObject): void {
-    const written = toFields(usage.cache_creation)
-    const cacheWrite1h = count(written.ephemeral_1h_input_tokens) ?? 0
-    const parts = (count(written.ephemeral_5m_input_tokens) ?? 0) + cacheWrite1h
+    const written = readCacheWrites(toFields(usage.cache_creation), count)
+    const cacheWrite1h = written.long ?? 0
+    const parts = (written.short ?? 0) + cacheWrite1h
     const cacheWrite = Math.max(count(usage.cache_creation_input_tokens) ?? 0, parts)
     const cached = count(usage.cache_read_input_tokens) ?? 0
     const prompt = (count(usage.input_tokens) ?? 0) + cached + cacheWrite
@@ -143,16 +144,14 @@ export class MessagesUsage {
     const input = count(usage.input_tokens)
     const read = count(usage.cache_read_input_tokens)
     const write = count(usage.cache_creation_input_tokens)
-    const parts = toFields(usage.cache_creation)
-    const write5m = count(parts.ephemeral_5m_input_tokens)
-    const write1h = count(parts.ephemeral_1h_input_tokens)
-    const isNothing = !input && !read && !write && !write5m && !write1h
+    const { short, long } = readCacheWrites(toFields(usage.cache_creation), count)
+    const isNothing = !input && !read && !write && !short && !long
     if (isNothing && this.#input !== null && !Array.isArray(usage.iterations)) return
     this.#input = input ?? this.#input
     this.#cacheRead = read ?? this.#cacheRead
     this.#cacheWrite = write ?? this.#cacheWrite
-    this.#cacheWrite5m = write5m ?? this.#cacheWrite5m
-    this.#cacheWrite1h = write1h ?? this.#cacheWrite1h
+    this.#cacheWrite5m = short ?? this.#cacheWrite5m
+    this.#cacheWrite1h = long ?? this.#cacheWrite1h
   }
 
   /** Reads usage of `message_delta`, or of a whole message. */

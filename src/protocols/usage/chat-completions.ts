@@ -8,6 +8,7 @@ import type { UsageRules } from '../../channels/providers/provider.ts'
 import { type ExtraUsage, keepExtra, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { isObject, type LooseObject } from '../loose.ts'
+import { readCacheWrites } from './cache-writes.ts'
 import { faultIn, partAbove } from './faults.ts'
 import { type ToolCalls, toolCallsIn } from './server-tools.ts'
 
@@ -81,7 +82,7 @@ function extraIn(
 ) {
   const { cache_creation: written = usage.cache_creation } = ofPrompt
   return keepExtra({
-    cacheWrite1h: isObject(written) ? count(written.ephemeral_1h_input_tokens) : 0,
+    cacheWrite1h: isObject(written) ? (readCacheWrites(written, count).long ?? 0) : 0,
     inputAudio: count(ofPrompt.audio_tokens),
     inputImage: count(ofPrompt.image_tokens),
     outputAudio: count(ofOutput.audio_tokens),
