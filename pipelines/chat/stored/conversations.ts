@@ -21,7 +21,7 @@ import {
 } from '../../../src/core/routing/catalog.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import type { StoredResponses } from '../../../src/postgres/requests/repository.ts'
-import { parsedFields, textOf } from '../../../src/protocols/loose.ts'
+import { parseFields, toText } from '../../../src/protocols/loose.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { withoutForeignFields } from '../../../src/protocols/request/foreign-fields.ts'
 import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.ts'
@@ -133,7 +133,7 @@ async function note(
     })
 }
 
-const readAnswerId = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)
+const readAnswerId = ({ body }: MediaAnswer): string => toText(parseFields(body.toString('utf8'))?.id)
 
 export const beginConversation = (deps: KeptConversations): Handler =>
   replyForFree(deps.access, async (caller) => {

@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { hexDigit, LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
-import { AnswerFacts, type Place, placeNamed, readsText } from './places.ts'
+import { AnswerFacts, findPlace, type Place, readsText } from './places.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -287,7 +287,7 @@ export class PlaceScanner {
       this.#place =
         this.#nameLength > MAX_NAME_BYTES
           ? this.#around.at(-1)?.rest
-          : placeNamed(this.#around.at(-1)!, this.#name, 0, this.#nameLength)
+          : findPlace(this.#around.at(-1)!, this.#name, 0, this.#nameLength)
       return
     }
     this.#counts = false

@@ -22,7 +22,7 @@ export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
 }
 
 /** Returns a report with zeros for missing counts. */
-export const countsOf = ({
+export const toCounts = ({
   isThoughtAlone: _,
   replacesEarlier: _replacesEarlier,
   contradiction: _contradiction,
@@ -38,7 +38,7 @@ export const countsOf = ({
 export const isOutputReported = (report: UsageReport | null): boolean =>
   report !== null && report.output !== null
 
-const added = (one: UsageReport, other: UsageReport): UsageReport => ({
+const addReports = (one: UsageReport, other: UsageReport): UsageReport => ({
   ...other,
   prompt: one.prompt === null || other.prompt === null ? other.prompt : Math.max(one.prompt, other.prompt),
   cached: Math.max(one.cached, other.cached),
@@ -49,7 +49,7 @@ const added = (one: UsageReport, other: UsageReport): UsageReport => ({
 })
 
 /** Returns the report of a call whose choices report themselves, at least one: they share their prompt. */
-export const addedChoices = (reports: Iterable<UsageReport>): UsageReport => [...reports].reduce(added)
+export const sumChoices = (reports: Iterable<UsageReport>): UsageReport => [...reports].reduce(addReports)
 
 const SUSPECT_MAX_CHARS = 200
 
@@ -156,7 +156,7 @@ export const modelIn = (model: unknown): Pick<Metered, 'model'> =>
   typeof model === 'string' && model !== '' ? { model } : {}
 
 /** Meters a whole answer: its report is the only one. */
-export function meteredWhole(
+export function meterWhole(
   report: UsageReport | null,
   characters: number,
   { usage, serviceTier = '', thoughtCharacters = 0 }: WholeFacts = {},

@@ -72,19 +72,19 @@ export class EventStreamReader {
     const messages: EventMessage[] = []
     for (;;) {
       if (this.#messageBytes === 0 && this.#heldBytes >= PRELUDE_BYTES)
-        this.#messageBytes = lengthIn(this.#joined())
+        this.#messageBytes = lengthIn(this.#join())
       if (this.#messageBytes === 0 || this.#heldBytes < this.#messageBytes) return messages
       messages.push(this.#take())
     }
   }
 
-  #joined(): Buffer {
+  #join(): Buffer {
     if (this.#held.length > 1) this.#held = [Buffer.concat(this.#held, this.#heldBytes)]
     return this.#held[0]!
   }
 
   #take(): EventMessage {
-    const all = this.#joined()
+    const all = this.#join()
     const end = this.#messageBytes
     const headersEnd = PRELUDE_BYTES + all.readUInt32BE(4)
     const payloadEnd = end - CHECKSUM_BYTES

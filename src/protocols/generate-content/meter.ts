@@ -9,7 +9,7 @@ import { PlaceScanner } from '../answer/place-scan.ts'
 import type { AnswerFacts, Place } from '../answer/places.ts'
 import { modelIn, ReportedStream } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
-import { isObject, type LooseObject, parsedValue } from '../loose.ts'
+import { isObject, type LooseObject, parseValue } from '../loose.ts'
 import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import type { Framing } from './path.ts'
@@ -109,7 +109,7 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
     if (this.#framer === null || this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
     const data = eventData(tail, 0, tail.length)
-    if (data !== null && parsedValue(data.toString('utf8')) !== undefined) this.#event(data)
+    if (data !== null && parseValue(data.toString('utf8')) !== undefined) this.#event(data)
     return null
   }
 
@@ -149,7 +149,7 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
 }
 
 const usageIn = (json: string): LooseObject | null => {
-  const usage = parsedValue(json)
+  const usage = parseValue(json)
   return isObject(usage) ? usage : null
 }
 

@@ -4,12 +4,18 @@
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
-import { answerFields, charactersOf, failureIn, hasMessageContent, saysError } from '../answer/content.ts'
+import {
+  answerFields,
+  countTextCharacters,
+  failureIn,
+  hasMessageContent,
+  saysError,
+} from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
-import { isOutputReported, meteredWhole, modelIn, ReportedStream } from '../answer/reported-usage.ts'
+import { isOutputReported, meterWhole, modelIn, ReportedStream } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
+import { isObject, type LooseObject, parseFields, toFields, toList, toText } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
@@ -87,7 +93,7 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     if (this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
     const data = eventData(tail, 0, tail.length)
-    if (data !== null && parsedFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
+    if (data !== null && parseFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
     return null
   }
 
@@ -145,29 +151,29 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
 }
 
 const fieldsIn = (json: string | undefined): LooseObject | null =>
-  json === undefined ? null : parsedFields(json)
+  json === undefined ? null : parseFields(json)
 
 /** Returns the characters of output in one block of a whole message, weighed by script. */
 function saidIn(block: LooseObject): number {
-  const texts = SPOKEN_FIELDS.map((name) => charactersOf(textOf(block[name])))
+  const texts = SPOKEN_FIELDS.map((name) => countTextCharacters(toText(block[name])))
   const input = block.input === undefined ? '' : JSON.stringify(block.input).replaceAll(ESCAPE, ' ')
-  return texts.reduce((sum, characters) => sum + characters, charactersOf(input))
+  return texts.reduce((sum, characters) => sum + characters, countTextCharacters(input))
 }
 
 /** Reads a whole message; returns its bytes unchanged. */
 export function readWholeMessage(body: Buffer): WholeAnswer {
   const message = answerFields(body)
-  const blocks = listOf(message?.content).map(fieldsOf)
+  const blocks = toList(message?.content).map(toFields)
   const characters = blocks.reduce((sum, block) => sum + saidIn(block), 0)
   const usage = isObject(message?.usage) ? message.usage : null
   const reader = new MessagesUsage()
   const report = usage === null ? null : reader.report(usage)
   for (const { type, name, content } of blocks) {
     if (typeof type !== 'string' || SPOKEN_TYPES.includes(type)) continue
-    reader.blockBegins({ type, name: textOf(name), contentType: textOf(fieldsOf(content).type) })
+    reader.blockBegins({ type, name: toText(name), contentType: toText(toFields(content).type) })
     reader.blockEnds()
   }
-  const metered = meteredWhole(report, characters, { usage, serviceTier: reader.serviceTier })
+  const metered = meterWhole(report, characters, { usage, serviceTier: reader.serviceTier })
   const isError = message === null || message.type === 'error' || saysError(message)
   return {
     body,

@@ -2,7 +2,7 @@
  * Images, files and audio that a request gives by URL, and images and audio that are in it: what their tokens are, only
  * the upstream learns.
  */
-import { isObject, type LooseObject, listOf, textOf } from '../loose.ts'
+import { isObject, type LooseObject, toList, toText } from '../loose.ts'
 
 type Kind = 'image' | 'file' | 'audio'
 type Counts = Readonly<Record<Kind, number>>
@@ -53,7 +53,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   audio: 'audio',
   audio_url: 'audio',
 }
-const kindOf = (name: unknown): Kind | undefined =>
+const toKind = (name: unknown): Kind | undefined =>
   typeof name === 'string' && Object.hasOwn(KINDS, name) ? KINDS[name] : undefined
 
 function isLink(name: string, text: string): boolean {
@@ -73,7 +73,7 @@ const isInline = (name: string, text: string, kind: Kind): boolean =>
 
 /** Returns the kind of a part by the type of its bytes, such as `image/png`. */
 const kindOfBytes = ({ mimeType, mime_type }: LooseObject): Kind | undefined =>
-  kindOf((textOf(mimeType) || textOf(mime_type)).split('/', 1)[0])
+  toKind((toText(mimeType) || toText(mime_type)).split('/', 1)[0])
 
 /** Fields of a message that hold parts: `images` are those of an earlier answer. */
 const PART_FIELDS = ['content', 'output', 'images'] as const
@@ -100,12 +100,12 @@ function partsIn(messages: unknown, tools: readonly unknown[], isParts: boolean)
       // Of a text source, `data` is the text.
       for (const [field, inner] of Object.entries(value))
         if (!OPAQUE.has(field) && !(field === 'data' && value.type === 'text'))
-          visit(field, inner, kindOf(field) ?? kindOf(value.type) ?? kindOfBytes(value) ?? kind)
+          visit(field, inner, toKind(field) ?? toKind(value.type) ?? kindOfBytes(value) ?? kind)
   }
-  for (const message of listOf(messages))
+  for (const message of toList(messages))
     if (isObject(message)) {
       for (const field of PART_FIELDS) visit(field, message[field], 'file')
-      if (typeof message.result === 'string') visit('result', message.result, kindOf(message.type) ?? 'file')
+      if (typeof message.result === 'string') visit('result', message.result, toKind(message.type) ?? 'file')
       if (isParts) visit('parts', message.parts, 'file')
     }
   for (const tool of tools) if (isObject(tool)) visit(MASK, tool[MASK], 'image')
@@ -143,7 +143,7 @@ function serverUrlsIn(tools: readonly unknown[], found: string[] = []): string[]
   for (const tool of tools) {
     if (!isObject(tool)) continue
     for (const url of [tool.url, tool.server_url]) if (typeof url === 'string') found.push(url)
-    serverUrlsIn(listOf(tool.tools), found)
+    serverUrlsIn(toList(tool.tools), found)
   }
   return found
 }

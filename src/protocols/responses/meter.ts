@@ -9,7 +9,7 @@ import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
 import { ReportedStream } from '../answer/reported-usage.ts'
 import type { AnswerStream } from '../dialect.ts'
-import { parsedFields } from '../loose.ts'
+import { parseFields } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
@@ -95,7 +95,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     if (this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
     const data = eventData(tail, 0, tail.length)
-    if (data !== null && parsedFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
+    if (data !== null && parseFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
     return null
   }
 
@@ -142,7 +142,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     this.responseId = facts.id || this.responseId
     this.reports.serviceTier = facts.serviceTier || this.reports.serviceTier
     if (facts.usage === undefined) return
-    const usage = parsedFields(facts.usage)
+    const usage = parseFields(facts.usage)
     if (usage === null) return
     this.#tools.report(usage)
     this.reports.takeRead(usage, readResponsesUsage(usage), this.characters)

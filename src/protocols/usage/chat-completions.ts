@@ -32,7 +32,7 @@ const isCredible = (value: unknown): value is Count =>
 
 const NO_DETAILS: LooseObject = {}
 /** Returns the fields of a detail; null for a value that is no part of a report. */
-const detailsOf = (value: unknown): LooseObject | null =>
+const readDetails = (value: unknown): LooseObject | null =>
   value == null ? NO_DETAILS : isObject(value) ? value : null
 
 const USUAL: UsageRules = {}
@@ -100,10 +100,10 @@ export function readUsage(value: unknown, provider?: string): UsageReport | null
   const { prompt_tokens, completion_tokens } = value
   if (!isCredible(prompt_tokens) || !isCredible(completion_tokens)) return null
   if (prompt_tokens == null && completion_tokens == null) return null
-  const ofPrompt = detailsOf(value.prompt_tokens_details)
-  const ofOutput = detailsOf(value.completion_tokens_details)
+  const ofPrompt = readDetails(value.prompt_tokens_details)
+  const ofOutput = readDetails(value.completion_tokens_details)
   /** Tools that the upstream ran itself, where it counts them. */
-  const ofTools = detailsOf(value.server_tool_use)
+  const ofTools = readDetails(value.server_tool_use)
   if (ofPrompt === null || ofOutput === null || ofTools === null) return null
   if (!isCount(ofPrompt.cached_tokens) || !isCount(ofPrompt.cache_write_tokens)) return null
   if (!isCount(ofOutput.reasoning_tokens) || !isCount(ofTools.web_search_requests)) return null

@@ -11,7 +11,7 @@ import { GenerateContentMeter } from '../../../src/protocols/generate-content/me
 import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
-import { addPattern, isPatternAt, viewOf, wordsOf } from '../../../src/protocols/sse/byte-pattern.ts'
+import { addPattern, countWords, isPatternAt, openView } from '../../../src/protocols/sse/byte-pattern.ts'
 import { RepeatedEvent } from '../../../src/protocols/sse/repeated-event.ts'
 import { chunk, exception, message } from '../../support/event-stream.ts'
 import { everyRun } from '../../support/every-run.ts'
@@ -228,9 +228,9 @@ t.test('byte pattern agrees with equals', async (t) => {
     addPattern(words, Buffer.from('what stands in front'))
     const first = words.length
     addPattern(words, pattern)
-    if (words.length !== first + wordsOf(pattern.length))
+    if (words.length !== first + countWords(pattern.length))
       throw new Error('a pattern takes other words than it says')
-    return isPatternAt(words, first, pattern.length, viewOf(bytes), bytes.byteOffset + place)
+    return isPatternAt(words, first, pattern.length, openView(bytes), bytes.byteOffset + place)
   }
 
   /** Text has no zeros and nothing above DEL: what else a word can be is never said to be equal. */

@@ -1,6 +1,6 @@
 /** Decides which tools of one request are strict: their calls are held to their schemas, within the vendor's limits. */
 import { isDeepStrictEqual } from 'node:util'
-import { fieldsOf, type LooseObject, listOf } from '../../loose.ts'
+import { type LooseObject, toFields, toList } from '../../loose.ts'
 import { ReducedSchema, refersToDefinitionsAlone, schemasIn } from './reduced-schema.ts'
 
 /** The vendor's limits, of all strict tools of one request together. */
@@ -20,7 +20,7 @@ export class StrictTools {
     if (isTooDeep || !isDeepStrictEqual(reduced, schema)) return false
     if (!refersToDefinitionsAlone(schema)) return false
     const schemas = schemasIn(schema)
-    const parameters = schemas.flatMap(({ properties }) => Object.values(fieldsOf(properties)))
+    const parameters = schemas.flatMap(({ properties }) => Object.values(toFields(properties)))
     const optional = this.#optional + sum(schemas.map(optionalIn))
     const ofSeveralTypes = this.#ofSeveralTypes + parameters.filter(isOfSeveralTypes).length
     if (optional > MAX_OPTIONAL_PARAMETERS || ofSeveralTypes > MAX_PARAMETERS_OF_SEVERAL_TYPES) return false
@@ -34,11 +34,11 @@ export class StrictTools {
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
 
 function optionalIn({ properties, required }: LooseObject): number {
-  const names = new Set(listOf(required))
-  return Object.keys(fieldsOf(properties)).filter((name) => !names.has(name)).length
+  const names = new Set(toList(required))
+  return Object.keys(toFields(properties)).filter((name) => !names.has(name)).length
 }
 
 function isOfSeveralTypes(parameter: unknown): boolean {
-  const { anyOf, type } = fieldsOf(parameter)
+  const { anyOf, type } = toFields(parameter)
   return Array.isArray(anyOf) || Array.isArray(type)
 }
