@@ -1,7 +1,7 @@
 /** Sets fields in the text of a settings file, and takes them back; everything else in it stays as the user has it. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Document, isMap, isSeq, parseDocument } from 'yaml'
-import type { Field, SettingsFile } from './clients.ts'
+import type { Field, SettingsFile } from '../../../schemas/clients.ts'
 
 type Path = Field['path']
 

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { CLIENTS, type SettingsFile } from '../../../src/cli/connect/clients.ts'
+import { CLIENTS, type SettingsFile } from '../../../schemas/clients.ts'
 import { fillFields, printByHand } from '../../../src/cli/connect/connect.ts'
 import { setFields, undoFields } from '../../../src/cli/connect/settings-text.ts'
 import { RealWiring } from '../../../src/cli/main.ts'

@@ -16,7 +16,7 @@ import { Badge, EmptyState, Fact, FactPanel, PageHeader, Panel, QueryState } fro
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
 import { capabilityName, endpointName, unitName } from '../../ui/units.ts'
-import { makeSnippets } from './snippets.ts'
+import { makeSnippets } from '../first-call/snippets.ts'
 
 const route = getRouteApi('/signed-in/models')
 
