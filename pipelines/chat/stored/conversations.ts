@@ -25,7 +25,7 @@ import { parseFields, toText } from '../../../src/protocols/loose.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { withoutForeignFields } from '../../../src/protocols/request/foreign-fields.ts'
 import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.ts'
-import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
+import { findLinkedParts } from '../../../src/protocols/request/linked-parts.ts'
 import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 import { replyForFree } from '../../media/free-call.ts'
@@ -70,7 +70,7 @@ async function countStoredTokens(
   body: Buffer,
   items: unknown,
 ): Promise<number> {
-  const links = linkedPartsIn(items)
+  const links = findLinkedParts(items)
   if (links.urls.length > 0) await checker.checkLinks(links.urls)
   const span = topLevelFields(body).fields.get('items')
   const bytes = span === undefined ? 0 : span.end - span.start

@@ -58,7 +58,7 @@ export function readAgentRequest(body: Buffer): AgentRequest {
     fields,
     messages: splitItems(body, fields.get('messages')!),
     latest,
-    question: textIn(request.messages[latest]!.content),
+    question: readText(request.messages[latest]!.content),
     hasImages: request.messages.some(({ content }) => hasImage(content)),
     setsTemperature: request.temperature != null,
     isStream: request.stream === true,
@@ -84,7 +84,7 @@ function splitItems(bytes: Buffer, { start, end }: FieldSpan): Buffer[] {
 
 const toParts = (content: unknown): readonly unknown[] => (Array.isArray(content) ? content : [])
 
-const textIn = (content: unknown): string =>
+const readText = (content: unknown): string =>
   typeof content === 'string'
     ? content
     : toParts(content)

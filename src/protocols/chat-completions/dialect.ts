@@ -21,7 +21,7 @@ import { readJsonBody } from '../request/client-json.ts'
 import { conversationKey } from '../request/conversation-key.ts'
 import { readServiceTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
-import { linkedPartsIn } from '../request/linked-parts.ts'
+import { findLinkedParts } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { readThinking } from '../request/thinking-tokens.ts'
@@ -86,7 +86,7 @@ export function readByContract(body: Buffer): ReadChatRequest {
     conversationBytes: end - start,
     promptBytes: end - start + promptFieldBytes('chat-completions', body, fields, request),
     ...readThinking(request),
-    links: linkedPartsIn(request.messages, request.tools ?? []),
+    links: findLinkedParts(request.messages, request.tools ?? []),
     ...readServiceTier('chat-completions', request),
     isLegacy: isLegacy(request.functions, request.tools),
     fields: findChangedFields(fields),

@@ -17,7 +17,7 @@ import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
 import { readServiceTier } from '../request/foreign-fields.ts'
 import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
-import { filePartsIn } from '../request/linked-parts.ts'
+import { findFileParts } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { readThinking } from '../request/thinking-tokens.ts'
 import { listServerTools } from '../request/tools.ts'
@@ -142,7 +142,7 @@ export const generateContentDialect: Dialect = {
       conversationBytes,
       promptBytes,
       ...readThinking(config ?? {}),
-      links: filePartsIn([...request.contents, request.systemInstruction, request.system_instruction]),
+      links: findFileParts([...request.contents, request.systemInstruction, request.system_instruction]),
       builtInTools: builtInTools(request),
       toolCallLimit: null,
       ...readServiceTier('generate-content', request),

@@ -26,7 +26,7 @@ import { conversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { readServiceTier } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
-import { linkedPartsIn } from '../request/linked-parts.ts'
+import { findLinkedParts } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { readMostThinking } from '../request/thinking-tokens.ts'
@@ -88,7 +88,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     conversationBytes,
     promptBytes: conversationBytes + promptFieldBytes('messages', body, fields, request),
     ...readMostThinking(request, request.messages),
-    links: linkedPartsIn(request.messages, [...toList(request.mcp_servers), ...tools]),
+    links: findLinkedParts(request.messages, [...toList(request.mcp_servers), ...tools]),
     builtInTools: builtInTools(tools, request),
     toolCallLimit: toolCallLimit(tools, request),
     ...readServiceTier('messages', request),

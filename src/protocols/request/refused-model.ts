@@ -21,7 +21,7 @@ function findAtBeginning(body: Buffer): string | undefined {
 const findAtEnd = (body: Buffer): string | undefined =>
   LAST_FIELDS.exec(body.subarray(-READ_BYTES).toString('utf8'))?.[1]
 
-function nameIn(path: string, body: Buffer): unknown {
+function readName(path: string, body: Buffer): unknown {
   if (isContentPath(path)) return readPath(path)?.model
   return JSON.parse(findAtBeginning(body) ?? findAtEnd(body) ?? 'null')
 }
@@ -29,7 +29,7 @@ function nameIn(path: string, body: Buffer): unknown {
 /** Returns the empty string when it is unknown. */
 export function readRefusedModel(path: string, body: Buffer): string {
   try {
-    const name = nameIn(path, body)
+    const name = readName(path, body)
     return typeof name === 'string' ? cutText(name, REFUSED_MODEL_MAX_CHARS) : ''
   } catch {
     return ''
