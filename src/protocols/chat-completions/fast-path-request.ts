@@ -9,9 +9,9 @@ import {
   chatCompletionsRequest,
 } from '../../../schemas/chat/chat-completions.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import type { FieldSpan } from '../../core/json/fields.ts'
 import { namesIn } from '../../core/json/names.ts'
 import { KnownNames, type NodeTest, scanJson, type Tape, Words } from '../../core/json/scanner/tape.ts'
+import type { FieldSpan } from '../../core/json/splice.ts'
 import type { LooseObject } from '../loose.ts'
 import { ObjectContract, typeOf } from '../request/contract-test.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from '../request/counts.ts'
