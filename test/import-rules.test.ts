@@ -34,6 +34,7 @@ const EDGES = [
   'src/config',
   'src/markdown',
   'src/console',
+  'src/docs',
   'src/identity',
   'src/mail',
   'src/payments',

@@ -22,11 +22,11 @@ import {
 } from '../../../src/core/routing/catalog.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import type { StoredResponses } from '../../../src/postgres/requests/repository.ts'
-import { parsedFields, textOf } from '../../../src/protocols/loose.ts'
+import { parseFields, toText } from '../../../src/protocols/loose.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { withoutForeignFields } from '../../../src/protocols/request/foreign-fields.ts'
 import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.ts'
-import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
+import { findLinkedParts } from '../../../src/protocols/request/linked-parts.ts'
 import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 import { replyForFree } from '../../media/free-call.ts'
@@ -71,7 +71,7 @@ async function countStoredTokens(
   body: Buffer,
   items: unknown,
 ): Promise<number> {
-  const links = linkedPartsIn(items)
+  const links = findLinkedParts(items)
   if (links.urls.length > 0) await checker.checkLinks(links.urls)
   const span = scanFields(body).fields.get('items')
   const bytes = span === undefined ? 0 : span.end - span.start
@@ -134,7 +134,7 @@ async function note(
     })
 }
 
-const readAnswerId = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)
+const readAnswerId = ({ body }: MediaAnswer): string => toText(parseFields(body.toString('utf8'))?.id)
 
 export const beginConversation = (deps: KeptConversations): Handler =>
   replyForFree(deps.access, async (caller) => {

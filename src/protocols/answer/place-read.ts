@@ -3,7 +3,7 @@ import type { Buffer } from 'node:buffer'
 import { ARRAY, MAX_JSON_LEVELS, OBJECT, STRING, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
 import { countCharacters } from '../../core/pricing/text-tokens.ts'
 import { PlaceScanner } from './place-scan.ts'
-import { AnswerFacts, type Place, placeNamed, readsText } from './places.ts'
+import { AnswerFacts, findPlace, type Place, readsText } from './places.ts'
 
 /** Returns the facts of one object. Malformed JSON gives fewer facts, never an error. */
 export function readFacts(bytes: Buffer, root: Place): AnswerFacts {
@@ -51,7 +51,7 @@ function readObject(tape: Tape, object: number, place: Place, bytes: Buffer, fac
   facts.enter(place)
   if (end > object + 1) facts.fill(place, false)
   for (let name = object + 1; name < end; name = tape.nodeAfter(name + 1)) {
-    const inside = placeNamed(place, bytes, tape.startOf(name), tape.endOf(name))
+    const inside = findPlace(place, bytes, tape.startOf(name), tape.endOf(name))
     if (inside !== undefined) readValue(tape, name + 1, inside, bytes, facts)
   }
   facts.leave(place)

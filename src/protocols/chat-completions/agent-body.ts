@@ -9,7 +9,7 @@ import { chatCompletionsRequest } from '../../../schemas/chat/chat-completions.t
 import { Failure } from '../../../schemas/failure.ts'
 import { scanItems } from '../../core/json/scanner/tape.ts'
 import type { FieldSpan } from '../../core/json/splice.ts'
-import { fieldsOf, textOf } from '../loose.ts'
+import { toFields, toText } from '../loose.ts'
 import { readJsonFields } from '../request/client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 
@@ -58,7 +58,7 @@ export function readAgentRequest(body: Buffer): AgentRequest {
     fields,
     messages: scanItems(body.subarray(start, end)),
     latest,
-    question: textIn(request.messages[latest]!.content),
+    question: readText(request.messages[latest]!.content),
     hasImages: request.messages.some(({ content }) => hasImage(content)),
     setsTemperature: request.temperature != null,
     isStream: request.stream === true,
@@ -69,24 +69,24 @@ export function readAgentRequest(body: Buffer): AgentRequest {
 export const assemblesAnswer = ({ isStream }: AgentRequest, file: AgentFile): boolean =>
   !isStream && AGENT_TOOLS.some((tool) => file[tool])
 
-const partsOf = (content: unknown): readonly unknown[] => (Array.isArray(content) ? content : [])
+const toParts = (content: unknown): readonly unknown[] => (Array.isArray(content) ? content : [])
 
-const textIn = (content: unknown): string =>
+const readText = (content: unknown): string =>
   typeof content === 'string'
     ? content
-    : partsOf(content)
-        .map(fieldsOf)
+    : toParts(content)
+        .map(toFields)
         .filter(({ type }) => TEXT_PARTS.has(type))
-        .map(({ text }) => textOf(text))
+        .map(({ text }) => toText(text))
         .join('\n')
 
 const hasImage = (content: unknown): boolean =>
-  partsOf(content).some((part) => IMAGE_PARTS.has(fieldsOf(part).type))
+  toParts(content).some((part) => IMAGE_PARTS.has(toFields(part).type))
 
 const field = (name: string, value: unknown): Buffer =>
   Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`)
 
-const joined = (pieces: readonly Buffer[]): Buffer[] =>
+const joinWithCommas = (pieces: readonly Buffer[]): Buffer[] =>
   pieces.flatMap((piece, index) => (index === 0 ? [piece] : [COMMA, piece]))
 
 /**
@@ -105,7 +105,7 @@ function messagesField(
     ...(knowledge === null ? [] : [message('user', knowledge)]),
     ...messages.slice(latest),
   ]
-  return Buffer.concat([Buffer.from('"messages":['), ...joined(all), Buffer.from(']')])
+  return Buffer.concat([Buffer.from('"messages":['), ...joinWithCommas(all), Buffer.from(']')])
 }
 
 /** Returns the body for the rest of the gateway, and for the upstream. */
@@ -128,5 +128,5 @@ export function agentBody(request: AgentRequest, file: AgentFile, knowledge: str
     ...(tools.length === 0 ? [] : [field('tools', tools)]),
     ...(isAssembled ? [field('stream', true), field('stream_options', { include_usage: true })] : []),
   ]
-  return Buffer.concat([Buffer.from('{'), ...joined(all), Buffer.from('}')])
+  return Buffer.concat([Buffer.from('{'), ...joinWithCommas(all), Buffer.from('}')])
 }

@@ -12,7 +12,7 @@ import type { ChatCall, ClientRequest, Dialect } from '../dialect.ts'
 import { invalidField, readJsonFields } from '../request/client-json.ts'
 import { withoutForeignFields } from '../request/foreign-fields.ts'
 import { COUNT_CONTENT_TOKENS_NAMES } from '../request/known-names.ts'
-import { filePartsIn } from '../request/linked-parts.ts'
+import { findFileParts } from '../request/linked-parts.ts'
 import { readPath } from './path.ts'
 
 interface CountSource {
@@ -57,7 +57,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     choices: 1,
     conversationBytes: body.length,
     promptBytes: body.length,
-    links: filePartsIn(request),
+    links: findFileParts(request),
     builtInTools: [],
     toolCallLimit: null,
     settings: '',

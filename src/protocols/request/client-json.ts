@@ -6,7 +6,7 @@ import { isRawNumber, parseExactJson } from '../../core/json/exact.ts'
 import { CHOSEN, findNameFault, type NameSet, TOO_MANY_VALUES } from '../../core/json/names.ts'
 import { MAX_JSON_LEVELS, type ScannedFields, scanJson } from '../../core/json/scanner/tape.ts'
 import { PLAIN_ISSUES } from '../../core/plain-issues.ts'
-import { type Definition, definitionOf, placeOf } from './contract-place.ts'
+import { type Definition, readDefinition, readPlace } from './contract-place.ts'
 import { countFault } from './counts.ts'
 
 /** Converts numbers under known names, which are read; numbers elsewhere keep their digits. */
@@ -76,7 +76,7 @@ export function readJsonFields<T>(schema: ZodType<T>, body: Buffer, place: NameS
 }
 
 /** Parses and checks a body as `readJsonFields` does. */
-export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: NameSet = placeOf(schema)): T =>
+export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: NameSet = readPlace(schema)): T =>
   readJsonFields(schema, body, place).request
 
 interface Issue {
@@ -114,7 +114,7 @@ const MAX_REASON_CHARS = 500
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/gu
 
 /** Returns a name for a message: invisible characters as their numbers, and cut when it is long. */
-const shown = (name: string): string =>
+const printName = (name: string): string =>
   shortened(name, MAX_NAME_CHARS).replace(
     UNSEEN,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -124,7 +124,7 @@ const shown = (name: string): string =>
 function pathText(path: readonly PropertyKey[]): string {
   const steps = path.slice(0, MAX_SHOWN_STEPS)
   const text = steps
-    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${shown(String(step))}`))
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${printName(String(step))}`))
     .join('')
   return `${text.replace(/^\./, '')}${path.length > MAX_SHOWN_STEPS ? '…' : ''}`
 }
@@ -150,16 +150,16 @@ const within = (step: string | number, issue: Issue | null): Issue | null =>
 function alternativesFor(value: object, { options = [], discriminator }: Definition): readonly ZodType[] {
   if (discriminator !== undefined) {
     const kind = (value as Readonly<Record<string, unknown>>)[discriminator]
-    return options.filter((option) => definitionOf(option).shape?.[discriminator]?.safeParse(kind).success)
+    return options.filter((option) => readDefinition(option).shape?.[discriminator]?.safeParse(kind).success)
   }
   const type = Array.isArray(value) ? 'array' : 'object'
-  return options.filter((option) => definitionOf(option).type === type)
+  return options.filter((option) => readDefinition(option).type === type)
 }
 
 /** Returns the first complaint about an item of a long list that the schema knows, at any depth. */
 function issueInLongLists(schema: ZodType, value: unknown): Issue | null {
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return null
-  const definition = definitionOf(schema)
+  const definition = readDefinition(schema)
   const { shape, element, innerType, in: before, out } = definition
   if (Array.isArray(value) && element !== undefined) {
     const isLong = value.length > CHECKED_TOGETHER
@@ -178,7 +178,7 @@ function issueInLongLists(schema: ZodType, value: unknown): Issue | null {
   else if (innerType !== undefined) return issueInLongLists(innerType, value)
   else if (before !== undefined && out !== undefined)
     // What a transform makes of the value is checked.
-    return definitionOf(before).type === 'transform'
+    return readDefinition(before).type === 'transform'
       ? issueInLongLists(out, before.safeParse(value).data)
       : issueInLongLists(before, value)
   else {

@@ -15,23 +15,23 @@ const LAST_FIELDS =
 const IS_OBJECT = /^\s*\{/
 const MODEL = object({ model: text((facts, model) => (facts.model = `"${model}"`)) })
 
-function writtenAtTheBeginning(body: Buffer): string | undefined {
+function findAtBeginning(body: Buffer): string | undefined {
   const head = body.subarray(0, READ_BYTES)
   return IS_OBJECT.test(head.toString('latin1')) ? readFacts(head, MODEL).model : undefined
 }
 
-const writtenAtTheEnd = (body: Buffer): string | undefined =>
+const findAtEnd = (body: Buffer): string | undefined =>
   LAST_FIELDS.exec(body.subarray(-READ_BYTES).toString('utf8'))?.[1]
 
-function nameIn(path: string, body: Buffer): unknown {
+function readName(path: string, body: Buffer): unknown {
   if (isContentPath(path)) return readPath(path)?.model
-  return JSON.parse(writtenAtTheBeginning(body) ?? writtenAtTheEnd(body) ?? 'null')
+  return JSON.parse(findAtBeginning(body) ?? findAtEnd(body) ?? 'null')
 }
 
 /** Returns the empty string when it is unknown. */
-export function refusedModel(path: string, body: Buffer): string {
+export function readRefusedModel(path: string, body: Buffer): string {
   try {
-    const name = nameIn(path, body)
+    const name = readName(path, body)
     return typeof name === 'string' ? cutText(name, REFUSED_MODEL_MAX_CHARS) : ''
   } catch {
     return ''

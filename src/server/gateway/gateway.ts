@@ -20,7 +20,7 @@ import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
 import { openLazyProvider } from '../../payments/provider.ts'
 import { printReceipt } from '../../payments/receipt.ts'
-import { observationOf } from '../../telemetry/metrics.ts'
+import { toObservation } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
 import { makeConfigEnvironment } from '../configuration.ts'
 import { journalServices } from '../journal-services.ts'
@@ -104,7 +104,7 @@ function openCalls(
       refusals.record(settlement)
       // A refused call's model is the client's own text: only a name of the catalog becomes a label.
       const model = configuration.current().resolve(settlement.model)?.id ?? ''
-      metrics.call(observationOf(settlement, model))
+      metrics.call(toObservation(settlement, model))
     },
     uploads: new Uploads({ files }),
     long: openLongRequests(log),

@@ -10,7 +10,7 @@ import {
   MAX_OTHER_NAMES,
 } from '../../../../src/core/json/names.ts'
 import { readAgentRequest } from '../../../../src/protocols/chat-completions/agent-body.ts'
-import { callOf, readByContract, readChatCall } from '../../../../src/protocols/chat-completions/dialect.ts'
+import { readByContract, readChatCall, toCall } from '../../../../src/protocols/chat-completions/dialect.ts'
 import type { ChatCall, Dialect } from '../../../../src/protocols/dialect.ts'
 import { generateContentDialect } from '../../../../src/protocols/generate-content/dialect.ts'
 import { messagesDialect } from '../../../../src/protocols/messages/dialect.ts'
@@ -114,7 +114,7 @@ t.test('thinking counts next to the limit', async (t) => {
     chat: (more) => readChatCall(bodyOf(chat, more)),
     'chat by its contract': (more) => {
       const body = bodyOf(chat, more)
-      return callOf(body, readByContract(body))
+      return toCall(body, readByContract(body))
     },
     messages: reader(messagesDialect, '/v1/messages', { model: 'm', max_tokens: 9, messages: conversation }),
     responses: reader(responsesDialect, '/v1/responses', { model: 'm', input: conversation }),
