@@ -72,3 +72,9 @@ export function countBody(call: ChatCall, upstreamModel: string): Buffer {
   const { body, whole } = call.source as CountSource
   return whole === null ? body : spliced(body, [naming(body, whole, upstreamModel)])
 }
+
+/** Returns the conversation of the client's body. */
+export function getCountedBody(call: ChatCall): Buffer {
+  const { body, whole } = call.source as CountSource
+  return whole === null ? body : body.subarray(whole.start, whole.end)
+}

@@ -108,6 +108,8 @@ function openCalls(
     },
     uploads: new Uploads({ files }),
     long: openLongRequests(log),
+    // A thread of its own: only there is the tokenizer in memory, and long prompts keep no call waiting.
+    counting: openLongRequests(log, 1),
     checkReceiver: receiverChecker(() => configuration.current().config.webhooks.private_addresses),
     maxTextBytes: () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB,
     renderError: (path: string, requestId: string, client: () => string = () => '') =>
@@ -311,6 +313,7 @@ class Gateway {
     calls.refusals.flush()
     adminServer?.close()
     calls.long.close()
+    calls.counting.close()
     await Promise.race([
       Promise.all([engines.journal.close(), calls.responseNotes.close()]),
       wait(FLUSH_BOUND_MS),
