@@ -149,17 +149,13 @@ export class ForwardedCall
     if (!this.#isSettled) this.#runGuarded(work)
   }
 
-  #send(
-    route: Route,
-    adapter: ProtocolAdapter,
-    { body, notes, ...leftOut }: EncodedRequest,
-    onFreshConnection: boolean,
-  ): void {
+  #send(route: Route, adapter: ProtocolAdapter, encoded: EncodedRequest, onFreshConnection: boolean): void {
     this.#admitted = this.#record.admitted = this.#choice.setModel(this.#admitted)
     this.#adapter = adapter
     const now = performance.now()
-    const traceparent = this.#notes.begin(route, notes ?? leftOut.dropped, now)
-    this.#translation = makeTranslationHeaders(route, adapter, leftOut)
+    const traceparent = this.#notes.begin(route, encoded.notes ?? encoded.dropped, now)
+    this.#translation = makeTranslationHeaders(route, adapter, encoded)
+    const { body } = encoded
     const request = buildAttemptRequest(this.#admitted, route, now, { body, onFreshConnection, traceparent })
     this.#upstream = this.#deps.callUpstream(request, this)
   }

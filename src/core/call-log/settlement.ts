@@ -15,7 +15,13 @@ export const DEFAULTS: Readonly<Partial<Settlement>> = Object.fromEntries(
   }),
 )
 
-const NOTHING = { ...DEFAULTS, status: 'interrupted', cost: '0', usage_source: 'none' } as Settlement
+// With every column from the start: an object that gets many by their names becomes a slow dictionary.
+const NOTHING = {
+  ...Object.fromEntries(SETTLED_COLUMNS.map((name) => [name, DEFAULTS[name] ?? null])),
+  status: 'interrupted',
+  cost: '0',
+  usage_source: 'none',
+} as Settlement
 
 /**
  * Begins the settlement of a call: until something better is known it was interrupted and costs nothing.
