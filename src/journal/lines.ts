@@ -18,10 +18,12 @@ const SHORTENED_ATTEMPTS = 8
 const NAMES = ['account_id', 'key_id', 'model', 'protocol'] as const
 const APART = new Set<string>(['request_id', ...NAMES])
 
+/** Prints a text that needs no escaping, as JavaScript. */
+const PLAIN_TEXT = `'"' + value + '"'`
 /** How the value of a column is printed, as JavaScript. */
 const PRINTED: Readonly<Record<ColumnKind, string>> = {
   text: 'quote(value)',
-  credits: `'"' + value + '"'`,
+  credits: PLAIN_TEXT,
   count: 'value',
   instant: 'value',
   flag: 'value',
@@ -39,8 +41,9 @@ function compilePrinting<Name extends keyof Settlement>(names: readonly Name[]):
   const statements = names.map((name) => {
     const usual = DEFAULTS[name]
     const isUnusual = Array.isArray(usual) ? 'value.length > 0' : `value !== ${JSON.stringify(usual)}`
-    const { kind } = findColumn(name)
-    return `value = call.${name}; if (${isUnusual}) text += ',"${name}":' + ${PRINTED[kind]}`
+    const { kind, settled } = findColumn(name)
+    const printed = settled!.def.type === 'enum' ? PLAIN_TEXT : PRINTED[kind]
+    return `value = call.${name}; if (${isUnusual}) text += ',"${name}":' + ${printed}`
   })
   const source = `return (call) => { let text = '', value; ${statements.join('\n')}; return text }`
   return new Function('quote', source)(quote)
