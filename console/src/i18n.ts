@@ -12,7 +12,7 @@ i18n.setMessagesCompiler(compileMessage)
 const isLanguage = (text: string | null): text is Language => text !== null && Object.hasOwn(LANGUAGES, text)
 
 /** Returns the language that was chosen, else the browser's, else English. */
-export function preferredLanguage(): Language {
+export function choosePreferredLanguage(): Language {
   const stored = localStorage.getItem(STORED)
   if (isLanguage(stored)) return stored
   return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en'

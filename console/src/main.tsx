@@ -8,7 +8,7 @@ import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { ApiError, isSessionEnd, setCsrfToken } from './api/client.ts'
 import type { Changed } from './api/read.ts'
-import { activateLanguage, preferredLanguage } from './i18n.ts'
+import { activateLanguage, choosePreferredLanguage } from './i18n.ts'
 import { makeRouter } from './router.tsx'
 import { showTheme } from './theme.ts'
 import { notify } from './ui/toasts.tsx'
@@ -28,7 +28,7 @@ declare module '@tanstack/react-query' {
 }
 
 showTheme()
-await activateLanguage(preferredLanguage())
+await activateLanguage(choosePreferredLanguage())
 /** Goes to the sign-in when the session has ended, and from there back to the page. */
 const onError = (error: Error) => {
   const { href, pathname } = router.state.location

@@ -10,7 +10,7 @@ import {
 } from '@tanstack/react-router'
 import type { FunctionComponent } from 'react'
 import { sessionQuery } from './api/session.ts'
-import { printSearch, readSearch, texts } from './search.ts'
+import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageError } from './ui/page-error.tsx'
 import { Shell } from './ui/shell.tsx'
 import { Skeleton } from './ui/states.tsx'
@@ -33,7 +33,7 @@ function lazyPage<Name extends string>(load: Load<Name>, name: Name) {
   return Object.assign(Localized, { preload: Page.preload })
 }
 
-const accountSearch = texts('account')
+const accountSearch = validateTexts('account')
 
 const root = createRootRouteWithContext<RouterContext>()({})
 
@@ -105,7 +105,7 @@ const keys = createPage(
   () => import('./pages/keys/keys.tsx'),
   'Keys',
   (search: Record<string, unknown>): { create?: true; key?: string } => ({
-    ...texts('key')(search),
+    ...validateTexts('key')(search),
     ...(search.create === true && { create: true }),
   }),
 )
@@ -114,7 +114,7 @@ const calls = createPage(
   '/calls',
   () => import('./pages/calls/calls.tsx'),
   'Calls',
-  texts(
+  validateTexts(
     'period',
     'from',
     'to',
@@ -135,36 +135,46 @@ const profile = createPage('/profile', () => import('./pages/profile/profile.tsx
 
 const members = createPage('/members', () => import('./pages/members/members.tsx'), 'Members')
 
-const audit = createPage('/audit', () => import('./pages/audit.tsx'), 'Audit', texts('action', 'scope'))
+const audit = createPage(
+  '/audit',
+  () => import('./pages/audit.tsx'),
+  'Audit',
+  validateTexts('action', 'scope'),
+)
 
 const accounts = createPage(
   '/accounts',
   () => import('./pages/accounts/accounts.tsx'),
   'Accounts',
-  texts('search', 'open'),
+  validateTexts('search', 'open'),
 )
 
-const models = createPage('/models', () => import('./pages/models/models.tsx'), 'Models', texts('q', 'model'))
+const models = createPage(
+  '/models',
+  () => import('./pages/models/models.tsx'),
+  'Models',
+  validateTexts('q', 'model'),
+)
 
 const playground = createPage(
   '/playground',
   () => import('./pages/playground/playground.tsx'),
   'Playground',
-  texts('model'),
+  validateTexts('model'),
 )
 
 const usage = createPage(
   '/usage',
   () => import('./pages/usage/usage.tsx'),
   'Usage',
-  texts('period', 'from', 'to', 'by', 'key_id', 'scope'),
+  validateTexts('period', 'from', 'to', 'by', 'key_id', 'scope'),
 )
 
 const tasks = createPage(
   '/tasks',
   () => import('./pages/tasks/tasks.tsx'),
   'Tasks',
-  texts('kind', 'state', 'scope', 'task'),
+  validateTexts('kind', 'state', 'scope', 'task'),
 )
 
 const overview = createPage('/overview', () => import('./pages/overview.tsx'), 'Overview')
@@ -173,32 +183,42 @@ const catalog = createPage('/catalog', () => import('./pages/catalog.tsx'), 'Cat
 
 const integrity = createPage('/integrity', () => import('./pages/integrity/integrity.tsx'), 'Integrity')
 
-const agents = createPage('/agents', () => import('./pages/agents/agents.tsx'), 'Agents', texts('agent'))
+const agents = createPage(
+  '/agents',
+  () => import('./pages/agents/agents.tsx'),
+  'Agents',
+  validateTexts('agent'),
+)
 
 const knowledge = createPage(
   '/knowledge',
   () => import('./pages/knowledge/knowledge.tsx'),
   'Knowledge',
-  texts('base', 'page', 'search'),
+  validateTexts('base', 'page', 'search'),
 )
 
 const billing = createPage(
   '/billing',
   () => import('./pages/billing/billing.tsx'),
   'Billing',
-  texts('payment', 'saved'),
+  validateTexts('payment', 'saved'),
 )
 
 const webhooks = createPage(
   '/webhooks',
   () => import('./pages/webhooks/webhooks.tsx'),
   'Webhooks',
-  texts('scope', 'endpoint', 'state', 'delivery'),
+  validateTexts('scope', 'endpoint', 'state', 'delivery'),
 )
 
-const tokens = createPage('/tokens', () => import('./pages/tokens/tokens.tsx'), 'Tokens', texts('scope'))
+const tokens = createPage(
+  '/tokens',
+  () => import('./pages/tokens/tokens.tsx'),
+  'Tokens',
+  validateTexts('scope'),
+)
 
-const users = createPage('/users', () => import('./pages/users/users.tsx'), 'Users', texts('search'))
+const users = createPage('/users', () => import('./pages/users/users.tsx'), 'Users', validateTexts('search'))
 
 const channels = createPage('/channels', () => import('./pages/channels.tsx'), 'Channels')
 

@@ -12,7 +12,7 @@ export const readSearch = parseSearchWith(parseValue)
 export const printSearch = stringifySearchWith(JSON.stringify, parseValue)
 
 /** Makes the `validateSearch` of a page whose parameters are texts. An id of digits alone arrives as a number. */
-export const texts =
+export const validateTexts =
   <Name extends string>(...names: readonly Name[]) =>
   (search: Record<string, unknown>): { [N in Name]?: string } => {
     const given = names.flatMap((name) => {

@@ -3,7 +3,7 @@ import type * as described from '../../../schemas/management/operation.ts'
 import type * as operations from '../../../schemas/management/operations.ts'
 import { MANAGEMENT_PATH, OPERATION_ROUTES, type OperationName } from '../../../schemas/routes.ts'
 import { t } from '../i18n.ts'
-import { viewedAccount } from './viewing.ts'
+import { readViewedAccount } from './viewing.ts'
 
 export type InputOf<Name extends OperationName> = described.InputOf<(typeof operations)[Name]>
 export type AnswerOf<Name extends OperationName> = described.AnswerOf<(typeof operations)[Name]>
@@ -52,7 +52,7 @@ export function onReauthentication(ask: () => Promise<boolean>): void {
 }
 
 /** Reads an answer that is an error. */
-export async function errorOf(response: Response): Promise<ApiError> {
+export async function readError(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-gateway-trace')
   try {
     const { error } = (await response.json()) as { error: { code: string; message: string } }
@@ -96,7 +96,7 @@ interface Sent extends RequestOptions {
  * sends none that changes something.
  */
 async function send<Answer>(method: string, path: string, sent: Sent): Promise<Answer> {
-  if (method !== 'GET' && viewedAccount() !== null && !OWN.test(path))
+  if (method !== 'GET' && readViewedAccount() !== null && !OWN.test(path))
     throw new ApiError(
       403,
       'permission_denied',
@@ -122,10 +122,10 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
     })
   let response = await attempt()
   if (response.ok) return (await response.json()) as Answer
-  const error = await errorOf(response)
+  const error = await readError(response)
   if (error.code !== 'reauthentication_required' || !(await confirmIdentity())) throw error
   response = await attempt()
-  if (!response.ok) throw await errorOf(response)
+  if (!response.ok) throw await readError(response)
   return (await response.json()) as Answer
 }
 

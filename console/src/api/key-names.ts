@@ -3,7 +3,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { OperationPath } from '../../../schemas/routes.ts'
 import type { AnswerOf } from './client.ts'
-import { pagesOf } from './read.ts'
+import { readPages } from './read.ts'
 import { useAccount } from './session.ts'
 
 type Key = AnswerOf<'listKeys'>['data'][number]
@@ -23,7 +23,7 @@ const keyNamesQuery = (accountId: string) =>
     staleTime: 60_000,
     queryFn: async ({ signal }): Promise<KeyNames> => {
       const keys: Key[] = []
-      for await (const page of pagesOf('listKeys', { account_id: accountId }, signal)) {
+      for await (const page of readPages('listKeys', { account_id: accountId }, signal)) {
         if (keys.length >= MAX_NAMED_KEYS) return { keys, isWhole: false }
         keys.push(...page)
       }

@@ -32,7 +32,7 @@ export const useGet = <Name extends ReadName>(
 const PAGE_ENTRIES = 200
 
 /** Reads a list from its beginning to its end, and yields the entries of each page. */
-export async function* pagesOf<Name extends ReadName>(
+export async function* readPages<Name extends ReadName>(
   name: Name,
   input: Omit<InputOf<Name>, 'cursor' | 'limit'>,
   signal: AbortSignal,
@@ -55,7 +55,7 @@ export const wholeListQuery = <Name extends ReadName>(
     queryKey: [findPath(name), 'whole', input],
     queryFn: async ({ signal }) => {
       const entries: Entry<Name>[] = []
-      for await (const page of pagesOf(name, input, signal)) entries.push(...page)
+      for await (const page of readPages(name, input, signal)) entries.push(...page)
       return entries
     },
     refetchOnMount: 'always',

@@ -4,7 +4,7 @@ import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import type { OperationPath } from '../../../schemas/routes.ts'
 import { type AnswerOf, ApiError, isSessionEnd, request, setCsrfToken } from './client.ts'
-import { viewedAccount } from './viewing.ts'
+import { readViewedAccount } from './viewing.ts'
 
 export type Session = AnswerOf<'showSession'>
 
@@ -37,7 +37,7 @@ function useSignedIn(): Session {
 /** Returns the session as pages show it: an operator who views an account has no role in the installation. */
 export function useSession(): Session {
   const session = useSignedIn()
-  return viewedAccount() === null
+  return readViewedAccount() === null
     ? session
     : { ...session, user: { ...session.user, installation_role: null } }
 }
@@ -65,7 +65,7 @@ export function useAccount(): Access {
     queryFn: ({ signal }) =>
       isForeign && account ? request('showAccount', { id: account }, { signal }) : null,
   })
-  const isView = viewedAccount() !== null
+  const isView = readViewedAccount() !== null
   if (own !== undefined) {
     if (isView) return { ...own, role: 'auditor' }
     return installation === 'operator' ? { ...own, role: 'owner' } : own

@@ -3,7 +3,7 @@
 const VIEWED = 'tollgate-viewed-account'
 
 /** Returns the id of the account; null where none is viewed. */
-export const viewedAccount = (): string | null => sessionStorage.getItem(VIEWED)
+export const readViewedAccount = (): string | null => sessionStorage.getItem(VIEWED)
 
 /** Begins the view, and loads the account's home. */
 export function beginView(accountId: string): void {

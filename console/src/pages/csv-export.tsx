@@ -3,7 +3,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { ReadName } from '../api/client.ts'
-import { pagesOf } from '../api/read.ts'
+import { readPages } from '../api/read.ts'
 import { printNumber } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
@@ -29,7 +29,7 @@ async function writeCsv<Entry>(
 ): Promise<BlobPart[]> {
   const pieces: BlobPart[] = [header]
   let count = 0
-  for await (const rows of pagesOf(operation, input as never, signal)) {
+  for await (const rows of readPages(operation, input as never, signal)) {
     // The browser keeps blobs outside the memory of the page.
     pieces.push(new Blob([(rows as Entry[]).map(toRecord).join('')]))
     count += rows.length

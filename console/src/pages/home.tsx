@@ -17,7 +17,7 @@ const DAY_SECONDS = 86_400
 const CAP_PERCENT = 100
 
 /** Returns the last thirty days; one without calls is null. */
-function lastDays({ by_day }: HomeData) {
+function listLastDays({ by_day }: HomeData) {
   const days = new Map(by_day.map((day) => [day.date, day]))
   const today = Math.floor(Date.now() / 1000 / DAY_SECONDS) * DAY_SECONDS
   return Array.from({ length: DAYS }, (_, index) => {
@@ -33,7 +33,7 @@ function Runway({ runway_days }: HomeData) {
 }
 
 /** Returns the days that the spend per day is of. */
-function rateNotes({ spend_days: days, runway_days: runway }: HomeData) {
+function describeRates({ spend_days: days, runway_days: runway }: HomeData) {
   if (runway === null) return { lasts: t('in the last seven days'), spend: t('credits') }
   if (days === 0) return { lasts: t("at today's spend so far"), spend: t('credits, today so far') }
   if (days === 1) return { lasts: t("at yesterday's spend"), spend: t('credits, yesterday') }
@@ -109,10 +109,10 @@ function OwnBudgets({ accountId }: { readonly accountId: string }) {
 }
 
 function Figures({ data }: { readonly data: HomeData }) {
-  const days = lastDays(data)
+  const days = listLastDays(data)
   const times = days.map(({ at }) => at)
   const points = days.map(({ day }) => day)
-  const notes = rateNotes(data)
+  const notes = describeRates(data)
   const total = points.reduce((sum, day) => sum + (day?.requests ?? 0), 0)
   return (
     <div className="flex flex-col gap-4">

@@ -7,7 +7,7 @@ import { lazy, Suspense, useEffect, useState } from 'react'
 import { AccountSwitcher } from '../account-switcher.tsx'
 import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
-import { endView, viewedAccount } from '../api/viewing.ts'
+import { endView, readViewedAccount } from '../api/viewing.ts'
 import { ConfirmIdentity } from '../confirm-identity.tsx'
 import { readTimeZone, storeTimeZone } from '../format.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
@@ -24,7 +24,7 @@ const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 function Settings() {
   const { i18n } = useLingui()
   const [, redraw] = useState(0)
-  const again = () => redraw((count) => count + 1)
+  const redrawAgain = () => redraw((count) => count + 1)
   return (
     <div className="flex flex-col gap-2">
       <SelectField
@@ -32,7 +32,7 @@ function Settings() {
         value={theme()}
         onText={(text) => {
           applyTheme(text as Theme)
-          again()
+          redrawAgain()
         }}
         options={THEMES.map(
           (one) => [one, { system: t('System'), light: t('Light'), dark: t('Dark') }[one]] as const,
@@ -166,7 +166,7 @@ function usePalette() {
 
 /** Says that an account is viewed, on every page. */
 function ViewNotice() {
-  const viewed = viewedAccount()
+  const viewed = readViewedAccount()
   const { name } = useAccount()
   if (viewed === null) return null
   return (

@@ -155,8 +155,11 @@ export class ForwardedCall
     const now = performance.now()
     const traceparent = this.#notes.begin(route, encoded.notes ?? encoded.dropped, now)
     this.#translation = makeTranslationHeaders(route, adapter, encoded)
-    const { body } = encoded
-    const request = buildAttemptRequest(this.#admitted, route, now, { body, onFreshConnection, traceparent })
+    const request = buildAttemptRequest(this.#admitted, route, now, {
+      body: encoded.body,
+      onFreshConnection,
+      traceparent,
+    })
     this.#upstream = this.#deps.callUpstream(request, this)
   }
 

@@ -40,7 +40,7 @@ function resolveTarget(adapter: ChannelAdapter, call: UpstreamCallRequest): Targ
  */
 export function openUpstreamCalls(
   client: UpstreamClient,
-  authorizerOf: (channel: ChannelEntry) => Authorizer,
+  findAuthorizer: (channel: ChannelEntry) => Authorizer,
 ): (call: UpstreamCallRequest, handler: UpstreamHandler, adapter?: ChannelAdapter) => UpstreamCall {
   const targets = new WeakMap<ChannelEntry, Map<string, Target>>()
   const recallTarget = (adapter: ChannelAdapter, call: UpstreamCallRequest): Target => {
@@ -70,6 +70,6 @@ export function openUpstreamCalls(
       return client.send({ origin, head, body, deadlineMs, headTimeoutMs, onFreshConnection }, receiver)
     }
     const request = { method: METHOD, url, contentType: 'application/json', body }
-    return new AuthorizedCall(authorizerOf(call.channel), request, { send, handler, deadlineMs })
+    return new AuthorizedCall(findAuthorizer(call.channel), request, { send, handler, deadlineMs })
   }
 }

@@ -5,7 +5,7 @@ import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import type { DetailItem } from '../../../../schemas/call-log/detail.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
-import { viewedAccount } from '../../api/viewing.ts'
+import { readViewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Fact, FactPanel, Panel, QueryState, StatusBadge } from '../../ui/states.tsx'
 import { Code, CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
@@ -111,7 +111,7 @@ function Charge({ call, detail, refund }: Call) {
 
 /** What only operators and auditors see. In the view of an account it stays away: that shows what its owner sees. */
 function Margin({ operator }: Call) {
-  if (operator === undefined || viewedAccount() !== null) return null
+  if (operator === undefined || readViewedAccount() !== null) return null
   const { channel_id, upstream_cost, margin, usage_reported } = operator
   return (
     <FactPanel title={t('Margin')}>

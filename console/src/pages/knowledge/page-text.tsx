@@ -36,7 +36,7 @@ const COMPONENTS: Components = {
 }
 
 /** Turns `[[Title|shown]]` into a link to its page; one that leads to none stays text. */
-const wikiLinks = (links: readonly string[], targets: readonly Target[]) => {
+const linkWikiPages = (links: readonly string[], targets: readonly Target[]) => {
   const ids = new Map(links.map((name, place) => [name.trim(), targets[place]?.id ?? null]))
   return () => (tree: Parameters<typeof findAndReplace>[0]) =>
     findAndReplace(tree, [
@@ -52,7 +52,7 @@ const wikiLinks = (links: readonly string[], targets: readonly Target[]) => {
 
 export const PageText = ({ body, links, targets }: PageTextProps) => (
   <div className="markdown">
-    <Markdown remarkPlugins={[remarkGfm, wikiLinks(links, targets)]} components={COMPONENTS}>
+    <Markdown remarkPlugins={[remarkGfm, linkWikiPages(links, targets)]} components={COMPONENTS}>
       {body}
     </Markdown>
   </div>

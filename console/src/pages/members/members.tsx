@@ -4,7 +4,7 @@ import type { OperationPath } from '../../../../schemas/routes.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
-import { viewedAccount } from '../../api/viewing.ts'
+import { readViewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { ChangeRole } from '../../ui/change-role.tsx'
 import { Action, DialogButton } from '../../ui/dialog.tsx'
@@ -147,7 +147,7 @@ export function Members() {
         description={t('The people of the organization, what they may do, and what their keys have spent.')}
         actions={
           <>
-            {isMember && viewedAccount() === null && (
+            {isMember && readViewedAccount() === null && (
               <Action
                 confirm={{
                   title: t('Leave {name}', { name: organization }),

@@ -18,7 +18,7 @@ export interface Callee {
 
 const nameKey = ({ accountId, agentId }: Callee) => `playground key of ${agentId ?? accountId}`
 
-function keptKey(callee: Callee): KeptKey | null {
+function readKeptKey(callee: Callee): KeptKey | null {
   const kept = sessionStorage.getItem(nameKey(callee))
   return kept === null ? null : JSON.parse(kept)
 }
@@ -27,9 +27,9 @@ function keptKey(callee: Callee): KeptKey | null {
 export const forgetPlaygroundKey = (callee: Callee): void => sessionStorage.removeItem(nameKey(callee))
 
 /** Returns the key. @throws ApiError */
-export async function playgroundKey(callee: Callee): Promise<string> {
+export async function findOrCreateKey(callee: Callee): Promise<string> {
   const { accountId, agentId } = callee
-  const kept = keptKey(callee)
+  const kept = readKeptKey(callee)
   if (kept !== null && Date.now() < kept.until) return kept.key
   const ends = Date.now() + LIFETIME_MS
   const { key } = await request('createKey', {

@@ -14,8 +14,8 @@ import { Button } from '../../ui/button.tsx'
 import { Form, TextAreaField } from '../../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState, Skeleton } from '../../ui/states.tsx'
 import { CodeBlock, Id, Money } from '../../ui/text.tsx'
-import { costAfter, priceOf, promptOf } from './cost.ts'
-import { type Picture, readTools, requestBody, type Settings, type Turn } from './request.ts'
+import { computeCostAfter, measurePrompt, readPrice } from './cost.ts'
+import { makeBody, type Picture, readTools, type Settings, type Turn } from './request.ts'
 import { CHAT_PATH } from './send.ts'
 import { SettingsPanel } from './settings.tsx'
 import { type Run, useRun } from './use-run.ts'
@@ -63,9 +63,9 @@ function TurnView({ turn }: { turn: Turn }) {
 function CostLine({ run, accountId }: { run: Run; accountId: string }) {
   const { data: models = [] } = useQuery(catalogQuery)
   const pricing = models.find(({ id }) => id === run.model)?.pricing
-  const price = useMemo(() => (pricing ? priceOf(pricing) : null), [pricing])
-  const prompt = useMemo(() => promptOf(run.body), [run.body])
-  const cost = price === null ? null : costAfter(run.error, price, prompt, run.answer, Date.now())
+  const price = useMemo(() => (pricing ? readPrice(pricing) : null), [pricing])
+  const prompt = useMemo(() => measurePrompt(run.body), [run.body])
+  const cost = price === null ? null : computeCostAfter(run.error, price, prompt, run.answer, Date.now())
   return (
     <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-sm">
       {cost && (
@@ -228,9 +228,9 @@ export function Playground() {
     const next = [...answered, turn].map((one, number) => ({ ...one, number }))
     setTurns(next)
     if (others.length > 0) clear()
-    else start(settings.model, requestBody(settings, next))
+    else start(settings.model, makeBody(settings, next))
   }
-  const draft = requestBody(settings, turns.length > 0 ? turns : [{ role: 'user', text: 'Hello!' }])
+  const draft = makeBody(settings, turns.length > 0 ? turns : [{ role: 'user', text: 'Hello!' }])
   return (
     <>
       <PageHeader

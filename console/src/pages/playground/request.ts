@@ -56,7 +56,7 @@ export function readTools(text: string): ReadTools {
     : { tools: null, problem: 'no_function_name' }
 }
 
-function messageOf({ role, text, pictures = [], toolCalls = [], toolCallId }: Turn): object {
+function toMessage({ role, text, pictures = [], toolCalls = [], toolCallId }: Turn): object {
   if (role === 'tool') return { role, tool_call_id: toolCallId, content: text }
   const calls = toolCalls.map(({ id, name, arguments: given }) => ({
     id,
@@ -69,12 +69,12 @@ function messageOf({ role, text, pictures = [], toolCalls = [], toolCallId }: Tu
 }
 
 /** Returns the body of `POST /v1/chat/completions`. Tools that cannot be read are left out. */
-export function requestBody(settings: Settings, turns: readonly Turn[]): object {
+export function makeBody(settings: Settings, turns: readonly Turn[]): object {
   const { model, system, stream, temperature, topP, maxTokens, reasoningEffort } = settings
   const { tools } = readTools(settings.tools)
   return {
     model,
-    messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...turns.map(messageOf)],
+    messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...turns.map(toMessage)],
     ...(stream && { stream: true, stream_options: { include_usage: true } }),
     ...(temperature !== null && { temperature }),
     ...(topP !== null && { top_p: topP }),

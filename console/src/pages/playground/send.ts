@@ -1,7 +1,7 @@
 /** Sends a call of the playground, and reads its answer as it comes. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { ROUTES } from '../../../../schemas/routes.ts'
-import { errorOf } from '../../api/client.ts'
+import { readError } from '../../api/client.ts'
 import type { Chunk } from './answer.ts'
 
 export const CHAT_PATH = ROUTES.createChatCompletion[1]
@@ -12,7 +12,7 @@ interface Sent {
   readonly chunks: AsyncIterable<Chunk>
 }
 
-async function* streamed(body: ReadableStream<BufferSource>): AsyncGenerator<Chunk> {
+async function* readStream(body: ReadableStream<BufferSource>): AsyncGenerator<Chunk> {
   const events = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
   const reader = events.getReader()
   try {
@@ -23,7 +23,7 @@ async function* streamed(body: ReadableStream<BufferSource>): AsyncGenerator<Chu
   }
 }
 
-async function* whole(response: Response): AsyncGenerator<Chunk> {
+async function* readWhole(response: Response): AsyncGenerator<Chunk> {
   yield (await response.json()) as Chunk
 }
 
@@ -36,7 +36,7 @@ export async function send(key: string, body: object, signal: AbortSignal): Prom
     signal,
   })
   const requestId = response.headers.get('x-gateway-trace')
-  if (!response.ok) throw await errorOf(response)
+  if (!response.ok) throw await readError(response)
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
-  return { requestId, chunks: isStream && response.body ? streamed(response.body) : whole(response) }
+  return { requestId, chunks: isStream && response.body ? readStream(response.body) : readWhole(response) }
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { type Answer, NO_ANSWER, withChunk } from './answer.ts'
-import { type Callee, forgetPlaygroundKey, playgroundKey } from './key.ts'
+import { type Callee, findOrCreateKey, forgetPlaygroundKey } from './key.ts'
 import { send } from './send.ts'
 
 export interface Run {
@@ -31,7 +31,7 @@ export function useRun(callee: Callee) {
       if (stopping.current === controller) setRun((now) => now && { ...now, ...changes(now) })
     }
     const work = async () => {
-      const key = await playgroundKey(callee)
+      const key = await findOrCreateKey(callee)
       const { requestId, chunks } = await send(key, body, controller.signal).catch((error: Error) => {
         if (error instanceof ApiError) change(() => ({ requestId: error.requestId }))
         throw error

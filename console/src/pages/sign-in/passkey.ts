@@ -10,7 +10,7 @@ import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 
 /** Browsers report the same for a cancel, a time-out and a device without a passkey. */
-async function inPlainWords<T>(ceremony: Promise<T>): Promise<T> {
+async function explainFailure<T>(ceremony: Promise<T>): Promise<T> {
   try {
     return await ceremony
   } catch (error) {
@@ -27,7 +27,7 @@ type Ceremony = AnswerOf<'beginPasskey'>
 /** Asks the person for a passkey of this host. Rejects when they cancel. */
 export async function provePasskey({ ticket, options }: Ceremony) {
   const asked = options as unknown as PublicKeyCredentialRequestOptionsJSON
-  const response = await inPlainWords(startAuthentication({ optionsJSON: asked }))
+  const response = await explainFailure(startAuthentication({ optionsJSON: asked }))
   return { ticket, response: { ...response } }
 }
 
@@ -35,6 +35,6 @@ export async function provePasskey({ ticket, options }: Ceremony) {
 export async function makePasskey(name: string) {
   const { ticket, options } = await request('beginPasskey', {})
   const asked = options as unknown as PublicKeyCredentialCreationOptionsJSON
-  const response = await inPlainWords(startRegistration({ optionsJSON: asked }))
+  const response = await explainFailure(startRegistration({ optionsJSON: asked }))
   return request('addPasskey', { ticket, response: { ...response }, name })
 }

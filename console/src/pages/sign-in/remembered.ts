@@ -23,7 +23,7 @@ export function takeWay(): Way | null {
 const INVITATION_HASH = /^#invitation=([\w-]+)$/
 
 /** Returns the token of the invitation whose link was opened in this tab, and takes it out of the address. */
-export function openedInvitation(): string | null {
+export function takeOpenedInvitation(): string | null {
   const [, token] = INVITATION_HASH.exec(location.hash) ?? []
   if (token !== undefined) {
     sessionStorage.setItem(INVITATION, token)

@@ -124,7 +124,7 @@ function PasskeyButton({ onSession }: { onSession: OnSession }) {
 }
 
 /** Returns the token of the link that was opened, and takes it out of the address. */
-function openedLink(): string | null {
+function takeOpenedLink(): string | null {
   const [, token = null] = LINK.exec(location.hash) ?? []
   if (token !== null) history.replaceState(null, '', location.pathname + location.search)
   return token
@@ -133,7 +133,7 @@ function openedLink(): string | null {
 export function SignIn() {
   const { next = '/' } = route.useSearch()
   const onSession = useOpened(next)
-  const [link] = useState(openedLink)
+  const [link] = useState(takeOpenedLink)
   const [ticket, setTicket] = useState<string | null>(null)
   const ways = useGet('signInWays', {})
   const title = t('Sign in to Tollgate')

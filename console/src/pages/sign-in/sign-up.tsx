@@ -12,7 +12,7 @@ import { Field, Form } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
 import { EmailField, NewPasswordField } from './fields.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
-import { forgetInvitation, openedInvitation } from './remembered.ts'
+import { forgetInvitation, takeOpenedInvitation } from './remembered.ts'
 
 interface SignUpProps {
   /** The email of the invitation; null: the person names theirs. */
@@ -82,7 +82,7 @@ function Accept({ invitation, userName }: { readonly invitation: string; readonl
 }
 
 export function SignUp() {
-  const [invitation] = useState(openedInvitation)
+  const [invitation] = useState(takeOpenedInvitation)
   const session = useQuery(sessionQuery)
   const ways = useGet('signInWays', {})
   const offer = useQuery({

@@ -51,25 +51,25 @@ function printTrend(now: number, before: number): string {
 function Charts({ usage }: { readonly usage: Sums<Group> }) {
   const days = listDays(usage)
   const byDay = Map.groupBy(usage.by_day, ({ date }) => date)
-  const rowsOf = (date: string) => byDay.get(date) ?? []
-  const ofGroup = (date: string, id: string) => rowsOf(date).filter(({ group }) => group === id)
+  const listRows = (date: string) => byDay.get(date) ?? []
+  const listGroupRows = (date: string, id: string) => listRows(date).filter(({ group }) => group === id)
   const hasLines = usage.groups.length > 1 && usage.by_day.some(({ group }) => group === usage.groups[0]?.id)
   const dearest = hasLines ? usage.groups.slice(0, LINES) : []
   const times = days.map((date) => Date.parse(date) / 1000)
   const costs = (rows: (date: string) => readonly Day[]) => days.map((date) => Number(sumCost(rows(date))))
   const cost: Series[] = [
-    { name: t('All'), kind: 'bars', tone: 'accent', values: costs(rowsOf) },
+    { name: t('All'), kind: 'bars', tone: 'accent', values: costs(listRows) },
     ...dearest.map(
       ({ id, name }, index): Series => ({
         name: name === '' ? t('None') : name,
         kind: 'line',
         tone: LINE_TONES[index] ?? 'warn',
-        values: costs((date) => ofGroup(date, id)),
+        values: costs((date) => listGroupRows(date, id)),
       }),
     ),
   ]
   const sum = (of: (day: Day) => number) =>
-    days.map((date) => rowsOf(date).reduce((all, day) => all + of(day), 0))
+    days.map((date) => listRows(date).reduce((all, day) => all + of(day), 0))
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Chart
@@ -81,7 +81,9 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
           const date = days[at] ?? ''
           return (
             <Money
-              amount={sumCost(index === 0 ? rowsOf(date) : ofGroup(date, dearest[index - 1]?.id ?? ''))}
+              amount={sumCost(
+                index === 0 ? listRows(date) : listGroupRows(date, dearest[index - 1]?.id ?? ''),
+              )}
             />
           )
         }}
