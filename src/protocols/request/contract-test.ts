@@ -165,7 +165,7 @@ function scalarTest(schema: ZodType): (value: unknown) => boolean {
   const { type, format } = schema.def as { type: string; format?: string }
   let least = -Number.MAX_VALUE
   let most = Number.MAX_VALUE
-  for (const { _zod } of checksOf(schema)) {
+  for (const { _zod } of readChecks(schema)) {
     const { check, inclusive, value } = _zod.def
     if (check === 'greater_than' && inclusive) least = Math.max(least, value!)
     else if (check === 'less_than' && inclusive) most = Math.min(most, value!)
