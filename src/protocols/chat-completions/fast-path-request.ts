@@ -194,15 +194,14 @@ function requestOn(tape: Tape): ReadChatRequest | null {
   const tools = tape.isMissing(list) ? null : tape.countOf(list, isAny)
   if (tools !== null && tools > MAX_TOOLS) return null
   const conversationBytes = tape.endOf(conversation) - tape.startOf(conversation)
-  const { bytes, ...thinking } = others
   return {
     settings,
     messages: tape.countOf(conversation, isAny),
     tools,
     builtInTools: [],
     conversationBytes,
-    promptBytes: conversationBytes + bytes,
-    ...thinking,
+    promptBytes: conversationBytes + others.bytes,
+    thinkingTokens: others.thinkingTokens,
     links: NO_LINKS,
     isLegacy: false,
     fields: {
