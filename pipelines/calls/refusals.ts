@@ -25,13 +25,13 @@ export interface RefusedRow {
 
 /**
  * Records refused calls. `describeRow` gets the call with the facts known to the stage that refused it.
- * @param headersOf returns headers of the refusal
+ * @param makeHeaders returns headers of the refusal
  */
 export const recordRefusals =
   (
     { catalog, onRefused }: CallAccess,
     describeRow: (call: AuthenticatedCall, failure: Failure) => RefusedRow,
-    headersOf: OnRefused = () => [],
+    makeHeaders: OnRefused = () => [],
   ): OnRefused =>
   (refused) => {
     const { call, error } = refused
@@ -44,7 +44,7 @@ export const recordRefusals =
       const model = catalog().resolve(name)?.id ?? name
       onRefused(makeRefusedSettlement(call, { ...rest, model, unit_type: unitType }, failure, Date.now()))
     }
-    return headersOf(refused)
+    return makeHeaders(refused)
   }
 
 /** Returns the row of a call that was refused before any upstream was called. It costs nothing. */

@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { scanJson } from '../../core/json/scanner/tape.ts'
-import { weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
+import { weighCodeUnit } from '../../core/pricing/text-tokens.ts'
 import { type LooseObject, parseFields, parseValue, toFields, toList, toText } from '../loose.ts'
 import type { AnswerFacts } from './places.ts'
 
@@ -21,7 +21,7 @@ export const saysError = (body: LooseObject): boolean =>
   saysSomething(body.error) || isFailedOutcome(body.base_resp)
 
 /** Returns the failure that an answer or an event reports, as JSON text with the field that has it; null without one. */
-export function failureIn({ error, outcome }: AnswerFacts): string | null {
+export function findFailure({ error, outcome }: AnswerFacts): string | null {
   if (error !== undefined && saysSomething(parseValue(error))) return `{"error":${error}}`
   return outcome !== undefined && isFailedOutcome(parseValue(outcome)) ? `{"base_resp":${outcome}}` : null
 }
@@ -120,7 +120,7 @@ export class SaidParts {
 /** Characters, weighed by script. The halves of a pair may come in two pieces: it is the first that counts. */
 export function countTextCharacters(text: string): number {
   let count = 0
-  for (let i = 0; i < text.length; i++) count += weightOfCodeUnit(text.charCodeAt(i))
+  for (let i = 0; i < text.length; i++) count += weighCodeUnit(text.charCodeAt(i))
   return count
 }
 

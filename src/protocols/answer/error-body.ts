@@ -87,7 +87,7 @@ function readErrorText(value: Json): ErrorText | null {
 }
 
 /** Returns the JSON of an error body; undefined for another text, or one that nests too deep. */
-function jsonIn(body: Buffer): unknown {
+function parseJson(body: Buffer): unknown {
   const text = body.toString('utf8')
   if (isTooDeep(text)) return undefined
   try {
@@ -100,15 +100,15 @@ function jsonIn(body: Buffer): unknown {
 }
 
 /** Returns the text of an error body. Returns null when the body is not JSON, or in no known shape. */
-export function textIn(body: Buffer): ErrorText | null {
-  const value = jsonIn(body)
+export function readBodyText(body: Buffer): ErrorText | null {
+  const value = parseJson(body)
   const text = isObject(value) ? readErrorText(value) : null
   return text && { ...text, message: cutText(text.message, MAX_MESSAGE_CHARS) }
 }
 
 /** Returns an error body with what protocols have in it, `error` and its `type`; null for a body without an error object. */
-export function errorObjectIn(body: Buffer): Json | null {
-  const value = jsonIn(body)
+export function readErrorObject(body: Buffer): Json | null {
+  const value = parseJson(body)
   if (!isObject(value) || !isObject(value.error) || Array.isArray(value.error)) return null
   const { type, error } = value
   return { ...(type === 'error' && { type }), error }
@@ -116,9 +116,9 @@ export function errorObjectIn(body: Buffer): Json | null {
 
 /** Reads the body of an error status; one without a text is described by `otherwise`. */
 export function readErrorBody(body: Buffer, otherwise: string): ErrorText {
-  const json = textIn(body)
+  const json = readBodyText(body)
   if (json !== null) return json
-  const value = jsonIn(body)
+  const value = parseJson(body)
   const text = value === undefined ? plainErrorText(body) : readText(value)
   const plain = { parameter: null, names: NO_NAMES, extras: NO_EXTRAS }
   return text === null ? { ...plain, message: otherwise } : { ...plain, message: text, isPlain: true }

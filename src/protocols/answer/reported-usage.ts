@@ -6,7 +6,7 @@
 import { Buffer } from 'node:buffer'
 import { largerExtra, NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
 import type { Metered } from '../dialect.ts'
-import { faultIn } from '../usage/faults.ts'
+import { findFault } from '../usage/faults.ts'
 
 /** The content of one report. */
 export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
@@ -79,7 +79,7 @@ export class ReportedUsage {
    */
   takeRead(usage: unknown, report: UsageReport | null, characters: number, thoughtCharacters = 0): void {
     if (usage != null) this.reported = usage
-    if (report === null) this.#distrust(faultIn(usage))
+    if (report === null) this.#distrust(findFault(usage))
     else this.take(report, characters, thoughtCharacters)
   }
 
@@ -152,7 +152,7 @@ interface WholeFacts {
 }
 
 /** Returns the model that a whole answer names; nothing without one. */
-export const modelIn = (model: unknown): Pick<Metered, 'model'> =>
+export const readAnswerModel = (model: unknown): Pick<Metered, 'model'> =>
   typeof model === 'string' && model !== '' ? { model } : {}
 
 /** Meters a whole answer: its report is the only one. */

@@ -4,9 +4,9 @@
  * content, the usage alone.
  */
 import { Buffer } from 'node:buffer'
-import { type FieldSpan, removal, spliced } from '../../core/json/fields.ts'
 import { scanJson } from '../../core/json/scanner/tape.ts'
-import { failureIn } from '../answer/content.ts'
+import { type FieldSpan, removal, spliced } from '../../core/json/splice.ts'
+import { findFailure } from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
 import { ReportedStream, sumChoices, type UsageReport } from '../answer/reported-usage.ts'
@@ -28,7 +28,7 @@ const isUsageOnly = (facts: AnswerFacts, failure: string | null): boolean =>
 
 /** Returns the failure that a chunk reports; some upstreams have a code and a text in place of an error. */
 function readFailure(facts: AnswerFacts): string | null {
-  const failure = failureIn(facts)
+  const failure = findFailure(facts)
   const { code, message, usage, hasChoices } = facts
   if (failure !== null || hasChoices || usage !== undefined || code === undefined) return failure
   return message !== undefined && parseValue(code) ? `{"error":{"code":${code}}}` : null
@@ -158,7 +158,7 @@ export class ChatCompletionsMeter extends ReportedStream {
 
   /** Returns true for an event that differs from the one before in its text alone. */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
-    const characters = this.#repeated.charactersIn(bytes, start, end)
+    const characters = this.#repeated.countRepeated(bytes, start, end)
     if (characters < 0) return false
     this.characters += characters
     return true
@@ -210,7 +210,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     if (ofChoices === null || data === null || facts.usage !== undefined)
       return readUsage(usage, this.#provider)
     let isOfChoices = false
-    for (const choice of choicesIn(data)) {
+    for (const choice of readChoices(data)) {
       const report = readUsage(choice.usage, this.#provider)
       if (report === null) continue
       ofChoices.set(choice.index ?? 0, report)
@@ -225,7 +225,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     // Which choice an event finishes that was too long to be kept is not known.
     if (data === null) finished?.add({})
     else if (finished !== null)
-      for (const { index, finish_reason } of choicesIn(data))
+      for (const { index, finish_reason } of readChoices(data))
         if (toText(finish_reason) !== '') finished.add(index ?? 0)
     this.hasFinish ||= finished === null || finished.size >= this.#choices
   }
@@ -263,7 +263,7 @@ export class ChatCompletionsMeter extends ReportedStream {
   }
 }
 
-const choicesIn = (data: Buffer): LooseObject[] =>
+const readChoices = (data: Buffer): LooseObject[] =>
   toList(parseFields(data.toString('utf8'))?.choices).map(toFields)
 
 const isWhole = (data: Buffer | null): boolean => {

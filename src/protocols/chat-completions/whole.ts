@@ -15,7 +15,7 @@ import { isOutputReported, toCounts, type UsageReport } from '../answer/reported
 import type { Metered } from '../dialect.ts'
 import { type LooseObject, toFields, toList, toText } from '../loose.ts'
 import { readUsage } from '../usage/chat-completions.ts'
-import { faultIn } from '../usage/faults.ts'
+import { findFault } from '../usage/faults.ts'
 import { CHUNK } from './places.ts'
 
 /** Levels whose fields are read: the answer, its usage, the details in that. */
@@ -134,7 +134,7 @@ export class WholeResponse implements Metered {
     const report = readUsage(usage, provider)
     this.#report = report
     this.usage = report && toCounts(report)
-    this.suspect = report === null ? faultIn(usage) : (report.contradiction ?? '')
+    this.suspect = report === null ? findFault(usage) : (report.contradiction ?? '')
     this.reported = usage
     this.serviceTier = serviceTier
     this.model = model

@@ -10,14 +10,15 @@ import {
 } from '../../../schemas/chat/generate-content.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { type ScannedFields, scanFields } from '../../core/json/scanner/tape.ts'
+import { type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
 import { answerFields } from '../answer/content.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
 import { readServiceTier } from '../request/foreign-fields.ts'
 import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
-import { filePartsIn } from '../request/linked-parts.ts'
+import { findFileParts } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { readThinking } from '../request/thinking-tokens.ts'
 import { listServerTools } from '../request/tools.ts'
@@ -38,14 +39,9 @@ interface GenerateContentSource {
   readonly isConfigEmpty: boolean
 }
 
-interface ReadObject {
-  readonly open: number
-  readonly fields: ReadonlyMap<string, FieldSpan>
-}
-
 /** Returns the fields of the config, by their places in the body. */
 function configFields(body: Buffer, { start, end }: FieldSpan): ReadonlyMap<string, FieldSpan> {
-  const { fields } = topLevelFields(body.subarray(start, end))
+  const { fields } = scanFields(body.subarray(start, end))
   const moved = [...fields].map(
     ([name, span]) =>
       [
@@ -80,7 +76,7 @@ const NO_FIELDS: ReadonlyMap<string, FieldSpan> = new Map()
 
 function readSource(
   body: Buffer,
-  { open, fields }: ReadObject,
+  { open, fields }: ScannedFields,
   framing: Framing,
 ): { source: GenerateContentSource } & Pick<ChatCall, 'conversationBytes' | 'promptBytes'> {
   const contents = fields.get('contents')!
@@ -142,7 +138,7 @@ export const generateContentDialect: Dialect = {
       conversationBytes,
       promptBytes,
       ...readThinking(config ?? {}),
-      links: filePartsIn([...request.contents, request.systemInstruction, request.system_instruction]),
+      links: findFileParts([...request.contents, request.systemInstruction, request.system_instruction]),
       builtInTools: builtInTools(request),
       toolCallLimit: null,
       ...readServiceTier('generate-content', request),

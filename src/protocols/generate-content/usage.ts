@@ -8,7 +8,7 @@ import { keepExtra, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { generation } from '../generation.ts'
 import { type LooseObject, toFields, toList, toText } from '../loose.ts'
-import { faultIn, partAbove } from '../usage/faults.ts'
+import { findFault, partAbove } from '../usage/faults.ts'
 import { readFamily } from './family.ts'
 
 /** Returns the count; null for an absent or invalid one. */
@@ -66,7 +66,7 @@ const isDetailed = (usage: LooseObject): boolean =>
 const ON_DEMAND = /^on_demand_?/
 
 /** Returns the service tier; empty for the usual one. One API has it as a tier, the other as a type of traffic. */
-const serviceTierIn = ({ serviceTier, trafficType }: LooseObject): string =>
+const readServiceTier = ({ serviceTier, trafficType }: LooseObject): string =>
   toText(serviceTier).toLowerCase() || toText(trafficType).toLowerCase().replace(ON_DEMAND, '')
 
 /** Numbers of what the upstream searched and fetched for its answer, as one chunk has them. */
@@ -113,7 +113,7 @@ export class GenerateContentUsage {
       this.#image.read(usage)
     }
     if (usage.serviceTier !== undefined || usage.trafficType !== undefined)
-      this.serviceTier = serviceTierIn(usage) || this.serviceTier
+      this.serviceTier = readServiceTier(usage) || this.serviceTier
     const prompt = this.#prompt === null ? null : this.#prompt + this.#toolPrompt
     const report = {
       prompt,
@@ -124,7 +124,7 @@ export class GenerateContentUsage {
       serverToolCalls: this.#calls,
     }
     const contradiction = hasFault
-      ? faultIn(value)
+      ? findFault(value)
       : prompt === null
         ? undefined
         : partAbove('cached', this.#cached, 'prompt', prompt)

@@ -12,21 +12,15 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import {
-  type FieldSpan,
-  removal,
-  type Splice,
-  skipSpace,
-  skipValue,
-  spliced,
-} from '../../core/json/fields.ts'
+import { scanItems } from '../../core/json/scanner/tape.ts'
+import { type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { isObject, type LooseObject, toFields, toList, toText } from '../loose.ts'
 import { conversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { readServiceTier } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
-import { linkedPartsIn } from '../request/linked-parts.ts'
+import { findLinkedParts } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { readMostThinking } from '../request/thinking-tokens.ts'
@@ -88,7 +82,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     conversationBytes,
     promptBytes: conversationBytes + promptFieldBytes('messages', body, fields, request),
     ...readMostThinking(request, request.messages),
-    links: linkedPartsIn(request.messages, [...toList(request.mcp_servers), ...tools]),
+    links: findLinkedParts(request.messages, [...toList(request.mcp_servers), ...tools]),
     builtInTools: builtInTools(tools, request),
     toolCallLimit: toolCallLimit(tools, request),
     ...readServiceTier('messages', request),
@@ -136,14 +130,8 @@ function listLeftOut({ fallbacks, tools }: CountTokensRequest): readonly string[
 
 /** Returns the list of tools without advisors, the others as they were written. */
 function withoutAdvisors(body: Buffer, { start, end }: FieldSpan): Splice {
-  const kept: string[] = []
-  for (let at = skipSpace(body, start + 1); at < end - 1; ) {
-    const itemEnd = skipValue(body, at)
-    const item = body.toString('utf8', at, itemEnd)
-    if (!isAdvisor(JSON.parse(item))) kept.push(item)
-    // Behind the comma.
-    at = skipSpace(body, skipSpace(body, itemEnd) + 1)
-  }
+  const tools = scanItems(body.subarray(start, end)).map((item) => item.toString('utf8'))
+  const kept = tools.filter((tool) => !isAdvisor(JSON.parse(tool)))
   return { start, end, text: `[${kept.join(',')}]` }
 }
 

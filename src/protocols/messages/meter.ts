@@ -7,13 +7,13 @@ import type { TokenUsage } from '../../core/pricing/usage.ts'
 import {
   answerFields,
   countTextCharacters,
-  failureIn,
+  findFailure,
   hasMessageContent,
   saysError,
 } from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
-import { isOutputReported, meterWhole, modelIn, ReportedStream } from '../answer/reported-usage.ts'
+import { isOutputReported, meterWhole, ReportedStream, readAnswerModel } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
 import { isObject, type LooseObject, parseFields, toFields, toList, toText } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
@@ -99,7 +99,7 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
 
   /** Returns true for an event that differs from the one before in its text alone. */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
-    const characters = this.#repeated.charactersIn(bytes, start, end)
+    const characters = this.#repeated.countRepeated(bytes, start, end)
     if (characters < 0) return false
     this.characters += characters
     return true
@@ -126,7 +126,7 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
    */
   #take(facts: AnswerFacts, data: Buffer | null = null, isNamedError = false): void {
     const { type, model = '', block, blockName = '', blockContent = '' } = facts
-    const failure = failureIn(facts)
+    const failure = findFailure(facts)
     const kind = failure === null ? type : 'error'
     const error = data ?? (failure === null ? null : Buffer.from(failure))
     if (error !== null && (kind === 'error' || isNamedError)) this.err(error)
@@ -140,9 +140,9 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     if (kind === 'message_start') this.hasBegun = true
     if (kind === 'message_stop') this.isComplete = true
     if (model !== '') this.model = model
-    const metrics = fieldsIn(facts.metrics)
+    const metrics = parseOptional(facts.metrics)
     if (metrics !== null) this.reports.takeRead(metrics, this.#usage.metrics(metrics), this.characters)
-    const usage = fieldsIn(facts.usage)
+    const usage = parseOptional(facts.usage)
     if (usage === null) return
     if (kind === 'message_start') this.reports.takeRead(usage, this.#usage.begin(usage), this.characters)
     else if (kind === 'message_delta')
@@ -150,11 +150,11 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
   }
 }
 
-const fieldsIn = (json: string | undefined): LooseObject | null =>
+const parseOptional = (json: string | undefined): LooseObject | null =>
   json === undefined ? null : parseFields(json)
 
 /** Returns the characters of output in one block of a whole message, weighed by script. */
-function saidIn(block: LooseObject): number {
+function countSaid(block: LooseObject): number {
   const texts = SPOKEN_FIELDS.map((name) => countTextCharacters(toText(block[name])))
   const input = block.input === undefined ? '' : JSON.stringify(block.input).replaceAll(ESCAPE, ' ')
   return texts.reduce((sum, characters) => sum + characters, countTextCharacters(input))
@@ -164,7 +164,7 @@ function saidIn(block: LooseObject): number {
 export function readWholeMessage(body: Buffer): WholeAnswer {
   const message = answerFields(body)
   const blocks = toList(message?.content).map(toFields)
-  const characters = blocks.reduce((sum, block) => sum + saidIn(block), 0)
+  const characters = blocks.reduce((sum, block) => sum + countSaid(block), 0)
   const usage = isObject(message?.usage) ? message.usage : null
   const reader = new MessagesUsage()
   const report = usage === null ? null : reader.report(usage)
@@ -177,7 +177,7 @@ export function readWholeMessage(body: Buffer): WholeAnswer {
   const isError = message === null || message.type === 'error' || saysError(message)
   return {
     body,
-    metered: { ...metered, usage: reader.withTools(metered.usage), ...modelIn(message?.model) },
+    metered: { ...metered, usage: reader.withTools(metered.usage), ...readAnswerModel(message?.model) },
     isAnswer: !isError && (isOutputReported(report) || hasMessageContent(message)),
   }
 }

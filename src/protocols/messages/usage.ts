@@ -14,8 +14,8 @@ import {
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { type LooseObject, toFields, toText } from '../loose.ts'
 import { readCacheWrites } from '../usage/cache-writes.ts'
-import { faultIn, partAbove } from '../usage/faults.ts'
-import { type ToolCalls, toolCallsIn } from '../usage/server-tools.ts'
+import { findFault, partAbove } from '../usage/faults.ts'
+import { readToolCalls, type ToolCalls } from '../usage/server-tools.ts'
 
 /** Returns the count; null for an absent or invalid one. */
 function count(value: unknown): number | null {
@@ -25,7 +25,7 @@ function count(value: unknown): number | null {
 
 /** Returns the server tool calls by tool; null without a report. */
 const toolCalls = (value: unknown): ToolCalls | null =>
-  typeof value === 'object' && value !== null ? toolCallsIn(toFields(value)) : null
+  typeof value === 'object' && value !== null ? readToolCalls(toFields(value)) : null
 
 /** A content block of a tool that the upstream runs, or of its result. */
 export interface ToolBlock {
@@ -126,7 +126,7 @@ export class MessagesUsage {
   /** Reads usage of `message_start`: its output count is a placeholder. */
   begin(value: unknown): UsageReport {
     const usage = toFields(value)
-    this.#fault ||= faultIn(value)
+    this.#fault ||= findFault(value)
     this.#readPrompt(usage)
     this.#tools = toolCalls(usage.server_tool_use) ?? this.#tools
     if (Array.isArray(usage.iterations)) this.#compactions = new Compactions(usage.iterations)

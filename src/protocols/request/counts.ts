@@ -26,12 +26,12 @@ const sumCounts = (list: readonly unknown[], countIn: (item: unknown) => number)
   list.reduce<number>((sum, item) => sum + countIn(item), 0)
 
 /** Returns the number of tools in an entry: one of the generate-content protocol declares several functions. */
-const toolsIn = (tool: unknown): number => {
+const countTools = (tool: unknown): number => {
   const { functionDeclarations, function_declarations } = toFields(tool)
   return Math.max(1, toList(functionDeclarations ?? function_declarations).length)
 }
 
-const partsIn = (message: unknown): number => {
+const countParts = (message: unknown): number => {
   const { content, parts } = toFields(message)
   return toList(content ?? parts).length
 }
@@ -42,9 +42,9 @@ export function countFault(request: unknown): CountFault | null {
   for (const field of ['messages', 'contents', 'input']) {
     const messages = toList(fields[field])
     if (messages.length > MAX_MESSAGES) return tooMany(field, 'messages', MAX_MESSAGES)
-    if (sumCounts(messages, partsIn) > MAX_PARTS) return tooMany(field, 'parts of content', MAX_PARTS)
+    if (sumCounts(messages, countParts) > MAX_PARTS) return tooMany(field, 'parts of content', MAX_PARTS)
   }
   for (const field of ['tools', 'functions'])
-    if (sumCounts(toList(fields[field]), toolsIn) > MAX_TOOLS) return tooMany(field, 'tools', MAX_TOOLS)
+    if (sumCounts(toList(fields[field]), countTools) > MAX_TOOLS) return tooMany(field, 'tools', MAX_TOOLS)
   return null
 }

@@ -79,13 +79,13 @@ const kindOfBytes = ({ mimeType, mime_type }: LooseObject): Kind | undefined =>
 const PART_FIELDS = ['content', 'output', 'images'] as const
 
 /** Finds links and inline files in the parts of parsed messages, at any depth, and in the tools. */
-export const linkedPartsIn = (messages: unknown, tools: readonly unknown[] = []): LinkedParts =>
-  partsIn(messages, tools, false)
+export const findLinkedParts = (messages: unknown, tools: readonly unknown[] = []): LinkedParts =>
+  findParts(messages, tools, false)
 
-function partsIn(messages: unknown, tools: readonly unknown[], isParts: boolean): LinkedParts {
+function findParts(messages: unknown, tools: readonly unknown[], isParts: boolean): LinkedParts {
   const counts: Record<Kind, number> = { image: 0, file: 0, audio: 0 }
   const inline = { image: 0, file: 0, audio: 0, bytes: 0 }
-  const urls = serverUrlsIn(tools)
+  const urls = listServerUrls(tools)
   const visit = (name: string, value: unknown, kind: Kind): void => {
     if (typeof value === 'string') {
       if (isLink(name, value)) {
@@ -117,7 +117,7 @@ const FUNCTION_DATA: ReadonlySet<string> = new Set(['args', 'response'])
 const FILE_URI = /^file_?uri$/i
 
 /** Finds the files in a content, or in several, of the generate-content protocol: inline, and by a public link. */
-export function filePartsIn(contents: unknown): LinkedParts {
+export function findFileParts(contents: unknown): LinkedParts {
   const counts: Record<Kind, number> = { image: 0, file: 0, audio: 0 }
   const urls: string[] = []
   const visit = (value: unknown): void => {
@@ -130,7 +130,7 @@ export function filePartsIn(contents: unknown): LinkedParts {
         } else if (!FUNCTION_DATA.has(name)) visit(inner)
   }
   visit(contents)
-  const { inline } = partsIn(contents, [], true)
+  const { inline } = findParts(contents, [], true)
   if (urls.length === 0 && inline === undefined) return NO_LINKS
   return { ...counts, urls, ...(inline !== undefined && { inline }) }
 }
@@ -139,11 +139,11 @@ export function filePartsIn(contents: unknown): LinkedParts {
 const MASK = 'input_image_mask'
 
 /** Returns the links of the servers that the upstream calls for these tools. */
-function serverUrlsIn(tools: readonly unknown[], found: string[] = []): string[] {
+function listServerUrls(tools: readonly unknown[], found: string[] = []): string[] {
   for (const tool of tools) {
     if (!isObject(tool)) continue
     for (const url of [tool.url, tool.server_url]) if (typeof url === 'string') found.push(url)
-    serverUrlsIn(toList(tool.tools), found)
+    listServerUrls(toList(tool.tools), found)
   }
   return found
 }

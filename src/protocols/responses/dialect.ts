@@ -6,7 +6,7 @@
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/fields.ts'
+import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type {
   CallState,
   ChatCall,
@@ -20,7 +20,7 @@ import { conversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { isItemReference, readServiceTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
-import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
+import { findLinkedParts, LINK_FIELDS } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings } from '../request/settings.ts'
 import { readThinking } from '../request/thinking-tokens.ts'
@@ -120,7 +120,7 @@ function read({ body }: ClientRequest): ChatCall {
     conversationBytes,
     promptBytes: conversationBytes + promptFieldBytes('responses', body, fields, request),
     ...readThinking(request),
-    links: linkedPartsIn(request.input, listOfferedTools(request)),
+    links: findLinkedParts(request.input, listOfferedTools(request)),
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
     ...readServiceTier('responses', request),

@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
-import { failureIn } from '../answer/content.ts'
+import { findFailure } from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
 import { ReportedStream } from '../answer/reported-usage.ts'
@@ -100,7 +100,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
   }
 
   #isNextDelta(bytes: Buffer, start: number, end: number): boolean {
-    const characters = this.#repeated.charactersIn(bytes, start, end)
+    const characters = this.#repeated.countRepeated(bytes, start, end)
     if (characters < 0) return false
     this.characters += characters
     return true
@@ -123,7 +123,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
    * @param isNamedError by its name, if nothing else tells what it is
    */
   #take(facts: AnswerFacts, data: Buffer | null = null, isNamedError = false): void {
-    const kind = failureIn(facts) === null ? (facts.type ?? '') : 'error'
+    const kind = findFailure(facts) === null ? (facts.type ?? '') : 'error'
     if (kind === 'error' || kind === FAILED || isNamedError) {
       // With the error where every other protocol has it.
       const error = kind === FAILED ? facts.responseError : facts.error
@@ -134,7 +134,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     this.#isBehindItem = kind === ITEM_DONE
     this.hasBegun ||= kind === 'response.created'
     this.#hasItem ||= kind === ITEM_ADDED || kind === ITEM_DONE
-    if (kind === ITEM_DONE) this.#tools.add(itemIn(facts))
+    if (kind === ITEM_DONE) this.#tools.add(readItem(facts))
     if (kind === ITEM_DONE && facts.itemId && this.itemIds.length < MAX_ITEMS) this.itemIds.push(facts.itemId)
     this.isComplete ||= COMPLETED.has(kind)
     this.#hasFailed ||= kind === FAILED || kind === 'response.cancelled'
@@ -171,7 +171,7 @@ const NUMBER = /"sequence_number"\s*:\s*(\d+)/
 const isDelta = (type: string): boolean => type.endsWith('.delta') && type !== UNSPOKEN_DELTA
 
 /** Returns the item of an event that ends one. */
-const itemIn = ({ item = '', itemName = '', itemAction = '' }: AnswerFacts): ItemFacts => ({
+const readItem = ({ item = '', itemName = '', itemAction = '' }: AnswerFacts): ItemFacts => ({
   type: item,
   name: itemName,
   action: itemAction,

@@ -5,7 +5,7 @@ import type { ToolRules } from '../../channels/providers/provider.ts'
 import { keepExtra, type TokenUsage } from '../../core/pricing/usage.ts'
 import { type LooseObject, toFields, toText } from '../loose.ts'
 import { findServerTool } from '../request/tools.ts'
-import { type ToolCalls, toolCallsIn } from '../usage/server-tools.ts'
+import { readToolCalls, type ToolCalls } from '../usage/server-tools.ts'
 
 /** The facts of an item that tell what it costs; each empty where it has none. */
 export interface ItemFacts {
@@ -73,7 +73,7 @@ export class ServerToolItems {
   /** Reads the usage of an answer: some providers count calls in it, and not all of them are items. */
   report(usage: unknown): void {
     const counts = this.#rules?.reportedCalls(toFields(usage)) ?? null
-    if (counts !== null) this.#reported = toolCallsIn(counts)
+    if (counts !== null) this.#reported = readToolCalls(counts)
   }
 
   /** Adds the calls to counts of tokens. */

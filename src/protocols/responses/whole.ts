@@ -1,14 +1,14 @@
 /** One whole answer of the responses protocol. See docs/api-rules.md, "Responses". */
 import { NO_USAGE } from '../../core/pricing/usage.ts'
 import { answerFields, countTextCharacters, hasItemContent, saysError } from '../answer/content.ts'
-import { isOutputReported, meterWhole, modelIn } from '../answer/reported-usage.ts'
+import { isOutputReported, meterWhole, readAnswerModel } from '../answer/reported-usage.ts'
 import type { WholeAnswer } from '../dialect.ts'
 import { type LooseObject, toFields, toList, toText } from '../loose.ts'
 import { MAX_ITEMS } from './meter.ts'
 import { itemFacts, ServerToolItems } from './tool-items.ts'
 import { readResponsesUsage } from './usage.ts'
 
-const saidInParts = (parts: unknown): number =>
+const countSaidInParts = (parts: unknown): number =>
   toList(parts)
     .map(toFields)
     .reduce(
@@ -21,9 +21,9 @@ const saidInParts = (parts: unknown): number =>
  * Returns the characters of output in one item, weighed by script: its text, its reasoning, the arguments of its
  * calls.
  */
-const saidIn = (item: LooseObject): number =>
-  saidInParts(item.content) +
-  saidInParts(item.summary) +
+const countSaid = (item: LooseObject): number =>
+  countSaidInParts(item.content) +
+  countSaidInParts(item.summary) +
   countTextCharacters(toText(item.arguments)) +
   (item.type === 'custom_tool_call' ? countTextCharacters(toText(item.input)) : 0)
 
@@ -34,7 +34,7 @@ export function readWholeResponse(body: Buffer, provider?: string): WholeAnswer 
   const tools = new ServerToolItems(provider)
   for (const item of items) tools.add(itemFacts(item))
   tools.report(response?.usage)
-  const characters = items.reduce((sum, item) => sum + saidIn(item), 0)
+  const characters = items.reduce((sum, item) => sum + countSaid(item), 0)
   const metered = meterWhole(report, characters, {
     usage: response?.usage,
     serviceTier: toText(response?.service_tier),
@@ -46,7 +46,7 @@ export function readWholeResponse(body: Buffer, provider?: string): WholeAnswer 
       ...metered,
       // As in a stream: without a report, the tools have run all the same.
       usage: isUsed ? tools.addTo(metered.usage ?? NO_USAGE) : null,
-      ...modelIn(response?.model),
+      ...readAnswerModel(response?.model),
       responseId: toText(response?.id),
       itemIds: items
         .map(({ id }) => toText(id))

@@ -40,12 +40,12 @@ export class RepeatedEvent {
    * Returns the characters of output in `bytes[start, end)`, weighed by script, when it is the remembered event with
    * another text and another number; else -1.
    */
-  charactersIn(bytes: Buffer, start: number, end: number): number {
+  countRepeated(bytes: Buffer, start: number, end: number): number {
     const words = this.#words
     if (words.length === 0) return -1
     const headBytes = this.#headBytes
     const tailBytes = this.#tailBytes
-    if (tailBytes === 0) return this.#charactersBehind(bytes, start, end)
+    if (tailBytes === 0) return this.#countBehind(bytes, start, end)
     const from = start + headBytes
     const to = end - tailBytes
     if (from > to) return -1
@@ -68,7 +68,7 @@ export class RepeatedEvent {
   }
 
   /** Returns the same where the text may be followed by anything. */
-  #charactersBehind(bytes: Buffer, start: number, end: number): number {
+  #countBehind(bytes: Buffer, start: number, end: number): number {
     const words = this.#words
     const headBytes = this.#headBytes
     const neckBytes = this.#neckBytes

@@ -35,7 +35,7 @@ export function readUrl(part: LinkedPart, path: string): Place {
  * Returns the http(s) URL of a part's file; null for a file inside the request.
  * @throws Failure `invalid_request` with a message that names the field
  */
-export function linkIn(part: ReadablePart, path: string): Place | null {
+export function findLink(part: ReadablePart, path: string): Place | null {
   if (part.type === 'file') {
     const url = part.file.file_data
     return isLink(url) ? { url: checkUrl(normalizeUrl(url), `${path}.file.file_data`), path } : null

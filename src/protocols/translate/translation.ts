@@ -7,7 +7,7 @@ import type { Conversation } from '../../../schemas/chat/conversation.ts'
 import type { Part } from '../../../schemas/chat/part.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { answerFields, SaidParts } from '../answer/content.ts'
-import { meterWhole, modelIn } from '../answer/reported-usage.ts'
+import { meterWhole, readAnswerModel } from '../answer/reported-usage.ts'
 import type { ChatCall, EncodeOptions, ProtocolAdapter, WholeAnswer } from '../dialect.ts'
 import { DroppedFields } from './dropped-fields.ts'
 import { listLinkedFiles } from './linked-files.ts'
@@ -118,7 +118,7 @@ function readWhole(
   const metered = {
     ...counted,
     usage: reader.withTools?.(counted.usage) ?? counted.usage,
-    ...modelIn(answer === null ? undefined : readModel(answer)),
+    ...readAnswerModel(answer === null ? undefined : readModel(answer)),
   }
   const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)
   return { body: isAnswer ? collector.body() : body, metered, isAnswer }

@@ -9,8 +9,8 @@ import { type ExtraUsage, keepExtra, MAX_REPORTED_TOKENS } from '../../core/pric
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { isObject, type LooseObject } from '../loose.ts'
 import { readCacheWrites } from './cache-writes.ts'
-import { faultIn, partAbove } from './faults.ts'
-import { type ToolCalls, toolCallsIn } from './server-tools.ts'
+import { findFault, partAbove } from './faults.ts'
+import { readToolCalls, type ToolCalls } from './server-tools.ts'
 
 /** A count as upstreams write it: a number, null, or absent. */
 type Count = number | null | undefined
@@ -38,7 +38,7 @@ const readDetails = (value: unknown): LooseObject | null =>
 const USUAL: UsageRules = {}
 
 /** Returns the cached part of the prompt, by any of its names. */
-const cachedIn = (usage: LooseObject, details: LooseObject): number =>
+const readCached = (usage: LooseObject, details: LooseObject): number =>
   Math.max(
     count(details.cached_tokens),
     count(usage.prompt_cache_hit_tokens),
@@ -47,7 +47,7 @@ const cachedIn = (usage: LooseObject, details: LooseObject): number =>
     count(usage.num_cached_tokens),
   )
 
-const writtenIn = (usage: LooseObject, details: LooseObject): number =>
+const readWritten = (usage: LooseObject, details: LooseObject): number =>
   Math.max(
     count(details.cache_write_tokens),
     count(details.cache_creation_input_tokens),
@@ -55,7 +55,7 @@ const writtenIn = (usage: LooseObject, details: LooseObject): number =>
   )
 
 /** Returns the reasoning, where its provider has it in the total alone as well. */
-function reasoningIn(usage: LooseObject, ofOutput: LooseObject, rules: UsageRules): number {
+function readReasoning(usage: LooseObject, ofOutput: LooseObject, rules: UsageRules): number {
   const reported = count(ofOutput.reasoning_tokens)
   if (reported > 0 || rules.reasonsInTotal !== true || usage.prompt_tokens == null) return reported
   return Math.max(0, count(usage.total_tokens) - count(usage.prompt_tokens) - count(usage.completion_tokens))
@@ -70,11 +70,11 @@ function reasonsBeside(usage: LooseObject, reasoning: number, rules: UsageRules)
 }
 
 function toolCalls(usage: LooseObject, ofTools: LooseObject, rules: UsageRules): ToolCalls {
-  const own = toolCallsIn(ofTools)
-  return own.calls > 0 || rules.toolCalls === undefined ? own : toolCallsIn(rules.toolCalls(usage))
+  const own = readToolCalls(ofTools)
+  return own.calls > 0 || rules.toolCalls === undefined ? own : readToolCalls(rules.toolCalls(usage))
 }
 
-function extraIn(
+function readExtra(
   ofPrompt: LooseObject,
   ofOutput: LooseObject,
   usage: LooseObject,
@@ -111,17 +111,17 @@ export function readUsage(value: unknown, provider?: string): UsageReport | null
   const rules = findProvider(provider)?.usage ?? USUAL
   const prompt = count(prompt_tokens)
   const said = count(completion_tokens)
-  const hits = cachedIn(value, ofPrompt)
-  const writes = writtenIn(value, ofPrompt)
-  const thought = reasoningIn(value, ofOutput, rules)
+  const hits = readCached(value, ofPrompt)
+  const writes = readWritten(value, ofPrompt)
+  const thought = readReasoning(value, ofOutput, rules)
   const output = reasonsBeside(value, thought, rules) ? said + thought : said
   const isThinking = rules.reasonsInTotal === true && thought > 0
   const cached = Math.min(prompt, hits)
   const cacheWrite = Math.min(prompt - cached, writes)
   const { calls, tools } = toolCalls(value, ofTools, rules)
-  const extra = extraIn(ofPrompt, ofOutput, value, tools)
+  const extra = readExtra(ofPrompt, ofOutput, value, tools)
   const contradiction = hasFault
-    ? faultIn(value)
+    ? findFault(value)
     : (partAbove('cached', hits + writes, 'prompt', prompt) ??
       partAbove('reasoning', thought, 'output', output))
   const report = {

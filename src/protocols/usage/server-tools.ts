@@ -15,7 +15,7 @@ export interface ToolCalls {
 
 const NO_CALLS: ToolCalls = { calls: 0, tools: {} }
 
-export function toolCallsIn(counts: LooseObject): ToolCalls {
+export function readToolCalls(counts: LooseObject): ToolCalls {
   let calls = 0
   let tools: ToolCalls['tools'] | null = null
   for (const name in counts) {

@@ -166,7 +166,7 @@ t.test('repeated event known without reading', async (t) => {
       ['tab\\tand \\ud83d\\ude00', 8 + 5.5],
     ] as const) {
       const bytes = event(text)
-      t.equal(repeated.charactersIn(bytes, 0, bytes.length), characters, text)
+      t.equal(repeated.countRepeated(bytes, 0, bytes.length), characters, text)
     }
   })
 
@@ -179,7 +179,7 @@ t.test('repeated event known without reading', async (t) => {
       Buffer.from('data: [DONE]\n\n'),
       Buffer.from('\n'),
     ]
-    for (const bytes of others) t.equal(repeated.charactersIn(bytes, 0, bytes.length), -1, bytes.toString())
+    for (const bytes of others) t.equal(repeated.countRepeated(bytes, 0, bytes.length), -1, bytes.toString())
   })
 
   t.test('two remembered halves that overlap in a short event do not make one', async (t) => {
@@ -187,7 +187,7 @@ t.test('repeated event known without reading', async (t) => {
     const bytes = Buffer.from('data: "aa"\n\n')
     repeated.remember(bytes, { start: 0, textStart: 8, textEnd: 8, end: bytes.length })
     const short = Buffer.from('data: "a"\n\n')
-    t.equal(repeated.charactersIn(short, 0, short.length), -1)
+    t.equal(repeated.countRepeated(short, 0, short.length), -1)
   })
 
   t.test('a stream whose events differ elsewhere each time is metered all the same', async (t) => {

@@ -1,4 +1,4 @@
-/** Shows a key itself: when it is created, revealed or rotated. */
+/** Shows the secret of a key when it is created, revealed or rotated. */
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Done } from '../../ui/form.tsx'

@@ -32,7 +32,7 @@ import { isObject, type LooseObject, toFields, toList, toText } from '../../loos
 import { invalidField, readClientJson } from '../../request/client-json.ts'
 import { readFileData } from '../../translate/data-uri.ts'
 import type { DroppedFields } from '../../translate/dropped-fields.ts'
-import { linkIn, readUrl } from '../../translate/linked-files.ts'
+import { findLink, readUrl } from '../../translate/linked-files.ts'
 import { readSeal } from '../../translate/seal.ts'
 import { type ToolConversation, withTools } from '../legacy-functions.ts'
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from './fields.ts'
@@ -155,7 +155,7 @@ function readPart(part: ReadablePart, path: string): SaidText | GivenFile {
     case 'file': {
       const { file_data: data, filename } = part.file
       const at = `${path}.file.file_data`
-      const source = linkIn(part, path) ?? data
+      const source = findLink(part, path) ?? data
       const named = filename ? { filename } : {}
       return { type: 'file', source: readSource(source, filename, at), ...named, path: at }
     }
@@ -169,7 +169,7 @@ function readPart(part: ReadablePart, path: string): SaidText | GivenFile {
       const isDetailed = typeof detail === 'string' && detail !== 'auto'
       return {
         type: part.type === 'image_url' ? 'image' : 'video',
-        source: readSource(linkIn(part, path) ?? url, null, at),
+        source: readSource(findLink(part, path) ?? url, null, at),
         ...(isDetailed && { detail: { field: 'image_url.detail', value: detail } }),
         path: at,
       }

@@ -100,7 +100,7 @@ export class CompletionReader implements PartReader {
     const open = this.#choices.get(index) ?? { calls: new Set<number>(), isFinished: false }
     this.#choices.set(index, open)
     this.#message(toFields(choice.delta ?? choice.message), index, open, emit)
-    const tokens = tokensIn(choice.logprobs)
+    const tokens = readTokens(choice.logprobs)
     if (tokens.length > 0) emit({ type: 'logprobs', choice: index, tokens })
     const reason = toText(choice.finish_reason)
     if (reason === '') return
@@ -184,7 +184,7 @@ function citation(annotation: unknown, choice: number, emit: Emit): void {
   emit({ type: 'citation', choice, start: at(start), end: at(end), url: toText(url), title: toText(title) })
 }
 
-function tokensIn(logprobs: unknown): readonly TokenLogprob[] {
+function readTokens(logprobs: unknown): readonly TokenLogprob[] {
   const read = (value: unknown): { token: string; logprob: number }[] => {
     const { token, logprob } = toFields(value)
     return typeof token === 'string' && typeof logprob === 'number' ? [{ token, logprob }] : []

@@ -57,7 +57,7 @@ const isBlocked = ({ promptFeedback }: LooseObject): boolean =>
   toText(toFields(promptFeedback).blockReason) !== ''
 
 /** Returns the code that the upstream ran, and its output, as Markdown. */
-function codeIn({ executableCode, codeExecutionResult }: LooseObject): string {
+function printCode({ executableCode, codeExecutionResult }: LooseObject): string {
   const { code, language } = toFields(executableCode)
   if (toText(code) !== '') return fence(toText(language).toLowerCase(), toText(code))
   const output = toText(toFields(codeExecutionResult).output)
@@ -194,7 +194,7 @@ export class GenerateContentReader implements PartReader {
     const text = toText(part.text)
     if (text !== '') this.#say(part.thought === true ? 'reasoning' : 'text', text, choice, candidate, emit)
     if (part.inlineData != null) this.#inlineData(part, choice, emit)
-    const code = codeIn(part)
+    const code = printCode(part)
     if (code !== '') this.#say('text', code, choice, candidate, emit)
     const call = toFields(part.functionCall)
     const name = toText(call.name)

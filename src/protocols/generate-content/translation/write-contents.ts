@@ -48,7 +48,7 @@ export function writeContents(
         if (call === undefined) throw invalidField(part.path, 'no call before it has this id')
         const said = part.content.flatMap((each) => turn.readable(each))
         const files = said.filter(({ text }) => text === undefined)
-        written.answer(call.place, functionResponse(call.name, textIn(said), part.isError), files)
+        written.answer(call.place, functionResponse(call.name, joinText(said), part.isError), files)
       } else turn.add(part)
       if (part.type === 'tool_call') calls.set(part.id, { place: calls.size, name: flatName(part) })
     }
@@ -58,7 +58,7 @@ export function writeContents(
 }
 
 const textPart = (text: string): WirePart[] => (text === '' ? [] : [{ text }])
-const textIn = (parts: readonly WirePart[]): string => parts.map(({ text }) => toText(text)).join('')
+const joinText = (parts: readonly WirePart[]): string => parts.map(({ text }) => toText(text)).join('')
 
 /** Writes the parts of one turn. Reasoning is not sent back, except for its signature, which goes with the next part. */
 class TurnWriter {
@@ -125,11 +125,11 @@ function writeFile({ source, path }: GivenFile, fetched: FetchedFiles): WirePart
 
 /** Returns a tool's response. It must be an object: the text of one is parsed, any other is put into one. */
 function functionResponse(name: string, text: string, isError: boolean): WirePart {
-  const response = isError ? { error: text } : (objectIn(text) ?? { output: text })
+  const response = isError ? { error: text } : (parseObject(text) ?? { output: text })
   return { functionResponse: { name, response } }
 }
 
-function objectIn(text: string): object | null {
+function parseObject(text: string): object | null {
   if (!text.trimStart().startsWith('{')) return null
   try {
     return parseRawJson(text) as object

@@ -57,7 +57,7 @@ export function readMessagesConversation(request: LooseObject, dropped: DroppedF
         parts: reader.parts(message.content, path),
       })
   }
-  const cache = markIn(request)
+  const cache = readMark(request)
   return {
     instructions,
     turns,
@@ -72,11 +72,11 @@ export function readMessagesConversation(request: LooseObject, dropped: DroppedF
   }
 }
 
-const markIn = ({ cache_control: mark }: LooseObject): CacheMark | undefined =>
+const readMark = ({ cache_control: mark }: LooseObject): CacheMark | undefined =>
   isObject(mark) ? mark : undefined
 
 const withMark = <Value extends object>(value: Value, given: LooseObject): Value => {
-  const cache = markIn(given)
+  const cache = readMark(given)
   return cache === undefined ? value : { ...value, cache }
 }
 

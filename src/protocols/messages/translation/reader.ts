@@ -183,7 +183,7 @@ export class MessagesReader implements PartReader {
   #say(type: 'text' | 'reasoning', said: unknown, emit: Emit): void {
     const text = toText(said)
     if (text === '') return
-    if (type === 'text') this.#textCharacters += codePointsIn(text)
+    if (type === 'text') this.#textCharacters += countCodePoints(text)
     emit({ type, choice: 0, text })
   }
 
@@ -242,7 +242,7 @@ export class MessagesReader implements PartReader {
 }
 
 /** Counts code points. The halves of a pair may come in two pieces: it is the first that counts. */
-function codePointsIn(text: string): number {
+function countCodePoints(text: string): number {
   let count = text.length
   for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) count--
   return count

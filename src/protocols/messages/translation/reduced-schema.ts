@@ -69,7 +69,7 @@ export class ReducedSchema {
 }
 
 /** Returns a schema, or a list of them, with all schemas inside. */
-export function schemasIn(schema: unknown): LooseObject[] {
+export function listSchemas(schema: unknown): LooseObject[] {
   const found: LooseObject[] = []
   const collect = (inner: unknown): void => {
     if (Array.isArray(inner)) for (const one of inner) collect(one)
@@ -83,18 +83,18 @@ export function schemasIn(schema: unknown): LooseObject[] {
   return found
 }
 
-const refsIn = (schemas: readonly LooseObject[]): Set<unknown> =>
+const listRefs = (schemas: readonly LooseObject[]): Set<unknown> =>
   new Set(schemas.flatMap(({ $ref }) => ($ref === undefined ? [] : [$ref])))
 
 /** Returns false where a schema refers to itself or to another document: the vendor refuses both. */
-export function refersToDefinitionsAlone(root: LooseObject): boolean {
-  const all = refsIn(schemasIn(root))
+export function refersOnlyToDefinitions(root: LooseObject): boolean {
+  const all = listRefs(listSchemas(root))
   if (all.size === 0) return true
   /** References of each definition that leads to others. */
   const open = new Map<unknown, Set<unknown>>()
   for (const keyword of ['$defs', 'definitions'])
     for (const [name, definition] of Object.entries(toFields(root[keyword])))
-      open.set(`#/${keyword}/${name}`, refsIn(schemasIn(definition)))
+      open.set(`#/${keyword}/${name}`, listRefs(listSchemas(definition)))
   if (open.size > MAX_DEFINITIONS || [...all].some((ref) => !open.has(ref))) return false
   for (let before = -1; before !== open.size; ) {
     before = open.size

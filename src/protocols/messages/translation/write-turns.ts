@@ -136,7 +136,7 @@ function writeInline({ mediaType, base64 }: InlineFile, path: string): Block {
   const source = { type: 'base64', media_type: mediaType, data: base64 }
   if (IMAGE_TYPES.has(mediaType)) return { type: 'image', source }
   if (mediaType === PDF) return { type: 'document', source }
-  const text = isText(mediaType) ? textIn(base64) : null
+  const text = isText(mediaType) ? decodeText(base64) : null
   if (text === null) throw invalidField(path, 'this model takes files of JPEG, PNG, GIF, WebP, PDF and text')
   return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }
 }
@@ -144,7 +144,7 @@ function writeInline({ mediaType, base64 }: InlineFile, path: string): Block {
 const isText = (mediaType: string): boolean => mediaType.startsWith('text/') || TEXT_TYPES.has(mediaType)
 
 /** Returns the text; null for bytes that are no UTF-8. */
-function textIn(base64: string): string | null {
+function decodeText(base64: string): string | null {
   try {
     return UTF8.decode(Buffer.from(base64, 'base64'))
   } catch {
