@@ -14,7 +14,7 @@ interface KeepAliveTimes {
   readonly everyMs: number
 }
 
-/** Of replies in one piece. `errorBody` returns what the client would have got for an error. */
+/** For replies in one piece. `errorBody` returns the error that the client would have got. */
 export const withKeepAlive =
   (
     errorBody: (error: unknown) => string | Uint8Array,

@@ -1,4 +1,4 @@
-/** A job with its price as it holds now, and what is kept back for it. */
+/** A job with its current price and its hold. */
 import { Failure } from '../../schemas/failure.ts'
 import type { JobOf, MediaJob, MediaWork } from '../../schemas/media/job.ts'
 import { computeHold, findMediaPrice } from '../../src/core/media/pricing.ts'
@@ -31,7 +31,7 @@ export function chooseVariant(
 }
 
 /**
- * Returns the order of a job of an endpoint whose models have one price each.
+ * Returns the order of a job whose model has one price.
  * @throws Failure `no_channel_available`; as `priceJob` does
  */
 export function priceOrder(

@@ -12,18 +12,18 @@ import type { Caller } from '../calls/authenticate.ts'
 import type { PresetLists } from './channel-lists.ts'
 import { type TaskFinder, throwUnavailable } from './task-records.ts'
 
-/** Where voices and avatars are found: those that were made, and those that channels have for everybody. */
+/** Where voices and avatars are found: an account's own, and the presets of channels. */
 export interface MediaResources {
   readonly tasks: TaskFinder
   readonly lists: PresetLists
 }
 
 interface MediaResource {
-  /** What the channels call it. */
+  /** Its id at the channels. */
   readonly upstreamId: string
-  /** Made for the account; not a preset. */
+  /** True if it was made for the account; false for a preset. */
   readonly isOwn: boolean
-  /** Ways to the channels that have it; at least one. */
+  /** Routes to the channels that have it; at least one. */
   readonly routes: readonly Route[]
 }
 
@@ -63,7 +63,7 @@ async function findPreset(
     return answer?.status === 'fulfilled' && answer.value
   })
   if (having.length > 0) return { upstreamId: id, isOwn: false, routes: having }
-  // A channel that did not answer may have it.
+  // A channel that did not answer might have it.
   const silent = answers.find((answer) => answer.status === 'rejected')
   if (silent !== undefined) throw silent.reason
   throw invalidField(field, `there is no such ${kind}`)

@@ -19,7 +19,7 @@ import { storeResults } from './store/store-results.ts'
 import { toLostFields } from './submit/refusal.ts'
 import { submitUpstream } from './submit/submit-upstream.ts'
 
-/** A process that submits touches its tasks more often than this: one that does not is gone. */
+/** A process touches the tasks that it submits more often than this; otherwise it counts as gone. */
 const SUBMIT_LEASE_MS = 30_000
 
 /**
@@ -36,7 +36,7 @@ const endAbandonedSubmit: Step = async (deps, task) => {
   return endStep(await transition(deps, task, 'lost', toLostFields('upstream_unreachable')))
 }
 
-/** What is done for a task in each state, in the order of its way. The transition that a step causes names the next. */
+/** The step for each state, in order. The transition of a step leads to the next. */
 const STEPS: Readonly<Record<Exclude<TaskState, FinalState>, Step>> = {
   waiting: submitUpstream,
   submitting: endAbandonedSubmit,
@@ -45,10 +45,10 @@ const STEPS: Readonly<Record<Exclude<TaskState, FinalState>, Step>> = {
   storing: storeResults,
 }
 
-/** Null: it has ended. Else how long it waits, and whether the last poll failed. */
+/** Null if the task has ended; else the delay, and whether the last poll failed. */
 export type Next = { readonly delayMs: number; readonly hasFailed: boolean } | null
 
-/** Takes the task along its way until it has ended or has to wait. `failures` polls in a row have failed before. */
+/** Runs the task until it ends or has to wait. `failures` is the number of failed polls in a row. */
 export async function drive(deps: TaskEngine, loaded: Task, failures: number): Promise<Next> {
   let task = loaded
   while (!isFinal(task.state)) {

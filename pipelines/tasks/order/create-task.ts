@@ -29,10 +29,10 @@ import type { TaskMessages } from '../worker/messages.ts'
 import type { TaskOrder } from './order.ts'
 import { isAccepted, type TaskWatch } from './watch-tasks.ts'
 
-/** While PostgreSQL is down. After that the sweep finds what nobody took on. */
+/** While PostgreSQL is down. Later the sweep finds what nobody took on. */
 const FORGET_RETRY_MS = 2_000
 const FORGET_TRIES = 60
-/** How many times the task is read again because a worker moved it. */
+/** Retries if a worker has moved the task. */
 const MOVE_TRIES = 5
 
 interface OrderedTasks extends TaskTransitions {
@@ -45,9 +45,9 @@ export interface TaskOrders {
   readonly messages: TaskMessages
   readonly watch: TaskWatch
   readonly findAdapter: FindAdapter
-  /** Whether PostgreSQL may have done what failed all the same. */
+  /** Returns whether PostgreSQL may have committed although the statement failed. */
   readonly isTransient: (error: unknown) => boolean
-  /** Totals after a hold was placed, for the views of this process. */
+  /** Called with the totals after a hold, for this process's views. */
   readonly onWallet: (wallet: WalletTotals) => void
   readonly log: PipelineLog
   readonly now?: () => number
@@ -63,7 +63,7 @@ export const createTask =
   async (order: TaskOrder): Promise<Task> => {
     const { database, findAdapter, isTransient, onWallet, messages, now = Date.now } = deps
     const task = buildTask(order, findAdapter, now())
-    // One that repeats an intent may have its hold already.
+    // A repeated intent may have its hold already.
     const { known } = order.caller
     if (task.idempotency === null && order.hold > known.view.balance)
       throw insufficientBalance(known, order.hold)
@@ -73,7 +73,7 @@ export const createTask =
     })
     if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
     if (outcome.outcome === 'created') {
-      // Also for a client that has left by now: the next request with its key waits for this task.
+      // Even if the client has left: the next request with its key waits for this task.
       messages.publish(outcome.task)
       messages.announceWallets([outcome.wallet])
     }
@@ -100,7 +100,7 @@ async function undoCreation(deps: TaskOrders, wanted: NewTask): Promise<void> {
     await firstValueFrom(timer(FORGET_RETRY_MS, scheduler))
     try {
       const made = await database.tasks.create(wanted)
-      // Else its intent has another task by now, or nothing can be held for it.
+      // Otherwise its intent has another task by now, or the wallet cannot cover it.
       if (made.outcome !== 'created') return
       const move = planUnsentRefusal(made.task, now())
       if (move === null) return
@@ -185,7 +185,7 @@ function planEndOfWait(task: Task, isEnd: boolean, now: number): TaskMove | null
   return planUnsentRefusal(task, now) ?? (isEnd ? planTransition(task, 'deadline', {}, { now }) : null)
 }
 
-/** Ends a task whose client has waited long enough, whatever a worker is about to do. */
+/** Ends a task whose client's wait is over, whatever a worker is about to do. */
 async function endAbandoned(deps: TaskOrders, seen: Task, isEnd: boolean): Promise<Task> {
   const { now = Date.now } = deps
   let task = seen
