@@ -40,8 +40,8 @@ export const mcp = (access: KeyAccess, deps: McpDeps): Handler =>
     .toHandler()
 
 /**
- * Refuses a request of another web page, as the transport of MCP demands: with a name that leads to this machine, such a
- * page could call a server that only the machine reaches. Other clients send no Origin.
+ * Refuses requests of other web pages, as the MCP transport requires: by DNS rebinding a page could call a server that
+ * only this machine reaches. Other clients send no Origin.
  * @throws Failure `permission_denied`
  */
 const checkOrigin =

@@ -1,5 +1,5 @@
 /**
- * `GET /api/v1/ext/wiki/…`: the knowledge bases that a key may read. Free, at a zero balance too; no request is
+ * `GET /api/v1/ext/wiki/…`: the knowledge bases that a key may read. Free, even with an empty wallet, and not
  * logged. See docs/api-rules.md, "Knowledge search".
  */
 import { Failure } from '../../schemas/failure.ts'

@@ -1,5 +1,5 @@
 /**
- * Cancels a queued task: first at the upstream, then the hold is released in full, but for what a response has used.
+ * Cancels a queued task: first at the upstream, then releases the hold, except for what a response has used.
  * See docs/api-rules.md, "Tasks".
  */
 import type { TaskKind } from '../../schemas/tasks/task.ts'

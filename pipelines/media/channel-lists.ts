@@ -1,6 +1,6 @@
 /**
- * What channels list for everybody: preset avatars and voices, clip templates and their categories. Each list is asked
- * for at most once a minute; while its upstream does not answer the last one is shown on. See docs/upstream-task.md,
+ * Lists what channels offer everybody: preset avatars and voices, clip templates and their categories. Each list is
+ * read at most once a minute; while the upstream does not answer, the last list stays. See docs/upstream-task.md,
  * "What everybody may use".
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
@@ -120,8 +120,8 @@ async function fetchList<Item>(
 }
 
 /**
- * What all of these channels list, each thing once: the first channel that has it says what it is. A channel that does
- * not answer is left out, unless none does.
+ * Merges the lists of these channels: of items with the same id the first counts. Leaves out channels that do not
+ * answer, unless none does.
  */
 export async function mergeLists<Item>(
   channels: readonly ChannelEntry[],

@@ -10,9 +10,9 @@ import type { MediaCall, OrderParts } from './media-call.ts'
 import { assertEndpoint, type EndpointType, requireRoutes } from './select-media.ts'
 
 /**
- * The variant that a request chooses by one of its fields, as the model spells it; null where the model has one price
- * for all of them. `having` is what they have in common, where the model has others besides.
- * @throws Failure `invalid_request` that names those that the model has
+ * Returns the variant that a field of the request names, as the model spells it; null if the model has one price.
+ * @param having what the possible variants share, if the model has others too
+ * @throws Failure `invalid_request` that names the possible variants
  */
 export function chooseVariant(
   entry: Model['entry'],
@@ -46,8 +46,8 @@ export function priceOrder(
 }
 
 /**
- * `variant` is one that `chooseVariant` gave.
- * @throws Failure `internal_error` where the model has no price
+ * Prices a job. `variant` comes from `chooseVariant`.
+ * @throws Failure `internal_error` if the model has no price
  */
 export function priceJob(
   { id, entry }: Model,

@@ -24,9 +24,9 @@ const findCallableModel = (catalog: Catalog, name: string): Model =>
   selectCallable(catalog, name, OF_DIGITAL_HUMANS.test(name) ? HTTP_NOT_FOUND : undefined)
 
 /**
- * The endpoints of media answer 403 where chat answers 400. See docs/api-rules.md, "Models".
- * `permittedBy` is the model that an allowlist has to name where it is another one: clips have several endpoints and
- * one name.
+ * Finds the model. Media endpoints answer 403 where chat answers 400. See docs/api-rules.md, "Models".
+ * @param permittedBy the model that an allowlist must name, if it is another one: clips have several endpoints and one
+ *   name
  * @throws Failure `model_not_found`, `model_not_allowed`
  */
 export function selectMediaModel(
@@ -66,7 +66,7 @@ export const isServed = (catalog: Catalog, model: Model, work: MediaWork): boole
   listRoutes(catalog, model, work).length > 0
 
 /**
- * Ways to the channels that do this work for the model, in order of priority.
+ * Returns the routes to the channels that do this work for the model, by priority.
  * @throws Failure `no_channel_available`
  */
 export function requireRoutes(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {

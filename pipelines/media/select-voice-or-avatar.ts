@@ -1,6 +1,6 @@
 /**
- * Avatars and voices by the id that a client gives: one of the account's own that is ready, or a preset. They can be
- * used at the channels that have them only. See docs/api-rules.md, "Digital humans" and "Music, voices, avatars, transcripts".
+ * Finds avatars and voices by the client's id: the account's own that are ready, and presets. Only the channels that
+ * have one can use it. See docs/api-rules.md, "Digital humans" and "Music, voices, avatars, transcripts".
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
@@ -28,7 +28,7 @@ interface MediaResource {
 }
 
 /**
- * `field` is the one that names it. Only channels of `routes` count.
+ * Finds a voice or an avatar among the channels of `routes`. `field` is the field that names it.
  * @throws Failure `invalid_request` for one that is unknown, another account's or not ready; `no_channel_available` where
  *   the channel that has it is not available; `upstream_*`, `service_unavailable`
  */

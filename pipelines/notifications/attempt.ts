@@ -119,7 +119,7 @@ export async function attempt(deps: AttemptDeps, delivery: DueDelivery): Promise
 }
 
 /**
- * Returns the pause before the next attempt; null where there is none.
+ * Returns the pause before the next attempt; null after the last.
  * @param tries attempts before the one that failed
  * @param random from 0 to 1
  */

@@ -1,6 +1,6 @@
 /**
- * Makes deliveries of events, and messages of deliveries that are due. Every tasks process does so, at each event and
- * each second: what no message names is found here. While NATS is down, the process works on them itself.
+ * Turns events into deliveries, and publishes messages for due deliveries. Every tasks process does so at each event and
+ * each second, and so finds deliveries whose message was lost. While NATS is down, the process works on them itself.
  */
 
 import type { NamedDelivery } from '../../src/postgres/notifications/deliveries.ts'

@@ -1,8 +1,7 @@
 /**
- * Works on the deliveries whose messages come to this process. Each lane, an endpoint or the mail server, has few
- * attempts under way at a time, and so has each account and each host, so that one that is slow holds nothing but its own.
- * Lanes take turns. A message is acknowledged once its
- * attempt is in the row. See docs/notifications.md, "Deliveries".
+ * Works on the deliveries whose messages come to this process. A lane is an endpoint or the mail server. Each lane,
+ * account and host has few attempts at a time, so that a slow one delays only its own. Lanes take turns. A message is
+ * acknowledged once its attempt is in the row. See docs/notifications.md, "Deliveries".
  */
 
 import type { AttemptResult, DueDelivery } from '../../schemas/notifications/delivery.ts'

@@ -19,8 +19,8 @@ interface AutomaticDeps extends BookingDeps {
 }
 
 /**
- * Begins what is due, and goes on with what a process that is gone has begun. Several processes may do so at once: each
- * attempt is begun by one of them, and the provider counts its key once.
+ * Begins the top-ups that are due, and continues those that a stopped process had begun. Several processes may run it at
+ * once: one of them begins each attempt, and the provider counts its key once.
  */
 export async function topUpAutomatically(deps: AutomaticDeps): Promise<void> {
   const { database, computePrice, log } = deps

@@ -27,8 +27,8 @@ interface Reconciled {
 }
 
 /**
- * Takes everything that can be taken: what fails is logged, and leaves the rest its turn.
- * @param since from when on; default: where the last time ended
+ * Takes every event that it can; logs those that fail and goes on.
+ * @param since the start; default: the end of the last run
  * @throws Failure `service_unavailable` while the provider is down: nothing counts as compared
  */
 export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconciled> {
@@ -71,8 +71,8 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
 }
 
 /**
- * Returns what the provider says about an open payment; null where it says nothing yet, or is not asked: automatic
- * attempts ask by themselves.
+ * Returns the provider's state of an open payment; null if there is none yet, and for automatic attempts, which ask by
+ * themselves.
  */
 async function makeReport(
   { provider }: BookingDeps,

@@ -101,8 +101,8 @@ export const transition = async (...args: Parameters<typeof tryTransition>): Pro
   (await tryTransition(...args)).task
 
 /**
- * Moves a task whose upstream is done. The client that waits has its error once its time is over, and a timeout is free:
- * what comes later ends the task as its deadline does.
+ * Moves a task whose upstream is done. A waiting client gets its error when the time is over, and a timeout is free: a
+ * later result ends the task as its deadline does.
  */
 export function finishTask(deps: TaskMover, task: Task, changes: TaskChanges): Promise<Task> {
   if (!task.isAwaited || deps.now() < task.deadlineAt) return transition(deps, task, 'produced', changes)
@@ -111,8 +111,8 @@ export function finishTask(deps: TaskMover, task: Task, changes: TaskChanges): P
 }
 
 /**
- * An upstream has a task after all that has ended meanwhile, cancelled or past its deadline: its result is discarded, and
- * the row says who has it. `task` is the current row.
+ * Discards the answer of an upstream for a task that was cancelled or ended at its deadline; the row records which
+ * upstream has the work. `task` is the current row.
  */
 export async function discardAnswer(
   deps: TaskMover & { readonly metrics: TaskEvents },

@@ -1,7 +1,7 @@
 /**
- * The way of a task: its steps, from the submit to the end. `order/create-task.ts` creates it, and `worker/work.ts` calls
- * `drive` whenever it is due. The row is the truth; what a process that died left behind
- * is continued, but never sent again. See docs/architecture.md, "A task".
+ * The steps of a task, from the submit to the end. `order/create-task.ts` creates it, and `worker/work.ts` calls `drive`
+ * whenever it is due. The row is the truth: the task of a process that died continues, but is never sent again.
+ * See docs/architecture.md, "A task".
  */
 import {
   type FinalState,
@@ -23,8 +23,8 @@ import { submitUpstream } from './submit/submit-upstream.ts'
 const SUBMIT_LEASE_MS = 30_000
 
 /**
- * Ends a submit whose process has gone. What may have been sent is never sent again; the process may still be at work
- * until the lease is over.
+ * Ends the submit of a process that is gone, which may still be working until the lease is over. A submit that may have
+ * been sent is never sent again.
  */
 const endAbandonedSubmit: Step = async (deps, task) => {
   const leftMs = task.touchedAt + SUBMIT_LEASE_MS - deps.now()

@@ -1,6 +1,6 @@
 /**
- * `GET /files/{key}`: a file of the object store, for a client with a signed link to it. A folder's files are sent from
- * here; a bucket sends its own, and the client is shown the way to it.
+ * `GET /files/{key}`: a file of the object store, for a client with a signed link. Files of a folder are sent from here;
+ * for a bucket, the client is redirected to it.
  * See docs/api-rules.md, "Files and link lifetimes".
  */
 import { createHash } from 'node:crypto'
@@ -178,8 +178,8 @@ interface ByteSpan {
 const ONE_RANGE = /^bytes=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i
 
 /**
- * Reads the part of a file that a client requests in its `range` header (RFC 9110, section 14). Null: the whole file, also for several parts at once and for an unknown form. `unsatisfiable`: the
- * file has no such part.
+ * Reads the part of a file that a client requests in its `range` header (RFC 9110, section 14). Returns
+ * null for the whole file, also for several parts and for an unknown form; `unsatisfiable` if the file has no such part.
  */
 function readRange(header: string, size: number): ByteSpan | 'unsatisfiable' | null {
   const [, from = '', to = ''] = ONE_RANGE.exec(header) ?? []

@@ -75,8 +75,7 @@ async function readInline(files: ImageFiles, { key }: ResultFile, maxBytes: numb
 }
 
 /**
- * The images of a task that succeeded, in the answer itself or as links. What cannot be put into it is a link all the
- * same.
+ * Prints the images of a successful task, inline or as links. An image that cannot be inline is a link.
  */
 export async function printImages(files: ImageFiles, task: Task, isInline: boolean): Promise<ImageAnswer> {
   const data: ImageAnswer['data'] = []

@@ -147,8 +147,8 @@ export const imageTasks = (access: CallAccess, tasks: MediaTasks, files: ImageFi
   taskEndpoints(access, tasks, 'image', (task) => printImageTask(files, task))
 
 /**
- * Returns the file of a link that was handed out here; null for any other link, and for an expired one. It is taken from
- * the store: the gateway itself may have an address from which nothing may be fetched. A link is enough to read its file.
+ * Returns the file of one of our own links; null for any other link, and for an expired one. It is read from the store,
+ * because the gateway's own address may be one from which nothing may be fetched. The link is enough to read the file.
  */
 async function findOwnFile(
   { files, fileLinkKey }: OwnLinks,

@@ -1,5 +1,5 @@
 /**
- * A multipart form into the object store while it comes: its files are never held whole.
+ * Streams the files of a multipart form into the object store: none is held whole.
  * See docs/api-rules.md, "Files and link lifetimes".
  */
 import { Failure } from '../../../schemas/failure.ts'
@@ -33,7 +33,7 @@ interface FormInput extends StoredInput {
 }
 
 /**
- * Null where the body is no form. What was stored of one that cannot be read, or was cut, is removed again.
+ * Reads a form; returns null if the body is not one. If it cannot be read or is cut off, removes what was stored of it.
  * @throws Failure that says what is wrong with the form
  */
 export async function readForm(

@@ -1,6 +1,6 @@
 /**
- * Files that come with a request are taken into the object store, whatever way they come, and stay there for a day.
- * Nothing is believed but their first bytes. See docs/api-rules.md, "Files and link lifetimes".
+ * Stores the files of a request in the object store for a day, however they come. Only their first bytes tell the type.
+ * See docs/api-rules.md, "Files and link lifetimes".
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'

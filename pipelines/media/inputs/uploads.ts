@@ -1,6 +1,6 @@
 /**
- * Files of requests on their way to a task. They lie in the object store before it is known whether there will be one:
- * what no task takes over is deleted, and an account may have only so much on the way.
+ * Keeps track of uploaded files until a task has them. They are stored before it is known whether there will be a task:
+ * files that no task takes over are deleted, and the bytes of each account are limited.
  */
 import { Failure } from '../../../schemas/failure.ts'
 import type { FileRemover } from '../../../src/storage/store.ts'

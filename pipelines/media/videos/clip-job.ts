@@ -1,5 +1,5 @@
 /**
- * A clip that is to be composed, with all that can be checked before anything is kept back.
+ * Builds the job that composes a clip, with all checks that are possible before the hold.
  * See docs/api-rules.md, "Clips".
  */
 import { type ClipComposeRequest, clipComposeRequest, TITLE_MAX_CHARS } from '../../../schemas/media/clips.ts'

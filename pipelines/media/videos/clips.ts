@@ -1,6 +1,6 @@
 /**
- * What a clip is composed of: `/v1/videos/clip-subtitles`, `/v1/videos/clip-templates` and their categories. A key that
- * may not compose clips may use none of them. See docs/api-rules.md, "Clips".
+ * The parts of clips: `/v1/videos/clip-subtitles`, `/v1/videos/clip-templates` and their categories. A key that may not
+ * compose clips may not use them. See docs/api-rules.md, "Clips".
  */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import {

@@ -78,8 +78,8 @@ function withoutSplit(parts: readonly VideoPart[]): VideoPart[] {
 const DEFAULT_RESOLUTION = '720p'
 
 /**
- * Returns the resolution that has a price; null where the model has one price for all.
- * @throws Failure `invalid_request` where it has none for such a video
+ * Returns the resolution that is priced; null if the model has one price.
+ * @throws Failure `invalid_request` if the model has no price for such a video
  */
 function chooseResolution(
   entry: Model['entry'],
@@ -95,9 +95,9 @@ function chooseResolution(
 }
 
 /**
- * Returns the channels that make what is charged. One that cannot be asked for a length or for sound makes what its
- * model does by itself.
- * @throws Failure `invalid_request` where there is none
+ * Returns the channels that make what is charged. A channel that takes no length or no sound makes what its model does
+ * by default.
+ * @throws Failure `invalid_request` if there is none
  */
 function filterRoutes({ entry, routes }: VideoParams, job: JobOf<'video'>): readonly Route[] {
   const { default_duration = DEFAULT_VIDEO_SECONDS } = entry.videos ?? {}

@@ -1,6 +1,6 @@
 /**
- * An operator ends a task: the hold goes back, the audit record has it, and the provider is asked to cancel it. Whatever it
- * makes all the same is discarded.
+ * Ends a task for an operator: releases the hold, writes the audit record, and asks the provider to cancel. Results that
+ * come nevertheless are discarded.
  */
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'

@@ -1,5 +1,5 @@
 /**
- * The one settlement of a task, from its row at its end.
+ * Makes the only settlement of a task, from its row at its end.
  * See docs/api-rules.md, "Tasks" and "Call log rows".
  */
 

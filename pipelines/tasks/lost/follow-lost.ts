@@ -1,6 +1,6 @@
 /**
- * Lost submits: asks providers for work that nobody waits for, cancels it where they can, and books what it cost the
- * operator. No customer sees anything of it. See docs/operating.md, "Lost submits".
+ * Follows lost submits: asks providers for work that nobody waits for, cancels it if they can, and books what it cost the
+ * operator. Customers see none of it. See docs/operating.md, "Lost submits".
  */
 import type { TaskResult } from '../../../schemas/media/job.ts'
 import type { Credits } from '../../../schemas/money.ts'

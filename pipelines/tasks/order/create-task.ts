@@ -1,6 +1,6 @@
 /**
- * An endpoint's order becomes a task: row and hold in one transaction, a message to the workers, and then the
- * client waits for what it was promised. See docs/api-rules.md, "Tasks"; docs/architecture.md, "A task".
+ * Turns an endpoint's order into a task: row and hold in one transaction, then a message to the workers, then the wait
+ * for what the client was promised. See docs/api-rules.md, "Tasks"; docs/architecture.md, "A task".
  */
 import {
   asyncScheduler,
@@ -55,8 +55,8 @@ export interface TaskOrders {
 }
 
 /**
- * Creates the task with its hold, and publishes it. The same intent under the same Idempotency-Key finds the task that
- * it made before. Rejects with Failure `quota_exceeded`, `idempotency_key_reuse`, `service_unavailable`.
+ * Creates the task with its hold, and publishes it. The same intent with the same Idempotency-Key finds the earlier
+ * task. Rejects with Failure `quota_exceeded`, `idempotency_key_reuse`, `service_unavailable`.
  */
 export const createTask =
   (deps: TaskOrders) =>
@@ -81,9 +81,9 @@ export const createTask =
   }
 
 /**
- * Emits the task once it is as `order.until` asks, then completes.
+ * Emits the task once it is in the state of `order.until`, then completes.
  * @throws Failure `service_unavailable`, `upstream_timeout`, `upstream_unreachable`, `upstream_error`; UpstreamRefusal
- *   where the upstream refused the submit
+ *   if the upstream refused the submit
  */
 export const awaitTask =
   (deps: TaskOrders) =>
@@ -91,8 +91,8 @@ export const awaitTask =
     task.isEarly ? of(task) : waitUntilReached(deps, order.until === 'ended', task)
 
 /**
- * Ends a task that may exist though its client got an error: it must not be carried out. A transaction that is only late
- * may still create it. So the task is created here, after which that transaction changes nothing, and ended.
+ * Ends a task that may exist although its client got an error: it must not be carried out. A late transaction may still
+ * create it. So this creates the task itself, after which that transaction changes nothing, and ends it.
  */
 async function undoCreation(deps: TaskOrders, wanted: NewTask): Promise<void> {
   const { database, messages, onWallet, now = Date.now, log, scheduler = asyncScheduler } = deps
@@ -176,8 +176,8 @@ function waitUntilReached(deps: TaskOrders, isEnd: boolean, task: Task): Observa
 }
 
 /**
- * Returns the end of a task at the end of its client's wait. Nothing that was not sent yet will be, and what was sent
- * without an answer makes no task. A client that waits for the result gets a timeout, which is free. Null: it goes on.
+ * Returns how a task ends when its client's wait ends: an unsent task is not sent, and a submit without an answer is
+ * lost. A client that waits for the result gets a timeout, which is free. Null if the task goes on.
  */
 function planEndOfWait(task: Task, isEnd: boolean, now: number): TaskMove | null {
   if (task.state === 'submitting')

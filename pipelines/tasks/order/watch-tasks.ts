@@ -1,6 +1,6 @@
 /**
- * Waits for tasks that others work on. Notifications report transitions, and it reads the rows it waits for once a second in
- * case notifications are lost: one statement for all of them.
+ * Waits for tasks that others work on. Notifications report transitions; in case they are lost, one statement reads all
+ * rows that are waited for every second.
  */
 import { asyncScheduler, interval, Observable, type SchedulerLike, timer } from 'rxjs'
 import type { TaskState } from '../../../schemas/tasks/task.ts'

@@ -1,5 +1,5 @@
 /**
- * Polls an upstream once for the state of a task. A poll that fails changes nothing; the deadline does.
+ * Polls an upstream once for the state of a task. A failed poll changes nothing; only the deadline ends the task.
  * See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
 import type { MediaRequest, PollOutcome, PollState } from '../../../src/channels/media/adapter.ts'

@@ -1,6 +1,6 @@
 /**
- * Results into the store, before the upstream's links die, and with that the end of the task: what was delivered is
- * charged. A file that cannot be copied keeps the upstream's own link; one of another kind than was ordered is left out.
+ * Stores results before the upstream's links expire, and so ends the task: what was delivered is charged. A file that
+ * cannot be copied keeps the upstream's own link; a file of a type that was not ordered is left out.
  * See docs/api-rules.md, "Files and link lifetimes".
  */
 import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
@@ -74,8 +74,8 @@ async function storeFile(
 }
 
 /**
- * Records when the store removes the file that is put there next, so that a process that ends in between leaves nothing
- * behind. Returns that instant; null where the file stays forever.
+ * Records when the next stored file expires, before it is stored, so that a process that dies in between leaves nothing
+ * behind. Returns that instant; null if the file stays forever.
  */
 export async function recordExpiry(
   { database, catalog, now }: TaskEngine,

@@ -1,6 +1,6 @@
 /**
- * The submit of a task: one channel after the other, as long as each certainly did not take it on. What may have been
- * taken on is never sent again.
+ * Submits a task: tries one channel after the other, as long as each has certainly not accepted it. A task that may have
+ * been accepted is never sent again.
  * See docs/failure-modes.md, "Money", rows 19 and 24; docs/api-rules.md, "Tasks" and "Timeouts".
  */
 

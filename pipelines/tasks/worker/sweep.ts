@@ -1,6 +1,6 @@
 /**
- * What nobody else does: tasks whose time is up are ended, those that nobody looks after get a new message, and files
- * whose time is up are removed. While NATS is down it works on tasks itself. See docs/architecture.md, "A task".
+ * Does what nobody else does: ends tasks at their deadline, publishes new messages for abandoned tasks, and removes
+ * expired files. While NATS is down, it works on tasks itself. See docs/architecture.md, "A task".
  */
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
@@ -13,8 +13,8 @@ const STALE_AFTER_MS = 180_000
 /** The same while NATS is down. */
 const OFFLINE_STALE_AFTER_MS = 5_000
 /**
- * The same of a task that no process has had: its client waits. A message takes less time, should this process alone be
- * without messages. Two processes that have one task submit it once: the row decides.
+ * The same for a new task, whose client waits. A message takes less time, in case only this process has no NATS. Two
+ * processes with one task submit it once: the row decides.
  */
 const OFFLINE_NEW_AFTER_MS = 500
 const CLAIM_MAX_TASKS = 500

@@ -1,6 +1,6 @@
 /**
- * Works on the tasks whose messages come to this process. A message is handed back with a delay until its task has
- * ended; rows are read many at a time; a look that changes nothing writes nothing.
+ * Works on the tasks whose messages come to this process. A message is redelivered with a delay until its task has
+ * ended. Rows are read many at a time, and a poll that changes nothing writes nothing.
  * See docs/failure-modes.md, "Money", row 23.
  */
 import { isFinal } from '../../../schemas/tasks/task.ts'
