@@ -9,7 +9,8 @@ import { Failure } from '../../../schemas/failure.ts'
 import type { StoredQuestion } from '../../../src/channels/chat/stored-responses.ts'
 import type { MediaAnswer } from '../../../src/channels/media/adapter.ts'
 import { pathPart } from '../../../src/channels/media/request.ts'
-import { removal, spliced, topLevelFields } from '../../../src/core/json/fields.ts'
+import { scanFields } from '../../../src/core/json/scanner/tape.ts'
+import { removal, spliced } from '../../../src/core/json/splice.ts'
 import { countLinkedTokens } from '../../../src/core/pricing/estimate.ts'
 import { estimateInputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import {
@@ -72,7 +73,7 @@ async function countStoredTokens(
 ): Promise<number> {
   const links = findLinkedParts(items)
   if (links.urls.length > 0) await checker.checkLinks(links.urls)
-  const span = topLevelFields(body).fields.get('items')
+  const span = scanFields(body).fields.get('items')
   const bytes = span === undefined ? 0 : span.end - span.start
   return (
     estimateInputTokens(bytes) +
@@ -103,7 +104,7 @@ function chooseChannel(models: readonly Model[], catalog: Catalog): ChannelEntry
 
 /** Returns the client's body without the field that is ours. */
 function withoutModel(body: Buffer): Buffer {
-  const { fields } = topLevelFields(body)
+  const { fields } = scanFields(body)
   const span = fields.get('model')
   if (span === undefined) return body
   return fields.size === 1 ? Buffer.from('{}') : spliced(body, [removal(body, span)])

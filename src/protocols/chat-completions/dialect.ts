@@ -8,16 +8,10 @@ import {
 } from '../../../schemas/chat/chat-completions.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import {
-  assignment,
-  type FieldSpan,
-  removal,
-  type Splice,
-  spliced,
-  topLevelFields,
-} from '../../core/json/fields.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type { ChatCall, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
-import { readJsonBody } from '../request/client-json.ts'
+import { readJsonFields } from '../request/client-json.ts'
 import { conversationKey } from '../request/conversation-key.ts'
 import { readServiceTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
@@ -75,8 +69,7 @@ const contract = withoutForeignFields('chat-completions', chatCompletionsRequest
 
 /** @throws Failure `invalid_request` with a message that names the field, `tool_not_supported` */
 export function readByContract(body: Buffer): ReadChatRequest {
-  const request = readJsonBody(contract, body, CHAT_COMPLETIONS_NAMES)
-  const { fields, open } = topLevelFields(body)
+  const { request, fields, open } = readJsonFields(contract, body, CHAT_COMPLETIONS_NAMES)
   const { start, end } = fields.get('messages')!
   return {
     settings: request,
@@ -160,7 +153,7 @@ const ASK_USAGE = '{"include_usage":true}'
 /** Adds the request for usage to the client's stream options; all others stay unchanged. */
 function withUsageRequested(body: Buffer, { start, end }: FieldSpan): string {
   const options = body.subarray(start, end)
-  const { fields, open } = topLevelFields(options)
+  const { fields, open } = scanFields(options)
   if (fields.size === 0) return ASK_USAGE
   const asking = assignment('include_usage', 'true', fields.get('include_usage'), open)
   return spliced(options, [asking]).toString('utf8')
@@ -181,14 +174,14 @@ function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: Limit
   if (here === undefined || !isSet(body, there)) return source
   const limit = { start: here.start, end: here.end, text: String(outputLimit) }
   const changed = spliced(body, [limit, removal(body, there)])
-  const { fields: found, open } = topLevelFields(changed)
+  const { fields: found, open } = scanFields(changed)
   return { ...source, body: changed, open, fields: findChangedFields(found) }
 }
 
 /** Returns the request without the field by which its client asks for the charge: the gateway itself answers that. */
 function withoutUsageField(source: RequestSource): RequestSource {
   const body = spliced(source.body, [removal(source.body, source.fields.usage!)])
-  const { fields, open } = topLevelFields(body)
+  const { fields, open } = scanFields(body)
   return { ...source, body, open, fields: findChangedFields(fields) }
 }
 

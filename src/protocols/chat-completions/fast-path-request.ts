@@ -9,9 +9,9 @@ import {
   chatCompletionsRequest,
 } from '../../../schemas/chat/chat-completions.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import type { FieldSpan } from '../../core/json/fields.ts'
 import { namesIn } from '../../core/json/names.ts'
 import { KnownNames, type NodeTest, scanJson, type Tape, Words } from '../../core/json/scanner/tape.ts'
+import type { FieldSpan } from '../../core/json/splice.ts'
 import type { LooseObject } from '../loose.ts'
 import { ObjectContract, readType } from '../request/contract-test.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from '../request/counts.ts'
@@ -194,15 +194,14 @@ function requestOn(tape: Tape): ReadChatRequest | null {
   const tools = tape.isMissing(list) ? null : tape.countOf(list, isAny)
   if (tools !== null && tools > MAX_TOOLS) return null
   const conversationBytes = tape.endOf(conversation) - tape.startOf(conversation)
-  const { bytes, ...thinking } = others
   return {
     settings,
     messages: tape.countOf(conversation, isAny),
     tools,
     builtInTools: [],
     conversationBytes,
-    promptBytes: conversationBytes + bytes,
-    ...thinking,
+    promptBytes: conversationBytes + others.bytes,
+    thinkingTokens: others.thinkingTokens,
     links: NO_LINKS,
     isLegacy: false,
     fields: {

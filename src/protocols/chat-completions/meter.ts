@@ -4,8 +4,8 @@
  * content, the usage alone.
  */
 import { Buffer } from 'node:buffer'
-import { type FieldSpan, removal, spliced } from '../../core/json/fields.ts'
 import { scanJson } from '../../core/json/scanner/tape.ts'
+import { type FieldSpan, removal, spliced } from '../../core/json/splice.ts'
 import { findFailure } from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'

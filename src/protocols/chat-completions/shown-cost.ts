@@ -4,7 +4,8 @@
  */
 import { Buffer } from 'node:buffer'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { assignment, type FieldSpan, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import { assignment, type FieldSpan, spliced } from '../../core/json/splice.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { isObject, parseFields, toList } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
@@ -15,10 +16,10 @@ const USAGE = Buffer.from('"usage"')
 export function withCost(body: Buffer, cost: Credits): Buffer {
   const answer = parseFields(body.toString('utf8'))
   if (answer === null || !isObject(answer.usage)) return body
-  const { start, end } = topLevelFields(body).fields.get('usage') as FieldSpan
+  const { start, end } = scanFields(body).fields.get('usage') as FieldSpan
   const usage = body.subarray(start, end)
   const json = printCredits(cost)
-  const { fields, open } = topLevelFields(usage)
+  const { fields, open } = scanFields(usage)
   const changed =
     fields.size === 0
       ? `{"cost":${json}}`

@@ -10,7 +10,8 @@ import {
 } from '../../../schemas/chat/generate-content.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { type ScannedFields, scanFields } from '../../core/json/scanner/tape.ts'
+import { type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
 import { answerFields } from '../answer/content.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
@@ -38,14 +39,9 @@ interface GenerateContentSource {
   readonly isConfigEmpty: boolean
 }
 
-interface ReadObject {
-  readonly open: number
-  readonly fields: ReadonlyMap<string, FieldSpan>
-}
-
 /** Returns the fields of the config, by their places in the body. */
 function configFields(body: Buffer, { start, end }: FieldSpan): ReadonlyMap<string, FieldSpan> {
-  const { fields } = topLevelFields(body.subarray(start, end))
+  const { fields } = scanFields(body.subarray(start, end))
   const moved = [...fields].map(
     ([name, span]) =>
       [
@@ -80,7 +76,7 @@ const NO_FIELDS: ReadonlyMap<string, FieldSpan> = new Map()
 
 function readSource(
   body: Buffer,
-  { open, fields }: ReadObject,
+  { open, fields }: ScannedFields,
   framing: Framing,
 ): { source: GenerateContentSource } & Pick<ChatCall, 'conversationBytes' | 'promptBytes'> {
   const contents = fields.get('contents')!

@@ -12,14 +12,8 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import {
-  type FieldSpan,
-  removal,
-  type Splice,
-  skipSpace,
-  skipValue,
-  spliced,
-} from '../../core/json/fields.ts'
+import { scanItems } from '../../core/json/scanner/tape.ts'
+import { type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { isObject, type LooseObject, toFields, toList, toText } from '../loose.ts'
 import { conversationKey } from '../request/conversation-key.ts'
@@ -136,14 +130,8 @@ function listLeftOut({ fallbacks, tools }: CountTokensRequest): readonly string[
 
 /** Returns the list of tools without advisors, the others as they were written. */
 function withoutAdvisors(body: Buffer, { start, end }: FieldSpan): Splice {
-  const kept: string[] = []
-  for (let at = skipSpace(body, start + 1); at < end - 1; ) {
-    const itemEnd = skipValue(body, at)
-    const item = body.toString('utf8', at, itemEnd)
-    if (!isAdvisor(JSON.parse(item))) kept.push(item)
-    // Behind the comma.
-    at = skipSpace(body, skipSpace(body, itemEnd) + 1)
-  }
+  const tools = scanItems(body.subarray(start, end)).map((item) => item.toString('utf8'))
+  const kept = tools.filter((tool) => !isAdvisor(JSON.parse(tool)))
   return { start, end, text: `[${kept.join(',')}]` }
 }
 

@@ -6,7 +6,7 @@
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/fields.ts'
+import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type {
   CallState,
   ChatCall,

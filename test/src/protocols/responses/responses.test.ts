@@ -3,6 +3,7 @@ import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { findNameFault } from '../../../../src/core/json/names.ts'
+import { MAX_JSON_LEVELS, scanJson } from '../../../../src/core/json/scanner/tape.ts'
 import { readFacts } from '../../../../src/protocols/answer/place-read.ts'
 import type { AnswerFacts } from '../../../../src/protocols/answer/places.ts'
 import type { EncodeOptions } from '../../../../src/protocols/dialect.ts'
@@ -183,7 +184,14 @@ t.test('request read and forwarded', async (t) => {
       (more, limit, input, indent) => {
         const before = { ...more, model: 'ours', max_output_tokens: limit, input }
         const body = JSON.stringify(before, null, indent)
-        fc.pre(findNameFault(Buffer.from(body), RESPONSES_NAMES) === null)
+        fc.pre(
+          scanJson(
+            Buffer.from(body),
+            MAX_JSON_LEVELS,
+            null,
+            (tape) => findNameFault(tape, RESPONSES_NAMES) === null,
+          ) ?? false,
+        )
         const out = wire(body)
         deepStrictEqual(JSON.parse(out), {
           ...JSON.parse(JSON.stringify(before)),
