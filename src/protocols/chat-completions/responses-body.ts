@@ -3,7 +3,8 @@
  * completion. See docs/api-rules.md, "Chat protocols".
  */
 import type { Buffer } from 'node:buffer'
-import { type FieldSpan, topLevelFields } from '../../core/json/fields.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import type { FieldSpan } from '../../core/json/splice.ts'
 import type { RewrittenBody } from '../dialect.ts'
 import { responsesDialect } from '../responses/dialect.ts'
 import { responsesClient } from '../responses/translation/sides.ts'
@@ -20,7 +21,7 @@ const SHARED = 'stream_options'
  * @throws Failure `invalid_request` with a message that names the field
  */
 export function writeResponsesAsChat(given: Buffer): RewrittenBody | null {
-  const found = findFields(given)
+  const found = scanFields(given).fields
   if (found.has('messages') || !found.has('input')) return null
   const call = responsesDialect.read({ path: PATH, query: '', body: given })
   const dropped = new DroppedFields()
@@ -37,21 +38,10 @@ export function writeResponsesAsChat(given: Buffer): RewrittenBody | null {
     },
     dropped,
   )
-  const own = [...topLevelFields(written).fields.values()].map((span) => cutField(written, span))
+  const own = [...scanFields(written).fields.values()].map((span) => cutField(written, span))
   const shared = found.get(SHARED)
   const all = shared === undefined ? own : [...own, cutField(given, shared)]
   return { body: joinFields(all), leftOut: dropped.all().dropped }
 }
 
 const cutField = (body: Buffer, { nameStart, end }: FieldSpan): Buffer => body.subarray(nameStart, end)
-
-const NO_FIELDS: ReadonlyMap<string, FieldSpan> = new Map()
-
-/** Returns none for a body that is no JSON: the dialect says so. */
-function findFields(body: Buffer): ReadonlyMap<string, FieldSpan> {
-  try {
-    return topLevelFields(body).fields
-  } catch {
-    return NO_FIELDS
-  }
-}

@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { completionsRequest } from '../../../schemas/chat/completions.ts'
-import { topLevelFields } from '../../core/json/fields.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
 import type { AnswerStream, ProtocolAdapter, RewrittenBody } from '../dialect.ts'
 import { type LooseObject, parseFields, toFields, toList, toText } from '../loose.ts'
 import { readJsonBody } from '../request/client-json.ts'
@@ -19,7 +19,7 @@ const REPLACED: ReadonlySet<string> = new Set(['prompt', 'suffix', 'echo', 'best
 export function writePromptAsChat(given: Buffer): RewrittenBody {
   const { prompt, n, best_of: best, logprobs } = readJsonBody(completionsRequest, given)
   const [content] = [prompt].flat()
-  const kept = [...topLevelFields(given).fields].flatMap(([name, { nameStart, end }]) =>
+  const kept = [...scanFields(given).fields].flatMap(([name, { nameStart, end }]) =>
     REPLACED.has(name) ? [] : [given.subarray(nameStart, end)],
   )
   const body = joinFields([
