@@ -231,7 +231,10 @@ export const chatCompletionsNative: ProtocolAdapter = {
   streamContentType: () => null,
   keepAlive: () => COMMENT,
   urlsToFetch: () => [],
-  encodeRequest: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
+  encodeRequest: (call, options) => ({
+    body: wireBody(call as ChatCompletionsCall, options),
+    dropped: call.leftOut ?? [],
+  }),
   openStream: (call, provider) => {
     const { wantsUsage, choices } = call as ChatCompletionsCall
     return new ChatCompletionsMeter({ withholdUsage: !wantsUsage, provider, choices })
