@@ -1,7 +1,7 @@
 /** Reads the client's request in its protocol. */
 import { from, map } from 'rxjs'
 import type { Agent } from '../../schemas/accounts/agent.ts'
-import type { ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { CLIENT_HEADERS } from '../../src/channels/chat/messages.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
@@ -42,7 +42,7 @@ export function toAgentCall(read: ChatCall, { agent }: AppliedAgent, detail = ag
 }
 
 export interface ReadCall extends AuthenticatedCall {
-  readonly protocol: ChatProtocol
+  readonly protocol: CallProtocol
   readonly call: ChatCall
 }
 

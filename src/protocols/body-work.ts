@@ -4,7 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import type { AgentFile } from '../../schemas/accounts/agent.ts'
-import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol, ChannelProtocol } from '../../schemas/config/catalog.ts'
 import { requestHash } from '../core/json/canonical.ts'
 import { agentBody, assemblesAnswer, readAgentRequest } from './chat-completions/agent-body.ts'
 import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions } from './dialect.ts'
@@ -14,7 +14,7 @@ import { protocolAdapter, READERS, type ReaderName } from './registry.ts'
 const LONG_BODY_BYTES = 64 * 1024
 
 interface AdapterOf {
-  readonly client: ChatProtocol
+  readonly client: CallProtocol
   readonly upstream: ChannelProtocol
   /** Without the body in its source, where the work is done in a thread. */
   readonly call: ChatCall

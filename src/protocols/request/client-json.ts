@@ -31,9 +31,9 @@ function withPlainSettings(value: unknown, place: NameSet, isKnown: boolean): un
 export const MAX_JSON_VALUES = 100_000
 
 const EXCESSES = {
-  levels: `it nests deeper than ${MAX_JSON_LEVELS} levels; send it with fewer`,
-  values: `it holds more than ${MAX_JSON_VALUES} values; send fewer`,
-  fields: `it has more than ${MAX_FIELDS} fields; send fewer`,
+  levels: () => `it nests deeper than ${MAX_JSON_LEVELS} levels; send it with fewer`,
+  values: (most: number) => `it holds more than ${most} values; send fewer`,
+  fields: () => `it has more than ${MAX_FIELDS} fields; send fewer`,
 } as const
 
 /**
@@ -41,12 +41,12 @@ const EXCESSES = {
  * that `place` knows.
  * @throws Failure `invalid_request`
  */
-function parseJsonBody(body: Buffer, place: NameSet): unknown {
+function parseJsonBody(body: Buffer, place: NameSet, maxValues = MAX_JSON_VALUES): unknown {
   if (body.length === 0)
     throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
   const text = body.toString('utf8')
-  const excess = excessOf(text, MAX_JSON_VALUES, MAX_FIELDS)
-  if (excess !== null) throw invalidField(pathText(excess.path), EXCESSES[excess.of])
+  const excess = excessOf(text, maxValues, MAX_FIELDS)
+  if (excess !== null) throw invalidField(pathText(excess.path), EXCESSES[excess.of](maxValues))
   const value = parsed(text, place)
   const fault = findNameFault(body, place)
   if (fault !== null) throw invalidField(pathText(fault.path), fault.why)
@@ -76,12 +76,19 @@ export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: NameSet
   readClientJson(schema, withinCounts(parseJsonBody(body, place)))
 
 /**
+ * Parses a body of long lists, which its caller bounds, and checks it against its contract.
+ * @throws Failure `invalid_request` that names the first field that is wrong
+ */
+export const readListBody = <T>(schema: ZodType<T>, body: Buffer, maxValues: number): T =>
+  readClientJson(schema, parseJsonBody(body, placeOf(schema), maxValues))
+
+/**
  * Parses as `parseJsonBody` a body whose names it, or the scanner, has checked before.
  * @throws Failure `invalid_request` for one that nests too deep
  */
 export function parseCheckedBody(body: Buffer, place: NameSet): unknown {
   const text = body.toString('utf8')
-  if (isTooDeep(text)) throw invalidField('', EXCESSES.levels)
+  if (isTooDeep(text)) throw invalidField('', EXCESSES.levels())
   return parsed(text, place)
 }
 
