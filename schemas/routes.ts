@@ -119,6 +119,8 @@ export const ROUTES = {
   readReference: ['GET', '/openapi.json'],
   openReference: ['GET', '/docs'],
   readReferenceScript: ['GET', '/docs/reference.js'],
+  listDocs: ['GET', '/llms.txt'],
+  readDocsPage: ['GET', '/docs/{page}'],
   openFirstPage: ['GET', '/'],
   openConsole: ['GET', '/console'],
   openConsolePage: ['GET', '/console/{page*}'],

@@ -142,9 +142,9 @@ export const openedWith = (value: unknown): OpenedRequest => ({ answer: () => js
 
 /** Says failures in JSON, each with this body. */
 export const failuresAs =
-  (bodyOf: (failure: SimulatedFailure) => unknown) =>
+  (toBody: (failure: SimulatedFailure) => unknown) =>
   (failure: SimulatedFailure): WholeAnswer =>
-    jsonAnswer(failure.status, bodyOf(failure), failure.headers)
+    jsonAnswer(failure.status, toBody(failure), failure.headers)
 
 export const eventStream = (
   frames: Iterator<Frame, void>,

@@ -125,7 +125,7 @@ class Provider {
     if (read.body === null && !read.tooLarge) return
     call.bodyBytes = read.body?.length ?? 0
     if (read.body !== null) this.#calls.record(call, request, read.body)
-    const form = await formOf(request, read.body)
+    const form = await openForm(request, read.body)
     this.#reply(incoming, target, { body: read.body, form }, header, refusesEarly)
   }
 
@@ -189,7 +189,7 @@ function readTarget(url: string): Target {
 }
 
 /** Reads a form. The endpoint that reads it gets its failure, and words it. */
-async function formOf({ headers }: IncomingMessage, body: Buffer | null): Promise<() => Form> {
+async function openForm({ headers }: IncomingMessage, body: Buffer | null): Promise<() => Form> {
   const type = headers['content-type'] ?? ''
   const form =
     type.startsWith('multipart/') && body !== null ? await readForm(body, type).catch(toFailure) : null

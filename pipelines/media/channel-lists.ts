@@ -126,13 +126,13 @@ async function fetchList<Item>(
 export async function mergeLists<Item>(
   channels: readonly ChannelEntry[],
   ask: (channel: ChannelEntry) => Promise<readonly Item[]>,
-  idOf: (item: Item) => string,
+  readId: (item: Item) => string,
 ): Promise<Item[]> {
   const answers = await Promise.allSettled(channels.map(ask))
   const lists = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   const [first] = answers
   if (lists.length === 0 && first?.status === 'rejected') throw first.reason
   const items = new Map<string, Item>()
-  for (const item of lists.flat()) if (!items.has(idOf(item))) items.set(idOf(item), item)
+  for (const item of lists.flat()) if (!items.has(readId(item))) items.set(readId(item), item)
   return [...items.values()]
 }

@@ -13,7 +13,7 @@ const RESEND_MS = 20 * 60 * 60 * 1000
 
 interface AutomaticDeps extends BookingDeps {
   /** Returns the price of credits; null while the configuration has no prices. */
-  readonly priceOf: ((credits: Credits) => Price) | null
+  readonly computePrice: ((credits: Credits) => Price) | null
   /** Base of the links for customers. */
   readonly publicUrl: string
 }
@@ -23,13 +23,13 @@ interface AutomaticDeps extends BookingDeps {
  * attempt is begun by one of them, and the provider counts its key once.
  */
 export async function topUpAutomatically(deps: AutomaticDeps): Promise<void> {
-  const { database, priceOf, log } = deps
+  const { database, computePrice, log } = deps
   const ids = await database.payments.claimAttempts()
-  if (priceOf !== null)
+  if (computePrice !== null)
     for (const accountId of await database.payments.findLowBalances()) {
       try {
         const begun = await database.transactAs(ACTOR, (writing) =>
-          writing.payments.beginAutomatic(accountId, priceOf),
+          writing.payments.beginAutomatic(accountId, computePrice),
         )
         if (begun !== null) ids.push(begun.id)
       } catch (error) {

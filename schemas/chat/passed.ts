@@ -6,8 +6,8 @@ import { z } from 'zod'
 
 /** Texts, or documents, of one request. */
 export const MAX_INPUTS = 2048
-/** In lists of tokens and their lists together. */
-export const MAX_INPUT_VALUES = 400_000
+/** In all lists of tokens together. */
+export const MAX_INPUT_TOKENS = 400_000
 
 const model = z.string().min(1).describe('Model id or alias.')
 const token = z.int().min(0)

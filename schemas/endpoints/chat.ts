@@ -74,6 +74,10 @@ const TRANSLATION_HEADERS = {
     'Fields that the upstream gets otherwise than they were sent, each with how, with `; ` between them.',
 } as const
 
+const ESTIMATE_HEADER = {
+  'x-protocol-warning': 'Says so where the count is an estimate by a tokenizer.',
+} as const
+
 const CHAT_FAILURES: readonly FailureCode[] = [
   'invalid_request',
   'model_not_found',
@@ -107,6 +111,8 @@ const COUNT_FAILURES: readonly FailureCode[] = [
 const NATIVE =
   'Where the channel speaks the same protocol, fields that are not listed go to the upstream unchanged, and so do its answers. Fields that choose model, route or price past the gateway, and ids of objects stored at the upstream, are refused.'
 const BILLED = 'Billed by tokens; the estimate must be covered by the balance beforehand.'
+const COUNTED =
+  'Free. The channel of the model counts if it speaks the protocol; if it serves the protocol by translation, the gateway estimates the count by a tokenizer.'
 const AGENTS =
   'With an agent key, for which this is the one endpoint, the agent answers: its persona comes first, its model, tools and knowledge are used, and model, tools and functions of the body are ignored.'
 const STREAM_END = 'A stream that ends without its closing mark was cut off.'
@@ -173,10 +179,10 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ...generated,
     name: 'countMessageTokens',
     summary: 'Count the tokens of a conversation without answering it.',
-    details: 'Free. Served where a native channel of the model counts.',
+    details: COUNTED,
     errorShape: 'messages',
     headers: versionHeaders,
-    answerHeaders: {},
+    answerHeaders: ESTIMATE_HEADER,
     body: { name: 'CountTokensRequest', schema: countTokensRequest },
     example: { model: MESSAGES_MODEL, messages: [HELLO] },
     answers: [jsonAnswer('TokenCount', tokenCount)],
@@ -206,9 +212,9 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ...generateContent,
     name: 'countContentTokens',
     summary: 'Count the tokens of a conversation without answering it, generate-content protocol.',
-    details: 'Free. Served where a native channel of the model counts.',
+    details: COUNTED,
     headers: z.object({}),
-    answerHeaders: {},
+    answerHeaders: ESTIMATE_HEADER,
     body: { name: 'CountContentTokensRequest', schema: countContentTokensRequest },
     answers: [jsonAnswer('ContentTokenCount', contentTokenCount)],
     failures: COUNT_FAILURES,
@@ -234,8 +240,8 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ...generated,
     name: 'countResponseTokens',
     summary: 'Count the tokens of a conversation without answering it, responses protocol.',
-    details: 'Free. Served where a native channel of the model counts.',
-    answerHeaders: {},
+    details: COUNTED,
+    answerHeaders: ESTIMATE_HEADER,
     body: { name: 'ResponsesRequest', schema: responsesRequest },
     example: { model: MODEL, input: [HELLO] },
     answers: [jsonAnswer('TokenCount', tokenCount)],

@@ -142,7 +142,7 @@ export class TaskStore {
   }
 
   /** The request that first used a reference, and came furthest with it. */
-  submitOf(dialect: string, reference: string): Submit | null {
+  findSubmit(dialect: string, reference: string): Submit | null {
     const submit = this.#byReference.get(reference)
     return submit?.dialect === dialect ? submit : null
   }

@@ -38,12 +38,12 @@ export function acceptWork(work: Work, tell: (task: Task) => WholeAnswer): Whole
   const { world, dialect, model, reference, directives, id, kind, words } = work
   const submit = world.tasks.recordSubmit({ dialect, model, reference, directives })
   if (preventsWork(directives.fault)) return jsonAnswer(200, {})
-  if (directives.outcome === 'refuse') throw refusalOf(directives, work.statusOfCode)
+  if (directives.outcome === 'refuse') throw makeRefusal(directives, work.statusOfCode)
   return tell(world.tasks.open(submit, { id, kind, words, tell: work.tell }))
 }
 
 /** What `outcome=refuse` answers in place of the work. */
-function refusalOf(
+function makeRefusal(
   { code }: Directives,
   statusOfCode: (code: string | undefined) => number = () => 400,
 ): SimulatedFailure {
@@ -122,7 +122,7 @@ export function answerAfterWork(work: WaitedWork, make: () => WholeAnswer): Whol
         workedMs: delay,
       })
     case 'refuse':
-      throw refusalOf(directives)
+      throw makeRefusal(directives)
     default:
       throw new SimulatedFailure(500, 'simulated', 'The work failed: simulated.', { workedMs: delay })
   }

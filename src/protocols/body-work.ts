@@ -4,11 +4,12 @@
  */
 import type { Buffer } from 'node:buffer'
 import type { AgentFile } from '../../schemas/accounts/agent.ts'
-import type { CallProtocol, ChannelProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol, ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
 import { requestHash } from '../core/json/canonical.ts'
 import { agentBody, assemblesAnswer, readAgentRequest } from './chat-completions/agent-body.ts'
 import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions } from './dialect.ts'
-import { protocolAdapter, READERS, type ReaderName } from './registry.ts'
+import { protocolAdapter, READERS, type ReaderName, readConversation } from './registry.ts'
+import { estimateTokens, type FileTokens } from './translate/token-count.ts'
 
 /** A longer body is not worked on by the event loop. */
 const LONG_BODY_BYTES = 64 * 1024
@@ -36,6 +37,7 @@ export interface BodyInputs {
   readonly agent: { readonly file: AgentFile; readonly knowledge: string | null }
   readonly urls: AdapterOf & { readonly provider: string | undefined }
   readonly encode: AdapterOf & { readonly options: EncodeOptions }
+  readonly count: Pick<AdapterOf, 'call'> & { readonly client: ChatProtocol; readonly files: FileTokens }
 }
 
 export interface BodyResults {
@@ -44,6 +46,7 @@ export interface BodyResults {
   readonly agent: AgentBody
   readonly urls: readonly string[]
   readonly encode: EncodedRequest
+  readonly count: number
 }
 
 export type BodyWorkName = keyof BodyInputs
@@ -70,6 +73,7 @@ export const BODY_WORK: {
     protocolAdapter(client, upstream).urlsToFetch(call, provider),
   encode: ({ client, upstream, call, options }) =>
     protocolAdapter(client, upstream).encodeRequest(call, options),
+  count: ({ client, call, files }) => estimateTokens(readConversation(client, call), files),
 }
 
 /** Works on a long body off the event loop. Rejects with the Failure of the work, or with `service_unavailable`. */

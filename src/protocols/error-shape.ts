@@ -12,7 +12,7 @@ const [, MESSAGES_PATH] = ROUTES.createMessage
 /** The errors of responses have the shape of chat-completions. */
 type ErrorShape = Exclude<ChatProtocol, 'responses'>
 
-export function errorShapeOf(path: string): ErrorShape {
+export function findErrorShape(path: string): ErrorShape {
   if (path === MESSAGES_PATH || path.startsWith(`${MESSAGES_PATH}/`)) return 'messages'
   if (isContentPath(path)) return 'generate-content'
   return 'chat-completions'

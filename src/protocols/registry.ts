@@ -1,4 +1,5 @@
 /** Every client protocol, and every adapter from one to an upstream. To add one, see docs/extending.md, "A client protocol". */
+import type { Conversation } from '../../schemas/chat/conversation.ts'
 import {
   type CallProtocol,
   CHAT_PROTOCOLS,
@@ -8,7 +9,7 @@ import {
 } from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/dialect.ts'
 import { completionsClient, completionsUpstream } from './chat-completions/translation/sides.ts'
-import type { Dialect, ProtocolAdapter } from './dialect.ts'
+import type { ChatCall, Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
 import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
 import { generateContentClient, generateContentUpstream } from './generate-content/translation/sides.ts'
@@ -18,6 +19,7 @@ import { embeddings, embeddingsAdapter } from './passed/embeddings.ts'
 import { rerank, rerankAdapter } from './passed/rerank.ts'
 import { responsesDialect, responsesNative } from './responses/dialect.ts'
 import { responsesClient, responsesUpstream } from './responses/translation/sides.ts'
+import { DroppedFields } from './translate/dropped-fields.ts'
 import { type ClientSide, translation, type UpstreamSide } from './translate/translation.ts'
 
 const NATIVE: Readonly<Record<ChatProtocol, ProtocolAdapter>> = {
@@ -78,3 +80,7 @@ export function protocolAdapter(client: CallProtocol, upstream: ChannelProtocol)
   if (adapter === undefined) throw new Error(`There is no protocol adapter from ${client} to ${upstream}`)
   return adapter
 }
+
+/** Returns what an upstream of another protocol gets of a call. @throws Failure `invalid_request` */
+export const readConversation = (client: ChatProtocol, call: ChatCall): Conversation =>
+  CLIENTS[client].read(call, new DroppedFields())

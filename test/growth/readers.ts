@@ -25,7 +25,7 @@ import { mcpServer } from '../../src/mcp/server.ts'
 import { readAgentRequest } from '../../src/protocols/chat-completions/agent-body.ts'
 import { protocolAdapter, READERS } from '../../src/protocols/registry.ts'
 import { readJsonBody } from '../../src/protocols/request/client-json.ts'
-import { refusedModel } from '../../src/protocols/request/refused-model.ts'
+import { readRefusedModel } from '../../src/protocols/request/refused-model.ts'
 import { encodeOptions } from '../src/protocols/encode-options.ts'
 
 export interface Reader {
@@ -209,7 +209,7 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
   },
   'the model of a refused request': {
     around: CHAT.slice(0, 1),
-    read: (text) => refusedModel('/v1/chat/completions', Buffer.from(text)),
+    read: (text) => readRefusedModel('/v1/chat/completions', Buffer.from(text)),
   },
   'the length of a body without its files': {
     around: ANYWHERE,

@@ -25,7 +25,7 @@ interface UploadsOptions {
 export class Uploads {
   readonly #files: UploadsOptions['files']
   readonly #maxBytes: number
-  readonly #bytesOf = new Map<string, number>()
+  readonly #bytesByAccount = new Map<string, number>()
 
   constructor({ files, maxBytes = MAX_UPLOADING_BYTES }: UploadsOptions) {
     this.#files = files
@@ -42,10 +42,10 @@ export class Uploads {
 
   /** @throws Failure `rate_limit_exceeded` */
   #change(accountId: string, bytes: number): void {
-    const total = (this.#bytesOf.get(accountId) ?? 0) + bytes
+    const total = (this.#bytesByAccount.get(accountId) ?? 0) + bytes
     if (bytes > 0 && total > this.#maxBytes) throw tooMuch(this.#maxBytes)
-    if (total > 0) this.#bytesOf.set(accountId, total)
-    else this.#bytesOf.delete(accountId)
+    if (total > 0) this.#bytesByAccount.set(accountId, total)
+    else this.#bytesByAccount.delete(accountId)
   }
 }
 

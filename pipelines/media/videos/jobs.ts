@@ -16,7 +16,7 @@ import { choosePricesBySound, isPricedBySound, makesSound } from '../../../src/c
 import { listVariants } from '../../../src/core/media/variants.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'
-import { anyOf, placeOf } from '../../../src/protocols/request/contract-place.ts'
+import { joinPlaces, readPlace } from '../../../src/protocols/request/contract-place.ts'
 import type { Caller } from '../../calls/authenticate.ts'
 import type { ChannelLists } from '../channel-lists.ts'
 import { chooseVariant } from '../priced-job.ts'
@@ -205,6 +205,6 @@ export const VIDEO_JOBS: Readonly<Record<VideoWork, MakeJob>> = {
   clip_compose: buildComposeJob,
 }
 /** The fields that every one of these jobs has. */
-export const VIDEO_BODY = anyOf(
-  [videoRequest, avatarVideoRequest, lipsyncRequest, motionRequest, clipComposeRequest].map(placeOf),
+export const VIDEO_BODY = joinPlaces(
+  [videoRequest, avatarVideoRequest, lipsyncRequest, motionRequest, clipComposeRequest].map(readPlace),
 )

@@ -73,7 +73,7 @@ function openSubmit(request: ReceivedRequest): OpenedRequest {
 function submit({ world, origin }: ReceivedRequest, asked: TaskRequest, directives: Directives): WholeAnswer {
   const { reference, kind, model } = asked
   const words = hash('sha1', JSON.stringify([kind, model, asked.input]))
-  const known = world.tasks.submitOf(NAME, reference)
+  const known = world.tasks.findSubmit(NAME, reference)
   const taken = known?.taskId ? world.tasks.find(NAME, known.taskId) : null
   if (taken !== null) {
     world.tasks.recordSubmit({ dialect: NAME, model, reference, directives })
@@ -128,7 +128,7 @@ function refusal(code: string, message: string): SimulatedFailure {
 
 function openFind({ world, query }: ReceivedRequest): OpenedRequest {
   const reference = query.get('reference') ?? ''
-  const submitted = world.tasks.submitOf(NAME, reference)
+  const submitted = world.tasks.findSubmit(NAME, reference)
   const found = submitted?.taskId ? world.tasks.find(NAME, submitted.taskId) : null
   return {
     model: submitted?.model ?? null,

@@ -10,17 +10,18 @@ import {
 } from '../../../schemas/chat/generate-content.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { type ScannedFields, scanFields } from '../../core/json/scanner/tape.ts'
+import { type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
 import { answerFields } from '../answer/content.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
-import { requestedTier } from '../request/foreign-fields.ts'
+import { readServiceTier } from '../request/foreign-fields.ts'
 import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
-import { filePartsIn } from '../request/linked-parts.ts'
+import { findFileParts } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
-import { thinkingOf } from '../request/thinking-tokens.ts'
-import { serverToolsOf } from '../request/tools.ts'
+import { readThinking } from '../request/thinking-tokens.ts'
+import { listServerTools } from '../request/tools.ts'
 import { fastPathContents } from './fast-path-items.ts'
 import { GenerateContentMeter, readWholeAnswer } from './meter.ts'
 import { type Framing, readFraming, readPath } from './path.ts'
@@ -38,14 +39,9 @@ interface GenerateContentSource {
   readonly isConfigEmpty: boolean
 }
 
-interface ReadObject {
-  readonly open: number
-  readonly fields: ReadonlyMap<string, FieldSpan>
-}
-
 /** Returns the fields of the config, by their places in the body. */
 function configFields(body: Buffer, { start, end }: FieldSpan): ReadonlyMap<string, FieldSpan> {
-  const { fields } = topLevelFields(body.subarray(start, end))
+  const { fields } = scanFields(body.subarray(start, end))
   const moved = [...fields].map(
     ([name, span]) =>
       [
@@ -80,7 +76,7 @@ const NO_FIELDS: ReadonlyMap<string, FieldSpan> = new Map()
 
 function readSource(
   body: Buffer,
-  { open, fields }: ReadObject,
+  { open, fields }: ScannedFields,
   framing: Framing,
 ): { source: GenerateContentSource } & Pick<ChatCall, 'conversationBytes' | 'promptBytes'> {
   const contents = fields.get('contents')!
@@ -110,7 +106,7 @@ function readSource(
 /** Returns the built-in tools. A tool's name is the name of the field with its settings. */
 function builtInTools({ tools }: GenerateContentRequest): readonly ServerTool[] {
   const offered = (tools ?? []).flatMap((tool) => Object.entries(tool))
-  return serverToolsOf(
+  return listServerTools(
     'generate-content',
     offered.filter(([, settings]) => settings != null).map(([name]) => name),
   )
@@ -141,11 +137,11 @@ export const generateContentDialect: Dialect = {
       choices: config?.candidateCount ?? config?.candidate_count ?? 1,
       conversationBytes,
       promptBytes,
-      ...thinkingOf(config ?? {}),
-      links: filePartsIn([...request.contents, request.systemInstruction, request.system_instruction]),
+      ...readThinking(config ?? {}),
+      links: findFileParts([...request.contents, request.systemInstruction, request.system_instruction]),
       builtInTools: builtInTools(request),
       toolCallLimit: null,
-      ...requestedTier('generate-content', request),
+      ...readServiceTier('generate-content', request),
       settings: generateContentSettings(request, read.counts.contents),
       source,
     }
@@ -153,7 +149,7 @@ export const generateContentDialect: Dialect = {
 }
 
 /** Returns the raised limit as a splice of the client's config, or as a new one. */
-function raisedLimit(source: GenerateContentSource, limit: number): Splice {
+function raiseLimit(source: GenerateContentSource, limit: number): Splice {
   const { config, nullLimit, isConfigEmpty, open, body } = source
   if (nullLimit !== null) return { start: nullLimit.start, end: nullLimit.end, text: String(limit) }
   const field = `"maxOutputTokens":${limit}`
@@ -175,7 +171,7 @@ export const generateContentNative: ProtocolAdapter = {
     const source = getSource(call)
     const isRaised = call.outputLimit === null && outputCeiling !== null
     return {
-      body: isRaised ? spliced(source.body, [raisedLimit(source, outputCeiling)]) : source.body,
+      body: isRaised ? spliced(source.body, [raiseLimit(source, outputCeiling)]) : source.body,
       dropped: [],
     }
   },

@@ -25,7 +25,7 @@ const METHOD_AT_MODEL = /^\/v1\/models\/.*(?::|%3[Aa])[a-z]+[A-Z][A-Za-z]*$/
 export const isContentPath = (path: string): boolean => OWN_VERSION.test(path) || METHOD_AT_MODEL.test(path)
 
 /** Returns the text itself where its escapes are malformed: no model has that name. */
-function decoded(text: string): string {
+function decodeName(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -40,7 +40,7 @@ function decoded(text: string): string {
 export function readPath(path: string): CalledMethod | null {
   const prefix = CONTENT_COLLECTIONS.find((collection) => path.startsWith(collection))
   if (prefix === undefined) return null
-  const tail = decoded(path.slice(prefix.length))
+  const tail = decodeName(path.slice(prefix.length))
   const colon = tail.lastIndexOf(':')
   const method = METHODS.find((name) => name === tail.slice(colon + 1))
   if (colon < 0 || method === undefined) return null

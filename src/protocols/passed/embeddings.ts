@@ -1,14 +1,13 @@
 /** `POST /v1/embeddings`: reading a client's request, and what its answer used. */
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
-import { embeddingsRequest, MAX_INPUT_VALUES, MAX_INPUTS } from '../../../schemas/chat/passed.ts'
+import { embeddingsRequest, MAX_INPUT_TOKENS, MAX_INPUTS } from '../../../schemas/chat/passed.ts'
 import { printNumber } from '../../core/call-log/detail-text.ts'
-import { topLevelFields } from '../../core/json/fields.ts'
 import { bytesOfTokens } from '../../core/pricing/text-tokens.ts'
 import { NOTHING_METERED } from '../answer/reported-usage.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
-import { invalidField, readListBody } from '../request/client-json.ts'
-import { requestedTier, withoutForeignFields } from '../request/foreign-fields.ts'
+import { invalidField, readListFields } from '../request/client-json.ts'
+import { readServiceTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { bytesOfField } from '../request/prompt-fields.ts'
 import { meterPassed, passedBody, passedCall, passJson, readPassedAnswer } from './passed.ts'
 
@@ -32,6 +31,9 @@ function listInputs(input: unknown): readonly (string | readonly number[])[] {
       throw invalidField(`input[${index}]`, 'it must be a text or a list of tokens')
     else if (one.length === 0)
       throw invalidField(inputs === input ? `input[${index}]` : 'input', 'it is empty')
+  const tokens = inputs.reduce((sum, one) => sum + (typeof one === 'string' ? 0 : one.length), 0)
+  if (tokens > MAX_INPUT_TOKENS)
+    throw invalidField('input', `it holds more than ${MAX_INPUT_TOKENS} tokens; send fewer`)
   return inputs
 }
 
@@ -39,9 +41,8 @@ const countBytes = (one: string | readonly number[]): number =>
   typeof one === 'string' ? Buffer.byteLength(one) : bytesOfTokens(one.length)
 
 function read({ body }: ClientRequest): ChatCall {
-  const asked = readListBody(request, body, MAX_INPUT_VALUES)
+  const { request: asked, fields } = readListFields(request, body)
   const inputs = listInputs(asked.input)
-  const { fields } = topLevelFields(body)
   const bytes = inputs.every((one) => typeof one === 'string')
     ? bytesOfField(body, fields.get('input'))
     : inputs.reduce((sum, one) => sum + countBytes(one), 0)
@@ -49,7 +50,7 @@ function read({ body }: ClientRequest): ChatCall {
     ...passedCall,
     ...{ model: asked.model, prompts: inputs.length, mostMs: MOST_MS },
     ...{ conversationBytes: bytes, promptBytes: bytes },
-    ...requestedTier('chat-completions', asked),
+    ...readServiceTier('chat-completions', asked),
     settings: printNumber('messages', inputs.length),
     source: passedBody(body, fields),
   }

@@ -1,14 +1,15 @@
 /** What the endpoints have in common whose requests pass to the same path of a channel, and whose answers pass back. */
 import type { Buffer } from 'node:buffer'
 import type { PassedEndpoint } from '../../../schemas/config/catalog.ts'
-import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import { type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
 import { MAX_REPORTED_TOKENS, NO_USAGE } from '../../core/pricing/usage.ts'
-import { isJsonObject, saysError } from '../answer/content.ts'
-import { modelIn } from '../answer/reported-usage.ts'
+import { saysError } from '../answer/content.ts'
+import { readAnswerModel } from '../answer/reported-usage.ts'
 import type { ChatCall, Metered, ProtocolAdapter, WholeAnswer } from '../dialect.ts'
-import { fieldsOf, type LooseObject, parsedValue } from '../loose.ts'
+import { type LooseObject, parseValue, toFields } from '../loose.ts'
 import { NO_LINKS } from '../request/linked-parts.ts'
-import { faultIn } from '../usage/faults.ts'
+import { findFault } from '../usage/faults.ts'
 
 /** The client's body, byte for byte, and what of it an upstream gets otherwise. */
 interface PassedBody {
@@ -74,11 +75,11 @@ const LIST_START_BYTES = 64
 
 /** Returns the fields of an answer; null for one that is no JSON object, or an error in spite of its status. */
 export function readPassedAnswer(body: Buffer): PassedAnswer | null {
-  if (!isJsonObject(body)) return null
-  const { fields } = topLevelFields(body)
+  const { fields } = scanFields(body)
+  if (fields.size === 0) return null
   const read = (name: string) => {
     const span = fields.get(name)
-    return span === undefined ? undefined : parsedValue(body.toString('utf8', span.start, span.end))
+    return span === undefined ? undefined : parseValue(body.toString('utf8', span.start, span.end))
   }
   if (saysError({ error: read('error'), base_resp: read('base_resp') })) return null
   const hasItems = (name: string) => {
@@ -103,15 +104,15 @@ function readTokens(usage: LooseObject, names: readonly string[]): number | null
 
 /** Returns the facts of an answer: the tokens of its prompt. */
 export function meterPassed(answer: PassedAnswer, usage: unknown): Metered {
-  const fields = fieldsOf(usage)
+  const fields = toFields(usage)
   const prompt = readTokens(fields, ['prompt_tokens', 'input_tokens', 'total_tokens'])
-  const fault = faultIn(usage)
+  const fault = findFault(usage)
   return {
     usage: prompt === null ? null : { ...NO_USAGE, prompt },
     characters: 0,
     charactersSinceUsage: 0,
     isUsageWhole: prompt !== null,
-    ...modelIn(answer.read('model')),
+    ...readAnswerModel(answer.read('model')),
     ...(usage != null && { reported: usage }),
     ...(fault !== '' && { suspect: fault }),
   }

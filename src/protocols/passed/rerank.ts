@@ -1,12 +1,11 @@
 /** `POST /v1/rerank`: reading a client's request, and what its answer used. */
-import { MAX_INPUT_VALUES, rerankRequest } from '../../../schemas/chat/passed.ts'
+import { rerankRequest } from '../../../schemas/chat/passed.ts'
 import { printNumber } from '../../core/call-log/detail-text.ts'
-import { topLevelFields } from '../../core/json/fields.ts'
 import { NO_USAGE } from '../../core/pricing/usage.ts'
 import { NOTHING_METERED } from '../answer/reported-usage.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
-import { fieldsOf, textOf } from '../loose.ts'
-import { readListBody } from '../request/client-json.ts'
+import { toFields, toText } from '../loose.ts'
+import { readListFields } from '../request/client-json.ts'
 import { withoutForeignFields } from '../request/foreign-fields.ts'
 import { NO_LINKS } from '../request/linked-parts.ts'
 import { bytesOfField } from '../request/prompt-fields.ts'
@@ -26,14 +25,14 @@ const LINK = /^\s*[a-z][a-z0-9+.-]*:/i
 
 /** Returns the links of a document that the upstream would fetch: pictures, not what a text names. */
 const listUrls = (document: unknown): string[] =>
-  Object.entries(typeof document === 'string' ? {} : fieldsOf(document))
+  Object.entries(typeof document === 'string' ? {} : toFields(document))
     .filter(([name]) => name !== 'text')
-    .map(([, value]) => textOf(value))
+    .map(([, value]) => toText(value))
     .filter((value) => LINK.test(value))
 
 function read({ body }: ClientRequest): ChatCall {
-  const { model, documents, top_n: wanted } = readListBody(request, body, MAX_INPUT_VALUES)
-  const { fields } = topLevelFields(body)
+  const { request: asked, fields } = readListFields(request, body)
+  const { model, documents, top_n: wanted } = asked
   const count = documents.length
   const bytes = bytesOfField(body, fields.get('documents'))
   const queryBytes = bytesOfField(body, fields.get('query'))
@@ -58,7 +57,7 @@ export const rerank: Dialect = { protocol: 'rerank', read }
 
 /** Returns the searches that an answer reports; null without a report. */
 function readSearches(meta: unknown): number | null {
-  const count = readCount(fieldsOf(fieldsOf(meta).billed_units).search_units)
+  const count = readCount(toFields(toFields(meta).billed_units).search_units)
   return count === null ? null : Math.ceil(count)
 }
 
@@ -67,7 +66,7 @@ export const rerankAdapter: ProtocolAdapter = passJson('rerank', (_call, body) =
   if (answer === null) return { body, metered: NOTHING_METERED, isAnswer: false }
   const meta = answer.read('meta')
   const searches = readSearches(meta)
-  const tokens = meterPassed(answer, answer.read('usage') ?? fieldsOf(meta).tokens)
+  const tokens = meterPassed(answer, answer.read('usage') ?? toFields(meta).tokens)
   const metered = {
     ...tokens,
     usage: tokens.usage ?? (searches === null ? null : NO_USAGE),

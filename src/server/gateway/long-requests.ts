@@ -48,7 +48,10 @@ function revive({ name, body }: ToReader, result: unknown): unknown {
 }
 
 /** Starts a thread with the first long request, and again after an error has ended it. */
-export function openLongRequests(log: { error(details: object, message: string): void }): LongRequests {
+export function openLongRequests(
+  log: { error(details: object, message: string): void },
+  maxThreads = MAX_THREADS,
+): LongRequests {
   /** By account, in the order of their turns. */
   const queues = new Map<string, Waiting[]>()
   let waitingCount = 0
@@ -97,7 +100,7 @@ export function openLongRequests(log: { error(details: object, message: string):
     if (waitingCount === 0) return
     const free = [...threads].find(([, waiting]) => waiting === null)?.[0]
     if (free !== undefined) workOn(free)
-    else if (threads.size < MAX_THREADS) workOn(begin())
+    else if (threads.size < maxThreads) workOn(begin())
   }
   return {
     work: (accountId, name, input, body) =>

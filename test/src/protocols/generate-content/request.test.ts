@@ -5,6 +5,7 @@ import t from 'tap'
 import { Failure } from '../../../../schemas/failure.ts'
 import { readGenerateContent } from '../../../../simulator/dialects/generate-content/request.ts'
 import { findNameFault } from '../../../../src/core/json/names.ts'
+import { MAX_JSON_LEVELS, scanJson } from '../../../../src/core/json/scanner/tape.ts'
 import { readChatCall } from '../../../../src/protocols/chat-completions/dialect.ts'
 import type { EncodeOptions } from '../../../../src/protocols/dialect.ts'
 import { countBody, generateContentCount } from '../../../../src/protocols/generate-content/count.ts'
@@ -248,7 +249,14 @@ t.test('native request', async (t) => {
         ? { generationConfig, contents, ...fields }
         : { ...fields, contents, generationConfig }
       const sent = `${gap}${JSON.stringify(before, null, gap)}${gap}`
-      fc.pre(findNameFault(Buffer.from(sent), GENERATE_CONTENT_NAMES) === null)
+      fc.pre(
+        scanJson(
+          Buffer.from(sent),
+          MAX_JSON_LEVELS,
+          null,
+          (tape) => findNameFault(tape, GENERATE_CONTENT_NAMES) === null,
+        ) ?? false,
+      )
       const after = JSON.parse(wire(sent))
       const expected = JSON.parse(sent)
       if (maxOutputTokens == null)

@@ -3,13 +3,18 @@ import t from 'tap'
 import { z } from 'zod'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { MAX_ODD_NUMBERS, parseExactJson } from '../../../../src/core/json/exact.ts'
-import { MAX_CHOSEN_NAMES, MAX_FIELDS, MAX_OTHER_NAMES } from '../../../../src/core/json/names.ts'
+import {
+  MAX_CHOSEN_NAMES,
+  MAX_FIELDS,
+  MAX_JSON_VALUES,
+  MAX_OTHER_NAMES,
+} from '../../../../src/core/json/names.ts'
 import { readAgentRequest } from '../../../../src/protocols/chat-completions/agent-body.ts'
-import { callOf, readByContract, readChatCall } from '../../../../src/protocols/chat-completions/dialect.ts'
+import { readByContract, readChatCall, toCall } from '../../../../src/protocols/chat-completions/dialect.ts'
 import type { ChatCall, Dialect } from '../../../../src/protocols/dialect.ts'
 import { generateContentDialect } from '../../../../src/protocols/generate-content/dialect.ts'
 import { messagesDialect } from '../../../../src/protocols/messages/dialect.ts'
-import { MAX_JSON_VALUES, readClientJson } from '../../../../src/protocols/request/client-json.ts'
+import { readClientJson } from '../../../../src/protocols/request/client-json.ts'
 import { MAX_MESSAGES, MAX_PARTS, MAX_TOOLS } from '../../../../src/protocols/request/counts.ts'
 import { responsesDialect } from '../../../../src/protocols/responses/dialect.ts'
 import { chatWith, PLAIN_REQUESTS, readBody } from './plain-requests.ts'
@@ -109,7 +114,7 @@ t.test('thinking counts next to the limit', async (t) => {
     chat: (more) => readChatCall(bodyOf(chat, more)),
     'chat by its contract': (more) => {
       const body = bodyOf(chat, more)
-      return callOf(body, readByContract(body))
+      return toCall(body, readByContract(body))
     },
     messages: reader(messagesDialect, '/v1/messages', { model: 'm', max_tokens: 9, messages: conversation }),
     responses: reader(responsesDialect, '/v1/responses', { model: 'm', input: conversation }),
