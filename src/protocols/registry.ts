@@ -8,6 +8,7 @@ import {
   type PassedEndpoint,
 } from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/dialect.ts'
+import { asTextCompletions } from './chat-completions/text-completions.ts'
 import { completionsClient, completionsUpstream } from './chat-completions/translation/sides.ts'
 import type { ChatCall, Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
@@ -71,7 +72,7 @@ export const READERS = {
   'generate-content-count': generateContentCount,
   embeddings,
   rerank,
-} as const satisfies Record<string, Dialect>
+} as const satisfies Record<string, Dialect<CallProtocol>>
 export type ReaderName = keyof typeof READERS
 
 /** Returns the adapter between two protocols. Throws where there is none: routes name existing adapters only. */
@@ -79,6 +80,16 @@ export function protocolAdapter(client: CallProtocol, upstream: ChannelProtocol)
   const adapter = ADAPTERS[client]?.[upstream]
   if (adapter === undefined) throw new Error(`There is no protocol adapter from ${client} to ${upstream}`)
   return adapter
+}
+
+/** Returns the adapter of a call, which prints what its client gets. */
+export function callAdapter(
+  client: CallProtocol,
+  call: ChatCall,
+  upstream: ChannelProtocol,
+): ProtocolAdapter {
+  const adapter = protocolAdapter(client, upstream)
+  return call.isTextCompletion === true ? asTextCompletions(adapter) : adapter
 }
 
 /** Returns what an upstream of another protocol gets of a call. @throws Failure `invalid_request` */

@@ -56,7 +56,7 @@ function read({ body }: ClientRequest): ChatCall {
   }
 }
 
-export const embeddings: Dialect = { protocol: 'embeddings', read }
+export const embeddings: Dialect<'embeddings'> = { protocol: 'embeddings', read }
 
 export const embeddingsAdapter: ProtocolAdapter = passJson('embeddings', (_call, body) => {
   const answer = readPassedAnswer(body)

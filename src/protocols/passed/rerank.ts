@@ -53,7 +53,7 @@ function read({ body }: ClientRequest): ChatCall {
   }
 }
 
-export const rerank: Dialect = { protocol: 'rerank', read }
+export const rerank: Dialect<'rerank'> = { protocol: 'rerank', read }
 
 /** Returns the searches that an answer reports; null without a report. */
 function readSearches(meta: unknown): number | null {
