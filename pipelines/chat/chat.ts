@@ -5,6 +5,7 @@ import { printRefusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { LongBodyWork } from '../../src/protocols/body-work.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
+import type { ReaderName } from '../../src/protocols/registry.ts'
 import { type AuthenticatedCall, authenticate, type CallAccess } from '../calls/authenticate.ts'
 import { assertBalance, requireBalance } from '../calls/balance.ts'
 import type { Idempotency } from '../calls/claim.ts'
@@ -40,13 +41,13 @@ export interface ChatDeps {
   readonly forwarding: Forwarding
 }
 
-export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
+export const chat = (deps: ChatDeps, dialect: Dialect, reader?: ReaderName): Handler =>
   calls(authenticate(deps.access, { isOpenToAgents: dialect.protocol === 'chat-completions' }))
     .then(rateLimit(deps.access, assertBalance))
     .then(requireBalance(deps.idempotency.records))
     .then(findAgent(deps.access, deps.knowledge))
     .then(applyAgent(deps.bodies))
-    .then(readCall(deps.bodies, dialect))
+    .then(readCall(deps.bodies, dialect, reader))
     .then(selectModel(deps.access.catalog))
     .then(followState(deps.stored))
     .then(followItems(deps.stored))

@@ -72,7 +72,8 @@ export const readCall =
       protocol: dialect.protocol,
       call: toAgentCall(read, call),
     })
-    const { path, query, body } = call.request
-    const read = workOnBody(bodies, call.known.account.id, 'read', { reader, path, query }, body)
+    const { params, query, body } = call.request
+    const { model } = params
+    const read = workOnBody(bodies, call.known.account.id, 'read', { reader, model, query }, body)
     return read instanceof Promise ? from(read).pipe(map(add)) : add(read)
   }
