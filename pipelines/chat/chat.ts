@@ -5,7 +5,6 @@ import { printRefusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { LongBodyWork } from '../../src/protocols/body-work.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
-import type { ReaderName } from '../../src/protocols/registry.ts'
 import { type AuthenticatedCall, authenticate, type CallAccess } from '../calls/authenticate.ts'
 import { assertBalance, requireBalance } from '../calls/balance.ts'
 import type { Idempotency } from '../calls/claim.ts'
@@ -18,7 +17,7 @@ import type { Forwarding } from './forward/deps.ts'
 import { forward } from './forward/forward.ts'
 import { planTranslationHeaders } from './forward/translation-headers.ts'
 import { type CallReservations, estimateCall, limitPrice, precharge, reserve } from './precharge.ts'
-import { readCall } from './read-call.ts'
+import { type ChatEndpoint, readCall, rewriteBody } from './read-call.ts'
 import {
   checkLinks,
   type LinkChecker,
@@ -41,13 +40,14 @@ export interface ChatDeps {
   readonly forwarding: Forwarding
 }
 
-export const chat = (deps: ChatDeps, dialect: Dialect, reader?: ReaderName): Handler =>
-  calls(authenticate(deps.access, { isOpenToAgents: dialect.protocol === 'chat-completions' }))
+export const chat = (deps: ChatDeps, dialect: Dialect, endpoint: ChatEndpoint = dialect.protocol): Handler =>
+  calls(authenticate(deps.access, { isOpenToAgents: endpoint === 'chat-completions' }))
     .then(rateLimit(deps.access, assertBalance))
     .then(requireBalance(deps.idempotency.records))
     .then(findAgent(deps.access, deps.knowledge))
+    .then(rewriteBody(deps.bodies, endpoint))
     .then(applyAgent(deps.bodies))
-    .then(readCall(deps.bodies, dialect, reader))
+    .then(readCall(deps.bodies, dialect, endpoint === 'completions' ? dialect.protocol : endpoint))
     .then(selectModel(deps.access.catalog))
     .then(followState(deps.stored))
     .then(followItems(deps.stored))

@@ -17,6 +17,8 @@ import { ARRAY_END, arrayEncoder, type Frame, sseEncoder } from './sse.ts'
 import type { Slot, Ticker } from './ticker.ts'
 
 const MAX_FRAMES_PER_TURN = 256
+/** A `pause` comes before the next one. */
+const TOKENS_BEFORE_PAUSE = 8
 const DEFAULT_RETRY_AFTER_SECONDS = 1
 const MS_PER_SECOND = 1_000
 /**
@@ -126,8 +128,9 @@ class Performance {
     response.writeHead(200, answer.headers)
     response.flushHeaders()
     const { tps = 0, linger = 0 } = directives
+    let { pause = 0 } = directives
     const msPerToken = tps === 0 ? 0 : MS_PER_SECOND / tps
-    const beganAtMs = this.#options.ticker.now()
+    let beganAtMs = this.#options.ticker.now()
     const isArray = answer.framing === 'array'
     const encode = isArray ? arrayEncoder() : sseEncoder(directives.sse ?? answer.framing ?? [])
     const frames = this.#frames(answer.frames, isArray)
@@ -139,6 +142,13 @@ class Performance {
         const frame: Frame | undefined = held ?? (frames.next().value as Frame | undefined)
         if (frame === undefined) {
           this.#at(linger, () => this.#finish(writer))
+          return false
+        }
+        if (pause > 0 && frame.tokens > 0 && this.#emittedTokens >= TOKENS_BEFORE_PAUSE) {
+          held = frame
+          beganAtMs += pause
+          this.#at(pause, pump)
+          pause = 0
           return false
         }
         const dueMs = beganAtMs + this.#emittedTokens * msPerToken

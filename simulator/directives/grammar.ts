@@ -39,6 +39,7 @@ const OUTCOMES = [
 const GRAMMAR = {
   ttft: wholeNumber(0, MAX_WAIT_MS),
   tps: wholeNumber(0, MAX_TOKENS_PER_SECOND),
+  pause: wholeNumber(0, MAX_WAIT_MS),
   linger: wholeNumber(0, MAX_WAIT_MS),
   tokens: wholeNumber(0, MAX_TOKENS),
   text: (value: string) => value,

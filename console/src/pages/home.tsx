@@ -1,4 +1,4 @@
-/** The first page of an account: what is left, how long it lasts, what was spent. */
+/** The first page of an account: its balance, how long that lasts, and what was spent. */
 import type { AnswerOf } from '../api/client.ts'
 import { useGet, useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
@@ -16,7 +16,7 @@ const DAYS = 30
 const DAY_SECONDS = 86_400
 const CAP_PERCENT = 100
 
-/** Returns the last thirty days; one without calls is null. */
+/** Returns the last thirty days; a day without calls is null. */
 function listLastDays({ by_day }: HomeData) {
   const days = new Map(by_day.map((day) => [day.date, day]))
   const today = Math.floor(Date.now() / 1000 / DAY_SECONDS) * DAY_SECONDS
@@ -32,7 +32,7 @@ function Runway({ runway_days }: HomeData) {
   return t('{days, plural, one {# day} other {# days}}', { days: Math.floor(runway_days) })
 }
 
-/** Returns the days that the spend per day is of. */
+/** Says which days the spend per day is an average of. */
 function describeRates({ spend_days: days, runway_days: runway }: HomeData) {
   if (runway === null) return { lasts: t('in the last seven days'), spend: t('credits') }
   if (days === 0) return { lasts: t("at today's spend so far"), spend: t('credits, today so far') }
@@ -80,7 +80,7 @@ export function Home() {
     { account_id: accountId },
     {
       enabled: isAllowed,
-      // Who comes back from a call or a top-up wants to see what it changed.
+      // A call or a top-up may have changed it.
       refetchOnMount: 'always',
     },
   )
@@ -102,7 +102,7 @@ export function Home() {
   )
 }
 
-/** The budgets that cover the keys of a member. */
+/** The budgets of the user's own keys. */
 function OwnBudgets({ accountId }: { readonly accountId: string }) {
   const list = useList('listBudgets', { account_id: accountId })
   return <NamedBudgets title={t('Budgets of your keys')} budgets={list.rows} />

@@ -10,7 +10,12 @@ const never: NodeTest = () => false
 
 interface Check {
   readonly _zod: {
-    readonly def: { readonly check: string; readonly minimum?: number }
+    readonly def: {
+      readonly check: string
+      readonly minimum?: number
+      readonly value?: number
+      readonly inclusive?: boolean
+    }
     readonly check: (payload: { value: unknown; issues: unknown[] }) => unknown
   }
 }
@@ -146,11 +151,31 @@ export function contractTest(schema: ZodType, item?: NodeTest): NodeTest {
     case 'literal':
       return wordTest(schema)
     case 'number':
-    case 'boolean':
-      return (tape, node) => node !== 0 && !holdsMore(tape, node) && isValid(schema, tape.valueAt(node))
+    case 'boolean': {
+      const accepts = scalarTest(schema)
+      return (tape, node) => node !== 0 && !holdsMore(tape, node) && accepts(tape.valueAt(node))
+    }
     default:
       return never
   }
+}
+
+/** Returns the test of a number or a boolean. A usual schema, a type and bounds, is tested without the schema's runtime. */
+function scalarTest(schema: ZodType): (value: unknown) => boolean {
+  const { type, format } = schema.def as { type: string; format?: string }
+  let least = -Number.MAX_VALUE
+  let most = Number.MAX_VALUE
+  for (const { _zod } of readChecks(schema)) {
+    const { check, inclusive, value } = _zod.def
+    if (check === 'greater_than' && inclusive) least = Math.max(least, value!)
+    else if (check === 'less_than' && inclusive) most = Math.min(most, value!)
+    else return (tested) => isValid(schema, tested)
+  }
+  if (type === 'boolean') return (tested) => typeof tested === 'boolean'
+  const isInBounds = (tested: unknown) => typeof tested === 'number' && tested >= least && tested <= most
+  if (format === undefined) return isInBounds
+  if (format === 'safeint') return (tested) => Number.isSafeInteger(tested) && isInBounds(tested)
+  return (tested) => isValid(schema, tested)
 }
 
 /** Checks as `safeParse` does, without its result. */

@@ -60,15 +60,14 @@ export function openUpstreamCalls(
     const body =
       adapter.body === undefined ? call.body : adapter.body(call.body, call.channel, call, call.header)
     const { deadlineMs, headTimeoutMs, onFreshConnection } = call
-    const times = { ...(headTimeoutMs !== undefined && { headTimeoutMs }), onFreshConnection }
     const requestId = `x-request-id: ${call.requestId}\r\n`
     if (call.channel.auth === undefined) {
       const head = finishHead(prefix, body.length, own, requestId)
-      return client.send({ origin, head, body, deadlineMs, ...times }, handler)
+      return client.send({ origin, head, body, deadlineMs, headTimeoutMs, onFreshConnection }, handler)
     }
     const send: SendWith = (authorization, deadlineMs, receiver) => {
       const head = finishHead(prefix, body.length, [...own, ...authorization], requestId)
-      return client.send({ origin, head, body, deadlineMs, ...times }, receiver)
+      return client.send({ origin, head, body, deadlineMs, headTimeoutMs, onFreshConnection }, receiver)
     }
     const request = { method: METHOD, url, contentType: 'application/json', body }
     return new AuthorizedCall(findAuthorizer(call.channel), request, { send, handler, deadlineMs })

@@ -23,7 +23,7 @@ const PAGE_ROWS = 100
 
 const route = getRouteApi('/signed-in/calls')
 
-/** A call that was made a moment ago is on its way into the log: a link to it finds it a second later. */
+/** A new call reaches the log after about a second: a link to it waits. */
 const WAIT_MS = 1_000
 const MAX_WAITS = 15
 

@@ -1,4 +1,4 @@
-/** Keys of an account: listed, created, revealed, switched off, revoked. */
+/** The keys of an account: list, create, reveal, disable, revoke. */
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
@@ -20,7 +20,7 @@ import type { Key } from './texts.ts'
 
 const route = getRouteApi('/signed-in/keys')
 
-/** Returns the last day of the last thirty on which each key was used; a key without a call is absent. */
+/** Returns the last day on which each key was used, of the last thirty; a key without calls is absent. */
 function useLastUsed(): ReadonlyMap<string, string> {
   const { account_id, role } = useAccount()
   const input = { account_id, by: 'key', period: '30d' } as const

@@ -1,4 +1,4 @@
-/** Shows a key itself: when it is created, revealed or rotated. */
+/** Shows the secret of a key when it is created, revealed or rotated. */
 import { ROUTES } from '../../../../schemas/routes.ts'
 import { printCurl } from '../../curl.ts'
 import { t } from '../../i18n.ts'
@@ -7,7 +7,7 @@ import { Done } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import type { Created } from './status.tsx'
 
-/** Prints a first call. @param key default: the one in the environment */
+/** Prints a first call. @param key default: read from the environment */
 export const printFirstCall = (key?: string): string => {
   const messages = [{ role: 'user', content: 'Hello!' }]
   return printCurl(

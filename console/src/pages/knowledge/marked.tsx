@@ -1,4 +1,4 @@
-/** A snippet of a search, whose hits are marked. */
+/** A snippet of a search result with its matches marked. */
 import { Fragment } from 'react'
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -13,9 +13,9 @@ const MARKED = /<mark>(.*?)<\/mark>/s
 const unescapeText = (escaped: string): string =>
   escaped.replace(/&(?:amp|lt|gt|quot|#39);/g, (name) => ENTITIES[name]!)
 
-/** Shows the text as text: the service escapes all of it but its marks. */
+/** Shows the snippet as text: the service escapes all of it except its marks. */
 export const Marked = ({ snippet }: { readonly snippet: string }) => {
-  // By a pattern with a group, every other part is a hit.
+  // The pattern has a group, so every other part is a match.
   const parts = snippet.split(MARKED).map((part, place) => ({ part: unescapeText(part), place }))
   return parts.map(({ part, place }) =>
     place % 2 === 1 ? (

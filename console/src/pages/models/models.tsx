@@ -22,14 +22,14 @@ const route = getRouteApi('/signed-in/models')
 
 type Pricing = NonNullable<PublicModel['pricing']>
 
-/** Prints the prices of units in a line. */
+/** Prints the prices of units in one line. */
 function unitPrices({ per_unit, variants, with_audio }: Omit<Pricing, 'unit' | 'changes'>): string {
   const prices = per_unit ?? Object.values(variants ?? {}).join(' / ')
   const withSound = with_audio?.per_unit ?? Object.values(with_audio?.variants ?? {}).join(' / ')
   return withSound === '' ? prices : t('{prices}, with audio {other}', { prices, other: withSound })
 }
 
-/** Prints the price in a line, in credits. */
+/** Prints the price in one line, in credits. */
 function printPrice(pricing: Pricing | null): ReactNode {
   if (pricing === null) return <span className="text-quiet">–</span>
   if (pricing.unit === '1M_tokens')
@@ -55,7 +55,7 @@ const listCapabilities = ({ capabilities }: PublicModel): string[] =>
 type Prices = Omit<Pricing['tiers'][number], 'from_prompt_tokens' | 'input' | 'output'> &
   Pick<Pricing, 'input' | 'output'>
 
-/** Returns the kinds of tokens that cost something else than the rest of the input or of the output. */
+/** Returns the kinds of tokens whose price differs from the usual input or output price. */
 function listOwnKinds(pricing: Prices): [name: string, price: string | null][] {
   const { input, output } = pricing
   const kinds: [name: string, price: string | null, usual: string | null][] = [
@@ -69,7 +69,7 @@ function listOwnKinds(pricing: Prices): [name: string, price: string | null][] {
   return kinds.flatMap(([name, price, usual]) => (price === usual ? [] : [[name, price]]))
 }
 
-/** Prints all prices of tokens in a line. */
+/** Prints all prices of tokens in one line. */
 const tokenPrices = (pricing: Prices): string =>
   [
     t('{input} input, {cached} cached, {write} cache write, {output} output', {

@@ -1,4 +1,4 @@
-/** First calls of a model with each SDK, ready to paste. They read the key from the environment. */
+/** First calls of a model with each SDK, ready to copy. They read the key from the environment. */
 
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ROUTES } from '../../../../schemas/routes.ts'
@@ -95,7 +95,7 @@ const WITH_SDKS: Readonly<
   responses,
 }
 
-/** Paths and first bodies of the endpoints that make media. */
+/** Paths and first bodies of the media endpoints. */
 const MEDIA: Readonly<Record<string, readonly [path: string, body: object]>> = {
   images_generations: [ROUTES.makeImages[1], { prompt: 'A fox in the snow' }],
   videos_generations: [ROUTES.makeVideo[1], { prompt: 'A fox runs through the snow', duration: 5 }],

@@ -1,4 +1,4 @@
-/** Tasks: images, films, music, speech and other work that outlives its request. */
+/** Tasks: images, videos, music, speech and other work that outlives its request. */
 import { getRouteApi } from '@tanstack/react-router'
 import { ROUTES } from '../../../../schemas/routes.ts'
 import { TASK_KINDS } from '../../../../schemas/tasks/kinds.ts'

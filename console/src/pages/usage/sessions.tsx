@@ -1,4 +1,4 @@
-/** What each session of an account cost: one conversation, or one run of an agent. */
+/** The cost of each session of an account: one conversation, or one run of an agent. */
 
 import { Link } from '@tanstack/react-router'
 import { ROUTES } from '../../../../schemas/routes.ts'
