@@ -7,6 +7,7 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 export const ROUTES = {
   createChatCompletion: ['POST', '/v1/chat/completions'],
+  createCompletion: ['POST', '/v1/completions'],
   createMessage: ['POST', '/v1/messages'],
   countMessageTokens: ['POST', '/v1/messages/count_tokens'],
   generateContent: [

@@ -6,9 +6,11 @@ import {
   generateContentAnswer,
   message,
   response,
+  textCompletion,
   tokenCount,
 } from '../chat/answers.ts'
 import { chatCompletionsRequest } from '../chat/chat-completions.ts'
+import { completionsRequest } from '../chat/completions.ts'
 import { countContentTokensRequest, generateContentRequest } from '../chat/generate-content.ts'
 import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
 import { responsesRequest } from '../chat/responses.ts'
@@ -144,6 +146,23 @@ export const chatEndpoints: readonly RouteDescription[] = [
       {
         contentType: EVENT_STREAM,
         says: `With stream: chunks as data lines, then data: [DONE]. ${STREAM_END}`,
+      },
+    ],
+  },
+  {
+    ...generated,
+    name: 'createCompletion',
+    summary: 'Answer a prompt with text, for clients of the older completions endpoint.',
+    details: `The prompt becomes the message of a chat, and the answer its text. Other fields are those of POST /v1/chat/completions. ${BILLED}`,
+    headers: billedHeaders,
+    body: { name: 'CompletionRequest', schema: completionsRequest },
+    example: { model: MODEL, prompt: HELLO.content },
+    answerHeaders: { ...answerHeaders, ...TRANSLATION_HEADERS },
+    answers: [
+      jsonAnswer('Completion', textCompletion),
+      {
+        contentType: EVENT_STREAM,
+        says: `With stream: text completions as data lines, then data: [DONE]. ${STREAM_END}`,
       },
     ],
   },

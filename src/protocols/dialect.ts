@@ -54,8 +54,10 @@ export interface ChatCall {
   readonly conversationKey?: string
   /** It asks the upstream to summarise a long prompt before it answers. */
   readonly compacts?: boolean
-  /** Names of fields that no upstream gets, because they would cost what has no price; absent without any. */
+  /** Names of fields that no upstream gets: they would cost what has no price, or have no meaning there; absent without any. */
   readonly leftOut?: readonly string[]
+  /** The client gets text completions. */
+  readonly isTextCompletion?: boolean
   /** The client asks for the charge in the usage of the answer. */
   readonly wantsCost?: boolean
   /** Only in the responses protocol. */
@@ -74,6 +76,13 @@ export interface ClientRequest {
   readonly path: string
   readonly query: string
   readonly body: Buffer
+}
+
+/** A body in another form than its client's. */
+export interface RewrittenBody {
+  readonly body: Buffer
+  /** Names of the client's fields that are not in it. */
+  readonly leftOut: readonly string[]
 }
 
 export interface EncodeOptions {

@@ -2,6 +2,7 @@
 import type { Conversation } from '../../schemas/chat/conversation.ts'
 import { CHAT_PROTOCOLS, type ChannelProtocol, type ChatProtocol } from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/dialect.ts'
+import { asTextCompletions } from './chat-completions/text-completions.ts'
 import { completionsClient, completionsUpstream } from './chat-completions/translation/sides.ts'
 import type { ChatCall, Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
@@ -63,6 +64,16 @@ export function protocolAdapter(client: ChatProtocol, upstream: ChannelProtocol)
   const adapter = byUpstream[upstream]
   if (adapter === undefined) throw new Error(`There is no protocol adapter from ${client} to ${upstream}`)
   return adapter
+}
+
+/** Returns the adapter of a call, which prints what its client gets. */
+export function callAdapter(
+  client: ChatProtocol,
+  call: ChatCall,
+  upstream: ChannelProtocol,
+): ProtocolAdapter {
+  const adapter = protocolAdapter(client, upstream)
+  return call.isTextCompletion === true ? asTextCompletions(adapter) : adapter
 }
 
 /** Returns what an upstream of another protocol gets of a call. @throws Failure `invalid_request` */

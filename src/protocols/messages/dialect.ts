@@ -16,7 +16,7 @@ import { scanItems } from '../../core/json/scanner/tape.ts'
 import { type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { isObject, type LooseObject, toFields, toList, toText } from '../loose.ts'
-import { conversationKey } from '../request/conversation-key.ts'
+import { readConversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { readServiceTier } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
@@ -86,7 +86,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(tools, request),
     toolCallLimit: toolCallLimit(tools, request),
     ...readServiceTier('messages', request),
-    ...conversationKey(request),
+    conversationKey: readConversationKey(request),
     ...(compacts(request) && { compacts: true }),
     ...(leftOut.length > 0 && { leftOut }),
     settings: printSettings(request, counts),

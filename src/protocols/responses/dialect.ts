@@ -16,7 +16,7 @@ import type {
   ProtocolAdapter,
 } from '../dialect.ts'
 import { toFields, toList, toText } from '../loose.ts'
-import { conversationKey } from '../request/conversation-key.ts'
+import { readConversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { isItemReference, readServiceTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
@@ -124,7 +124,7 @@ function read({ body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
     ...readServiceTier('responses', request),
-    ...conversationKey(request),
+    conversationKey: readConversationKey(request),
     state: readState(request),
     settings: printSettings(request, counts),
     source,

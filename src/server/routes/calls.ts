@@ -79,6 +79,7 @@ export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDep
   const generateContent = chat(groups, DIALECTS['generate-content'])
   return {
     createChatCompletion: chat(groups, DIALECTS['chat-completions']),
+    createCompletion: chat(groups, DIALECTS['chat-completions'], 'completions'),
     createMessage: chat(groups, DIALECTS.messages),
     countMessageTokens: countTokens(groups, 'messages'),
     generateContent,
