@@ -5,9 +5,9 @@ import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
 import { EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
-import { CodeBlock, Money, TextLink } from '../ui/text.tsx'
+import { Money, TextLink } from '../ui/text.tsx'
 import { NamedBudgets } from './budgets/named.tsx'
-import { printFirstCall } from './keys/secret-dialog.tsx'
+import { Arrival, FirstCall } from './first-call/first-call.tsx'
 import { OpenAlert } from './open-alert.tsx'
 
 type HomeData = AnswerOf<'showHome'>
@@ -97,7 +97,7 @@ export function Home() {
       )}
       {isAllowed && <QueryState query={home} rows={8} />}
       {home.data && role !== 'admin' && <OpenAlert accountId={accountId} wallet={home.data.wallet} />}
-      {home.data && <Figures data={home.data} />}
+      {home.data && <Figures accountId={accountId} data={home.data} />}
     </>
   )
 }
@@ -108,7 +108,34 @@ function OwnBudgets({ accountId }: { readonly accountId: string }) {
   return <NamedBudgets title={t('Budgets of your keys')} budgets={list.rows} />
 }
 
-function Figures({ data }: { readonly data: HomeData }) {
+/** What to do on an account without calls. */
+const FirstSteps = ({ accountId }: { readonly accountId: string }) => (
+  <Panel title={t('Three steps to your first call')}>
+    <ol className="flex list-decimal flex-col gap-4 px-4 py-4 pl-9">
+      <li>
+        <TextLink isAmongWords to="/keys" search={{ account: accountId, create: true }}>
+          {t('Create a key')}
+        </TextLink>{' '}
+        {t('and keep it in your environment as TOLLGATE_KEY.')}
+      </li>
+      <li>
+        <p className="mb-2">{t('Make a call.')}</p>
+        <FirstCall accountId={accountId} isAwaited={false} />
+      </li>
+      <li>
+        <p className="mb-2">{t('See it here, with what it cost.')}</p>
+        <Arrival accountId={accountId} />
+      </li>
+    </ol>
+  </Panel>
+)
+
+interface FiguresProps {
+  readonly accountId: string
+  readonly data: HomeData
+}
+
+function Figures({ accountId, data }: FiguresProps) {
   const days = listLastDays(data)
   const times = days.map(({ at }) => at)
   const points = days.map(({ day }) => day)
@@ -128,9 +155,7 @@ function Figures({ data }: { readonly data: HomeData }) {
       </dl>
       {total === 0 ? (
         <Panel>
-          <EmptyState title={t('This account made no calls in the last thirty days.')}>
-            <CodeBlock label="curl" code={printFirstCall()} />
-          </EmptyState>
+          <FirstSteps accountId={accountId} />
         </Panel>
       ) : (
         <div className="grid gap-4 lg:grid-cols-2">

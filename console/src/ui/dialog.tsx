@@ -13,15 +13,26 @@ interface DialogProps {
   readonly description?: string | null
   /** Default: true. */
   readonly isOpen?: boolean
+  /** For code and tables. */
+  readonly isWide?: boolean
   onClose(): void
   readonly children: ReactNode
 }
 
-export const Dialog = ({ title, description, isOpen = true, onClose, children }: DialogProps) => (
+export const Dialog = ({
+  title,
+  description,
+  isOpen = true,
+  isWide = false,
+  onClose,
+  children,
+}: DialogProps) => (
   <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
     <Base.Portal>
       <Base.Backdrop className="fixed inset-0 bg-shade" />
-      <Base.Popup className="fixed inset-x-4 top-[8vh] mx-auto max-h-[84vh] max-w-lg overflow-y-auto rounded-lg border border-line bg-surface p-5 shadow-xl">
+      <Base.Popup
+        className={`fixed inset-x-4 top-[8vh] mx-auto max-h-[84vh] overflow-y-auto rounded-lg border border-line bg-surface p-5 shadow-xl ${isWide ? 'max-w-3xl' : 'max-w-lg'}`}
+      >
         <Base.Title className="font-semibold text-lg">{title}</Base.Title>
         {description && <Base.Description className="mt-1 text-quiet">{description}</Base.Description>}
         <div className="mt-4">{children}</div>

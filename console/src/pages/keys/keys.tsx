@@ -11,10 +11,10 @@ import { Action } from '../../ui/dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { PageHeader } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { Code, CodeBlock, NONE, Time } from '../../ui/text.tsx'
+import { Code, NONE, Time } from '../../ui/text.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
-import { printFirstCall, SecretDialog } from './secret-dialog.tsx'
+import { SecretDialog } from './secret-dialog.tsx'
 import { CapBar, type Created, KeyStatus } from './status.tsx'
 import type { Key } from './texts.ts'
 
@@ -104,9 +104,12 @@ export function Keys() {
           )
         }
       />
-      <ListPanel caption={t('Keys')} list={list} columns={columns} empty={t('This account has no keys yet.')}>
-        <CodeBlock label="curl" code={printFirstCall('KEY')} />
-      </ListPanel>
+      <ListPanel
+        caption={t('Keys')}
+        list={list}
+        columns={columns}
+        empty={t('This account has no keys yet.')}
+      />
       <KeyDrawer
         id={open}
         mayChange={mayChange}

@@ -1,6 +1,5 @@
 /** The models that the service offers, with their prices and first calls for each SDK. */
 
-import { Tabs } from '@base-ui/react/tabs'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -16,7 +15,8 @@ import { Badge, EmptyState, Fact, FactPanel, PageHeader, Panel, QueryState } fro
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
 import { capabilityName, endpointName, unitName } from '../../ui/units.ts'
-import { makeSnippets } from './snippets.ts'
+import { SnippetTabs } from '../first-call/first-call.tsx'
+import { makeSnippets } from '../first-call/snippets.ts'
 
 const route = getRouteApi('/signed-in/models')
 
@@ -153,7 +153,7 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
 }
 
 function Snippets({ model }: { model: PublicModel }) {
-  const snippets = makeSnippets(model, location.origin)
+  const snippets = makeSnippets(model, { origin: location.origin })
   if (snippets.length === 0)
     return (
       <p className="text-quiet">
@@ -163,26 +163,7 @@ function Snippets({ model }: { model: PublicModel }) {
         </a>
       </p>
     )
-  return (
-    <Tabs.Root defaultValue="curl">
-      <Tabs.List className="mb-2 flex flex-wrap gap-1" aria-label={t('SDK')}>
-        {snippets.map(({ id, label }) => (
-          <Tabs.Tab
-            key={id}
-            value={id}
-            className="rounded-md px-2.5 py-1 text-quiet text-sm hover:bg-raised aria-selected:bg-accent-wash aria-selected:text-accent"
-          >
-            {label}
-          </Tabs.Tab>
-        ))}
-      </Tabs.List>
-      {snippets.map(({ id, label, code }) => (
-        <Tabs.Panel key={id} value={id}>
-          <CodeBlock label={label} code={code} />
-        </Tabs.Panel>
-      ))}
-    </Tabs.Root>
-  )
+  return <SnippetTabs snippets={snippets} />
 }
 
 function ModelInFull({ model }: { model: PublicModel }) {
