@@ -12,9 +12,13 @@ import { asTextCompletions } from './chat-completions/text-completions.ts'
 import { completionsClient, completionsUpstream } from './chat-completions/translation/sides.ts'
 import type { ChatCall, Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
-import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
+import {
+  generateContentDialect,
+  generateContentNative,
+  generateContentStream,
+} from './generate-content/dialect.ts'
 import { generateContentClient, generateContentUpstream } from './generate-content/translation/sides.ts'
-import { messagesDialect, messagesNative } from './messages/dialect.ts'
+import { messagesCount, messagesDialect, messagesNative } from './messages/dialect.ts'
 import { messagesClient, messagesUpstream } from './messages/translation/sides.ts'
 import { embeddings, embeddingsAdapter } from './passed/embeddings.ts'
 import { rerank, rerankAdapter } from './passed/rerank.ts'
@@ -69,7 +73,9 @@ export const DIALECTS = {
 /** All that reads requests. */
 export const READERS = {
   ...DIALECTS,
+  'generate-content-stream': generateContentStream,
   'generate-content-count': generateContentCount,
+  'messages-count': messagesCount,
   embeddings,
   rerank,
 } as const satisfies Record<string, Dialect<CallProtocol>>

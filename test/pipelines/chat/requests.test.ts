@@ -580,7 +580,13 @@ t.test('endpoints without a model in the catalog', async (t) => {
       kind = 'console',
       isLimited = false,
       endpoint = 'embeddings',
-    }: { kind?: KeyKind; isLimited?: boolean; endpoint?: PassedEndpoint } = {},
+      params = {},
+    }: {
+      kind?: KeyKind
+      isLimited?: boolean
+      params?: object
+      endpoint?: PassedEndpoint
+    } = {},
   ) {
     const refused: Settlement[] = []
     const known = knownKey({
@@ -606,6 +612,7 @@ t.test('endpoints without a model in the catalog', async (t) => {
     const request = {
       requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
       path: '/v1/embeddings',
+      params,
       query: '',
       header: (name: string) => (name === 'x-api-key' ? KEY : ''),
       body: Buffer.from(body),
@@ -644,6 +651,11 @@ t.test('endpoints without a model in the catalog', async (t) => {
         ])
       }
     }
+  })
+
+  t.test('the model of the row is the one that the path names, where it names one', async (t) => {
+    const { refused } = await ask('{"model":"other"}', { params: { model: 'models/g' } })
+    t.match(refused, [{ model: 'g', error_code: 'model_not_found' }])
   })
 
   t.test('so do refusals by a limit, and of a key that may not ask', async (t) => {
