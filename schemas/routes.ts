@@ -319,9 +319,6 @@ export const OPERATION_ROUTES = {
   listPartitions: ['GET', '/partitions'],
 } as const
 
-/** Where the generate-content protocol has its models, by version. In `v1` they are those of the other protocols. */
-export const CONTENT_COLLECTIONS = ['/v1beta/models/', '/v1alpha/models/', '/v1/models/'] as const
-
 export type RouteName = keyof typeof ROUTES
 export type OperationName = keyof typeof OPERATION_ROUTES
 /** Below `MANAGEMENT_PATH`. */

@@ -47,7 +47,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect, endpoint: ChatEndpoint = 
     .then(findAgent(deps.access, deps.knowledge))
     .then(rewriteBody(deps.bodies, endpoint))
     .then(applyAgent(deps.bodies))
-    .then(readCall(deps.bodies, dialect))
+    .then(readCall(deps.bodies, dialect, endpoint === 'completions' ? dialect.protocol : endpoint))
     .then(selectModel(deps.access.catalog))
     .then(followState(deps.stored))
     .then(followItems(deps.stored))

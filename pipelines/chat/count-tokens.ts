@@ -93,7 +93,7 @@ const getBody = ({ source }: ChatCall): Buffer => (source as { body: Buffer }).b
 const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   messages: {
     dialect: messagesDialect,
-    reader: 'messages',
+    reader: 'messages-count',
     buildBody: encodeWith(messagesNative),
     getConversation: getBody,
     countField: 'input_tokens',

@@ -73,7 +73,8 @@ export interface ChatCall {
 
 /** The parts of a client's request that a dialect reads. */
 export interface ClientRequest {
-  readonly path: string
+  /** As the path names it: only in the generate-content protocol. */
+  readonly model?: string | undefined
   readonly query: string
   readonly body: Buffer
 }

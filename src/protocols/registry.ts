@@ -6,9 +6,13 @@ import { asTextCompletions } from './chat-completions/text-completions.ts'
 import { completionsClient, completionsUpstream } from './chat-completions/translation/sides.ts'
 import type { ChatCall, Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
-import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
+import {
+  generateContentDialect,
+  generateContentNative,
+  generateContentStream,
+} from './generate-content/dialect.ts'
 import { generateContentClient, generateContentUpstream } from './generate-content/translation/sides.ts'
-import { messagesDialect, messagesNative } from './messages/dialect.ts'
+import { messagesCount, messagesDialect, messagesNative } from './messages/dialect.ts'
 import { messagesClient, messagesUpstream } from './messages/translation/sides.ts'
 import { responsesDialect, responsesNative } from './responses/dialect.ts'
 import { responsesClient, responsesUpstream } from './responses/translation/sides.ts'
@@ -54,7 +58,9 @@ export const DIALECTS = {
 /** All that reads requests. */
 export const READERS = {
   ...DIALECTS,
+  'generate-content-stream': generateContentStream,
   'generate-content-count': generateContentCount,
+  'messages-count': messagesCount,
 } as const satisfies Record<string, Dialect>
 export type ReaderName = keyof typeof READERS
 

@@ -76,14 +76,13 @@ interface LogReading {
 
 export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDeps) {
   const { access } = groups
-  const generateContent = chat(groups, DIALECTS['generate-content'])
   return {
     createChatCompletion: chat(groups, DIALECTS['chat-completions']),
     createCompletion: chat(groups, DIALECTS['chat-completions'], 'completions'),
     createMessage: chat(groups, DIALECTS.messages),
     countMessageTokens: countTokens(groups, 'messages'),
-    generateContent,
-    streamGenerateContent: generateContent,
+    generateContent: chat(groups, DIALECTS['generate-content']),
+    streamGenerateContent: chat(groups, DIALECTS['generate-content'], 'generate-content-stream'),
     countContentTokens: countTokens(groups, 'generate-content'),
     createResponse: chat(groups, DIALECTS.responses),
     countResponseTokens: countTokens(groups, 'responses'),
