@@ -28,6 +28,7 @@ export const ROUTES = {
     '/v1alpha/models/{model+}:countTokens',
   ],
   createResponse: ['POST', '/v1/responses'],
+  openResponseSocket: ['GET', '/v1/responses'],
   countResponseTokens: ['POST', '/v1/responses/input_tokens'],
   showResponse: ['GET', '/v1/responses/{id}'],
   deleteResponse: ['DELETE', '/v1/responses/{id}'],

@@ -220,6 +220,22 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ],
   },
   {
+    name: 'openResponseSocket',
+    tag: TAG,
+    key: 'anywhere',
+    summary: 'Open a WebSocket for calls of the responses protocol.',
+    details:
+      'An upgrade. Each message {"type": "response.create"} with the fields of a request is a call like POST /v1/responses, billed the same, and each event of its stream comes back as a message.',
+    answers: [
+      {
+        status: 101,
+        says: 'The connection is a WebSocket: events of responses, and errors as {"type": "error", "status", "error"}.',
+      },
+    ],
+    failures: ['method_not_allowed', 'rate_limit_exceeded'],
+    failureStatus: { method_not_allowed: [405, 426], rate_limit_exceeded: [426, 429] },
+  },
+  {
     ...generated,
     name: 'countResponseTokens',
     summary: 'Count the tokens of a conversation without answering it, responses protocol.',

@@ -16,6 +16,11 @@ export interface Route {
    * answered 401, since a session or a token does instead of a key. `never`: none, and the limit refuses none either.
    */
   readonly addressLimit?: 'refused' | 'never'
+  /**
+   * The handler answers upgrades to a WebSocket, with the session on it; any other request finds no route here. The
+   * function returns for how long a connection may be open, milliseconds.
+   */
+  readonly maxSocketMs?: () => number
   /** Health checks and metrics, which stay available during a drain. */
   readonly isAnsweredWhileDraining?: boolean
 }
@@ -140,7 +145,13 @@ export class Router {
       )
     const handled = method === 'HEAD' ? 'GET' : method
     const route = Object.hasOwn(methods, handled) ? methods[handled] : undefined
-    if (route === undefined) return refuseMethod(head, Object.keys(methods))
+    if (route === undefined || route.maxSocketMs !== undefined) {
+      const served = Object.entries(methods).filter(([, { maxSocketMs }]) => maxSocketMs === undefined)
+      return refuseMethod(
+        head,
+        served.map(([name]) => name),
+      )
+    }
     try {
       return { route, params: match.readParams() }
     } catch (error) {

@@ -15,6 +15,7 @@ import { listLogs, showLog, sumLogs } from '../../../pipelines/call-log/logs.ts'
 import { chat } from '../../../pipelines/chat/chat.ts'
 import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
 import { embeddings } from '../../../pipelines/chat/embeddings.ts'
+import { openResponseSocket } from '../../../pipelines/chat/response-socket.ts'
 import {
   addConversationItems,
   beginConversation,
@@ -49,6 +50,8 @@ import type { Tasks } from '../../postgres/tasks/repository.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
 import type { CallGroups } from '../gateway/call-groups.ts'
 import { type Family, OPEN } from './options.ts'
+
+const MS_PER_SECOND = 1000
 
 /** What the handlers read besides what all calls take. */
 export interface CallRouteDeps {
@@ -85,6 +88,10 @@ export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDep
     streamGenerateContent: generateContent,
     countContentTokens: countTokens(groups, 'generate-content'),
     createResponse: chat(groups, DIALECTS.responses),
+    openResponseSocket: {
+      handler: openResponseSocket(groups),
+      maxSocketMs: () => access.catalog().config.limits.websocket_seconds * MS_PER_SECOND,
+    },
     countResponseTokens: countTokens(groups, 'responses'),
     showResponse: showResponse(groups),
     deleteResponse: deleteResponse(groups),
