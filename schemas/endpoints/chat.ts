@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import {
   chatCompletion,
+  compaction,
   contentTokenCount,
   generateContentAnswer,
   message,
@@ -234,6 +235,17 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ],
     failures: ['method_not_allowed', 'rate_limit_exceeded'],
     failureStatus: { method_not_allowed: [405, 426], rate_limit_exceeded: [426, 429] },
+  },
+  {
+    ...generated,
+    name: 'compactResponse',
+    summary: 'Make a long conversation shorter, responses protocol.',
+    details: `Served where a channel of the model speaks the protocol. The items of the answer are the input of the next request, as they are. ${BILLED}`,
+    headers: billedHeaders,
+    failures: [...CHAT_FAILURES, 'not_found'],
+    body: { name: 'ResponsesRequest', schema: responsesRequest },
+    example: { model: MODEL, input: [HELLO] },
+    answers: [jsonAnswer('Compaction', compaction)],
   },
   {
     ...generated,

@@ -5,6 +5,7 @@
 
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import { ROUTES } from '../../../schemas/routes.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/fields.ts'
 import type {
@@ -66,6 +67,7 @@ function offeredTools({ tools, input }: ResponsesRequest): readonly unknown[] {
 const builtInTools = (request: ResponsesRequest): readonly ServerTool[] =>
   serverToolsOf('responses', typesOf(offeredTools(request)))
 
+const [, COMPACT_PATH] = ROUTES.compactResponse
 const LOCAL = 'local'
 const CODE_INTERPRETER = 'code_interpreter'
 /** Items that offer tools: those that a search has found, and those that the client adds on the way. */
@@ -89,25 +91,22 @@ function settingsOf(
   )
 }
 
-function stateOf({
-  input,
-  previous_response_id,
-  conversation,
-  store,
-  background,
-  callback_url,
-}: ResponsesRequest): CallState {
+function stateOf(
+  { input, previous_response_id, conversation, store, background, callback_url }: ResponsesRequest,
+  isCompaction: boolean,
+): CallState {
   return {
     previous: previous_response_id ?? null,
     conversation: typeof conversation === 'string' ? conversation : (conversation?.id ?? null),
     items: Array.isArray(input) ? input.filter(isItemReference).map(({ id }) => id) : [],
-    isStored: store !== false,
+    isStored: store !== false && !isCompaction,
     isBackground: background === true,
+    ...(isCompaction && { isCompaction }),
     ...(callback_url != null && { callbackUrl: callback_url }),
   }
 }
 
-function read({ body }: ClientRequest): ChatCall {
+function read({ body, path }: ClientRequest): ChatCall {
   const { request, counts, fields, open } = reader.read(body)
   const sizeOf = (name: string): number => bytesOfField(body, fields.get(name))
   const conversationBytes = sizeOf('input') + sizeOf('instructions')
@@ -125,7 +124,7 @@ function read({ body }: ClientRequest): ChatCall {
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
     ...requestedTier('responses', request),
     ...conversationKey(request),
-    state: stateOf(request),
+    state: stateOf(request, path === COMPACT_PATH),
     settings: settingsOf(request, counts),
     source,
   }
@@ -139,7 +138,8 @@ function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOption
   const splices: Splice[] = []
   const put = (name: string, json: string) => splices.push(assignment(name, json, fields.get(name), open))
   if (upstreamModel !== call.model) put('model', JSON.stringify(upstreamModel))
-  if (call.outputLimit === null && outputCeiling !== null) put('max_output_tokens', String(outputCeiling))
+  const mayLimit = call.outputLimit === null && call.state?.isCompaction === undefined
+  if (mayLimit && outputCeiling !== null) put('max_output_tokens', String(outputCeiling))
   const previous = call.state?.upstreamPrevious
   if (previous !== undefined) put('previous_response_id', JSON.stringify(previous))
   const callback = fields.get('callback_url')

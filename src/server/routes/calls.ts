@@ -43,6 +43,7 @@ import {
   searchWiki,
   showSource,
 } from '../../../pipelines/knowledge/wiki.ts'
+import { findCompactingAdapter } from '../../channels/chat/registry.ts'
 import type { CallLog, CallSummaries } from '../../clickhouse/call-log.ts'
 import type { Keys } from '../../postgres/accounts/repository.ts'
 import type { Wallets } from '../../postgres/billing/repository.ts'
@@ -79,6 +80,9 @@ interface LogReading {
 
 export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDeps) {
   const { access } = groups
+  const { forwarding } = groups
+  const callUpstream: typeof forwarding.callUpstream = (call, handler) =>
+    forwarding.callUpstream(call, handler, findCompactingAdapter(call.channel))
   const generateContent = chat(groups, DIALECTS['generate-content'])
   return {
     createChatCompletion: chat(groups, DIALECTS['chat-completions']),
@@ -92,6 +96,7 @@ export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDep
       handler: openResponseSocket(groups),
       maxSocketMs: () => access.catalog().config.limits.websocket_seconds * MS_PER_SECOND,
     },
+    compactResponse: chat({ ...groups, forwarding: { ...forwarding, callUpstream } }, DIALECTS.responses),
     countResponseTokens: countTokens(groups, 'responses'),
     showResponse: showResponse(groups),
     deleteResponse: deleteResponse(groups),
