@@ -34,6 +34,7 @@ COPY schemas ./schemas
 COPY pipelines ./pipelines
 COPY src ./src
 COPY simulator ./simulator
+COPY docs ./docs
 COPY --from=pages /app/src/openapi/built ./src/openapi/built
 COPY --from=pages /app/console/dist ./console/dist
 USER node

@@ -7,6 +7,7 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 export const ROUTES = {
   createChatCompletion: ['POST', '/v1/chat/completions'],
+  createCompletion: ['POST', '/v1/completions'],
   createMessage: ['POST', '/v1/messages'],
   countMessageTokens: ['POST', '/v1/messages/count_tokens'],
   generateContent: [
@@ -120,6 +121,8 @@ export const ROUTES = {
   readReference: ['GET', '/openapi.json'],
   openReference: ['GET', '/docs'],
   readReferenceScript: ['GET', '/docs/reference.js'],
+  listDocs: ['GET', '/llms.txt'],
+  readDocsPage: ['GET', '/docs/{page}'],
   openFirstPage: ['GET', '/'],
   openConsole: ['GET', '/console'],
   openConsolePage: ['GET', '/console/{page*}'],
@@ -314,9 +317,6 @@ export const OPERATION_ROUTES = {
   listJournals: ['GET', '/journals'],
   listPartitions: ['GET', '/partitions'],
 } as const
-
-/** Where the generate-content protocol has its models, by version. In `v1` they are those of the other protocols. */
-export const CONTENT_COLLECTIONS = ['/v1beta/models/', '/v1alpha/models/', '/v1/models/'] as const
 
 export type RouteName = keyof typeof ROUTES
 export type OperationName = keyof typeof OPERATION_ROUTES

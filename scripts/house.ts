@@ -27,6 +27,8 @@ interface Measure {
 const PRODUCT = ['src', 'pipelines', 'schemas', 'console', 'simulator', 'scripts', 'deploy']
 const SHORT_FILE_LINES = 25
 const LONG_FUNCTION_LINES = 100
+/** Gemini and Qwen are names of clients, too. */
+const TABLE_OF_CLIENTS = 'schemas/clients.ts'
 
 const sources = sourceFiles('src', 'pipelines', 'schemas')
 const pipelines = sources.filter(({ path }) => path.startsWith('pipelines/'))
@@ -128,7 +130,9 @@ function listLongFunctions(): string[] {
 
 function listProviderComparisons(): string[] {
   const names = Object.keys(PRESETS).join('|')
-  const elsewhere = sources.filter(({ path }) => !path.startsWith('src/channels/providers/'))
+  const elsewhere = sources.filter(
+    ({ path }) => !path.startsWith('src/channels/providers/') && path !== TABLE_OF_CLIENTS,
+  )
   return matches(
     elsewhere,
     new RegExp(`^.*[!=]== '(${names})'.*$|^ *(case '(${names})'|(${names}): [[{]).*$`, 'gm'),
@@ -350,7 +354,7 @@ const MEASURES: readonly Measure[] = [
     measure: "comparisons of a provider's name outside its folder",
     aim: 'none',
     found: listProviderComparisons(),
-    how: "lines outside src/channels/providers with === 'name', case 'name' or an entry of a table by name",
+    how: `lines outside src/channels/providers, and the table of clients in ${TABLE_OF_CLIENTS}, with === 'name', case 'name' or an entry of a table by name`,
   },
   {
     measure: 'patches, stubs and hooks of third-party code',

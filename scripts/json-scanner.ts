@@ -14,8 +14,8 @@ const CACHE = join(ROOT, 'node_modules/.cache/tollgate/assemblyscript')
 const VERSION = '0.28.20'
 const INTEGRITY =
   'sha512-5PM7GZpvcLypHcLmi30aP8mqm5HjU+LL3BdV1xDyA3USGtL2w+iMiUnhtH+vW8+2kOuHlAyPu7M+QgyEw5he1g=='
-/** The memory of the scanner has 82 pages of 64 KiB: room for texts of 4 MiB. */
-const OPTIONS = ['-O3', '--runtime', 'stub', '--noAssert', '--enable', 'simd', '--initialMemory', '82']
+/** The memory of the scanner begins with 130 pages of 64 KiB: room for texts of 4 MiB. */
+const OPTIONS = ['-O3', '--runtime', 'stub', '--noAssert', '--enable', 'simd', '--initialMemory', '130']
 const LINE_CHARS = 100
 
 const SOURCES = ['json-scanner.ts', 'json-names.ts'].map((name) => `src/core/json/scanner/assembly/${name}`)

@@ -5,9 +5,14 @@ import t from 'tap'
 import { printCurl } from '../console/src/curl.ts'
 import { findChanges, type Key, parseModels, printTexts } from '../console/src/pages/keys/texts.ts'
 import { NO_ANSWER, withChunk } from '../console/src/pages/playground/answer.ts'
-import { computeCost, costAfter, priceOf, promptOf } from '../console/src/pages/playground/cost.ts'
-import { readTools, requestBody, type Settings } from '../console/src/pages/playground/request.ts'
-import { printSearch, readSearch, texts } from '../console/src/search.ts'
+import {
+  computeCost,
+  computeCostAfter,
+  measurePrompt,
+  readPrice,
+} from '../console/src/pages/playground/cost.ts'
+import { makeBody, readTools, type Settings } from '../console/src/pages/playground/request.ts'
+import { printSearch, readSearch, validateTexts } from '../console/src/search.ts'
 import { printCredits } from '../schemas/money.ts'
 import { readText, sourceFiles } from './support/source-files.ts'
 
@@ -85,7 +90,7 @@ t.test('playground builds the request', async (t) => {
   }
 
   t.test('what is not set is not sent', async (t) => {
-    t.same(requestBody(SETTINGS, [{ role: 'user', text: 'Hello!' }]), {
+    t.same(makeBody(SETTINGS, [{ role: 'user', text: 'Hello!' }]), {
       model: 'demo-chat',
       messages: [{ role: 'user', content: 'Hello!' }],
     })
@@ -103,7 +108,7 @@ t.test('playground builds the request', async (t) => {
       reasoningEffort: 'low',
       tools: JSON.stringify(tools),
     } as const
-    const body = requestBody(set, [
+    const body = makeBody(set, [
       {
         role: 'user',
         text: 'What is this?',
@@ -199,11 +204,11 @@ t.test('playground prices an answer as it grows', async (t) => {
   const BEFORE = Date.parse('2025-12-31T23:59:59Z')
   const AFTER = Date.parse('2026-01-01T00:00:00Z')
 
-  const price = priceOf({ ...PRICING, pixel_tiers: [], tiers: [...PRICING.tiers], changes: [] })!
+  const price = readPrice({ ...PRICING, pixel_tiers: [], tiers: [...PRICING.tiers], changes: [] })!
   const text = (content: string) => ({ choices: [{ delta: { content } }] })
 
   t.test('an unfinished answer is priced by its length', async (t) => {
-    const prompt = promptOf({ messages: [{ role: 'user', content: 'Hello!' }] })
+    const prompt = measurePrompt({ messages: [{ role: 'user', content: 'Hello!' }] })
     t.equal(prompt.bytes, 36, 'the bytes that the gateway counts too')
     const empty = computeCost(price, prompt, NO_ANSWER, AFTER)
     t.match(empty, { promptTokens: 9, outputTokens: 0, isEstimate: true })
@@ -220,7 +225,7 @@ t.test('playground prices an answer as it grows', async (t) => {
 
   t.test('pictures have no bytes of text', async (t) => {
     const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(1000)}` } }
-    t.ok(promptOf({ messages: [{ role: 'user', content: [picture] }] }).bytes < 100)
+    t.ok(measurePrompt({ messages: [{ role: 'user', content: [picture] }] }).bytes < 100)
   })
 
   t.test('reported usage replaces the estimate: cached tokens, tiers and discounts hold', async (t) => {
@@ -285,12 +290,20 @@ t.test('playground prices an answer as it grows', async (t) => {
   })
 
   t.test('a call that failed before its answer has no cost', async (t) => {
-    const prompt = promptOf({ messages: [{ role: 'user', content: 'Hello!' }] })
+    const prompt = measurePrompt({ messages: [{ role: 'user', content: 'Hello!' }] })
     const failure = new Error('The upstream failed.')
-    t.equal(costAfter(failure, price, prompt, NO_ANSWER, AFTER), null)
+    t.equal(computeCostAfter(failure, price, prompt, NO_ANSWER, AFTER), null)
     const begun = withChunk(NO_ANSWER, text('Half of it'))
-    t.match(costAfter(failure, price, prompt, begun, AFTER), { outputTokens: 3 }, 'what came is charged')
-    t.match(costAfter(null, price, prompt, NO_ANSWER, AFTER), { promptTokens: 9 }, 'while it is awaited')
+    t.match(
+      computeCostAfter(failure, price, prompt, begun, AFTER),
+      { outputTokens: 3 },
+      'what came is charged',
+    )
+    t.match(
+      computeCostAfter(null, price, prompt, NO_ANSWER, AFTER),
+      { promptTokens: 9 },
+      'while it is awaited',
+    )
   })
 })
 
@@ -358,13 +371,17 @@ t.test('links keep ids of digits', async (t) => {
   // A link keeps an id of digits alone, written by hand or made by the console, however many digits it has.
   for (const id of ['7', '9007199254740993', '12345678901234567890', '1e5', '0.10', '007', 'call_1'])
     t.test(id, async (t) => {
-      t.same(texts('task')(readSearch(`?task=${id}`)), { task: id }, 'written by hand')
-      t.same(texts('task')(readSearch(printSearch({ task: id }))), { task: id }, 'made by the console')
+      t.same(validateTexts('task')(readSearch(`?task=${id}`)), { task: id }, 'written by hand')
+      t.same(
+        validateTexts('task')(readSearch(printSearch({ task: id }))),
+        { task: id },
+        'made by the console',
+      )
     })
 
   t.test('what is no text is kept as it is', async (t) => {
     t.same(readSearch('?create=true'), { create: true })
     t.same(readSearch(printSearch({ create: true })), { create: true })
-    t.same(texts('task')(readSearch('?create=true&task=')), {})
+    t.same(validateTexts('task')(readSearch('?create=true&task=')), {})
   })
 })

@@ -10,7 +10,7 @@ import {
 } from '@tanstack/react-router'
 import type { FunctionComponent } from 'react'
 import { sessionQuery } from './api/session.ts'
-import { printSearch, readSearch, texts } from './search.ts'
+import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageError } from './ui/page-error.tsx'
 import { Shell } from './ui/shell.tsx'
 import { Skeleton } from './ui/states.tsx'
@@ -19,10 +19,9 @@ interface RouterContext {
   readonly queries: QueryClient
 }
 
-/** The module of a page. */
 type Load<Name extends string> = () => Promise<Record<Name, FunctionComponent>>
 
-/** Loads a page when it is first opened, and renders it again when its reader chooses another language. */
+/** Loads a page when it is first opened, and renders it again when the user chooses another language. */
 function lazyPage<Name extends string>(load: Load<Name>, name: Name) {
   const Page = lazyRouteComponent(async () => ({ default: (await load())[name] as FunctionComponent }))
   // biome-ignore lint/correctness/noComponentHookFactories: this runs once for each page, as the module loads.
@@ -33,11 +32,11 @@ function lazyPage<Name extends string>(load: Load<Name>, name: Name) {
   return Object.assign(Localized, { preload: Page.preload })
 }
 
-const accountSearch = texts('account')
+const accountSearch = validateTexts('account')
 
 const root = createRootRouteWithContext<RouterContext>()({})
 
-/** Knows the session, where there is one: without its CSRF token a signed-in browser is refused here as well. */
+/** Reads the session, if there is one: without its CSRF token the service refuses a signed-in browser here too. */
 const beforeSignIn = createRoute({
   getParentRoute: () => root,
   id: 'before-sign-in',
@@ -90,7 +89,7 @@ const signedIn = createRoute({
   component: Shell,
 })
 
-/** Describes a page of those who are signed in, with the search parameters that its address keeps. */
+/** Makes the route of a page that needs a session, with the search parameters that its address keeps. */
 const createPage = <Path extends string, Name extends string, Search extends object = object>(
   path: Path,
   load: Load<Name>,
@@ -105,7 +104,7 @@ const keys = createPage(
   () => import('./pages/keys/keys.tsx'),
   'Keys',
   (search: Record<string, unknown>): { create?: true; key?: string } => ({
-    ...texts('key')(search),
+    ...validateTexts('key')(search),
     ...(search.create === true && { create: true }),
   }),
 )
@@ -114,7 +113,7 @@ const calls = createPage(
   '/calls',
   () => import('./pages/calls/calls.tsx'),
   'Calls',
-  texts(
+  validateTexts(
     'period',
     'from',
     'to',
@@ -135,36 +134,46 @@ const profile = createPage('/profile', () => import('./pages/profile/profile.tsx
 
 const members = createPage('/members', () => import('./pages/members/members.tsx'), 'Members')
 
-const audit = createPage('/audit', () => import('./pages/audit.tsx'), 'Audit', texts('action', 'scope'))
+const audit = createPage(
+  '/audit',
+  () => import('./pages/audit.tsx'),
+  'Audit',
+  validateTexts('action', 'scope'),
+)
 
 const accounts = createPage(
   '/accounts',
   () => import('./pages/accounts/accounts.tsx'),
   'Accounts',
-  texts('search', 'open'),
+  validateTexts('search', 'open'),
 )
 
-const models = createPage('/models', () => import('./pages/models/models.tsx'), 'Models', texts('q', 'model'))
+const models = createPage(
+  '/models',
+  () => import('./pages/models/models.tsx'),
+  'Models',
+  validateTexts('q', 'model'),
+)
 
 const playground = createPage(
   '/playground',
   () => import('./pages/playground/playground.tsx'),
   'Playground',
-  texts('model'),
+  validateTexts('model'),
 )
 
 const usage = createPage(
   '/usage',
   () => import('./pages/usage/usage.tsx'),
   'Usage',
-  texts('period', 'from', 'to', 'by', 'key_id', 'scope'),
+  validateTexts('period', 'from', 'to', 'by', 'key_id', 'scope'),
 )
 
 const tasks = createPage(
   '/tasks',
   () => import('./pages/tasks/tasks.tsx'),
   'Tasks',
-  texts('kind', 'state', 'scope', 'task'),
+  validateTexts('kind', 'state', 'scope', 'task'),
 )
 
 const overview = createPage('/overview', () => import('./pages/overview.tsx'), 'Overview')
@@ -173,32 +182,42 @@ const catalog = createPage('/catalog', () => import('./pages/catalog.tsx'), 'Cat
 
 const integrity = createPage('/integrity', () => import('./pages/integrity/integrity.tsx'), 'Integrity')
 
-const agents = createPage('/agents', () => import('./pages/agents/agents.tsx'), 'Agents', texts('agent'))
+const agents = createPage(
+  '/agents',
+  () => import('./pages/agents/agents.tsx'),
+  'Agents',
+  validateTexts('agent'),
+)
 
 const knowledge = createPage(
   '/knowledge',
   () => import('./pages/knowledge/knowledge.tsx'),
   'Knowledge',
-  texts('base', 'page', 'search'),
+  validateTexts('base', 'page', 'search'),
 )
 
 const billing = createPage(
   '/billing',
   () => import('./pages/billing/billing.tsx'),
   'Billing',
-  texts('payment', 'saved'),
+  validateTexts('payment', 'saved'),
 )
 
 const webhooks = createPage(
   '/webhooks',
   () => import('./pages/webhooks/webhooks.tsx'),
   'Webhooks',
-  texts('scope', 'endpoint', 'state', 'delivery'),
+  validateTexts('scope', 'endpoint', 'state', 'delivery'),
 )
 
-const tokens = createPage('/tokens', () => import('./pages/tokens/tokens.tsx'), 'Tokens', texts('scope'))
+const tokens = createPage(
+  '/tokens',
+  () => import('./pages/tokens/tokens.tsx'),
+  'Tokens',
+  validateTexts('scope'),
+)
 
-const users = createPage('/users', () => import('./pages/users/users.tsx'), 'Users', texts('search'))
+const users = createPage('/users', () => import('./pages/users/users.tsx'), 'Users', validateTexts('search'))
 
 const channels = createPage('/channels', () => import('./pages/channels.tsx'), 'Channels')
 

@@ -1,7 +1,7 @@
 /** The one place where an error becomes a response. See docs/errors.md, "Catalog". */
 import { Failure } from '../../schemas/failure.ts'
 import type { FullReply, HeaderList } from '../../src/http/handler.ts'
-import { errorBody, errorShapeOf, upstreamErrorBody } from '../../src/protocols/error-shape.ts'
+import { errorBody, findErrorShape, upstreamErrorBody } from '../../src/protocols/error-shape.ts'
 import { UpstreamRefusal } from './upstream-error.ts'
 
 const JSON_TYPE = ['content-type', 'application/json'] as const
@@ -51,7 +51,7 @@ export function makeErrorReply(
       const headers = [...reply.headers, ...error.headers]
       return { ...reply, headers, ...(error.requestId !== undefined && { requestId: error.requestId }) }
     }
-    const shape = errorShapeOf(path)
+    const shape = findErrorShape(path)
     if (error instanceof UpstreamRefusal) {
       const { status, headers } = error
       const body = upstreamErrorBody(shape, error)

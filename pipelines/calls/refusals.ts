@@ -6,9 +6,10 @@ import { redact } from '../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../src/core/call-log/settlement.ts'
 import { withSharedIds } from '../../src/core/call-log/shared-ids.ts'
 import { cutText } from '../../src/core/json/cut.ts'
+import { withoutCollection } from '../../src/core/routing/generate-model-name.ts'
 import { readSessionId } from '../../src/core/routing/session.ts'
 import { stillHolds } from '../../src/core/still-holds.ts'
-import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/request/refused-model.ts'
+import { REFUSED_MODEL_MAX_CHARS, readRefusedModel } from '../../src/protocols/request/refused-model.ts'
 import { type AuthenticatedCall, type CallAccess, type Caller, isAuthenticated } from './authenticate.ts'
 import type { OnRefused } from './pipeline.ts'
 
@@ -25,13 +26,13 @@ export interface RefusedRow {
 
 /**
  * Records refused calls. `describeRow` gets the call with the facts known to the stage that refused it.
- * @param headersOf returns headers of the refusal
+ * @param makeHeaders returns headers of the refusal
  */
 export const recordRefusals =
   (
     { catalog, onRefused }: CallAccess,
     describeRow: (call: AuthenticatedCall, failure: Failure) => RefusedRow,
-    headersOf: OnRefused = () => [],
+    makeHeaders: OnRefused = () => [],
   ): OnRefused =>
   (refused) => {
     const { call, error } = refused
@@ -39,12 +40,13 @@ export const recordRefusals =
       const failure =
         error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
       const { model: given, unitType = null, ...rest } = describeRow(call, failure)
-      const { path, body } = call.request
-      const name = cutText(given ?? refusedModel(path, body), REFUSED_MODEL_MAX_CHARS)
+      const { params, body } = call.request
+      const inPath = params.model && withoutCollection(params.model)
+      const name = cutText(given ?? inPath ?? readRefusedModel(body), REFUSED_MODEL_MAX_CHARS)
       const model = catalog().resolve(name)?.id ?? name
       onRefused(makeRefusedSettlement(call, { ...rest, model, unit_type: unitType }, failure, Date.now()))
     }
-    return headersOf(refused)
+    return makeHeaders(refused)
   }
 
 /** Returns the row of a call that was refused before any upstream was called. It costs nothing. */

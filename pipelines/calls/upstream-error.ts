@@ -9,9 +9,9 @@ import { shortened } from '../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../src/core/routing/key-pools.ts'
 import {
   type ErrorExtras,
-  errorObjectIn,
+  readBodyText,
   readErrorBody,
-  textIn,
+  readErrorObject,
 } from '../../src/protocols/answer/error-body.ts'
 import {
   accessStatus,
@@ -156,7 +156,8 @@ interface ErrorSource {
 const readNativeError = (
   { channel, isTranslated }: Omit<ErrorSource, 'protocol'>,
   body: Buffer,
-): NativeError | null => (channel.upstream_errors === 'native' && !isTranslated ? errorObjectIn(body) : null)
+): NativeError | null =>
+  channel.upstream_errors === 'native' && !isTranslated ? readErrorObject(body) : null
 
 /** Returns whether such a refusal reaches the client as 502: the channel, or the installation, hides it. */
 export const isHidden = ({ hide_auth_errors }: Hiding, status: number, message: string): boolean =>
@@ -244,7 +245,7 @@ export const NO_ANSWER = 'The upstream answered with neither content nor usage.'
 /** Returns the failure of an error event, as the channel of this protocol lets the client see it. */
 export function toStreamFailure(event: Buffer, source: ErrorSource): AttemptFailure {
   const { protocol, channel } = source
-  const { message, parameter } = textIn(event) ?? {
+  const { message, parameter } = readBodyText(event) ?? {
     message: 'The upstream answered with an error.',
     parameter: null,
   }
@@ -267,7 +268,7 @@ export function toStreamFailure(event: Buffer, source: ErrorSource): AttemptFail
 
 /** Returns the failure of a 200 whose body is an error or no answer. */
 export const unusableAnswer = (body: Buffer, source: ErrorSource): AttemptFailure =>
-  textIn(body) === null ? unusable(NO_ANSWER) : toStreamFailure(body, source)
+  readBodyText(body) === null ? unusable(NO_ANSWER) : toStreamFailure(body, source)
 
 /** Returns the failure of a 200 whose stream ended in good order before any content and usage. */
 export const endedWithoutAnswer = (): AttemptFailure => unusable(NO_ANSWER)

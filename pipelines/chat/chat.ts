@@ -17,7 +17,7 @@ import type { Forwarding } from './forward/deps.ts'
 import { forward } from './forward/forward.ts'
 import { planTranslationHeaders } from './forward/translation-headers.ts'
 import { type CallReservations, estimateCall, limitPrice, precharge, reserve } from './precharge.ts'
-import { readCall } from './read-call.ts'
+import { type ChatEndpoint, readCall, rewriteBody } from './read-call.ts'
 import {
   checkLinks,
   type LinkChecker,
@@ -40,13 +40,14 @@ export interface ChatDeps {
   readonly forwarding: Forwarding
 }
 
-export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
-  calls(authenticate(deps.access, { isOpenToAgents: dialect.protocol === 'chat-completions' }))
+export const chat = (deps: ChatDeps, dialect: Dialect, endpoint: ChatEndpoint = dialect.protocol): Handler =>
+  calls(authenticate(deps.access, { isOpenToAgents: endpoint === 'chat-completions' }))
     .then(rateLimit(deps.access, assertBalance))
     .then(requireBalance(deps.idempotency.records))
     .then(findAgent(deps.access, deps.knowledge))
+    .then(rewriteBody(deps.bodies, endpoint))
     .then(applyAgent(deps.bodies))
-    .then(readCall(deps.bodies, dialect))
+    .then(readCall(deps.bodies, dialect, endpoint === 'completions' ? dialect.protocol : endpoint))
     .then(selectModel(deps.access.catalog))
     .then(followState(deps.stored))
     .then(followItems(deps.stored))

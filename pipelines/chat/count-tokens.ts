@@ -1,9 +1,10 @@
 /**
  * `POST /v1/messages/count_tokens`, `POST /v1/responses/input_tokens` and `POST /v1beta/models/{model}:countTokens`: passed
- * through where a native channel serves the model. They run nothing and cost nothing, so they leave no row.
+ * through where a native channel serves the model, else estimated where a channel serves the client's protocol. They run
+ * nothing and cost nothing, so they leave no row.
  */
 import { Buffer } from 'node:buffer'
-import { catchError, Observable } from 'rxjs'
+import { catchError, from, map, Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { CountingAdapter, CountingProtocol } from '../../src/channels/channel.ts'
 import { findCountingAdapter } from '../../src/channels/chat/registry.ts'
@@ -15,15 +16,21 @@ import type { Handler, Reply } from '../../src/http/handler.ts'
 import { answerFields } from '../../src/protocols/answer/content.ts'
 import type { LongBodyWork } from '../../src/protocols/body-work.ts'
 import type { ChatCall, Dialect, ProtocolAdapter } from '../../src/protocols/dialect.ts'
-import { countBody, generateContentCount } from '../../src/protocols/generate-content/count.ts'
+import {
+  countBody,
+  generateContentCount,
+  getCountedBody,
+} from '../../src/protocols/generate-content/count.ts'
 import { messagesDialect, messagesNative } from '../../src/protocols/messages/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
 import { responsesDialect, responsesNative } from '../../src/protocols/responses/dialect.ts'
+import { TOKENIZER } from '../../src/protocols/translate/token-count.ts'
 import type { UpstreamFailure } from '../../src/upstream/client.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { authenticate, type CallAccess } from '../calls/authenticate.ts'
 import { Answered, calls, type Stage } from '../calls/pipeline.ts'
 import { rateLimit } from '../calls/rate-limit.ts'
+import { jsonReply } from '../calls/replies.ts'
 import {
   type AttemptFailure,
   maskError,
@@ -46,6 +53,8 @@ export interface TokenCounting {
   readonly links: LinkChecker
   readonly stored: StoredState
   readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
+  /** Counts by a tokenizer, off the event loop. */
+  readonly counting: LongBodyWork
 }
 
 interface CountRequest extends UpstreamCallRequest {
@@ -59,8 +68,12 @@ interface Counting {
   readonly reader: ReaderName
   /** Returns the client's body with the upstream's name of the model. */
   readonly buildBody: (call: ChatCall, upstreamModel: string) => Buffer
+  /** Returns the part of the client's body that has the conversation. */
+  readonly getConversation: (call: ChatCall) => Buffer
   /** The field with the count in an answer to a client. */
   readonly countField: string
+  /** Further fields of that answer. */
+  readonly otherFields?: object
 }
 
 const encodeWith =
@@ -75,36 +88,41 @@ const encodeWith =
       fetched: new Map(),
     }).body
 
+const getBody = ({ source }: ChatCall): Buffer => (source as { body: Buffer }).body
+
 const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   messages: {
     dialect: messagesDialect,
-    reader: 'messages',
+    reader: 'messages-count',
     buildBody: encodeWith(messagesNative),
+    getConversation: getBody,
     countField: 'input_tokens',
   },
   responses: {
     dialect: responsesDialect,
     reader: 'responses',
     buildBody: encodeWith(responsesNative),
+    getConversation: getBody,
     countField: 'input_tokens',
+    otherFields: { object: 'response.input_tokens' },
   },
   'generate-content': {
     dialect: generateContentCount,
     reader: 'generate-content-count',
     buildBody: countBody,
+    getConversation: getCountedBody,
     countField: 'totalTokens',
   },
 }
 
-/** Returns the client's request to the one channel in use. */
+/** Returns the client's request to the one channel in use; null where none counts. */
 function buildCountRequest(
   protocol: CountingProtocol,
-  { call, model, routes, request }: PricedCall,
-): CountRequest {
+  { call, routes, request }: PricedCall,
+): CountRequest | null {
   const counting = routes.filter(({ channel }) => findCountingAdapter(channel, protocol) !== null)
   const route = chooseNextRoute(counting, [], null)
-  if (route === null)
-    throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)
+  if (route === null) return null
   const { channel, upstreamModel } = route
   return {
     adapter: findCountingAdapter(channel, protocol)!,
@@ -173,9 +191,7 @@ function answer(
         if (typeof counted !== 'number')
           return fail(unusableAnswer(answered, { channel, protocol, isTranslated: false }))
         const isOwn = fields.upstream === fields.own
-        const body = isOwn
-          ? withoutKeys(channel, answered)
-          : Buffer.from(JSON.stringify({ [fields.own]: counted }))
+        const body = isOwn ? withoutKeys(channel, answered) : JSON.stringify({ [fields.own]: counted })
         subscriber.next({ type: 'full', status, headers: [['content-type', 'application/json']], body })
         subscriber.complete()
       },
@@ -183,11 +199,31 @@ function answer(
   })
 }
 
-/** Answers with the count of the one channel in use. */
+/** Returns an estimate, for a channel that serves the client's protocol and cannot count it. */
+function estimate(
+  { counting }: TokenCounting,
+  protocol: CountingProtocol,
+  { call, known, model, routes }: PricedCall,
+): Observable<Reply> {
+  if (!routes.some(({ channel }) => channel.serve.includes(protocol)))
+    throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)
+  const { getConversation, countField, otherFields } = COUNTINGS[protocol]
+  const input = { client: protocol, call, files: model.entry.estimate }
+  return from(counting.workOnLongBody(known.account.id, 'count', input, getConversation(call))).pipe(
+    map((tokens) => {
+      const reply = jsonReply({ ...otherFields, [countField]: tokens })
+      const warning = `${countField} (an estimate by the tokenizer ${TOKENIZER})`
+      return { ...reply, headers: [...reply.headers, ['x-protocol-warning', warning]] }
+    }),
+  )
+}
+
+/** Answers with the count of the one channel in use, or with an estimate. */
 const count =
   (deps: TokenCounting, protocol: CountingProtocol): Stage<PricedCall, never> =>
   (call) => {
     const request = buildCountRequest(protocol, call)
+    if (request === null) return new Answered(call, estimate(deps, protocol, call))
     const { names, secrets } = listUpstreamTexts([request], call.model.id)
     const events = sendCount(deps.openCountTokens, request)
     const maskText = (text: string) => mask(text, names, secrets)

@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { Failure } from '../../schemas/failure.ts'
 import { ulid } from '../../src/core/keys/ids.ts'
 import type { Handler, SocketRequest, SocketSession } from '../../src/http/handler.ts'
-import { parsedFields, textOf } from '../../src/protocols/loose.ts'
+import { parseFields, toText } from '../../src/protocols/loose.ts'
 import { DIALECTS } from '../../src/protocols/registry.ts'
 import { EXPIRED, printRefusal, TurnReply } from '../../src/protocols/responses/socket-replies.ts'
 import { SocketTurns } from '../../src/protocols/responses/socket-turns.ts'
@@ -114,7 +114,7 @@ const answerWarmUp = ({ access }: ChatDeps): Handler =>
 
 /** Returns the response to a warm-up. @throws Failure `invalid_request` */
 function makeWarmUp(body: Buffer, submittedAt: number): object {
-  const fields = parsedFields(body.toString('utf8'))
+  const fields = parseFields(body.toString('utf8'))
   if (fields === null) throw new Failure('invalid_request', 'The message is not valid JSON.')
   const none = { input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } }
   return {
@@ -122,7 +122,7 @@ function makeWarmUp(body: Buffer, submittedAt: number): object {
     object: 'response',
     created_at: Math.floor(submittedAt / MS_PER_SECOND),
     status: 'completed',
-    model: textOf(fields.model),
+    model: toText(fields.model),
     output: [],
     error: null,
     incomplete_details: null,

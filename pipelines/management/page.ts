@@ -41,12 +41,12 @@ export const toWholeList = <Entry>(data: readonly Entry[]) => ({
 
 /**
  * Returns a page of entries, of which one more than its limit was read.
- * @param keyOf returns what the list is ordered by
+ * @param toKey returns what the list is ordered by
  */
 export function toPage<Entry extends { readonly id: string | number }>(
   entries: readonly Entry[],
   { limit }: PageInput,
-  keyOf: (entry: Entry) => string | number = ({ id }) => id,
+  toKey: (entry: Entry) => string | number = ({ id }) => id,
 ) {
   const data = entries.slice(0, limit)
   const hasMore = entries.length > limit
@@ -55,6 +55,6 @@ export function toPage<Entry extends { readonly id: string | number }>(
     object: 'list' as const,
     data,
     has_more: hasMore,
-    next_cursor: hasMore && last ? printCursor(keyOf(last)) : null,
+    next_cursor: hasMore && last ? printCursor(toKey(last)) : null,
   }
 }

@@ -7,9 +7,11 @@ import {
   generateContentAnswer,
   message,
   response,
+  textCompletion,
   tokenCount,
 } from '../chat/answers.ts'
 import { chatCompletionsRequest } from '../chat/chat-completions.ts'
+import { completionsRequest } from '../chat/completions.ts'
 import { countContentTokensRequest, generateContentRequest } from '../chat/generate-content.ts'
 import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
 import { responsesRequest } from '../chat/responses.ts'
@@ -74,6 +76,10 @@ const TRANSLATION_HEADERS = {
     'Fields that the upstream gets otherwise than they were sent, each with how, with `; ` between them.',
 } as const
 
+const ESTIMATE_HEADER = {
+  'x-protocol-warning': 'Says so where the count is an estimate by a tokenizer.',
+} as const
+
 const CHAT_FAILURES: readonly FailureCode[] = [
   'invalid_request',
   'model_not_found',
@@ -107,6 +113,8 @@ const COUNT_FAILURES: readonly FailureCode[] = [
 const NATIVE =
   'Where the channel speaks the same protocol, fields that are not listed go to the upstream unchanged, and so do its answers. Fields that choose model, route or price past the gateway, and ids of objects stored at the upstream, are refused.'
 const BILLED = 'Billed by tokens; the estimate must be covered by the balance beforehand.'
+const COUNTED =
+  'Free. The channel of the model counts if it speaks the protocol; if it serves the protocol by translation, the gateway estimates the count by a tokenizer.'
 const AGENTS =
   'With an agent key, for which this is the one endpoint, the agent answers: its persona comes first, its model, tools and knowledge are used, and model, tools and functions of the body are ignored.'
 const STREAM_END = 'A stream that ends without its closing mark was cut off.'
@@ -144,6 +152,23 @@ export const chatEndpoints: readonly RouteDescription[] = [
   },
   {
     ...generated,
+    name: 'createCompletion',
+    summary: 'Answer a prompt with text, for clients of the older completions endpoint.',
+    details: `The prompt becomes the message of a chat, and the answer its text. Other fields are those of POST /v1/chat/completions. ${BILLED}`,
+    headers: billedHeaders,
+    body: { name: 'CompletionRequest', schema: completionsRequest },
+    example: { model: MODEL, prompt: HELLO.content },
+    answerHeaders: { ...answerHeaders, ...TRANSLATION_HEADERS },
+    answers: [
+      jsonAnswer('Completion', textCompletion),
+      {
+        contentType: EVENT_STREAM,
+        says: `With stream: text completions as data lines, then data: [DONE]. ${STREAM_END}`,
+      },
+    ],
+  },
+  {
+    ...generated,
     name: 'createMessage',
     summary: 'Answer a conversation, messages protocol.',
     details: `${NATIVE} ${BILLED}`,
@@ -163,10 +188,10 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ...generated,
     name: 'countMessageTokens',
     summary: 'Count the tokens of a conversation without answering it.',
-    details: 'Free. Served where a native channel of the model counts.',
+    details: COUNTED,
     errorShape: 'messages',
     headers: versionHeaders,
-    answerHeaders: {},
+    answerHeaders: ESTIMATE_HEADER,
     body: { name: 'CountTokensRequest', schema: countTokensRequest },
     example: { model: MESSAGES_MODEL, messages: [HELLO] },
     answers: [jsonAnswer('TokenCount', tokenCount)],
@@ -196,9 +221,9 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ...generateContent,
     name: 'countContentTokens',
     summary: 'Count the tokens of a conversation without answering it, generate-content protocol.',
-    details: 'Free. Served where a native channel of the model counts.',
+    details: COUNTED,
     headers: z.object({}),
-    answerHeaders: {},
+    answerHeaders: ESTIMATE_HEADER,
     body: { name: 'CountContentTokensRequest', schema: countContentTokensRequest },
     answers: [jsonAnswer('ContentTokenCount', contentTokenCount)],
     failures: COUNT_FAILURES,
@@ -251,8 +276,8 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ...generated,
     name: 'countResponseTokens',
     summary: 'Count the tokens of a conversation without answering it, responses protocol.',
-    details: 'Free. Served where a native channel of the model counts.',
-    answerHeaders: {},
+    details: COUNTED,
+    answerHeaders: ESTIMATE_HEADER,
     body: { name: 'ResponsesRequest', schema: responsesRequest },
     example: { model: MODEL, input: [HELLO] },
     answers: [jsonAnswer('TokenCount', tokenCount)],

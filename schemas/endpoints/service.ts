@@ -109,6 +109,21 @@ export const serviceEndpoints: readonly RouteDescription[] = [
     answers: [{ contentType: 'text/javascript; charset=utf-8', says: 'Compressed by gzip.' }],
   },
   {
+    ...open,
+    name: 'listDocs',
+    summary: 'List the pages of the docs.',
+    details: 'In the form of llms.txt.',
+    answers: [plain('Markdown with a link to each page.')],
+  },
+  {
+    ...open,
+    name: 'readDocsPage',
+    summary: 'Get a page of the docs.',
+    pathParameters: z.object({ page: z.string().describe('Such as `clients.md`.') }),
+    answers: [{ contentType: 'text/markdown; charset=utf-8', says: 'Markdown.' }],
+    failures: ['not_found'],
+  },
+  {
     name: 'readFile',
     key: 'none',
     tag: 'Files',

@@ -1,9 +1,8 @@
 import { CommanderError } from 'commander'
 import { VERSION } from '../server/version.ts'
 import { addCatalogCommands } from './config/catalog.ts'
-import { addChannelsCommand } from './config/channels.ts'
+import { addChannelsCommand, addProvidersCommand } from './config/channels.ts'
 import { addConfigCommands } from './config/config.ts'
-import { addProvidersCommand } from './config/providers.ts'
 import { addConnectCommand } from './connect/connect.ts'
 import { Command, type Context, type Output } from './context.ts'
 import { addImport } from './kb-import.ts'
@@ -85,7 +84,7 @@ export async function run(
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError) return ASKED_FOR.has(error.code) ? EXIT_OK : EXIT_WRONG_USAGE
-    output.error(`error: ${messageOf(error)}\n`)
+    output.error(`error: ${printError(error)}\n`)
     return EXIT_FAILED
   } finally {
     await wiring.close()
@@ -120,8 +119,8 @@ export function buildProgram(
 }
 
 /** Errors of several addresses tried in turn have no message. */
-function messageOf(error: unknown): string {
+function printError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(printError).join('; ')
   return error.message || error.name
 }

@@ -17,12 +17,12 @@ export interface CommandCalls {
 /** Opens a client. A command reports the failure of its call, and writes no log. */
 export function openCalls(): CommandCalls {
   const client = new UpstreamClient({ onHandlerError: () => undefined })
-  const authorizerOf = openAuthorizers({ hideRecent() {}, warn() {} })
-  const call = openUpstreamCalls(client, authorizerOf)
+  const findAuthorizer = openAuthorizers({ hideRecent() {}, warn() {} })
+  const call = openUpstreamCalls(client, findAuthorizer)
   const storage = { open: () => Promise.reject(new Error('There is no file to send')) }
   return {
     openUpstream: (request) => observeUpstream((handler) => call(request, handler)),
-    media: openMediaCalls(client, storage, authorizerOf),
+    media: openMediaCalls(client, storage, findAuthorizer),
     close: () => client.close(),
   }
 }

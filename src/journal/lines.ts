@@ -2,6 +2,7 @@
 import {
   ADMITTED_COLUMNS,
   type Admission,
+  type ColumnKind,
   findColumn,
   SETTLED_COLUMNS,
   type Settlement,
@@ -17,12 +18,36 @@ const SHORTENED_ATTEMPTS = 8
 const NAMES = ['account_id', 'key_id', 'model', 'protocol'] as const
 const APART = new Set<string>(['request_id', ...NAMES])
 
-/** Returns what is printed of each column: its name as JSON has it, and the value that is left out. */
-const bindPrinting = <Name extends keyof Settlement>(names: readonly Name[]) =>
-  names.map((name) => ({ name, prefix: `,"${name}":`, usual: DEFAULTS[name] }))
-const OF_NAMES = bindPrinting(NAMES)
-const OF_ADMISSION = bindPrinting(ADMITTED_COLUMNS.filter((name) => !APART.has(name)))
-const OF_END = bindPrinting(SETTLED_COLUMNS.filter((name) => !findColumn(name).isAdmitted))
+/** Prints a text that needs no escaping, as JavaScript. */
+const PLAIN_TEXT = `'"' + value + '"'`
+/** How the value of a column is printed, as JavaScript. */
+const PRINTED: Readonly<Record<ColumnKind, string>> = {
+  text: 'quote(value)',
+  credits: PLAIN_TEXT,
+  count: 'value',
+  instant: 'value',
+  flag: 'value',
+  links: 'JSON.stringify(value)',
+  attempts: 'JSON.stringify(value)',
+}
+
+type PrintColumns<Name extends keyof Settlement> = (call: Pick<Settlement, Name>) => string
+
+/**
+ * Compiles a function that returns `,"name":value` for each column whose value is not its default. It reads each by its
+ * own statement: a loop over the names takes a third longer, for every call.
+ */
+function compilePrinting<Name extends keyof Settlement>(names: readonly Name[]): PrintColumns<Name> {
+  const statements = names.map((name) => {
+    const usual = DEFAULTS[name]
+    const isUnusual = Array.isArray(usual) ? 'value.length > 0' : `value !== ${JSON.stringify(usual)}`
+    const { kind, settled } = findColumn(name)
+    const printed = settled!.def.type === 'enum' ? PLAIN_TEXT : PRINTED[kind]
+    return `value = call.${name}; if (${isUnusual}) text += ',"${name}":' + ${printed}`
+  })
+  const source = `return (call) => { let text = '', value; ${statements.join('\n')}; return text }`
+  return new Function('quote', source)(quote)
+}
 
 export const printAdmissionLine = (identity: string): string => `${identity}}\n`
 
@@ -31,7 +56,7 @@ export const printAdmissionLine = (identity: string): string => `${identity}}\n`
  * brace.
  */
 export const printIdentity = (call: Admission): string =>
-  `{"request_id":${quote(call.request_id)}${namesText(call)}${printColumns(call, OF_ADMISSION)}`
+  `{"request_id":${quote(call.request_id)}${namesText(call)}${printRestOfAdmission(call)}`
 
 const ESTIMATE = '"estimate":"'
 
@@ -56,7 +81,7 @@ function namesText({ account_id, key_id, model, protocol }: Names): string {
   const known = printedNames.get(key_id)
   if (known?.model === model && known.account_id === account_id && known.protocol === protocol)
     return known.text
-  const text = printColumns({ account_id, key_id, model, protocol }, OF_NAMES)
+  const text = printNames({ account_id, key_id, model, protocol })
   if (printedNames.size >= CACHED_KEYS) printedNames.clear()
   printedNames.set(key_id, { account_id, key_id, model, protocol, text })
   return text
@@ -75,23 +100,7 @@ export function printSettlementLine(settlement: Settlement, admitted?: string): 
 
 /** Prints a settlement without its defaults: half the bytes, which travel three times, and half the time. */
 const printSettlement = (settlement: Settlement, identity: string): string =>
-  `${identity}${printColumns(settlement, OF_END)}}\n`
-
-/** Returns `,"name":value` for each column whose value is not its default. */
-function printColumns<Name extends keyof Settlement>(
-  call: Pick<Settlement, Name>,
-  columns: ReturnType<typeof bindPrinting<Name>>,
-): string {
-  let text = ''
-  for (const { name, prefix, usual } of columns) {
-    const value = call[name]
-    if (value === usual) continue
-    if (typeof value === 'string') text += prefix + quote(value)
-    else if (!Array.isArray(value)) text += prefix + String(value)
-    else if (value.length > 0) text += prefix + JSON.stringify(value)
-  }
-  return text
-}
+  `${identity}${printEnd(settlement)}}\n`
 
 const PLAIN = /^[\w.:@/-]*$/
 
@@ -99,6 +108,10 @@ const PLAIN = /^[\w.:@/-]*$/
  * Quotes a text. Most strings of a settlement are ids: they need no escaping, and that check is cheaper than escaping.
  */
 const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
+
+const printNames = compilePrinting(NAMES)
+const printRestOfAdmission = compilePrinting(ADMITTED_COLUMNS.filter((name) => !APART.has(name)))
+const printEnd = compilePrinting(SETTLED_COLUMNS.filter((name) => !findColumn(name).isAdmitted))
 
 const shortenText = (text: string | null): string | null =>
   text === null ? null : cutText(text, SHORTENED_TEXT_CHARS)

@@ -8,7 +8,8 @@ import { CallToolRequestSchema, ListToolsRequestSchema, McpError } from '@modelc
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import { Failure } from '../../schemas/failure.ts'
 import { MCP_INSTRUCTIONS } from '../../schemas/knowledge/mcp.ts'
-import { isTooDeep, MAX_JSON_LEVELS } from '../core/json/exact.ts'
+import { isTooDeep } from '../core/json/exact.ts'
+import { MAX_JSON_LEVELS } from '../core/json/scanner/tape.ts'
 import { findRefusal, refuseWrongParams } from './messages.ts'
 import { callTool, TOOLS, type ToolSet } from './tools.ts'
 

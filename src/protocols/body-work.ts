@@ -7,8 +7,11 @@ import type { AgentFile } from '../../schemas/accounts/agent.ts'
 import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
 import { requestHash } from '../core/json/canonical.ts'
 import { agentBody, assemblesAnswer, readAgentRequest } from './chat-completions/agent-body.ts'
-import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions } from './dialect.ts'
-import { protocolAdapter, READERS, type ReaderName } from './registry.ts'
+import { writeResponsesAsChat } from './chat-completions/responses-body.ts'
+import { writePromptAsChat } from './chat-completions/text-completions.ts'
+import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions, RewrittenBody } from './dialect.ts'
+import { protocolAdapter, READERS, type ReaderName, readConversation } from './registry.ts'
+import { estimateTokens, type FileTokens } from './translate/token-count.ts'
 
 /** A longer body is not worked on by the event loop. */
 const LONG_BODY_BYTES = 64 * 1024
@@ -19,6 +22,13 @@ interface AdapterOf {
   /** Without the body in its source, where the work is done in a thread. */
   readonly call: ChatCall
 }
+
+/** Endpoints that take bodies of another form, each with what writes them as chat-completions; null: it is one already. */
+const REWRITERS = {
+  completions: writePromptAsChat,
+  'chat-completions': writeResponsesAsChat,
+} as const satisfies Record<string, (given: Buffer) => RewrittenBody | null>
+export type RewritingEndpoint = keyof typeof REWRITERS
 
 /** An agent's body, and what is asked of it. */
 export interface AgentBody {
@@ -36,6 +46,8 @@ export interface BodyInputs {
   readonly agent: { readonly file: AgentFile; readonly knowledge: string | null }
   readonly urls: AdapterOf & { readonly provider: string | undefined }
   readonly encode: AdapterOf & { readonly options: EncodeOptions }
+  readonly rewrite: { readonly endpoint: RewritingEndpoint }
+  readonly count: Omit<AdapterOf, 'upstream'> & { readonly files: FileTokens }
 }
 
 export interface BodyResults {
@@ -44,6 +56,8 @@ export interface BodyResults {
   readonly agent: AgentBody
   readonly urls: readonly string[]
   readonly encode: EncodedRequest
+  readonly rewrite: RewrittenBody | null
+  readonly count: number
 }
 
 export type BodyWorkName = keyof BodyInputs
@@ -58,7 +72,7 @@ export const withBody = (call: ChatCall, body: Buffer | null): ChatCall => ({
 export const BODY_WORK: {
   readonly [Name in BodyWorkName]: (input: BodyInputs[Name], body: Buffer) => BodyResults[Name]
 } = {
-  read: ({ reader, path, query }, body) => READERS[reader].read({ path, query, body }),
+  read: ({ reader, ...request }, body) => READERS[reader].read({ ...request, body }),
   hash: ({ method, path, query }, body) => requestHash(method, path, query, body),
   agent({ file, knowledge }, given) {
     const request = readAgentRequest(given)
@@ -70,6 +84,8 @@ export const BODY_WORK: {
     protocolAdapter(client, upstream).urlsToFetch(call, provider),
   encode: ({ client, upstream, call, options }) =>
     protocolAdapter(client, upstream).encodeRequest(call, options),
+  rewrite: ({ endpoint }, body) => REWRITERS[endpoint](body),
+  count: ({ client, call, files }) => estimateTokens(readConversation(client, call), files),
 }
 
 /** Works on a long body off the event loop. Rejects with the Failure of the work, or with `service_unavailable`. */

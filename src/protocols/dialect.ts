@@ -56,8 +56,10 @@ export interface ChatCall {
   readonly conversationKey?: string
   /** It asks the upstream to summarise a long prompt before it answers. */
   readonly compacts?: boolean
-  /** Names of fields that no upstream gets, because they would cost what has no price; absent without any. */
+  /** Names of fields that no upstream gets: they would cost what has no price, or have no meaning there; absent without any. */
   readonly leftOut?: readonly string[]
+  /** The client gets text completions. */
+  readonly isTextCompletion?: boolean
   /** The client asks for the charge in the usage of the answer. */
   readonly wantsCost?: boolean
   /** Only in the responses protocol. */
@@ -73,9 +75,17 @@ export interface ChatCall {
 
 /** The parts of a client's request that a dialect reads. */
 export interface ClientRequest {
-  readonly path: string
+  /** As the path names it: only in the generate-content protocol. */
+  readonly model?: string | undefined
   readonly query: string
   readonly body: Buffer
+}
+
+/** A body in another form than its client's. */
+export interface RewrittenBody {
+  readonly body: Buffer
+  /** Names of the client's fields that are not in it. */
+  readonly leftOut: readonly string[]
 }
 
 export interface EncodeOptions {

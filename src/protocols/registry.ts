@@ -1,15 +1,22 @@
 /** Every client protocol, and every adapter from one to an upstream. To add one, see docs/extending.md, "A client protocol". */
+import type { Conversation } from '../../schemas/chat/conversation.ts'
 import { CHAT_PROTOCOLS, type ChannelProtocol, type ChatProtocol } from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/dialect.ts'
+import { asTextCompletions } from './chat-completions/text-completions.ts'
 import { completionsClient, completionsUpstream } from './chat-completions/translation/sides.ts'
-import type { Dialect, ProtocolAdapter } from './dialect.ts'
+import type { ChatCall, Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
-import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
+import {
+  generateContentDialect,
+  generateContentNative,
+  generateContentStream,
+} from './generate-content/dialect.ts'
 import { generateContentClient, generateContentUpstream } from './generate-content/translation/sides.ts'
-import { messagesDialect, messagesNative } from './messages/dialect.ts'
+import { messagesCount, messagesDialect, messagesNative } from './messages/dialect.ts'
 import { messagesClient, messagesUpstream } from './messages/translation/sides.ts'
-import { responsesDialect, responsesNative } from './responses/dialect.ts'
+import { responsesCompaction, responsesDialect, responsesNative } from './responses/dialect.ts'
 import { responsesClient, responsesUpstream } from './responses/translation/sides.ts'
+import { DroppedFields } from './translate/dropped-fields.ts'
 import { type ClientSide, translation, type UpstreamSide } from './translate/translation.ts'
 
 const NATIVE: Readonly<Record<ChatProtocol, ProtocolAdapter>> = {
@@ -51,7 +58,10 @@ export const DIALECTS = {
 /** All that reads requests. */
 export const READERS = {
   ...DIALECTS,
+  'generate-content-stream': generateContentStream,
   'generate-content-count': generateContentCount,
+  'messages-count': messagesCount,
+  'responses-compaction': responsesCompaction,
 } as const satisfies Record<string, Dialect>
 export type ReaderName = keyof typeof READERS
 
@@ -62,3 +72,17 @@ export function protocolAdapter(client: ChatProtocol, upstream: ChannelProtocol)
   if (adapter === undefined) throw new Error(`There is no protocol adapter from ${client} to ${upstream}`)
   return adapter
 }
+
+/** Returns the adapter of a call, which prints what its client gets. */
+export function callAdapter(
+  client: ChatProtocol,
+  call: ChatCall,
+  upstream: ChannelProtocol,
+): ProtocolAdapter {
+  const adapter = protocolAdapter(client, upstream)
+  return call.isTextCompletion === true ? asTextCompletions(adapter) : adapter
+}
+
+/** Returns what an upstream of another protocol gets of a call. @throws Failure `invalid_request` */
+export const readConversation = (client: ChatProtocol, call: ChatCall): Conversation =>
+  CLIENTS[client].read(call, new DroppedFields())

@@ -27,7 +27,7 @@ interface Sample {
 }
 
 /** Returns cumulative buckets, sum and count in Prometheus's form. */
-export function samplesOf(
+export function toSamples(
   name: string,
   bounds: readonly number[],
   values: HistogramValues,

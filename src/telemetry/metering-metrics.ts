@@ -43,11 +43,11 @@ export function registerMetering(register: Register): MeteringMeters {
   const unbooked = { refused: 0, malformed: 0 }
   let pairs = 0
 
-  const totalsOf = (channel: string, model: string): PairTotals => {
+  const findTotals = (channel: string, model: string): PairTotals => {
     let models = channels.get(channel)
     const known = models?.get(model)
     if (known !== undefined) return known
-    if (pairs >= MAX_PAIRS && (channel !== '' || model !== '')) return totalsOf('', '')
+    if (pairs >= MAX_PAIRS && (channel !== '' || model !== '')) return findTotals('', '')
     if (models === undefined) {
       models = new Map()
       channels.set(channel, models)
@@ -110,7 +110,7 @@ export function registerMetering(register: Register): MeteringMeters {
   )
   return {
     metered({ channel, model, source, isSuspect, isOtherModel, inputTokens, cachedTokens }) {
-      const totals = totalsOf(channel, model)
+      const totals = findTotals(channel, model)
       if (source !== 'none') totals[source]++
       if (isSuspect) totals.suspect++
       if (isOtherModel) totals.otherModel++

@@ -8,7 +8,7 @@ import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { CALL_STATUSES, type CallStatus } from '../../schemas/call-log/row.ts'
 import { type ChannelCounts, registerChannels } from './channel-metrics.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
-import { emptyHistogram, type HistogramValues, observe, samplesOf } from './histogram.ts'
+import { emptyHistogram, type HistogramValues, observe, toSamples } from './histogram.ts'
 import { type MeteringMeters, registerMetering } from './metering-metrics.ts'
 import { type RefusalMeters, registerRefusals } from './refusal-metrics.ts'
 import { type Register, registerIn } from './register.ts'
@@ -44,7 +44,7 @@ export interface CallObservation {
 }
 
 /** @param model the label; empty for a name that is none of the catalog's */
-export const observationOf = (settlement: Settlement, model: string): CallObservation => ({
+export const toObservation = (settlement: Settlement, model: string): CallObservation => ({
   model,
   status: settlement.status,
   ttfbMs: settlement.ttfb_ms,
@@ -87,12 +87,12 @@ function readable(metric: MetricsSnapshot[number]): MetricsSnapshot[number] {
 }
 
 /** Returns the counters and histograms: what counts also when its process has ended. */
-export const countsOf = (snapshot: MetricsSnapshot): MetricsSnapshot =>
+export const pickCounts = (snapshot: MetricsSnapshot): MetricsSnapshot =>
   snapshot.filter(({ type }) => String(type) !== 'gauge')
 
 /** Returns the counters and histograms of two processes together, as one snapshot. */
 export const addCounts = (one: MetricsSnapshot, other: MetricsSnapshot): MetricsSnapshot =>
-  AggregatorRegistry.aggregate([countsOf(one), countsOf(other)]).getMetricsAsArray() as never
+  AggregatorRegistry.aggregate([pickCounts(one), pickCounts(other)]).getMetricsAsArray() as never
 
 /** Prometheus text of several processes together. */
 export function mergeSnapshots(snapshots: readonly MetricsSnapshot[]): Promise<string> {
@@ -118,10 +118,10 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
   const models = new Map<string, ModelTotals>()
   let inFlightCalls = 0
 
-  const totalsOf = (model: string): ModelTotals => {
+  const findTotals = (model: string): ModelTotals => {
     const known = models.get(model)
     if (known) return known
-    if (model !== '' && models.size >= MAX_MODEL_LABELS) return totalsOf('')
+    if (model !== '' && models.size >= MAX_MODEL_LABELS) return findTotals('')
     const totals: ModelTotals = {
       calls: new Float64Array(CALL_STATUSES.length),
       ttfb: emptyHistogram(TTFB_BOUNDS_SECONDS),
@@ -150,7 +150,7 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
     metering,
     ...refusals,
     call({ model, status, ttfbMs, durationMs, inputTokens, outputTokens }) {
-      const totals = totalsOf(model)
+      const totals = findTotals(model)
       totals.calls[STATUS_INDEX[status]]! += 1
       if (ttfbMs !== null) observe(TTFB_BOUNDS_SECONDS, totals.ttfb, ttfbMs / MS_PER_SECOND)
       observe(DURATION_BOUNDS_SECONDS, totals.duration, durationMs / MS_PER_SECOND)
@@ -181,8 +181,8 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
 }
 
 function registerCalls(register: Register, models: ReadonlyMap<string, ModelTotals>): void {
-  const rows = <T>(valuesOf: (totals: ModelTotals, model: string) => T[]) =>
-    [...models].flatMap(([model, totals]) => valuesOf(totals, model))
+  const rows = <T>(listValues: (totals: ModelTotals, model: string) => T[]) =>
+    [...models].flatMap(([model, totals]) => listValues(totals, model))
 
   register('tollgate_calls_total', 'Ended calls.', 'counter', () =>
     rows(({ calls }, model) =>
@@ -200,12 +200,12 @@ function registerCalls(register: Register, models: ReadonlyMap<string, ModelTota
   const ttfb = 'tollgate_time_to_first_byte_seconds'
   const ttfbHelp = 'From the request to the first byte sent to the client.'
   register(ttfb, ttfbHelp, 'histogram', () =>
-    rows((totals, model) => samplesOf(ttfb, TTFB_BOUNDS_SECONDS, totals.ttfb, { model })),
+    rows((totals, model) => toSamples(ttfb, TTFB_BOUNDS_SECONDS, totals.ttfb, { model })),
   )
   const duration = 'tollgate_call_duration_seconds'
   const durationHelp = 'From the request to the end of the call.'
   register(duration, durationHelp, 'histogram', () =>
-    rows((totals, model) => samplesOf(duration, DURATION_BOUNDS_SECONDS, totals.duration, { model })),
+    rows((totals, model) => toSamples(duration, DURATION_BOUNDS_SECONDS, totals.duration, { model })),
   )
 }
 

@@ -54,9 +54,9 @@ export function createTracer({ env, url, version, onProblem }: TracerOptions): T
   const processor = new BatchSpanProcessor(
     new OTLPTraceExporter({ url, timeoutMillis: exportTimeoutMs(env) }),
   )
-  const sampler = samplerOf(env)
+  const sampler = makeSampler(env)
   const scope = { name: SERVICE_NAME, version }
-  const resource = resourceOf(env, version)
+  const resource = makeResource(env, version)
 
   return {
     begin(traceparent) {
@@ -88,7 +88,7 @@ const DEFAULT_EXPORT_TIMEOUT_MS = 5_000
 const exportTimeoutMs = (env: Environment) =>
   Number(env.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT || env.OTEL_EXPORTER_OTLP_TIMEOUT) || DEFAULT_EXPORT_TIMEOUT_MS
 
-function resourceOf(env: Environment, version: string): Resource {
+function makeResource(env: Environment, version: string): Resource {
   const own = resourceFromAttributes({
     'service.name': env.OTEL_SERVICE_NAME || SERVICE_NAME,
     'service.version': version,
@@ -101,7 +101,7 @@ function resourceOf(env: Environment, version: string): Resource {
 type Parent = ReturnType<typeof parseTraceparent>
 
 /** Returns the sampler of a value that OpenTelemetry defines for `OTEL_TRACES_SAMPLER`. */
-function samplerOf(env: Environment): Sampler {
+function makeSampler(env: Environment): Sampler {
   const name = env.OTEL_TRACES_SAMPLER || 'parentbased_always_on'
   const share = Number(env.OTEL_TRACES_SAMPLER_ARG || 1)
   const roots: Readonly<Record<string, () => Sampler>> = {
@@ -136,7 +136,7 @@ function serverSpan(context: TraceContext, call: TracedCall): Span {
   const { traceId, parentSpanId } = context
   const failed = call.status === 'error' || call.status === 'interrupted' || call.httpStatus >= 500
   return {
-    ...spanOf(traceId, context.spanId, call.startMs, call.endMs),
+    ...makeSpan(traceId, context.spanId, call.startMs, call.endMs),
     name: `${call.method} ${call.route}`,
     kind: SpanKind.SERVER,
     ...(parentSpanId && {
@@ -162,7 +162,7 @@ function clientSpan(context: TraceContext, call: TracedCall, attempt: TracedAtte
   const { traceId, spanId } = context
   const isLast = attempt === call.attempts.at(-1)
   return {
-    ...spanOf(traceId, attemptSpanId(context, attempt.seq), attempt.startMs, attempt.endMs),
+    ...makeSpan(traceId, attemptSpanId(context, attempt.seq), attempt.startMs, attempt.endMs),
     name: `chat ${call.model}`,
     kind: SpanKind.CLIENT,
     parentSpanContext: spanContext(traceId, spanId, true),
@@ -192,7 +192,7 @@ const usageAttributes = ({ inputTokens, outputTokens }: TracedCall): Attributes 
   'gen_ai.usage.output_tokens': outputTokens,
 })
 
-function spanOf(traceId: string, spanId: string, startMs: number, endMs: number) {
+function makeSpan(traceId: string, spanId: string, startMs: number, endMs: number) {
   const own = spanContext(traceId, spanId, true)
   return {
     spanContext: () => own,

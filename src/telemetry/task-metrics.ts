@@ -1,5 +1,5 @@
 /** Metrics of work on tasks: attempts at upstreams, and the lateness of polls. */
-import { emptyHistogram, observe, samplesOf } from './histogram.ts'
+import { emptyHistogram, observe, toSamples } from './histogram.ts'
 import { countBy, type Register } from './register.ts'
 
 /** Upper bounds in seconds. A poll should come within its task's interval. */
@@ -40,7 +40,7 @@ export function registerTasks(register: Register): TaskMeters {
   const name = 'tollgate_task_poll_lateness_seconds'
   const help = 'How much later than planned tasks were polled.'
   register(name, help, 'histogram', () =>
-    lateness.counts.some((count) => count > 0) ? samplesOf(name, LATENESS_BOUNDS_SECONDS, lateness, {}) : [],
+    lateness.counts.some((count) => count > 0) ? toSamples(name, LATENESS_BOUNDS_SECONDS, lateness, {}) : [],
   )
   return {
     countSubmit,

@@ -18,14 +18,14 @@ export async function startTracing(
   version: string,
   onProblem: (message: string) => void,
 ): Promise<Tracer | null> {
-  const url = endpointOf(env)
+  const url = readEndpoint(env)
   if (url === null || env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return null
   const { createTracer } = await import('./otlp-tracer.ts')
   return createTracer({ env, url, version, onProblem })
 }
 
 /** Returns the endpoint as OTLP defines it: the general endpoint is a base, the one for traces is used as it is. */
-function endpointOf(env: Environment): string | null {
+function readEndpoint(env: Environment): string | null {
   if (env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
   const base = env.OTEL_EXPORTER_OTLP_ENDPOINT
   return base ? `${base.replace(/\/+$/, '')}/v1/traces` : null

@@ -53,7 +53,15 @@ t.test('dialects alike', async (t) => {
     t.test(`${name}: directives, pace and framing work as anywhere`, async (t) => {
       const { url } = await simulatorFor(t)
       const whole = await ask(url, '', STREAM)
-      for (const directives of ['@ttft=5', '@tps=100000', '@linger=5', '@split=7', '@split=50', '@tag=other'])
+      for (const directives of [
+        '@ttft=5',
+        '@pause=5',
+        '@tps=100000',
+        '@linger=5',
+        '@split=7',
+        '@split=50',
+        '@tag=other',
+      ])
         t.same((await ask(url, directives, STREAM)).body, whole.body, directives)
       const unlike = await ask(url, '', { ...STREAM, fields: { simulate: 'text=Hello' } })
       t.match(unlike.body.toString(), '"Hello"')

@@ -7,7 +7,7 @@ import { MANAGEMENT_PATH, OPERATION_ROUTES, ROUTES } from '../../schemas/routes.
 import type { JsonSchema, Operation } from '../../src/openapi/document.ts'
 import { openApiDocument } from '../../src/openapi/openapi.ts'
 import { PAGE } from '../../src/openapi/page.ts'
-import { errorShapeOf } from '../../src/protocols/error-shape.ts'
+import { findErrorShape } from '../../src/protocols/error-shape.ts'
 import { REFERENCE } from '../../src/server/routes/console.ts'
 import { emptyRouter } from '../support/empty-routes.ts'
 
@@ -61,7 +61,7 @@ t.test('document agrees with routes', async (t) => {
 
   t.test('errors have the shape of the path', async (t) => {
     for (const { path, errorShape = 'chat-completions' } of ENDPOINTS)
-      t.equal(errorShape, errorShapeOf(path), path)
+      t.equal(errorShape, findErrorShape(path), path)
   })
 
   t.test('every answer stands under its status and its type', async (t) => {

@@ -3,7 +3,7 @@ import type * as described from '../../../schemas/management/operation.ts'
 import type * as operations from '../../../schemas/management/operations.ts'
 import { MANAGEMENT_PATH, OPERATION_ROUTES, type OperationName } from '../../../schemas/routes.ts'
 import { t } from '../i18n.ts'
-import { viewedAccount } from './viewing.ts'
+import { readViewedAccount } from './viewing.ts'
 
 export type InputOf<Name extends OperationName> = described.InputOf<(typeof operations)[Name]>
 export type AnswerOf<Name extends OperationName> = described.AnswerOf<(typeof operations)[Name]>
@@ -13,10 +13,10 @@ export type ReadName = {
   [Name in OperationName]: (typeof OPERATION_ROUTES)[Name][0] extends 'GET' ? Name : never
 }[OperationName]
 
-/** What a reader changes of themselves, also while they view an account. */
+/** Operations on the user's own profile: they work while the user views another account. */
 const OWN = /^\/(?:(?:me|session|email|sign-in|sign-up|sign-out)(?:\/|$)|invitations\/(?:accept|look-up)$)/
 
-/** An answer that is an error; `requestId` finds it in the log of the service. */
+/** An error answer; `requestId` finds it in the log of the service. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
@@ -31,28 +31,27 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns whether the service knows no session of the reader any more. */
+/** Returns whether the session has ended. */
 export const isSessionEnd = (error: Error): boolean =>
   error instanceof ApiError && error.code === 'not_signed_in'
 
-/** As of a proxy that does not reach the service. */
+/** The status of a proxy that cannot reach the service. */
 const UNREACHABLE = 503
 
 let csrfToken: string | null = null
 
-/** Keeps the token that requests which change something send. */
+/** Keeps the token that every changing request sends. */
 export function setCsrfToken(token: string | null): void {
   csrfToken = token
 }
 
-/** Asks the user to confirm who they are; resolves with whether they did. Set by the dialog that does it. */
+/** Asks the user to confirm their identity; resolves with whether they did. The dialog sets it. */
 let confirmIdentity: () => Promise<boolean> = async () => false
 export function onReauthentication(ask: () => Promise<boolean>): void {
   confirmIdentity = ask
 }
 
-/** Reads an answer that is an error. */
-export async function errorOf(response: Response): Promise<ApiError> {
+export async function readError(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-gateway-trace')
   try {
     const { error } = (await response.json()) as { error: { code: string; message: string } }
@@ -81,7 +80,7 @@ export function linkTo<Name extends OperationName>(name: Name, input: InputOf<Na
 
 interface RequestOptions {
   readonly signal?: AbortSignal
-  /** Makes the act happen once, however often the request is sent. */
+  /** Makes the operation take place once, however often the request is sent. */
   readonly idempotencyKey?: string
 }
 
@@ -92,11 +91,11 @@ interface Sent extends RequestOptions {
 }
 
 /**
- * Sends a request; asks who the user is where the service wants to know, and sends it again. The view of an account
- * sends none that changes something.
+ * Sends a request; if the service requires it, asks the user to confirm their identity, and sends it again. While the
+ * user views an account, refuses requests that change something.
  */
 async function send<Answer>(method: string, path: string, sent: Sent): Promise<Answer> {
-  if (method !== 'GET' && viewedAccount() !== null && !OWN.test(path))
+  if (method !== 'GET' && readViewedAccount() !== null && !OWN.test(path))
     throw new ApiError(
       403,
       'permission_denied',
@@ -122,10 +121,10 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
     })
   let response = await attempt()
   if (response.ok) return (await response.json()) as Answer
-  const error = await errorOf(response)
+  const error = await readError(response)
   if (error.code !== 'reauthentication_required' || !(await confirmIdentity())) throw error
   response = await attempt()
-  if (!response.ok) throw await errorOf(response)
+  if (!response.ok) throw await readError(response)
   return (await response.json()) as Answer
 }
 

@@ -1,19 +1,19 @@
-/** The keys of an account by name, for filters and rows. */
+/** Reads the names of an account's keys, for filters and tables. */
 
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { OperationPath } from '../../../schemas/routes.ts'
 import type { AnswerOf } from './client.ts'
-import { pagesOf } from './read.ts'
+import { readPages } from './read.ts'
 import { useAccount } from './session.ts'
 
 type Key = AnswerOf<'listKeys'>['data'][number]
 
-/** An account may have a million keys: no list to choose from shows them. */
+/** An account may have a million keys: a filter cannot list them all. */
 export const MAX_NAMED_KEYS = 10_000
 
 export interface KeyNames {
   readonly keys: readonly Key[]
-  /** Whether the account has no others. */
+  /** True if the account has no other keys. */
   readonly isWhole: boolean
 }
 
@@ -23,7 +23,7 @@ const keyNamesQuery = (accountId: string) =>
     staleTime: 60_000,
     queryFn: async ({ signal }): Promise<KeyNames> => {
       const keys: Key[] = []
-      for await (const page of pagesOf('listKeys', { account_id: accountId }, signal)) {
+      for await (const page of readPages('listKeys', { account_id: accountId }, signal)) {
         if (keys.length >= MAX_NAMED_KEYS) return { keys, isWhole: false }
         keys.push(...page)
       }
@@ -31,7 +31,7 @@ const keyNamesQuery = (accountId: string) =>
     },
   })
 
-/** Reads the keys of the page's account by name; nothing for the role that sees no keys. */
+/** Reads the names of the keys; none for a role that may not see keys. */
 export function useKeyNames() {
   const { account_id: accountId, role } = useAccount()
   return useQuery({ ...keyNamesQuery(accountId), enabled: role !== 'billing' })

@@ -17,7 +17,7 @@ import { Money, Time } from '../ui/text.tsx'
 type Installation = AnswerOf<'showInstallation'>
 type Process = Installation['processes'][number]
 
-/** A quarter of an hour, at an overview every two seconds. */
+/** 15 minutes, with an overview every two seconds. */
 const KEPT = 450
 
 const ENGINES: Readonly<Record<string, string>> = {
@@ -26,7 +26,7 @@ const ENGINES: Readonly<Record<string, string>> = {
   clickhouse: 'ClickHouse',
 }
 
-const perSecond = (count: number, seconds: number): number => (seconds > 0 ? count / seconds : 0)
+const computeRate = (count: number, seconds: number): number => (seconds > 0 ? count / seconds : 0)
 
 function LiveBadge({ state }: { readonly state: LiveState }) {
   const shown = {
@@ -43,15 +43,15 @@ function LiveBadge({ state }: { readonly state: LiveState }) {
 }
 
 function Figures({ now }: { readonly now: OverviewData | null }) {
-  const rate = now === null ? '–' : printShortAmount(perSecond(now.calls, now.seconds))
+  const rate = now === null ? '–' : printShortAmount(computeRate(now.calls, now.seconds))
   const failed = now === null || now.calls === 0 ? '–' : `${((now.failed / now.calls) * 100).toFixed(1)} %`
-  const latency = (value: number | null | undefined) => (value == null ? '–' : printDuration(value))
+  const printLatency = (value: number | null | undefined) => (value == null ? '–' : printDuration(value))
   return (
     <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
       <Stat name={t('Calls per second')} value={rate} />
       <Stat name={t('Failed or refused')} value={failed} note={t('of the calls of the last two seconds')} />
-      <Stat name={t('Time per call, p50')} value={latency(now?.latency_p50_ms)} />
-      <Stat name={t('Time per call, p99')} value={latency(now?.latency_p99_ms)} />
+      <Stat name={t('Time per call, p50')} value={printLatency(now?.latency_p50_ms)} />
+      <Stat name={t('Time per call, p99')} value={printLatency(now?.latency_p99_ms)} />
     </dl>
   )
 }
@@ -83,8 +83,8 @@ function Standing({ now }: { readonly now: Installation }) {
 
 function Course({ points }: { readonly points: readonly OverviewData[] }) {
   const times = points.map(({ at }) => Date.parse(at) / 1000)
-  const rates = (of: (point: OverviewData) => number) =>
-    points.map((point) => perSecond(of(point), point.seconds))
+  const computeRates = (of: (point: OverviewData) => number) =>
+    points.map((point) => computeRate(of(point), point.seconds))
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Chart
@@ -92,8 +92,8 @@ function Course({ points }: { readonly points: readonly OverviewData[] }) {
         times={times}
         print={printShortCount}
         series={[
-          { name: t('All'), kind: 'line', tone: 'accent', values: rates(({ calls }) => calls) },
-          { name: t('Failed'), kind: 'line', tone: 'bad', values: rates(({ failed }) => failed) },
+          { name: t('All'), kind: 'line', tone: 'accent', values: computeRates(({ calls }) => calls) },
+          { name: t('Failed'), kind: 'line', tone: 'bad', values: computeRates(({ failed }) => failed) },
         ]}
       />
       <LatencyChart times={times} points={points} />

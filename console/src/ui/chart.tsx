@@ -1,4 +1,4 @@
-/** Charts over time, with axes and units, and the same figures as a table. */
+/** Charts over time, with the same figures as a table. */
 import { printTime } from '../format.ts'
 import 'uplot/dist/uPlot.min.css'
 import { type ReactNode, useEffect, useRef } from 'react'
@@ -11,7 +11,7 @@ export interface Series {
   readonly name: string
   readonly kind: 'bars' | 'line'
   readonly tone: 'accent' | 'good' | 'warn' | 'bad'
-  /** One for each instant; null leaves a gap. For drawing alone: amounts are printed from their texts. */
+  /** One per instant; null leaves a gap. Only for drawing: amounts are printed from their texts. */
   readonly values: readonly (number | null)[]
 }
 
@@ -32,38 +32,38 @@ interface ChartProps extends Figures {
 const HEIGHT_PX = 170
 const DAY_SECONDS = 86_400
 const MINUTE_SECONDS = 60
-/** Of a longer line each point would hide its neighbours. */
+/** In a longer line each point would hide its neighbors. */
 const MAX_POINTS = 60
 
-const instant = (epochSeconds: number): string => printTime(new Date(epochSeconds * 1000).toISOString())
+const printInstant = (epochSeconds: number): string => printTime(new Date(epochSeconds * 1000).toISOString())
 
-/** Prints times on the axis: the day at midnight, else the hour and minute, and seconds where they differ by less. */
-function ticks(epochSeconds: number[]): string[] {
+/** Prints times on the axis: the day at midnight, else hours and minutes, with seconds if ticks are close. */
+function printTicks(epochSeconds: number[]): string[] {
   const [first = 0, second = MINUTE_SECONDS] = epochSeconds
   const isFine = second - first < MINUTE_SECONDS
   return epochSeconds.map((at) => {
-    const [day = '', time = ''] = instant(at).split(' ')
+    const [day = '', time = ''] = printInstant(at).split(' ')
     return time === '00:00:00' ? day.slice(5) : isFine ? time : time.slice(0, 5)
   })
 }
 
 const INK = ['text-quiet', 'text-line', 'text-accent', 'text-good', 'text-warn', 'text-bad'] as const
 
-/** Returns the theme's colour as the browser resolves it: a canvas knows no variables. */
-function colour(box: HTMLElement, name: string): string {
+/** Returns the theme's color as the browser resolves it: a canvas does not know CSS variables. */
+function resolveColor(box: HTMLElement, name: string): string {
   const probe = box.querySelector(`[data-ink="${name}"]`)
   return probe === null ? 'gray' : getComputedStyle(probe).color
 }
 
-const dataOf = ({ times, series }: Figures) =>
+const toData = ({ times, series }: Figures) =>
   [times, ...series.map(({ values }) => values)] as unknown as UPlot.AlignedData
 
-function options(box: HTMLElement, { times, series, print }: Figures): UPlot.Options {
+function makeOptions(box: HTMLElement, { times, series, print }: Figures): UPlot.Options {
   // Half a bar on each side; a single instant gets a day.
   const margin = ((times[1] ?? (times[0] ?? 0) + DAY_SECONDS) - (times[0] ?? 0)) / 2
   const axis = {
-    stroke: () => colour(box, 'text-quiet'),
-    grid: { stroke: () => colour(box, 'text-line'), width: 1 },
+    stroke: () => resolveColor(box, 'text-quiet'),
+    grid: { stroke: () => resolveColor(box, 'text-line'), width: 1 },
     ticks: { show: false },
     font: `11px ${getComputedStyle(box).fontFamily}`,
   }
@@ -71,7 +71,7 @@ function options(box: HTMLElement, { times, series, print }: Figures): UPlot.Opt
   return {
     width: box.clientWidth || 320,
     height: HEIGHT_PX,
-    // The last label of the time has room for its second half.
+    // Leaves room for the second half of the last label.
     padding: [8, 20, 0, 0],
     cursor: { y: false, drag: { x: false, y: false } },
     legend: { live: true },
@@ -81,19 +81,21 @@ function options(box: HTMLElement, { times, series, print }: Figures): UPlot.Opt
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, space: 56, values: (_, splits) => ticks(splits) },
+      { ...axis, space: 56, values: (_, splits) => printTicks(splits) },
       { ...axis, size: 64, values: (_, splits) => splits.map(print) },
     ],
     series: [
-      { label: t('Time'), value: (_, at) => (at === null ? '–' : instant(at)) },
+      { label: t('Time'), value: (_, at) => (at === null ? '–' : printInstant(at)) },
       ...series.map(({ name, kind, tone, values }): UPlot.Series => {
-        const ink = () => colour(box, `text-${tone}`)
+        const resolveInk = () => resolveColor(box, `text-${tone}`)
         return {
           label: name,
-          stroke: ink,
+          stroke: resolveInk,
           value: (_, value) => (value === null ? '–' : print(value)),
-          points: { show: kind === 'line' && values.length < MAX_POINTS, size: 5, fill: ink },
-          ...(kind === 'bars' ? { fill: ink, width: 0, ...(bars && { paths: bars }) } : { width: 1.5 }),
+          points: { show: kind === 'line' && values.length < MAX_POINTS, size: 5, fill: resolveInk },
+          ...(kind === 'bars'
+            ? { fill: resolveInk, width: 0, ...(bars && { paths: bars }) }
+            : { width: 1.5 }),
         }
       }),
     ],
@@ -119,7 +121,7 @@ function onThemeChange(draw: () => void): () => void {
 
 export function Chart({ title, times, series, print, cell }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
-  // As text: the chart is drawn again when what it shows changes, not at each render of the page.
+  // As text, so that the chart is drawn again only when its figures change.
   const shown = JSON.stringify({ times, series })
   const printing = useRef(print)
   printing.current = print
@@ -127,11 +129,11 @@ export function Chart({ title, times, series, print, cell }: ChartProps) {
     const target = box.current
     if (target === null) return
     const figures: Figures = { ...JSON.parse(shown), print: (value: number) => printing.current(value) }
-    const draw = () => new UPlot(options(target, figures), dataOf(figures), target)
+    const draw = () => new UPlot(makeOptions(target, figures), toData(figures), target)
     let plot = draw()
     const resized = new ResizeObserver(() => plot.setSize({ width: target.clientWidth, height: HEIGHT_PX }))
     resized.observe(target)
-    // Colours are read when it is drawn.
+    // Colors are read when the chart is drawn.
     const stop = onThemeChange(() => {
       plot.destroy()
       plot = draw()
@@ -143,7 +145,7 @@ export function Chart({ title, times, series, print, cell }: ChartProps) {
     }
   }, [shown])
   const columns: Column<Row>[] = [
-    { name: t('Time'), cell: ({ time }) => instant(time) },
+    { name: t('Time'), cell: ({ time }) => printInstant(time) },
     ...series.map(({ name, values }, index) => ({
       name,
       isNumber: true,

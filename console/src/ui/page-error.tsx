@@ -1,4 +1,4 @@
-/** In place of a page that cannot be shown: why, and a way out. */
+/** Shown in place of a page that fails: why, and what to do. */
 import type { ErrorComponentProps } from '@tanstack/react-router'
 import { t } from '../i18n.ts'
 import { ErrorState } from './states.tsx'

@@ -1,4 +1,4 @@
-/** The command palette: goes to any page, and to whatever an id names. */
+/** The command palette: opens any page, and any object by its id. */
 import { Autocomplete } from '@base-ui/react/autocomplete'
 import { Dialog } from '@base-ui/react/dialog'
 import { useNavigate } from '@tanstack/react-router'
@@ -35,7 +35,7 @@ const typeNames = (): Readonly<Record<Found['type'], string>> => ({
   user: t('User'),
 })
 
-function placeOf({ type, id, account_id, name }: Found, { user }: Session): Pick<Goal, 'path' | 'search'> {
+function toPlace({ type, id, account_id, name }: Found, { user }: Session): Pick<Goal, 'path' | 'search'> {
   const account = { account: account_id }
   const isOperator = user.installation_role !== null
   switch (type) {
@@ -52,23 +52,24 @@ function placeOf({ type, id, account_id, name }: Found, { user }: Session): Pick
   }
 }
 
-/** Returns the goals of what was typed: pages by name, accounts by name, objects by id. */
+/** Finds pages by name, accounts by name and objects by id. */
 function useGoals(typed: string) {
   const session = useSession()
   const account = useAccount()
   const q = useDeferredValue(typed.trim())
   const found = useGet('search', { q }, { enabled: HAS_DIGIT.test(q) })
   const words = typed.trim().toLowerCase()
-  const has = (...texts: readonly string[]) => texts.some((text) => text.toLowerCase().includes(words))
+  const matchesWords = (...texts: readonly string[]) =>
+    texts.some((text) => text.toLowerCase().includes(words))
   const objects = (HAS_DIGIT.test(q) ? (found.data?.data ?? []) : []).map((one) => ({
     key: `${one.type} ${one.id}`,
     label: one.name,
     note: `${typeNames()[one.type]} ${one.id}`,
-    ...placeOf(one, session),
+    ...toPlace(one, session),
   }))
   const pages = NAVIGATION.flatMap(({ title, pages }) =>
     pages
-      .filter(({ name, isFor }) => isFor(session, account) && has(name, t(name)))
+      .filter(({ name, isFor }) => isFor(session, account) && matchesWords(name, t(name)))
       .map(({ path, name }) => ({
         key: path,
         label: t(name),
@@ -78,7 +79,7 @@ function useGoals(typed: string) {
       })),
   )
   const accounts = session.accounts
-    .filter(({ account_id, name }) => account_id !== account.account_id && has(name, account_id))
+    .filter(({ account_id, name }) => account_id !== account.account_id && matchesWords(name, account_id))
     .map(({ account_id, name }) => ({
       key: account_id,
       label: name,

@@ -1,4 +1,3 @@
-/** A text as a QR code. */
 import { encode } from 'uqr'
 
 interface QrCodeProps {
@@ -7,7 +6,7 @@ interface QrCodeProps {
   readonly label: string
 }
 
-/** Dark on light in both themes: many scanners read nothing else. */
+/** Dark on light in both themes: many scanners need it. */
 export function QrCode({ text, label }: QrCodeProps) {
   const { data, size } = encode(text, { border: 2 })
   const squares = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : [])))

@@ -7,7 +7,7 @@ import { lazy, Suspense, useEffect, useState } from 'react'
 import { AccountSwitcher } from '../account-switcher.tsx'
 import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
-import { endView, viewedAccount } from '../api/viewing.ts'
+import { endView, readViewedAccount } from '../api/viewing.ts'
 import { ConfirmIdentity } from '../confirm-identity.tsx'
 import { readTimeZone, storeTimeZone } from '../format.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
@@ -24,7 +24,7 @@ const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 function Settings() {
   const { i18n } = useLingui()
   const [, redraw] = useState(0)
-  const again = () => redraw((count) => count + 1)
+  const redrawAgain = () => redraw((count) => count + 1)
   return (
     <div className="flex flex-col gap-2">
       <SelectField
@@ -32,7 +32,7 @@ function Settings() {
         value={theme()}
         onText={(text) => {
           applyTheme(text as Theme)
-          again()
+          redrawAgain()
         }}
         options={THEMES.map(
           (one) => [one, { system: t('System'), light: t('Light'), dark: t('Dark') }[one]] as const,
@@ -73,7 +73,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   const leave = useMutation({
     mutationFn: async () => {
       await request('signOut', {}).catch((error: Error) => {
-        // It has ended before.
+        // It had ended already.
         if (!isSessionEnd(error)) throw error
       })
       sessionStorage.clear()
@@ -149,7 +149,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   )
 }
 
-/** Opens the palette by its shortcut, wherever the focus is. */
+/** Opens the palette with its shortcut, wherever the focus is. */
 function usePalette() {
   const [isOpen, setOpen] = useState(false)
   useEffect(() => {
@@ -164,9 +164,9 @@ function usePalette() {
   return { isOpen, open: () => setOpen(true), close: () => setOpen(false) }
 }
 
-/** Says that an account is viewed, on every page. */
+/** Says on every page that the user views an account. */
 function ViewNotice() {
-  const viewed = viewedAccount()
+  const viewed = readViewedAccount()
   const { name } = useAccount()
   if (viewed === null) return null
   return (
@@ -186,7 +186,7 @@ function ViewNotice() {
 
 export function Shell() {
   const [isOpen, setOpen] = useState(false)
-  // A page is reset when another account is chosen: an amount typed for one must not be saved for another.
+  // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
   const palette = usePalette()
   return (

@@ -1,11 +1,10 @@
-/** Names of what is counted and priced, in the language of the page. */
+/** The translated names of units, capabilities and endpoints. */
 import type { PublicModel } from '../../../schemas/accounts/models.ts'
 import { t } from '../i18n.ts'
 
 type Pricing = NonNullable<PublicModel['pricing']>
 type Unit = Pricing['unit']
 
-/** Returns the name of a unit of prices. */
 export function unitName(unit: Unit): string {
   const names: Readonly<Record<Unit, string>> = {
     '1M_tokens': t('million tokens'),
@@ -37,7 +36,6 @@ export function printUnits(count: number, unit: Unit | undefined, type: string):
   }
 }
 
-/** Returns the name of what a model can do. */
 export function capabilityName(capability: keyof PublicModel['capabilities']): string {
   const names: Readonly<Record<typeof capability, string>> = {
     vision: t('reads images'),
@@ -56,7 +54,6 @@ export function capabilityName(capability: keyof PublicModel['capabilities']): s
   return names[capability]
 }
 
-/** Returns the name of what the endpoint of a model is for. */
 export function endpointName(type: PublicModel['endpoint_type']): string {
   if (type === null) return t('Chat')
   const names: Readonly<Record<typeof type, string>> = {

@@ -76,7 +76,11 @@ export function buildAttemptRequest(
   { request, call, time }: AdmittedCall,
   { channel, protocol, upstreamModel, isTranslated }: Route,
   now: number,
-  rest: Pick<UpstreamCallRequest, 'body' | 'onFreshConnection' | 'traceparent'>,
+  {
+    body,
+    onFreshConnection,
+    traceparent,
+  }: Pick<UpstreamCallRequest, 'body' | 'onFreshConnection' | 'traceparent'>,
 ): UpstreamCallRequest {
   return {
     channel,
@@ -87,8 +91,10 @@ export function buildAttemptRequest(
     header: request.header,
     requestId: request.requestId,
     deadlineMs: Math.min(msLeft(time, request.startedAt, now), channelMs(channel, time)),
-    ...(call.stream && call.isAssembled !== true && time.idleMs !== null && { headTimeoutMs: time.idleMs }),
-    ...rest,
+    headTimeoutMs: call.stream && call.isAssembled !== true && time.idleMs !== null ? time.idleMs : undefined,
+    body,
+    onFreshConnection,
+    traceparent,
   }
 }
 

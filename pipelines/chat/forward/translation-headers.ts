@@ -7,19 +7,19 @@ import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import { listUnpricedLifetimes } from '../../../src/protocols/usage/cache-writes.ts'
 
-/** Returns the header that names the model which serves in place of the requested one; none on most calls. */
 /** The model that the client names, and the one that serves. */
 interface ServedCall {
   readonly requested: Model
   readonly model: Model
 }
 
+/** Returns the header that names the model which serves in place of the requested one; none on most calls. */
 const makeModelHeaders = ({ requested, model }: ServedCall): HeaderList =>
   model === requested ? NO_HEADERS : [['x-served-model', model.id.replace(NOT_PRINTABLE, '?')]]
 
-type LeftOut = Pick<EncodedRequest, 'dropped' | 'changed'>
-const NOTHING: LeftOut = { dropped: [] }
+type Encoded = Pick<EncodedRequest, 'body' | 'dropped' | 'changed'>
 
 const NO_HEADERS: HeaderList = []
 const MAX_LIST_CHARS = 2000
@@ -40,19 +40,24 @@ function listHeader(header: string, names: readonly string[] = []): HeaderList {
 const makeTranslationHeader = (from: string, to: string) =>
   ['x-protocol-translation', `${from} to ${to}`] as const
 
-/** Returns the headers that describe the translation of an attempt; of a native one, what was left out. */
-export const makeTranslationHeaders = (
+/**
+ * Returns the headers that describe the translation of an attempt; of a native one, what was left out. Both name the
+ * lifetimes of cache marks that have no price of their own.
+ */
+export function makeTranslationHeaders(
   { isTranslated }: Pick<Route, 'isTranslated'>,
   { from, to }: Pick<ProtocolAdapter, 'from' | 'to'>,
-  { dropped, changed }: LeftOut = NOTHING,
-): HeaderList =>
-  isTranslated
-    ? [
-        makeTranslationHeader(from, to),
-        ...listHeader('x-protocol-warning', dropped),
-        ...listHeader('x-protocol-changes', changed),
-      ]
-    : listHeader('x-protocol-warning', dropped)
+  encoded?: Encoded,
+): HeaderList {
+  const translation = isTranslated ? [makeTranslationHeader(from, to)] : NO_HEADERS
+  if (encoded === undefined) return translation
+  const { body, dropped, changed } = encoded
+  return [
+    ...translation,
+    ...listHeader('x-protocol-warning', [...dropped, ...listUnpricedLifetimes(body)]),
+    ...listHeader('x-protocol-changes', changed),
+  ]
+}
 
 interface PlannedRoute extends Pick<Route, 'isTranslated' | 'protocol'> {
   readonly channel: Pick<ChannelEntry, 'priority'>

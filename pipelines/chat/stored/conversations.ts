@@ -9,7 +9,8 @@ import { Failure } from '../../../schemas/failure.ts'
 import type { StoredQuestion } from '../../../src/channels/chat/stored-responses.ts'
 import type { MediaAnswer } from '../../../src/channels/media/adapter.ts'
 import { pathPart } from '../../../src/channels/media/request.ts'
-import { removal, spliced, topLevelFields } from '../../../src/core/json/fields.ts'
+import { scanFields } from '../../../src/core/json/scanner/tape.ts'
+import { removal, spliced } from '../../../src/core/json/splice.ts'
 import { countLinkedTokens } from '../../../src/core/pricing/estimate.ts'
 import { estimateInputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import {
@@ -21,11 +22,11 @@ import {
 } from '../../../src/core/routing/catalog.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import type { StoredResponses } from '../../../src/postgres/requests/repository.ts'
-import { parsedFields, textOf } from '../../../src/protocols/loose.ts'
+import { parseFields, toText } from '../../../src/protocols/loose.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { withoutForeignFields } from '../../../src/protocols/request/foreign-fields.ts'
 import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.ts'
-import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
+import { findLinkedParts } from '../../../src/protocols/request/linked-parts.ts'
 import type { CallAccess, Caller } from '../../calls/authenticate.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 import { replyForFree } from '../../media/free-call.ts'
@@ -70,9 +71,9 @@ async function countStoredTokens(
   body: Buffer,
   items: unknown,
 ): Promise<number> {
-  const links = linkedPartsIn(items)
+  const links = findLinkedParts(items)
   if (links.urls.length > 0) await checker.checkLinks(links.urls)
-  const span = topLevelFields(body).fields.get('items')
+  const span = scanFields(body).fields.get('items')
   const bytes = span === undefined ? 0 : span.end - span.start
   return (
     estimateInputTokens(bytes) +
@@ -103,7 +104,7 @@ function chooseChannel(models: readonly Model[], catalog: Catalog): ChannelEntry
 
 /** Returns the client's body without the field that is ours. */
 function withoutModel(body: Buffer): Buffer {
-  const { fields } = topLevelFields(body)
+  const { fields } = scanFields(body)
   const span = fields.get('model')
   if (span === undefined) return body
   return fields.size === 1 ? Buffer.from('{}') : spliced(body, [removal(body, span)])
@@ -133,7 +134,7 @@ async function note(
     })
 }
 
-const readAnswerId = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)
+const readAnswerId = ({ body }: MediaAnswer): string => toText(parseFields(body.toString('utf8'))?.id)
 
 export const beginConversation = (deps: KeptConversations): Handler =>
   replyForFree(deps.access, async (caller) => {

@@ -26,26 +26,14 @@ const AS_OPERATORS_READ = { hide_auth_errors: true }
 /** The fewest output tokens that the API of this protocol allows. */
 const LEAST_RESPONSES_TOKENS = 16
 
-/** The smallest request in each protocol. */
-const REQUESTS: Readonly<Record<ChatProtocol, (model: string) => { path: string; body: object }>> = {
-  'chat-completions': (model) => ({
-    path: '/v1/chat/completions',
-    body: { model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] },
-  }),
-  messages: (model) => ({
-    path: '/v1/messages',
-    body: { model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] },
-  }),
-  responses: (model) => ({
-    path: '/v1/responses',
-    body: { model, max_output_tokens: LEAST_RESPONSES_TOKENS, input: PROMPT },
-  }),
-  'generate-content': (model) => ({
-    path: `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
-    body: {
-      contents: [{ role: 'user', parts: [{ text: PROMPT }] }],
-      generationConfig: { maxOutputTokens: 1 },
-    },
+/** The body of the smallest request in each protocol. */
+const BODIES: Readonly<Record<ChatProtocol, (model: string) => object>> = {
+  'chat-completions': (model) => ({ model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] }),
+  messages: (model) => ({ model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] }),
+  responses: (model) => ({ model, max_output_tokens: LEAST_RESPONSES_TOKENS, input: PROMPT }),
+  'generate-content': () => ({
+    contents: [{ role: 'user', parts: [{ text: PROMPT }] }],
+    generationConfig: { maxOutputTokens: 1 },
   }),
 }
 
@@ -119,8 +107,8 @@ export async function callChannel(openUpstream: OpenUpstream, tested: TestedChan
       `id: channel ${channel.id} has no api_key, or a secret of its auth is empty, so it cannot be called.`,
     )
   const { id: model, price, upstreamModel } = findModel(tested)
-  const { path, body } = REQUESTS[protocol](model)
-  const call = DIALECTS[protocol].read({ path, query: '', body: Buffer.from(JSON.stringify(body)) })
+  const body = Buffer.from(JSON.stringify(BODIES[protocol](model)))
+  const call = DIALECTS[protocol].read({ model, query: '', body })
   const adapter = protocolAdapter(protocol, protocol)
   const encoded = adapter.encodeRequest(call, {
     upstreamModel,

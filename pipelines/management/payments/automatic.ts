@@ -13,7 +13,7 @@ import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { setupPages } from '../../payments/pages.ts'
 import { implementWith } from '../operation.ts'
 import { toWholeList } from '../page.ts'
-import { consoleBase, customerOf, openCards, type PaymentServices } from './cards.ts'
+import { consoleBase, findOrCreateCustomer, openCards, type PaymentServices } from './cards.ts'
 import { assertEnough } from './payments.ts'
 
 const implement = implementWith<PaymentServices>()
@@ -38,7 +38,7 @@ export const automaticOperations = [
   ),
   implement(saveCard, async (context, { account_id: accountId }, services) => {
     const { provider, rates } = await openCards(services)
-    const customerId = await customerOf(context, provider, accountId)
+    const customerId = await findOrCreateCustomer(context, provider, accountId)
     const pages = setupPages(consoleBase(context, services), accountId)
     return { url: await provider.openSetup(customerId, rates.currency, pages) }
   }),

@@ -37,7 +37,7 @@ export const consoleBase = ({ caller, visit }: Context, { publicUrl }: PaymentSe
  * Returns the provider's id of an account, which is created there when it is first needed, and again where the provider
  * does not know it: it was made with other keys, or deleted there.
  */
-export async function customerOf(
+export async function findOrCreateCustomer(
   { database }: Context,
   provider: Provider,
   accountId: string,

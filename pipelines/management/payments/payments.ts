@@ -23,7 +23,7 @@ import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
 import { type Context, implementWith } from '../operation.ts'
 import { type PageInput, readCursor, toPage } from '../page.ts'
-import { consoleBase, customerOf, openCards, type PaymentServices } from './cards.ts'
+import { consoleBase, findOrCreateCustomer, openCards, type PaymentServices } from './cards.ts'
 
 const implement = implementWith<PaymentServices>()
 
@@ -109,7 +109,7 @@ export const paymentOperations = [
       const { provider, rates } = await openCards(services)
       const requestHash = createHash('sha256').update(`${accountId} ${credits}`).digest()
       const idempotency = keyed && { ...keyed, scope: `payments:${caller.actor}` as const, requestHash }
-      const customerId = await customerOf(context, provider, accountId)
+      const customerId = await findOrCreateCustomer(context, provider, accountId)
       // Our row comes first: what the provider reports later is compared with it.
       const wanted = {
         accountId,

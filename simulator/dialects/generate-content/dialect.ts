@@ -26,7 +26,7 @@ export const generateContent: Dialect = {
   endpoints: [
     {
       method: 'POST',
-      path: /^\/v1beta\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/,
+      path: /^\/v1(?:alpha|beta)?\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/,
       open,
     },
   ],

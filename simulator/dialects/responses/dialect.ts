@@ -162,7 +162,7 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   return eventStream(printFrames(begun, items, finished))
 }
 
-/** What upstreams behind other services refuse, though the public interface takes it. */
+/** Refuses what some upstreams refuse, although the public interface takes it. */
 function refuseLoose({ isInputString, hasInstructions }: ResponsesRequest): void {
   if (isInputString) throw invalid('input', 'Input must be a list.')
   if (!hasInstructions) throw missing('instructions')
@@ -193,7 +193,7 @@ function makeUsage(usage: Usage, mode: UsageMode | undefined): unknown {
   return wireUsage(mode === 'zero' ? NO_USAGE : usage)
 }
 
-/** What few providers report is there when there is something to report. */
+/** Counts that few providers report are only there if they are not 0. */
 function wireUsage(usage: Usage) {
   const { prompt, cached, cacheWrite, completion, reasoning, inputAudio, outputAudio } = usage
   const tools = usage.searches + usage.pictures
@@ -214,7 +214,7 @@ function wireUsage(usage: Usage) {
   }
 }
 
-/** Sends the items one after the other, calls and server tools alike. */
+/** Yields the items one after the other, including calls and server tools. */
 function* printFrames(
   begun: Record<string, unknown>,
   items: readonly OutputItem[],

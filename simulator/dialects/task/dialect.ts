@@ -73,7 +73,7 @@ function openSubmit(request: ReceivedRequest): OpenedRequest {
 function submit({ world, origin }: ReceivedRequest, asked: TaskRequest, directives: Directives): WholeAnswer {
   const { reference, kind, model } = asked
   const words = hash('sha1', JSON.stringify([kind, model, asked.input]))
-  const known = world.tasks.submitOf(NAME, reference)
+  const known = world.tasks.findSubmit(NAME, reference)
   const taken = known?.taskId ? world.tasks.find(NAME, known.taskId) : null
   if (taken !== null) {
     world.tasks.recordSubmit({ dialect: NAME, model, reference, directives })
@@ -91,7 +91,7 @@ function submit({ world, origin }: ReceivedRequest, asked: TaskRequest, directiv
   return acceptWork({ ...work, statusOfCode, words }, (task) => jsonAnswer(200, tell(task)))
 }
 
-/** A reference is accepted once: a second submit gets the existing task. */
+/** Accepts a reference once: a second submit gets the existing task. */
 function repeated(taken: Task, words: string): WholeAnswer {
   if (taken.words !== words) {
     throw refusal('reference_reuse', 'A task has this reference and other input.')
@@ -99,7 +99,7 @@ function repeated(taken: Task, words: string): WholeAnswer {
   return jsonAnswer(200, taken.tell(taken))
 }
 
-/** Whatever was made is taken in any later run of the provider too: by its form, not by what is remembered. */
+/** Accepts ids of earlier runs of the provider too, by their form. */
 function refuseUnknown(asked: TaskRequest): void {
   if (asked.kind === 'clip_compose') {
     const { video_style_id: style, asr_id: recognition } = asked.input
@@ -128,7 +128,7 @@ function refusal(code: string, message: string): SimulatedFailure {
 
 function openFind({ world, query }: ReceivedRequest): OpenedRequest {
   const reference = query.get('reference') ?? ''
-  const submitted = world.tasks.submitOf(NAME, reference)
+  const submitted = world.tasks.findSubmit(NAME, reference)
   const found = submitted?.taskId ? world.tasks.find(NAME, submitted.taskId) : null
   return {
     model: submitted?.model ?? null,

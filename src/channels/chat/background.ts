@@ -5,7 +5,8 @@
 import { Buffer } from 'node:buffer'
 import { emptyResult } from '../../../schemas/media/job.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
-import { spliced, topLevelFields } from '../../core/json/fields.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import { spliced } from '../../core/json/splice.ts'
 import type { MediaAnswer, MediaPoll, PollState, SubmitOutcome, TaskAdapter } from '../media/adapter.ts'
 import {
   isSuccess,
@@ -25,7 +26,7 @@ const FAILED = 'The response failed at the upstream.'
 
 /** Returns the request with the upstream's name of the model in place of the client's. */
 function withModel(body: Buffer, upstreamModel: string): Buffer {
-  const span = topLevelFields(body).fields.get('model')
+  const span = scanFields(body).fields.get('model')
   if (span === undefined) throw new Error('the request names no model')
   return spliced(body, [{ start: span.start, end: span.end, text: JSON.stringify(upstreamModel) }])
 }

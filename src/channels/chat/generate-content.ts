@@ -19,10 +19,10 @@ export function generateMethod({ stream, query }: ChannelCall): string {
   return isEventStream(query) ? 'streamGenerateContent?alt=sse' : 'streamGenerateContent'
 }
 
-const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
-  variant: pathOf,
+const adapter = (makePath: (call: ChannelCall) => string): ChannelAdapter => ({
+  variant: makePath,
   request: (channel, call) =>
-    buildRequest(channel, chooseBase(channel, 'generate-content'), pathOf(call), 'x-goog-api-key'),
+    buildRequest(channel, chooseBase(channel, 'generate-content'), makePath(call), 'x-goog-api-key'),
 })
 
 export const generateContentChannel: ChannelAdapter = adapter((call) =>

@@ -35,7 +35,7 @@ type StatusOf = (code: string) => number
  * Reads the images of a 2xx. Those that an upstream leaves out, or returns an error for, are neither delivered nor
  * charged; with none at all, or an error for the whole, the answer is a refusal.
  */
-export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutcome {
+export function readImages(answer: MediaAnswer, toStatus: StatusOf): SubmitOutcome {
   const body = readFields(answer)
   if (body === null) return makeUnknown('The answer is no JSON object.')
   const { data, size, quality, output_format } = upstreamImages.parse(body)
@@ -49,7 +49,7 @@ export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutco
   })
   return images.length > 0 && !isError(body.error)
     ? makeProduced(images, { variant: quality })
-    : withoutImages(body, data, statusOf)
+    : withoutImages(body, data, toStatus)
 }
 
 const isError = (error: unknown): boolean =>
@@ -58,13 +58,13 @@ const isError = (error: unknown): boolean =>
 function withoutImages(
   body: Readonly<Record<string, unknown>>,
   data: readonly unknown[],
-  statusOf: StatusOf,
+  toStatus: StatusOf,
 ): SubmitOutcome {
   const error =
     toFields(body.error) ?? data.map((item) => toFields(toFields(item)?.error)).find(Boolean) ?? null
   const code = typeof error?.code === 'string' ? error.code : ''
-  if (error !== null) return makeRefused(statusOf(code), readMessage(error, 'The upstream made no image.'))
+  if (error !== null) return makeRefused(toStatus(code), readMessage(error, 'The upstream made no image.'))
   if (typeof body.error === 'string')
-    return makeRefused(statusOf(''), readMessage(body, 'The upstream made no image.'))
+    return makeRefused(toStatus(''), readMessage(body, 'The upstream made no image.'))
   return makeUnknown('The answer holds no image.')
 }

@@ -1,11 +1,17 @@
-/** `tollgate channels`: each channel with its state in the running processes, and whether its host takes connections. */
+/**
+ * `tollgate channels`: each channel with its state in the running processes, and whether its host takes connections.
+ * `tollgate providers`: the presets of `channels[].provider`.
+ */
 import { connect } from 'node:net'
 import { joinReports } from '../../../pipelines/management/channels/reports.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
+import { fillPresetFields, PRESETS } from '../../channels/providers/presets.ts'
+import { listProtocols } from '../../channels/providers/provider.ts'
 import { hasAccess, maskAllButTail } from '../../core/routing/channel-access.ts'
 import { keysSeen } from '../../core/routing/key-pools.ts'
 import { answerTable, type Command, type Context } from '../context.ts'
+import type { JsonObject } from '../output.ts'
 
 const CONNECT_BOUND_MS = 3_000
 const PORTS: Record<string, number> = { 'http:': 80, 'https:': 443 }
@@ -85,3 +91,29 @@ export function addChannelsCommand(program: Command, { wiring }: Context): void 
 
 const describeKey = ({ position, tail, resting_until: until }: ReturnType<typeof keysSeen>[number]): string =>
   `${position}:${tail}${until === null ? '' : ` rests until ${until}`}`
+
+/** Fields that a preset leaves to the default, and a base URL that is made of the channel's own fields. */
+const NOT_FILLED: JsonObject = {
+  base_url: "made of the channel's own fields",
+  key_header: null,
+  output_limit_field: null,
+  quirks: [],
+  keeps_responses_days: null,
+  keeps_conversations: null,
+}
+
+const listPresets = (): JsonObject[] =>
+  Object.entries(PRESETS).flatMap(([provider, preset]) =>
+    listProtocols(preset).map((protocol): JsonObject => {
+      const { quirks = [], ...filled } = fillPresetFields(preset, protocol, {})
+      return { provider, title: preset.title, protocol, ...NOT_FILLED, ...filled, quirks: [...quirks] }
+    }),
+  )
+
+export function addProvidersCommand(program: Command): void {
+  program
+    .command('providers')
+    .description('List the presets of channels: what "provider" fills in, for each protocol of each')
+    .example('providers')
+    .answers(async () => answerTable(listPresets()))
+}

@@ -1,12 +1,54 @@
 /** `tollgate config check`, and the configuration as other commands read it. */
+import { existsSync } from 'node:fs'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { DEMONSTRATION_FILE } from '../../config/demonstration.ts'
 import type { ConfigParts } from '../../config/load.ts'
 import { type Problem, printProblem } from '../../config/problem.ts'
+import { findConfigPath, readSettings } from '../../config/settings.ts'
+import type { Environment } from '../../config/source.ts'
+import { readLastConfig, readRunning } from '../../embedded/data-dir.ts'
 import type { Command, Context } from '../context.ts'
 import type { Wiring } from '../wiring.ts'
-import { UnknownConfig } from './file.ts'
 
-/** A file that a command reads cannot be used: every problem with its place. */
+const WHAT_TO_SET = 'Set TOLLGATE_CONFIG to the configuration file that the service uses.'
+
+/** The service's configuration is not known here; another one would give wrong prices and a wrong trial credit. */
+export class UnknownConfig extends Error {
+  override readonly name = 'UnknownConfig'
+
+  constructor(reason: string) {
+    super(`${reason} ${WHAT_TO_SET}`)
+  }
+}
+
+/**
+ * Returns the file of TOLLGATE_CONFIG; else that of the service that runs in the data directory; else the default of
+ * `serve`; else that of the service that ran there last. The demonstration is only for a data directory that no
+ * service has used.
+ * @throws UnknownConfig
+ */
+export function findConfigFile(env: Environment): string {
+  const named = findConfigPath(env)
+  if (env.TOLLGATE_CONFIG && named !== null) return named
+  const { dataDir, databaseUrl } = readSettings(env)
+  const running = readRunning(dataDir)
+  if (running !== null)
+    return requireFile(running.config_file, `The service that runs in ${dataDir} was started with`)
+  if (named !== null) return named
+  const last = readLastConfig(dataDir)
+  if (last !== null) return requireFile(last, `The service that ran last in ${dataDir} used`)
+  if (databaseUrl === null) return DEMONSTRATION_FILE
+  throw new UnknownConfig(
+    `DATABASE_URL is set, no service runs in ${dataDir}, and no configuration is given: the service that uses this database runs elsewhere.`,
+  )
+}
+
+function requireFile(file: string, whose: string): string {
+  if (existsSync(file)) return file
+  throw new UnknownConfig(`${whose} the configuration ${file}, which no longer exists.`)
+}
+
+/** A file cannot be used; lists every problem with its place. */
 export class FileProblems extends Error {
   override readonly name = 'FileProblems'
 
@@ -41,7 +83,7 @@ export function findAgentConfig(wiring: Wiring): {
   }
 }
 
-/** Returns what is right as it is, and better for some. */
+/** Returns advice about settings that are valid. */
 const listNotes = ({ channels }: ConfigFile): readonly string[] =>
   channels.some((channel) => channel.upstream_errors === 'mapped')
     ? [

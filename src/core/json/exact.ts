@@ -3,6 +3,7 @@
  * object that `JSON.stringify` prints as it was written. Texts that nest deeper than `MAX_JSON_LEVELS` are refused, so
  * that later code may be recursive.
  */
+import { MAX_JSON_LEVELS, scanJson, type Tape } from './scanner/tape.ts'
 
 /** A number as it was written. */
 interface RawNumber {
@@ -26,94 +27,21 @@ export const rawNumber = (text: string): RawNumber => json.rawJSON(text)
 /** Returns a number by its size, rounded if needed; any other value unchanged. */
 export const sizeOf = (value: unknown): unknown => (isRawNumber(value) ? Number(value.rawJSON) : value)
 
-/** Objects and arrays inside one another; a body that is a scalar has none. */
-export const MAX_JSON_LEVELS = 512
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
 const ZERO = 0x30
 
-/** So much behind an escaped quote is read character by character. */
-const LOOK_AHEAD_CHARS = 64
-
-/** Returns the index of the quote that closes the string that opens at `at`. */
-function stringEnd(text: string, at: number): number {
-  let from = at + 1
-  for (let quote = text.indexOf('"', from); quote >= 0; quote = text.indexOf('"', from)) {
-    let before = quote
-    while (text.charCodeAt(before - 1) === BACKSLASH) before--
-    // An even number of backslashes escapes itself, not the quote.
-    if ((quote - before) % 2 === 0) return quote
-    // A text with one escaped quote has more: a search for each would take longer than a check of the following text.
-    from = quote + 1
-    const until = Math.min(text.length, from + LOOK_AHEAD_CHARS)
-    while (from < until) {
-      const char = text.charCodeAt(from)
-      if (char === QUOTE) return from
-      from += char === BACKSLASH ? 2 : 1
-    }
-  }
-  return text.length
-}
-
-/** The limit that a JSON text exceeds. */
-interface Excess {
-  readonly of: 'levels' | 'values' | 'fields'
-  /** Of the object with too many fields; for the others empty, the whole text. */
-  readonly path: readonly (string | number)[]
-}
-
-/** Counts of containers that are open: fields of objects, and items of arrays, which begin so far below. */
-const ARRAY_BEGINS = -(2 ** 30)
-
-/**
- * Returns the first excess of a JSON text: levels beyond `MAX_JSON_LEVELS`, values beyond `maxValues`, or fields of one
- * object beyond `maxFields`. Null for a text within all three. It costs no more than the text that is allowed.
- */
-export function excessOf(
-  text: string,
-  maxValues = Number.POSITIVE_INFINITY,
-  maxFields = Number.POSITIVE_INFINITY,
-): Excess | null {
-  // Each level, each value and each field takes two characters.
-  if (text.length <= 2 * Math.min(MAX_JSON_LEVELS, maxValues, maxFields)) return null
-  const counts = new Int32Array(MAX_JSON_LEVELS + 1)
-  const lastStrings = new Int32Array(MAX_JSON_LEVELS + 1)
-  let levels = 0
-  let values = 1
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (char === QUOTE) {
-      lastStrings[levels] = at
-      at = stringEnd(text, at)
-    } else if (char === COMMA) {
-      if (++values > maxValues) return { of: 'values', path: [] }
-      if (++counts[levels]! > maxFields)
-        return { of: 'fields', path: openPath(text, counts.subarray(1, levels), lastStrings.subarray(1)) }
-    } else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
-      if (++values > maxValues) return { of: 'values', path: [] }
-      if (++levels > MAX_JSON_LEVELS) return { of: 'levels', path: [] }
-      counts[levels] = char === OPEN_BRACE ? 1 : ARRAY_BEGINS
-    } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) levels = Math.max(0, levels - 1)
-  }
-  return null
-}
-
-/** Returns the path through open containers: in an object, the last string is the field's name. */
-function openPath(text: string, counts: Int32Array, lastStrings: Int32Array): (string | number)[] {
-  return Array.from(counts, (count, level) => {
-    const at = lastStrings[level]!
-    return count < 0 ? count - ARRAY_BEGINS : text.slice(at + 1, stringEnd(text, at))
-  })
-}
+/** Each level takes two characters. */
+const MIN_DEEP_CHARS = 2 * MAX_JSON_LEVELS
 
 /** Returns whether a JSON text nests deeper than `MAX_JSON_LEVELS`. */
-export const isTooDeep = (text: string): boolean => excessOf(text) !== null
+export const isTooDeep = (text: string): boolean =>
+  text.length > MIN_DEEP_CHARS &&
+  scanJson(
+    text,
+    0,
+    null,
+    () => false,
+    (fault) => fault === 'levels',
+  )
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 /** A longer number is compared by its text: none occurs by accident. */
@@ -138,10 +66,6 @@ export function canonicalNumber(text: string): string {
 const isExact = (value: number, source: string): boolean =>
   canonicalNumber(String(value)) === canonicalNumber(source)
 
-/** Sixteen digits, or an exponent: nothing shorter loses anything. A match inside a string only costs time. */
-const MAY_LOSE_DIGITS = /(?:^|[:,[\s-])(?:[\d.]{16}|[\d.]+[eE])/
-const NOT_CANONICAL = /\d[.eE]|\d{16}|-0/
-
 /** Numbers of one text that a JavaScript number prints otherwise: each takes microseconds to compare. */
 export const MAX_ODD_NUMBERS = 5_000
 
@@ -164,37 +88,31 @@ function reviverFor(keeps: (value: number, source: string) => boolean): Reviver 
 const exactOnly = () => reviverFor((value, source) => !isExact(value, source))
 const asRaw = () => reviverFor(() => true)
 
-/** A longer text is searched for numbers without its strings: in those a search takes long, and finds none. */
-const LONG_TEXT_CHARS = 65_536
-/** A shorter text between two strings has no number that matters. */
-const MIN_SEARCHED_CHARS = 3
-
-function isFoundOutsideStrings(numbers: RegExp, text: string): boolean {
-  if (text.length <= LONG_TEXT_CHARS) return numbers.test(text)
-  let from = 0
-  for (let quote = text.indexOf('"'); quote >= 0; quote = text.indexOf('"', from)) {
-    if (quote - from >= MIN_SEARCHED_CHARS && numbers.test(text.slice(from, quote))) return true
-    from = stringEnd(text, quote) + 1
-  }
-  return numbers.test(text.slice(from))
-}
-
-/** Returns false when `JSON.parse` keeps the digits of every number. */
-export const mayLoseDigits = (text: string): boolean => isFoundOutsideStrings(MAY_LOSE_DIGITS, text)
-
-function parsed(text: string, mayDiffer: RegExp, reviver: () => Reviver): unknown {
-  if (isTooDeep(text)) throw new SyntaxError(`it nests deeper than ${MAX_JSON_LEVELS} levels`)
-  return isFoundOutsideStrings(mayDiffer, text) ? json.parse(text, reviver()) : json.parse(text)
+/** @throws SyntaxError for a text that nests too deep */
+function parse(
+  text: string,
+  differs: (tape: Tape) => boolean,
+  reviver: () => Reviver,
+  change = (value: unknown) => value,
+): unknown {
+  const isRevived = scanJson(text, 0, null, differs, (fault) => {
+    if (fault === 'levels') throw new SyntaxError(`it nests deeper than ${MAX_JSON_LEVELS} levels`)
+    // The parser says what is wrong.
+    return false
+  })
+  return isRevived ? change(json.parse(text, reviver())) : json.parse(text)
 }
 
 /**
  * Parses JSON; numbers that would come back as others are `RawNumber`s.
+ * @param change is applied to a value that may have some
  * @throws SyntaxError also for what nests deeper than `MAX_JSON_LEVELS`
  */
-export const parseExactJson = (text: string): unknown => parsed(text, MAY_LOSE_DIGITS, exactOnly)
+export const parseExactJson = (text: string, change?: (value: unknown) => unknown): unknown =>
+  parse(text, (tape) => tape.hasLongNumbers, exactOnly, change)
 
 /**
  * Parses JSON that is printed again and not read; each number keeps its spelling, such as `1.0`.
  * @throws SyntaxError also for what nests deeper than `MAX_JSON_LEVELS`
  */
-export const parseRawJson = (text: string): unknown => parsed(text, NOT_CANONICAL, asRaw)
+export const parseRawJson = (text: string): unknown => parse(text, (tape) => tape.hasOddNumbers, asRaw)

@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { normalizeText } from '../normalize-text.ts'
-import { readName, skipSpace, skipString, skipValue } from './fields.ts'
+import { ARRAY, OBJECT, type Tape } from './scanner/tape.ts'
 
 /** A place in a contract and the names that mean something in an object there. A list shares the place of its items. */
 export interface NameSet {
@@ -25,6 +25,10 @@ interface NameFault {
 
 /** Names that are read, in other characters than printable ASCII, take long to compare: a request has no more of them. */
 export const MAX_OTHER_NAMES = 5_000
+
+/** Values of one text, at all depths: what takes long to parse and to check is refused before. */
+export const MAX_JSON_VALUES = 100_000
+export const TOO_MANY_VALUES = `it holds more than ${MAX_JSON_VALUES} values; send fewer`
 
 /** Of one object, and, where a client chooses the names, of all together: each is compared with those beside it. */
 export const MAX_FIELDS = 1_024
@@ -94,13 +98,6 @@ export function namesIn(place: NameSet): ReadonlySet<string> {
   return names
 }
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-
 function nameFault(
   name: string,
   folded: string,
@@ -123,49 +120,51 @@ function duplicateFault(name: string, other: string | undefined): string | null 
 }
 
 class NameWalker {
-  readonly #bytes: Buffer
+  readonly #tape: Tape
   readonly path: (string | number)[] = []
   why: string | null = null
+  #values = 0
   #otherNames = 0
   #chosenNames = 0
 
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes
+  constructor(tape: Tape) {
+    this.#tape = tape
   }
 
-  /** Returns the index after the value at `at`; after a fault, the index where reading stopped. */
-  value(at: number, place: NameSet): number {
-    const first = this.#bytes[at]
-    if (first === OPEN_BRACE) return this.#object(at, place)
-    return first === OPEN_BRACKET ? this.#list(at, place) : skipValue(this.#bytes, at)
-  }
-
-  #object(open: number, place: NameSet): number {
-    const bytes = this.#bytes
-    const seen = new Map<string, string>()
-    let at = skipSpace(bytes, open + 1)
-    while (bytes[at] === QUOTE) {
-      const nameEnd = skipString(bytes, at)
-      const name = readName(bytes, at, nameEnd)
-      this.path.push(name)
-      this.why = this.#excess(name, place)
-      if (this.why !== null) return at
-      const folded = place.isChosen ? name : foldedName(name)
-      this.why = nameFault(name, folded, place) ?? duplicateFault(name, seen.get(folded))
-      if (this.why !== null) return at
-      seen.set(folded, name)
-      // Behind the name and its colon.
-      at = this.value(
-        skipSpace(bytes, skipSpace(bytes, nameEnd) + 1),
-        place.known.get(name) ?? place.others ?? place,
-      )
-      if (this.why !== null) return at
-      this.path.pop()
-      at = skipSpace(bytes, at)
-      if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1)
-      else if (bytes[at] === CLOSE_BRACE) return at + 1
+  /** Reads the value at a node. Returns false after a fault, which `why` and `path` then have. */
+  read(node: number, place: NameSet): boolean {
+    if (++this.#values > MAX_JSON_VALUES) {
+      this.path.length = 0
+      return this.#refuse(TOO_MANY_VALUES)
     }
-    return at + 1
+    const kind = this.#tape.kindOf(node)
+    if (kind === OBJECT) return this.#readObject(node, place)
+    return kind !== ARRAY || this.#readList(node, place)
+  }
+
+  #refuse(why: string): false {
+    this.why = why
+    return false
+  }
+
+  #readObject(node: number, place: NameSet): boolean {
+    const tape = this.#tape
+    const seen = new Map<string, string>()
+    const end = tape.nodeAfter(node)
+    let count = 0
+    for (let at = node + 1; at < end; at = tape.nodeAfter(at + 1)) {
+      if (++count > MAX_FIELDS) return this.#refuse(`it has more than ${MAX_FIELDS} fields; send fewer`)
+      const name = tape.nameAt(at)
+      this.path.push(name)
+      const folded = place.isChosen ? name : foldedName(name)
+      const why =
+        this.#excess(name, place) ?? nameFault(name, folded, place) ?? duplicateFault(name, seen.get(folded))
+      if (why !== null) return this.#refuse(why)
+      seen.set(folded, name)
+      if (!this.read(at + 1, place.known.get(name) ?? place.others ?? place)) return false
+      this.path.pop()
+    }
+    return true
   }
 
   /** Returns the limit that one more name exceeds, or null. */
@@ -177,27 +176,24 @@ class NameWalker {
     return null
   }
 
-  #list(open: number, place: NameSet): number {
-    const bytes = this.#bytes
-    let at = skipSpace(bytes, open + 1)
-    for (let index = 0; at < bytes.length && bytes[at] !== CLOSE_BRACKET; index++) {
-      this.path.push(index)
-      at = this.value(at, place)
-      if (this.why !== null) return at
+  #readList(node: number, place: NameSet): boolean {
+    const tape = this.#tape
+    const end = tape.nodeAfter(node)
+    let index = 0
+    for (let item = node + 1; item < end; item = tape.nodeAfter(item)) {
+      this.path.push(index++)
+      if (!this.read(item, place)) return false
       this.path.pop()
-      at = skipSpace(bytes, at)
-      if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1)
     }
-    return at + 1
+    return true
   }
 }
 
 /**
- * Returns the first ambiguous name; null without one. The bytes must be JSON that nests no deeper than
- * `MAX_JSON_LEVELS`.
+ * Returns the first name of a text that is ambiguous, or the first limit that it exceeds; null without any. Every level of
+ * the text must be on the tape.
  */
-export function findNameFault(bytes: Buffer, place: NameSet): NameFault | null {
-  const walk = new NameWalker(bytes)
-  walk.value(skipSpace(bytes, 0), place)
-  return walk.why === null ? null : { path: walk.path, why: walk.why }
+export function findNameFault(tape: Tape, place: NameSet): NameFault | null {
+  const walk = new NameWalker(tape)
+  return walk.read(0, place) ? null : { path: walk.path, why: walk.why! }
 }

@@ -1,10 +1,10 @@
 /** Separates the text of a JSON body from the files that it carries inline as base64. */
 import type { Buffer } from 'node:buffer'
-import { skipString } from '../json/fields.ts'
 
 /** A shorter string is text: no limit depends on it. */
 const MIN_FILE_BYTES = 4096
 const QUOTE = 0x22
+const BACKSLASH = 0x5c
 /** A slash may be escaped. */
 const PREFIX = /^data:[\w.+/;=\\-]{0,200},/
 const MAX_PREFIX_CHARS = 256
@@ -56,6 +56,26 @@ function nextQuote(body: Buffer, from: number): number {
   for (let at = from; at < near; at++) if (body[at] === QUOTE) return at
   const found = body.indexOf(QUOTE, near)
   return found < 0 ? body.length : found
+}
+
+/** Returns the index after the string that opens at `open`; the length of the body where it has no end. */
+function skipString(body: Buffer, open: number): number {
+  let at = open + 1
+  for (;;) {
+    const near = Math.min(body.length, at + NEAR_BYTES)
+    while (at < near) {
+      const byte = body[at]!
+      if (byte === QUOTE) return at + 1
+      at += byte === BACKSLASH ? 2 : 1
+    }
+    const quote = body.indexOf(QUOTE, at)
+    if (quote < 0) return body.length
+    let before = quote
+    while (before > at && body[before - 1] === BACKSLASH) before--
+    // An even number of backslashes escapes itself, not the quote.
+    if ((quote - before) % 2 === 0) return quote + 1
+    at = quote + 1
+  }
 }
 
 function* isBase64(body: Buffer, start: number, end: number): Generator<void, boolean> {

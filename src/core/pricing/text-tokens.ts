@@ -31,11 +31,11 @@ export const estimatePromptTokens = (jsonBytes: number, laterBytes: number): num
  */
 export const LATER_BYTE_CHARACTERS = CHARACTERS_PER_TOKEN * (1 / BYTES_PER_TOKEN + 1 / LATER_BYTES_PER_TOKEN)
 
-const weightOfBytes = (bytes: number): number => 1 + (bytes - 1) * LATER_BYTE_CHARACTERS
-const [TWO_BYTES, THREE_BYTES, FOUR_BYTES] = [weightOfBytes(2), weightOfBytes(3), weightOfBytes(4)]
+const weighBytes = (bytes: number): number => 1 + (bytes - 1) * LATER_BYTE_CHARACTERS
+const [TWO_BYTES, THREE_BYTES, FOUR_BYTES] = [weighBytes(2), weighBytes(3), weighBytes(4)]
 
 /** Returns the weight of a UTF-16 code unit in characters. The first half of a surrogate pair counts for both. */
-export function weightOfCodeUnit(unit: number): number {
+export function weighCodeUnit(unit: number): number {
   if (unit < 0x80) return 1
   if (unit < 0x800) return TWO_BYTES
   if ((unit & 0xfc00) === 0xd800) return FOUR_BYTES
@@ -78,7 +78,7 @@ export function countCharacters(bytes: Uint8Array, start: number, end: number): 
     if (byte <= QUOTE && (byte === QUOTE || byte < SPACE)) break
     if (byte === BACKSLASH) {
       const isUnicode = bytes[i + 1] === LETTER_U
-      count += isUnicode ? weightOfCodeUnit(escapedUnit(bytes, i)) : 1
+      count += isUnicode ? weighCodeUnit(escapedUnit(bytes, i)) : 1
       i += isUnicode ? UNICODE_ESCAPE_CHARS - 1 : 1
     } else count += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
   }

@@ -89,16 +89,16 @@ export class ChannelHealth {
   }
 
   /** Returns the candidates that are neither paused nor draining. */
-  listActive<T>(candidates: readonly T[], idOf: (candidate: T) => string): readonly T[] {
+  listActive<T>(candidates: readonly T[], toId: (candidate: T) => string): readonly T[] {
     if (this.#held.size === 0) return candidates
-    return candidates.filter((candidate) => !this.#held.has(idOf(candidate)))
+    return candidates.filter((candidate) => !this.#held.has(toId(candidate)))
   }
 
   /** Returns the active candidates whose breaker is not open; all active ones where every breaker is. */
-  listAvailable<T>(candidates: readonly T[], idOf: (candidate: T) => string): readonly T[] {
-    const active = this.listActive(candidates, idOf)
+  listAvailable<T>(candidates: readonly T[], toId: (candidate: T) => string): readonly T[] {
+    const active = this.listActive(candidates, toId)
     if (this.#states.size === 0) return active
-    const callable = active.filter((candidate) => this.readBreaker(idOf(candidate)) !== 'open')
+    const callable = active.filter((candidate) => this.readBreaker(toId(candidate)) !== 'open')
     return callable.length > 0 ? callable : active
   }
 

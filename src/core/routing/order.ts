@@ -27,10 +27,10 @@ function hashText(text: string): number {
 export function pickByPin<T>(
   options: readonly T[],
   pin: string,
-  nameOf: (option: T) => string,
-  weightOf: (option: T) => number = () => 1,
+  toName: (option: T) => string,
+  toWeight: (option: T) => number = () => 1,
 ): T {
-  const score = (option: T) => -Math.log(hashText(`${pin} ${nameOf(option)}`)) / weightOf(option)
+  const score = (option: T) => -Math.log(hashText(`${pin} ${toName(option)}`)) / toWeight(option)
   return options.reduce((best, option) => (score(option) < score(best) ? option : best))
 }
 

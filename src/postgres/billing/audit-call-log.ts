@@ -118,10 +118,10 @@ const compare = <T extends string | bigint>(one: T, other: T): number =>
 function findDifferingSums<Sum extends CallSum>(
   booked: readonly Sum[],
   logged: readonly Sum[],
-  keyOf: (sum: Sum) => string | bigint,
+  toKey: (sum: Sum) => string | bigint,
 ): Sum[] {
-  const ours = new Map(booked.map((sum) => [keyOf(sum), sum]))
-  const theirs = new Map(logged.map((sum) => [keyOf(sum), sum]))
+  const ours = new Map(booked.map((sum) => [toKey(sum), sum]))
+  const theirs = new Map(logged.map((sum) => [toKey(sum), sum]))
   return [...new Map([...ours, ...theirs])]
     .filter(([key]) => !isSame(ours.get(key) ?? NOTHING, theirs.get(key) ?? NOTHING))
     .map(([, sum]) => sum)

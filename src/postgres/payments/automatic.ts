@@ -106,7 +106,7 @@ async function sumCreditsOfMonth(sql: Queryable, accountId: string): Promise<Cre
 export const beginAutomatic = (
   sql: Sql,
   accountId: string,
-  priceOf: (credits: Credits) => Price,
+  computePrice: (credits: Credits) => Price,
 ): Promise<Payment | null> =>
   inTransaction(sql, async (transaction) => {
     const settings = await lockAutomatic(transaction, accountId)
@@ -123,7 +123,7 @@ export const beginAutomatic = (
       accountId,
       kind: 'automatic',
       credits: amount,
-      ...priceOf(amount),
+      ...computePrice(amount),
       methodId: method.id,
     })
   })

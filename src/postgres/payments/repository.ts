@@ -64,7 +64,7 @@ export interface Payments {
   findAutomatic(accountId: string): Promise<AutomaticTopUp | null>
   setAutomatic(wanted: AutomaticSettings): Promise<AutomaticTopUp>
   findLowBalances(accountId?: string | null): Promise<string[]>
-  beginAutomatic(accountId: string, priceOf: (credits: Credits) => Price): Promise<Payment | null>
+  beginAutomatic(accountId: string, computePrice: (credits: Credits) => Price): Promise<Payment | null>
   readAttempt(paymentId: string): Promise<ClaimedAttempt>
   claimAttempts(): Promise<string[]>
   showReceipt(number: bigint): Promise<Receipt>

@@ -2,8 +2,8 @@
 import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { scanJson } from '../../core/json/scanner/tape.ts'
-import { weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
-import { fieldsOf, type LooseObject, listOf, parsedFields, parsedValue, textOf } from '../loose.ts'
+import { weighCodeUnit } from '../../core/pricing/text-tokens.ts'
+import { type LooseObject, parseFields, parseValue, toFields, toList, toText } from '../loose.ts'
 import type { AnswerFacts } from './places.ts'
 
 /** Returns false for null, false, 0 and any empty value: a field that is present without content. */
@@ -12,7 +12,7 @@ export const saysSomething = (value: unknown): boolean =>
 
 /** Returns whether `base_resp`, in which some upstreams report the outcome, has another code than 0. */
 export const isFailedOutcome = (outcome: unknown): boolean => {
-  const code = fieldsOf(outcome).status_code
+  const code = toFields(outcome).status_code
   return code !== '0' && saysSomething(code)
 }
 
@@ -21,9 +21,9 @@ export const saysError = (body: LooseObject): boolean =>
   saysSomething(body.error) || isFailedOutcome(body.base_resp)
 
 /** Returns the failure that an answer or an event reports, as JSON text with the field that has it; null without one. */
-export function failureIn({ error, outcome }: AnswerFacts): string | null {
-  if (error !== undefined && saysSomething(parsedValue(error))) return `{"error":${error}}`
-  return outcome !== undefined && isFailedOutcome(parsedValue(outcome)) ? `{"base_resp":${outcome}}` : null
+export function findFailure({ error, outcome }: AnswerFacts): string | null {
+  if (error !== undefined && saysSomething(parseValue(error))) return `{"error":${error}}`
+  return outcome !== undefined && isFailedOutcome(parseValue(outcome)) ? `{"base_resp":${outcome}}` : null
 }
 
 const BYTE_ORDER_MARK = '\ufeff'
@@ -31,7 +31,7 @@ const BYTE_ORDER_MARK = '\ufeff'
 /** Returns the fields of a whole answer; null for a body that is no JSON object. */
 export function answerFields(body: Buffer): LooseObject | null {
   const text = body.toString('utf8')
-  const fields = parsedFields(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
+  const fields = parseFields(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
   return Array.isArray(fields) ? null : fields
 }
 
@@ -53,7 +53,7 @@ export function isWholeAnswer(
 /** Returns whether a part of content, whichever protocol's, holds more than an empty text. */
 function isSpeakingPart(part: unknown): boolean {
   if (typeof part === 'string') return part !== ''
-  const { type: _, ...rest } = fieldsOf(part)
+  const { type: _, ...rest } = toFields(part)
   return Object.values(rest).some(saysSomething)
 }
 
@@ -66,13 +66,13 @@ const FILTERED = 'content_filter'
 const MESSAGE_HEAD: ReadonlySet<string> = new Set(['role', 'name', 'id', 'annotations'])
 
 function isSpeakingChoice(choice: unknown): boolean {
-  const { message, delta, text, finish_reason } = fieldsOf(choice)
-  const said = Object.entries(fieldsOf(message ?? delta)).filter(([name]) => !MESSAGE_HEAD.has(name))
+  const { message, delta, text, finish_reason } = toFields(choice)
+  const said = Object.entries(toFields(message ?? delta)).filter(([name]) => !MESSAGE_HEAD.has(name))
   return said.some(([, value]) => saysContent(value)) || saysSomething(text) || finish_reason === FILTERED
 }
 
 /** Returns whether an answer in the chat-completions protocol has content, or reports that its filter removed it. */
-export const hasChoiceContent = ({ choices }: LooseObject): boolean => listOf(choices).some(isSpeakingChoice)
+export const hasChoiceContent = ({ choices }: LooseObject): boolean => toList(choices).some(isSpeakingChoice)
 
 /** Returns the same for a message of the messages protocol. */
 export const hasMessageContent = ({ content, stop_reason }: LooseObject): boolean =>
@@ -83,12 +83,12 @@ export const hasMessageContent = ({ content, stop_reason }: LooseObject): boolea
  * has.
  */
 const isSpeakingItem = (item: unknown): boolean => {
-  const { type, content } = fieldsOf(item)
-  return textOf(type) !== '' && (type !== 'message' || saysContent(content))
+  const { type, content } = toFields(item)
+  return toText(type) !== '' && (type !== 'message' || saysContent(content))
 }
 
 /** Returns the same for an answer of the responses protocol. */
-export const hasItemContent = ({ output }: LooseObject): boolean => listOf(output).some(isSpeakingItem)
+export const hasItemContent = ({ output }: LooseObject): boolean => toList(output).some(isSpeakingItem)
 
 /** Parts that make an answer though they are no text. */
 const ANSWERING: ReadonlySet<Part['type']> = new Set([
@@ -109,7 +109,7 @@ export class SaidParts {
   hasContent = false
 
   add(part: Part): void {
-    const said = charactersOf(saidBy(part))
+    const said = countTextCharacters(readOutput(part))
     this.characters += said
     if (part.type === 'reasoning') this.thoughtCharacters += said
     this.hasContent ||=
@@ -118,14 +118,14 @@ export class SaidParts {
 }
 
 /** Characters, weighed by script. The halves of a pair may come in two pieces: it is the first that counts. */
-export function charactersOf(text: string): number {
+export function countTextCharacters(text: string): number {
   let count = 0
-  for (let i = 0; i < text.length; i++) count += weightOfCodeUnit(text.charCodeAt(i))
+  for (let i = 0; i < text.length; i++) count += weighCodeUnit(text.charCodeAt(i))
   return count
 }
 
 /** Returns the text of a part that is output. */
-function saidBy(part: Part): string {
+function readOutput(part: Part): string {
   if (part.type === 'text' || part.type === 'reasoning') return part.text
   return part.type === 'tool_arguments' ? part.json : ''
 }

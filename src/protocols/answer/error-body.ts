@@ -32,7 +32,7 @@ const NO_EXTRAS: ErrorExtras = {}
 
 type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
-const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+const readText = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
 /** One problem in the list of FastAPI's validation errors: `{loc: ["body", field, ...], msg}`. */
 interface ValidationProblem {
@@ -44,7 +44,7 @@ function validationProblem(value: unknown): ValidationProblem | null {
   if (!isObject(value) || !Array.isArray(value.loc)) return null
   const path = value.loc[0] === 'body' ? value.loc.slice(1) : value.loc
   const parameter = path.join('.')
-  return { parameter, message: `${parameter}: ${textOf(value.msg) ?? 'invalid'}` }
+  return { parameter, message: `${parameter}: ${readText(value.msg) ?? 'invalid'}` }
 }
 
 /** Returns the problems of a validation list, or null for any other value. Several parameters are named together. */
@@ -61,33 +61,33 @@ function validationProblems(value: unknown): ErrorText | null {
 }
 
 /** Returns what an error object says besides its message. */
-function extrasOf({ param, details }: Json): ErrorExtras {
-  const named = textOf(param)
+function readExtras({ param, details }: Json): ErrorExtras {
+  const named = readText(param)
   const isKept = isObject(details) && JSON.stringify(details).length <= MAX_DETAILS_CHARS
   return { ...(named !== null && { param: named }), ...(isKept && { details }) }
 }
 
-function errorTextOf(value: Json): ErrorText | null {
+function readErrorText(value: Json): ErrorText | null {
   const outcome = isObject(value.base_resp) ? value.base_resp.status_msg : undefined
   const error = value.error ?? value.message ?? value.msg ?? value.detail ?? outcome
   const detail = isObject(error) && !Array.isArray(error) ? error.detail : error
   const validation = validationProblems(detail)
   if (validation !== null) return validation
-  const message = textOf(isObject(error) ? error.message : error)
+  const message = readText(isObject(error) ? error.message : error)
   if (message === null) return null
   // The error itself, where it is not in a field of its own.
   const named = isObject(error) ? error : value
   const { code, type, status } = named
   return {
     message,
-    parameter: isObject(error) ? textOf(error.param) : null,
+    parameter: isObject(error) ? readText(error.param) : null,
     names: [code, type, status],
-    extras: extrasOf(named),
+    extras: readExtras(named),
   }
 }
 
 /** Returns the JSON of an error body; undefined for another text, or one that nests too deep. */
-function jsonIn(body: Buffer): unknown {
+function parseJson(body: Buffer): unknown {
   const text = body.toString('utf8')
   if (isTooDeep(text)) return undefined
   try {
@@ -100,15 +100,15 @@ function jsonIn(body: Buffer): unknown {
 }
 
 /** Returns the text of an error body. Returns null when the body is not JSON, or in no known shape. */
-export function textIn(body: Buffer): ErrorText | null {
-  const value = jsonIn(body)
-  const text = isObject(value) ? errorTextOf(value) : null
+export function readBodyText(body: Buffer): ErrorText | null {
+  const value = parseJson(body)
+  const text = isObject(value) ? readErrorText(value) : null
   return text && { ...text, message: cutText(text.message, MAX_MESSAGE_CHARS) }
 }
 
 /** Returns an error body with what protocols have in it, `error` and its `type`; null for a body without an error object. */
-export function errorObjectIn(body: Buffer): Json | null {
-  const value = jsonIn(body)
+export function readErrorObject(body: Buffer): Json | null {
+  const value = parseJson(body)
   if (!isObject(value) || !isObject(value.error) || Array.isArray(value.error)) return null
   const { type, error } = value
   return { ...(type === 'error' && { type }), error }
@@ -116,10 +116,10 @@ export function errorObjectIn(body: Buffer): Json | null {
 
 /** Reads the body of an error status; one without a text is described by `otherwise`. */
 export function readErrorBody(body: Buffer, otherwise: string): ErrorText {
-  const json = textIn(body)
+  const json = readBodyText(body)
   if (json !== null) return json
-  const value = jsonIn(body)
-  const text = value === undefined ? plainErrorText(body) : textOf(value)
+  const value = parseJson(body)
+  const text = value === undefined ? plainErrorText(body) : readText(value)
   const plain = { parameter: null, names: NO_NAMES, extras: NO_EXTRAS }
   return text === null ? { ...plain, message: otherwise } : { ...plain, message: text, isPlain: true }
 }

@@ -1,12 +1,9 @@
 /** Reads the facts of an answer that is there whole, by the tape; what the tape does not take, by the scanner of streams. */
 import type { Buffer } from 'node:buffer'
-import { ARRAY, OBJECT, STRING, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
+import { ARRAY, MAX_JSON_LEVELS, OBJECT, STRING, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
 import { countCharacters } from '../../core/pricing/text-tokens.ts'
 import { PlaceScanner } from './place-scan.ts'
-import { AnswerFacts, type Place, placeNamed, readsText } from './places.ts'
-
-/** Every level that the scanner takes. */
-const DEEPEST = 64
+import { AnswerFacts, findPlace, type Place, readsText } from './places.ts'
 
 /** Returns the facts of one object. Malformed JSON gives fewer facts, never an error. */
 export function readFacts(bytes: Buffer, root: Place): AnswerFacts {
@@ -15,7 +12,7 @@ export function readFacts(bytes: Buffer, root: Place): AnswerFacts {
 
 /** Returns the facts of bytes that are one whole object; null for what the tape does not take. */
 export const readWhole = (bytes: Buffer, root: Place): AnswerFacts | null =>
-  scanJson(bytes, DEEPEST, null, (tape) => factsOn(tape, bytes, root))
+  scanJson(bytes, MAX_JSON_LEVELS, null, (tape) => factsOn(tape, bytes, root))
 
 function factsOn(tape: Tape, bytes: Buffer, root: Place): AnswerFacts | null {
   if (!tape.isObjectText) return null
@@ -54,7 +51,7 @@ function readObject(tape: Tape, object: number, place: Place, bytes: Buffer, fac
   facts.enter(place)
   if (end > object + 1) facts.fill(place, false)
   for (let name = object + 1; name < end; name = tape.nodeAfter(name + 1)) {
-    const inside = placeNamed(place, bytes, tape.startOf(name), tape.endOf(name))
+    const inside = findPlace(place, bytes, tape.startOf(name), tape.endOf(name))
     if (inside !== undefined) readValue(tape, name + 1, inside, bytes, facts)
   }
   facts.leave(place)
@@ -84,7 +81,7 @@ function readString(tape: Tape, node: number, place: Place, bytes: Buffer, facts
     facts.spokenStart = start
     facts.spokenEnd = end
   } else if (place.is === 'json') place.note!(facts, tape.rawTextAt(node))
-  else if (readsText(place)) facts.takeText(place, tape.nameAt(node))
+  else if (readsText(place)) facts.takeText(place, tape.writtenAt(node))
   else facts.takeString(place, start === end)
 }
 

@@ -4,8 +4,8 @@
  * and what is read as JSON: one chunk may hold a whole picture.
  */
 import { Buffer } from 'node:buffer'
-import { hexDigit, LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
-import { AnswerFacts, type Place, placeNamed, readsText } from './places.ts'
+import { hexDigit, LATER_BYTE_CHARACTERS, weighCodeUnit } from '../../core/pricing/text-tokens.ts'
+import { AnswerFacts, findPlace, type Place, readsText } from './places.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -273,7 +273,7 @@ export class PlaceScanner {
     } else this.#escapedUnit = this.#escapedUnit * 16 + hexDigit(byte)
     if (this.#isUnicode && at < 4) return
     this.#state = this.#escapedIn
-    if (this.#counts) this.facts.characters += this.#isUnicode ? weightOfCodeUnit(this.#escapedUnit) : 1
+    if (this.#counts) this.facts.characters += this.#isUnicode ? weighCodeUnit(this.#escapedUnit) : 1
   }
 
   #endString(bytes: Buffer, at: number): void {
@@ -287,7 +287,7 @@ export class PlaceScanner {
       this.#place =
         this.#nameLength > MAX_NAME_BYTES
           ? this.#around.at(-1)?.rest
-          : placeNamed(this.#around.at(-1)!, this.#name, 0, this.#nameLength)
+          : findPlace(this.#around.at(-1)!, this.#name, 0, this.#nameLength)
       return
     }
     this.#counts = false

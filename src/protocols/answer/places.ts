@@ -96,7 +96,7 @@ export const FAILURES = {
 }
 
 /** Returns the place of the field whose name is `bytes[start, end)`, written without escapes. */
-export function placeNamed(around: Place, bytes: Buffer, start: number, end: number): Place | undefined {
+export function findPlace(around: Place, bytes: Buffer, start: number, end: number): Place | undefined {
   const fields = around.fields![end - start]
   if (fields === undefined) return around.rest
   for (let at = 0; at < fields.length; at++) {

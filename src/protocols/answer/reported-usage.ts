@@ -6,7 +6,7 @@
 import { Buffer } from 'node:buffer'
 import { largerExtra, NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
 import type { Metered } from '../dialect.ts'
-import { faultIn } from '../usage/faults.ts'
+import { findFault } from '../usage/faults.ts'
 
 /** The content of one report. */
 export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
@@ -22,7 +22,7 @@ export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
 }
 
 /** Returns a report with zeros for missing counts. */
-export const countsOf = ({
+export const toCounts = ({
   isThoughtAlone: _,
   replacesEarlier: _replacesEarlier,
   contradiction: _contradiction,
@@ -38,7 +38,7 @@ export const countsOf = ({
 export const isOutputReported = (report: UsageReport | null): boolean =>
   report !== null && report.output !== null
 
-const added = (one: UsageReport, other: UsageReport): UsageReport => ({
+const addReports = (one: UsageReport, other: UsageReport): UsageReport => ({
   ...other,
   prompt: one.prompt === null || other.prompt === null ? other.prompt : Math.max(one.prompt, other.prompt),
   cached: Math.max(one.cached, other.cached),
@@ -49,7 +49,7 @@ const added = (one: UsageReport, other: UsageReport): UsageReport => ({
 })
 
 /** Returns the report of a call whose choices report themselves, at least one: they share their prompt. */
-export const addedChoices = (reports: Iterable<UsageReport>): UsageReport => [...reports].reduce(added)
+export const sumChoices = (reports: Iterable<UsageReport>): UsageReport => [...reports].reduce(addReports)
 
 const SUSPECT_MAX_CHARS = 200
 
@@ -79,7 +79,7 @@ export class ReportedUsage {
    */
   takeRead(usage: unknown, report: UsageReport | null, characters: number, thoughtCharacters = 0): void {
     if (usage != null) this.reported = usage
-    if (report === null) this.#distrust(faultIn(usage))
+    if (report === null) this.#distrust(findFault(usage))
     else this.take(report, characters, thoughtCharacters)
   }
 
@@ -152,11 +152,11 @@ interface WholeFacts {
 }
 
 /** Returns the model that a whole answer names; nothing without one. */
-export const modelIn = (model: unknown): Pick<Metered, 'model'> =>
+export const readAnswerModel = (model: unknown): Pick<Metered, 'model'> =>
   typeof model === 'string' && model !== '' ? { model } : {}
 
 /** Meters a whole answer: its report is the only one. */
-export function meteredWhole(
+export function meterWhole(
   report: UsageReport | null,
   characters: number,
   { usage, serviceTier = '', thoughtCharacters = 0 }: WholeFacts = {},

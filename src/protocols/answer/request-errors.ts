@@ -1,6 +1,6 @@
 /** Errors inside a stream, by the names that an upstream gives them. See docs/errors.md, "Errors inside a stream". */
 import type { ChannelProtocol, ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { fieldsOf, type LooseObject, parsedFields, textOf } from '../loose.ts'
+import { type LooseObject, parseFields, toFields, toText } from '../loose.ts'
 
 const OF_COMPLETIONS =
   /^(?:context_length_exceeded|invalid_prompt|content_filter|content_policy_violation|string_above_max_length|invalid_image.*|unsupported_.*)$/
@@ -35,19 +35,19 @@ export const isUnreadable = (names: readonly string[]): boolean => names.include
 
 /** Returns the fields of the error in an event, whichever protocol's. */
 export function readErrorFields(payload: string): LooseObject {
-  const parsed = parsedFields(payload)
-  const event = fieldsOf(Array.isArray(parsed) ? parsed[0] : parsed)
-  return typeof event.error === 'object' ? fieldsOf(event.error) : event
+  const parsed = parseFields(payload)
+  const event = toFields(Array.isArray(parsed) ? parsed[0] : parsed)
+  return typeof event.error === 'object' ? toFields(event.error) : event
 }
 
 /** Returns the message for the client in the error of an event. */
 export const readErrorMessage = (payload: string): string =>
-  textOf(readErrorFields(payload).message) || 'The upstream failed.'
+  toText(readErrorFields(payload).message) || 'The upstream failed.'
 
 /** Returns the names in an error event: its code, type and status. */
 export function errorNames(payload: Buffer): readonly string[] {
   const { code, type, status } = readErrorFields(payload.toString('utf8'))
-  return [typeof code === 'number' ? String(code) : textOf(code), textOf(type), textOf(status)].filter(
+  return [typeof code === 'number' ? String(code) : toText(code), toText(type), toText(status)].filter(
     Boolean,
   )
 }

@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { AnswerStream } from '../dialect.ts'
-import { parsedFields, textOf } from '../loose.ts'
+import { parseFields, toText } from '../loose.ts'
 import { METRICS_FIELD } from '../messages/usage.ts'
 import { type EventMessage, EventStreamReader } from './event-stream.ts'
 
@@ -28,21 +28,21 @@ interface Framed {
 
 const same = (text: string): Framed => ({ metered: text, shown: text })
 
-function framed({ headers, payload }: EventMessage): Framed {
-  const fields = parsedFields(payload.toString('utf8'))
+function toFramed({ headers, payload }: EventMessage): Framed {
+  const fields = parseFields(payload.toString('utf8'))
   if (headers[':message-type'] !== 'event') {
     const kind = headers[':exception-type'] ?? headers[':error-code'] ?? ''
     const message =
-      textOf(fields?.message) || headers[':error-message'] || 'The upstream ended with an error.'
+      toText(fields?.message) || headers[':error-message'] || 'The upstream ended with an error.'
     return same(errorEvent(ERROR_TYPES[kind] ?? 'api_error', message))
   }
-  const text = Buffer.from(textOf(fields?.bytes), 'base64').toString('utf8')
-  const event = parsedFields(text)
+  const text = Buffer.from(toText(fields?.bytes), 'base64').toString('utf8')
+  const event = parseFields(text)
   if (event === null) return same('')
-  const metered = sse(textOf(event.type), text)
+  const metered = sse(toText(event.type), text)
   if (event[METRICS_FIELD] === undefined) return same(metered)
   const { [METRICS_FIELD]: _, ...rest } = event
-  return { metered, shown: sse(textOf(event.type), JSON.stringify(rest)) }
+  return { metered, shown: sse(toText(event.type), JSON.stringify(rest)) }
 }
 
 /**
@@ -55,7 +55,7 @@ export function withEventStreamFraming(events: AnswerStream): AnswerStream {
   let isDamaged = false
   const read = (piece: Buffer): readonly Framed[] => {
     try {
-      return reader.push(piece).map(framed)
+      return reader.push(piece).map(toFramed)
     } catch (error) {
       isDamaged = true
       return [same(errorEvent('api_error', (error as Error).message))]

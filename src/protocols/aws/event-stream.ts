@@ -40,7 +40,7 @@ class EventStreamError extends Error {
   }
 }
 
-function headersIn(bytes: Buffer): Record<string, string> {
+function readHeaders(bytes: Buffer): Record<string, string> {
   const headers: Record<string, string> = {}
   let at = 0
   while (at < bytes.length) {
@@ -72,19 +72,19 @@ export class EventStreamReader {
     const messages: EventMessage[] = []
     for (;;) {
       if (this.#messageBytes === 0 && this.#heldBytes >= PRELUDE_BYTES)
-        this.#messageBytes = lengthIn(this.#joined())
+        this.#messageBytes = readLength(this.#join())
       if (this.#messageBytes === 0 || this.#heldBytes < this.#messageBytes) return messages
       messages.push(this.#take())
     }
   }
 
-  #joined(): Buffer {
+  #join(): Buffer {
     if (this.#held.length > 1) this.#held = [Buffer.concat(this.#held, this.#heldBytes)]
     return this.#held[0]!
   }
 
   #take(): EventMessage {
-    const all = this.#joined()
+    const all = this.#join()
     const end = this.#messageBytes
     const headersEnd = PRELUDE_BYTES + all.readUInt32BE(4)
     const payloadEnd = end - CHECKSUM_BYTES
@@ -95,14 +95,14 @@ export class EventStreamReader {
     this.#heldBytes = all.length - end
     this.#messageBytes = 0
     return {
-      headers: headersIn(all.subarray(PRELUDE_BYTES, headersEnd)),
+      headers: readHeaders(all.subarray(PRELUDE_BYTES, headersEnd)),
       payload: all.subarray(headersEnd, payloadEnd),
     }
   }
 }
 
 /** Returns the length of the message that begins here. */
-function lengthIn(bytes: Buffer): number {
+function readLength(bytes: Buffer): number {
   if (checksum(bytes, 0, 8) !== bytes.readUInt32BE(8))
     throw new EventStreamError('the checksum of a prelude is wrong')
   const length = bytes.readUInt32BE(0)

@@ -7,9 +7,10 @@ import { Buffer } from 'node:buffer'
 import { AGENT_TOOLS, type AgentFile } from '../../../schemas/accounts/agent.ts'
 import { chatCompletionsRequest } from '../../../schemas/chat/chat-completions.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { type FieldSpan, skipSpace, skipValue, topLevelFields } from '../../core/json/fields.ts'
-import { fieldsOf, textOf } from '../loose.ts'
-import { readJsonBody } from '../request/client-json.ts'
+import { scanItems } from '../../core/json/scanner/tape.ts'
+import type { FieldSpan } from '../../core/json/splice.ts'
+import { toFields, toText } from '../loose.ts'
+import { readJsonFields } from '../request/client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 
 /**
@@ -28,7 +29,6 @@ const CLIENTS: ReadonlySet<string> = new Set([
 const STREAMING: ReadonlySet<string> = new Set(['stream', 'stream_options'])
 const IMAGE_PARTS: ReadonlySet<unknown> = new Set(['image_url', 'input_image', 'image'])
 const TEXT_PARTS: ReadonlySet<unknown> = new Set(['text', 'input_text'])
-const COMMA_BYTE = 0x2c
 const COMMA = Buffer.from(',')
 
 const clientRequest = chatCompletionsRequest.omit({ model: true, tools: true, tool_choice: true })
@@ -49,16 +49,16 @@ interface AgentRequest {
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function readAgentRequest(body: Buffer): AgentRequest {
-  const request = readJsonBody(clientRequest, body, CHAT_COMPLETIONS_NAMES)
-  const { fields } = topLevelFields(body)
+  const { request, fields } = readJsonFields(clientRequest, body, CHAT_COMPLETIONS_NAMES)
+  const { start, end } = fields.get('messages')!
   const latest = request.messages.findLastIndex(({ role }) => role === 'user')
   if (latest < 0) throw new Failure('invalid_request', "Field 'messages' holds no message of role user.")
   return {
     body,
     fields,
-    messages: splitItems(body, fields.get('messages')!),
+    messages: scanItems(body.subarray(start, end)),
     latest,
-    question: textIn(request.messages[latest]!.content),
+    question: readText(request.messages[latest]!.content),
     hasImages: request.messages.some(({ content }) => hasImage(content)),
     setsTemperature: request.temperature != null,
     isStream: request.stream === true,
@@ -69,38 +69,30 @@ export function readAgentRequest(body: Buffer): AgentRequest {
 export const assemblesAnswer = ({ isStream }: AgentRequest, file: AgentFile): boolean =>
   !isStream && AGENT_TOOLS.some((tool) => file[tool])
 
-/** Returns the items of the array at the span, byte for byte. */
-function splitItems(bytes: Buffer, { start, end }: FieldSpan): Buffer[] {
-  const items: Buffer[] = []
-  let at = skipSpace(bytes, start + 1)
-  while (at < end - 1) {
-    const itemEnd = skipValue(bytes, at)
-    items.push(bytes.subarray(at, itemEnd))
-    at = skipSpace(bytes, itemEnd)
-    if (bytes[at] === COMMA_BYTE) at = skipSpace(bytes, at + 1)
-  }
-  return items
-}
+const toParts = (content: unknown): readonly unknown[] => (Array.isArray(content) ? content : [])
 
-const partsOf = (content: unknown): readonly unknown[] => (Array.isArray(content) ? content : [])
-
-const textIn = (content: unknown): string =>
+const readText = (content: unknown): string =>
   typeof content === 'string'
     ? content
-    : partsOf(content)
-        .map(fieldsOf)
+    : toParts(content)
+        .map(toFields)
         .filter(({ type }) => TEXT_PARTS.has(type))
-        .map(({ text }) => textOf(text))
+        .map(({ text }) => toText(text))
         .join('\n')
 
 const hasImage = (content: unknown): boolean =>
-  partsOf(content).some((part) => IMAGE_PARTS.has(fieldsOf(part).type))
+  toParts(content).some((part) => IMAGE_PARTS.has(toFields(part).type))
 
-const field = (name: string, value: unknown): Buffer =>
+/** Returns a field of an object as JSON. */
+export const writeField = (name: string, value: unknown): Buffer =>
   Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`)
 
-const joined = (pieces: readonly Buffer[]): Buffer[] =>
+const joinWithCommas = (pieces: readonly Buffer[]): Buffer[] =>
   pieces.flatMap((piece, index) => (index === 0 ? [piece] : [COMMA, piece]))
+
+/** Returns an object of these fields. */
+export const joinFields = (fields: readonly Buffer[]): Buffer =>
+  Buffer.concat([Buffer.from('{'), ...joinWithCommas(fields), Buffer.from('}')])
 
 /**
  * Returns the messages.
@@ -118,7 +110,7 @@ function messagesField(
     ...(knowledge === null ? [] : [message('user', knowledge)]),
     ...messages.slice(latest),
   ]
-  return Buffer.concat([Buffer.from('"messages":['), ...joined(all), Buffer.from(']')])
+  return Buffer.concat([Buffer.from('"messages":['), ...joinWithCommas(all), Buffer.from(']')])
 }
 
 /** Returns the body for the rest of the gateway, and for the upstream. */
@@ -135,11 +127,13 @@ export function agentBody(request: AgentRequest, file: AgentFile, knowledge: str
       : [body.subarray(nameStart, end)]
   })
   const all = [
-    field('model', file.model),
+    writeField('model', file.model),
     ...kept,
-    ...(ownTemperature === null ? [] : [field('temperature', ownTemperature)]),
-    ...(tools.length === 0 ? [] : [field('tools', tools)]),
-    ...(isAssembled ? [field('stream', true), field('stream_options', { include_usage: true })] : []),
+    ...(ownTemperature === null ? [] : [writeField('temperature', ownTemperature)]),
+    ...(tools.length === 0 ? [] : [writeField('tools', tools)]),
+    ...(isAssembled
+      ? [writeField('stream', true), writeField('stream_options', { include_usage: true })]
+      : []),
   ]
-  return Buffer.concat([Buffer.from('{'), ...joined(all), Buffer.from('}')])
+  return joinFields(all)
 }

@@ -3,7 +3,7 @@
  * fields are kept.
  */
 import { Buffer } from 'node:buffer'
-import { fieldsOf, isObject, type LooseObject, listOf, parsedFields } from '../loose.ts'
+import { isObject, type LooseObject, parseFields, toFields, toList } from '../loose.ts'
 import { EventReader } from '../sse/event-reader.ts'
 
 /** Fields that come in pieces; any other text comes whole, more than once at most. */
@@ -18,8 +18,8 @@ type Fields = Record<string, unknown>
 
 function addItems(to: unknown[], items: readonly unknown[]): unknown[] {
   for (const item of items) {
-    const index = fieldsOf(item).index
-    const known = typeof index === 'number' ? to.find((other) => fieldsOf(other).index === index) : undefined
+    const index = toFields(item).index
+    const known = typeof index === 'number' ? to.find((other) => toFields(other).index === index) : undefined
     if (isObject(known) && isObject(item)) addFields(known as Fields, item)
     else to.push(isObject(item) ? addFields({}, item) : item)
   }
@@ -42,15 +42,15 @@ function addFields(to: Fields, delta: LooseObject): Fields {
 }
 
 const withoutIndex = (item: unknown): unknown => {
-  const { index: _, ...rest } = fieldsOf(item)
+  const { index: _, ...rest } = toFields(item)
   return rest
 }
 
-const messageOf = (delta: Fields): LooseObject =>
+const toMessage = (delta: Fields): LooseObject =>
   Object.fromEntries(
     Object.entries({ role: 'assistant', content: null, ...delta }).map(([name, value]) => [
       name,
-      WITHOUT_INDEX.has(name) ? listOf(value).map(withoutIndex) : value,
+      WITHOUT_INDEX.has(name) ? toList(value).map(withoutIndex) : value,
     ]),
   )
 
@@ -65,11 +65,11 @@ export class AssembledCompletion {
   }
 
   #event(data: string): void {
-    const chunk = parsedFields(data)
+    const chunk = parseFields(data)
     if (chunk === null) return
     const { choices, ...head } = chunk
     for (const [name, value] of Object.entries(head)) if (value != null) this.#head[name] = value
-    for (const choice of listOf(choices)) this.#choice(fieldsOf(choice))
+    for (const choice of toList(choices)) this.#choice(toFields(choice))
   }
 
   #choice(choice: LooseObject): void {
@@ -84,7 +84,7 @@ export class AssembledCompletion {
     const { usage, ...head } = this.#head
     const choices = [...this.#choices.values()]
       .sort((a, b) => Number(a.index) - Number(b.index))
-      .map(({ delta, ...choice }) => ({ ...choice, message: messageOf(fieldsOf(delta) as Fields) }))
+      .map(({ delta, ...choice }) => ({ ...choice, message: toMessage(toFields(delta) as Fields) }))
     const whole = { ...head, object: 'chat.completion', choices, ...(usage !== undefined && { usage }) }
     return Buffer.from(JSON.stringify(whole))
   }

@@ -8,24 +8,18 @@ import {
 } from '../../../schemas/chat/chat-completions.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import {
-  assignment,
-  type FieldSpan,
-  removal,
-  type Splice,
-  spliced,
-  topLevelFields,
-} from '../../core/json/fields.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type { ChatCall, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
-import { readJsonBody } from '../request/client-json.ts'
-import { conversationKey } from '../request/conversation-key.ts'
-import { requestedTier, withoutForeignFields } from '../request/foreign-fields.ts'
+import { readJsonFields } from '../request/client-json.ts'
+import { readConversationKey } from '../request/conversation-key.ts'
+import { readServiceTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
-import { linkedPartsIn } from '../request/linked-parts.ts'
+import { findLinkedParts } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
-import { thinkingOf } from '../request/thinking-tokens.ts'
-import { serverToolsOf } from '../request/tools.ts'
+import { readThinking } from '../request/thinking-tokens.ts'
+import { listServerTools } from '../request/tools.ts'
 import { COMMENT } from '../sse/comment.ts'
 import { AssembledCompletion } from './assembled.ts'
 import {
@@ -63,20 +57,19 @@ export interface ChatCompletionsCall extends ChatCall {
  * Returns the larger of two limits. The limit has two names: where both are given, upstreams differ in the one that
  * they obey.
  */
-const largerOf = (a: number | null, b: number | null): number | null =>
+const takeLarger = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.max(a, b)
 
 /** Throws `invalid_request` with a message that names the field. */
 export function readChatCall(body: Buffer): ChatCompletionsCall {
-  return callOf(body, readFastPathRequest(body) ?? readByContract(body))
+  return toCall(body, readFastPathRequest(body) ?? readByContract(body))
 }
 
 const contract = withoutForeignFields('chat-completions', chatCompletionsRequest)
 
 /** @throws Failure `invalid_request` with a message that names the field, `tool_not_supported` */
 export function readByContract(body: Buffer): ReadChatRequest {
-  const request = readJsonBody(contract, body, CHAT_COMPLETIONS_NAMES)
-  const { fields, open } = topLevelFields(body)
+  const { request, fields, open } = readJsonFields(contract, body, CHAT_COMPLETIONS_NAMES)
   const { start, end } = fields.get('messages')!
   return {
     settings: request,
@@ -85,16 +78,16 @@ export function readByContract(body: Buffer): ReadChatRequest {
     builtInTools: builtInTools(request),
     conversationBytes: end - start,
     promptBytes: end - start + promptFieldBytes('chat-completions', body, fields, request),
-    ...thinkingOf(request),
-    links: linkedPartsIn(request.messages, request.tools ?? []),
-    ...requestedTier('chat-completions', request),
+    ...readThinking(request),
+    links: findLinkedParts(request.messages, request.tools ?? []),
+    ...readServiceTier('chat-completions', request),
     isLegacy: isLegacy(request.functions, request.tools),
-    fields: changedFieldsIn(fields),
+    fields: findChangedFields(fields),
     open,
   }
 }
 
-const changedFieldsIn = (fields: ReadonlyMap<string, FieldSpan>): ChangedFields => ({
+const findChangedFields = (fields: ReadonlyMap<string, FieldSpan>): ChangedFields => ({
   model: fields.get('model'),
   max_tokens: fields.get('max_tokens'),
   max_completion_tokens: fields.get('max_completion_tokens'),
@@ -105,10 +98,10 @@ const changedFieldsIn = (fields: ReadonlyMap<string, FieldSpan>): ChangedFields 
 /** Returns the built-in tools. Options of a search request one too. */
 function builtInTools({ tools, web_search_options }: ChatCompletionsRequest): readonly ServerTool[] {
   const types = (tools ?? []).map(({ type }) => type)
-  return serverToolsOf('chat-completions', web_search_options == null ? types : [...types, 'web_search'])
+  return listServerTools('chat-completions', web_search_options == null ? types : [...types, 'web_search'])
 }
 
-export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall {
+export function toCall(body: Buffer, read: ReadChatRequest): ChatCompletionsCall {
   const { settings, fields, open } = read
   const wantsCost = settings.usage?.include === true
   return {
@@ -116,17 +109,17 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     stream: settings.stream === true,
     wantsUsage: wantsCost || settings.stream_options?.include_usage === true,
     ...(wantsCost && { wantsCost }),
-    outputLimit: largerOf(settings.max_completion_tokens ?? null, settings.max_tokens ?? null),
+    outputLimit: takeLarger(settings.max_completion_tokens ?? null, settings.max_tokens ?? null),
     choices: settings.n ?? 1,
     conversationBytes: read.conversationBytes,
     promptBytes: read.promptBytes,
-    ...(read.thinkingTokens !== undefined && { thinkingTokens: read.thinkingTokens }),
+    thinkingTokens: read.thinkingTokens,
     links: read.links,
     builtInTools: read.builtInTools,
     toolCallLimit: null,
-    ...(read.serviceTier !== undefined && { serviceTier: read.serviceTier }),
-    ...conversationKey(settings),
-    settings: settingsOf(read),
+    serviceTier: read.serviceTier,
+    conversationKey: readConversationKey(settings),
+    settings: printSettings(read),
     // No other part of the parsed request is kept.
     source: {
       body,
@@ -138,7 +131,7 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
   }
 }
 
-function settingsOf({ settings, messages, tools }: ReadChatRequest): string {
+function printSettings({ settings, messages, tools }: ReadChatRequest): string {
   const { tool_choice, response_format, reasoning_effort } = settings
   return (
     printNumber('messages', messages) +
@@ -160,7 +153,7 @@ const ASK_USAGE = '{"include_usage":true}'
 /** Adds the request for usage to the client's stream options; all others stay unchanged. */
 function withUsageRequested(body: Buffer, { start, end }: FieldSpan): string {
   const options = body.subarray(start, end)
-  const { fields, open } = topLevelFields(options)
+  const { fields, open } = scanFields(options)
   if (fields.size === 0) return ASK_USAGE
   const asking = assignment('include_usage', 'true', fields.get('include_usage'), open)
   return spliced(options, [asking]).toString('utf8')
@@ -181,15 +174,15 @@ function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: Limit
   if (here === undefined || !isSet(body, there)) return source
   const limit = { start: here.start, end: here.end, text: String(outputLimit) }
   const changed = spliced(body, [limit, removal(body, there)])
-  const { fields: found, open } = topLevelFields(changed)
-  return { ...source, body: changed, open, fields: changedFieldsIn(found) }
+  const { fields: found, open } = scanFields(changed)
+  return { ...source, body: changed, open, fields: findChangedFields(found) }
 }
 
 /** Returns the request without the field by which its client asks for the charge: the gateway itself answers that. */
 function withoutUsageField(source: RequestSource): RequestSource {
   const body = spliced(source.body, [removal(source.body, source.fields.usage!)])
-  const { fields, open } = topLevelFields(body)
-  return { ...source, body, open, fields: changedFieldsIn(fields) }
+  const { fields, open } = scanFields(body)
+  return { ...source, body, open, fields: findChangedFields(fields) }
 }
 
 type LimitField = NonNullable<NativeOptions['outputLimitField']>
@@ -238,7 +231,10 @@ export const chatCompletionsNative: ProtocolAdapter = {
   streamContentType: () => null,
   keepAlive: () => COMMENT,
   urlsToFetch: () => [],
-  encodeRequest: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
+  encodeRequest: (call, options) => ({
+    body: wireBody(call as ChatCompletionsCall, options),
+    dropped: call.leftOut ?? [],
+  }),
   openStream: (call, provider) => {
     const { wantsUsage, choices } = call as ChatCompletionsCall
     return new ChatCompletionsMeter({ withholdUsage: !wantsUsage, provider, choices })

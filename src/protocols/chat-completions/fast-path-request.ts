@@ -9,22 +9,22 @@ import {
   chatCompletionsRequest,
 } from '../../../schemas/chat/chat-completions.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import type { FieldSpan } from '../../core/json/fields.ts'
 import { namesIn } from '../../core/json/names.ts'
 import { KnownNames, type NodeTest, scanJson, type Tape, Words } from '../../core/json/scanner/tape.ts'
+import type { FieldSpan } from '../../core/json/splice.ts'
 import type { LooseObject } from '../loose.ts'
-import { ObjectContract, typeOf } from '../request/contract-test.ts'
+import { ObjectContract, readType } from '../request/contract-test.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from '../request/counts.ts'
 import {
   type Rule as FieldRule,
-  requestedTier,
-  ruleOf,
+  lookUpRule,
+  readServiceTier,
   STORED_OBJECT_FIELDS,
 } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, type LinkedParts, NO_LINKS } from '../request/linked-parts.ts'
 import { holdsSchema, isFormat, isPromptField } from '../request/prompt-fields.ts'
-import { isThinkingField, thinkingOf } from '../request/thinking-tokens.ts'
+import { isThinkingField, readThinking } from '../request/thinking-tokens.ts'
 
 /** The fields that the gateway reads of a request, its messages and tools excepted. */
 export type ChatSettings = Pick<
@@ -79,7 +79,7 @@ const NAMES = new KnownNames(namesIn(CHAT_COMPLETIONS_NAMES), [
   'input_audio',
 ])
 /** Parts of another type may hold a link, under a name that is not watched: the contract counts them. */
-const isPlainPart: NodeTest = (tape, node) => tape.isOneOf(PLAIN_PARTS, typeOf(tape, node))
+const isPlainPart: NodeTest = (tape, node) => tape.isOneOf(PLAIN_PARTS, readType(tape, node))
 const PLAIN_PARTS = new Words(['text', 'refusal'])
 
 const { shape } = chatCompletionsRequest
@@ -119,7 +119,7 @@ const REQUEST = new ObjectContract<keyof typeof shape | (typeof SETTINGS)[number
 
 /** A service tier that can change the price is read by the contract. */
 const isFree = (rule: FieldRule, field: string, value: unknown): boolean =>
-  rule(value) === null && requestedTier('chat-completions', { [field]: value }).serviceTier === undefined
+  rule(value) === null && readServiceTier('chat-completions', { [field]: value }).serviceTier === undefined
 
 /** Facts of the fields that no finder looks for. */
 interface OtherFields {
@@ -130,6 +130,16 @@ interface OtherFields {
 
 const NOTHING_SET: LooseObject = {}
 
+/** Most fields of a usual request: they count for nothing here. */
+const PLAIN_FIELDS: ReadonlySet<string> = new Set(
+  [...Object.keys(shape), ...SETTINGS].filter(
+    (field) =>
+      !isThinkingField(field) &&
+      !isPromptField('chat-completions', field) &&
+      lookUpRule('chat-completions', field) === undefined,
+  ),
+)
+
 /** Returns the rest of the fields; null where one has a value that it must not have. */
 function readOtherFields(tape: Tape, format: unknown): OtherFields | null {
   const end = tape.nodeAfter(0)
@@ -137,24 +147,25 @@ function readOtherFields(tape: Tape, format: unknown): OtherFields | null {
   let thinking = NOTHING_SET
   for (let name = 1; name < end; name = tape.nodeAfter(name + 1)) {
     const field = tape.nameAt(name)
+    if (PLAIN_FIELDS.has(field)) continue
     // They are counted by the contract.
     if (field === 'functions') return null
     if (isThinkingField(field)) thinking = { ...thinking, [field]: tape.valueAt(name + 1) }
-    const rule = ruleOf('chat-completions', field)
+    const rule = lookUpRule('chat-completions', field)
     if (rule !== undefined && !isFree(rule, field, tape.valueAt(name + 1))) return null
     if (!isPromptField('chat-completions', field) || tape.isMissing(name + 1)) continue
     if (isFormat(field) && !holdsSchema(field, format)) continue
     const { start, end: fieldEnd } = tape.spanOf(name + 1)
     bytes += fieldEnd - start
   }
-  return thinking === NOTHING_SET ? { bytes } : { bytes, ...thinkingOf(thinking) }
+  return thinking === NOTHING_SET ? { bytes } : { bytes, ...readThinking(thinking) }
 }
 
 const spanAt = (tape: Tape, value: number): FieldSpan | undefined =>
   value === 0 ? undefined : tape.spanOf(value)
 
 /** Returns the settings of a request that its contract accepts. */
-function foundSettings(tape: Tape): ChatSettings {
+function readSettings(tape: Tape): ChatSettings {
   const { place } = REQUEST
   return {
     model: tape.foundValue(place.model),
@@ -184,7 +195,7 @@ export const readFastPathRequest = (body: Buffer): ReadChatRequest | null =>
 
 function requestOn(tape: Tape): ReadChatRequest | null {
   if (tape.nodeAfter(0) > MAX_UNCOUNTED_NODES || !REQUEST.accepts(tape, 0)) return null
-  const settings = foundSettings(tape)
+  const settings = readSettings(tape)
   const others = readOtherFields(tape, settings.response_format)
   if (others === null) return null
   const { place } = REQUEST
@@ -194,15 +205,14 @@ function requestOn(tape: Tape): ReadChatRequest | null {
   const tools = tape.isMissing(list) ? null : tape.countOf(list, isAny)
   if (tools !== null && tools > MAX_TOOLS) return null
   const conversationBytes = tape.endOf(conversation) - tape.startOf(conversation)
-  const { bytes, ...thinking } = others
   return {
     settings,
     messages: tape.countOf(conversation, isAny),
     tools,
     builtInTools: [],
     conversationBytes,
-    promptBytes: conversationBytes + bytes,
-    ...thinking,
+    promptBytes: conversationBytes + others.bytes,
+    thinkingTokens: others.thinkingTokens,
     links: NO_LINKS,
     isLegacy: false,
     fields: {

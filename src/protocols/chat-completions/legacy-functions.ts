@@ -10,9 +10,9 @@ import type {
   ToolChoice,
   TranslatableChatRequest,
 } from '../../../schemas/chat/chat-completions-conversation.ts'
-import { fieldsOf } from '../loose.ts'
+import { toFields } from '../loose.ts'
 import { invalidField } from '../request/client-json.ts'
-import { serverToolOf } from '../request/tools.ts'
+import { findServerTool } from '../request/tools.ts'
 
 const WEB_SEARCH = 'web_search'
 
@@ -33,9 +33,9 @@ export function withTools(request: TranslatableChatRequest): ToolConversation {
   const { tools, functions, tool_choice: choice, function_call: legacyChoice } = request
   const offered = (functions ?? []).map((offer) => ({ type: 'function', function: offer }))
   return {
-    messages: conversationOf(request.messages),
+    messages: toConversation(request.messages),
     tools: [...searchesByOneName(tools ?? [], request.web_search_options), ...offered],
-    choice: choice ?? toolChoiceOf(legacyChoice),
+    choice: choice ?? toToolChoice(legacyChoice),
     // An answer in legacy terms has room for one call.
     isParallel: request.parallel_tool_calls !== false && !isLegacy(functions, tools),
   }
@@ -44,20 +44,20 @@ export function withTools(request: TranslatableChatRequest): ToolConversation {
 /** Renames search tools to the name that translations use; adds one for options in place of a tool. */
 function searchesByOneName(tools: readonly OfferedTool[], options: unknown): readonly OfferedTool[] {
   const named = tools.map((tool) =>
-    serverToolOf(tool.type) === WEB_SEARCH && !tool.type.startsWith(WEB_SEARCH)
+    findServerTool(tool.type) === WEB_SEARCH && !tool.type.startsWith(WEB_SEARCH)
       ? { ...tool, type: WEB_SEARCH }
       : tool,
   )
   if (options == null || named.some(({ type }) => type.startsWith(WEB_SEARCH))) return named
-  return [...named, { ...fieldsOf(options), type: WEB_SEARCH }]
+  return [...named, { ...toFields(options), type: WEB_SEARCH }]
 }
 
-function toolChoiceOf(choice: TranslatableChatRequest['function_call']): ToolChoice | null {
+function toToolChoice(choice: TranslatableChatRequest['function_call']): ToolChoice | null {
   if (choice == null || typeof choice === 'string') return choice ?? null
   return { type: 'function', function: { name: choice.name } }
 }
 
-function conversationOf(messages: readonly RequestMessage[]): readonly ConversationMessage[] {
+function toConversation(messages: readonly RequestMessage[]): readonly ConversationMessage[] {
   /** The ids of calls without an answer yet, by the function's name. */
   const open = new Map<string, string>()
   return messages.map((message, index) => {

@@ -4,13 +4,13 @@
  * content, the usage alone.
  */
 import { Buffer } from 'node:buffer'
-import { type FieldSpan, removal, spliced } from '../../core/json/fields.ts'
 import { scanJson } from '../../core/json/scanner/tape.ts'
-import { failureIn } from '../answer/content.ts'
+import { type FieldSpan, removal, spliced } from '../../core/json/splice.ts'
+import { findFailure } from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
-import { addedChoices, ReportedStream, type UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, parsedFields, parsedValue, textOf } from '../loose.ts'
+import { ReportedStream, sumChoices, type UsageReport } from '../answer/reported-usage.ts'
+import { isObject, type LooseObject, parseFields, parseValue, toFields, toList, toText } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
@@ -28,10 +28,10 @@ const isUsageOnly = (facts: AnswerFacts, failure: string | null): boolean =>
 
 /** Returns the failure that a chunk reports; some upstreams have a code and a text in place of an error. */
 function readFailure(facts: AnswerFacts): string | null {
-  const failure = failureIn(facts)
+  const failure = findFailure(facts)
   const { code, message, usage, hasChoices } = facts
   if (failure !== null || hasChoices || usage !== undefined || code === undefined) return failure
-  return message !== undefined && parsedValue(code) ? `{"error":{"code":${code}}}` : null
+  return message !== undefined && parseValue(code) ? `{"error":{"code":${code}}}` : null
 }
 
 function beginsUsageOnly(data: Buffer | null): boolean {
@@ -158,7 +158,7 @@ export class ChatCompletionsMeter extends ReportedStream {
 
   /** Returns true for an event that differs from the one before in its text alone. */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
-    const characters = this.#repeated.charactersIn(bytes, start, end)
+    const characters = this.#repeated.countRepeated(bytes, start, end)
     if (characters < 0) return false
     this.characters += characters
     return true
@@ -199,24 +199,24 @@ export class ChatCompletionsMeter extends ReportedStream {
     const isTierKnown = this.reports.serviceTier !== '' && facts.usage === undefined && !facts.hasFinish
     if (serviceTier !== undefined && !isTierKnown) this.reports.serviceTier = serviceTier
     const reported = facts.usage ?? facts.innerUsage
-    const usage = reported === undefined ? null : parsedValue(reported)
-    if (isObject(usage)) this.reports.takeRead(usage, this.#reportOf(usage, data, facts), this.characters)
+    const usage = reported === undefined ? null : parseValue(reported)
+    if (isObject(usage)) this.reports.takeRead(usage, this.#readReport(usage, data, facts), this.characters)
     if (isUsageOnly(facts, failure)) this.hasFinish ||= this.#finished !== null && this.#finished.size > 0
   }
 
   /** Returns the report in an event. Where several choices are made, the usage inside one is of that one alone. */
-  #reportOf(usage: LooseObject, data: Buffer | null, facts: AnswerFacts): UsageReport | null {
+  #readReport(usage: LooseObject, data: Buffer | null, facts: AnswerFacts): UsageReport | null {
     const ofChoices = this.#ofChoices
     if (ofChoices === null || data === null || facts.usage !== undefined)
       return readUsage(usage, this.#provider)
     let isOfChoices = false
-    for (const choice of choicesIn(data)) {
+    for (const choice of readChoices(data)) {
       const report = readUsage(choice.usage, this.#provider)
       if (report === null) continue
       ofChoices.set(choice.index ?? 0, report)
       isOfChoices = true
     }
-    return isOfChoices ? addedChoices(ofChoices.values()) : readUsage(usage, this.#provider)
+    return isOfChoices ? sumChoices(ofChoices.values()) : readUsage(usage, this.#provider)
   }
 
   /** Notes the choices that an event finishes. Some upstreams make one, however many are requested. */
@@ -225,8 +225,8 @@ export class ChatCompletionsMeter extends ReportedStream {
     // Which choice an event finishes that was too long to be kept is not known.
     if (data === null) finished?.add({})
     else if (finished !== null)
-      for (const { index, finish_reason } of choicesIn(data))
-        if (textOf(finish_reason) !== '') finished.add(index ?? 0)
+      for (const { index, finish_reason } of readChoices(data))
+        if (toText(finish_reason) !== '') finished.add(index ?? 0)
     this.hasFinish ||= finished === null || finished.size >= this.#choices
   }
 
@@ -263,12 +263,12 @@ export class ChatCompletionsMeter extends ReportedStream {
   }
 }
 
-const choicesIn = (data: Buffer): LooseObject[] =>
-  listOf(parsedFields(data.toString('utf8'))?.choices).map(fieldsOf)
+const readChoices = (data: Buffer): LooseObject[] =>
+  toList(parseFields(data.toString('utf8'))?.choices).map(toFields)
 
 const isWhole = (data: Buffer | null): boolean => {
   const text = data?.toString('utf8') ?? ''
-  return text === DONE || parsedValue(text) !== undefined
+  return text === DONE || parseValue(text) !== undefined
 }
 
 const USAGE = 'usage'

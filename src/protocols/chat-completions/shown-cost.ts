@@ -4,21 +4,22 @@
  */
 import { Buffer } from 'node:buffer'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { assignment, type FieldSpan, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import { assignment, type FieldSpan, spliced } from '../../core/json/splice.ts'
 import type { AnswerStream } from '../dialect.ts'
-import { isObject, listOf, parsedFields } from '../loose.ts'
+import { isObject, parseFields, toList } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 
 const USAGE = Buffer.from('"usage"')
 
 /** Returns the answer, or a chunk of one, with its cost; as it is where it has no usage. */
 export function withCost(body: Buffer, cost: Credits): Buffer {
-  const answer = parsedFields(body.toString('utf8'))
+  const answer = parseFields(body.toString('utf8'))
   if (answer === null || !isObject(answer.usage)) return body
-  const { start, end } = topLevelFields(body).fields.get('usage') as FieldSpan
+  const { start, end } = scanFields(body).fields.get('usage') as FieldSpan
   const usage = body.subarray(start, end)
   const json = printCredits(cost)
-  const { fields, open } = topLevelFields(usage)
+  const { fields, open } = scanFields(usage)
   const changed =
     fields.size === 0
       ? `{"cost":${json}}`
@@ -37,10 +38,10 @@ function eventWithCost(event: Buffer, cost: Credits): Buffer {
 
 /** What is in an event: usage, more of the answer, or neither. */
 function readKind(data: Buffer | null): 'usage' | 'content' | 'other' {
-  const chunk = data === null ? null : parsedFields(data.toString('utf8'))
+  const chunk = data === null ? null : parseFields(data.toString('utf8'))
   if (chunk === null) return 'other'
   if (isObject(chunk.usage)) return 'usage'
-  return listOf(chunk.choices).length > 0 ? 'content' : 'other'
+  return toList(chunk.choices).length > 0 ? 'content' : 'other'
 }
 
 /** Keeps the last event with usage of a stream until its cost is known. */

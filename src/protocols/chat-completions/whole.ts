@@ -11,11 +11,11 @@ import {
   saysError,
 } from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
-import { countsOf, isOutputReported, type UsageReport } from '../answer/reported-usage.ts'
+import { isOutputReported, toCounts, type UsageReport } from '../answer/reported-usage.ts'
 import type { Metered } from '../dialect.ts'
-import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
+import { type LooseObject, toFields, toList, toText } from '../loose.ts'
 import { readUsage } from '../usage/chat-completions.ts'
-import { faultIn } from '../usage/faults.ts'
+import { findFault } from '../usage/faults.ts'
 import { CHUNK } from './places.ts'
 
 /** Levels whose fields are read: the answer, its usage, the details in that. */
@@ -96,8 +96,8 @@ function answerOn(tape: Tape): ReadAnswer | null {
   if (!tape.find(ANSWER, 0)) return null
   const { place } = ANSWER
   return {
-    model: textOf(tape.foundValue(place.model)),
-    serviceTier: textOf(tape.foundValue(place.service_tier)),
+    model: toText(tape.foundValue(place.model)),
+    serviceTier: toText(tape.foundValue(place.service_tier)),
     isError:
       saysSomethingAt(tape, tape.found(place.error)) || isFailedOutcome(tape.foundValue(place.base_resp)),
     usage: usageOn(tape, tape.found(place.usage)),
@@ -108,8 +108,8 @@ function answerOn(tape: Tape): ReadAnswer | null {
 function readByParser(body: Buffer): ReadAnswer {
   const answer = answerFields(body) ?? {}
   return {
-    model: textOf(answer.model),
-    serviceTier: textOf(answer.service_tier),
+    model: toText(answer.model),
+    serviceTier: toText(answer.service_tier),
     isError: saysError(answer),
     usage: answer.usage,
   }
@@ -133,8 +133,8 @@ export class WholeResponse implements Metered {
     const { usage, serviceTier, model, isError } = scanned ?? readByParser(body)
     const report = readUsage(usage, provider)
     this.#report = report
-    this.usage = report && countsOf(report)
-    this.suspect = report === null ? faultIn(usage) : (report.contradiction ?? '')
+    this.usage = report && toCounts(report)
+    this.suspect = report === null ? findFault(usage) : (report.contradiction ?? '')
     this.reported = usage
     this.serviceTier = serviceTier
     this.model = model
@@ -160,10 +160,10 @@ export class WholeResponse implements Metered {
 const DONE = 'data: [DONE]\n\n'
 
 /** Returns the message as one delta, in which calls of tools have their places. */
-function deltaOf(message: LooseObject): LooseObject {
+function toDelta(message: LooseObject): LooseObject {
   const { tool_calls: calls, ...rest } = message
   if (!Array.isArray(calls)) return rest
-  return { ...rest, tool_calls: calls.map((call, index) => ({ index, ...fieldsOf(call) })) }
+  return { ...rest, tool_calls: calls.map((call, index) => ({ index, ...toFields(call) })) }
 }
 
 /**
@@ -175,10 +175,10 @@ export function completionAsStream(body: Buffer, wantsUsage: boolean): Buffer {
   const chunk = (more: LooseObject): string =>
     `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...more })}\n\n`
   const noUsage = wantsUsage ? { usage: null } : {}
-  const whole = listOf(choices).map(fieldsOf)
+  const whole = toList(choices).map(toFields)
   const said = whole.map(({ message, finish_reason: _, ...choice }) => ({
     ...choice,
-    delta: deltaOf(fieldsOf(message)),
+    delta: toDelta(toFields(message)),
     finish_reason: null,
   }))
   const finished = whole.map(({ index, finish_reason }) => ({ index, delta: {}, finish_reason }))

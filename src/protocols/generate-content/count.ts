@@ -4,15 +4,15 @@
  */
 
 import { countContentTokensRequest } from '../../../schemas/chat/generate-content.ts'
-import { Failure } from '../../../schemas/failure.ts'
-import { assignment, type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import { assignment, type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
 import { resourceName, withoutCollection } from '../../core/routing/generate-model-name.ts'
 import type { ChatCall, ClientRequest, Dialect } from '../dialect.ts'
-import { invalidField, readJsonBody } from '../request/client-json.ts'
+import { invalidField, readJsonFields } from '../request/client-json.ts'
 import { withoutForeignFields } from '../request/foreign-fields.ts'
 import { COUNT_CONTENT_TOKENS_NAMES } from '../request/known-names.ts'
-import { filePartsIn } from '../request/linked-parts.ts'
-import { readPath } from './path.ts'
+import { findFileParts } from '../request/linked-parts.ts'
+import { readModel } from './dialect.ts'
 
 interface CountSource {
   readonly body: Buffer
@@ -24,18 +24,17 @@ const WHOLE_REQUEST = ['generateContentRequest', 'generate_content_request'] as 
 
 /** Inserts the model into the whole request at a span. */
 function naming(body: Buffer, { start, end }: FieldSpan, upstreamModel: string): Splice {
-  const { fields, open } = topLevelFields(body.subarray(start, end))
+  const { fields, open } = scanFields(body.subarray(start, end))
   const inside = assignment('model', JSON.stringify(resourceName(upstreamModel)), fields.get('model'), open)
   return { start: start + inside.start, end: start + inside.end, text: inside.text }
 }
 
 const contract = withoutForeignFields('generate-content', countContentTokensRequest)
 
-function read({ path, body }: ClientRequest): ChatCall {
-  const called = readPath(path)
-  if (called?.method !== 'countTokens') throw new Failure('not_found', 'There is nothing at this path.')
-  const request = readJsonBody(contract, body, COUNT_CONTENT_TOKENS_NAMES)
-  const { fields } = topLevelFields(body)
+function read(asked: ClientRequest): ChatCall {
+  const { body } = asked
+  const model = readModel(asked)
+  const { request, fields } = readJsonFields(contract, body, COUNT_CONTENT_TOKENS_NAMES)
   const [name, second] = WHOLE_REQUEST.filter((each) => request[each] != null)
   const others = [second, request.contents == null ? undefined : 'contents'].filter(
     (one) => one !== undefined,
@@ -44,20 +43,20 @@ function read({ path, body }: ClientRequest): ChatCall {
   if (name !== undefined && others[0] !== undefined)
     throw invalidField(name, `it is given together with '${others[0]}'; give one of the two`)
   const inner = name === undefined ? undefined : request[name]?.model
-  if (name !== undefined && inner != null && withoutCollection(inner) !== called.model)
+  if (name !== undefined && inner != null && withoutCollection(inner) !== model)
     throw invalidField(`${name}.model`, 'it is not the model that the path names')
   const source: CountSource = {
     body,
     whole: name === undefined ? null : fields.get(name)!,
   }
   return {
-    model: called.model,
+    model,
     stream: false,
     outputLimit: null,
     choices: 1,
     conversationBytes: body.length,
     promptBytes: body.length,
-    links: filePartsIn(request),
+    links: findFileParts(request),
     builtInTools: [],
     toolCallLimit: null,
     settings: '',
@@ -71,4 +70,10 @@ export const generateContentCount: Dialect = { protocol: 'generate-content', rea
 export function countBody(call: ChatCall, upstreamModel: string): Buffer {
   const { body, whole } = call.source as CountSource
   return whole === null ? body : spliced(body, [naming(body, whole, upstreamModel)])
+}
+
+/** Returns the conversation of the client's body. */
+export function getCountedBody(call: ChatCall): Buffer {
+  const { body, whole } = call.source as CountSource
+  return whole === null ? body : body.subarray(whole.start, whole.end)
 }

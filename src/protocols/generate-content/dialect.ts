@@ -10,20 +10,21 @@ import {
 } from '../../../schemas/chat/generate-content.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { type ScannedFields, scanFields } from '../../core/json/scanner/tape.ts'
+import { type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
+import { withoutCollection } from '../../core/routing/generate-model-name.ts'
 import { answerFields } from '../answer/content.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
-import { requestedTier } from '../request/foreign-fields.ts'
+import { readServiceTier } from '../request/foreign-fields.ts'
 import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
-import { filePartsIn } from '../request/linked-parts.ts'
+import { findFileParts } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
-import { thinkingOf } from '../request/thinking-tokens.ts'
-import { serverToolsOf } from '../request/tools.ts'
+import { readThinking } from '../request/thinking-tokens.ts'
+import { listServerTools } from '../request/tools.ts'
 import { fastPathContents } from './fast-path-items.ts'
-import { GenerateContentMeter, readWholeAnswer } from './meter.ts'
-import { type Framing, readFraming, readPath } from './path.ts'
+import { type Framing, GenerateContentMeter, readWholeAnswer } from './meter.ts'
 import { generateContentSettings } from './settings.ts'
 
 /** The client's body, byte for byte, and the place for an output limit. */
@@ -38,14 +39,9 @@ interface GenerateContentSource {
   readonly isConfigEmpty: boolean
 }
 
-interface ReadObject {
-  readonly open: number
-  readonly fields: ReadonlyMap<string, FieldSpan>
-}
-
 /** Returns the fields of the config, by their places in the body. */
 function configFields(body: Buffer, { start, end }: FieldSpan): ReadonlyMap<string, FieldSpan> {
-  const { fields } = topLevelFields(body.subarray(start, end))
+  const { fields } = scanFields(body.subarray(start, end))
   const moved = [...fields].map(
     ([name, span]) =>
       [
@@ -80,7 +76,7 @@ const NO_FIELDS: ReadonlyMap<string, FieldSpan> = new Map()
 
 function readSource(
   body: Buffer,
-  { open, fields }: ReadObject,
+  { open, fields }: ScannedFields,
   framing: Framing,
 ): { source: GenerateContentSource } & Pick<ChatCall, 'conversationBytes' | 'promptBytes'> {
   const contents = fields.get('contents')!
@@ -110,7 +106,7 @@ function readSource(
 /** Returns the built-in tools. A tool's name is the name of the field with its settings. */
 function builtInTools({ tools }: GenerateContentRequest): readonly ServerTool[] {
   const offered = (tools ?? []).flatMap((tool) => Object.entries(tool))
-  return serverToolsOf(
+  return listServerTools(
     'generate-content',
     offered.filter(([, settings]) => settings != null).map(([name]) => name),
   )
@@ -120,40 +116,54 @@ const reader = new RequestReader('generate-content', generateContentRequest, GEN
   contents: fastPathContents,
 })
 
+const readFraming = (query: string): Framing =>
+  new URLSearchParams(query).get('alt') === 'sse' ? 'sse' : 'array'
+
+/** Returns the model that the path names. @throws Failure `not_found` for a collection without a name */
+export function readModel({ model = '' }: ClientRequest): string {
+  const name = withoutCollection(model)
+  if (name === '') throw new Failure('not_found', 'There is nothing at this path.')
+  return name
+}
+
+function readCall(asked: ClientRequest, isStream: boolean): ChatCall {
+  const { query, body } = asked
+  const model = readModel(asked)
+  const read = reader.read(body)
+  const { request } = read
+  const named = request.model ?? model
+  if (named !== model && named !== `models/${model}`)
+    throw invalidField('model', 'the path names another model; leave it out')
+  const { source, conversationBytes, promptBytes } = readSource(body, read, readFraming(query))
+  const config = request.generationConfig ?? request.generation_config
+  return {
+    model,
+    stream: isStream,
+    outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
+    choices: config?.candidateCount ?? config?.candidate_count ?? 1,
+    conversationBytes,
+    promptBytes,
+    ...readThinking(config ?? {}),
+    links: findFileParts([...request.contents, request.systemInstruction, request.system_instruction]),
+    builtInTools: builtInTools(request),
+    toolCallLimit: null,
+    ...readServiceTier('generate-content', request),
+    settings: generateContentSettings(request, read.counts.contents),
+    source,
+  }
+}
+
 export const generateContentDialect: Dialect = {
   protocol: 'generate-content',
-  /** @throws Failure also `not_found` for a path that names no model or another method */
-  read({ path, query, body }: ClientRequest): ChatCall {
-    const called = readPath(path)
-    if (called === null || called.method === 'countTokens')
-      throw new Failure('not_found', 'There is nothing at this path.')
-    const read = reader.read(body)
-    const { request } = read
-    const named = request.model ?? called.model
-    if (named !== called.model && named !== `models/${called.model}`)
-      throw invalidField('model', 'the path names another model; leave it out')
-    const { source, conversationBytes, promptBytes } = readSource(body, read, readFraming(query))
-    const config = request.generationConfig ?? request.generation_config
-    return {
-      model: called.model,
-      stream: called.method === 'streamGenerateContent',
-      outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
-      choices: config?.candidateCount ?? config?.candidate_count ?? 1,
-      conversationBytes,
-      promptBytes,
-      ...thinkingOf(config ?? {}),
-      links: filePartsIn([...request.contents, request.systemInstruction, request.system_instruction]),
-      builtInTools: builtInTools(request),
-      toolCallLimit: null,
-      ...requestedTier('generate-content', request),
-      settings: generateContentSettings(request, read.counts.contents),
-      source,
-    }
-  },
+  read: (request) => readCall(request, false),
+}
+export const generateContentStream: Dialect = {
+  protocol: 'generate-content',
+  read: (request) => readCall(request, true),
 }
 
 /** Returns the raised limit as a splice of the client's config, or as a new one. */
-function raisedLimit(source: GenerateContentSource, limit: number): Splice {
+function raiseLimit(source: GenerateContentSource, limit: number): Splice {
   const { config, nullLimit, isConfigEmpty, open, body } = source
   if (nullLimit !== null) return { start: nullLimit.start, end: nullLimit.end, text: String(limit) }
   const field = `"maxOutputTokens":${limit}`
@@ -175,7 +185,7 @@ export const generateContentNative: ProtocolAdapter = {
     const source = getSource(call)
     const isRaised = call.outputLimit === null && outputCeiling !== null
     return {
-      body: isRaised ? spliced(source.body, [raisedLimit(source, outputCeiling)]) : source.body,
+      body: isRaised ? spliced(source.body, [raiseLimit(source, outputCeiling)]) : source.body,
       dropped: [],
     }
   },

@@ -36,7 +36,7 @@ const FIRST_TO_COMBINE_TOOLS = generation(3)
 /** Of those that are neither a pro nor a lite model. */
 const FIRST_WITHOUT_MINIMAL_LEVEL = generation(3, 7)
 
-export function familyOf(model: string): ModelFamily {
+export function readFamily(model: string): ModelFamily {
   const numbered = NUMBERED.exec(model)
   const own = numbered === null ? null : generation(Number(numbered[1]), Number(numbered[2] ?? 0))
   const isOld = own === null ? OPEN_MODEL.test(model) : own < FIRST_TO_THINK
@@ -78,7 +78,7 @@ const LEVELS: Readonly<Record<string, string>> = {
   max: 'high',
 }
 
-function levelOf(family: ModelFamily, effort: string): string {
+function chooseLevel(family: ModelFamily, effort: string): string {
   const level = LEVELS[effort]!
   if (family.alwaysReasons && level === 'minimal') return 'low'
   // The first model with levels had two of them.
@@ -96,7 +96,7 @@ export function thinkingConfig(family: ModelFamily, { depth, isHidden }: WantedR
   if (depth.type === 'adaptive') return isByLevel ? shown : { thinkingBudget: DYNAMIC_BUDGET, ...shown }
   const effort = depth.type === 'off' ? 'none' : depth.effort
   if (!Object.hasOwn(LEVELS, effort)) return null
-  if (isByLevel) return { thinkingLevel: levelOf(family, effort), ...shown }
+  if (isByLevel) return { thinkingLevel: chooseLevel(family, effort), ...shown }
   return { thinkingBudget: withinFamily(family, BUDGET_TOKENS[effort]!), ...shown }
 }
 

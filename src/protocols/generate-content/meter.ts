@@ -3,16 +3,15 @@
  * See docs/translation.md, "The answer".
  */
 import { Buffer } from 'node:buffer'
-import { answerFields, failureIn, isJsonObject, saysError } from '../answer/content.ts'
+import { answerFields, findFailure, isJsonObject, saysError } from '../answer/content.ts'
 import { readFacts, readWhole } from '../answer/place-read.ts'
 import { PlaceScanner } from '../answer/place-scan.ts'
 import type { AnswerFacts, Place } from '../answer/places.ts'
-import { modelIn, ReportedStream } from '../answer/reported-usage.ts'
+import { ReportedStream, readAnswerModel } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
-import { isObject, type LooseObject, parsedValue } from '../loose.ts'
+import { isObject, type LooseObject, parseValue } from '../loose.ts'
 import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
-import type { Framing } from './path.ts'
 import { ANSWERS } from './places.ts'
 import { isFiltered } from './translation/reader.ts'
 import { GenerateContentUsage } from './usage.ts'
@@ -29,6 +28,9 @@ function closesList(piece: Buffer, before: boolean): boolean {
   while (last >= 0 && piece[last]! <= SPACE) last--
   return last < 0 ? before : piece[last] === CLOSE_BRACKET
 }
+
+/** `sse` with `alt=sse` in the query; without it a stream is one JSON array that comes in pieces. */
+export type Framing = 'sse' | 'array'
 
 export class GenerateContentMeter extends ReportedStream implements AnswerStream {
   readonly #root: Place
@@ -109,7 +111,7 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
     if (this.#framer === null || this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
     const data = eventData(tail, 0, tail.length)
-    if (data !== null && parsedValue(data.toString('utf8')) !== undefined) this.#event(data)
+    if (data !== null && parseValue(data.toString('utf8')) !== undefined) this.#event(data)
     return null
   }
 
@@ -120,7 +122,7 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
   #answer(facts: AnswerFacts): void {
     const { finish = '', model } = facts
     if (this.model === '' && model !== undefined) this.model = model
-    const failure = failureIn(facts)
+    const failure = findFailure(facts)
     if (failure !== null) this.err(Buffer.from(failure))
     // An answer removed by a filter is an answer, as in the translation.
     this.#hasOtherContent ||= facts.hasOtherContent || isFiltered(finish)
@@ -132,7 +134,7 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
     const { characters } = this
     const thought = this.#thoughtCharacters
     const said = characters === 0 ? 'nothing' : characters === thought ? 'thought' : 'text'
-    const usage = facts.usage === undefined ? null : usageIn(facts.usage)
+    const usage = facts.usage === undefined ? null : parseUsage(facts.usage)
     this.reports.takeRead(usage, this.#usage.report(usage, said), characters, thought)
   }
 
@@ -148,8 +150,8 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
   }
 }
 
-const usageIn = (json: string): LooseObject | null => {
-  const usage = parsedValue(json)
+const parseUsage = (json: string): LooseObject | null => {
+  const usage = parseValue(json)
   return isObject(usage) ? usage : null
 }
 
@@ -176,7 +178,7 @@ export function readWholeAnswer(body: Buffer): WholeAnswer {
       ...{ usage, characters, charactersSinceUsage, isUsageWhole, reported },
       ...(suspect !== '' && { suspect }),
       ...(serviceTier !== '' && { serviceTier }),
-      ...modelIn(model),
+      ...readAnswerModel(model),
     },
     isAnswer: meter.isAnswer && !hasErred(meter, body) && isJsonObject(body),
   }

@@ -1,7 +1,7 @@
 /** The settings of a generate-content request, for the call log. Each field may be named in snake case. */
 import type { GenerateContentRequest } from '../../../schemas/chat/generate-content.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { fieldsOf, type LooseObject } from '../loose.ts'
+import { type LooseObject, toFields } from '../loose.ts'
 import { stopPiece } from '../request/settings.ts'
 
 /** Counts the tools: functions are in lists within the list of tools; another tool is one entry. */
@@ -15,7 +15,7 @@ function toolCount(tools: readonly LooseObject[]): number {
 }
 
 function configSettings(config: LooseObject): string {
-  const thinking = fieldsOf(config.thinkingConfig ?? config.thinking_config)
+  const thinking = toFields(config.thinkingConfig ?? config.thinking_config)
   return (
     printNumber('temperature', config.temperature) +
     printNumber('top_p', config.topP ?? config.top_p) +
@@ -34,8 +34,8 @@ function configSettings(config: LooseObject): string {
 /** @param contents how many there are: the request may hold fewer */
 export function generateContentSettings(request: GenerateContentRequest, contents: number | null): string {
   const { tools } = request
-  const calling = fieldsOf(request.toolConfig ?? request.tool_config)
-  const { mode } = fieldsOf(calling.functionCallingConfig ?? calling.function_calling_config)
+  const calling = toFields(request.toolConfig ?? request.tool_config)
+  const { mode } = toFields(calling.functionCallingConfig ?? calling.function_calling_config)
   const config = request.generationConfig ?? request.generation_config
   return (
     printNumber('messages', contents) +

@@ -7,9 +7,9 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { keepExtra, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { generation } from '../generation.ts'
-import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
-import { faultIn, partAbove } from '../usage/faults.ts'
-import { familyOf } from './family.ts'
+import { type LooseObject, toFields, toList, toText } from '../loose.ts'
+import { findFault, partAbove } from '../usage/faults.ts'
+import { readFamily } from './family.ts'
 
 /** Returns the count; null for an absent or invalid one. */
 function count(value: unknown): number | null {
@@ -31,8 +31,8 @@ type Modality = 'AUDIO' | 'IMAGE'
 
 /** Returns the tokens of a modality; null where they are not reported. */
 function modalityTokens(usage: LooseObject, of: Detailed, modality: Modality): number | null {
-  const found = listOf(usage[DETAILS[of]]).find((detail) => fieldsOf(detail).modality === modality)
-  return count(fieldsOf(found).tokenCount)
+  const found = toList(usage[DETAILS[of]]).find((detail) => toFields(detail).modality === modality)
+  return count(toFields(found).tokenCount)
 }
 
 /** The tokens of one modality so far. */
@@ -66,8 +66,8 @@ const isDetailed = (usage: LooseObject): boolean =>
 const ON_DEMAND = /^on_demand_?/
 
 /** Returns the service tier; empty for the usual one. One API has it as a tier, the other as a type of traffic. */
-const serviceTierIn = ({ serviceTier, trafficType }: LooseObject): string =>
-  textOf(serviceTier).toLowerCase() || textOf(trafficType).toLowerCase().replace(ON_DEMAND, '')
+const readServiceTier = ({ serviceTier, trafficType }: LooseObject): string =>
+  toText(serviceTier).toLowerCase() || toText(trafficType).toLowerCase().replace(ON_DEMAND, '')
 
 /** Numbers of what the upstream searched and fetched for its answer, as one chunk has them. */
 interface Grounding {
@@ -80,7 +80,7 @@ const FIRST_BILLED_BY_QUERY = generation(3)
 
 /** Returns whether each query is billed; earlier models are billed for one search, however many queries it took. */
 const isBilledByQuery = (model: string): boolean =>
-  (familyOf(model).generation ?? FIRST_BILLED_BY_QUERY) >= FIRST_BILLED_BY_QUERY
+  (readFamily(model).generation ?? FIRST_BILLED_BY_QUERY) >= FIRST_BILLED_BY_QUERY
 
 /** Kind of the output so far. */
 export type Said = 'nothing' | 'thought' | 'text'
@@ -103,7 +103,7 @@ export class GenerateContentUsage {
 
   /** Reads `usageMetadata`. */
   report(value: unknown, said: Said): UsageReport {
-    const usage = fieldsOf(value)
+    const usage = toFields(value)
     hasFault = false
     this.#prompt = count(usage.promptTokenCount) ?? this.#prompt
     this.#toolPrompt = count(usage.toolUsePromptTokenCount) ?? this.#toolPrompt
@@ -113,7 +113,7 @@ export class GenerateContentUsage {
       this.#image.read(usage)
     }
     if (usage.serviceTier !== undefined || usage.trafficType !== undefined)
-      this.serviceTier = serviceTierIn(usage) || this.serviceTier
+      this.serviceTier = readServiceTier(usage) || this.serviceTier
     const prompt = this.#prompt === null ? null : this.#prompt + this.#toolPrompt
     const report = {
       prompt,
@@ -124,7 +124,7 @@ export class GenerateContentUsage {
       serverToolCalls: this.#calls,
     }
     const contradiction = hasFault
-      ? faultIn(value)
+      ? findFault(value)
       : prompt === null
         ? undefined
         : partAbove('cached', this.#cached, 'prompt', prompt)

@@ -10,27 +10,20 @@ import {
 } from '../../../schemas/chat/messages.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { ROUTES } from '../../../schemas/routes.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import {
-  type FieldSpan,
-  removal,
-  type Splice,
-  skipSpace,
-  skipValue,
-  spliced,
-} from '../../core/json/fields.ts'
+import { scanItems } from '../../core/json/scanner/tape.ts'
+import { type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
-import { conversationKey } from '../request/conversation-key.ts'
+import { isObject, type LooseObject, toFields, toList, toText } from '../loose.ts'
+import { readConversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { requestedTier } from '../request/foreign-fields.ts'
+import { readServiceTier } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
-import { linkedPartsIn } from '../request/linked-parts.ts'
+import { findLinkedParts } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
-import { thinkingAmong } from '../request/thinking-tokens.ts'
-import { ADVISOR, isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
+import { readMostThinking } from '../request/thinking-tokens.ts'
+import { ADVISOR, findServerTool, isCount, listServerTools } from '../request/tools.ts'
 import { COMMENT } from '../sse/comment.ts'
 import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
@@ -42,9 +35,6 @@ interface MessagesSource {
   readonly fields: ReadonlyMap<string, FieldSpan>
 }
 
-/** The endpoint that counts tokens and generates none: no limit has to be given. */
-const [, COUNT_TOKENS_PATH] = ROUTES.countMessageTokens
-
 /** The type of a tool without one. */
 const CUSTOM = 'custom'
 const MCP = 'mcp'
@@ -53,6 +43,7 @@ const COMPACTION = 'compaction'
 
 const LISTS = { messages: fastPathMessages, tools: fastPathTools }
 const callReader = new RequestReader('messages', messagesRequest, MESSAGES_NAMES, LISTS)
+/** The endpoint that counts tokens generates none: no limit has to be given. */
 const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(
   'messages',
   countTokensRequest,
@@ -71,13 +62,15 @@ const threadRefusal = (): Failure =>
     { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } },
   )
 
-function read({ path, body }: ClientRequest): ChatCall {
-  const reader = path === COUNT_TOKENS_PATH ? countReader : callReader
+function read(
+  reader: Pick<RequestReader<CountTokensRequest, keyof typeof LISTS>, 'read'>,
+  { body }: ClientRequest,
+): ChatCall {
   const { request, counts, fields } = reader.read(body)
   if (request.thread != null) throw threadRefusal()
-  const tools = offeredTools(request)
-  const sizeOf = (name: string): number => bytesOfField(body, fields.get(name))
-  const conversationBytes = sizeOf('messages') + sizeOf('system')
+  const tools = listOfferedTools(request)
+  const measureField = (name: string): number => bytesOfField(body, fields.get(name))
+  const conversationBytes = measureField('messages') + measureField('system')
   const source: MessagesSource = { body, fields }
   const leftOut = listLeftOut(request)
   return {
@@ -87,15 +80,15 @@ function read({ path, body }: ClientRequest): ChatCall {
     choices: 1,
     conversationBytes,
     promptBytes: conversationBytes + promptFieldBytes('messages', body, fields, request),
-    ...thinkingAmong(request, request.messages),
-    links: linkedPartsIn(request.messages, [...listOf(request.mcp_servers), ...tools]),
+    ...readMostThinking(request, request.messages),
+    links: findLinkedParts(request.messages, [...toList(request.mcp_servers), ...tools]),
     builtInTools: builtInTools(tools, request),
     toolCallLimit: toolCallLimit(tools, request),
-    ...requestedTier('messages', request),
-    ...conversationKey(request),
+    ...readServiceTier('messages', request),
+    conversationKey: readConversationKey(request),
     ...(compacts(request) && { compacts: true }),
     ...(leftOut.length > 0 && { leftOut }),
-    settings: settingsOf(request, counts),
+    settings: printSettings(request, counts),
     source,
   }
 }
@@ -103,19 +96,19 @@ function read({ path, body }: ClientRequest): ChatCall {
 /** Adds the tools that blocks of messages define, and those of a summary of earlier messages. */
 function addTools(offered: LooseObject[], blocks: readonly unknown[]): void {
   for (const block of blocks) {
-    const { type, tool, tool_changes: changes } = fieldsOf(block)
-    const { definition } = fieldsOf(tool)
+    const { type, tool, tool_changes: changes } = toFields(block)
+    const { definition } = toFields(tool)
     if (type === TOOL_ADDITION && isObject(definition)) offered.push(definition)
-    if (type === COMPACTION) addTools(offered, listOf(changes))
+    if (type === COMPACTION) addTools(offered, toList(changes))
   }
 }
 
-const isAdvisor = (tool: unknown): boolean => ADVISOR.test(textOf(fieldsOf(tool).type))
+const isAdvisor = (tool: unknown): boolean => ADVISOR.test(toText(toFields(tool).type))
 
 /** Returns all offered tools but those that are left out. */
-function offeredTools({ tools, messages }: CountTokensRequest): readonly LooseObject[] {
+function listOfferedTools({ tools, messages }: CountTokensRequest): readonly LooseObject[] {
   const offered: LooseObject[] = (tools ?? []).filter((tool) => !isAdvisor(tool))
-  for (const { content } of messages) addTools(offered, listOf(content))
+  for (const { content } of messages) addTools(offered, toList(content))
   return offered
 }
 
@@ -124,50 +117,44 @@ function builtInTools(
   tools: readonly LooseObject[],
   { mcp_servers: servers }: CountTokensRequest,
 ): readonly ServerTool[] {
-  const types = tools.map(({ type }) => (type == null ? CUSTOM : textOf(type)))
+  const types = tools.map(({ type }) => (type == null ? CUSTOM : toText(type)))
   const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)
-  return serverToolsOf('messages', callsServers ? [...types, MCP] : types)
+  return listServerTools('messages', callsServers ? [...types, MCP] : types)
 }
 
 /** What is left out of every request: other models would bill it, which have no price here. */
 function listLeftOut({ fallbacks, tools }: CountTokensRequest): readonly string[] {
-  return [...(fallbacks == null ? [] : ['fallbacks']), ...(listOf(tools).some(isAdvisor) ? ['advisor'] : [])]
+  return [...(fallbacks == null ? [] : ['fallbacks']), ...(toList(tools).some(isAdvisor) ? ['advisor'] : [])]
 }
 
 /** Returns the list of tools without advisors, the others as they were written. */
 function withoutAdvisors(body: Buffer, { start, end }: FieldSpan): Splice {
-  const kept: string[] = []
-  for (let at = skipSpace(body, start + 1); at < end - 1; ) {
-    const itemEnd = skipValue(body, at)
-    const item = body.toString('utf8', at, itemEnd)
-    if (!isAdvisor(JSON.parse(item))) kept.push(item)
-    // Behind the comma.
-    at = skipSpace(body, skipSpace(body, itemEnd) + 1)
-  }
+  const tools = scanItems(body.subarray(start, end)).map((item) => item.toString('utf8'))
+  const kept = tools.filter((tool) => !isAdvisor(JSON.parse(tool)))
   return { start, end, text: `[${kept.join(',')}]` }
 }
 
 /** Types such as `compact_20260112`. */
 const COMPACTS = /^compact/
 const compacts = ({ context_management: context }: CountTokensRequest): boolean =>
-  listOf(fieldsOf(context).edits).some((edit) => COMPACTS.test(textOf(fieldsOf(edit).type)))
+  toList(toFields(context).edits).some((edit) => COMPACTS.test(toText(toFields(edit).type)))
 
 /** Returns the sum of `max_uses` where each server tool has one. A server of `mcp_servers` has none. */
 function toolCallLimit(
   tools: readonly LooseObject[],
   { mcp_servers: servers }: CountTokensRequest,
 ): number | null {
-  if (listOf(servers).length > 0) return null
+  if (toList(servers).length > 0) return null
   let sum = 0
   for (const { type, max_uses: uses } of tools) {
-    if (serverToolOf(textOf(type)) === undefined) continue
+    if (findServerTool(toText(type)) === undefined) continue
     if (!isCount(uses)) return null
     sum += uses
   }
   return sum
 }
 
-function settingsOf(
+function printSettings(
   request: CountTokensRequest,
   counts: ReadRequest<unknown, keyof typeof LISTS>['counts'],
 ): string {
@@ -177,8 +164,8 @@ function settingsOf(
     samplingSettings(request) +
     printNumber('top_k', request.top_k) +
     stopPiece(request.stop_sequences) +
-    printText('reasoning_effort', fieldsOf(output).effort) +
-    printNumber('thinking_budget_tokens', fieldsOf(thinking).budget_tokens) +
+    printText('reasoning_effort', toFields(output).effort) +
+    printNumber('thinking_budget_tokens', toFields(thinking).budget_tokens) +
     printNumber('tools', counts.tools) +
     choicePiece(tool_choice)
   )
@@ -186,7 +173,11 @@ function settingsOf(
 
 const NOTHING: readonly string[] = []
 
-export const messagesDialect: Dialect = { protocol: 'messages', read }
+export const messagesDialect: Dialect = {
+  protocol: 'messages',
+  read: (request) => read(callReader, request),
+}
+export const messagesCount: Dialect = { protocol: 'messages', read: (request) => read(countReader, request) }
 
 /** Returns the source of a call that this dialect has read. */
 export const getSource = (call: ChatCall): MessagesSource => call.source as MessagesSource

@@ -1,7 +1,7 @@
 /** Messages and tools of the messages protocol that the contract, `messagesRequest`, accepts and of which nothing is read. */
 import { messagesRequest } from '../../../schemas/chat/messages.ts'
 import { FieldFinder, type NodeTest, Words } from '../../core/json/scanner/tape.ts'
-import { contractTest, ObjectContract, typeOf } from '../request/contract-test.ts'
+import { contractTest, ObjectContract, readType } from '../request/contract-test.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
 const { shape } = messagesRequest
@@ -12,7 +12,7 @@ const CUSTOM = new Words(['custom'])
 
 /** Blocks that may hold links or tools are read. A tool result is a list when it is more than text. */
 const isPlainBlock: NodeTest = (tape, node) => {
-  if (tape.isOneOf(READ, typeOf(tape, node))) return false
+  if (tape.isOneOf(READ, readType(tape, node))) return false
   if (!tape.find(BLOCK, node) || tape.found(BLOCK.place.source) !== 0) return false
   const content = tape.found(BLOCK.place.content)
   return !tape.isList(content) || !tape.rawTextAt(content).includes(SOURCE)

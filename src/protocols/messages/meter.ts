@@ -4,12 +4,18 @@
  */
 import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
-import { answerFields, charactersOf, failureIn, hasMessageContent, saysError } from '../answer/content.ts'
+import {
+  answerFields,
+  countTextCharacters,
+  findFailure,
+  hasMessageContent,
+  saysError,
+} from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
-import { isOutputReported, meteredWhole, modelIn, ReportedStream } from '../answer/reported-usage.ts'
+import { isOutputReported, meterWhole, ReportedStream, readAnswerModel } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
+import { isObject, type LooseObject, parseFields, toFields, toList, toText } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
@@ -87,13 +93,13 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     if (this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
     const data = eventData(tail, 0, tail.length)
-    if (data !== null && parsedFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
+    if (data !== null && parseFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
     return null
   }
 
   /** Returns true for an event that differs from the one before in its text alone. */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
-    const characters = this.#repeated.charactersIn(bytes, start, end)
+    const characters = this.#repeated.countRepeated(bytes, start, end)
     if (characters < 0) return false
     this.characters += characters
     return true
@@ -120,7 +126,7 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
    */
   #take(facts: AnswerFacts, data: Buffer | null = null, isNamedError = false): void {
     const { type, model = '', block, blockName = '', blockContent = '' } = facts
-    const failure = failureIn(facts)
+    const failure = findFailure(facts)
     const kind = failure === null ? type : 'error'
     const error = data ?? (failure === null ? null : Buffer.from(failure))
     if (error !== null && (kind === 'error' || isNamedError)) this.err(error)
@@ -134,9 +140,9 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     if (kind === 'message_start') this.hasBegun = true
     if (kind === 'message_stop') this.isComplete = true
     if (model !== '') this.model = model
-    const metrics = fieldsIn(facts.metrics)
+    const metrics = parseOptional(facts.metrics)
     if (metrics !== null) this.reports.takeRead(metrics, this.#usage.metrics(metrics), this.characters)
-    const usage = fieldsIn(facts.usage)
+    const usage = parseOptional(facts.usage)
     if (usage === null) return
     if (kind === 'message_start') this.reports.takeRead(usage, this.#usage.begin(usage), this.characters)
     else if (kind === 'message_delta')
@@ -144,34 +150,34 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
   }
 }
 
-const fieldsIn = (json: string | undefined): LooseObject | null =>
-  json === undefined ? null : parsedFields(json)
+const parseOptional = (json: string | undefined): LooseObject | null =>
+  json === undefined ? null : parseFields(json)
 
 /** Returns the characters of output in one block of a whole message, weighed by script. */
-function saidIn(block: LooseObject): number {
-  const texts = SPOKEN_FIELDS.map((name) => charactersOf(textOf(block[name])))
+function countSaid(block: LooseObject): number {
+  const texts = SPOKEN_FIELDS.map((name) => countTextCharacters(toText(block[name])))
   const input = block.input === undefined ? '' : JSON.stringify(block.input).replaceAll(ESCAPE, ' ')
-  return texts.reduce((sum, characters) => sum + characters, charactersOf(input))
+  return texts.reduce((sum, characters) => sum + characters, countTextCharacters(input))
 }
 
 /** Reads a whole message; returns its bytes unchanged. */
 export function readWholeMessage(body: Buffer): WholeAnswer {
   const message = answerFields(body)
-  const blocks = listOf(message?.content).map(fieldsOf)
-  const characters = blocks.reduce((sum, block) => sum + saidIn(block), 0)
+  const blocks = toList(message?.content).map(toFields)
+  const characters = blocks.reduce((sum, block) => sum + countSaid(block), 0)
   const usage = isObject(message?.usage) ? message.usage : null
   const reader = new MessagesUsage()
   const report = usage === null ? null : reader.report(usage)
   for (const { type, name, content } of blocks) {
     if (typeof type !== 'string' || SPOKEN_TYPES.includes(type)) continue
-    reader.blockBegins({ type, name: textOf(name), contentType: textOf(fieldsOf(content).type) })
+    reader.blockBegins({ type, name: toText(name), contentType: toText(toFields(content).type) })
     reader.blockEnds()
   }
-  const metered = meteredWhole(report, characters, { usage, serviceTier: reader.serviceTier })
+  const metered = meterWhole(report, characters, { usage, serviceTier: reader.serviceTier })
   const isError = message === null || message.type === 'error' || saysError(message)
   return {
     body,
-    metered: { ...metered, usage: reader.withTools(metered.usage), ...modelIn(message?.model) },
+    metered: { ...metered, usage: reader.withTools(metered.usage), ...readAnswerModel(message?.model) },
     isAnswer: !isError && (isOutputReported(report) || hasMessageContent(message)),
   }
 }

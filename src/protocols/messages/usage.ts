@@ -12,9 +12,10 @@ import {
   type TokenUsage,
 } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
-import { faultIn, partAbove } from '../usage/faults.ts'
-import { type ToolCalls, toolCallsIn } from '../usage/server-tools.ts'
+import { type LooseObject, toFields, toText } from '../loose.ts'
+import { readCacheWrites } from '../usage/cache-writes.ts'
+import { findFault, partAbove } from '../usage/faults.ts'
+import { readToolCalls, type ToolCalls } from '../usage/server-tools.ts'
 
 /** Returns the count; null for an absent or invalid one. */
 function count(value: unknown): number | null {
@@ -24,7 +25,7 @@ function count(value: unknown): number | null {
 
 /** Returns the server tool calls by tool; null without a report. */
 const toolCalls = (value: unknown): ToolCalls | null =>
-  typeof value === 'object' && value !== null ? toolCallsIn(fieldsOf(value)) : null
+  typeof value === 'object' && value !== null ? readToolCalls(toFields(value)) : null
 
 /** A content block of a tool that the upstream runs, or of its result. */
 export interface ToolBlock {
@@ -84,13 +85,13 @@ class Compactions {
   largestPrompt = 0
 
   constructor(iterations: readonly unknown[] = []) {
-    for (const iteration of iterations.map(fieldsOf)) if (iteration.type === COMPACTION) this.#add(iteration)
+    for (const iteration of iterations.map(toFields)) if (iteration.type === COMPACTION) this.#add(iteration)
   }
 
   #add(usage: LooseObject): void {
-    const written = fieldsOf(usage.cache_creation)
-    const cacheWrite1h = count(written.ephemeral_1h_input_tokens) ?? 0
-    const parts = (count(written.ephemeral_5m_input_tokens) ?? 0) + cacheWrite1h
+    const written = readCacheWrites(toFields(usage.cache_creation), count)
+    const cacheWrite1h = written.long ?? 0
+    const parts = (written.short ?? 0) + cacheWrite1h
     const cacheWrite = Math.max(count(usage.cache_creation_input_tokens) ?? 0, parts)
     const cached = count(usage.cache_read_input_tokens) ?? 0
     const prompt = (count(usage.input_tokens) ?? 0) + cached + cacheWrite
@@ -124,14 +125,14 @@ export class MessagesUsage {
 
   /** Reads usage of `message_start`: its output count is a placeholder. */
   begin(value: unknown): UsageReport {
-    const usage = fieldsOf(value)
-    this.#fault ||= faultIn(value)
+    const usage = toFields(value)
+    this.#fault ||= findFault(value)
     this.#readPrompt(usage)
     this.#tools = toolCalls(usage.server_tool_use) ?? this.#tools
     if (Array.isArray(usage.iterations)) this.#compactions = new Compactions(usage.iterations)
     // In both reports: the speed has its price whatever the tier is.
     if (this.serviceTier !== FAST)
-      this.serviceTier = usage.speed === FAST ? FAST : textOf(usage.service_tier) || this.serviceTier
+      this.serviceTier = usage.speed === FAST ? FAST : toText(usage.service_tier) || this.serviceTier
     return this.#report(null)
   }
 
@@ -143,24 +144,22 @@ export class MessagesUsage {
     const input = count(usage.input_tokens)
     const read = count(usage.cache_read_input_tokens)
     const write = count(usage.cache_creation_input_tokens)
-    const parts = fieldsOf(usage.cache_creation)
-    const write5m = count(parts.ephemeral_5m_input_tokens)
-    const write1h = count(parts.ephemeral_1h_input_tokens)
-    const isNothing = !input && !read && !write && !write5m && !write1h
+    const { short, long } = readCacheWrites(toFields(usage.cache_creation), count)
+    const isNothing = !input && !read && !write && !short && !long
     if (isNothing && this.#input !== null && !Array.isArray(usage.iterations)) return
     this.#input = input ?? this.#input
     this.#cacheRead = read ?? this.#cacheRead
     this.#cacheWrite = write ?? this.#cacheWrite
-    this.#cacheWrite5m = write5m ?? this.#cacheWrite5m
-    this.#cacheWrite1h = write1h ?? this.#cacheWrite1h
+    this.#cacheWrite5m = short ?? this.#cacheWrite5m
+    this.#cacheWrite1h = long ?? this.#cacheWrite1h
   }
 
   /** Reads usage of `message_delta`, or of a whole message. */
   report(value: unknown): UsageReport {
     this.begin(value)
-    const usage = fieldsOf(value)
+    const usage = toFields(value)
     const output = count(usage.output_tokens)
-    this.#thinking = count(fieldsOf(usage.output_tokens_details).thinking_tokens) ?? this.#thinking
+    this.#thinking = count(toFields(usage.output_tokens_details).thinking_tokens) ?? this.#thinking
     this.#output = output ?? this.#output
     this.#isReported ||= output !== null
     return this.#report(output)
@@ -193,7 +192,7 @@ export class MessagesUsage {
    */
   metrics(value: unknown): UsageReport {
     if (this.#compactions.count > 0) return this.#report(this.#output)
-    const metrics = fieldsOf(value)
+    const metrics = toFields(value)
     return this.report({
       input_tokens: metrics.inputTokenCount,
       output_tokens: metrics.outputTokenCount,

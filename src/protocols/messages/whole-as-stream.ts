@@ -1,7 +1,7 @@
 /** Prints a whole message as the events of a stream, for an upstream that did not stream. */
 import { Buffer } from 'node:buffer'
 import { answerFields } from '../answer/content.ts'
-import { fieldsOf, type LooseObject, listOf } from '../loose.ts'
+import { type LooseObject, toFields, toList } from '../loose.ts'
 
 const event = (type: string, fields: LooseObject = {}): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
@@ -12,11 +12,11 @@ interface StreamedBlock {
   readonly deltas: readonly LooseObject[]
 }
 
-function streamedBlock(block: LooseObject): StreamedBlock {
+function streamBlock(block: LooseObject): StreamedBlock {
   const { type, text, citations, thinking, signature, input } = block
   switch (type) {
     case 'text': {
-      const cited = listOf(citations).map((citation) => ({ type: 'citations_delta', citation }))
+      const cited = toList(citations).map((citation) => ({ type: 'citations_delta', citation }))
       const begun = { ...block, text: '', ...(Array.isArray(citations) && { citations: [] }) }
       return { begun, deltas: [{ type: 'text_delta', text }, ...cited] }
     }
@@ -41,7 +41,7 @@ function streamedBlock(block: LooseObject): StreamedBlock {
 }
 
 function eventsOfBlock(block: LooseObject, index: number): string {
-  const { begun, deltas } = streamedBlock(block)
+  const { begun, deltas } = streamBlock(block)
   return (
     event('content_block_start', { index, content_block: begun }) +
     deltas.map((delta) => event('content_block_delta', { index, delta })).join('') +
@@ -56,8 +56,8 @@ export function messageAsStream(body: Buffer): Buffer {
   const delta = { stop_reason, stop_sequence, ...(stop_details !== undefined && { stop_details }) }
   return Buffer.from(
     event('message_start', { message: begun }) +
-      listOf(content)
-        .map((block, index) => eventsOfBlock(fieldsOf(block), index))
+      toList(content)
+        .map((block, index) => eventsOfBlock(toFields(block), index))
         .join('') +
       event('message_delta', { delta, usage }) +
       event('message_stop'),

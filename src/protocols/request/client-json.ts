@@ -2,17 +2,11 @@
 import type { ZodType } from 'zod'
 import { Failure } from '../../../schemas/failure.ts'
 import { shortened } from '../../core/json/cut.ts'
-import {
-  excessOf,
-  isRawNumber,
-  isTooDeep,
-  MAX_JSON_LEVELS,
-  mayLoseDigits,
-  parseExactJson,
-} from '../../core/json/exact.ts'
-import { CHOSEN, findNameFault, MAX_FIELDS, type NameSet } from '../../core/json/names.ts'
+import { isRawNumber, parseExactJson } from '../../core/json/exact.ts'
+import { CHOSEN, findNameFault, type NameSet, TOO_MANY_VALUES } from '../../core/json/names.ts'
+import { MAX_JSON_LEVELS, type ScannedFields, scanJson } from '../../core/json/scanner/tape.ts'
 import { PLAIN_ISSUES } from '../../core/plain-issues.ts'
-import { type Definition, definitionOf, placeOf } from './contract-place.ts'
+import { type Definition, readDefinition, readPlace } from './contract-place.ts'
 import { countFault } from './counts.ts'
 
 /** Converts numbers under known names, which are read; numbers elsewhere keep their digits. */
@@ -27,35 +21,31 @@ function withPlainSettings(value: unknown, place: NameSet, isKnown: boolean): un
   return Object.fromEntries(fields)
 }
 
-/** Values in one body, at all depths: what takes long to parse and to check is refused before. */
-export const MAX_JSON_VALUES = 100_000
-
 const EXCESSES = {
   levels: `it nests deeper than ${MAX_JSON_LEVELS} levels; send it with fewer`,
-  values: `it holds more than ${MAX_JSON_VALUES} values; send fewer`,
-  fields: `it has more than ${MAX_FIELDS} fields; send fewer`,
+  values: TOO_MANY_VALUES,
 } as const
 
-/**
- * Parses a body and refuses ambiguous names. Numbers are as `parseExactJson` returns them, but plain under the names
- * that `place` knows.
- * @throws Failure `invalid_request`
- */
-function parseJsonBody(body: Buffer, place: NameSet): unknown {
-  if (body.length === 0)
-    throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
-  const text = body.toString('utf8')
-  const excess = excessOf(text, MAX_JSON_VALUES, MAX_FIELDS)
-  if (excess !== null) throw invalidField(pathText(excess.path), EXCESSES[excess.of])
-  const value = parsed(text, place)
-  const fault = findNameFault(body, place)
+/** Returns the places of the fields of a body without ambiguous names. @throws Failure `invalid_request` */
+function checkNames(body: Buffer, place: NameSet): ScannedFields | null {
+  const { fault, fields } = scanJson(
+    body,
+    MAX_JSON_LEVELS,
+    null,
+    (tape) => ({ fault: findNameFault(tape, place), fields: tape.rootFields() }),
+    (why) => ({ fault: why === 'other' ? null : { path: [], why: EXCESSES[why] }, fields: null }),
+  )
   if (fault !== null) throw invalidField(pathText(fault.path), fault.why)
-  return value
+  return fields
 }
 
-function parsed(text: string, place: NameSet): unknown {
+/**
+ * Parses a body. Numbers are as `parseExactJson` returns them, but plain under the names that `place` knows.
+ * @throws Failure `invalid_request`
+ */
+export function parseCheckedBody(body: Buffer, place: NameSet): unknown {
   try {
-    return mayLoseDigits(text) ? withPlainSettings(parseExactJson(text), place, false) : JSON.parse(text)
+    return parseExactJson(body.toString('utf8'), (value) => withPlainSettings(value, place, false))
   } catch (error) {
     throw new Failure('invalid_request', `The request body is not valid JSON: ${(error as Error).message}`)
   }
@@ -67,23 +57,27 @@ function withinCounts(request: unknown): unknown {
   return request
 }
 
+/** A request, and where its fields are in the body. */
+export interface ReadBody<T> extends ScannedFields {
+  readonly request: T
+}
+
 /**
- * Parses a body and checks it against its contract.
+ * Parses a body and checks its names, and the rest against its contract.
  * @param place the names that mean something in it, where those are more than the contract's own
  * @throws Failure `invalid_request` that names the first field that is wrong
  */
-export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: NameSet = placeOf(schema)): T =>
-  readClientJson(schema, withinCounts(parseJsonBody(body, place)))
-
-/**
- * Parses as `parseJsonBody` a body whose names it, or the scanner, has checked before.
- * @throws Failure `invalid_request` for one that nests too deep
- */
-export function parseCheckedBody(body: Buffer, place: NameSet): unknown {
-  const text = body.toString('utf8')
-  if (isTooDeep(text)) throw invalidField('', EXCESSES.levels)
-  return parsed(text, place)
+export function readJsonFields<T>(schema: ZodType<T>, body: Buffer, place: NameSet): ReadBody<T> {
+  if (body.length === 0)
+    throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
+  const scanned = checkNames(body, place)
+  const request = readClientJson(schema, withinCounts(parseCheckedBody(body, place)))
+  return { request, ...scanned! }
 }
+
+/** Parses and checks a body as `readJsonFields` does. */
+export const readJsonBody = <T>(schema: ZodType<T>, body: Buffer, place: NameSet = readPlace(schema)): T =>
+  readJsonFields(schema, body, place).request
 
 interface Issue {
   /** As zod names the kind of complaint. */
@@ -120,7 +114,7 @@ const MAX_REASON_CHARS = 500
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/gu
 
 /** Returns a name for a message: invisible characters as their numbers, and cut when it is long. */
-const shown = (name: string): string =>
+const printName = (name: string): string =>
   shortened(name, MAX_NAME_CHARS).replace(
     UNSEEN,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -130,7 +124,7 @@ const shown = (name: string): string =>
 function pathText(path: readonly PropertyKey[]): string {
   const steps = path.slice(0, MAX_SHOWN_STEPS)
   const text = steps
-    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${shown(String(step))}`))
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${printName(String(step))}`))
     .join('')
   return `${text.replace(/^\./, '')}${path.length > MAX_SHOWN_STEPS ? '…' : ''}`
 }
@@ -156,16 +150,16 @@ const within = (step: string | number, issue: Issue | null): Issue | null =>
 function alternativesFor(value: object, { options = [], discriminator }: Definition): readonly ZodType[] {
   if (discriminator !== undefined) {
     const kind = (value as Readonly<Record<string, unknown>>)[discriminator]
-    return options.filter((option) => definitionOf(option).shape?.[discriminator]?.safeParse(kind).success)
+    return options.filter((option) => readDefinition(option).shape?.[discriminator]?.safeParse(kind).success)
   }
   const type = Array.isArray(value) ? 'array' : 'object'
-  return options.filter((option) => definitionOf(option).type === type)
+  return options.filter((option) => readDefinition(option).type === type)
 }
 
 /** Returns the first complaint about an item of a long list that the schema knows, at any depth. */
 function issueInLongLists(schema: ZodType, value: unknown): Issue | null {
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return null
-  const definition = definitionOf(schema)
+  const definition = readDefinition(schema)
   const { shape, element, innerType, in: before, out } = definition
   if (Array.isArray(value) && element !== undefined) {
     const isLong = value.length > CHECKED_TOGETHER
@@ -184,7 +178,7 @@ function issueInLongLists(schema: ZodType, value: unknown): Issue | null {
   else if (innerType !== undefined) return issueInLongLists(innerType, value)
   else if (before !== undefined && out !== undefined)
     // What a transform makes of the value is checked.
-    return definitionOf(before).type === 'transform'
+    return readDefinition(before).type === 'transform'
       ? issueInLongLists(out, before.safeParse(value).data)
       : issueInLongLists(before, value)
   else {

@@ -15,32 +15,32 @@ export interface Definition {
   readonly catchall?: ZodType
 }
 
-export const definitionOf = (schema: ZodType): Definition => schema.def as unknown as Definition
+export const readDefinition = (schema: ZodType): Definition => schema.def as unknown as Definition
 
 /** Returns the place of bodies under any of several contracts. */
-export function anyOf(places: readonly NameSet[]): NameSet {
+export function joinPlaces(places: readonly NameSet[]): NameSet {
   const inside = new Map<string, NameSet>()
   for (const { known } of places)
     for (const [name, under] of known) {
       const other = inside.get(name)
-      inside.set(name, other === undefined ? under : anyOf([other, under]))
+      inside.set(name, other === undefined ? under : joinPlaces([other, under]))
     }
   return inside.size === 0 ? CHOSEN : place('', Object.fromEntries(inside))
 }
 
 function read(schema: ZodType): NameSet {
-  const { shape, element, innerType, in: before, out, options } = definitionOf(schema)
+  const { shape, element, innerType, in: before, out, options } = readDefinition(schema)
   const fields = Object.entries(shape ?? {})
   if (fields.length > 0)
-    return place('', Object.fromEntries(fields.map(([name, field]) => [name, placeOf(field)])))
+    return place('', Object.fromEntries(fields.map(([name, field]) => [name, readPlace(field)])))
   const parts = [element, innerType, before, out, ...(options ?? [])]
-  return anyOf(parts.filter((part) => part !== undefined).map(placeOf))
+  return joinPlaces(parts.filter((part) => part !== undefined).map(readPlace))
 }
 
 const known = new WeakMap<ZodType, NameSet>()
 
 /** Returns the names of the schema. A field of any type, such as `z.unknown()`, may have any content. */
-export function placeOf(schema: ZodType): NameSet {
+export function readPlace(schema: ZodType): NameSet {
   let found = known.get(schema)
   if (found === undefined) {
     found = read(schema)

@@ -4,23 +4,28 @@
  */
 import type { ZodType } from 'zod'
 import { FieldFinder, type NodeTest, type Tape, Words } from '../../core/json/scanner/tape.ts'
-import { definitionOf } from './contract-place.ts'
+import { readDefinition } from './contract-place.ts'
 
 const never: NodeTest = () => false
 
 interface Check {
   readonly _zod: {
-    readonly def: { readonly check: string; readonly minimum?: number }
+    readonly def: {
+      readonly check: string
+      readonly minimum?: number
+      readonly value?: number
+      readonly inclusive?: boolean
+    }
     readonly check: (payload: { value: unknown; issues: unknown[] }) => unknown
   }
 }
 
-const checksOf = (schema: ZodType): readonly Check[] => (schema.def.checks ?? []) as unknown as Check[]
+const readChecks = (schema: ZodType): readonly Check[] => (schema.def.checks ?? []) as unknown as Check[]
 
 /** Returns the length that a string or a list must have; null where it has to meet more than that. */
-function minimumOf(schema: ZodType): number | null {
+function findMinimum(schema: ZodType): number | null {
   let minimum = 0
-  for (const { _zod } of checksOf(schema)) {
+  for (const { _zod } of readChecks(schema)) {
     if (_zod.def.check !== 'min_length') return null
     minimum = Math.max(minimum, _zod.def.minimum!)
   }
@@ -60,15 +65,15 @@ export class ObjectContract<Name extends string> {
     others: readonly Name[] = [],
     items: Readonly<Partial<Record<string, NodeTest>>> = {},
   ) {
-    const { shape = {}, catchall } = definitionOf(schema)
+    const { shape = {}, catchall } = readDefinition(schema)
     const names = Object.keys(shape) as Name[]
     this.#finder = new FieldFinder([...names, ...others])
     this.place = this.#finder.place
     this.#shape = names
     this.#places = names.map((name) => this.place[name])
     this.#tests = names.map((name) => contractTest(shape[name]!, items[name]))
-    this.#refinements = checksOf(schema)
-    this.#isStrict = catchall !== undefined && definitionOf(catchall).type === 'never'
+    this.#refinements = readChecks(schema)
+    this.#isStrict = catchall !== undefined && readDefinition(catchall).type === 'never'
   }
 
   readonly accepts: NodeTest = (tape, node) => {
@@ -111,11 +116,11 @@ function keepsLists(schema: ZodType): boolean {
  * @param item the test for the items of its list, where it is one
  */
 export function contractTest(schema: ZodType, item?: NodeTest): NodeTest {
-  const { type, element, innerType, in: before, out, options = [] } = definitionOf(schema)
+  const { type, element, innerType, in: before, out, options = [] } = readDefinition(schema)
   switch (type) {
     case 'optional': {
-      if (definitionOf(innerType!).type === 'nullable') {
-        const test = contractTest(definitionOf(innerType!).innerType!, item)
+      if (readDefinition(innerType!).type === 'nullable') {
+        const test = contractTest(readDefinition(innerType!).innerType!, item)
         return (tape, node) => tape.isMissing(node) || test(tape, node)
       }
       const test = contractTest(innerType!, item)
@@ -146,11 +151,31 @@ export function contractTest(schema: ZodType, item?: NodeTest): NodeTest {
     case 'literal':
       return wordTest(schema)
     case 'number':
-    case 'boolean':
-      return (tape, node) => node !== 0 && !holdsMore(tape, node) && isValid(schema, tape.valueAt(node))
+    case 'boolean': {
+      const accepts = scalarTest(schema)
+      return (tape, node) => node !== 0 && !holdsMore(tape, node) && accepts(tape.valueAt(node))
+    }
     default:
       return never
   }
+}
+
+/** Returns the test of a number or a boolean. A usual schema, a type and bounds, is tested without the schema's runtime. */
+function scalarTest(schema: ZodType): (value: unknown) => boolean {
+  const { type, format } = schema.def as { type: string; format?: string }
+  let least = -Number.MAX_VALUE
+  let most = Number.MAX_VALUE
+  for (const { _zod } of readChecks(schema)) {
+    const { check, inclusive, value } = _zod.def
+    if (check === 'greater_than' && inclusive) least = Math.max(least, value!)
+    else if (check === 'less_than' && inclusive) most = Math.min(most, value!)
+    else return (tested) => isValid(schema, tested)
+  }
+  if (type === 'boolean') return (tested) => typeof tested === 'boolean'
+  const isInBounds = (tested: unknown) => typeof tested === 'number' && tested >= least && tested <= most
+  if (format === undefined) return isInBounds
+  if (format === 'safeint') return (tested) => Number.isSafeInteger(tested) && isInBounds(tested)
+  return (tested) => isValid(schema, tested)
 }
 
 /** Checks as `safeParse` does, without its result. */
@@ -171,12 +196,12 @@ const listsOnly =
     tape.isList(node) && test(tape, node)
 
 function arrayTest(schema: ZodType, isItem: NodeTest): NodeTest {
-  const minimum = minimumOf(schema)
+  const minimum = findMinimum(schema)
   return minimum === null ? never : (tape, node) => tape.countOf(node, isItem) >= minimum
 }
 
 function stringTest(schema: ZodType): NodeTest {
-  const minimum = minimumOf(schema)
+  const minimum = findMinimum(schema)
   if (minimum === 0) return (tape, node) => tape.isText(node)
   if (minimum === 1) return (tape, node) => tape.isText(node) && tape.isFull(node)
   return (tape, node) => tape.isText(node) && isValid(schema, tape.valueAt(node))
@@ -192,7 +217,7 @@ function wordTest(schema: ZodType): NodeTest {
 const TYPED = new FieldFinder(['type'])
 
 /** Returns the node of the type of an object, or 0. */
-export function typeOf(tape: Tape, node: number): number {
+export function readType(tape: Tape, node: number): number {
   if (!tape.find(TYPED, node)) return 0
   const type = tape.found(TYPED.place.type)
   return tape.isText(type) ? type : 0

@@ -1,5 +1,5 @@
 /** Limits the messages, parts of content and tools of one request in any protocol. */
-import { fieldsOf, listOf } from '../loose.ts'
+import { toFields, toList } from '../loose.ts'
 
 /** In `messages`, `contents` or `input`. */
 export const MAX_MESSAGES = 10_000
@@ -22,29 +22,29 @@ const tooMany = (field: string, what: string, max: number): CountFault => ({
   why: `it holds more than ${max} ${what}; send fewer`,
 })
 
-const sumOf = (list: readonly unknown[], countIn: (item: unknown) => number): number =>
+const sumCounts = (list: readonly unknown[], countIn: (item: unknown) => number): number =>
   list.reduce<number>((sum, item) => sum + countIn(item), 0)
 
 /** Returns the number of tools in an entry: one of the generate-content protocol declares several functions. */
-const toolsIn = (tool: unknown): number => {
-  const { functionDeclarations, function_declarations } = fieldsOf(tool)
-  return Math.max(1, listOf(functionDeclarations ?? function_declarations).length)
+const countTools = (tool: unknown): number => {
+  const { functionDeclarations, function_declarations } = toFields(tool)
+  return Math.max(1, toList(functionDeclarations ?? function_declarations).length)
 }
 
-const partsIn = (message: unknown): number => {
-  const { content, parts } = fieldsOf(message)
-  return listOf(content ?? parts).length
+const countParts = (message: unknown): number => {
+  const { content, parts } = toFields(message)
+  return toList(content ?? parts).length
 }
 
 /** Returns the limit that a parsed request exceeds; null for one within the limits. */
 export function countFault(request: unknown): CountFault | null {
-  const fields = fieldsOf(request)
+  const fields = toFields(request)
   for (const field of ['messages', 'contents', 'input']) {
-    const messages = listOf(fields[field])
+    const messages = toList(fields[field])
     if (messages.length > MAX_MESSAGES) return tooMany(field, 'messages', MAX_MESSAGES)
-    if (sumOf(messages, partsIn) > MAX_PARTS) return tooMany(field, 'parts of content', MAX_PARTS)
+    if (sumCounts(messages, countParts) > MAX_PARTS) return tooMany(field, 'parts of content', MAX_PARTS)
   }
   for (const field of ['tools', 'functions'])
-    if (sumOf(listOf(fields[field]), toolsIn) > MAX_TOOLS) return tooMany(field, 'tools', MAX_TOOLS)
+    if (sumCounts(toList(fields[field]), countTools) > MAX_TOOLS) return tooMany(field, 'tools', MAX_TOOLS)
   return null
 }

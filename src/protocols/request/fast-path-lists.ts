@@ -5,10 +5,17 @@
  */
 import type { ZodType } from 'zod'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
 import { type NameSet, namesIn } from '../../core/json/names.ts'
-import { FieldFinder, KnownNames, type NodeTest, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
-import { readJsonBody } from './client-json.ts'
+import {
+  FieldFinder,
+  KnownNames,
+  type NodeTest,
+  type ScannedFields,
+  scanJson,
+  type Tape,
+} from '../../core/json/scanner/tape.ts'
+import { type Splice, spliced } from '../../core/json/splice.ts'
+import { type ReadBody, readJsonFields } from './client-json.ts'
 import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 
@@ -19,14 +26,17 @@ export interface FastPathItems {
   readonly placeholder: string | null
 }
 
-export interface ReadRequest<Request, Name extends string> {
-  /** In its lists usual items are missing. */
-  readonly request: Request
+/** In the lists of its request usual items are missing. */
+export interface ReadRequest<Request, Name extends string> extends ReadBody<Request> {
   /** Number of items in each list; null without the list. */
   readonly counts: Readonly<Record<Name, number | null>>
-  readonly fields: ReadonlyMap<string, FieldSpan>
-  /** Index of the request's opening brace. */
-  readonly open: number
+}
+
+interface AroundLists<Name extends string> extends ScannedFields {
+  /** Leave the usual items out. */
+  readonly splices: readonly Splice[]
+  /** How many fewer items each list then has. */
+  readonly omitted: Partial<Record<Name, number>>
 }
 
 /** Deep enough for the fields of a part of the content of a message. */
@@ -59,18 +69,17 @@ export class RequestReader<Request, Name extends string> {
 
   /** @throws Failure `invalid_request` with a message that names the field */
   read(body: Buffer): ReadRequest<Request, Name> {
-    const around = scanJson(body, DEEPEST, this.#names, (tape) => this.#readAroundLists(tape, body))
-    return around ?? this.#readAll(body)
+    const around = scanJson(body, DEEPEST, this.#names, (tape) => this.#scanAroundLists(tape))
+    return (around && this.#readAroundLists(body, around)) ?? this.#readAll(body)
   }
 
   #readAll(body: Buffer): ReadRequest<Request, Name> {
-    const request = readJsonBody(this.#schema, body, this.#place)
-    const { fields, open } = topLevelFields(body)
-    return { request, counts: this.#counts(request, {}), fields, open }
+    const read = readJsonFields(this.#schema, body, this.#place)
+    return { ...read, counts: this.#counts(read.request, {}) }
   }
 
-  /** Returns the request; null where the full contract must read it. */
-  #readAroundLists(tape: Tape, body: Buffer): ReadRequest<Request, Name> | null {
+  /** Returns what is needed to read the request without its usual items; null where the full contract must read it. */
+  #scanAroundLists(tape: Tape): AroundLists<Name> | null {
     if (!tape.find(this.#finder, 0) || tape.nodeAfter(0) > MAX_UNCOUNTED_NODES) return null
     const splices: Splice[] = []
     const omitted: Partial<Record<Name, number>> = {}
@@ -78,8 +87,14 @@ export class RequestReader<Request, Name extends string> {
       const list = tape.found(this.#finder.place[name])
       if (tape.isList(list)) omitted[name] = omitFastPathItems(tape, list, items, splices)
     }
-    const fields = tape.rootFields()
-    const open = tape.startOf(0)
+    return { splices, omitted, ...tape.rootFields() }
+  }
+
+  /** Returns the request; null where the full contract must read it. */
+  #readAroundLists(
+    body: Buffer,
+    { splices, omitted, fields, open }: AroundLists<Name>,
+  ): ReadRequest<Request, Name> | null {
     const rest: unknown = JSON.parse(spliced(body, splices).toString('utf8'))
     if ((omitted[TOOLS as Name] ?? 0) > MAX_TOOLS || countFault(rest) !== null) return null
     const { success, data } = this.#schema.safeParse(rest)

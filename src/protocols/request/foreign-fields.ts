@@ -6,7 +6,7 @@
 import type { ZodType } from 'zod'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { foldedName, type NameSet } from '../../core/json/names.ts'
-import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
+import { isObject, type LooseObject, toFields } from '../loose.ts'
 import {
   CHAT_COMPLETIONS_NAMES,
   GENERATE_CONTENT_NAMES,
@@ -75,7 +75,7 @@ const tierRule =
     typeof value === 'string' && TIER_NAME.test(value) ? null : unlessIn(PRICED, harmless)(value)
 
 /** Returns the service tier that a request asks for; nothing for the usual one. */
-export function requestedTier(protocol: ChatProtocol, request: LooseObject): { serviceTier?: string } {
+export function readServiceTier(protocol: ChatProtocol, request: LooseObject): { serviceTier?: string } {
   if (protocol === 'messages' && request.speed === FAST) return { serviceTier: FAST }
   for (const name of TIER_FIELDS) {
     const value = request[name]
@@ -99,9 +99,9 @@ const metadataRule: Rule = (value) => {
 
 /** A voice with an id is one that the account has made. */
 const voiceRule: Rule = (audio) =>
-  fieldsOf(fieldsOf(audio).voice).id == null ? null : `'voice.id' in it is not yours; name a voice instead`
+  toFields(toFields(audio).voice).id == null ? null : `'voice.id' in it is not yours; name a voice instead`
 
-function rulesOf(protocol: ChatProtocol, { known }: NameSet): ReadonlyMap<string, Rule> {
+function makeRules(protocol: ChatProtocol, { known }: NameSet): ReadonlyMap<string, Rule> {
   const priced = Object.entries(PRICED_FIELDS[protocol])
   const rules: readonly (readonly [string, Rule])[] = [
     ...ROUTING_FIELDS.map((name) => [name, unlessIn(ROUTED)] as const),
@@ -149,10 +149,10 @@ const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, R
 }
 
 const RULES: Readonly<Record<ChatProtocol, ReadonlyMap<string, Rule>>> = {
-  'chat-completions': rulesOf('chat-completions', CHAT_COMPLETIONS_NAMES),
-  responses: rulesOf('responses', RESPONSES_NAMES),
-  messages: rulesOf('messages', MESSAGES_NAMES),
-  'generate-content': rulesOf('generate-content', GENERATE_CONTENT_NAMES),
+  'chat-completions': makeRules('chat-completions', CHAT_COMPLETIONS_NAMES),
+  responses: makeRules('responses', RESPONSES_NAMES),
+  messages: makeRules('messages', MESSAGES_NAMES),
+  'generate-content': makeRules('generate-content', GENERATE_CONTENT_NAMES),
 }
 
 const FOLDED = /^[a-z_]*$/
@@ -163,7 +163,7 @@ function findRule(protocol: ChatProtocol, name: string): Rule {
 }
 
 /** Returns the rule for a top-level field, in any case; undefined for one that may have any value. */
-export function ruleOf(protocol: ChatProtocol, name: string): Rule | undefined {
+export function lookUpRule(protocol: ChatProtocol, name: string): Rule | undefined {
   const rule = RULES[protocol].get(name) ?? findRule(protocol, name)
   return rule === ANY_VALUE ? undefined : rule
 }
@@ -227,7 +227,7 @@ const NEW_CONTAINERS: ReadonlySet<unknown> = new Set(['auto', 'container_auto'])
 const UNPRICED_MEMORY: Rule = unlessIn(PRICED, ['1g'])
 
 /** Returns the field by which the client must not send an object, and the reason; null without any. */
-function ownFault({
+function findOwnFault({
   type,
   result,
   container,
@@ -277,7 +277,7 @@ function findInside(value: unknown, opaque: ReadonlySet<string>): FieldFault | n
     return null
   }
   const object = value as LooseObject
-  const own = ownFault(object)
+  const own = findOwnFault(object)
   if (own !== null) return { path: [own[0]], why: own[1] }
   for (const name of Object.keys(object)) {
     if (opaque.has(name)) continue
@@ -294,18 +294,18 @@ function findInside(value: unknown, opaque: ReadonlySet<string>): FieldFault | n
 /** Returns the first field that the client must not set; null without any. */
 function foreignField(protocol: ChatProtocol, request: LooseObject): FieldFault | null {
   for (const name of Object.keys(request)) {
-    const why = ruleOf(protocol, name)?.(request[name])
+    const why = lookUpRule(protocol, name)?.(request[name])
     if (why != null) return { path: [name], why }
   }
   for (const [field, inner] of Object.entries(INNER_FIELDS[protocol]))
     for (const [name, why] of Object.entries(inner))
-      if (fieldsOf(request[field])[name] != null) return { path: [field, name], why }
+      if (toFields(request[field])[name] != null) return { path: [field, name], why }
   return findInside(protocol === 'responses' ? withoutReferences(request) : request, OPAQUE[protocol])
 }
 
 /** Returns whether an item of the input stands for one of an earlier response. */
 export const isItemReference = (item: unknown): item is { readonly id: string } => {
-  const { type, id } = fieldsOf(item)
+  const { type, id } = toFields(item)
   return type === 'item_reference' && typeof id === 'string' && id !== ''
 }
 

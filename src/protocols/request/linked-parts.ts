@@ -2,7 +2,7 @@
  * Images, files and audio that a request gives by URL, and images and audio that are in it: what their tokens are, only
  * the upstream learns.
  */
-import { isObject, type LooseObject, listOf, textOf } from '../loose.ts'
+import { isObject, type LooseObject, toList, toText } from '../loose.ts'
 
 type Kind = 'image' | 'file' | 'audio'
 type Counts = Readonly<Record<Kind, number>>
@@ -53,7 +53,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   audio: 'audio',
   audio_url: 'audio',
 }
-const kindOf = (name: unknown): Kind | undefined =>
+const toKind = (name: unknown): Kind | undefined =>
   typeof name === 'string' && Object.hasOwn(KINDS, name) ? KINDS[name] : undefined
 
 function isLink(name: string, text: string): boolean {
@@ -73,19 +73,19 @@ const isInline = (name: string, text: string, kind: Kind): boolean =>
 
 /** Returns the kind of a part by the type of its bytes, such as `image/png`. */
 const kindOfBytes = ({ mimeType, mime_type }: LooseObject): Kind | undefined =>
-  kindOf((textOf(mimeType) || textOf(mime_type)).split('/', 1)[0])
+  toKind((toText(mimeType) || toText(mime_type)).split('/', 1)[0])
 
 /** Fields of a message that hold parts: `images` are those of an earlier answer. */
 const PART_FIELDS = ['content', 'output', 'images'] as const
 
 /** Finds links and inline files in the parts of parsed messages, at any depth, and in the tools. */
-export const linkedPartsIn = (messages: unknown, tools: readonly unknown[] = []): LinkedParts =>
-  partsIn(messages, tools, false)
+export const findLinkedParts = (messages: unknown, tools: readonly unknown[] = []): LinkedParts =>
+  findParts(messages, tools, false)
 
-function partsIn(messages: unknown, tools: readonly unknown[], isParts: boolean): LinkedParts {
+function findParts(messages: unknown, tools: readonly unknown[], isParts: boolean): LinkedParts {
   const counts: Record<Kind, number> = { image: 0, file: 0, audio: 0 }
   const inline = { image: 0, file: 0, audio: 0, bytes: 0 }
-  const urls = serverUrlsIn(tools)
+  const urls = listServerUrls(tools)
   const visit = (name: string, value: unknown, kind: Kind): void => {
     if (typeof value === 'string') {
       if (isLink(name, value)) {
@@ -100,12 +100,12 @@ function partsIn(messages: unknown, tools: readonly unknown[], isParts: boolean)
       // Of a text source, `data` is the text.
       for (const [field, inner] of Object.entries(value))
         if (!OPAQUE.has(field) && !(field === 'data' && value.type === 'text'))
-          visit(field, inner, kindOf(field) ?? kindOf(value.type) ?? kindOfBytes(value) ?? kind)
+          visit(field, inner, toKind(field) ?? toKind(value.type) ?? kindOfBytes(value) ?? kind)
   }
-  for (const message of listOf(messages))
+  for (const message of toList(messages))
     if (isObject(message)) {
       for (const field of PART_FIELDS) visit(field, message[field], 'file')
-      if (typeof message.result === 'string') visit('result', message.result, kindOf(message.type) ?? 'file')
+      if (typeof message.result === 'string') visit('result', message.result, toKind(message.type) ?? 'file')
       if (isParts) visit('parts', message.parts, 'file')
     }
   for (const tool of tools) if (isObject(tool)) visit(MASK, tool[MASK], 'image')
@@ -117,7 +117,7 @@ const FUNCTION_DATA: ReadonlySet<string> = new Set(['args', 'response'])
 const FILE_URI = /^file_?uri$/i
 
 /** Finds the files in a content, or in several, of the generate-content protocol: inline, and by a public link. */
-export function filePartsIn(contents: unknown): LinkedParts {
+export function findFileParts(contents: unknown): LinkedParts {
   const counts: Record<Kind, number> = { image: 0, file: 0, audio: 0 }
   const urls: string[] = []
   const visit = (value: unknown): void => {
@@ -130,7 +130,7 @@ export function filePartsIn(contents: unknown): LinkedParts {
         } else if (!FUNCTION_DATA.has(name)) visit(inner)
   }
   visit(contents)
-  const { inline } = partsIn(contents, [], true)
+  const { inline } = findParts(contents, [], true)
   if (urls.length === 0 && inline === undefined) return NO_LINKS
   return { ...counts, urls, ...(inline !== undefined && { inline }) }
 }
@@ -139,11 +139,11 @@ export function filePartsIn(contents: unknown): LinkedParts {
 const MASK = 'input_image_mask'
 
 /** Returns the links of the servers that the upstream calls for these tools. */
-function serverUrlsIn(tools: readonly unknown[], found: string[] = []): string[] {
+function listServerUrls(tools: readonly unknown[], found: string[] = []): string[] {
   for (const tool of tools) {
     if (!isObject(tool)) continue
     for (const url of [tool.url, tool.server_url]) if (typeof url === 'string') found.push(url)
-    serverUrlsIn(listOf(tool.tools), found)
+    listServerUrls(toList(tool.tools), found)
   }
   return found
 }

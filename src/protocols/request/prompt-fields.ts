@@ -1,6 +1,6 @@
 /** The fields of requests, beside the conversation itself, that upstreams make part of the prompt. */
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
-import type { FieldSpan } from '../../core/json/fields.ts'
+import type { FieldSpan } from '../../core/json/splice.ts'
 import { isObject } from '../loose.ts'
 
 /** Settings that hold a schema, mostly: they count where they do. */

@@ -1,7 +1,7 @@
 /** Finds the model that a refused request names, for the call log, without parsing the whole request. */
 import { cutText } from '../../core/json/cut.ts'
-import { topLevelFields } from '../../core/json/fields.ts'
-import { isContentPath, readPath } from '../generate-content/path.ts'
+import { readFacts } from '../answer/place-read.ts'
+import { object, text } from '../answer/places.ts'
 
 /** No model of the catalog has a longer name. */
 export const REFUSED_MODEL_MAX_CHARS = 200
@@ -11,25 +11,21 @@ const READ_BYTES = 2048
 const LAST_FIELDS =
   /,\s*"model"\s*:\s*("(?:[^"\\]|\\.)*")\s*(?:,\s*"\w+"\s*:\s*(?:"[^"\\]*"|[\w.+-]+)\s*)*\}\s*$/
 
-function writtenAtTheBeginning(body: Buffer): string | undefined {
+const IS_OBJECT = /^\s*\{/
+const MODEL = object({ model: text((facts, model) => (facts.model = `"${model}"`)) })
+
+function findAtBeginning(body: Buffer): string | undefined {
   const head = body.subarray(0, READ_BYTES)
-  const model = topLevelFields(head).fields.get('model')
-  const isWhole = model !== undefined && (model.end < head.length || head.length === body.length)
-  return isWhole ? head.toString('utf8', model.start, model.end) : undefined
+  return IS_OBJECT.test(head.toString('latin1')) ? readFacts(head, MODEL).model : undefined
 }
 
-const writtenAtTheEnd = (body: Buffer): string | undefined =>
+const findAtEnd = (body: Buffer): string | undefined =>
   LAST_FIELDS.exec(body.subarray(-READ_BYTES).toString('utf8'))?.[1]
 
-function nameIn(path: string, body: Buffer): unknown {
-  if (isContentPath(path)) return readPath(path)?.model
-  return JSON.parse(writtenAtTheBeginning(body) ?? writtenAtTheEnd(body) ?? 'null')
-}
-
 /** Returns the empty string when it is unknown. */
-export function refusedModel(path: string, body: Buffer): string {
+export function readRefusedModel(body: Buffer): string {
   try {
-    const name = nameIn(path, body)
+    const name: unknown = JSON.parse(findAtBeginning(body) ?? findAtEnd(body) ?? 'null')
     return typeof name === 'string' ? cutText(name, REFUSED_MODEL_MAX_CHARS) : ''
   } catch {
     return ''

@@ -1,6 +1,6 @@
 /** Settings that protocols name alike, as pieces of a call's detail. */
 import { countPiece, printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { fieldsOf, type LooseObject } from '../loose.ts'
+import { type LooseObject, toFields } from '../loose.ts'
 
 export const samplingSettings = (request: LooseObject): string =>
   printNumber('temperature', request.temperature) +
@@ -16,7 +16,7 @@ export const stopPiece = (stop: unknown): string =>
 export function choicePiece(choice: unknown): string {
   if (choice == null) return ''
   if (typeof choice === 'string') return printText('tool_choice', choice)
-  const { type, name, function: named } = fieldsOf(choice)
-  const forced = name ?? fieldsOf(named).name
+  const { type, name, function: named } = toFields(choice)
+  const forced = name ?? toFields(named).name
   return printText('tool_choice', typeof forced === 'string' ? `${type} ${forced}` : type)
 }

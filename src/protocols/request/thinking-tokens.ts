@@ -4,7 +4,7 @@
  * docs/api-rules.md, "Pre-charge".
  */
 import { sizeOf } from '../../core/json/exact.ts'
-import { isObject, type LooseObject, listOf } from '../loose.ts'
+import { isObject, type LooseObject, toList } from '../loose.ts'
 
 /** Top-level fields that set the depth of reasoning, or hold settings of an upstream that do. */
 const FIELDS = [
@@ -41,49 +41,49 @@ const DEEPEST = 4
 const plain = (name: string): string => name.replaceAll('_', '').toLowerCase()
 
 /** A negative budget leaves the depth to the model. */
-const budgetOf = (tokens: number): number =>
+const readBudget = (tokens: number): number =>
   tokens < 0 ? MOST_TOKENS : Math.min(Math.ceil(tokens), MAX_BUDGET_TOKENS)
 
-function effortOf(word: string): number {
+function readEffort(word: string): number {
   const known = word.toLowerCase()
   return Object.hasOwn(EFFORT_TOKENS, known) ? EFFORT_TOKENS[known]! : MOST_TOKENS
 }
 
 /** Returns the tokens that one field asks for. @param around the name of the object that it is in */
-function tokensOf(name: string, given: unknown, around: string, depth: number): number {
+function readTokens(name: string, given: unknown, around: string, depth: number): number {
   const value = sizeOf(given)
   if (typeof value === 'number') {
     const isBudget = BUDGET.test(name) || (name === 'maxtokens' && LIMITED.test(around))
-    return isBudget ? budgetOf(value) : 0
+    return isBudget ? readBudget(value) : 0
   }
-  if (typeof value === 'string') return EFFORT.test(name) ? effortOf(value) : 0
+  if (typeof value === 'string') return EFFORT.test(name) ? readEffort(value) : 0
   if (value === true) return SWITCH.test(name) ? DEFAULT_TOKENS : 0
-  return isObject(value) && depth > 0 ? tokensInside(value, name, depth - 1) : 0
+  return isObject(value) && depth > 0 ? readTokensInside(value, name, depth - 1) : 0
 }
 
-function tokensInside(settings: LooseObject, around: string, depth: number): number {
+function readTokensInside(settings: LooseObject, around: string, depth: number): number {
   const { type, enabled } = settings
   if (type === 'disabled' || enabled === false) return 0
   let most = type === 'adaptive' || type === 'auto' ? MOST_TOKENS : 0
   for (const [name, value] of Object.entries(settings))
-    most = Math.max(most, tokensOf(plain(name), value, around, depth))
+    most = Math.max(most, readTokens(plain(name), value, around, depth))
   return most === 0 && type === 'enabled' ? DEFAULT_TOKENS : most
 }
 
 /** Returns the field of a call; nothing where its request asks for no reasoning. @param settings its top-level fields */
-export function thinkingOf(settings: LooseObject): { thinkingTokens?: number } {
+export function readThinking(settings: LooseObject): { thinkingTokens?: number } {
   let most = 0
   for (const field of FIELDS) {
     const value = settings[field]
-    if (value != null) most = Math.max(most, tokensOf(plain(field), value, '', DEEPEST))
+    if (value != null) most = Math.max(most, readTokens(plain(field), value, '', DEEPEST))
   }
   return most === 0 ? {} : { thinkingTokens: most }
 }
 
 /** The same of messages, among which may be some that set the effort of the answer. */
-export function thinkingAmong(request: LooseObject, messages: unknown): { thinkingTokens?: number } {
-  const found = [request, ...listOf(messages).filter(isObject)].map(
-    (settings) => thinkingOf(settings).thinkingTokens ?? 0,
+export function readMostThinking(request: LooseObject, messages: unknown): { thinkingTokens?: number } {
+  const found = [request, ...toList(messages).filter(isObject)].map(
+    (settings) => readThinking(settings).thinkingTokens ?? 0,
   )
   const most = found.reduce((a, b) => Math.max(a, b), 0)
   return most === 0 ? {} : { thinkingTokens: most }

@@ -57,7 +57,7 @@ const plainType = (type: string): string =>
   type.replace(LOWER_THEN_UPPER, '_').toLowerCase().replaceAll('-', '_').replace(DATE, '')
 
 /** Returns the server tool of that type, in any spelling; undefined for any other. */
-export function serverToolOf(type: string): ServerTool | undefined {
+export function findServerTool(type: string): ServerTool | undefined {
   const plain = plainType(type)
   return Object.hasOwn(SERVER_TOOL_TYPES, plain) ? SERVER_TOOL_TYPES[plain] : undefined
 }
@@ -70,11 +70,11 @@ export const isCount = (value: unknown): value is number =>
  * Returns the server tools among tools of these types, each once.
  * @throws Failure `tool_not_supported` for an unknown type
  */
-export function serverToolsOf(protocol: ChatProtocol, types: Iterable<string>): readonly ServerTool[] {
+export function listServerTools(protocol: ChatProtocol, types: Iterable<string>): readonly ServerTool[] {
   const found = new Set<ServerTool>()
   for (const type of types) {
     if (CLIENT_TOOLS[protocol].test(type)) continue
-    const tool = serverToolOf(type)
+    const tool = findServerTool(type)
     if (tool === undefined)
       throw new Failure(
         'tool_not_supported',

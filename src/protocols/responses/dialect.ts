@@ -5,9 +5,8 @@
 
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import { ROUTES } from '../../../schemas/routes.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/fields.ts'
+import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type {
   CallState,
   ChatCall,
@@ -16,16 +15,16 @@ import type {
   EncodeOptions,
   ProtocolAdapter,
 } from '../dialect.ts'
-import { fieldsOf, listOf, textOf } from '../loose.ts'
-import { conversationKey } from '../request/conversation-key.ts'
+import { toFields, toList, toText } from '../loose.ts'
+import { readConversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { isItemReference, requestedTier } from '../request/foreign-fields.ts'
+import { isItemReference, readServiceTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
-import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
+import { findLinkedParts, LINK_FIELDS } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings } from '../request/settings.ts'
-import { thinkingOf } from '../request/thinking-tokens.ts'
-import { isCount, serverToolsOf } from '../request/tools.ts'
+import { readThinking } from '../request/thinking-tokens.ts'
+import { isCount, listServerTools } from '../request/tools.ts'
 import { COMMENT } from '../sse/comment.ts'
 import { fastPathInput, fastPathTools } from './fast-path-items.ts'
 import { ResponsesMeter } from './meter.ts'
@@ -47,27 +46,26 @@ export const getSource = (call: ChatCall): ResponsesSource => call.source as Res
  * Returns the types of tools and of those that they group. A shell that is not the client's runs code at the upstream,
  * and a search for tools may be the client's.
  */
-function typesOf(tools: readonly unknown[], found: string[] = []): string[] {
+function listTypes(tools: readonly unknown[], found: string[] = []): string[] {
   for (const tool of tools) {
-    const { type, environment, execution, tools: inner } = fieldsOf(tool)
-    const isRemoteShell = type === 'shell' && (fieldsOf(environment).type ?? LOCAL) !== LOCAL
+    const { type, environment, execution, tools: inner } = toFields(tool)
+    const isRemoteShell = type === 'shell' && (toFields(environment).type ?? LOCAL) !== LOCAL
     if (type !== 'tool_search' || execution !== 'client')
-      found.push(isRemoteShell ? CODE_INTERPRETER : textOf(type))
-    typesOf(listOf(inner), found)
+      found.push(isRemoteShell ? CODE_INTERPRETER : toText(type))
+    listTypes(toList(inner), found)
   }
   return found
 }
 
 /** Returns all offered tools: some are in the input. */
-function offeredTools({ tools, input }: ResponsesRequest): readonly unknown[] {
+function listOfferedTools({ tools, input }: ResponsesRequest): readonly unknown[] {
   const found = Array.isArray(input) ? input.filter(({ type }) => TOOL_ITEMS.has(type)) : []
   return [...(tools ?? []), ...found.flatMap((item) => (Array.isArray(item.tools) ? item.tools : []))]
 }
 
 const builtInTools = (request: ResponsesRequest): readonly ServerTool[] =>
-  serverToolsOf('responses', typesOf(offeredTools(request)))
+  listServerTools('responses', listTypes(listOfferedTools(request)))
 
-const [, COMPACT_PATH] = ROUTES.compactResponse
 const LOCAL = 'local'
 const CODE_INTERPRETER = 'code_interpreter'
 /** Items that offer tools: those that a search has found, and those that the client adds on the way. */
@@ -76,7 +74,7 @@ const TOOL_ITEMS: ReadonlySet<unknown> = new Set(['tool_search_output', 'additio
 const LISTS = { input: fastPathInput, tools: fastPathTools }
 const reader = new RequestReader('responses', responsesRequest, RESPONSES_NAMES, LISTS, LINK_FIELDS)
 
-function settingsOf(
+function printSettings(
   request: ResponsesRequest,
   counts: ReadRequest<unknown, keyof typeof LISTS>['counts'],
 ): string {
@@ -87,11 +85,11 @@ function settingsOf(
     (reasoning == null ? '' : printText('reasoning_effort', reasoning.effort)) +
     printNumber('tools', counts.tools) +
     choicePiece(tool_choice) +
-    printText('response_format', fieldsOf(fieldsOf(text).format).type)
+    printText('response_format', toFields(toFields(text).format).type)
   )
 }
 
-function stateOf(
+function readState(
   { input, previous_response_id, conversation, store, background, callback_url }: ResponsesRequest,
   isCompaction: boolean,
 ): CallState {
@@ -106,10 +104,10 @@ function stateOf(
   }
 }
 
-function read({ body, path }: ClientRequest): ChatCall {
+function read({ body }: ClientRequest, isCompaction = false): ChatCall {
   const { request, counts, fields, open } = reader.read(body)
-  const sizeOf = (name: string): number => bytesOfField(body, fields.get(name))
-  const conversationBytes = sizeOf('input') + sizeOf('instructions')
+  const measureField = (name: string): number => bytesOfField(body, fields.get(name))
+  const conversationBytes = measureField('input') + measureField('instructions')
   const source: ResponsesSource = { body, fields, open }
   return {
     model: request.model,
@@ -118,19 +116,20 @@ function read({ body, path }: ClientRequest): ChatCall {
     choices: 1,
     conversationBytes,
     promptBytes: conversationBytes + promptFieldBytes('responses', body, fields, request),
-    ...thinkingOf(request),
-    links: linkedPartsIn(request.input, offeredTools(request)),
+    ...readThinking(request),
+    links: findLinkedParts(request.input, listOfferedTools(request)),
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
-    ...requestedTier('responses', request),
-    ...conversationKey(request),
-    state: stateOf(request, path === COMPACT_PATH),
-    settings: settingsOf(request, counts),
+    ...readServiceTier('responses', request),
+    conversationKey: readConversationKey(request),
+    state: readState(request, isCompaction),
+    settings: printSettings(request, counts),
     source,
   }
 }
 
-export const responsesDialect: Dialect = { protocol: 'responses', read }
+export const responsesDialect: Dialect = { protocol: 'responses', read: (request) => read(request) }
+export const responsesCompaction: Dialect = { protocol: 'responses', read: (request) => read(request, true) }
 
 /** Returns the body for a native upstream: the client's bytes, changed only in model id and output limit. */
 function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {

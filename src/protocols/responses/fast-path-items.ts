@@ -1,7 +1,7 @@
 /** Input items and tools of the responses protocol that the contract accepts and of which nothing is read. */
 import { responsesItem, responsesRequest } from '../../../schemas/chat/responses.ts'
 import { type NodeTest, Words } from '../../core/json/scanner/tape.ts'
-import { ObjectContract, typeOf } from '../request/contract-test.ts'
+import { ObjectContract, readType } from '../request/contract-test.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
 const ITEM = new ObjectContract<'type' | 'role' | 'content' | 'output'>(responsesItem, ['output'])
@@ -14,7 +14,7 @@ const FULL_ITEMS = new Words([
   ...['reasoning', 'web_search_call', 'local_shell_call', 'local_shell_call_output'],
 ])
 /** Parts of another type may hold a link: they are read. */
-const isPlainPart: NodeTest = (tape, node) => tape.isOneOf(PLAIN_PARTS, typeOf(tape, node))
+const isPlainPart: NodeTest = (tape, node) => tape.isOneOf(PLAIN_PARTS, readType(tape, node))
 const PLAIN_PARTS = new Words([
   ...['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text', 'refusal'],
 ])

@@ -4,12 +4,12 @@
  */
 import { Buffer } from 'node:buffer'
 import { NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
-import { failureIn } from '../answer/content.ts'
+import { findFailure } from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
 import { ReportedStream } from '../answer/reported-usage.ts'
 import type { AnswerStream } from '../dialect.ts'
-import { parsedFields } from '../loose.ts'
+import { parseFields } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
@@ -95,12 +95,12 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     if (this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
     const data = eventData(tail, 0, tail.length)
-    if (data !== null && parsedFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
+    if (data !== null && parseFields(data.toString('utf8')) !== null) this.#event(tail, 0, tail.length)
     return null
   }
 
   #isNextDelta(bytes: Buffer, start: number, end: number): boolean {
-    const characters = this.#repeated.charactersIn(bytes, start, end)
+    const characters = this.#repeated.countRepeated(bytes, start, end)
     if (characters < 0) return false
     this.characters += characters
     return true
@@ -123,7 +123,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
    * @param isNamedError by its name, if nothing else tells what it is
    */
   #take(facts: AnswerFacts, data: Buffer | null = null, isNamedError = false): void {
-    const kind = failureIn(facts) === null ? (facts.type ?? '') : 'error'
+    const kind = findFailure(facts) === null ? (facts.type ?? '') : 'error'
     if (kind === 'error' || kind === FAILED || isNamedError) {
       // With the error where every other protocol has it.
       const error = kind === FAILED ? facts.responseError : facts.error
@@ -134,7 +134,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     this.#isBehindItem = kind === ITEM_DONE
     this.hasBegun ||= kind === 'response.created'
     this.#hasItem ||= kind === ITEM_ADDED || kind === ITEM_DONE
-    if (kind === ITEM_DONE) this.#tools.add(itemIn(facts))
+    if (kind === ITEM_DONE) this.#tools.add(readItem(facts))
     if (kind === ITEM_DONE && facts.itemId && this.itemIds.length < MAX_ITEMS) this.itemIds.push(facts.itemId)
     this.isComplete ||= COMPLETED.has(kind)
     this.#hasFailed ||= kind === FAILED || kind === 'response.cancelled'
@@ -142,7 +142,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     this.responseId = facts.id || this.responseId
     this.reports.serviceTier = facts.serviceTier || this.reports.serviceTier
     if (facts.usage === undefined) return
-    const usage = parsedFields(facts.usage)
+    const usage = parseFields(facts.usage)
     if (usage === null) return
     this.#tools.report(usage)
     this.reports.takeRead(usage, readResponsesUsage(usage), this.characters)
@@ -171,7 +171,7 @@ const NUMBER = /"sequence_number"\s*:\s*(\d+)/
 const isDelta = (type: string): boolean => type.endsWith('.delta') && type !== UNSPOKEN_DELTA
 
 /** Returns the item of an event that ends one. */
-const itemIn = ({ item = '', itemName = '', itemAction = '' }: AnswerFacts): ItemFacts => ({
+const readItem = ({ item = '', itemName = '', itemAction = '' }: AnswerFacts): ItemFacts => ({
   type: item,
   name: itemName,
   action: itemAction,

@@ -1,7 +1,7 @@
 /** Replies as messages on a WebSocket: each event of a stream is one, and so is a refusal. */
 import { Buffer } from 'node:buffer'
-import { topLevelFields } from '../../core/json/fields.ts'
-import { fieldsOf, listOf, parsedFields, textOf } from '../loose.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import { parseFields, toFields, toList, toText } from '../loose.ts'
 import { EventReader } from '../sse/event-reader.ts'
 import type { SocketTurns, Turn } from './socket-turns.ts'
 
@@ -43,19 +43,19 @@ export function printRefusal(
   name: (error: Readonly<Record<string, unknown>>, status: number) => object | null = () => null,
 ): string {
   const text = Buffer.from(body as Uint8Array).toString('utf8')
-  const { error = { message: text } } = parsedFields(text) ?? {}
+  const { error = { message: text } } = parseFields(text) ?? {}
   const shown = { 'x-gateway-trace': requestId, ...Object.fromEntries(headers) }
-  const named = name(fieldsOf(error), status)
-  return printError(named === null ? status : HTTP_BAD_REQUEST, named ?? fieldsOf(error), { headers: shown })
+  const named = name(toFields(error), status)
+  return printError(named === null ? status : HTTP_BAD_REQUEST, named ?? toFields(error), { headers: shown })
 }
 
 /** Returns whether the next turn can send an item again: what was thought and is not sealed, no upstream takes. */
 const isRepeatable = ({ type, encrypted_content }: Readonly<Record<string, unknown>>): boolean =>
-  type !== 'reasoning' || textOf(encrypted_content) !== ''
+  type !== 'reasoning' || toText(encrypted_content) !== ''
 
 /** Names a response that cannot be found, as clients of a WebSocket expect it: they send the whole conversation then. */
 const nameNotFound = (error: Readonly<Record<string, unknown>>, status: number): object | null =>
-  status === HTTP_NOT_FOUND || textOf(error.message).startsWith('previous_response_id:')
+  status === HTTP_NOT_FOUND || toText(error.message).startsWith('previous_response_id:')
     ? { ...error, code: 'previous_response_not_found', param: 'previous_response_id' }
     : null
 
@@ -94,28 +94,28 @@ export class TurnReply {
   }
 
   #take(name: string, data: string): void {
-    const fields = name === '' || name === 'error' || ENDS.has(name) ? parsedFields(data) : null
+    const fields = name === '' || name === 'error' || ENDS.has(name) ? parseFields(data) : null
     // Such as the mark at the end of a stream.
     if (name === '' && fields === null) return
-    const type = name || textOf(fields?.type)
+    const type = name || toText(fields?.type)
     if (type === ITEM_DONE) this.#keep(data)
-    else if (ENDS.has(type)) this.#end(fieldsOf(fields?.response))
+    else if (ENDS.has(type)) this.#end(toFields(fields?.response))
     else if (FAILURES.has(type)) this.#noteFailure()
     this.#send(type === 'error' ? printErrorEvent(fields ?? {}) : data)
   }
 
   #keep(event: string): void {
     const bytes = Buffer.from(event)
-    const span = topLevelFields(bytes).fields.get('item')
+    const span = scanFields(bytes).fields.get('item')
     if (span !== undefined) this.#output.push(bytes.subarray(span.start, span.end))
   }
 
   #end(response: Readonly<Record<string, unknown>>): void {
     this.#hasEnded = true
-    const whole = listOf(response.output).map((item) => Buffer.from(JSON.stringify(item)))
+    const whole = toList(response.output).map((item) => Buffer.from(JSON.stringify(item)))
     const output = this.#output.length > 0 ? this.#output : whole
-    const kept = output.filter((item) => isRepeatable(parsedFields(item.toString('utf8')) ?? {}))
-    this.#turns.end(this.#turn, textOf(response.id), kept)
+    const kept = output.filter((item) => isRepeatable(parseFields(item.toString('utf8')) ?? {}))
+    this.#turns.end(this.#turn, toText(response.id), kept)
   }
 
   #noteFailure(): void {
@@ -135,5 +135,5 @@ function printErrorEvent({
 }: Readonly<Record<string, unknown>>) {
   const { type: _, ...more } = rest
   const given = error ?? { type: 'api_error', code, message, param }
-  return printError(typeof status === 'number' ? status : BAD_GATEWAY, fieldsOf(given), more)
+  return printError(typeof status === 'number' ? status : BAD_GATEWAY, toFields(given), more)
 }

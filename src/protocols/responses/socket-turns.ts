@@ -5,11 +5,11 @@
  */
 import { Buffer } from 'node:buffer'
 import { Failure } from '../../../schemas/failure.ts'
-import { type FieldSpan, skipSpace, topLevelFields } from '../../core/json/fields.ts'
-import { parsedValue, textOf } from '../loose.ts'
+import { scanFields, scanItems } from '../../core/json/scanner/tape.ts'
+import type { FieldSpan } from '../../core/json/splice.ts'
+import { parseValue, toText } from '../loose.ts'
 
-const CLOSE_BRACE = 0x7d
-const OPEN_BRACKET = 0x5b
+const QUOTE = 0x22
 const CREATE = 'response.create'
 /** A client's note that it has handled a response. It asks for nothing. */
 const PROCESSED = 'response.processed'
@@ -40,28 +40,10 @@ interface Kept {
 
 const refuse = (message: string): Failure => new Failure('invalid_request', message)
 
-/** Returns the fields of a message. What is wrong further inside is found by the reader of the request. */
-function readFields(message: Buffer): ReadonlyMap<string, FieldSpan> {
-  try {
-    const { fields, open } = topLevelFields(message)
-    const last = [...fields.values()].at(-1)
-    const end = last === undefined ? open : skipSpace(message, last.end)
-    if (last !== undefined && message[end] === CLOSE_BRACE && skipSpace(message, end + 1) === message.length)
-      return fields
-  } catch {
-    // A name that is no text.
-  }
-  throw refuse('The message is not valid: a JSON object with fields is expected.')
-}
-
-/** Returns the items of an input, without brackets; null for what is none. */
-function readItems(input: Buffer): Buffer | null {
-  if (input[0] === OPEN_BRACKET) {
-    const inner = input.subarray(1, -1)
-    return inner.subarray(skipSpace(inner, 0))
-  }
-  const text = parsedValue(input.toString('utf8'))
-  return typeof text === 'string' ? Buffer.from(JSON.stringify({ role: 'user', content: text })) : null
+/** Returns the items of an input. What is no list and no text is refused by the reader of the request. */
+function readItems(input: Buffer): readonly Buffer[] {
+  if (input[0] !== QUOTE) return scanItems(input)
+  return [Buffer.from(JSON.stringify({ role: 'user', content: parseValue(input.toString('utf8')) }))]
 }
 
 function joinItems(parts: readonly Buffer[]): Buffer {
@@ -89,14 +71,15 @@ export class SocketTurns {
 
   /** Returns the turn that a message asks for; null where it asks for none. @throws Failure `invalid_request` */
   read(message: Buffer): Turn | null {
-    const fields = readFields(message)
+    const { fields } = scanFields(message)
     const readValue = (name: string): unknown => {
       const span = fields.get(name)
-      return span && parsedValue(message.toString('utf8', span.start, span.end))
+      return span && parseValue(message.toString('utf8', span.start, span.end))
     }
     const type = readValue('type')
     if (type === PROCESSED) return null
-    if (type !== CREATE) throw refuse(`Field 'type' is not valid: '${CREATE}' is expected.`)
+    if (type !== CREATE)
+      throw refuse(`The message is not valid: a JSON object of the type '${CREATE}' is expected.`)
     if (readValue('stream_id') != null)
       throw refuse(
         "Field 'stream_id' is not valid: a connection makes one response at a time. Open another connection, and leave it out.",
@@ -105,13 +88,13 @@ export class SocketTurns {
     const last = previous === this.#last?.id && previous !== this.#storedId ? this.#last : null
     const isKnown = previous === null || last !== null
     const input = fields.get('input')
-    const given = input === undefined ? Buffer.alloc(0) : readItems(message.subarray(input.start, input.end))
-    const isWhole = isKnown && given !== null && readValue('conversation') == null
-    const items = isWhole ? joinItems([last?.items ?? Buffer.alloc(0), given]) : null
+    const given = input === undefined ? [] : readItems(message.subarray(input.start, input.end))
+    const isWhole = isKnown && readValue('conversation') == null
+    const items = isWhole ? joinItems([last?.items ?? Buffer.alloc(0), ...given]) : null
     return {
       body: writeBody(message, fields, last === null ? null : items),
       generates: readValue('generate') !== false,
-      upstreamPrevious: isKnown ? null : textOf(previous),
+      upstreamPrevious: isKnown ? null : toText(previous),
       usesLast: last !== null,
       items,
     }

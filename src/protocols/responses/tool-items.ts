@@ -3,9 +3,9 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { findProvider } from '../../channels/providers/presets.ts'
 import type { ToolRules } from '../../channels/providers/provider.ts'
 import { keepExtra, type TokenUsage } from '../../core/pricing/usage.ts'
-import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
-import { serverToolOf } from '../request/tools.ts'
-import { type ToolCalls, toolCallsIn } from '../usage/server-tools.ts'
+import { type LooseObject, toFields, toText } from '../loose.ts'
+import { findServerTool } from '../request/tools.ts'
+import { readToolCalls, type ToolCalls } from '../usage/server-tools.ts'
 
 /** The facts of an item that tell what it costs; each empty where it has none. */
 export interface ItemFacts {
@@ -40,9 +40,9 @@ function callType(item: ItemFacts, rules: ToolRules | undefined): string | null 
 
 /** Returns the facts of an item of a whole answer. */
 export const itemFacts = ({ type, name, action }: LooseObject): ItemFacts => ({
-  type: textOf(type),
-  name: textOf(name),
-  action: textOf(fieldsOf(action).type),
+  type: toText(type),
+  name: toText(name),
+  action: toText(toFields(action).type),
 })
 
 export class ServerToolItems {
@@ -66,14 +66,14 @@ export class ServerToolItems {
     if (type === null) return
     this.#items++
     const name = type.replace(ITEM_ENDING, '')
-    const tool = serverToolOf(name) ?? TOOLS_OF_ITEMS[name]
+    const tool = findServerTool(name) ?? TOOLS_OF_ITEMS[name]
     if (tool !== undefined) this.#tools[tool] = (this.#tools[tool] ?? 0) + 1
   }
 
   /** Reads the usage of an answer: some providers count calls in it, and not all of them are items. */
   report(usage: unknown): void {
-    const counts = this.#rules?.reportedCalls(fieldsOf(usage)) ?? null
-    if (counts !== null) this.#reported = toolCallsIn(counts)
+    const counts = this.#rules?.reportedCalls(toFields(usage)) ?? null
+    if (counts !== null) this.#reported = readToolCalls(counts)
   }
 
   /** Adds the calls to counts of tokens. */

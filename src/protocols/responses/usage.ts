@@ -5,7 +5,7 @@
 import { responsesUsage } from '../../../schemas/chat/responses.ts'
 import { keepExtra, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { faultIn, partAbove } from '../usage/faults.ts'
+import { findFault, partAbove } from '../usage/faults.ts'
 
 const isCredible = (tokens: number | null | undefined): boolean =>
   tokens == null || (tokens >= 0 && tokens <= MAX_REPORTED_TOKENS)
@@ -32,7 +32,7 @@ export function readResponsesUsage(value: unknown): UsageReport | null {
   const isBeside = thought > 0 && parsed.data.total_tokens === prompt + said + thought
   const output = isBeside ? said + thought : said
   const contradiction =
-    faultIn(value) ||
+    findFault(value) ||
     (partAbove('cached', hits + writes, 'prompt', prompt) ??
       partAbove('reasoning', thought, 'output', output))
   return {

@@ -1,7 +1,7 @@
 /** Prints a whole response as the events of a stream, for an upstream that did not stream. */
 import { Buffer } from 'node:buffer'
 import { answerFields } from '../answer/content.ts'
-import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
+import { type LooseObject, toFields, toList, toText } from '../loose.ts'
 
 /** States in which a response ends, and names of its last event. */
 const ENDS: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed'])
@@ -24,8 +24,8 @@ class ResponsePrinter {
     const place = { output_index: index, item_id: item.id }
     if (type === 'message') {
       this.event('output_item.added', { output_index: index, item: { ...begun, content: [] } })
-      for (const [at, part] of listOf(content).entries())
-        this.#part(fieldsOf(part), { ...place, content_index: at })
+      for (const [at, part] of toList(content).entries())
+        this.#part(toFields(part), { ...place, content_index: at })
     } else if (type === 'function_call') {
       this.event('output_item.added', { output_index: index, item: { ...begun, arguments: '' } })
       this.event('function_call_arguments.delta', { ...place, delta: args })
@@ -35,7 +35,7 @@ class ResponsePrinter {
   }
 
   #part(part: LooseObject, place: LooseObject): void {
-    const type = textOf(part.type)
+    const type = toText(part.type)
     const field = Object.hasOwn(TEXTS, type) ? TEXTS[type]! : null
     this.event('content_part.added', { ...place, part: field === null ? part : { ...part, [field]: '' } })
     if (field !== null) {
@@ -51,7 +51,7 @@ export function responseAsStream(body: Buffer): Buffer {
   const { status, output } = response
   const printer = new ResponsePrinter()
   printer.event('created', { response: { ...response, status: 'in_progress', output: [], usage: null } })
-  for (const [index, item] of listOf(output).entries()) printer.item(fieldsOf(item), index)
+  for (const [index, item] of toList(output).entries()) printer.item(toFields(item), index)
   printer.event(ENDS.has(status) ? (status as string) : 'completed', { response })
   return Buffer.from(printer.out)
 }

@@ -7,7 +7,7 @@
 const WORD_BYTES = 8
 
 /** Returns the number of words of a pattern of `length` bytes. */
-export const wordsOf = (length: number): number =>
+export const countWords = (length: number): number =>
   length < WORD_BYTES ? length : Math.ceil(length / WORD_BYTES)
 
 /**
@@ -63,7 +63,7 @@ let lastView: DataView = new DataView(lastBuffer)
 /**
  * Returns a view of all memory that `bytes` is a part of; pieces of a stream are in one buffer that all reads share.
  */
-export function viewOf(bytes: Buffer): DataView {
+export function openView(bytes: Buffer): DataView {
   const { buffer } = bytes
   if (buffer !== lastBuffer) {
     lastBuffer = buffer

@@ -3,7 +3,7 @@
  * stream differ in little but that string, and in their number. An event that is equal around them is not read.
  */
 import { countCharacters, countedTo, LATER_BYTE_CHARACTERS } from '../../core/pricing/text-tokens.ts'
-import { addPattern, isPatternAt, viewOf, wordsOf } from './byte-pattern.ts'
+import { addPattern, countWords, isPatternAt, openView } from './byte-pattern.ts'
 
 const LF = 0x0a
 const QUOTE = 0x22
@@ -40,16 +40,16 @@ export class RepeatedEvent {
    * Returns the characters of output in `bytes[start, end)`, weighed by script, when it is the remembered event with
    * another text and another number; else -1.
    */
-  charactersIn(bytes: Buffer, start: number, end: number): number {
+  countRepeated(bytes: Buffer, start: number, end: number): number {
     const words = this.#words
     if (words.length === 0) return -1
     const headBytes = this.#headBytes
     const tailBytes = this.#tailBytes
-    if (tailBytes === 0) return this.#charactersBehind(bytes, start, end)
+    if (tailBytes === 0) return this.#countBehind(bytes, start, end)
     const from = start + headBytes
     const to = end - tailBytes
     if (from > to) return -1
-    const view = viewOf(bytes)
+    const view = openView(bytes)
     const { byteOffset } = bytes
     if (!isPatternAt(words, 0, headBytes, view, byteOffset + start)) return -1
     if (!isPatternAt(words, this.#tailWord, tailBytes, view, byteOffset + to)) return -1
@@ -68,19 +68,19 @@ export class RepeatedEvent {
   }
 
   /** Returns the same where the text may be followed by anything. */
-  #charactersBehind(bytes: Buffer, start: number, end: number): number {
+  #countBehind(bytes: Buffer, start: number, end: number): number {
     const words = this.#words
     const headBytes = this.#headBytes
     const neckBytes = this.#neckBytes
     if (start + headBytes > end) return -1
-    const view = viewOf(bytes)
+    const view = openView(bytes)
     const { byteOffset } = bytes
     if (!isPatternAt(words, 0, headBytes, view, byteOffset + start)) return -1
     let from = start + headBytes
     if (neckBytes > 0) {
       while (bytes[from]! >= ZERO && bytes[from]! <= NINE) from++
       if (from + neckBytes > end) return -1
-      if (!isPatternAt(words, wordsOf(headBytes), neckBytes, view, byteOffset + from)) return -1
+      if (!isPatternAt(words, countWords(headBytes), neckBytes, view, byteOffset + from)) return -1
       from += neckBytes
     }
     let characters = 0

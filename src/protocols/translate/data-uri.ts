@@ -20,13 +20,14 @@ export function readDataUri(uri: string): InlineFile | null {
   if (!isDataUri(uri) || comma < 0) return null
   const head = uri.slice(DATA.length, comma).toLowerCase()
   if (!head.endsWith(BASE64)) return null
-  const mediaType = registered(head.split(';', 1)[0]!.trim())
+  const mediaType = toRegisteredType(head.split(';', 1)[0]!.trim())
   return mediaType === '' ? null : { mediaType, base64: uri.slice(comma + 1) }
 }
 
 /** Never registered, often sent. */
 const MISNAMED_JPEG = 'image/jpg'
-const registered = (mediaType: string): string => (mediaType === MISNAMED_JPEG ? 'image/jpeg' : mediaType)
+const toRegisteredType = (mediaType: string): string =>
+  mediaType === MISNAMED_JPEG ? 'image/jpeg' : mediaType
 
 /** By the ending of the file's name, for clients that send its bytes without their type. */
 const TYPES_BY_ENDING: Readonly<Record<string, string>> = {
@@ -57,8 +58,8 @@ export function readFileData(data: string, filename: string | null | undefined):
 const UNKNOWN_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
 /** Returns the type of a fetched file: from its server, its bytes or its name; null where none of them has it. */
-export function fetchedType({ mediaType, base64 }: InlineFile, url: string): string | null {
-  if (!UNKNOWN_TYPES.has(mediaType)) return registered(mediaType)
+export function findFetchedType({ mediaType, base64 }: InlineFile, url: string): string | null {
+  if (!UNKNOWN_TYPES.has(mediaType)) return toRegisteredType(mediaType)
   const head = Buffer.from(base64.slice(0, 2 * SNIFF_BYTES), 'base64')
   return sniffMediaType(head) ?? typeByEnding(URL.parse(url)?.pathname ?? '')
 }

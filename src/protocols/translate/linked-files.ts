@@ -4,7 +4,7 @@ import type { Conversation, TurnPart } from '../../../schemas/chat/conversation.
 import { normalizeLink } from '../../../schemas/media/fields.ts'
 import type { FetchedFile } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
-import { fetchedType, type InlineFile, isDataUri } from './data-uri.ts'
+import { findFetchedType, type InlineFile, isDataUri } from './data-uri.ts'
 
 /** The files of `linkedFiles`, by URL. */
 export type FetchedFiles = ReadonlyMap<string, FetchedFile>
@@ -20,42 +20,42 @@ export interface Place {
 }
 
 /** Upstreams and the gateway read the same host in a link. */
-export const normalised = (url: string): string => (isLink(url) ? normalizeLink(url) : url)
+export const normalizeUrl = (url: string): string => (isLink(url) ? normalizeLink(url) : url)
 
 type LinkedPart = Extract<ReadablePart, { type: 'image_url' | 'video_url' }>
 
-export function namedUrl(part: LinkedPart, path: string): Place {
+export function readUrl(part: LinkedPart, path: string): Place {
   const named = part.type === 'image_url' ? part.image_url : part.video_url
   return typeof named === 'string'
-    ? { url: normalised(named), path: `${path}.${part.type}` }
-    : { url: normalised(named.url), path: `${path}.${part.type}.url` }
+    ? { url: normalizeUrl(named), path: `${path}.${part.type}` }
+    : { url: normalizeUrl(named.url), path: `${path}.${part.type}.url` }
 }
 
 /**
  * Returns the http(s) URL of a part's file; null for a file inside the request.
  * @throws Failure `invalid_request` with a message that names the field
  */
-export function linkIn(part: ReadablePart, path: string): Place | null {
+export function findLink(part: ReadablePart, path: string): Place | null {
   if (part.type === 'file') {
     const url = part.file.file_data
-    return isLink(url) ? { url: checkedUrl(normalised(url), `${path}.file.file_data`), path } : null
+    return isLink(url) ? { url: checkUrl(normalizeUrl(url), `${path}.file.file_data`), path } : null
   }
   if (part.type !== 'image_url' && part.type !== 'video_url') return null
-  const place = namedUrl(part, path)
-  return isDataUri(place.url) ? null : { url: checkedUrl(place.url, place.path), path: place.path }
+  const place = readUrl(part, path)
+  return isDataUri(place.url) ? null : { url: checkUrl(place.url, place.path), path: place.path }
 }
 
 /** Returns a link as it is used. @throws Failure `invalid_request` that names the field */
-export const readLink = (url: string, path: string): string => checkedUrl(normalised(url), path)
+export const readLink = (url: string, path: string): string => checkUrl(normalizeUrl(url), path)
 
-function checkedUrl(url: string, path: string): string {
+function checkUrl(url: string, path: string): string {
   if (url.length > MAX_URL_CHARS) throw invalidField(path, `it is longer than ${MAX_URL_CHARS} characters`)
   if (!isLink(url)) throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
   return url
 }
 
 /** Returns the http(s) URLs of files, each once. */
-export function linkedFiles({ turns }: Conversation): readonly string[] {
+export function listLinkedFiles({ turns }: Conversation): readonly string[] {
   const urls = new Set<string>()
   const add = (part: TurnPart): void => {
     if (part.type === 'tool_result') part.content.forEach(add)
@@ -69,8 +69,8 @@ export function linkedFiles({ turns }: Conversation): readonly string[] {
  * Returns a fetched file with its type.
  * @throws Failure `invalid_request` that names the field, for a file without a type
  */
-export function typedFile(file: FetchedFile, { url, path }: Place): InlineFile {
-  const mediaType = fetchedType(file, url)
+export function toTypedFile(file: FetchedFile, { url, path }: Place): InlineFile {
+  const mediaType = findFetchedType(file, url)
   if (mediaType === null)
     throw invalidField(path, 'the server of this URL does not tell the type of the file')
   return { mediaType, base64: file.base64 }

@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { z } from 'zod'
 import type { Seal } from '../../../schemas/chat/conversation.ts'
 import { type ChatProtocol, chatProtocol } from '../../../schemas/config/catalog.ts'
-import { parsedFields } from '../loose.ts'
+import { parseFields } from '../loose.ts'
 
 const PREFIX = 'tollgate:'
 /** A multiple of three bytes: in base64 it begins each text that has it. */
@@ -33,7 +33,7 @@ export function readSeal(text: string, client: ChatProtocol): Seal | null {
   const isEncoded = client === 'generate-content' && text.startsWith(PREFIX_BASE64)
   const carried = isEncoded ? Buffer.from(text, 'base64').toString() : text
   const { success, data } = carriedSeal.safeParse(
-    carried.startsWith(PREFIX) ? parsedFields(carried.slice(PREFIX.length)) : null,
+    carried.startsWith(PREFIX) ? parseFields(carried.slice(PREFIX.length)) : null,
   )
   return success ? (data as Seal) : { protocol: client, data: text }
 }

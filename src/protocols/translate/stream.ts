@@ -109,7 +109,7 @@ export class TranslatedStream extends ReportedStream implements AnswerStream {
     this.reports.takeRead(this.#reader.usage, report, this.characters, this.#said.thoughtCharacters)
   }
 
-  #erred(payload: string): void {
+  #handleError(payload: string): void {
     const event = Buffer.from(payload)
     this.err(event)
     // Sent where no other channel is left: the client would get a stream of nothing.
@@ -118,7 +118,7 @@ export class TranslatedStream extends ReportedStream implements AnswerStream {
 
   readonly #take = (part: Part): void => {
     if (this.#isOver) return
-    if (part.type === 'error') this.#erred(part.payload)
+    if (part.type === 'error') this.#handleError(part.payload)
     this.#said.add(part)
     this.characters = this.#said.characters
     // An event without any field begins nothing.

@@ -6,7 +6,7 @@ import { invalidField } from '../request/client-json.ts'
  * Returns the arguments; an empty object without any.
  * @throws Failure `invalid_request` that names `path`
  */
-export function parsedArguments(text: string, path: string): object {
+export function parseArguments(text: string, path: string): object {
   if (text.trim() === '') return {}
   let value: unknown
   try {

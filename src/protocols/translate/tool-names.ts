@@ -3,7 +3,7 @@
  * text, becomes a function with one text. See docs/translation.md, "Tools".
  */
 import type { OfferedTool } from '../../../schemas/chat/conversation.ts'
-import { fieldsOf, parsedFields, textOf } from '../loose.ts'
+import { parseFields, toFields, toText } from '../loose.ts'
 
 interface CalledTool {
   readonly name: string
@@ -23,7 +23,7 @@ export const flatName = ({ name, namespace }: { name: string; namespace?: string
   namespace === undefined ? name : `${namespace}__${name}`
 
 /** Returns the text for a custom tool in the arguments of its function. */
-export const customInput = (json: string): string => textOf(fieldsOf(parsedFields(json)).input)
+export const customInput = (json: string): string => toText(toFields(parseFields(json)).input)
 
 export const customArguments = (input: string): string => JSON.stringify({ input })
 

@@ -7,10 +7,10 @@ import type { Conversation } from '../../../schemas/chat/conversation.ts'
 import type { Part } from '../../../schemas/chat/part.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { answerFields, SaidParts } from '../answer/content.ts'
-import { meteredWhole, modelIn } from '../answer/reported-usage.ts'
+import { meterWhole, readAnswerModel } from '../answer/reported-usage.ts'
 import type { ChatCall, EncodeOptions, ProtocolAdapter, WholeAnswer } from '../dialect.ts'
 import { DroppedFields } from './dropped-fields.ts'
-import { linkedFiles } from './linked-files.ts'
+import { listLinkedFiles } from './linked-files.ts'
 import { type AnswerPrinter, type PartReader, TranslatedStream } from './stream.ts'
 
 type Fields = NonNullable<ReturnType<typeof answerFields>>
@@ -29,7 +29,7 @@ export interface UpstreamSide {
   write(conversation: Conversation, call: ChatCall, options: EncodeOptions, dropped: DroppedFields): Buffer
   reader(provider: string | undefined): AnswerReader
   /** Returns the model that a whole answer names. */
-  modelOf(answer: Fields): unknown
+  readModel(answer: Fields): unknown
   /** Its usage counts thoughts apart from the rest of the output. */
   readonly countsThoughts: boolean
 }
@@ -73,9 +73,10 @@ export function translation(
     wholeAsStream,
     ...(assembleStream !== undefined && { assembleStream }),
     urlsToFetch: (call, provider) =>
-      upstream.fetchesLinks(provider) ? [] : linkedFiles(client.read(call, new DroppedFields())),
+      upstream.fetchesLinks(provider) ? [] : listLinkedFiles(client.read(call, new DroppedFields())),
     encodeRequest(call, options) {
       const dropped = new DroppedFields()
+      for (const name of call.leftOut ?? []) dropped.add(name)
       const conversation = withoutTools(client.read(call, dropped), options, dropped)
       return { body: upstream.write(conversation, call, options, dropped), ...dropped.all() }
     },
@@ -100,7 +101,7 @@ function withoutTools(
 }
 
 function readWhole(
-  { modelOf, countsThoughts }: UpstreamSide,
+  { readModel, countsThoughts }: UpstreamSide,
   reader: AnswerReader,
   body: Buffer,
   collector: AnswerCollector,
@@ -114,11 +115,11 @@ function readWhole(
   const isRead = answer !== null && reader.readWhole(answer, take)
   const { report, usage, serviceTier } = reader
   const thoughts = countsThoughts && { thoughtCharacters: said.thoughtCharacters }
-  const counted = meteredWhole(report, said.characters, { usage, serviceTier, ...thoughts })
+  const counted = meterWhole(report, said.characters, { usage, serviceTier, ...thoughts })
   const metered = {
     ...counted,
     usage: reader.withTools?.(counted.usage) ?? counted.usage,
-    ...modelIn(answer === null ? undefined : modelOf(answer)),
+    ...readAnswerModel(answer === null ? undefined : readModel(answer)),
   }
   const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)
   return { body: isAnswer ? collector.body() : body, metered, isAnswer }
@@ -175,5 +176,5 @@ export class EventPrinter<Event> implements AnswerPrinter {
 }
 
 /** Returns an event with its name, as messages and responses send it. */
-export const namedEvent = (event: { readonly type: string }): string =>
+export const printEvent = (event: { readonly type: string }): string =>
   `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`

@@ -8,8 +8,9 @@ import type { UsageRules } from '../../channels/providers/provider.ts'
 import { type ExtraUsage, keepExtra, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { isObject, type LooseObject } from '../loose.ts'
-import { faultIn, partAbove } from './faults.ts'
-import { type ToolCalls, toolCallsIn } from './server-tools.ts'
+import { readCacheWrites } from './cache-writes.ts'
+import { findFault, partAbove } from './faults.ts'
+import { readToolCalls, type ToolCalls } from './server-tools.ts'
 
 /** A count as upstreams write it: a number, null, or absent. */
 type Count = number | null | undefined
@@ -31,13 +32,13 @@ const isCredible = (value: unknown): value is Count =>
 
 const NO_DETAILS: LooseObject = {}
 /** Returns the fields of a detail; null for a value that is no part of a report. */
-const detailsOf = (value: unknown): LooseObject | null =>
+const readDetails = (value: unknown): LooseObject | null =>
   value == null ? NO_DETAILS : isObject(value) ? value : null
 
 const USUAL: UsageRules = {}
 
 /** Returns the cached part of the prompt, by any of its names. */
-const cachedIn = (usage: LooseObject, details: LooseObject): number =>
+const readCached = (usage: LooseObject, details: LooseObject): number =>
   Math.max(
     count(details.cached_tokens),
     count(usage.prompt_cache_hit_tokens),
@@ -46,7 +47,7 @@ const cachedIn = (usage: LooseObject, details: LooseObject): number =>
     count(usage.num_cached_tokens),
   )
 
-const writtenIn = (usage: LooseObject, details: LooseObject): number =>
+const readWritten = (usage: LooseObject, details: LooseObject): number =>
   Math.max(
     count(details.cache_write_tokens),
     count(details.cache_creation_input_tokens),
@@ -54,7 +55,7 @@ const writtenIn = (usage: LooseObject, details: LooseObject): number =>
   )
 
 /** Returns the reasoning, where its provider has it in the total alone as well. */
-function reasoningIn(usage: LooseObject, ofOutput: LooseObject, rules: UsageRules): number {
+function readReasoning(usage: LooseObject, ofOutput: LooseObject, rules: UsageRules): number {
   const reported = count(ofOutput.reasoning_tokens)
   if (reported > 0 || rules.reasonsInTotal !== true || usage.prompt_tokens == null) return reported
   return Math.max(0, count(usage.total_tokens) - count(usage.prompt_tokens) - count(usage.completion_tokens))
@@ -69,11 +70,11 @@ function reasonsBeside(usage: LooseObject, reasoning: number, rules: UsageRules)
 }
 
 function toolCalls(usage: LooseObject, ofTools: LooseObject, rules: UsageRules): ToolCalls {
-  const own = toolCallsIn(ofTools)
-  return own.calls > 0 || rules.toolCalls === undefined ? own : toolCallsIn(rules.toolCalls(usage))
+  const own = readToolCalls(ofTools)
+  return own.calls > 0 || rules.toolCalls === undefined ? own : readToolCalls(rules.toolCalls(usage))
 }
 
-function extraIn(
+function readExtra(
   ofPrompt: LooseObject,
   ofOutput: LooseObject,
   usage: LooseObject,
@@ -81,7 +82,7 @@ function extraIn(
 ) {
   const { cache_creation: written = usage.cache_creation } = ofPrompt
   return keepExtra({
-    cacheWrite1h: isObject(written) ? count(written.ephemeral_1h_input_tokens) : 0,
+    cacheWrite1h: isObject(written) ? (readCacheWrites(written, count).long ?? 0) : 0,
     inputAudio: count(ofPrompt.audio_tokens),
     inputImage: count(ofPrompt.image_tokens),
     outputAudio: count(ofOutput.audio_tokens),
@@ -99,10 +100,10 @@ export function readUsage(value: unknown, provider?: string): UsageReport | null
   const { prompt_tokens, completion_tokens } = value
   if (!isCredible(prompt_tokens) || !isCredible(completion_tokens)) return null
   if (prompt_tokens == null && completion_tokens == null) return null
-  const ofPrompt = detailsOf(value.prompt_tokens_details)
-  const ofOutput = detailsOf(value.completion_tokens_details)
+  const ofPrompt = readDetails(value.prompt_tokens_details)
+  const ofOutput = readDetails(value.completion_tokens_details)
   /** Tools that the upstream ran itself, where it counts them. */
-  const ofTools = detailsOf(value.server_tool_use)
+  const ofTools = readDetails(value.server_tool_use)
   if (ofPrompt === null || ofOutput === null || ofTools === null) return null
   if (!isCount(ofPrompt.cached_tokens) || !isCount(ofPrompt.cache_write_tokens)) return null
   if (!isCount(ofOutput.reasoning_tokens) || !isCount(ofTools.web_search_requests)) return null
@@ -110,17 +111,17 @@ export function readUsage(value: unknown, provider?: string): UsageReport | null
   const rules = findProvider(provider)?.usage ?? USUAL
   const prompt = count(prompt_tokens)
   const said = count(completion_tokens)
-  const hits = cachedIn(value, ofPrompt)
-  const writes = writtenIn(value, ofPrompt)
-  const thought = reasoningIn(value, ofOutput, rules)
+  const hits = readCached(value, ofPrompt)
+  const writes = readWritten(value, ofPrompt)
+  const thought = readReasoning(value, ofOutput, rules)
   const output = reasonsBeside(value, thought, rules) ? said + thought : said
   const isThinking = rules.reasonsInTotal === true && thought > 0
   const cached = Math.min(prompt, hits)
   const cacheWrite = Math.min(prompt - cached, writes)
   const { calls, tools } = toolCalls(value, ofTools, rules)
-  const extra = extraIn(ofPrompt, ofOutput, value, tools)
+  const extra = readExtra(ofPrompt, ofOutput, value, tools)
   const contradiction = hasFault
-    ? faultIn(value)
+    ? findFault(value)
     : (partAbove('cached', hits + writes, 'prompt', prompt) ??
       partAbove('reasoning', thought, 'output', output))
   const report = {

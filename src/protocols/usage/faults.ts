@@ -7,14 +7,14 @@ const MAX_LEVELS = 3
 const IS_COUNT = /tokens?(_?count)?$|_requests$|_calls$/i
 
 /** Returns the first count that is negative or too large, with its name, such as `prompt_tokens -5`; empty for none. */
-export function faultIn(usage: unknown, levels = MAX_LEVELS): string {
+export function findFault(usage: unknown, levels = MAX_LEVELS): string {
   if (typeof usage !== 'object' || usage === null || levels === 0) return ''
   for (const name in usage) {
     const value = (usage as Record<string, unknown>)[name]
     if (typeof value === 'number') {
       if (!(value >= 0 && value <= MAX_REPORTED_TOKENS) && IS_COUNT.test(name)) return `${name} ${value}`
     } else if (typeof value === 'object' && value !== null) {
-      const inner = faultIn(value, levels - 1)
+      const inner = findFault(value, levels - 1)
       if (inner !== '') return inner
     }
   }

@@ -25,7 +25,7 @@ const TIMEOUTS: ReadonlySet<UpstreamFailureKind> = new Set(['head_timeout', 'idl
 export function openMediaCalls(
   client: UpstreamClient,
   storage: Pick<TaskStorage, 'open'>,
-  authorizerOf: (channel: ChannelEntry) => Authorizer,
+  findAuthorizer: (channel: ChannelEntry) => Authorizer,
 ): MediaCalls {
   const send: MediaCalls['send'] = (request, options) =>
     request.body?.type === 'form'
@@ -35,11 +35,11 @@ export function openMediaCalls(
     send: (request, options) =>
       request.authorizedAs === undefined
         ? send(request, options)
-        : sendAuthorized(send, authorizerOf(request.authorizedAs), request, options),
+        : sendAuthorized(send, findAuthorizer(request.authorizedAs), request, options),
     async makeHeaders(request) {
       const { authorizedAs: channel, headers } = request
       if (channel === undefined) return headers
-      return [...headers, ...(await authorize(authorizerOf(channel), request)).headers]
+      return [...headers, ...(await authorize(findAuthorizer(channel), request)).headers]
     },
   }
 }

@@ -40,7 +40,7 @@ function resolveTarget(adapter: ChannelAdapter, call: UpstreamCallRequest): Targ
  */
 export function openUpstreamCalls(
   client: UpstreamClient,
-  authorizerOf: (channel: ChannelEntry) => Authorizer,
+  findAuthorizer: (channel: ChannelEntry) => Authorizer,
 ): (call: UpstreamCallRequest, handler: UpstreamHandler, adapter?: ChannelAdapter) => UpstreamCall {
   const targets = new WeakMap<ChannelEntry, Map<string, Target>>()
   const recallTarget = (adapter: ChannelAdapter, call: UpstreamCallRequest): Target => {
@@ -60,17 +60,16 @@ export function openUpstreamCalls(
     const body =
       adapter.body === undefined ? call.body : adapter.body(call.body, call.channel, call, call.header)
     const { deadlineMs, headTimeoutMs, onFreshConnection } = call
-    const times = { ...(headTimeoutMs !== undefined && { headTimeoutMs }), onFreshConnection }
     const requestId = `x-request-id: ${call.requestId}\r\n`
     if (call.channel.auth === undefined) {
       const head = finishHead(prefix, body.length, own, requestId)
-      return client.send({ origin, head, body, deadlineMs, ...times }, handler)
+      return client.send({ origin, head, body, deadlineMs, headTimeoutMs, onFreshConnection }, handler)
     }
     const send: SendWith = (authorization, deadlineMs, receiver) => {
       const head = finishHead(prefix, body.length, [...own, ...authorization], requestId)
-      return client.send({ origin, head, body, deadlineMs, ...times }, receiver)
+      return client.send({ origin, head, body, deadlineMs, headTimeoutMs, onFreshConnection }, receiver)
     }
     const request = { method: METHOD, url, contentType: 'application/json', body }
-    return new AuthorizedCall(authorizerOf(call.channel), request, { send, handler, deadlineMs })
+    return new AuthorizedCall(findAuthorizer(call.channel), request, { send, handler, deadlineMs })
   }
 }

@@ -56,6 +56,7 @@ interface SharedParts {
   readonly lateUsage: LateUsage
   readonly uploads: Uploads
   readonly long: ReturnType<typeof openLongRequests>
+  readonly counting: ReturnType<typeof openLongRequests>
   readonly onRefused: CallAccess['onRefused']
   readonly checkReceiver: (url: string) => Promise<void>
   readonly renderError: MediaOrders['renderError']
@@ -133,6 +134,7 @@ export function callGroups(parts: CallParts): CallGroups {
     background: { orders, inputs, channels },
     reservations,
     forwarding: makeForwarding(parts, reservations),
+    counting: { workOnLongBody: parts.calls.counting.work },
     openCountTokens: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler, call.adapter)),
     tasks,
     canceller,

@@ -3,7 +3,7 @@
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { Oddities } from '../../core/call-log/call-detail.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
-import { type Metrics, observationOf } from '../../telemetry/metrics.ts'
+import { type Metrics, toObservation } from '../../telemetry/metrics.ts'
 
 /** Pairs of requested and answering models that are remembered, so that each is logged once. */
 const MAX_LOGGED_MODELS = 1_000
@@ -22,7 +22,7 @@ export function countSettled(metrics: Metrics, log: Pick<LogOutput, 'warn'>): Co
 
   return (settlement, { suspect, otherModel }, upstreamModel) => {
     const { model, channel_id, request_id, usage_source } = settlement
-    metrics.call(observationOf(settlement, model))
+    metrics.call(toObservation(settlement, model))
     const channel = channel_id ?? ''
     metrics.metering.metered({
       channel,

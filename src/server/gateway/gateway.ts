@@ -20,7 +20,7 @@ import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
 import { openLazyProvider } from '../../payments/provider.ts'
 import { printReceipt } from '../../payments/receipt.ts'
-import { observationOf } from '../../telemetry/metrics.ts'
+import { toObservation } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
 import { makeConfigEnvironment } from '../configuration.ts'
 import { journalServices } from '../journal-services.ts'
@@ -104,10 +104,12 @@ function openCalls(
       refusals.record(settlement)
       // A refused call's model is the client's own text: only a name of the catalog becomes a label.
       const model = configuration.current().resolve(settlement.model)?.id ?? ''
-      metrics.call(observationOf(settlement, model))
+      metrics.call(toObservation(settlement, model))
     },
     uploads: new Uploads({ files }),
     long: openLongRequests(log),
+    // A thread of its own: only there is the tokenizer in memory, and long prompts keep no call waiting.
+    counting: openLongRequests(log, 1),
     checkReceiver: receiverChecker(() => configuration.current().config.webhooks.private_addresses),
     maxTextBytes: () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB,
     renderError: (path: string, requestId: string, client: () => string = () => '') =>
@@ -312,6 +314,7 @@ class Gateway {
     calls.refusals.flush()
     adminServer?.close()
     calls.long.close()
+    calls.counting.close()
     await Promise.race([
       Promise.all([engines.journal.close(), calls.responseNotes.close()]),
       wait(FLUSH_BOUND_MS),

@@ -41,14 +41,17 @@ const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8A
 /** Returns a result as the work returned it: the thread sends no `Buffer`, and no body of a call. */
 function revive({ name, body }: ToReader, result: unknown): unknown {
   if (name === 'read') return withBody(result as ChatCall, body as Buffer)
-  const bytes = isBytes(result) ? result : (result as Partial<EncodedRequest>).body
+  const bytes = isBytes(result) ? result : (result as Partial<EncodedRequest> | null)?.body
   if (!isBytes(bytes)) return result
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return isBytes(result) ? buffer : { ...(result as object), body: buffer }
 }
 
 /** Starts a thread with the first long request, and again after an error has ended it. */
-export function openLongRequests(log: { error(details: object, message: string): void }): LongRequests {
+export function openLongRequests(
+  log: { error(details: object, message: string): void },
+  maxThreads = MAX_THREADS,
+): LongRequests {
   /** By account, in the order of their turns. */
   const queues = new Map<string, Waiting[]>()
   let waitingCount = 0
@@ -97,7 +100,7 @@ export function openLongRequests(log: { error(details: object, message: string):
     if (waitingCount === 0) return
     const free = [...threads].find(([, waiting]) => waiting === null)?.[0]
     if (free !== undefined) workOn(free)
-    else if (threads.size < MAX_THREADS) workOn(begin())
+    else if (threads.size < maxThreads) workOn(begin())
   }
   return {
     work: (accountId, name, input, body) =>

@@ -33,7 +33,7 @@ interface GatewayTasksOptions {
   readonly credentials: Credentials
   readonly store: ObjectStore
   readonly upstream: UpstreamClient
-  readonly authorizerOf: (channel: ChannelEntry) => Authorizer
+  readonly findAuthorizer: (channel: ChannelEntry) => Authorizer
   readonly log: Log
 }
 
@@ -58,7 +58,7 @@ export function openGatewayTasks(options: GatewayTasksOptions) {
     onWallet: (wallet) => credentials.update([wallet]),
     log,
   }
-  const calls = openMediaCalls(options.upstream, storage, options.authorizerOf)
+  const calls = openMediaCalls(options.upstream, storage, options.findAuthorizer)
   const engine = {
     database,
     messages,

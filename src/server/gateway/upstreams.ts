@@ -33,8 +33,16 @@ export async function openUpstreams(boot: Boot, { log, metrics, configuration }:
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
   })
-  const authorizerOf = openAuthorizers(log)
-  const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, authorizerOf, log })
+  const findAuthorizer = openAuthorizers(log)
+  const tasks = openGatewayTasks({
+    boot,
+    database,
+    credentials,
+    store: files,
+    upstream,
+    findAuthorizer,
+    log,
+  })
   const channels = { health, catalog: configuration.current }
   showChannels(metrics, channels)
   reportProcess({ process: `gateway ${boot.index}`, nats: tasks.nats, metrics, channels })
@@ -43,7 +51,7 @@ export async function openUpstreams(boot: Boot, { log, metrics, configuration }:
     stopHolds,
     usageOptionRefusals,
     upstream,
-    callUpstream: openUpstreamCalls(upstream, authorizerOf),
+    callUpstream: openUpstreamCalls(upstream, findAuthorizer),
     /** Returns the call with one of its channel's keys. */
     keyed: <C extends UpstreamCallRequest>(call: C): C => ({
       ...call,

@@ -83,20 +83,24 @@ export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDep
   const { forwarding } = groups
   const callUpstream: typeof forwarding.callUpstream = (call, handler) =>
     forwarding.callUpstream(call, handler, findCompactingAdapter(call.channel))
-  const generateContent = chat(groups, DIALECTS['generate-content'])
   return {
     createChatCompletion: chat(groups, DIALECTS['chat-completions']),
+    createCompletion: chat(groups, DIALECTS['chat-completions'], 'completions'),
     createMessage: chat(groups, DIALECTS.messages),
     countMessageTokens: countTokens(groups, 'messages'),
-    generateContent,
-    streamGenerateContent: generateContent,
+    generateContent: chat(groups, DIALECTS['generate-content']),
+    streamGenerateContent: chat(groups, DIALECTS['generate-content'], 'generate-content-stream'),
     countContentTokens: countTokens(groups, 'generate-content'),
     createResponse: chat(groups, DIALECTS.responses),
     openResponseSocket: {
       handler: openResponseSocket(groups),
       maxSocketMs: () => access.catalog().config.limits.websocket_seconds * MS_PER_SECOND,
     },
-    compactResponse: chat({ ...groups, forwarding: { ...forwarding, callUpstream } }, DIALECTS.responses),
+    compactResponse: chat(
+      { ...groups, forwarding: { ...forwarding, callUpstream } },
+      DIALECTS.responses,
+      'responses-compaction',
+    ),
     countResponseTokens: countTokens(groups, 'responses'),
     showResponse: showResponse(groups),
     deleteResponse: deleteResponse(groups),

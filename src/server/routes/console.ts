@@ -4,7 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { defer, shareReplay } from 'rxjs'
 import { type Console, consolePage, isAtHost } from '../../../pipelines/console.ts'
+import { docsIndex, docsPage } from '../../../pipelines/docs.ts'
 import {
   type Reference,
   referenceDocument,
@@ -14,6 +16,7 @@ import {
 } from '../../../pipelines/openapi.ts'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
+import { readDocs } from '../../docs/pages.ts'
 import type { Handler } from '../../http/handler.ts'
 import type { Route } from '../../http/router.ts'
 import { openApiDocument } from '../../openapi/openapi.ts'
@@ -37,6 +40,9 @@ export const REFERENCE: Reference = {
   script: () => (script ??= readScript()),
 }
 
+/** Read when someone asks first, then kept. */
+const docs = defer(readDocs).pipe(shareReplay({ bufferSize: 1, refCount: false }))
+
 const PAGE_OPTIONS = { ...UNCOUNTED, isSameOrigin: true } as const
 
 /** `options` are those of the listener. */
@@ -45,6 +51,8 @@ export function referenceRoutes(options: Omit<Route, 'handler'>) {
     readReference: { handler: () => referenceDocument(REFERENCE), ...options },
     openReference: { handler: () => referencePage(REFERENCE), ...options },
     readReferenceScript: { handler: () => referenceScript(REFERENCE), ...options },
+    listDocs: { handler: docsIndex(docs), ...options },
+    readDocsPage: { handler: docsPage(docs), ...options },
   } satisfies Family
 }
 

@@ -5,10 +5,10 @@
 import type { EngineHealth } from '../../embedded/engine.ts'
 import {
   addCounts,
-  countsOf,
   createMetrics,
   type MetricsSnapshot,
   mergeSnapshots,
+  pickCounts,
 } from '../../telemetry/metrics.ts'
 import type { ToParent } from '../messages.ts'
 import { VERSION } from '../version.ts'
@@ -63,7 +63,7 @@ export class MetricsGatherer {
     // Read together, now: a child that was replaced meanwhile must not count twice.
     const snapshots = this.#children.map((child, index) => {
       const last = this.#last.get(child) ?? []
-      return answered[index] ? last : countsOf(last)
+      return answered[index] ? last : pickCounts(last)
     })
     return mergeSnapshots([own, this.#ended, ...snapshots])
   }

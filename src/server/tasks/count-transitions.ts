@@ -4,7 +4,7 @@ import { readDetail } from '../../core/call-log/detail-text.ts'
 import type { Tasks } from '../../postgres/tasks/repository.ts'
 import type { TaskMove } from '../../postgres/tasks/types.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
-import { type Metrics, observationOf } from '../../telemetry/metrics.ts'
+import { type Metrics, toObservation } from '../../telemetry/metrics.ts'
 import { countSettled } from '../gateway/count-settled.ts'
 
 /** Wraps `tasks`: calls `onSettled` with the settlement of each transition that ends a task. */
@@ -25,7 +25,7 @@ export function countEndedTask(
   const countAnswer = countSettled(metrics, log)
   return (settlement) => {
     const { protocol, model, detail } = settlement
-    if (protocol !== 'responses') return metrics.call(observationOf(settlement, model))
+    if (protocol !== 'responses') return metrics.call(toObservation(settlement, model))
     const suspect = readDetail(detail).usage_suspect ?? ''
     countAnswer(settlement, { suspect, reported: undefined, otherModel: '' }, '')
   }

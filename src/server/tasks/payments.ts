@@ -38,7 +38,7 @@ export async function startPaymentWork({
   const deps = { database, provider, log, publicUrl: boot.publicUrl }
   const automatic = repeat(AUTOMATIC_INTERVAL_MS, AUTOMATIC_INTERVAL_MS, async () => {
     const rates = configuration.current().config.payments
-    await topUpAutomatically({ ...deps, priceOf: rates && ((credits) => computePrice(credits, rates)) })
+    await topUpAutomatically({ ...deps, computePrice: rates && ((credits) => computePrice(credits, rates)) })
   })
   const comparison = repeat(FIRST_RECONCILE_MS, RECONCILE_INTERVAL_MS, async () => {
     await reconcile(deps)

@@ -1,4 +1,5 @@
 /** Usage, the billing-compatible family, embeddings and the reference, as a client has them. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { get, request } from 'node:http'
 import t from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
@@ -104,6 +105,8 @@ t.test('account and reference', async (t) => {
       '/docs',
       '/docs/reference.js',
       '/openapi.json',
+      '/llms.txt',
+      '/docs/clients.md',
       '/api/v1/models/public',
     ]) {
       const head = await fetch(service.baseUrl + path, { method: 'HEAD' })
@@ -114,6 +117,26 @@ t.test('account and reference', async (t) => {
       )
       t.equal(await head.text(), '')
     }
+  })
+
+  await t.test('the docs are Markdown for programs', async (t) => {
+    const index = await (await fetch(`${service.baseUrl}/llms.txt`)).text()
+    t.match(index, /^# Tollgate\n\n> .+\n/)
+    const pages = [...index.matchAll(/\]\((\/docs\/[^)]+)\)/g)].map(([, path]) => path!)
+    t.same(
+      pages,
+      readdirSync('docs')
+        .filter((name) => name.endsWith('.md'))
+        .map((name) => `/docs/${name}`)
+        .sort(),
+    )
+    for (const path of pages) {
+      const page = await fetch(service.baseUrl + path)
+      t.match(page.headers.get('content-type'), 'text/markdown')
+      t.equal(await page.text(), readFileSync(path.slice(1), 'utf8'), path)
+    }
+    for (const path of ['/docs/none', '/docs/..%2Fpackage.json', '/docs/architecture.svg'])
+      t.equal((await fetch(service.baseUrl + path)).status, 404, path)
   })
 
   await t.test(

@@ -29,7 +29,8 @@ const deps = {
   provider: await openProvider(settings),
   log: { info() {}, warn() {}, error() {} },
   publicUrl: 'https://gateway.example.com',
-  priceOf: (credits: bigint) => computePrice(credits, { currency: 'usd', credits_per_unit: 10_000_000_000n }),
+  computePrice: (credits: bigint) =>
+    computePrice(credits, { currency: 'usd', credits_per_unit: 10_000_000_000n }),
 }
 
 /** A customer with a saved card whose balance is below the threshold. */

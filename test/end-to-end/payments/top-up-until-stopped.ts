@@ -18,7 +18,8 @@ const deps = {
   provider: await openProvider({ secretKey: 'sk_test_shop', webhookSecrets: [], apiUrl }),
   log: { info() {}, warn() {}, error() {} },
   publicUrl: 'https://gateway.example.com',
-  priceOf: (credits: bigint) => computePrice(credits, { currency: 'usd', credits_per_unit: 10_000_000_000n }),
+  computePrice: (credits: bigint) =>
+    computePrice(credits, { currency: 'usd', credits_per_unit: 10_000_000_000n }),
 }
 let isStopped = false
 process.once('message', () => {

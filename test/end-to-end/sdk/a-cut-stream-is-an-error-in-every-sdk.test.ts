@@ -11,7 +11,7 @@ import { type LanguageModel, streamText } from 'ai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { pythonSdks, runPython } from '../../support/python-sdks.ts'
+import { installPython, runPython } from '../../support/python-sdks.ts'
 import {
   CHAT_PROTOCOLS,
   type ChatProtocol,
@@ -129,7 +129,7 @@ t.test('a stream that is broken off', async (t) => {
     }
 
   await t.test('by the Python SDKs', async (t) => {
-    const sdks = await pythonSdks()
+    const sdks = await installPython()
     if ('reason' in sdks) {
       t.comment(`skipped: ${sdks.reason}`)
       return

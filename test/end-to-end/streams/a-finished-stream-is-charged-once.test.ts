@@ -7,7 +7,7 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { eventually } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { pythonSdks, runPython } from '../../support/python-sdks.ts'
+import { installPython, runPython } from '../../support/python-sdks.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol, configOf, PLAIN, simulated, WAYS } from '../protocols/support.ts'
 import { balanceOf, rowOf } from '../support.ts'
 
@@ -117,7 +117,7 @@ t.test('a stream whose client and upstream close after its last event', async (t
   })
 
   await t.test('by the Python SDKs', async (t) => {
-    const sdks = await pythonSdks()
+    const sdks = await installPython()
     if ('reason' in sdks) {
       t.comment(`skipped: ${sdks.reason}`)
       return

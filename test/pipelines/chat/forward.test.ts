@@ -1418,6 +1418,25 @@ t.test('translated calls say so', async (t) => {
 
   const MESSAGE = { type: 'message', content: [{ type: 'text', text: 'x' }], stop_reason: 'end_turn' }
 
+  t.test('a cache mark of a lifetime without a price is named, be the call translated or not', async (t) => {
+    const mark = (ttl: string) => ({ cache_control: { type: 'ephemeral', ttl } })
+    const content = ['5m', '24h', '1h', '24h'].map((ttl) => ({
+      type: 'text',
+      text: 'hi "ttl"',
+      ...mark(ttl),
+    }))
+    for (const [client, upstream] of [
+      ['messages', 'messages'],
+      ['chat-completions', 'messages'],
+      ['chat-completions', 'chat-completions'],
+    ] as const) {
+      const request = { messages: [{ role: 'user', content }] }
+      const call = new RunningCall({ upstream, client: clientCall(client, 'hi', false, request) })
+      call.attempt.answer(upstream === 'messages' ? MESSAGE : { choices: [] })
+      t.equal(headersOf(call)[WARNING], 'cache_control.ttl 24h', `${client} to ${upstream}`)
+    }
+  })
+
   t.test('the warning has names and nothing else; what was changed stands apart', async (t) => {
     const call = started('messages', {
       seed: 1,

@@ -569,7 +569,15 @@ t.test('embeddings have no model', async (t) => {
   /** What one request is answered, and the rows that it leaves. */
   async function ask(
     body: string,
-    { kind = 'console', isLimited = false }: { kind?: KeyKind; isLimited?: boolean } = {},
+    {
+      kind = 'console',
+      isLimited = false,
+      params = {},
+    }: {
+      kind?: KeyKind
+      isLimited?: boolean
+      params?: object
+    } = {},
   ) {
     const refused: Settlement[] = []
     const known = knownKey({
@@ -594,6 +602,7 @@ t.test('embeddings have no model', async (t) => {
     const request = {
       requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
       path: '/v1/embeddings',
+      params,
       query: '',
       header: (name: string) => (name === 'x-api-key' ? KEY : ''),
       body: Buffer.from(body),
@@ -625,6 +634,11 @@ t.test('embeddings have no model', async (t) => {
         },
       ])
     }
+  })
+
+  t.test('the model of the row is the one that the path names, where it names one', async (t) => {
+    const { refused } = await ask('{"model":"other"}', { params: { model: 'models/g' } })
+    t.match(refused, [{ model: 'g', error_code: 'model_not_found' }])
   })
 
   t.test('so do refusals by a limit, and of a key that may not ask', async (t) => {

@@ -6,12 +6,19 @@ import {
   canonicalNumber,
   isRawNumber,
   isTooDeep,
-  MAX_JSON_LEVELS,
   parseExactJson,
   parseRawJson,
 } from '../../../src/core/json/exact.ts'
-import { removal, skipString, skipValue, spliced, topLevelFields } from '../../../src/core/json/fields.ts'
-import { FieldFinder, MAX_SCANNED_BYTES, scanJson, type Tape } from '../../../src/core/json/scanner/tape.ts'
+import {
+  FieldFinder,
+  KnownNames,
+  MAX_JSON_LEVELS,
+  scanFields,
+  scanItems,
+  scanJson,
+  type Tape,
+} from '../../../src/core/json/scanner/tape.ts'
+import { removal, spliced } from '../../../src/core/json/splice.ts'
 import { StringInterner } from '../../../src/core/string-interner.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { everyRun } from '../../support/every-run.ts'
@@ -98,7 +105,7 @@ t.test('json fields found in place', async (t) => {
   /** What JSON.parse would find, in whatever order it enumerates. */
   const read = (bytes: Buffer) =>
     Object.fromEntries(
-      [...topLevelFields(bytes).fields].map(([name, { start, end }]) => [
+      [...scanFields(bytes).fields].map(([name, { start, end }]) => [
         name,
         JSON.parse(bytes.toString('utf8', start, end)),
       ]),
@@ -107,7 +114,7 @@ t.test('json fields found in place', async (t) => {
   t.test('names and values are those that JSON.parse finds', async (t) => {
     everyRun(t, { seed: SEED, numRuns: RUNS }, [object, indent], (fields, gap) => {
       const bytes = Buffer.from(JSON.stringify(fields, null, gap))
-      const found = topLevelFields(bytes)
+      const found = scanFields(bytes)
       deepStrictEqual(read(bytes), JSON.parse(bytes.toString()))
       deepStrictEqual(found.open, 0)
     })
@@ -119,7 +126,7 @@ t.test('json fields found in place', async (t) => {
       fc.pre(names.length > 1)
       const gone = names[pick % names.length]!
       const bytes = Buffer.from(JSON.stringify(fields, null, gap))
-      const span = topLevelFields(bytes).fields.get(gone)!
+      const span = scanFields(bytes).fields.get(gone)!
       const { [gone]: _, ...rest } = fields
       deepStrictEqual(
         JSON.parse(spliced(bytes, [removal(bytes, span)]).toString()),
@@ -139,15 +146,24 @@ t.test('json fields found in place', async (t) => {
     t.equal(spliced(bytes, both).toString(), '{"new":0,"a":,"b":"ü"}')
   })
 
-  t.test('what is cut off is skipped to its end, never past it', async (t) => {
-    for (const text of ['"', '"abc', '"abc\\', '"abc\\"', '{', '{"a":[', '[[[', '"\\u00']) {
-      const bytes = Buffer.from(text)
-      t.equal(skipValue(bytes, 0), bytes.length, text)
-    }
-    t.equal(skipString(Buffer.from('"a\\\\"x'), 0), 5)
-    t.equal(skipString(Buffer.from('"a\\""x'), 0), 5)
-    t.equal(skipValue(Buffer.from('12.5e3 ,'), 0), 6)
-    t.equal(skipValue(Buffer.from('{"}":"{\\"]"}]'), 0), 12)
+  t.test('items are those that JSON.parse finds, as they were written', async (t) => {
+    everyRun(t, { seed: SEED, numRuns: RUNS }, [fc.array(value), indent], (items, gap) => {
+      const bytes = Buffer.from(JSON.stringify(items, null, gap))
+      const found = scanItems(bytes).map((item) => item.toString('utf8'))
+      deepStrictEqual(
+        found.map((item) => JSON.parse(item)),
+        JSON.parse(bytes.toString()),
+      )
+      for (const item of found) strictEqual(item, item.trim())
+    })
+  })
+
+  t.test('of two fields of one name the last is found, in any spelling; other texts have none', async (t) => {
+    const bytes = Buffer.from('{"a":1,"\\u0061":[2] }')
+    t.same(read(bytes), { a: [2] })
+    for (const text of ['[{"a":1}]', '"a"', '{"a":1', ''])
+      t.equal(scanFields(Buffer.from(text)).fields.size, 0)
+    for (const text of ['{"a":1}', '1', '[1', '']) t.same(scanItems(Buffer.from(text)), [])
   })
 })
 
@@ -155,7 +171,6 @@ t.test('json tape agrees with the parser', async (t) => {
   // What the tape takes for JSON the runtime's parser does, and the other way round; and both read the same.
   const SEED = 7
   const RUNS = 1000
-  const ALL_DEPTHS = 64
 
   const parsed = (bytes: Buffer): { value: unknown } | null => {
     try {
@@ -190,7 +205,7 @@ t.test('json tape agrees with the parser', async (t) => {
 
   function agrees(bytes: Buffer): boolean {
     const byParser = parsed(bytes)
-    const byTape = scanJson(bytes, ALL_DEPTHS, null, (tape) => ({ value: read(tape, bytes, 0) }))
+    const byTape = scanJson(bytes, MAX_JSON_LEVELS, null, (tape) => ({ value: read(tape, bytes, 0) }))
     if ((byTape === null) !== (byParser === null))
       throw new Error(`${bytes.toString('utf8')}: the tape says ${byTape !== null}`)
     deepStrictEqual(byTape, byParser)
@@ -325,19 +340,47 @@ t.test('json tape agrees with the parser', async (t) => {
     t.equal(nodes('{"a":{"b":{"c":[1}}},"d":1}'), null)
   })
 
-  t.test('too long, too deep or too much is left to the parser', async (t) => {
+  t.test('too deep or too much is refused, and why', async (t) => {
+    const fault = (bytes: Buffer, deepest: number) => scanJson(bytes, deepest, null, () => null, String)
     const deep = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth))
-    t.ok(isJson(deep(64), 1))
-    t.notOk(isJson(deep(65), 1))
-    t.notOk(isJson(deep(1_000_000), 1))
+    t.ok(isJson(deep(MAX_JSON_LEVELS), 1))
+    t.ok(agrees(Buffer.from(`${'[{"a":'.repeat(MAX_JSON_LEVELS / 2)}1${'}]'.repeat(MAX_JSON_LEVELS / 2)}`)))
+    t.equal(fault(deep(MAX_JSON_LEVELS + 1), 1), 'levels')
+    t.equal(fault(deep(1_000_000), 1), 'levels')
     const many = (count: number) => Buffer.from(JSON.stringify(Array(count).fill(0)))
-    t.ok(isJson(many(65_000), 1))
-    t.notOk(isJson(many(66_000), 1))
+    t.ok(isJson(many(260_000), 1))
+    t.equal(fault(many(263_000), 1), 'values')
     t.ok(isJson(many(1_000_000), 0), 'what is not noted has room')
-    const long = (bytes: number) => Buffer.from(`"${'x'.repeat(bytes - 2)}"`)
-    t.ok(isJson(long(MAX_SCANNED_BYTES), 1))
-    t.notOk(isJson(long(MAX_SCANNED_BYTES + 1), 1))
+    t.equal(fault(Buffer.from('[1'), 1), 'other')
     t.ok(agrees(Buffer.from('{"a":1}')), 'and the next one is read as ever')
+  })
+
+  t.test('a text of any length is read, a long one in a memory of its own', async (t) => {
+    const finder = new FieldFinder(['b'])
+    const names = new KnownNames(['known'])
+    const scan = (bytes: number, name: string, end = '}') => {
+      const text = `{"a":${JSON.stringify('x'.repeat(bytes))},"b":-0.5,"${name}":1${end}`
+      return scanJson(Buffer.from(text), 1, names, (tape) => {
+        if (!tape.find(finder, 0)) return null
+        const { b: { start, end } = { start: 0, end: 0 } } = Object.fromEntries(tape.rootFields().fields)
+        return [tape.foundValue(finder.place.b), text.slice(start, end), tape.writtenAt(2).length]
+      })
+    }
+    for (const bytes of [1, 4 * 2 ** 20 - 64, 4 * 2 ** 20, 4 * 2 ** 20 + 1, 70_000_000]) {
+      t.same(scan(bytes, 'known'), [-0.5, '-0.5', bytes])
+      t.equal(scan(bytes, 'Known'), null)
+      t.equal(scan(bytes, 'known', ''), null)
+    }
+    t.ok(agrees(Buffer.from('{"a":1}')), 'and the next one is read as ever')
+  })
+
+  t.test('numbers are told apart by what a double keeps of them', async (t) => {
+    const marks = (number: string) =>
+      scanJson(`{"${number}":[${number}]}`, 0, null, (tape) => [tape.hasLongNumbers, tape.hasOddNumbers])
+    for (const number of ['0', '-1', '123456789012345']) t.same(marks(number), [false, false], number)
+    for (const number of ['-0', '1.0', '-0.25']) t.same(marks(number), [false, true], number)
+    for (const number of ['1e3', '1E400', '1234567890123456', '0.30000000000000004'])
+      t.same(marks(number), [true, true], number)
   })
 
   t.test('fields are found by their names; an object that can be read in two ways is reported', async (t) => {

@@ -12,7 +12,7 @@ import { pageImpacts } from '../../../src/core/search/impact.ts'
 import { editDistance, letterBits } from '../../../src/core/search/likeness.ts'
 import { cutSnippet } from '../../../src/core/search/snippet.ts'
 import { nameTerm, splitTerms, stem } from '../../../src/core/search/terms.ts'
-import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../../src/protocols/request/refused-model.ts'
+import { REFUSED_MODEL_MAX_CHARS, readRefusedModel } from '../../../src/protocols/request/refused-model.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { everyRun } from '../../support/every-run.ts'
 import { readText, sourceFiles } from '../../support/source-files.ts'
@@ -209,10 +209,7 @@ t.test('texts are cut between characters', async (t) => {
     })
 
     t.test(`a refused model of faces${text.startsWith('a') ? ' behind a letter' : ''}`, async (t) => {
-      const kept = refusedModel(
-        '/v1/chat/completions',
-        Buffer.from(JSON.stringify({ model: text.slice(0, 403) })),
-      )
+      const kept = readRefusedModel(Buffer.from(JSON.stringify({ model: text.slice(0, 403) })))
       t.ok(kept.isWellFormed())
       t.ok(kept.length <= REFUSED_MODEL_MAX_CHARS && kept.length >= REFUSED_MODEL_MAX_CHARS - 1)
     })

@@ -6,10 +6,10 @@ import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import { chatCompletionsNative, readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream, ProtocolAdapter, WholeAnswer } from '../../../src/protocols/dialect.ts'
-import { errorBody, errorShapeOf, upstreamErrorBody } from '../../../src/protocols/error-shape.ts'
+import { errorBody, findErrorShape, upstreamErrorBody } from '../../../src/protocols/error-shape.ts'
 import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content/meter.ts'
 import { MessagesMeter, readWholeMessage } from '../../../src/protocols/messages/meter.ts'
-import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
+import { protocolAdapter, READERS } from '../../../src/protocols/registry.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
 import { readWholeResponse } from '../../../src/protocols/responses/whole.ts'
 import { translatedStream as fromGenerateContent, TO_GENERATE_CONTENT } from './generate-content/streams.ts'
@@ -718,19 +718,19 @@ t.test('server tool calls are counted', async (t) => {
 t.test('error body in the shape of its protocol', async (t) => {
   // One failure, named in the shape of the endpoint called. See docs/errors.md, "Catalog".
   t.test('the shape follows the path', async (t) => {
-    t.equal(errorShapeOf('/v1/chat/completions'), 'chat-completions')
-    t.equal(errorShapeOf('/v1/responses'), 'chat-completions')
-    t.equal(errorShapeOf('/v1/messages'), 'messages')
-    t.equal(errorShapeOf('/v1/messages/count_tokens'), 'messages')
-    t.equal(errorShapeOf('/v1/messagesx'), 'chat-completions')
+    t.equal(findErrorShape('/v1/chat/completions'), 'chat-completions')
+    t.equal(findErrorShape('/v1/responses'), 'chat-completions')
+    t.equal(findErrorShape('/v1/messages'), 'messages')
+    t.equal(findErrorShape('/v1/messages/count_tokens'), 'messages')
+    t.equal(findErrorShape('/v1/messagesx'), 'chat-completions')
     for (const version of ['v1beta', 'v1alpha', 'v1'])
       for (const method of [':generateContent', '%3AcountTokens', ':embedContent'])
-        t.equal(errorShapeOf(`/${version}/models/org/m${method}`), 'generate-content', version + method)
-    t.equal(errorShapeOf('/v1alpha/models'), 'generate-content')
+        t.equal(findErrorShape(`/${version}/models/org/m${method}`), 'generate-content', version + method)
+    t.equal(findErrorShape('/v1alpha/models'), 'generate-content')
     for (const path of ['/v1/models', '/v1/models/m', '/v1/models/m:7b', '/v1/models/a:b/c'])
-      t.equal(errorShapeOf(path), 'chat-completions', path)
-    t.equal(errorShapeOf('/v1/images/generations'), 'chat-completions')
-    t.equal(errorShapeOf('/anything/else'), 'chat-completions')
+      t.equal(findErrorShape(path), 'chat-completions', path)
+    t.equal(findErrorShape('/v1/images/generations'), 'chat-completions')
+    t.equal(findErrorShape('/anything/else'), 'chat-completions')
   })
 
   t.test('every failure of the catalog has a body in each shape', async (t) => {
@@ -909,10 +909,9 @@ t.test('each choice finishes', async (t) => {
       for (const [what, n, events, isWhole] of GENERATED) {
         const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
         const body = Buffer.from(JSON.stringify({ contents, generationConfig: { candidateCount: n } }))
-        const path = '/v1beta/models/m:streamGenerateContent'
         const call =
           client === 'generate-content'
-            ? DIALECTS[client].read({ path, query, body })
+            ? READERS['generate-content-stream'].read({ model: 'm', query, body })
             : chatWith(client, { n, stream: true })
         const stream = protocolAdapter(client, 'generate-content').openStream(call)
         stream.push(Buffer.from(print(events)))

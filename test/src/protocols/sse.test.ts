@@ -11,7 +11,7 @@ import { GenerateContentMeter } from '../../../src/protocols/generate-content/me
 import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
-import { addPattern, isPatternAt, viewOf, wordsOf } from '../../../src/protocols/sse/byte-pattern.ts'
+import { addPattern, countWords, isPatternAt, openView } from '../../../src/protocols/sse/byte-pattern.ts'
 import { RepeatedEvent } from '../../../src/protocols/sse/repeated-event.ts'
 import { chunk, exception, message } from '../../support/event-stream.ts'
 import { everyRun } from '../../support/every-run.ts'
@@ -166,7 +166,7 @@ t.test('repeated event known without reading', async (t) => {
       ['tab\\tand \\ud83d\\ude00', 8 + 5.5],
     ] as const) {
       const bytes = event(text)
-      t.equal(repeated.charactersIn(bytes, 0, bytes.length), characters, text)
+      t.equal(repeated.countRepeated(bytes, 0, bytes.length), characters, text)
     }
   })
 
@@ -179,7 +179,7 @@ t.test('repeated event known without reading', async (t) => {
       Buffer.from('data: [DONE]\n\n'),
       Buffer.from('\n'),
     ]
-    for (const bytes of others) t.equal(repeated.charactersIn(bytes, 0, bytes.length), -1, bytes.toString())
+    for (const bytes of others) t.equal(repeated.countRepeated(bytes, 0, bytes.length), -1, bytes.toString())
   })
 
   t.test('two remembered halves that overlap in a short event do not make one', async (t) => {
@@ -187,7 +187,7 @@ t.test('repeated event known without reading', async (t) => {
     const bytes = Buffer.from('data: "aa"\n\n')
     repeated.remember(bytes, { start: 0, textStart: 8, textEnd: 8, end: bytes.length })
     const short = Buffer.from('data: "a"\n\n')
-    t.equal(repeated.charactersIn(short, 0, short.length), -1)
+    t.equal(repeated.countRepeated(short, 0, short.length), -1)
   })
 
   t.test('a stream whose events differ elsewhere each time is metered all the same', async (t) => {
@@ -228,9 +228,9 @@ t.test('byte pattern agrees with equals', async (t) => {
     addPattern(words, Buffer.from('what stands in front'))
     const first = words.length
     addPattern(words, pattern)
-    if (words.length !== first + wordsOf(pattern.length))
+    if (words.length !== first + countWords(pattern.length))
       throw new Error('a pattern takes other words than it says')
-    return isPatternAt(words, first, pattern.length, viewOf(bytes), bytes.byteOffset + place)
+    return isPatternAt(words, first, pattern.length, openView(bytes), bytes.byteOffset + place)
   }
 
   /** Text has no zeros and nothing above DEL: what else a word can be is never said to be equal. */
@@ -274,7 +274,6 @@ t.test('byte pattern agrees with equals', async (t) => {
 
 t.test('event streams are read in any pieces', async (t) => {
   const CALL = DIALECTS.messages.read({
-    path: '/v1/messages',
     query: '',
     body: Buffer.from(
       '{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}',

@@ -8,6 +8,7 @@ import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { AnswerStream, Metered } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
+import { readUsage } from '../../../src/protocols/usage/chat-completions.ts'
 import { CHAT_PROVIDERS } from '../../support/chat-providers.ts'
 import { chatCall } from './messages/streams.ts'
 
@@ -120,6 +121,14 @@ t.test('each family is charged by hand', async (t) => {
     )
     const { metered } = protocolAdapter('chat-completions', 'chat-completions').readWhole(chatCall(), body)
     t.match(metered.usage, { cacheWrite: 300, extra: { cacheWrite1h: 200 } })
+  })
+
+  t.test('a cache write of a lifetime without a price counts as one of an hour', async (t) => {
+    const usage = {
+      ...{ prompt_tokens: 100, completion_tokens: 1, cache_creation_input_tokens: 30 },
+      cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_24h_input_tokens: 20 },
+    }
+    t.match(readUsage(usage), { cacheWrite: 30, extra: { cacheWrite1h: 20 } })
   })
 
   t.test('a report in an event of any length is read alike', async (t) => {

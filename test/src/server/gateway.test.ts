@@ -25,7 +25,7 @@ import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { NO_PARAMS, type Router } from '../../../src/http/router.ts'
-import { errorBody, errorShapeOf } from '../../../src/protocols/error-shape.ts'
+import { errorBody, findErrorShape } from '../../../src/protocols/error-shape.ts'
 import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { openUpstreamCalls } from '../../../src/server/channels/upstream-calls.ts'
 import { MAX_LINKED_HOSTS, makeLinkChecker } from '../../../src/server/gateway/check-links.ts'
@@ -109,7 +109,7 @@ t.test('agent keys open one endpoint', async (t) => {
       }
       t.equal(status, 403, name)
       t.match((error as Failure).message, OPEN, name)
-      t.same(body, errorBody(errorShapeOf(path), error as Failure), name)
+      t.same(body, errorBody(findErrorShape(path), error as Failure), name)
       t.match(String(body), /permission_error|PERMISSION_DENIED/, name)
     }
   })

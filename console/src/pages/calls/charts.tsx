@@ -1,4 +1,4 @@
-/** Charts of the calls that match the filters: how many, what they cost, how long they took. */
+/** Charts of the calls that match the filters: number, cost and duration. */
 import { useMemo } from 'react'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
@@ -10,8 +10,8 @@ import type { CallFilters } from './filters.tsx'
 type CallSeries = AnswerOf<'seriesOfCalls'>
 const MAX_STEPS = 500
 
-/** Returns every step from the first call on: one without calls is zero, not absent. */
-function steps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
+/** Returns every step from the first call on. A step without calls counts zero. */
+function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
   const first = data[0]
   if (first === undefined) return []
   const bucketMs = bucket_seconds * 1000
@@ -29,7 +29,7 @@ function steps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
 export function Charts({ accountId, filters }: { accountId: string; filters: CallFilters }) {
   const { order: _, ...narrowing } = filters
   const series = useGet('seriesOfCalls', { account_id: accountId, ...narrowing })
-  const shown = useMemo(() => (series.data === undefined ? [] : steps(series.data)), [series.data])
+  const shown = useMemo(() => (series.data === undefined ? [] : listSteps(series.data)), [series.data])
   const times = useMemo(() => shown.map(({ at }) => at), [shown])
   if (!series.isSuccess) return <QueryState query={series} rows={5} />
   if (shown.length === 0) return null

@@ -5,7 +5,7 @@ import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import type { DetailItem } from '../../../../schemas/call-log/detail.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
-import { viewedAccount } from '../../api/viewing.ts'
+import { readViewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Fact, FactPanel, Panel, QueryState, StatusBadge } from '../../ui/states.tsx'
 import { Code, CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
@@ -109,9 +109,9 @@ function Charge({ call, detail, refund }: Call) {
   )
 }
 
-/** What only operators and auditors see. In the view of an account it stays away: that shows what its owner sees. */
+/** Shown to operators and auditors, except while they view the account as its owner. */
 function Margin({ operator }: Call) {
-  if (operator === undefined || viewedAccount() !== null) return null
+  if (operator === undefined || readViewedAccount() !== null) return null
   const { channel_id, upstream_cost, margin, usage_reported } = operator
   return (
     <FactPanel title={t('Margin')}>
@@ -205,7 +205,6 @@ function CallInFull({ call, detail, refund, operator }: Call) {
   )
 }
 
-/** Reads a call and shows it. */
 export function CallDetail({ accountId, id }: { accountId: string; id: string }) {
   const call = useGet('showCall', { id: Number(id), account_id: accountId })
   if (!call.isSuccess) return <QueryState query={call} rows={10} />

@@ -1,4 +1,4 @@
-/** Keys of an account: listed, created, revealed, switched off, revoked. */
+/** The keys of an account: list, create, reveal, disable, revoke. */
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
@@ -11,16 +11,16 @@ import { Action } from '../../ui/dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { PageHeader } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { Code, CodeBlock, NONE, Time } from '../../ui/text.tsx'
+import { Code, NONE, Time } from '../../ui/text.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
-import { printFirstCall, SecretDialog } from './secret-dialog.tsx'
+import { SecretDialog } from './secret-dialog.tsx'
 import { CapBar, type Created, KeyStatus } from './status.tsx'
 import type { Key } from './texts.ts'
 
 const route = getRouteApi('/signed-in/keys')
 
-/** Returns the last day of the last thirty on which each key was used; a key without a call is absent. */
+/** Returns the last day on which each key was used, of the last thirty; a key without calls is absent. */
 function useLastUsed(): ReadonlyMap<string, string> {
   const { account_id, role } = useAccount()
   const input = { account_id, by: 'key', period: '30d' } as const
@@ -104,9 +104,12 @@ export function Keys() {
           )
         }
       />
-      <ListPanel caption={t('Keys')} list={list} columns={columns} empty={t('This account has no keys yet.')}>
-        <CodeBlock label="curl" code={printFirstCall('KEY')} />
-      </ListPanel>
+      <ListPanel
+        caption={t('Keys')}
+        list={list}
+        columns={columns}
+        empty={t('This account has no keys yet.')}
+      />
       <KeyDrawer
         id={open}
         mayChange={mayChange}

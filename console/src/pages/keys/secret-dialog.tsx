@@ -1,25 +1,14 @@
-/** Shows a key itself: when it is created, revealed or rotated. */
-import { ROUTES } from '../../../../schemas/routes.ts'
-import { printCurl } from '../../curl.ts'
+/** Shows the secret of a key when it is created, revealed or rotated. */
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Done } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
+import { FirstCall } from '../first-call/first-call.tsx'
 import type { Created } from './status.tsx'
-
-/** Prints a first call. @param key default: the one in the environment */
-export const printFirstCall = (key?: string): string => {
-  const messages = [{ role: 'user', content: 'Hello!' }]
-  return printCurl(
-    location.origin,
-    ROUTES.createChatCompletion[1],
-    { model: 'MODEL', stream: true, messages },
-    { key },
-  )
-}
 
 export const SecretDialog = ({ shown, onClose }: { readonly shown: Created; onClose(): void }) => (
   <Dialog
+    isWide
     title={shown.name}
     description={t(
       'Anyone who has this key can spend from the wallet of the account. Keep it where your program reads its secrets.',
@@ -28,7 +17,10 @@ export const SecretDialog = ({ shown, onClose }: { readonly shown: Created; onCl
   >
     <div className="flex flex-col gap-3">
       <CodeBlock isWrapped label={t('Key')} code={shown.key} />
-      <CodeBlock label="curl" code={printFirstCall(shown.key)} />
+      <FirstCall
+        accountId={shown.account_id}
+        secret={{ id: shown.id, key: shown.key, models: shown.allowed_models }}
+      />
       <Done onClose={onClose} />
     </div>
   </Dialog>

@@ -1,4 +1,4 @@
-/** The Markdown of a page as the page's author meant it. Markup in it is shown as text: nothing of it runs. */
+/** Renders the Markdown of a page. HTML in it is shown as text: nothing of it runs. */
 import { findAndReplace } from 'mdast-util-find-and-replace'
 import Markdown, { type Components } from 'react-markdown'
 import remarkGfm from 'remark-gfm'
@@ -35,8 +35,8 @@ const COMPONENTS: Components = {
   ),
 }
 
-/** Turns `[[Title|shown]]` into a link to its page; one that leads to none stays text. */
-const wikiLinks = (links: readonly string[], targets: readonly Target[]) => {
+/** Turns `[[Title|shown]]` into a link to its page; it stays text if there is no such page. */
+const linkWikiPages = (links: readonly string[], targets: readonly Target[]) => {
   const ids = new Map(links.map((name, place) => [name.trim(), targets[place]?.id ?? null]))
   return () => (tree: Parameters<typeof findAndReplace>[0]) =>
     findAndReplace(tree, [
@@ -52,7 +52,7 @@ const wikiLinks = (links: readonly string[], targets: readonly Target[]) => {
 
 export const PageText = ({ body, links, targets }: PageTextProps) => (
   <div className="markdown">
-    <Markdown remarkPlugins={[remarkGfm, wikiLinks(links, targets)]} components={COMPONENTS}>
+    <Markdown remarkPlugins={[remarkGfm, linkWikiPages(links, targets)]} components={COMPONENTS}>
       {body}
     </Markdown>
   </div>

@@ -1,4 +1,4 @@
-/** The pages of a knowledge base: all of them by path, or those that a search finds. */
+/** The pages of a knowledge base: all of them by path, or the results of a search. */
 
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'

@@ -1,6 +1,5 @@
 /** The models that the service offers, with their prices and first calls for each SDK. */
 
-import { Tabs } from '@base-ui/react/tabs'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -16,21 +15,22 @@ import { Badge, EmptyState, Fact, FactPanel, PageHeader, Panel, QueryState } fro
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
 import { capabilityName, endpointName, unitName } from '../../ui/units.ts'
-import { makeSnippets } from './snippets.ts'
+import { SnippetTabs } from '../first-call/first-call.tsx'
+import { makeSnippets } from '../first-call/snippets.ts'
 
 const route = getRouteApi('/signed-in/models')
 
 type Pricing = NonNullable<PublicModel['pricing']>
 
-/** Prints the prices of units in a line. */
+/** Prints the prices of units in one line. */
 function unitPrices({ per_unit, variants, with_audio }: Omit<Pricing, 'unit' | 'changes'>): string {
   const prices = per_unit ?? Object.values(variants ?? {}).join(' / ')
   const withSound = with_audio?.per_unit ?? Object.values(with_audio?.variants ?? {}).join(' / ')
   return withSound === '' ? prices : t('{prices}, with audio {other}', { prices, other: withSound })
 }
 
-/** Prints the price in a line, in credits. */
-function priceOf(pricing: Pricing | null): ReactNode {
+/** Prints the price in one line, in credits. */
+function printPrice(pricing: Pricing | null): ReactNode {
   if (pricing === null) return <span className="text-quiet">–</span>
   if (pricing.unit === '1M_tokens')
     return (
@@ -45,9 +45,9 @@ function priceOf(pricing: Pricing | null): ReactNode {
   )
 }
 
-const tokens = (count: number | null): string => (count === null ? '–' : printNumber(count))
+const printTokens = (count: number | null): string => (count === null ? '–' : printNumber(count))
 
-const capabilitiesOf = ({ capabilities }: PublicModel): string[] =>
+const listCapabilities = ({ capabilities }: PublicModel): string[] =>
   (Object.keys(capabilities) as (keyof typeof capabilities)[]).flatMap((name) =>
     capabilities[name] ? [capabilityName(name)] : [],
   )
@@ -55,8 +55,8 @@ const capabilitiesOf = ({ capabilities }: PublicModel): string[] =>
 type Prices = Omit<Pricing['tiers'][number], 'from_prompt_tokens' | 'input' | 'output'> &
   Pick<Pricing, 'input' | 'output'>
 
-/** Returns the kinds of tokens that cost something else than the rest of the input or of the output. */
-function ownKinds(pricing: Prices): [name: string, price: string | null][] {
+/** Returns the kinds of tokens whose price differs from the usual input or output price. */
+function listOwnKinds(pricing: Prices): [name: string, price: string | null][] {
   const { input, output } = pricing
   const kinds: [name: string, price: string | null, usual: string | null][] = [
     [t('One-hour cache write'), pricing.cache_write_1h, null],
@@ -69,7 +69,7 @@ function ownKinds(pricing: Prices): [name: string, price: string | null][] {
   return kinds.flatMap(([name, price, usual]) => (price === usual ? [] : [[name, price]]))
 }
 
-/** Prints all prices of tokens in a line. */
+/** Prints all prices of tokens in one line. */
 const tokenPrices = (pricing: Prices): string =>
   [
     t('{input} input, {cached} cached, {write} cache write, {output} output', {
@@ -78,7 +78,7 @@ const tokenPrices = (pricing: Prices): string =>
       write: pricing.cache_write,
       output: pricing.output,
     }),
-    ...ownKinds(pricing).map(([name, price]) => `${name} ${price}`),
+    ...listOwnKinds(pricing).map(([name, price]) => `${name} ${price}`),
   ].join(', ')
 
 function PricePanel({ pricing }: { pricing: Pricing }) {
@@ -87,7 +87,7 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
     [t('Cached input'), pricing.cached_input],
     [t('Cache write'), pricing.cache_write],
     [t('Output'), pricing.output],
-    ...(pricing.unit === '1M_tokens' ? ownKinds(pricing) : []),
+    ...(pricing.unit === '1M_tokens' ? listOwnKinds(pricing) : []),
     [t('Each unit'), pricing.per_unit],
     [t('Each input image'), pricing.unit === '1M_tokens' ? null : pricing.input_image],
     [t('Each call of a provider tool'), pricing.server_tool_call],
@@ -107,7 +107,7 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
       price,
     ]),
     ...pricing.pixel_tiers.map(({ from_pixels, per_unit }) => [
-      t('From {count} pixels', { count: tokens(from_pixels) }),
+      t('From {count} pixels', { count: printTokens(from_pixels) }),
       per_unit,
     ]),
   ]
@@ -121,7 +121,7 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
       {pricing.tiers.map((tier) => (
         <Fact
           key={tier.from_prompt_tokens}
-          name={t('From {count} input tokens', { count: tokens(tier.from_prompt_tokens) })}
+          name={t('From {count} input tokens', { count: printTokens(tier.from_prompt_tokens) })}
           value={tokenPrices(tier)}
         />
       ))}
@@ -153,7 +153,7 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
 }
 
 function Snippets({ model }: { model: PublicModel }) {
-  const snippets = makeSnippets(model, location.origin)
+  const snippets = makeSnippets(model, { origin: location.origin })
   if (snippets.length === 0)
     return (
       <p className="text-quiet">
@@ -163,26 +163,7 @@ function Snippets({ model }: { model: PublicModel }) {
         </a>
       </p>
     )
-  return (
-    <Tabs.Root defaultValue="curl">
-      <Tabs.List className="mb-2 flex flex-wrap gap-1" aria-label={t('SDK')}>
-        {snippets.map(({ id, label }) => (
-          <Tabs.Tab
-            key={id}
-            value={id}
-            className="rounded-md px-2.5 py-1 text-quiet text-sm hover:bg-raised aria-selected:bg-accent-wash aria-selected:text-accent"
-          >
-            {label}
-          </Tabs.Tab>
-        ))}
-      </Tabs.List>
-      {snippets.map(({ id, label, code }) => (
-        <Tabs.Panel key={id} value={id}>
-          <CodeBlock label={label} code={code} />
-        </Tabs.Panel>
-      ))}
-    </Tabs.Root>
-  )
+  return <SnippetTabs snippets={snippets} />
 }
 
 function ModelInFull({ model }: { model: PublicModel }) {
@@ -204,12 +185,15 @@ function ModelInFull({ model }: { model: PublicModel }) {
       <FactPanel>
         <Fact name={t('Made by')} value={model.owned_by} />
         {model.context_window !== null && (
-          <Fact name={t('Context')} value={t('{count} tokens', { count: tokens(model.context_window) })} />
+          <Fact
+            name={t('Context')}
+            value={t('{count} tokens', { count: printTokens(model.context_window) })}
+          />
         )}
         {model.max_output_tokens !== null && (
           <Fact
             name={t('Maximum output')}
-            value={t('{count} tokens', { count: tokens(model.max_output_tokens) })}
+            value={t('{count} tokens', { count: printTokens(model.max_output_tokens) })}
           />
         )}
         {model.supported_protocols.length > 0 && (
@@ -217,8 +201,8 @@ function ModelInFull({ model }: { model: PublicModel }) {
         )}
         {model.endpoint_type && <Fact name={t('Endpoint')} value={endpointName(model.endpoint_type)} />}
         {model.aliases.length > 0 && <Fact name={t('Also known as')} value={model.aliases.join(', ')} />}
-        {capabilitiesOf(model).length > 0 && (
-          <Fact name={t('Capabilities')} value={capabilitiesOf(model).join(', ')} />
+        {listCapabilities(model).length > 0 && (
+          <Fact name={t('Capabilities')} value={listCapabilities(model).join(', ')} />
         )}
         {model.videos?.default_audio && (
           <Fact name={t('Audio')} value={t('Generated unless a request says otherwise')} />
@@ -248,12 +232,12 @@ export function Models() {
       name: t('For'),
       cell: ({ endpoint_type }) => <Badge>{endpointName(endpoint_type)}</Badge>,
     },
-    { name: t('Context'), isNumber: true, cell: ({ context_window }) => tokens(context_window) },
-    { name: t('Price in credits'), isNumber: true, isText: true, cell: ({ pricing }) => priceOf(pricing) },
+    { name: t('Context'), isNumber: true, cell: ({ context_window }) => printTokens(context_window) },
+    { name: t('Price in credits'), isNumber: true, isText: true, cell: ({ pricing }) => printPrice(pricing) },
     {
       name: t('Capabilities'),
       isText: true,
-      cell: (model) => <span className="text-quiet">{capabilitiesOf(model).join(', ')}</span>,
+      cell: (model) => <span className="text-quiet">{listCapabilities(model).join(', ')}</span>,
     },
   ]
   return (

@@ -1,6 +1,6 @@
 /** The answer to a call of the playground, as it grows. */
 
-import { weightOfCodeUnit } from '../../../../src/core/pricing/text-tokens.ts'
+import { weighCodeUnit } from '../../../../src/core/pricing/text-tokens.ts'
 import { keepExtra, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import type { ToolCall } from './request.ts'
 
@@ -9,13 +9,13 @@ export interface Answer {
   readonly reasoning: string
   readonly toolCalls: readonly ToolCall[]
   readonly finishReason: string | null
-  /** As the provider reports it; null until then. */
+  /** Null until the provider reports it. */
   readonly usage: TokenUsage | null
-  /** In which the provider serves the call; empty until known. */
+  /** The provider's service tier; empty until known. */
   readonly serviceTier: string
   /** Length of all output so far, weighed by script. */
   readonly characters: number
-  /** What broke the stream off. */
+  /** Why the stream broke off. */
   readonly error: string | null
 }
 
@@ -70,7 +70,7 @@ export interface Chunk {
   readonly error?: { readonly message?: string }
 }
 
-function usageOf({
+function readUsage({
   prompt_tokens_details: input = {},
   completion_tokens_details: output = {},
   ...usage
@@ -94,9 +94,9 @@ function usageOf({
   }
 }
 
-function weightOf(text: string): number {
+function weighText(text: string): number {
   let weight = 0
-  for (let i = 0; i < text.length; i++) weight += weightOfCodeUnit(text.charCodeAt(i))
+  for (let i = 0; i < text.length; i++) weight += weighCodeUnit(text.charCodeAt(i))
   return weight
 }
 
@@ -129,9 +129,9 @@ export function withChunk(answer: Answer, { choices = [], usage, service_tier, e
     reasoning: answer.reasoning + (reasoning ?? ''),
     toolCalls: calls.length === 0 ? answer.toolCalls : withToolCalls(answer.toolCalls, calls),
     finishReason: choice?.finish_reason ?? answer.finishReason,
-    usage: usage ? usageOf(usage) : answer.usage,
+    usage: usage ? readUsage(usage) : answer.usage,
     serviceTier: service_tier ?? answer.serviceTier,
-    characters: answer.characters + weightOf((content ?? '') + (reasoning ?? '') + written),
+    characters: answer.characters + weighText((content ?? '') + (reasoning ?? '') + written),
     error: error?.message ?? answer.error,
   }
 }

@@ -1,4 +1,4 @@
-/** What a call of the playground costs, while it runs and afterwards, by the gateway's own rules. */
+/** Computes what a call of the playground costs, during and after it, by the gateway's own rules. */
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import type { PricingFields } from '../../../../schemas/config/catalog.ts'
 import { type Credits, parseCredits, parseRate, type Rate } from '../../../../schemas/money.ts'
@@ -9,7 +9,7 @@ import type { Answer } from './answer.ts'
 
 type PublicPricing = NonNullable<PublicModel['pricing']>
 
-const rate = (text: string | null): Rate | undefined => (text === null ? undefined : parseRate(text))
+const readRate = (text: string | null): Rate | undefined => (text === null ? undefined : parseRate(text))
 
 type PublicPrices = Omit<PublicPricing, 'unit' | 'changes'>
 type PublicKinds = Pick<
@@ -17,31 +17,31 @@ type PublicKinds = Pick<
   Exclude<keyof PublicPrices['tiers'][number], `from_${string}` | 'input' | 'output'>
 >
 
-const ratesOf = (prices: Readonly<Record<string, string>> | null) =>
+const readRates = (prices: Readonly<Record<string, string>> | null) =>
   prices === null
     ? undefined
     : Object.fromEntries(Object.entries(prices).map(([name, text]) => [name, parseRate(text)]))
 
-const kindsOf = (prices: PublicKinds) => ({
-  cached_input: rate(prices.cached_input),
-  cache_write: rate(prices.cache_write),
-  cache_write_1h: rate(prices.cache_write_1h),
-  reasoning: rate(prices.reasoning),
-  input_audio: rate(prices.input_audio),
-  output_audio: rate(prices.output_audio),
-  input_image: rate(prices.input_image),
-  output_image: rate(prices.output_image),
+const readKinds = (prices: PublicKinds) => ({
+  cached_input: readRate(prices.cached_input),
+  cache_write: readRate(prices.cache_write),
+  cache_write_1h: readRate(prices.cache_write_1h),
+  reasoning: readRate(prices.reasoning),
+  input_audio: readRate(prices.input_audio),
+  output_audio: readRate(prices.output_audio),
+  input_image: readRate(prices.input_image),
+  output_image: readRate(prices.output_image),
 })
 
-const fieldsOf = (prices: PublicPrices): PricingFields => ({
-  input: rate(prices.input),
-  output: rate(prices.output),
-  ...kindsOf(prices),
-  server_tool_call: rate(prices.server_tool_call),
-  server_tools: ratesOf(prices.server_tools),
-  service_tiers: ratesOf(prices.service_tiers),
+const readPrices = (prices: PublicPrices): PricingFields => ({
+  input: readRate(prices.input),
+  output: readRate(prices.output),
+  ...readKinds(prices),
+  server_tool_call: readRate(prices.server_tool_call),
+  server_tools: readRates(prices.server_tools),
+  service_tiers: readRates(prices.service_tiers),
   minimum: prices.minimum === null ? undefined : parseCredits(prices.minimum),
-  discount: rate(prices.discount),
+  discount: readRate(prices.discount),
   discount_server_tools: prices.discount_server_tools,
   discount_until: prices.discount_until ?? undefined,
   pixel_tiers: [],
@@ -49,33 +49,33 @@ const fieldsOf = (prices: PublicPrices): PricingFields => ({
     from_prompt_tokens,
     input: parseRate(input),
     output: parseRate(output),
-    ...kindsOf(kinds),
+    ...readKinds(kinds),
   })),
 })
 
-/** Returns the price that the catalog shows; null where it is not by tokens. */
-export const priceOf = (pricing: PublicPricing): TokenPrice | null =>
+/** Returns the price that the catalog shows; null if it is not per token. */
+export const readPrice = (pricing: PublicPricing): TokenPrice | null =>
   tokenPrice({
     unit: pricing.unit,
-    ...fieldsOf(pricing),
-    changes: pricing.changes.map(({ from, ...prices }) => ({ from, ...fieldsOf(prices) })),
+    ...readPrices(pricing),
+    changes: pricing.changes.map(({ from, ...prices }) => ({ from, ...readPrices(prices) })),
   })
 
 interface Prompt {
-  /** Bytes of the JSON of the messages and tools, without pictures. */
+  /** Bytes of the messages and tools as JSON, without pictures. */
   readonly bytes: number
-  /** Bytes of UTF-8 characters behind the first of each. */
+  /** Bytes of UTF-8 characters after the first byte of each. */
   readonly laterBytes: number
 }
 
 const encoder = new TextEncoder()
 
-const withoutPictures = (key: string, value: unknown) => (key === 'image_url' ? undefined : value)
+const dropPictures = (key: string, value: unknown) => (key === 'image_url' ? undefined : value)
 
 /** Measures the texts of a request, as the gateway counts them. */
-export function promptOf(body: object): Prompt {
+export function measurePrompt(body: object): Prompt {
   const { messages, tools } = body as { messages: unknown; tools?: unknown }
-  const text = JSON.stringify(messages, withoutPictures) + (tools === undefined ? '' : JSON.stringify(tools))
+  const text = JSON.stringify(messages, dropPictures) + (tools === undefined ? '' : JSON.stringify(tools))
   const bytes = encoder.encode(text)
   return { bytes: bytes.length, laterBytes: bytes.filter((byte) => (byte & 0xc0) === 0x80).length }
 }
@@ -84,7 +84,7 @@ interface Cost {
   readonly credits: Credits
   readonly promptTokens: number
   readonly outputTokens: number
-  /** Whether the provider has not reported its counts yet: they are estimated from the length of the texts. */
+  /** True until the provider reports its counts: they are estimated from the length of the texts. */
   readonly isEstimate: boolean
 }
 
@@ -103,8 +103,8 @@ export function computeCost(price: TokenPrice, prompt: Prompt, answer: Answer, n
   }
 }
 
-/** Returns the cost of a call that an error may have ended; null where no answer began, which costs nothing. */
-export const costAfter = (
+/** Returns the cost of a call that may have failed; null if no answer began, which costs nothing. */
+export const computeCostAfter = (
   error: Error | null,
   ...[price, prompt, answer, now]: Parameters<typeof computeCost>
 ): Cost | null =>

@@ -1,4 +1,4 @@
-/** A place to try a model: what is sent is an ordinary call with an ordinary charge. */
+/** A place to try a model. Its calls are charged like any other. */
 
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -14,8 +14,8 @@ import { Button } from '../../ui/button.tsx'
 import { Form, TextAreaField } from '../../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState, Skeleton } from '../../ui/states.tsx'
 import { CodeBlock, Id, Money } from '../../ui/text.tsx'
-import { costAfter, priceOf, promptOf } from './cost.ts'
-import { type Picture, readTools, requestBody, type Settings, type Turn } from './request.ts'
+import { computeCostAfter, measurePrompt, readPrice } from './cost.ts'
+import { makeBody, type Picture, readTools, type Settings, type Turn } from './request.ts'
 import { CHAT_PATH } from './send.ts'
 import { SettingsPanel } from './settings.tsx'
 import { type Run, useRun } from './use-run.ts'
@@ -59,13 +59,13 @@ function TurnView({ turn }: { turn: Turn }) {
   )
 }
 
-/** What the call costs, while the answer grows and after it. */
+/** The cost of the call, while the answer arrives and after it. */
 function CostLine({ run, accountId }: { run: Run; accountId: string }) {
   const { data: models = [] } = useQuery(catalogQuery)
   const pricing = models.find(({ id }) => id === run.model)?.pricing
-  const price = useMemo(() => (pricing ? priceOf(pricing) : null), [pricing])
-  const prompt = useMemo(() => promptOf(run.body), [run.body])
-  const cost = price === null ? null : costAfter(run.error, price, prompt, run.answer, Date.now())
+  const price = useMemo(() => (pricing ? readPrice(pricing) : null), [pricing])
+  const prompt = useMemo(() => measurePrompt(run.body), [run.body])
+  const cost = price === null ? null : computeCostAfter(run.error, price, prompt, run.answer, Date.now())
   return (
     <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-sm">
       {cost && (
@@ -134,10 +134,10 @@ function AnswerView({ run, accountId }: { run: Run; accountId: string }) {
 
 interface ComposerProps {
   readonly isRunning: boolean
-  /** The settings have a problem, which they show. */
+  /** True while the settings show a problem. */
   readonly isBlocked: boolean
   readonly canReadImages: boolean
-  /** The call of a tool that the next message answers. */
+  /** The tool call that the next message answers. */
   readonly toolCall: { readonly id: string; readonly name: string } | null
   onSend(turn: Turn): void
   onStop(): void
@@ -199,7 +199,7 @@ function Composer({ isRunning, isBlocked, canReadImages, toolCall, onSend, onSto
 }
 
 interface NumberedTurn extends Turn {
-  /** Its place: a conversation only grows. */
+  /** Its index: a conversation only grows. */
   readonly number: number
 }
 
@@ -220,7 +220,7 @@ export function Playground() {
     run === null || isRunning || run.answer.characters === 0
       ? turns
       : [...turns, { role: 'assistant', text: run.answer.text, toolCalls: run.answer.toolCalls }]
-  // Each call of a tool is answered in turn, before the conversation goes on.
+  // Each tool call is answered before the conversation continues.
   const calls = answered.flatMap(({ toolCalls = [] }) => toolCalls)
   const done = new Set(answered.flatMap(({ toolCallId }) => toolCallId ?? []))
   const [toolCall = null, ...others] = calls.filter(({ id }) => !done.has(id))
@@ -228,9 +228,9 @@ export function Playground() {
     const next = [...answered, turn].map((one, number) => ({ ...one, number }))
     setTurns(next)
     if (others.length > 0) clear()
-    else start(settings.model, requestBody(settings, next))
+    else start(settings.model, makeBody(settings, next))
   }
-  const draft = requestBody(settings, turns.length > 0 ? turns : [{ role: 'user', text: 'Hello!' }])
+  const draft = makeBody(settings, turns.length > 0 ? turns : [{ role: 'user', text: 'Hello!' }])
   return (
     <>
       <PageHeader

@@ -1,18 +1,18 @@
-/** Sends a call of the playground, and reads its answer as it comes. */
+/** Sends a call of the playground and reads its answer as it arrives. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { ROUTES } from '../../../../schemas/routes.ts'
-import { errorOf } from '../../api/client.ts'
+import { readError } from '../../api/client.ts'
 import type { Chunk } from './answer.ts'
 
 export const CHAT_PATH = ROUTES.createChatCompletion[1]
 
 interface Sent {
-  /** The id of the request: the log has the call by it. */
+  /** The request id, which finds the call in the log. */
   readonly requestId: string | null
   readonly chunks: AsyncIterable<Chunk>
 }
 
-async function* streamed(body: ReadableStream<BufferSource>): AsyncGenerator<Chunk> {
+async function* readStream(body: ReadableStream<BufferSource>): AsyncGenerator<Chunk> {
   const events = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
   const reader = events.getReader()
   try {
@@ -23,11 +23,11 @@ async function* streamed(body: ReadableStream<BufferSource>): AsyncGenerator<Chu
   }
 }
 
-async function* whole(response: Response): AsyncGenerator<Chunk> {
+async function* readWhole(response: Response): AsyncGenerator<Chunk> {
   yield (await response.json()) as Chunk
 }
 
-/** Sends the body and returns the answer as it comes. @throws ApiError when the call is refused */
+/** Sends the body and returns the answer as it arrives. @throws ApiError when the call is refused */
 export async function send(key: string, body: object, signal: AbortSignal): Promise<Sent> {
   const response = await fetch(CHAT_PATH, {
     method: 'POST',
@@ -36,7 +36,7 @@ export async function send(key: string, body: object, signal: AbortSignal): Prom
     signal,
   })
   const requestId = response.headers.get('x-gateway-trace')
-  if (!response.ok) throw await errorOf(response)
+  if (!response.ok) throw await readError(response)
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
-  return { requestId, chunks: isStream && response.body ? streamed(response.body) : whole(response) }
+  return { requestId, chunks: isStream && response.body ? readStream(response.body) : readWhole(response) }
 }

@@ -1,8 +1,8 @@
-/** A call of the playground: started, growing, stopped. */
+/** Runs calls of the playground. */
 import { useEffect, useRef, useState } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { type Answer, NO_ANSWER, withChunk } from './answer.ts'
-import { type Callee, forgetPlaygroundKey, playgroundKey } from './key.ts'
+import { type Callee, findOrCreateKey, forgetPlaygroundKey } from './key.ts'
 import { send } from './send.ts'
 
 export interface Run {
@@ -18,7 +18,7 @@ export function useRun(callee: Callee) {
   const [run, setRun] = useState<Run | null>(null)
   const stopping = useRef<AbortController | null>(null)
   const stop = () => stopping.current?.abort()
-  // A page that is left stops its call.
+  // Leaving the page stops the call.
   useEffect(() => () => stopping.current?.abort(), [])
 
   const start = (model: string, body: object) => {
@@ -31,7 +31,7 @@ export function useRun(callee: Callee) {
       if (stopping.current === controller) setRun((now) => now && { ...now, ...changes(now) })
     }
     const work = async () => {
-      const key = await playgroundKey(callee)
+      const key = await findOrCreateKey(callee)
       const { requestId, chunks } = await send(key, body, controller.signal).catch((error: Error) => {
         if (error instanceof ApiError) change(() => ({ requestId: error.requestId }))
         throw error

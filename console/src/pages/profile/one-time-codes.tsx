@@ -1,4 +1,4 @@
-/** One-time codes after the password: set up, recovery codes, removed. */
+/** One-time codes as a second factor: set them up, get recovery codes, remove them. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
@@ -13,7 +13,7 @@ import { SECURITY, Section, type Security } from './section.tsx'
 
 const GROUPS_OF_FOUR = /.{4}(?=.)/g
 
-/** The secret for the authenticator app, and the first code that confirms it. */
+/** Shows the secret for the authenticator app, and asks for the first code to confirm it. */
 function Enrolment({
   secret,
   uri,

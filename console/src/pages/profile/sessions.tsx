@@ -9,8 +9,8 @@ import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Code, Time } from '../../ui/text.tsx'
 
-/** Returns the browser and the system that a `User-Agent` names, as far as they are known. */
-function deviceOf(userAgent: string): string {
+/** Returns the browser and the operating system in a `User-Agent`, if it knows them. */
+function describeDevice(userAgent: string): string {
   const [, browser] = /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(userAgent) ?? []
   const [, system] = /(Windows|Android|iPhone|iPad|Mac OS X|Linux)/.exec(userAgent) ?? []
   const name = { Edg: 'Edge', OPR: 'Opera' }[browser ?? ''] ?? browser
@@ -41,7 +41,7 @@ export function Sessions() {
               name: t('Device'),
               cell: ({ user_agent, is_current }) => (
                 <span className="flex items-center gap-2" title={user_agent}>
-                  {deviceOf(user_agent)}
+                  {describeDevice(user_agent)}
                   {is_current && <Badge tone="accent">{t('This session')}</Badge>}
                 </span>
               ),

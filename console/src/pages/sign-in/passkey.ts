@@ -1,5 +1,3 @@
-/** Passkeys in the browser. */
-
 import {
   type PublicKeyCredentialCreationOptionsJSON,
   type PublicKeyCredentialRequestOptionsJSON,
@@ -9,8 +7,8 @@ import {
 import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 
-/** Browsers report the same for a cancel, a time-out and a device without a passkey. */
-async function inPlainWords<T>(ceremony: Promise<T>): Promise<T> {
+/** Browsers report the same error for a cancel, a timeout and a device without a passkey. */
+async function explainFailure<T>(ceremony: Promise<T>): Promise<T> {
   try {
     return await ceremony
   } catch (error) {
@@ -24,17 +22,17 @@ async function inPlainWords<T>(ceremony: Promise<T>): Promise<T> {
 
 type Ceremony = AnswerOf<'beginPasskey'>
 
-/** Asks the person for a passkey of this host. Rejects when they cancel. */
+/** Asks for a passkey of this host. Rejects if the user cancels. */
 export async function provePasskey({ ticket, options }: Ceremony) {
   const asked = options as unknown as PublicKeyCredentialRequestOptionsJSON
-  const response = await inPlainWords(startAuthentication({ optionsJSON: asked }))
+  const response = await explainFailure(startAuthentication({ optionsJSON: asked }))
   return { ticket, response: { ...response } }
 }
 
-/** Makes a passkey on the person's device and adds it to the user. Rejects when they cancel. */
+/** Makes a passkey on the user's device and adds it to their profile. Rejects if they cancel. */
 export async function makePasskey(name: string) {
   const { ticket, options } = await request('beginPasskey', {})
   const asked = options as unknown as PublicKeyCredentialCreationOptionsJSON
-  const response = await inPlainWords(startRegistration({ optionsJSON: asked }))
+  const response = await explainFailure(startRegistration({ optionsJSON: asked }))
   return request('addPasskey', { ticket, response: { ...response }, name })
 }

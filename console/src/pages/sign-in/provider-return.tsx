@@ -7,13 +7,13 @@ import type { Session } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { ErrorState, Skeleton } from '../../ui/states.tsx'
 import { Frame, useOpened } from './frame.tsx'
-import { forgetInvitation, openedInvitation, takeWay } from './remembered.ts'
+import { forgetInvitation, takeOpenedInvitation, takeWay } from './remembered.ts'
 
 const route = getRouteApi('/before-sign-in/sign-in/oidc/$id')
 
-/** Returns whether an invitation of the user was opened that the sign-in has not used up: a user of before accepts it. */
-async function waitsForAnswer({ user }: Session): Promise<boolean> {
-  const token = openedInvitation()
+/** Returns whether the user opened an invitation that still has to be accepted, as existing users do. */
+async function hasOpenInvitation({ user }: Session): Promise<boolean> {
+  const token = takeOpenedInvitation()
   if (token === null) return false
   const looked = request('lookUpInvitation', { token })
   return looked.then(
@@ -31,7 +31,7 @@ export function ProviderReturn() {
     mutationFn: async () => {
       const way = takeWay()
       const query = location.search.slice(1)
-      // The code is of no more use, and need not stay in the history.
+      // The code is used up and must not stay in the history.
       history.replaceState(null, '', location.pathname)
       if (way === null) throw new Error(t('The sign-in did not start in this tab. Start again.'))
       const answer = { id, ticket: way.ticket, query }
@@ -42,7 +42,7 @@ export function ProviderReturn() {
       }
       const session = await request('signInByOidc', answer)
       setCsrfToken(session.csrf_token)
-      if (await waitsForAnswer(session)) return onSession(session, '/sign-up')
+      if (await hasOpenInvitation(session)) return onSession(session, '/sign-up')
       forgetInvitation()
       await onSession(session, way.next)
     },

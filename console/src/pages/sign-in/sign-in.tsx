@@ -1,4 +1,4 @@
-/** Sign-in: by link, password and code, passkey, or a provider. A link's token is behind `#`: no server gets it. */
+/** Sign-in by link, password and code, passkey or provider. The token of a link is behind `#`: no server sees it. */
 
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -123,8 +123,8 @@ function PasskeyButton({ onSession }: { onSession: OnSession }) {
   )
 }
 
-/** Returns the token of the link that was opened, and takes it out of the address. */
-function openedLink(): string | null {
+/** Returns the token of the link that was opened, and removes it from the address. */
+function takeOpenedLink(): string | null {
   const [, token = null] = LINK.exec(location.hash) ?? []
   if (token !== null) history.replaceState(null, '', location.pathname + location.search)
   return token
@@ -133,7 +133,7 @@ function openedLink(): string | null {
 export function SignIn() {
   const { next = '/' } = route.useSearch()
   const onSession = useOpened(next)
-  const [link] = useState(openedLink)
+  const [link] = useState(takeOpenedLink)
   const [ticket, setTicket] = useState<string | null>(null)
   const ways = useGet('signInWays', {})
   const title = t('Sign in to Tollgate')

@@ -1,4 +1,4 @@
-/** Sign-up, by an invitation or where it is open; a user who is there already accepts the invitation. */
+/** Sign-up, open or by invitation; an existing user accepts the invitation. */
 import { useLingui } from '@lingui/react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -12,10 +12,10 @@ import { Field, Form } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
 import { EmailField, NewPasswordField } from './fields.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
-import { forgetInvitation, openedInvitation } from './remembered.ts'
+import { forgetInvitation, takeOpenedInvitation } from './remembered.ts'
 
 interface SignUpProps {
-  /** The email of the invitation; null: the person names theirs. */
+  /** The email of the invitation; null if the user enters their own. */
   readonly invitedEmail: string | null
   readonly invitation: string | undefined
 }
@@ -82,7 +82,7 @@ function Accept({ invitation, userName }: { readonly invitation: string; readonl
 }
 
 export function SignUp() {
-  const [invitation] = useState(openedInvitation)
+  const [invitation] = useState(takeOpenedInvitation)
   const session = useQuery(sessionQuery)
   const ways = useGet('signInWays', {})
   const offer = useQuery({

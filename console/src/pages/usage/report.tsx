@@ -1,4 +1,4 @@
-/** Sums of calls: totals beside the period before, charts by day, and a table of the groups. */
+/** Sums of calls: totals compared with the previous period, charts by day, and a table of groups. */
 
 import type { ReactNode } from 'react'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
@@ -14,13 +14,13 @@ type AccountUsage = AnswerOf<'showUsage'>
 type Group = AccountUsage['groups'][number]
 type Day = AccountUsage['by_day'][number]
 
-/** Sums to show; each group as the page that asked for them has it. */
+/** The sums to show, with groups of the page's own type. */
 interface Sums<G extends Group> extends Omit<AccountUsage, 'groups'> {
   readonly groups: readonly G[]
 }
 
 const DAY_MS = 86_400_000
-/** Groups with a line each in the chart; the table has all. */
+/** The number of groups with a line in the chart; the table has all. */
 const LINES = 2
 const LINE_TONES = ['good', 'warn'] as const
 
@@ -39,7 +39,7 @@ const sumCost = (rows: readonly Day[]): string =>
 const countTokens = ({ input_tokens, output_tokens }: AccountUsage['total']): number =>
   input_tokens + output_tokens
 
-/** Prints how much more or less it is than in the period before. */
+/** Prints the change since the previous period. */
 function printTrend(now: number, before: number): string {
   if (before === 0) return t('nothing in the period before')
   const percent = Math.round((now / before - 1) * 100)
@@ -51,25 +51,25 @@ function printTrend(now: number, before: number): string {
 function Charts({ usage }: { readonly usage: Sums<Group> }) {
   const days = listDays(usage)
   const byDay = Map.groupBy(usage.by_day, ({ date }) => date)
-  const rowsOf = (date: string) => byDay.get(date) ?? []
-  const ofGroup = (date: string, id: string) => rowsOf(date).filter(({ group }) => group === id)
+  const listRows = (date: string) => byDay.get(date) ?? []
+  const listGroupRows = (date: string, id: string) => listRows(date).filter(({ group }) => group === id)
   const hasLines = usage.groups.length > 1 && usage.by_day.some(({ group }) => group === usage.groups[0]?.id)
   const dearest = hasLines ? usage.groups.slice(0, LINES) : []
   const times = days.map((date) => Date.parse(date) / 1000)
   const costs = (rows: (date: string) => readonly Day[]) => days.map((date) => Number(sumCost(rows(date))))
   const cost: Series[] = [
-    { name: t('All'), kind: 'bars', tone: 'accent', values: costs(rowsOf) },
+    { name: t('All'), kind: 'bars', tone: 'accent', values: costs(listRows) },
     ...dearest.map(
       ({ id, name }, index): Series => ({
         name: name === '' ? t('None') : name,
         kind: 'line',
         tone: LINE_TONES[index] ?? 'warn',
-        values: costs((date) => ofGroup(date, id)),
+        values: costs((date) => listGroupRows(date, id)),
       }),
     ),
   ]
   const sum = (of: (day: Day) => number) =>
-    days.map((date) => rowsOf(date).reduce((all, day) => all + of(day), 0))
+    days.map((date) => listRows(date).reduce((all, day) => all + of(day), 0))
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Chart
@@ -81,7 +81,9 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
           const date = days[at] ?? ''
           return (
             <Money
-              amount={sumCost(index === 0 ? rowsOf(date) : ofGroup(date, dearest[index - 1]?.id ?? ''))}
+              amount={sumCost(
+                index === 0 ? listRows(date) : listGroupRows(date, dearest[index - 1]?.id ?? ''),
+              )}
             />
           )
         }}
@@ -101,10 +103,9 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
 
 interface ReportProps<G extends Group> {
   readonly usage: Sums<G>
-  /** What the groups are, in the language of the page. */
+  /** The translated name of the dimension. */
   readonly title: string
   renderName(group: G): ReactNode
-  /** Further columns, and further totals. */
   readonly columns?: readonly Column<G>[]
   readonly stats?: ReactNode
 }

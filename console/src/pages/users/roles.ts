@@ -1,4 +1,4 @@
-/** Roles in the installation, by their names for readers. */
+/** Roles in the installation and their translated names. */
 import type { InstallationRole } from '../../../../schemas/management/operation.ts'
 import { t } from '../../i18n.ts'
 

@@ -1,4 +1,4 @@
-/** Users of the installation, and those who are invited, for operators. */
+/** The users of the installation and the invitations, for operators. */
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
@@ -22,7 +22,7 @@ const route = getRouteApi('/signed-in/users')
 
 interface UserActionsProps {
   readonly user: User
-  /** Takes the address of a new sign-in link. */
+  /** Called with the address of a new sign-in link. */
   onLink(url: string): void
 }
 

@@ -14,10 +14,10 @@ function baseUrl({ auth }: ChannelFields): string | null {
     : null
 }
 
-const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
-  variant: pathOf,
+const adapter = (makePath: (call: ChannelCall) => string): ChannelAdapter => ({
+  variant: makePath,
   request: (channel, call) =>
-    buildRequest(channel, channel.base_url, `/model/${pathOf(call)}`, 'authorization'),
+    buildRequest(channel, channel.base_url, `/model/${makePath(call)}`, 'authorization'),
 })
 
 type HeaderOf = (name: string) => string

@@ -15,9 +15,9 @@ const VERSION = 'vertex-2023-10-16'
 /** The form of its base URLs. */
 const BASE_URL = /\/v1(beta1)?\/projects\/[^/]+\/locations\/[^/]+$/
 
-const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
-  variant: pathOf,
-  request: (channel, call) => buildRequest(channel, channel.base_url, pathOf(call), 'x-goog-api-key'),
+const adapter = (makePath: (call: ChannelCall) => string): ChannelAdapter => ({
+  variant: makePath,
+  request: (channel, call) => buildRequest(channel, channel.base_url, makePath(call), 'x-goog-api-key'),
 })
 
 const makeModelPath = (publisher: string, { upstreamModel }: ChannelCall, method: string): string =>

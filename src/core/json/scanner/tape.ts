@@ -3,8 +3,8 @@
  * text, as strictly as the runtime's parser does. The page README.md of this folder says why it is not a library.
  */
 import { StringInterner } from '../../string-interner.ts'
-import type { FieldSpan } from '../fields.ts'
-import { scanner, text, WORD_BYTES, words } from './memory.ts'
+import type { FieldSpan } from '../splice.ts'
+import { inLargerMemory, scanner, text, USUAL_TEXT_BYTES, WORD_BYTES, words } from './memory.ts'
 import type { FieldFinder, KnownNames, Words } from './sets.ts'
 
 export { FieldFinder, KnownNames, Words } from './sets.ts'
@@ -27,10 +27,8 @@ const START = 1
 const END = 2
 const AFTER = 3
 
-/** After the text the scanner marks its end, and reads thirty-two bytes at a time. */
-const ROOM_BEHIND_BYTES = 64
-/** A longer text is left to the runtime's parser. Memory that no text needed takes none of the machine's. */
-export const MAX_SCANNED_BYTES = text.length - ROOM_BEHIND_BYTES
+/** Objects and arrays inside one another; a text that is a scalar has none. Later code may be recursive. */
+export const MAX_JSON_LEVELS = scanner.MAX_LEVELS.value
 
 /** The digits of a number of so many bytes make one that is exact. */
 const PLAIN_NUMBER_BYTES = 15
@@ -141,9 +139,14 @@ export class Tape {
     return this.valueAt(this.found(place))
   }
 
-  /** Returns the name at its node, where `find` has found no fault in its object. */
-  nameAt(node: number): string {
+  /** Returns the characters of the name or string at the node, as they were written. */
+  writtenAt(node: number): string {
     return interner.intern(text, this.startOf(node), this.endOf(node))
+  }
+
+  nameAt(node: number): string {
+    const name = this.writtenAt(node)
+    return (this.#word(node, 0) & ESCAPED) === 0 ? name : (JSON.parse(`"${name}"`) as string)
   }
 
   /** Returns the place of this value's field, with its quotes. */
@@ -156,13 +159,34 @@ export class Tape {
     }
   }
 
-  /** Returns the fields of the whole text by name, where that is an object in which `find` has found no fault. */
-  rootFields(): Map<string, FieldSpan> {
+  /** Returns the fields of the whole text; of two of one name, the last. None where it is no object. */
+  rootFields(): ScannedFields {
     const fields = new Map<string, FieldSpan>()
-    const end = this.nodeAfter(0)
+    const end = this.isObjectText ? this.nodeAfter(0) : 0
     for (let name = 1; name < end; name = this.nodeAfter(name + 1))
       fields.set(this.nameAt(name), this.spanOf(name + 1))
-    return fields
+    return { fields, open: this.startOf(0) }
+  }
+
+  /** Returns the items of the whole text, whose bytes these are. None where it is no list. */
+  rootItems(bytes: Buffer): Buffer[] {
+    const items: Buffer[] = []
+    const end = this.kindOf(0) === ARRAY ? this.nodeAfter(0) : 0
+    for (let item = 1; item < end; item = this.nodeAfter(item)) {
+      const quote = this.#quote(item)
+      items.push(bytes.subarray(this.startOf(item) - quote, this.endOf(item) + quote))
+    }
+    return items
+  }
+
+  /** Returns true where a number of the whole text may have more digits than a double, or has an exponent. */
+  get hasLongNumbers(): boolean {
+    return (scanner.marksOfNumbers() & scanner.LONG_NUMBER.value) !== 0
+  }
+
+  /** Returns true where a number of the whole text may be printed otherwise than it was written. */
+  get hasOddNumbers(): boolean {
+    return scanner.marksOfNumbers() !== 0
   }
 
   /** Returns the text of the value. */
@@ -216,24 +240,50 @@ const tape = new Tape()
 /** The scanner has one memory, so that one text is read at a time. */
 let isReading = false
 
+/** Why a text is not scanned. `other`: it is no JSON, or has a name that could be read in two ways. */
+export type ScanFault = 'levels' | 'values' | 'other'
+
+const FAULTS: ReadonlyMap<number, ScanFault> = new Map([
+  [scanner.TOO_DEEP.value, 'levels'],
+  [scanner.TOO_MANY.value, 'values'],
+])
+const answerNull = () => null
+
 /**
  * Scans a text and returns what `read` makes of its values. Values nested in more than `deepest` others are checked,
  * but have no node. `read` must not scan.
  *
- * Returns null for a text that is no JSON, and for one that is too long, too deep or has too many values: the runtime's
- * parser may still read that. With known names null also where a name at any depth could be read in two ways: it has
- * escapes or other characters than printable ASCII, or equals a name of its object or a known one but for case.
+ * Returns what `refuse` makes of the fault, null without it, for a text that is no JSON, nests deeper than
+ * `MAX_JSON_LEVELS` or has more values than the tape has nodes. With known names likewise where a name at any depth could
+ * be read in two ways: it has escapes or other characters than printable ASCII, or equals a name of its object or a known
+ * one but for case.
  */
-export function scanJson<T>(
-  bytes: Buffer,
+export function scanJson<T, Refused = null>(
+  source: Buffer | string,
   deepest: number,
   names: KnownNames | null,
   read: (tape: Tape) => T,
-): T | null {
+  refuse: (fault: ScanFault) => T | Refused = answerNull as () => never,
+): T | Refused {
   if (isReading) throw new Error('A text was scanned while another one is read')
-  if (bytes.length > MAX_SCANNED_BYTES) return null
-  text.set(bytes)
-  if (scanner.scan(bytes.length, deepest, names?.at ?? 0) === 0) return null
+  const length = typeof source === 'string' ? Buffer.byteLength(source) : source.length
+  if (length > USUAL_TEXT_BYTES)
+    return inLargerMemory(length, () => scanHere(source, length, deepest, names, read, refuse))
+  return scanHere(source, length, deepest, names, read, refuse)
+}
+
+function scanHere<T, Refused>(
+  source: Buffer | string,
+  length: number,
+  deepest: number,
+  names: KnownNames | null,
+  read: (tape: Tape) => T,
+  refuse: (fault: ScanFault) => T | Refused,
+): T | Refused {
+  if (typeof source === 'string') text.write(source)
+  else text.set(source)
+  const nodes = scanner.scan(length, deepest, names?.at ?? 0)
+  if (nodes <= 0) return refuse(FAULTS.get(nodes) ?? 'other')
   isReading = true
   try {
     return read(tape)
@@ -241,3 +291,19 @@ export function scanJson<T>(
     isReading = false
   }
 }
+
+/** The fields of an object by name, and the index of its brace. */
+export interface ScannedFields {
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  readonly open: number
+}
+
+const NO_FIELDS: ScannedFields = { fields: new Map(), open: 0 }
+
+/** Returns the places of the fields of the object in `bytes`; of two of one name, the last. None for another text. */
+export const scanFields = (bytes: Buffer): ScannedFields =>
+  scanJson(bytes, 1, null, (tape) => tape.rootFields()) ?? NO_FIELDS
+
+/** Returns the items of the list in `bytes`, as they were written. None for another text. */
+export const scanItems = (bytes: Buffer): readonly Buffer[] =>
+  scanJson(bytes, 1, null, (tape) => tape.rootItems(bytes)) ?? []

@@ -1,6 +1,6 @@
 /** Names the fields of a chat-completions request that a translation does not send to its upstream. */
 
-import { fieldsOf, type LooseObject } from '../../loose.ts'
+import { type LooseObject, toFields } from '../../loose.ts'
 import { type DroppedFields, nameAll } from '../../translate/dropped-fields.ts'
 
 /** Fields that the gateway itself obeys, whichever upstream answers. */
@@ -34,7 +34,7 @@ export function saysNothing(name: string, value: unknown): boolean {
   // To search the web, without options.
   if (name === 'web_search_options') return value == null
   if (isEmpty(value)) return true
-  if (name === 'response_format') return fieldsOf(value).type === 'text'
+  if (name === 'response_format') return toFields(value).type === 'text'
   if (name === 'modalities') return Array.isArray(value) && value.every((modality) => modality === 'text')
   return Object.hasOwn(DEFAULTS, name) && DEFAULTS[name]!.includes(value)
 }
@@ -42,11 +42,11 @@ export function saysNothing(name: string, value: unknown): boolean {
 /** Adds to `dropped` every field of `request` that has a value and is not in `said`. */
 export function nameFieldsLeftOut(request: unknown, said: readonly string[], dropped: DroppedFields): void {
   const known = new Set<string>([...OBEYED, 'stream_options', ...said])
-  const names = Object.entries(fieldsOf(request))
+  const names = Object.entries(toFields(request))
     .filter(([name, value]) => !known.has(name) && !saysNothing(name, value))
     .map(([name]) => name)
   nameAll(names, dropped)
-  if (fieldsOf(fieldsOf(request).stream_options).include_obfuscation === true)
+  if (toFields(toFields(request).stream_options).include_obfuscation === true)
     dropped.add('stream_options.include_obfuscation')
 }
 
@@ -76,9 +76,9 @@ export function nameMessageFieldsLeftOut(
     nameCacheMarkers(message, said, dropped)
     if (!Array.isArray(message.content)) continue
     for (const part of message.content) {
-      const { detail } = fieldsOf(fieldsOf(part).image_url)
+      const { detail } = toFields(toFields(part).image_url)
       if (detail != null && detail !== 'auto') dropped.add('image_url.detail')
-      nameCacheMarkers(fieldsOf(part), said, dropped)
+      nameCacheMarkers(toFields(part), said, dropped)
     }
   }
 }

@@ -28,15 +28,15 @@ import type {
   ToolResult,
   TurnPart,
 } from '../../../../schemas/chat/conversation.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
+import { isObject, type LooseObject, toFields, toList, toText } from '../../loose.ts'
 import { invalidField, readClientJson } from '../../request/client-json.ts'
 import { readFileData } from '../../translate/data-uri.ts'
 import type { DroppedFields } from '../../translate/dropped-fields.ts'
-import { linkIn, namedUrl } from '../../translate/linked-files.ts'
+import { findLink, readUrl } from '../../translate/linked-files.ts'
 import { readSeal } from '../../translate/seal.ts'
 import { type ToolConversation, withTools } from '../legacy-functions.ts'
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from './fields.ts'
-import { THINKING_FIELDS, wantedThinking } from './wanted-thinking.ts'
+import { readWantedThinking, THINKING_FIELDS } from './wanted-thinking.ts'
 
 /** Fields that the conversation holds, or that are named where they are read. */
 const HELD = [
@@ -155,7 +155,7 @@ function readPart(part: ReadablePart, path: string): SaidText | GivenFile {
     case 'file': {
       const { file_data: data, filename } = part.file
       const at = `${path}.file.file_data`
-      const source = linkIn(part, path) ?? data
+      const source = findLink(part, path) ?? data
       const named = filename ? { filename } : {}
       return { type: 'file', source: readSource(source, filename, at), ...named, path: at }
     }
@@ -164,12 +164,12 @@ function readPart(part: ReadablePart, path: string): SaidText | GivenFile {
       return { type: 'audio', source: readSource(data, `audio.${format}`, `${path}.input_audio.data`), path }
     }
     default: {
-      const { path: at, url } = namedUrl(part, path)
-      const { detail } = fieldsOf(fieldsOf(part).image_url)
+      const { path: at, url } = readUrl(part, path)
+      const { detail } = toFields(toFields(part).image_url)
       const isDetailed = typeof detail === 'string' && detail !== 'auto'
       return {
         type: part.type === 'image_url' ? 'image' : 'video',
-        source: readSource(linkIn(part, path) ?? url, null, at),
+        source: readSource(findLink(part, path) ?? url, null, at),
         ...(isDetailed && { detail: { field: 'image_url.detail', value: detail } }),
         path: at,
       }
@@ -196,7 +196,7 @@ function readAssistant(message: Assistant, path: string): TurnPart[] {
     typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? []).map(readSpoken)
   const thoughts = (message.thinking_blocks ?? []).map(readSpoken)
   // Clients that keep the text of the reasoning only: it proves nothing.
-  const shown = textOf(message.reasoning_content)
+  const shown = toText(message.reasoning_content)
   const unproved: TurnPart[] =
     thoughts.length > 0 || shown === '' ? [] : [{ type: 'reasoning', text: shown, seal: null }]
   const refused: TurnPart[] = refusal == null ? [] : [{ type: 'refusal', text: refusal }]
@@ -228,7 +228,7 @@ function readSpoken(part: SpokenPart): SaidText | Reasoning | Extract<TurnPart, 
 
 /** Reads the signature in the fields that the answer used, under either vendor's name. */
 function readCallSeal({ extra_content: extra }: LooseObject) {
-  const signatures = Object.values(fieldsOf(extra)).map((more) => textOf(fieldsOf(more).thought_signature))
+  const signatures = Object.values(toFields(extra)).map((more) => toText(toFields(more).thought_signature))
   return readSeal(signatures.find((signature) => signature !== '') ?? '', 'generate-content')
 }
 
@@ -281,14 +281,14 @@ function readFunction(tool: GivenTool, path: string): OfferedTool {
 }
 
 function readSearch(tool: GivenTool, path: string): OfferedTool {
-  const place = fieldsOf(tool.user_location)
-  const details = Object.hasOwn(place, 'approximate') ? fieldsOf(place.approximate) : place
-  const contextSize = textOf(tool.search_context_size)
-  const { allowed_domains: allowed } = fieldsOf(tool.filters)
+  const place = toFields(tool.user_location)
+  const details = Object.hasOwn(place, 'approximate') ? toFields(place.approximate) : place
+  const contextSize = toText(tool.search_context_size)
+  const { allowed_domains: allowed } = toFields(tool.filters)
   return withMark(
     {
       type: 'web_search',
-      allowedDomains: listOf(allowed).filter((domain) => typeof domain === 'string'),
+      allowedDomains: toList(allowed).filter((domain) => typeof domain === 'string'),
       blockedDomains: [],
       location: Object.keys(details).length === 0 ? null : details,
       contextSize: saysNothing('search_context_size', contextSize) ? null : contextSize,
@@ -331,7 +331,7 @@ function readSettings(request: Request, dropped: DroppedFields): ConversationSet
     choices: setting('n', request.n),
     presencePenalty: setting('presence_penalty', request.presence_penalty),
     frequencyPenalty: setting('frequency_penalty', request.frequency_penalty),
-    reasoning: wantedThinking(request, dropped),
+    reasoning: readWantedThinking(request, dropped),
     format: readFormat(request),
     verbosity: setting('verbosity', request.verbosity),
     logprobs: logprobs === true ? { field: 'logprobs', value: true } : undefined,
@@ -347,10 +347,10 @@ function readSettings(request: Request, dropped: DroppedFields): ConversationSet
 }
 
 function readFormat({ response_format: format }: Request): ConversationSettings['format'] {
-  const { type, json_schema: given } = fieldsOf(format)
+  const { type, json_schema: given } = toFields(format)
   if (type === undefined || type === 'text') return undefined
   const field = 'response_format'
-  const { schema, name, description, strict } = fieldsOf(given)
+  const { schema, name, description, strict } = toFields(given)
   if (type === 'json_object' || (type === 'json_schema' && isObject(given) && schema == null))
     return { field, value: { type: 'json' } }
   if (type !== 'json_schema' || !isObject(schema)) return { field, value: { type: 'other' } }
@@ -358,8 +358,8 @@ function readFormat({ response_format: format }: Request): ConversationSettings[
     field,
     value: {
       type: 'schema',
-      name: textOf(name) || null,
-      description: textOf(description) || null,
+      name: toText(name) || null,
+      description: toText(description) || null,
       schema,
       isStrict: strict === true,
       path: `${field}.json_schema.schema`,
@@ -377,7 +377,7 @@ function readSpeech({ modalities, audio }: Request, dropped: DroppedFields): Con
 
 /** Returns the first id of the client's user, and the rest of the metadata. */
 function readUser(request: Request, dropped: DroppedFields): Pick<ConversationSettings, 'user' | 'metadata'> {
-  const { user_id: userId, ...others } = fieldsOf(request.metadata)
+  const { user_id: userId, ...others } = toFields(request.metadata)
   const metadata = Object.keys(others).length === 0 ? undefined : { field: 'metadata', value: others }
   const ids = [
     ['user', request.user],

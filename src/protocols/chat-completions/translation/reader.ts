@@ -7,7 +7,7 @@ import { ulid } from '../../../core/keys/ids.ts'
 import { saysError } from '../../answer/content.ts'
 import type { UsageReport } from '../../answer/reported-usage.ts'
 import { unreadableEvent } from '../../answer/request-errors.ts'
-import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../../loose.ts'
+import { type LooseObject, parseFields, toFields, toList, toText } from '../../loose.ts'
 import type { PartReader } from '../../translate/stream.ts'
 import { readUsage } from '../../usage/chat-completions.ts'
 
@@ -55,7 +55,7 @@ export class CompletionReader implements PartReader {
       emit({ type: 'end' })
       return
     }
-    const chunk = parsedFields(data)
+    const chunk = parseFields(data)
     if (chunk === null) emit({ type: 'error', payload: unreadableEvent('An event is not JSON.') })
     else if (saysError(chunk)) emit({ type: 'error', payload: data })
     else this.#chunk(chunk, emit)
@@ -75,11 +75,11 @@ export class CompletionReader implements PartReader {
   }
 
   #chunk(chunk: LooseObject, emit: Emit): void {
-    if (!this.#hasBegun) emit({ type: 'start', id: textOf(chunk.id), model: textOf(chunk.model) })
+    if (!this.#hasBegun) emit({ type: 'start', id: toText(chunk.id), model: toText(chunk.model) })
     this.#hasBegun = true
-    this.serviceTier = textOf(chunk.service_tier) || this.serviceTier
-    for (const item of listOf(chunk.choices)) this.#choice(fieldsOf(item), emit)
-    const usage = chunk.usage ?? fieldsOf(listOf(chunk.choices)[0]).usage
+    this.serviceTier = toText(chunk.service_tier) || this.serviceTier
+    for (const item of toList(chunk.choices)) this.#choice(toFields(item), emit)
+    const usage = chunk.usage ?? toFields(toList(chunk.choices)[0]).usage
     if (usage != null) this.#report(usage, emit)
   }
 
@@ -99,10 +99,10 @@ export class CompletionReader implements PartReader {
     const index = Number.isSafeInteger(choice.index) ? (choice.index as number) : 0
     const open = this.#choices.get(index) ?? { calls: new Set<number>(), isFinished: false }
     this.#choices.set(index, open)
-    this.#message(fieldsOf(choice.delta ?? choice.message), index, open, emit)
-    const tokens = tokensIn(choice.logprobs)
+    this.#message(toFields(choice.delta ?? choice.message), index, open, emit)
+    const tokens = readTokens(choice.logprobs)
     if (tokens.length > 0) emit({ type: 'logprobs', choice: index, tokens })
-    const reason = textOf(choice.finish_reason)
+    const reason = toText(choice.finish_reason)
     if (reason === '') return
     open.isFinished = true
     // Some upstreams end with `stop` after calls.
@@ -111,39 +111,39 @@ export class CompletionReader implements PartReader {
   }
 
   #message(message: LooseObject, choice: number, open: OpenChoice, emit: Emit): void {
-    const reasoning = textOf(message.reasoning_content) || textOf(message.reasoning)
+    const reasoning = toText(message.reasoning_content) || toText(message.reasoning)
     if (reasoning !== '') emit({ type: 'reasoning', choice, text: reasoning })
-    for (const block of listOf(message.thinking_blocks).map(fieldsOf)) this.#thought(block, choice, emit)
+    for (const block of toList(message.thinking_blocks).map(toFields)) this.#thought(block, choice, emit)
     const { content } = message
     if (typeof content === 'string') {
       if (content !== '') emit({ type: 'text', choice, text: content })
-    } else for (const part of listOf(content).map(fieldsOf)) this.#contentPart(part, choice, emit)
-    if (textOf(message.refusal) !== '') emit({ type: 'refusal', choice, text: textOf(message.refusal) })
-    for (const image of listOf(message.images)) imagePart(fieldsOf(image), choice, emit)
-    const audio = textOf(fieldsOf(message.audio).data)
+    } else for (const part of toList(content).map(toFields)) this.#contentPart(part, choice, emit)
+    if (toText(message.refusal) !== '') emit({ type: 'refusal', choice, text: toText(message.refusal) })
+    for (const image of toList(message.images)) imagePart(toFields(image), choice, emit)
+    const audio = toText(toFields(message.audio).data)
     if (audio !== '') emit({ type: 'audio', choice, base64: audio })
-    for (const [at, call] of listOf(message.tool_calls).entries())
-      this.#toolCall(fieldsOf(call), at, choice, open, emit)
-    const legacy = fieldsOf(message.function_call)
+    for (const [at, call] of toList(message.tool_calls).entries())
+      this.#toolCall(toFields(call), at, choice, open, emit)
+    const legacy = toFields(message.function_call)
     if (Object.keys(legacy).length > 0)
       this.#toolCall({ function: legacy, index: ONLY_CALL }, ONLY_CALL, choice, open, emit)
-    for (const annotation of listOf(message.annotations)) citation(annotation, choice, emit)
+    for (const annotation of toList(message.annotations)) citation(annotation, choice, emit)
   }
 
   #thought({ type, signature, data }: LooseObject, choice: number, emit: Emit): void {
-    if (type === 'redacted_thinking' && textOf(data) !== '')
-      emit({ type: 'sealed_reasoning', choice, data: textOf(data) })
-    else if (textOf(signature) !== '') emit({ type: 'signature', choice, signature: textOf(signature) })
+    if (type === 'redacted_thinking' && toText(data) !== '')
+      emit({ type: 'sealed_reasoning', choice, data: toText(data) })
+    else if (toText(signature) !== '') emit({ type: 'signature', choice, signature: toText(signature) })
   }
 
   /** Some upstreams answer with a list of parts, reasoning among them. */
   #contentPart(part: LooseObject, choice: number, emit: Emit): void {
-    const text = textOf(part.text)
+    const text = toText(part.text)
     if (part.type === 'thinking') {
       const thought =
-        textOf(part.thinking) ||
-        listOf(part.thinking)
-          .map((each) => textOf(fieldsOf(each).text))
+        toText(part.thinking) ||
+        toList(part.thinking)
+          .map((each) => toText(toFields(each).text))
           .join('')
       if (thought !== '') emit({ type: 'reasoning', choice, text: thought })
     } else if (part.type === 'image_url') imagePart(part, choice, emit)
@@ -152,45 +152,45 @@ export class CompletionReader implements PartReader {
 
   #toolCall(call: LooseObject, at: number, choice: number, open: OpenChoice, emit: Emit): void {
     const index = Number.isSafeInteger(call.index) ? (call.index as number) : at
-    const called = fieldsOf(call.function)
-    const name = textOf(called.name)
+    const called = toFields(call.function)
+    const name = toText(called.name)
     if (!open.calls.has(index)) {
       if (name === '') return
       open.calls.add(index)
-      const id = textOf(call.id) || `call_${ulid()}`
-      const signature = textOf(fieldsOf(fieldsOf(call.extra_content).google).thought_signature) || null
+      const id = toText(call.id) || `call_${ulid()}`
+      const signature = toText(toFields(toFields(call.extra_content).google).thought_signature) || null
       emit({ type: 'tool_call', choice, index, id, name, signature })
     }
     // Some upstreams send the arguments as an object.
     const json =
       typeof called.arguments === 'object' && called.arguments !== null
         ? JSON.stringify(called.arguments)
-        : textOf(called.arguments)
+        : toText(called.arguments)
     if (json !== '') emit({ type: 'tool_arguments', choice, index, json })
   }
 }
 
 function imagePart({ image_url: link }: LooseObject, choice: number, emit: Emit): void {
-  const match = DATA_URI.exec(textOf(fieldsOf(link).url) || textOf(link))
+  const match = DATA_URI.exec(toText(toFields(link).url) || toText(link))
   if (match === null) return
   const [, mediaType = '', base64 = ''] = match
   emit({ type: 'image', choice, mediaType, base64, signature: null })
 }
 
 function citation(annotation: unknown, choice: number, emit: Emit): void {
-  const { url, title, start_index: start, end_index: end } = fieldsOf(fieldsOf(annotation).url_citation)
-  if (textOf(url) === '') return
+  const { url, title, start_index: start, end_index: end } = toFields(toFields(annotation).url_citation)
+  if (toText(url) === '') return
   const at = (value: unknown): number => (typeof value === 'number' ? value : 0)
-  emit({ type: 'citation', choice, start: at(start), end: at(end), url: textOf(url), title: textOf(title) })
+  emit({ type: 'citation', choice, start: at(start), end: at(end), url: toText(url), title: toText(title) })
 }
 
-function tokensIn(logprobs: unknown): readonly TokenLogprob[] {
+function readTokens(logprobs: unknown): readonly TokenLogprob[] {
   const read = (value: unknown): { token: string; logprob: number }[] => {
-    const { token, logprob } = fieldsOf(value)
+    const { token, logprob } = toFields(value)
     return typeof token === 'string' && typeof logprob === 'number' ? [{ token, logprob }] : []
   }
-  return listOf(fieldsOf(logprobs).content).flatMap((item) => {
-    const top = listOf(fieldsOf(item).top_logprobs).flatMap(read)
+  return toList(toFields(logprobs).content).flatMap((item) => {
+    const top = toList(toFields(item).top_logprobs).flatMap(read)
     return read(item).map((token) => ({ ...token, top }))
   })
 }

@@ -39,6 +39,6 @@ export const completionsUpstream: UpstreamSide = {
   fetchesLinks: () => true,
   write: writeCompletionRequest,
   reader: (provider) => new CompletionReader(provider),
-  modelOf: ({ model }) => model,
+  readModel: ({ model }) => model,
   countsThoughts: false,
 }

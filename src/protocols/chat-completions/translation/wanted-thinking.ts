@@ -5,7 +5,7 @@
  */
 
 import type { ReasoningDepth, Setting, WantedReasoning } from '../../../../schemas/chat/conversation.ts'
-import { fieldsOf, isObject, type LooseObject } from '../../loose.ts'
+import { isObject, type LooseObject, toFields } from '../../loose.ts'
 import type { DroppedFields } from '../../translate/dropped-fields.ts'
 
 type Depth = ReasoningDepth
@@ -27,14 +27,14 @@ const isUnset = (value: unknown): boolean =>
 
 const isBudget = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
-const budgetOf = (tokens: unknown): Depth =>
+const toBudget = (tokens: unknown): Depth =>
   isBudget(tokens)
     ? tokens === 0
       ? { type: 'off' }
       : { type: 'budget', tokens }
     : { type: 'effort', effort: DEFAULT_EFFORT }
 
-const effortOf = (effort: string): Depth => (effort === 'none' ? { type: 'off' } : { type: 'effort', effort })
+const toEffort = (effort: string): Depth => (effort === 'none' ? { type: 'off' } : { type: 'effort', effort })
 
 /** Each returns null for a value that it does not understand. */
 const READERS: readonly (readonly [field: string, read: (request: LooseObject) => Depth | null])[] = [
@@ -42,27 +42,27 @@ const READERS: readonly (readonly [field: string, read: (request: LooseObject) =
   ['reasoning', ({ reasoning }) => (isObject(reasoning) ? reasoningDepth(reasoning) : null)],
   [
     'reasoning_effort',
-    ({ reasoning_effort: effort }) => (typeof effort === 'string' ? effortOf(effort) : null),
+    ({ reasoning_effort: effort }) => (typeof effort === 'string' ? toEffort(effort) : null),
   ],
   [
     'enable_thinking',
     ({ enable_thinking: isOn, thinking_budget: budget }) =>
-      isOn === false ? { type: 'off' } : isOn === true ? budgetOf(budget) : null,
+      isOn === false ? { type: 'off' } : isOn === true ? toBudget(budget) : null,
   ],
-  ['thinking_budget', ({ thinking_budget: budget }) => (isBudget(budget) ? budgetOf(budget) : null)],
+  ['thinking_budget', ({ thinking_budget: budget }) => (isBudget(budget) ? toBudget(budget) : null)],
 ]
 
 function vendorDepth({ type, budget_tokens: tokens }: LooseObject): Depth | null {
   // Between calls of tools alone is the least that some models of the messages protocol can.
   if (type === 'disabled' || type === 'between_tools') return { type: 'off' }
   if (type === 'adaptive' || type === 'auto') return { type: 'adaptive' }
-  return type === 'enabled' ? budgetOf(tokens) : null
+  return type === 'enabled' ? toBudget(tokens) : null
 }
 
 function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: LooseObject): Depth | null {
   if (enabled === false) return { type: 'off' }
-  if (typeof effort === 'string') return effortOf(effort)
-  if (isBudget(tokens)) return budgetOf(tokens)
+  if (typeof effort === 'string') return toEffort(effort)
+  if (isBudget(tokens)) return toBudget(tokens)
   // It only sets how the reasoning is shown: that alone requests none.
   return enabled === true || exclude === undefined ? { type: 'effort', effort: DEFAULT_EFFORT } : null
 }
@@ -71,13 +71,13 @@ function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: LooseO
  * Returns the wish; undefined where the request leaves it to the model. Adds to `dropped` the duplicates and the fields
  * that cannot be read.
  */
-export function wantedThinking(
+export function readWantedThinking(
   request: LooseObject,
   dropped: DroppedFields,
 ): Setting<WantedReasoning> | undefined {
   const { reasoning, include_reasoning: isShown, thinking } = request
   const isHidden =
-    isShown === false || fieldsOf(reasoning).exclude === true || fieldsOf(thinking).display === 'omitted'
+    isShown === false || toFields(reasoning).exclude === true || toFields(thinking).display === 'omitted'
   let wanted: Setting<WantedReasoning> | undefined
   for (const [field, read] of READERS) {
     if (isUnset(request[field])) continue

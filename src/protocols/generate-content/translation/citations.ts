@@ -3,7 +3,7 @@
  * `citationMetadata` of texts that the model recites. Places in the text count bytes of UTF-8.
  */
 import { Buffer } from 'node:buffer'
-import { fieldsOf, type LooseObject, listOf, textOf } from '../../loose.ts'
+import { type LooseObject, toFields, toList, toText } from '../../loose.ts'
 
 interface Citation {
   /** Characters of the text. */
@@ -28,7 +28,7 @@ class GrowingList {
   #first = ''
 
   add(more: unknown): void {
-    const items = listOf(more)
+    const items = toList(more)
     if (items.length === 0) return
     const first = JSON.stringify(items[0])
     if (this.items.length === 0) this.#first = first
@@ -45,12 +45,12 @@ export class CitedSources {
   /** Takes in one event of a candidate. */
   add({ groundingMetadata: grounding, citationMetadata: recited }: LooseObject): void {
     if (grounding != null) {
-      const { groundingChunks, groundingSupports } = fieldsOf(grounding)
+      const { groundingChunks, groundingSupports } = toFields(grounding)
       this.#chunks.add(groundingChunks)
       this.#supports.add(groundingSupports)
     }
     if (recited == null) return
-    const { citationSources, citations } = fieldsOf(recited)
+    const { citationSources, citations } = toFields(recited)
     this.#recited.add(citationSources ?? citations)
   }
 
@@ -62,27 +62,27 @@ export class CitedSources {
     const found = new Map<string, Citation>()
     let tries = 0
     const cite = (segment: unknown, source: LooseObject): void => {
-      const [url, title] = [textOf(source.uri), textOf(source.title)]
+      const [url, title] = [toText(source.uri), toText(source.title)]
       if (url === '' || url.length > MAX_URL_CHARS || found.size >= MAX_CITATIONS) return
       // Each may look through the whole text.
       if (++tries > MAX_TRIES) return
-      const citation = { ...places.charactersOf(fieldsOf(segment)), url, title }
+      const citation = { ...places.toCharacters(toFields(segment)), url, title }
       found.set(`${citation.start} ${citation.end} ${url}`, citation)
     }
     for (const support of supports) {
-      const { segment, groundingChunkIndices: indices } = fieldsOf(support)
-      for (const index of listOf(indices)) cite(segment, readSource(chunks[Number(index)]))
+      const { segment, groundingChunkIndices: indices } = toFields(support)
+      for (const index of toList(indices)) cite(segment, readSource(chunks[Number(index)]))
     }
     if (supports.length === 0) for (const chunk of chunks) cite(null, readSource(chunk))
-    for (const one of recited) cite(one, fieldsOf(one))
+    for (const one of recited) cite(one, toFields(one))
     return [...found.values()]
   }
 }
 
 function readSource(chunk: unknown): LooseObject {
-  const fields = fieldsOf(chunk)
+  const fields = toFields(chunk)
   const kind = SOURCE_KINDS.find((name) => fields[name] != null)
-  return kind === undefined ? {} : fieldsOf(fields[kind])
+  return kind === undefined ? {} : toFields(fields[kind])
 }
 
 const BYTES_PER_MARK = 1024
@@ -103,15 +103,15 @@ class BytePlaces {
     if (this.#bytes.length % BYTES_PER_MARK === 0) this.#marks.push(characters)
   }
 
-  charactersOf({ startIndex, endIndex, text }: LooseObject): {
+  toCharacters({ startIndex, endIndex, text }: LooseObject): {
     readonly start: number
     readonly end: number
   } {
     const { length } = this.#bytes
     // Zeros are omitted.
-    const start = this.#byteOf(startIndex, 0)
-    const end = this.#byteOf(endIndex, length)
-    const said = Buffer.from(textOf(text))
+    const start = this.#findByte(startIndex, 0)
+    const end = this.#findByte(endIndex, length)
+    const said = Buffer.from(toText(text))
     const isThere = said.length === 0 || this.#bytes.subarray(start, end).equals(said)
     if (isThere && start <= end) return { start: this.#character(start), end: this.#character(end) }
     const found = this.#bytes.indexOf(said)
@@ -119,7 +119,7 @@ class BytePlaces {
     return { start: this.#character(found), end: this.#character(found + said.length) }
   }
 
-  #byteOf(index: unknown, otherwise: number): number {
+  #findByte(index: unknown, otherwise: number): number {
     return Number.isSafeInteger(index)
       ? Math.min(Math.max(0, index as number), this.#bytes.length)
       : otherwise

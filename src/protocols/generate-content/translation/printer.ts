@@ -8,7 +8,7 @@ import type { FinishReason, Part, UsageTokens } from '../../../../schemas/chat/p
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ulid } from '../../../core/keys/ids.ts'
 import { readErrorMessage } from '../../answer/request-errors.ts'
-import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../../loose.ts'
+import { type LooseObject, parseFields, toFields, toList, toText } from '../../loose.ts'
 import { printSeal } from '../../translate/seal.ts'
 
 type ToolPart = Extract<Part, { type: 'tool_call' }>
@@ -149,7 +149,7 @@ export class GenerateContentPrinter {
       const { id, name } = call
       if (call.signature !== null)
         choice.seal = { protocol: this.#options.upstream, data: call.signature, isOfCall: true }
-      const args = fieldsOf(parsedFields(json === '' ? '{}' : json))
+      const args = toFields(parseFields(json === '' ? '{}' : json))
       return { functionCall: { id, name, args }, ...signature(choice) }
     })
   }
@@ -192,11 +192,11 @@ export class AssembledContent {
 
   add(answer: LooseObject): void {
     this.#last = { ...this.#last, ...answer }
-    for (const candidate of listOf(answer.candidates).map(fieldsOf)) {
+    for (const candidate of toList(answer.candidates).map(toFields)) {
       const known = this.#candidates.get(candidate.index) ?? { parts: [], last: {} }
       this.#candidates.set(candidate.index, known)
       known.last = candidate
-      for (const part of listOf(fieldsOf(candidate.content).parts)) addPart(known.parts, fieldsOf(part))
+      for (const part of toList(toFields(candidate.content).parts)) addPart(known.parts, toFields(part))
     }
   }
 
@@ -217,6 +217,6 @@ function addPart(parts: Record<string, unknown>[], part: LooseObject): void {
     part.thoughtSignature === undefined &&
     typeof last?.text === 'string' &&
     last.thought === part.thought
-  if (isMore) last.text = textOf(last.text) + textOf(part.text)
+  if (isMore) last.text = toText(last.text) + toText(part.text)
   else parts.push({ ...part })
 }

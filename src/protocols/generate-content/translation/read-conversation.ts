@@ -14,7 +14,7 @@ import type {
   ToolChoice,
   TurnPart,
 } from '../../../../schemas/chat/conversation.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
+import { isObject, type LooseObject, toFields, toList, toText } from '../../loose.ts'
 import { type DroppedFields, nameOthers } from '../../translate/dropped-fields.ts'
 import { isLink, readLink } from '../../translate/linked-files.ts'
 import { readSeal } from '../../translate/seal.ts'
@@ -31,24 +31,24 @@ const HELD_SETTINGS: ReadonlySet<string> = new Set([
 const SNAKE = /_([a-z])/g
 
 /** Returns the fields of an object by the vendor's names: clients may write them in snake case. */
-const camelFields = (value: unknown): LooseObject =>
+const toCamelFields = (value: unknown): LooseObject =>
   Object.fromEntries(
-    Object.entries(fieldsOf(value)).map(([name, field]) => [
+    Object.entries(toFields(value)).map(([name, field]) => [
       name.replace(SNAKE, (_, letter: string) => letter.toUpperCase()),
       field,
     ]),
   )
 /** The vendor takes one object for a list of one. */
 const readItems = (value: unknown): readonly LooseObject[] =>
-  (Array.isArray(value) ? value : value == null ? [] : [value]).map(camelFields)
+  (Array.isArray(value) ? value : value == null ? [] : [value]).map(toCamelFields)
 
 /**
  * @param request the client's request, parsed and valid
  * @throws Failure `invalid_request` with a message that names the field
  */
 export function readGenerateContentConversation(request: unknown, dropped: DroppedFields): Conversation {
-  const given = camelFields(request)
-  const config = camelFields(given.generationConfig)
+  const given = toCamelFields(request)
+  const config = toCamelFields(given.generationConfig)
   nameOthers(given, HELD, dropped)
   nameOthers(config, HELD_SETTINGS, dropped, 'generationConfig.')
   const reader = new ContentReader(dropped)
@@ -80,13 +80,13 @@ class ContentReader {
 
   parts(content: unknown, path: string): TurnPart[] {
     if (typeof content === 'string') return [{ type: 'text', text: content }]
-    return readItems(camelFields(content).parts).flatMap((part, index) =>
+    return readItems(toCamelFields(content).parts).flatMap((part, index) =>
       this.#part(part, `${path}.parts[${index}]`),
     )
   }
 
   #part(part: LooseObject, path: string): TurnPart[] {
-    const seal = readSeal(textOf(part.thoughtSignature), 'generate-content')
+    const seal = readSeal(toText(part.thoughtSignature), 'generate-content')
     // The proof of another vendor belongs to the reasoning before this part.
     const foreign = seal !== null && seal.protocol !== 'generate-content' ? seal : null
     const own = foreign === null ? seal : null
@@ -96,10 +96,10 @@ class ContentReader {
   }
 
   #content(part: LooseObject, seal: Seal | null, path: string): TurnPart[] {
-    const text = textOf(part.text)
+    const text = toText(part.text)
     if (part.thought === true) return text === '' ? [] : [{ type: 'reasoning', text, seal }]
-    if (isObject(part.functionCall)) return [this.#call(camelFields(part.functionCall), seal, path)]
-    if (isObject(part.functionResponse)) return [this.#response(camelFields(part.functionResponse), path)]
+    if (isObject(part.functionCall)) return [this.#call(toCamelFields(part.functionCall), seal, path)]
+    if (isObject(part.functionResponse)) return [this.#response(toCamelFields(part.functionResponse), path)]
     const proof: TurnPart[] = seal === null ? [] : [{ type: 'reasoning', text: '', seal }]
     if (isObject(part.inlineData) || isObject(part.fileData)) return [...proof, readFile(part, path)]
     if (typeof part.text === 'string') return text === '' ? proof : [...proof, { type: 'text', text }]
@@ -109,8 +109,8 @@ class ContentReader {
   }
 
   #call(call: LooseObject, seal: Seal | null, path: string): TurnPart {
-    const name = textOf(call.name)
-    const id = textOf(call.id) || `call_${this.#calls}`
+    const name = toText(call.name)
+    const id = toText(call.id) || `call_${this.#calls}`
     this.#calls++
     this.#open.set(name, [...(this.#open.get(name) ?? []), id])
     const input = JSON.stringify(call.args ?? {})
@@ -118,12 +118,12 @@ class ContentReader {
   }
 
   #response(answer: LooseObject, path: string): TurnPart {
-    const name = textOf(answer.name)
+    const name = toText(answer.name)
     const open = this.#open.get(name) ?? []
-    const given = textOf(answer.id)
+    const given = toText(answer.id)
     const at = Math.max(0, open.indexOf(given))
     const [id = given] = open.splice(at, 1)
-    const response = fieldsOf(answer.response)
+    const response = toFields(answer.response)
     const isError = Object.keys(response).length === 1 && typeof response.error === 'string'
     const files = readItems(answer.parts).filter(({ inlineData }) => isObject(inlineData))
     return {
@@ -152,14 +152,14 @@ function responseText(response: LooseObject): string {
 }
 
 function readFile(part: LooseObject, path: string): GivenFile {
-  const inline = camelFields(part.inlineData)
-  const linked = camelFields(part.fileData)
+  const inline = toCamelFields(part.inlineData)
+  const linked = toCamelFields(part.fileData)
   const isInline = isObject(part.inlineData)
-  const mediaType = textOf(isInline ? inline.mimeType : linked.mimeType)
-  const uri = textOf(linked.fileUri)
+  const mediaType = toText(isInline ? inline.mimeType : linked.mimeType)
+  const uri = toText(linked.fileUri)
   const at = `${path}.${isInline ? 'inlineData' : 'fileData.fileUri'}`
   const source: FileSource = isInline
-    ? { type: 'inline', mediaType, base64: textOf(inline.data) }
+    ? { type: 'inline', mediaType, base64: toText(inline.data) }
     : { type: 'link', url: readLink(uri, at) }
   const [kind] = mediaType.split('/')
   const type = kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'file'
@@ -181,7 +181,7 @@ function readTools(tool: LooseObject, path: string): OfferedTool[] {
       {
         type: 'web_search',
         allowedDomains: [],
-        blockedDomains: listOf(fieldsOf(settings).excludeDomains).map(textOf),
+        blockedDomains: toList(toFields(settings).excludeDomains).map(toText),
         location: null,
         contextSize: null,
         maxUses: null,
@@ -196,8 +196,8 @@ function readDeclaration(declared: LooseObject, path: string): OfferedTool {
   const schema = declared.parametersJsonSchema ?? declared.parameters
   return {
     type: 'function',
-    name: textOf(declared.name),
-    description: textOf(declared.description) || null,
+    name: toText(declared.name),
+    description: toText(declared.description) || null,
     schema: isObject(schema) ? jsonSchema(schema) : null,
     isStrict: false,
     path,
@@ -225,7 +225,7 @@ function schemaField(name: string, value: unknown): unknown {
   if (NUMBERS.has(name) && typeof value === 'string') return Number(value)
   if (name === 'properties' || name === '$defs')
     return Object.fromEntries(
-      Object.entries(fieldsOf(value)).map(([field, inner]) => [
+      Object.entries(toFields(value)).map(([field, inner]) => [
         field,
         isObject(inner) ? jsonSchema(inner) : inner,
       ]),
@@ -244,10 +244,10 @@ const CHOICES: Readonly<Record<string, ToolChoice>> = {
 }
 
 function readChoice(config: unknown): Conversation['toolChoice'] {
-  const { mode, allowedFunctionNames } = camelFields(camelFields(config).functionCallingConfig)
-  const value = CHOICES[textOf(mode)]
+  const { mode, allowedFunctionNames } = toCamelFields(toCamelFields(config).functionCallingConfig)
+  const value = CHOICES[toText(mode)]
   if (value === undefined) return null
-  const allowed = listOf(allowedFunctionNames).map(textOf)
+  const allowed = toList(allowedFunctionNames).map(toText)
   const field = 'toolConfig'
   if (allowed.length === 0) return { field, value }
   const [only = ''] = allowed
@@ -257,9 +257,9 @@ function readChoice(config: unknown): Conversation['toolChoice'] {
 
 function readSettings(config: LooseObject, dropped: DroppedFields): ConversationSettings {
   const read = (name: string) => readNumber(`generationConfig.${name}`, config[name])
-  const stop = listOf(config.stopSequences).map(textOf)
+  const stop = toList(config.stopSequences).map(toText)
   const choices = read('candidateCount')
-  const modalities = listOf(config.responseModalities).map((modality) => textOf(modality).toLowerCase())
+  const modalities = toList(config.responseModalities).map((modality) => toText(modality).toLowerCase())
   return {
     temperature: read('temperature'),
     topP: read('topP'),
@@ -285,8 +285,8 @@ function readSettings(config: LooseObject, dropped: DroppedFields): Conversation
 const DYNAMIC_BUDGET = -1
 
 function readReasoning(value: unknown): ConversationSettings['reasoning'] {
-  const { thinkingBudget: budget, thinkingLevel: level, includeThoughts } = camelFields(value)
-  const depth = readDepth(budget, textOf(level).toLowerCase())
+  const { thinkingBudget: budget, thinkingLevel: level, includeThoughts } = toCamelFields(value)
+  const depth = readDepth(budget, toText(level).toLowerCase())
   if (depth === null) return undefined
   return { field: 'generationConfig.thinkingConfig', value: { depth, isHidden: includeThoughts !== true } }
 }

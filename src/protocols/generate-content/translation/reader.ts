@@ -8,7 +8,7 @@ import { ulid } from '../../../core/keys/ids.ts'
 import { saysError } from '../../answer/content.ts'
 import type { UsageReport } from '../../answer/reported-usage.ts'
 import { unreadableEvent } from '../../answer/request-errors.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, parsedFields, textOf } from '../../loose.ts'
+import { isObject, type LooseObject, parseFields, toFields, toList, toText } from '../../loose.ts'
 import type { PartReader } from '../../translate/stream.ts'
 import { GenerateContentUsage, type Said } from '../usage.ts'
 import { CitedSources } from './citations.ts'
@@ -51,35 +51,35 @@ function finishReason({ reason, calls }: Candidate): FinishReason {
 }
 
 /** Returns the candidate's index; the vendor omits 0, the first. */
-const indexOf = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, value as number) : 0)
+const readIndex = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, value as number) : 0)
 
 const isBlocked = ({ promptFeedback }: LooseObject): boolean =>
-  textOf(fieldsOf(promptFeedback).blockReason) !== ''
+  toText(toFields(promptFeedback).blockReason) !== ''
 
 /** Returns the code that the upstream ran, and its output, as Markdown. */
-function codeIn({ executableCode, codeExecutionResult }: LooseObject): string {
-  const { code, language } = fieldsOf(executableCode)
-  if (textOf(code) !== '') return fenced(textOf(language).toLowerCase(), textOf(code))
-  const output = textOf(fieldsOf(codeExecutionResult).output)
-  return output === '' ? '' : fenced('', output)
+function printCode({ executableCode, codeExecutionResult }: LooseObject): string {
+  const { code, language } = toFields(executableCode)
+  if (toText(code) !== '') return fence(toText(language).toLowerCase(), toText(code))
+  const output = toText(toFields(codeExecutionResult).output)
+  return output === '' ? '' : fence('', output)
 }
 
-const fenced = (language: string, text: string): string =>
+const fence = (language: string, text: string): string =>
   `\n\`\`\`${language}\n${text.endsWith('\n') ? text : `${text}\n`}\`\`\`\n`
 
 /** Returns the tokens of `logprobsResult`; skips tokens without text. */
-function logprobsOf(result: unknown): readonly TokenLogprob[] {
+function readLogprobs(result: unknown): readonly TokenLogprob[] {
   if (result == null) return []
-  const { chosenCandidates, topCandidates } = fieldsOf(result)
-  const top = listOf(topCandidates)
-  return listOf(chosenCandidates).flatMap((chosen, index) => {
-    const others = listOf(fieldsOf(top[index]).candidates).flatMap(tokenOf)
-    return tokenOf(chosen).map((token) => ({ ...token, top: others }))
+  const { chosenCandidates, topCandidates } = toFields(result)
+  const top = toList(topCandidates)
+  return toList(chosenCandidates).flatMap((chosen, index) => {
+    const others = toList(toFields(top[index]).candidates).flatMap(readToken)
+    return readToken(chosen).map((token) => ({ ...token, top: others }))
   })
 }
 
-function tokenOf(candidate: unknown): { token: string; logprob: number }[] {
-  const { token, logProbability } = fieldsOf(candidate)
+function readToken(candidate: unknown): { token: string; logprob: number }[] {
+  const { token, logProbability } = toFields(candidate)
   return typeof token === 'string' && typeof logProbability === 'number'
     ? [{ token, logprob: logProbability }]
     : []
@@ -111,7 +111,7 @@ export class GenerateContentReader implements PartReader {
 
   read(_name: string, data: string, emit: Emit): void {
     if (data === DONE) return
-    const event = parsedFields(data)
+    const event = parseFields(data)
     if (event === null) this.#err(unreadableEvent('An event is not JSON.'), emit)
     else if (saysError(event)) this.#err(data, emit)
     else this.#answer(event, emit)
@@ -156,30 +156,30 @@ export class GenerateContentReader implements PartReader {
 
   #answer(answer: LooseObject, emit: Emit): void {
     if (!this.#hasBegun)
-      emit({ type: 'start', id: textOf(answer.responseId), model: textOf(answer.modelVersion) })
+      emit({ type: 'start', id: toText(answer.responseId), model: toText(answer.modelVersion) })
     this.#hasBegun = true
-    this.#model ||= textOf(answer.modelVersion)
+    this.#model ||= toText(answer.modelVersion)
     let [queries, pages, hasMaps] = [0, 0, false]
-    for (const item of listOf(answer.candidates)) {
-      const fields = fieldsOf(item)
-      const index = indexOf(fields.index)
+    for (const item of toList(answer.candidates)) {
+      const fields = toFields(item)
+      const index = readIndex(fields.index)
       const candidate = this.#candidate(index)
-      for (const part of listOf(fieldsOf(fields.content).parts))
-        this.#part(fieldsOf(part), index, candidate, emit)
-      const reason = textOf(fields.finishReason)
+      for (const part of toList(toFields(fields.content).parts))
+        this.#part(toFields(part), index, candidate, emit)
+      const reason = toText(fields.finishReason)
       if (reason !== '' && candidate.reason === '') this.#unfinished--
       candidate.reason = reason || candidate.reason
-      candidate.message = textOf(fields.finishMessage) || candidate.message
+      candidate.message = toText(fields.finishMessage) || candidate.message
       candidate.sources.add(fields)
-      const tokens = logprobsOf(fields.logprobsResult)
+      const tokens = readLogprobs(fields.logprobsResult)
       if (tokens.length > 0) emit({ type: 'logprobs', choice: index, tokens })
-      const { webSearchQueries, groundingChunks } = fieldsOf(fields.groundingMetadata)
-      queries += listOf(webSearchQueries).filter((query) => textOf(query) !== '').length
-      hasMaps ||= listOf(groundingChunks).some((chunk) => isObject(fieldsOf(chunk).maps))
-      pages += listOf(fieldsOf(fields.urlContextMetadata).urlMetadata).length
+      const { webSearchQueries, groundingChunks } = toFields(fields.groundingMetadata)
+      queries += toList(webSearchQueries).filter((query) => toText(query) !== '').length
+      hasMaps ||= toList(groundingChunks).some((chunk) => isObject(toFields(chunk).maps))
+      pages += toList(toFields(fields.urlContextMetadata).urlMetadata).length
     }
     this.#isBlocked ||= isBlocked(answer)
-    this.#blockMessage ||= textOf(fieldsOf(answer.promptFeedback).blockReasonMessage)
+    this.#blockMessage ||= toText(toFields(answer.promptFeedback).blockReasonMessage)
     this.#usage.grounded({ queries, pages, hasMaps }, this.#model)
     const report = this.#usage.report(answer.usageMetadata, this.#said)
     this.report = report
@@ -190,21 +190,21 @@ export class GenerateContentReader implements PartReader {
   }
 
   #part(part: LooseObject, choice: number, candidate: Candidate, emit: Emit): void {
-    if (textOf(fieldsOf(part.executableCode).language) !== '') this.#usage.ran(1)
-    const text = textOf(part.text)
+    if (toText(toFields(part.executableCode).language) !== '') this.#usage.ran(1)
+    const text = toText(part.text)
     if (text !== '') this.#say(part.thought === true ? 'reasoning' : 'text', text, choice, candidate, emit)
     if (part.inlineData != null) this.#inlineData(part, choice, emit)
-    const code = codeIn(part)
+    const code = printCode(part)
     if (code !== '') this.#say('text', code, choice, candidate, emit)
-    const call = fieldsOf(part.functionCall)
-    const name = textOf(call.name)
+    const call = toFields(part.functionCall)
+    const name = toText(call.name)
     if (name === '') return
     this.#said = 'text'
     const index = candidate.calls++
-    const signature = textOf(part.thoughtSignature) || null
+    const signature = toText(part.thoughtSignature) || null
     // The vendor gives most calls no id, and some of them one that is not unique.
     emit({ type: 'tool_call', choice, index, id: `call_${ulid()}`, name, signature })
-    emit({ type: 'tool_arguments', choice, index, json: JSON.stringify(fieldsOf(call.args)) })
+    emit({ type: 'tool_arguments', choice, index, json: JSON.stringify(toFields(call.args)) })
   }
 
   #say(type: 'text' | 'reasoning', text: string, choice: number, candidate: Candidate, emit: Emit): void {
@@ -215,13 +215,13 @@ export class GenerateContentReader implements PartReader {
 
   /** Pictures that the model draws while it thinks are drafts: they are no part of the answer. */
   #inlineData({ inlineData, thought, thoughtSignature }: LooseObject, choice: number, emit: Emit): void {
-    const { mimeType, data } = fieldsOf(inlineData)
-    const [mediaType, base64] = [textOf(mimeType), textOf(data)]
+    const { mimeType, data } = toFields(inlineData)
+    const [mediaType, base64] = [toText(mimeType), toText(data)]
     if (thought === true || base64 === '') return
     this.#said = 'text'
     if (mediaType.startsWith('audio/')) emit({ type: 'audio', choice, base64 })
     else if (mediaType.startsWith('image/'))
-      emit({ type: 'image', choice, mediaType, base64, signature: textOf(thoughtSignature) || null })
+      emit({ type: 'image', choice, mediaType, base64, signature: toText(thoughtSignature) || null })
   }
 
   #err(payload: string, emit: Emit): void {

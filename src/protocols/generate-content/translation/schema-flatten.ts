@@ -3,7 +3,7 @@
  * It follows JSON Schema 2020-12.
  */
 import { sizeOf } from '../../../core/json/exact.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
+import { isObject, type LooseObject, toFields, toList, toText } from '../../loose.ts'
 
 /** A schema, or a map of them. A client may send any value as one. */
 export type Schema = LooseObject
@@ -20,7 +20,7 @@ const JSON_TYPES: ReadonlySet<string> = new Set([
 ])
 
 /** Returns the types of a schema, in lower case, each once; none where it names none. */
-export const typesOf = ({ type }: Schema): readonly string[] => [
+export const readTypes = ({ type }: Schema): readonly string[] => [
   ...new Set(
     (Array.isArray(type) ? type : [type])
       .flatMap((t) => (typeof t === 'string' ? [t.toLowerCase()] : []))
@@ -47,8 +47,8 @@ export function measureSchema(root: Schema): SchemaSource {
   const open: unknown[] = [root]
   while (open.length > 0) {
     const value = open.pop()
-    characters += textOf(value).length
-    for (const [name, inner] of Object.entries(fieldsOf(value))) {
+    characters += toText(value).length
+    for (const [name, inner] of Object.entries(toFields(value))) {
       characters += ITEM_CHARS + name.length
       open.push(inner)
     }
@@ -57,18 +57,18 @@ export function measureSchema(root: Schema): SchemaSource {
 }
 
 /** Returns about how many characters a keyword has without the schemas in it. */
-function lengthOf(keyword: string, value: unknown): number {
+function measureKeyword(keyword: string, value: unknown): number {
   if (typeof value === 'string') return value.length
   if (keyword === 'enum') return JSON.stringify(value).length
   if (Array.isArray(value))
-    return value.reduce<number>((sum, item) => sum + ITEM_CHARS + textOf(item).length, 0)
+    return value.reduce<number>((sum, item) => sum + ITEM_CHARS + toText(item).length, 0)
   return isObject(value) ? Object.keys(value).reduce((sum, name) => sum + ITEM_CHARS + name.length, 0) : 1
 }
 
 /** Returns whether a schema may be read once more. */
 export function mayRead({ left }: SchemaSource, schema: Schema): boolean {
   for (const [keyword, value] of Object.entries(schema))
-    left.characters -= keyword.length + lengthOf(keyword, value)
+    left.characters -= keyword.length + measureKeyword(keyword, value)
   return left.characters >= 0
 }
 
@@ -79,18 +79,18 @@ interface Flattened {
 }
 
 /** Returns `#/$defs/thing` in `root`; undefined for a missing one, or one in another document. */
-function resolved(root: Schema, pointer: string): unknown {
+function resolvePointer(root: Schema, pointer: string): unknown {
   if (pointer !== '#' && !pointer.startsWith('#/')) return undefined
   let found: unknown = root
   for (const step of pointer.split('/').slice(1)) {
-    const name = unescaped(step)
+    const name = unescapeStep(step)
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return undefined
     found = (found as Schema)[name]
   }
   return found
 }
 
-function unescaped(step: string): string {
+function unescapeStep(step: string): string {
   const plain = step.replaceAll('~1', '/').replaceAll('~0', '~')
   try {
     return decodeURIComponent(plain)
@@ -103,7 +103,7 @@ function unescaped(step: string): string {
  * Returns `schema` without `$ref`, `allOf`, `oneOf` and `const` on its own level; those of its parts stay. `within`
  * are the definitions around it.
  */
-export function flattened(
+export function flattenSchema(
   source: SchemaSource,
   schema: unknown,
   within: readonly string[],
@@ -117,22 +117,22 @@ export function flattened(
   let around = within
   const take = (inner: Flattened) => {
     if (!mayRead(source, own)) return
-    own = merged(own, inner.schema)
+    own = mergeSchemas(own, inner.schema)
     around = [...around, ...inner.within.slice(within.length)]
   }
   if (typeof $ref === 'string') {
-    const target = resolved(source.root, $ref)
+    const target = resolvePointer(source.root, $ref)
     source.left.characters -= within.length
     const nesting = within.filter((name) => name === $ref).length
-    if (nesting >= MAX_SELF_NESTING) own = merged(own, typeOnly(target))
-    else take(flattened(source, target, [...within, $ref], level + 1))
+    if (nesting >= MAX_SELF_NESTING) own = mergeSchemas(own, typeOnly(target))
+    else take(flattenSchema(source, target, [...within, $ref], level + 1))
   }
-  for (const member of listOf(allOf)) take(flattened(source, member, within, level + 1))
+  for (const member of toList(allOf)) take(flattenSchema(source, member, within, level + 1))
   return { schema: own, within: around }
 }
 
 const typeOnly = (target: unknown): Schema => {
-  const { type } = fieldsOf(target)
+  const { type } = toFields(target)
   return type === undefined ? {} : { type }
 }
 
@@ -148,15 +148,15 @@ const better =
 export const larger = better((a, b) => a > b)
 export const smaller = better((a, b) => a < b)
 const both: Combine = (a, b) => ({ allOf: [a, b] })
-const union: Combine = (a, b) => [...new Set([...listOf(a), ...listOf(b)])]
+const union: Combine = (a, b) => [...new Set([...toList(a), ...toList(b)])]
 
 const sameValues: Combine = (a, b) => {
-  const known = new Set(listOf(b).map((value) => JSON.stringify(value)))
-  return listOf(a).filter((value) => known.has(JSON.stringify(value)))
+  const known = new Set(toList(b).map((value) => JSON.stringify(value)))
+  return toList(a).filter((value) => known.has(JSON.stringify(value)))
 }
 
 const commonTypes: Combine = (a, b) => {
-  const [mine, theirs] = [typesOf({ type: a }), typesOf({ type: b })]
+  const [mine, theirs] = [readTypes({ type: a }), readTypes({ type: b })]
   const isWithin = (type: string, types: readonly string[]) =>
     types.includes(type) || (type === 'integer' && types.includes('number'))
   const common = [...mine.filter((t) => isWithin(t, theirs)), ...theirs.filter((t) => isWithin(t, mine))]
@@ -164,7 +164,7 @@ const commonTypes: Combine = (a, b) => {
 }
 
 const bothProperties: Combine = (a, b) => {
-  const [mine, theirs] = [fieldsOf(a), fieldsOf(b)]
+  const [mine, theirs] = [toFields(a), toFields(b)]
   const names = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])]
   return Object.fromEntries(
     names.map((name) => {
@@ -175,9 +175,9 @@ const bothProperties: Combine = (a, b) => {
 }
 
 const everyPair: Combine = (a, b) =>
-  listOf(a).length * listOf(b).length > MAX_BRANCHES
+  toList(a).length * toList(b).length > MAX_BRANCHES
     ? a
-    : listOf(a).flatMap((mine) => listOf(b).map((theirs) => both(mine, theirs)))
+    : toList(a).flatMap((mine) => toList(b).map((theirs) => both(mine, theirs)))
 
 /** The keyword that satisfies both schemas. For any other keyword the first one applies. */
 const COMBINE: Readonly<Record<string, Combine>> = {
@@ -201,7 +201,7 @@ const COMBINE: Readonly<Record<string, Combine>> = {
 }
 
 /** Returns one schema that allows what both allow. */
-export function merged(a: Schema, b: Schema): Schema {
+export function mergeSchemas(a: Schema, b: Schema): Schema {
   const fields = new Map(Object.entries(a))
   for (const [name, value] of Object.entries(b)) {
     const combine = Object.hasOwn(COMBINE, name) ? COMBINE[name] : undefined

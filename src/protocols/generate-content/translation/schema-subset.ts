@@ -3,17 +3,17 @@
  * allows all that the schema allows; a restriction that the subset cannot express is dropped.
  */
 import { isRawNumber, sizeOf } from '../../../core/json/exact.ts'
-import { fieldsOf, isObject, listOf } from '../../loose.ts'
+import { isObject, toFields, toList } from '../../loose.ts'
 import {
-  flattened,
+  flattenSchema,
   larger,
   mayRead,
   measureSchema,
-  merged,
+  mergeSchemas,
+  readTypes,
   type Schema,
   type SchemaSource,
   smaller,
-  typesOf,
 } from './schema-flatten.ts'
 
 /** The depth limit of all models; deeper parts are dropped. */
@@ -44,17 +44,17 @@ export function isEmptyObject(schema: Schema): boolean {
   const elsewhere = ['$ref', 'allOf', 'anyOf', 'oneOf', 'patternProperties']
   return (
     (type === undefined || type === 'object') &&
-    Object.keys(fieldsOf(properties)).length === 0 &&
+    Object.keys(toFields(properties)).length === 0 &&
     (additionalProperties === undefined || additionalProperties === false) &&
     !elsewhere.some((name) => Object.hasOwn(rest, name))
   )
 }
 
 export const schemaSubset = (schema: Schema): Schema =>
-  reducedSchema(schema, { source: measureSchema(schema), within: [], depth: 0 })
+  reduceSchema(schema, { source: measureSchema(schema), within: [], depth: 0 })
 
-function reducedSchema(schema: unknown, place: Place): Schema {
-  const { branches, isNullable } = reduced(schema, place)
+function reduceSchema(schema: unknown, place: Place): Schema {
+  const { branches, isNullable } = reduceToBranches(schema, place)
   const nullable = isNullable ? { nullable: true } : {}
   const [first] = branches
   if (first === undefined) return { type: 'STRING', nullable: true }
@@ -64,27 +64,27 @@ function reducedSchema(schema: unknown, place: Place): Schema {
     : { anyOf: branches.map((branch) => ({ ...branch, ...nullable })) }
 }
 
-function reduced(schema: unknown, place: Place): Reduced {
+function reduceToBranches(schema: unknown, place: Place): Reduced {
   if (place.depth > MAX_DEPTH) return ANYTHING
-  const flat = flattened(place.source, schema, place.within)
+  const flat = flattenSchema(place.source, schema, place.within)
   const inner = { ...place, within: flat.within, depth: place.depth + 1 }
-  const alternatives = listOf(flat.schema.anyOf)
+  const alternatives = toList(flat.schema.anyOf)
   return alternatives.length > 0
-    ? alternativesOf(flat.schema, alternatives, inner)
-    : plainOf(flat.schema, inner)
+    ? reduceAlternatives(flat.schema, alternatives, inner)
+    : reducePlain(flat.schema, inner)
 }
 
 /** Returns the branches of `anyOf`; keywords next to it apply in each of them. */
-function alternativesOf(schema: Schema, alternatives: readonly unknown[], place: Place): Reduced {
+function reduceAlternatives(schema: Schema, alternatives: readonly unknown[], place: Place): Reduced {
   const { anyOf: _, title, description, ...beside } = schema
   const found = alternatives.map((branch) => {
     if (!mayRead(place.source, beside)) return ANYTHING
-    const flat = flattened(place.source, branch, place.within)
-    const whole = merged(flat.schema, beside)
-    return reduced(whole, { ...place, within: flat.within })
+    const flat = flattenSchema(place.source, branch, place.within)
+    const whole = mergeSchemas(flat.schema, beside)
+    return reduceToBranches(whole, { ...place, within: flat.within })
   })
-  const branches = distinct(found.flatMap((each) => each.branches))
-  const about = described({ title, description })
+  const branches = dropDuplicates(found.flatMap((each) => each.branches))
+  const about = pickDescription({ title, description })
   return {
     // Words about the whole are nearer to the point than those about its one kind.
     branches: branches.map((branch) =>
@@ -94,26 +94,26 @@ function alternativesOf(schema: Schema, alternatives: readonly unknown[], place:
   }
 }
 
-const distinct = (schemas: readonly Schema[]): Schema[] => [
+const dropDuplicates = (schemas: readonly Schema[]): Schema[] => [
   ...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values(),
 ]
 
-function described({ title, description }: Schema): Schema {
+function pickDescription({ title, description }: Schema): Schema {
   return {
     ...(typeof title === 'string' ? { title } : {}),
     ...(typeof description === 'string' ? { description } : {}),
   }
 }
 
-function plainOf(schema: Schema, place: Place): Reduced {
+function reducePlain(schema: Schema, place: Place): Reduced {
   const values = Array.isArray(schema.enum) ? schema.enum : null
-  const named = typesOf(schema)
-  const types = named.length > 0 ? named : impliedTypes(schema, values)
-  const about = described(schema)
+  const named = readTypes(schema)
+  const types = named.length > 0 ? named : inferTypes(schema, values)
+  const about = pickDescription(schema)
   if (types.length === 0) return { ...ANYTHING, branches: ANYTHING.branches.map((b) => ({ ...b, ...about })) }
   const holdsNull = types.includes('null') && (values === null || values.includes(null))
   return {
-    branches: distinct(types.flatMap((type) => typed(type, schema, values, place))),
+    branches: dropDuplicates(types.flatMap((type) => reduceToType(type, schema, values, place))),
     isNullable: schema.nullable === true || holdsNull,
   }
 }
@@ -137,37 +137,42 @@ const IMPLIED: readonly (readonly [type: string, keywords: readonly string[]])[]
 ]
 
 /** Returns the implied types: the subset needs a type where the schema names none. */
-function impliedTypes(schema: Schema, values: readonly unknown[] | null): readonly string[] {
+function inferTypes(schema: Schema, values: readonly unknown[] | null): readonly string[] {
   if (values !== null) return [...new Set(values.map(jsonType))]
   return IMPLIED.flatMap(([type, keywords]) => (keywords.some((k) => Object.hasOwn(schema, k)) ? [type] : []))
 }
 
 /** Returns the schema for one of its types; none where its values are of other types. */
-function typed(type: string, schema: Schema, values: readonly unknown[] | null, place: Place): Schema[] {
+function reduceToType(
+  type: string,
+  schema: Schema,
+  values: readonly unknown[] | null,
+  place: Place,
+): Schema[] {
   const fits = (value: unknown) =>
     jsonType(value) === type || (type === 'number' && jsonType(value) === 'integer')
   const own = values === null ? null : values.filter(fits)
   if (own !== null && own.length === 0) return []
-  const about = described(schema)
+  const about = pickDescription(schema)
   switch (type) {
     case 'string':
-      return [{ type: 'STRING', ...about, ...ofString(schema, own) }]
+      return [{ type: 'STRING', ...about, ...reduceString(schema, own) }]
     case 'integer':
     case 'number':
-      return [{ type: type.toUpperCase(), ...listed(about, own), ...ofNumber(schema, type, own) }]
+      return [{ type: type.toUpperCase(), ...describeValues(about, own), ...reduceNumber(schema, type, own) }]
     case 'boolean':
-      return [{ type: 'BOOLEAN', ...listed(about, own?.length === 1 ? own : null) }]
+      return [{ type: 'BOOLEAN', ...describeValues(about, own?.length === 1 ? own : null) }]
     case 'array':
-      return [{ type: 'ARRAY', ...listed(about, own), ...ofArray(schema, place) }]
+      return [{ type: 'ARRAY', ...describeValues(about, own), ...reduceArray(schema, place) }]
     case 'object':
-      return [{ type: 'OBJECT', ...listed(about, own), ...ofObject(schema, place) }]
+      return [{ type: 'OBJECT', ...describeValues(about, own), ...reduceObject(schema, place) }]
     default:
       return []
   }
 }
 
 /** Values that the subset cannot list are described to the model in words. */
-function listed(about: Schema, values: readonly unknown[] | null): Schema {
+function describeValues(about: Schema, values: readonly unknown[] | null): Schema {
   if (values === null) return about
   const words = `One of: ${values.map((value) => JSON.stringify(value)).join(', ')}.`
   return { ...about, description: about.description === undefined ? words : `${about.description} ${words}` }
@@ -177,18 +182,18 @@ function listed(about: Schema, values: readonly unknown[] | null): Schema {
 const numbers = (schema: Schema, names: readonly string[]): Schema =>
   Object.fromEntries(names.flatMap((name) => (isNumber(schema[name]) ? [[name, schema[name]]] : [])))
 
-function formatOf({ format }: Schema, known: readonly string[]): Schema {
+function pickFormat({ format }: Schema, known: readonly string[]): Schema {
   return typeof format === 'string' && known.includes(format) ? { format } : {}
 }
 
-function ofString(schema: Schema, values: readonly unknown[] | null): Schema {
+function reduceString(schema: Schema, values: readonly unknown[] | null): Schema {
   // The subset cannot list an empty value, and a value outside the list would be refused.
   if (values !== null) return values.includes('') ? {} : { enum: [...new Set(values)] }
   const pattern = typeof schema.pattern === 'string' ? { pattern: schema.pattern } : {}
-  return { ...formatOf(schema, ['date-time']), ...numbers(schema, ['minLength', 'maxLength']), ...pattern }
+  return { ...pickFormat(schema, ['date-time']), ...numbers(schema, ['minLength', 'maxLength']), ...pattern }
 }
 
-function ofNumber(schema: Schema, type: string, values: readonly unknown[] | null): Schema {
+function reduceNumber(schema: Schema, type: string, values: readonly unknown[] | null): Schema {
   const step = type === 'integer' ? 1 : 0
   const own = (values ?? []).filter(isNumber)
   const least = own.length === 0 ? undefined : own.reduce((a, b) => smaller(a, b))
@@ -196,7 +201,7 @@ function ofNumber(schema: Schema, type: string, values: readonly unknown[] | nul
   const minimum = tightest([schema.minimum, above(schema.exclusiveMinimum, step), least], larger)
   const maximum = tightest([schema.maximum, below(schema.exclusiveMaximum, step), greatest], smaller)
   return {
-    ...formatOf(schema, type === 'integer' ? ['int32', 'int64'] : ['float', 'double']),
+    ...pickFormat(schema, type === 'integer' ? ['int32', 'int64'] : ['float', 'double']),
     ...(minimum === null ? {} : { minimum }),
     ...(maximum === null ? {} : { maximum }),
   }
@@ -213,21 +218,21 @@ const above = (bound: unknown, step: number): unknown =>
 const below = (bound: unknown, step: number): unknown =>
   typeof bound === 'number' && step > 0 ? Math.ceil(bound) - step : bound
 
-function ofArray(schema: Schema, place: Place): Schema {
+function reduceArray(schema: Schema, place: Place): Schema {
   const counts = numbers(schema, ['minItems', 'maxItems'])
-  const tuple = [...listOf(schema.prefixItems), ...listOf(schema.items)]
+  const tuple = [...toList(schema.prefixItems), ...toList(schema.items)]
   const { items } = schema
-  if (tuple.length === 0) return { items: reducedSchema(items === false ? {} : items, place), ...counts }
+  if (tuple.length === 0) return { items: reduceSchema(items === false ? {} : items, place), ...counts }
   const rest = isObject(items) ? [items] : items === false || schema.additionalItems === false ? [] : [{}]
-  return { items: reducedSchema({ anyOf: [...tuple, ...rest] }, place), ...counts }
+  return { items: reduceSchema({ anyOf: [...tuple, ...rest] }, place), ...counts }
 }
 
-function ofObject(schema: Schema, place: Place): Schema {
-  const properties = Object.entries(fieldsOf(schema.properties))
+function reduceObject(schema: Schema, place: Place): Schema {
+  const properties = Object.entries(toFields(schema.properties))
     .filter(([, property]) => property !== false)
-    .map(([name, property]) => [name, reducedSchema(property, place)] as const)
+    .map(([name, property]) => [name, reduceSchema(property, place)] as const)
   const names = new Set(properties.map(([name]) => name))
-  const required = listOf(schema.required).filter((name) => typeof name === 'string' && names.has(name))
+  const required = toList(schema.required).filter((name) => typeof name === 'string' && names.has(name))
   return {
     ...(properties.length > 0 ? { properties: Object.fromEntries(properties) } : {}),
     ...(required.length > 0 ? { required: [...new Set(required)] } : {}),

@@ -71,6 +71,6 @@ export const generateContentUpstream: UpstreamSide = {
   fetchesLinks: () => false,
   write: writeGenerateContentRequest,
   reader: () => new GenerateContentReader(),
-  modelOf: ({ modelVersion }) => modelVersion,
+  readModel: ({ modelVersion }) => modelVersion,
   countsThoughts: true,
 }

@@ -8,11 +8,11 @@ import type {
   TurnPart,
 } from '../../../../schemas/chat/conversation.ts'
 import { parseRawJson } from '../../../core/json/exact.ts'
-import { textOf } from '../../loose.ts'
+import { toText } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
 import type { DroppedFields } from '../../translate/dropped-fields.ts'
-import { type FetchedFiles, typedFile } from '../../translate/linked-files.ts'
-import { parsedArguments } from '../../translate/tool-arguments.ts'
+import { type FetchedFiles, toTypedFile } from '../../translate/linked-files.ts'
+import { parseArguments } from '../../translate/tool-arguments.ts'
 import { customArguments, flatName } from '../../translate/tool-names.ts'
 import { ContentTurns, type WireContent, type WirePart } from './turns.ts'
 
@@ -48,7 +48,7 @@ export function writeContents(
         if (call === undefined) throw invalidField(part.path, 'no call before it has this id')
         const said = part.content.flatMap((each) => turn.readable(each))
         const files = said.filter(({ text }) => text === undefined)
-        written.answer(call.place, functionResponse(call.name, textIn(said), part.isError), files)
+        written.answer(call.place, functionResponse(call.name, joinText(said), part.isError), files)
       } else turn.add(part)
       if (part.type === 'tool_call') calls.set(part.id, { place: calls.size, name: flatName(part) })
     }
@@ -58,7 +58,7 @@ export function writeContents(
 }
 
 const textPart = (text: string): WirePart[] => (text === '' ? [] : [{ text }])
-const textIn = (parts: readonly WirePart[]): string => parts.map(({ text }) => textOf(text)).join('')
+const joinText = (parts: readonly WirePart[]): string => parts.map(({ text }) => toText(text)).join('')
 
 /** Writes the parts of one turn. Reasoning is not sent back, except for its signature, which goes with the next part. */
 class TurnWriter {
@@ -77,7 +77,7 @@ class TurnWriter {
     switch (part.type) {
       case 'text':
       case 'refusal':
-        this.parts.push(...textPart(part.text).map((written) => this.#signed(written, null)))
+        this.parts.push(...textPart(part.text).map((written) => this.#sign(written, null)))
         break
       case 'reasoning':
         this.#signature = ownSignature(part.seal) || this.#signature
@@ -86,7 +86,7 @@ class TurnWriter {
         this.parts.push(this.#call(part))
         break
       default:
-        this.parts.push(...this.readable(part).map((written) => this.#signed(written, part.seal ?? null)))
+        this.parts.push(...this.readable(part).map((written) => this.#sign(written, part.seal ?? null)))
     }
   }
 
@@ -96,7 +96,7 @@ class TurnWriter {
     return [writeFile(part, this.#options.fetched)]
   }
 
-  #signed(part: WirePart, seal: Seal | null): WirePart {
+  #sign(part: WirePart, seal: Seal | null): WirePart {
     const signature = ownSignature(seal) || this.#signature
     this.#signature = ''
     return signature === '' ? part : { ...part, thoughtSignature: signature }
@@ -104,9 +104,9 @@ class TurnWriter {
 
   #call(call: ToolCall): WirePart {
     const input = call.kind === 'custom' ? customArguments(call.input) : call.input
-    const part = { functionCall: { name: flatName(call), args: parsedArguments(input, call.path) } }
+    const part = { functionCall: { name: flatName(call), args: parseArguments(input, call.path) } }
     const isFirst = this.#calls++ === 0
-    const signed = this.#signed(part, call.seal)
+    const signed = this.#sign(part, call.seal)
     const isUnsigned = isFirst && this.#options.needsSignatures && signed === part
     return isUnsigned ? { ...part, thoughtSignature: NO_SIGNATURE } : signed
   }
@@ -119,17 +119,17 @@ function writeFile({ source, path }: GivenFile, fetched: FetchedFiles): WirePart
   const { url } = source
   const file = fetched.get(url)
   if (file === undefined) throw invalidField(path, 'the file at this URL could not be fetched')
-  const { mediaType, base64 } = typedFile(file, { url, path })
+  const { mediaType, base64 } = toTypedFile(file, { url, path })
   return { inlineData: { mimeType: mediaType, data: base64 } }
 }
 
 /** Returns a tool's response. It must be an object: the text of one is parsed, any other is put into one. */
 function functionResponse(name: string, text: string, isError: boolean): WirePart {
-  const response = isError ? { error: text } : (objectIn(text) ?? { output: text })
+  const response = isError ? { error: text } : (parseObject(text) ?? { output: text })
   return { functionResponse: { name, response } }
 }
 
-function objectIn(text: string): object | null {
+function parseObject(text: string): object | null {
   if (!text.trimStart().startsWith('{')) return null
   try {
     return parseRawJson(text) as object

@@ -8,7 +8,7 @@ import type { ChatCall, EncodeOptions } from '../../dialect.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { hasMarks } from '../../translate/cache-key.ts'
 import { type DroppedFields, nameSettings } from '../../translate/dropped-fields.ts'
-import { familyOf, type ModelFamily, thinkingConfig } from '../family.ts'
+import { type ModelFamily, readFamily, thinkingConfig } from '../family.ts'
 import { schemaSubset } from './schema-subset.ts'
 import { writeContents } from './write-contents.ts'
 import { isForced, type SentTools, writeTools } from './write-tools.ts'
@@ -27,7 +27,7 @@ export function writeGenerateContentRequest(
   dropped: DroppedFields,
 ): Buffer {
   const { settings } = conversation
-  const family = familyOf(upstreamModel)
+  const family = readFamily(upstreamModel)
   nameSettings(settings, ['singleCall', 'user', 'metadata', 'verbosity', 'cacheKey', 'serviceTier'], dropped)
   if (hasMarks(conversation)) dropped.add('cache_control')
   const { instruction, contents } = writeContents(
@@ -49,7 +49,7 @@ export function writeGenerateContentRequest(
   return Buffer.from(JSON.stringify(wire), 'utf8')
 }
 
-const given = (name: string, value: unknown): object => (value == null ? {} : { [name]: value })
+const setIfGiven = (name: string, value: unknown): object => (value == null ? {} : { [name]: value })
 
 function generationConfig(
   settings: ConversationSettings,
@@ -58,16 +58,16 @@ function generationConfig(
   dropped: DroppedFields,
 ): object {
   return {
-    ...given('maxOutputTokens', outputLimit),
-    ...given('temperature', settings.temperature?.value),
-    ...given('topP', settings.topP?.value),
-    ...given('topK', settings.topK?.value),
-    ...given('candidateCount', settings.choices?.value),
+    ...setIfGiven('maxOutputTokens', outputLimit),
+    ...setIfGiven('temperature', settings.temperature?.value),
+    ...setIfGiven('topP', settings.topP?.value),
+    ...setIfGiven('topK', settings.topK?.value),
+    ...setIfGiven('candidateCount', settings.choices?.value),
     // Cut to the protocol's 32 bits.
-    ...given('seed', settings.seed === undefined ? null : settings.seed.value % SEED_BOUND),
+    ...setIfGiven('seed', settings.seed === undefined ? null : settings.seed.value % SEED_BOUND),
     ...penalties(settings, family, dropped),
-    ...given('stopSequences', stopSequences(settings, dropped)),
-    ...given('thinkingConfig', thinking(settings, family, dropped)),
+    ...setIfGiven('stopSequences', stopSequences(settings, dropped)),
+    ...setIfGiven('thinkingConfig', thinking(settings, family, dropped)),
     ...logprobs(settings),
     ...modalities(settings, dropped),
   }
@@ -78,8 +78,8 @@ function penalties(settings: ConversationSettings, family: ModelFamily, dropped:
   const { presencePenalty: presence, frequencyPenalty: frequency } = settings
   if (family.takesPenalties)
     return {
-      ...given('presencePenalty', presence?.value),
-      ...given('frequencyPenalty', frequency?.value),
+      ...setIfGiven('presencePenalty', presence?.value),
+      ...setIfGiven('frequencyPenalty', frequency?.value),
     }
   for (const penalty of [presence, frequency])
     if (penalty?.value) dropped.add(penalty.field, 'this model has no such setting')
@@ -135,7 +135,7 @@ function thinking(
 }
 
 const logprobs = ({ logprobs: asked, topLogprobs: top }: ConversationSettings): object =>
-  asked === undefined ? {} : { responseLogprobs: true, ...given('logprobs', top?.value) }
+  asked === undefined ? {} : { responseLogprobs: true, ...setIfGiven('logprobs', top?.value) }
 
 const MODALITIES: Readonly<Record<string, string>> = { text: 'TEXT', image: 'IMAGE' }
 /** The protocol's audio format; other formats would have to be transcoded. */

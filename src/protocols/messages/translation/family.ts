@@ -38,7 +38,7 @@ export interface ModelFamily {
   readonly takesForcedTools: boolean
 }
 
-export function familyOf(model: string): ModelFamily {
+export function readFamily(model: string): ModelFamily {
   const numbered = NUMBERED.exec(model)
   const alwaysReasons = ALWAYS_REASONS.test(model)
   // Other vendors serve this protocol, too: a name without a number takes every setting.

@@ -8,7 +8,7 @@ import type { LooseObject } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
 import type { DroppedFields } from '../../translate/dropped-fields.ts'
 import type { ModelFamily } from './family.ts'
-import { ReducedSchema, refersToDefinitionsAlone } from './reduced-schema.ts'
+import { ReducedSchema, refersOnlyToDefinitions } from './reduced-schema.ts'
 
 /** The tool by which a model answers that takes no `output_config.format`. No client may offer one of this name. */
 export const ANSWER_TOOL = 'tollgate_json_answer'
@@ -45,7 +45,7 @@ export function outputFormat(
   if (target.family.takesSchemas) {
     const reduced = new ReducedSchema(schema)
     if (reduced.isTooDeep) throw invalidField(format.path, 'it is nested too deeply')
-    if (!refersToDefinitionsAlone(schema))
+    if (!refersOnlyToDefinitions(schema))
       return leaveOut('its schema refers to itself, or to another document')
     if (reduced.isLooser)
       dropped.change(field, 'without limits of its schema that this model cannot be held to')

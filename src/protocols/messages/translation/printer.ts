@@ -7,7 +7,7 @@ import type { FinishReason, Part, UsageTokens } from '../../../../schemas/chat/p
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ulid } from '../../../core/keys/ids.ts'
 import { readErrorMessage } from '../../answer/request-errors.ts'
-import { fieldsOf, type LooseObject, parsedFields, textOf } from '../../loose.ts'
+import { type LooseObject, parseFields, toFields, toText } from '../../loose.ts'
 import { printSeal } from '../../translate/seal.ts'
 
 export type MessagesEvent = LooseObject & { readonly type: string }
@@ -254,22 +254,22 @@ export class AssembledMessage {
   add(event: MessagesEvent): void {
     switch (event.type) {
       case 'message_start':
-        this.#message = fieldsOf(event.message)
+        this.#message = toFields(event.message)
         break
       case 'content_block_start':
-        this.#blocks.push({ ...fieldsOf(event.content_block) })
+        this.#blocks.push({ ...toFields(event.content_block) })
         this.#json = ''
         break
       case 'content_block_delta':
-        this.#delta(this.#blocks.at(-1)!, fieldsOf(event.delta))
+        this.#delta(this.#blocks.at(-1)!, toFields(event.delta))
         break
       case 'content_block_stop': {
         const block = this.#blocks.at(-1)!
-        if (this.#json !== '') block.input = parsedFields(this.#json) ?? {}
+        if (this.#json !== '') block.input = parseFields(this.#json) ?? {}
         break
       }
       case 'message_delta':
-        this.#message = { ...this.#message, ...fieldsOf(event.delta), usage: event.usage }
+        this.#message = { ...this.#message, ...toFields(event.delta), usage: event.usage }
         break
     }
   }
@@ -277,16 +277,16 @@ export class AssembledMessage {
   #delta(block: Record<string, unknown>, delta: LooseObject): void {
     switch (delta.type) {
       case 'text_delta':
-        block.text = textOf(block.text) + textOf(delta.text)
+        block.text = toText(block.text) + toText(delta.text)
         break
       case 'thinking_delta':
-        block.thinking = textOf(block.thinking) + textOf(delta.thinking)
+        block.thinking = toText(block.thinking) + toText(delta.thinking)
         break
       case 'signature_delta':
-        block.signature = textOf(delta.signature)
+        block.signature = toText(delta.signature)
         break
       case 'input_json_delta':
-        this.#json += textOf(delta.partial_json)
+        this.#json += toText(delta.partial_json)
         break
       case 'citations_delta':
         block.citations = [...((block.citations as unknown[] | undefined) ?? []), delta.citation]

@@ -17,7 +17,7 @@ import type {
   ToolResult,
   TurnPart,
 } from '../../../../schemas/chat/conversation.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
+import { isObject, type LooseObject, toFields, toList, toText } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { ADVISOR } from '../../request/tools.ts'
 import { type DroppedFields, nameOthers } from '../../translate/dropped-fields.ts'
@@ -34,7 +34,7 @@ const HELD: ReadonlySet<string> = new Set([
 
 /** Returns whether a tool is another model, which no upstream gets; adds its name to `dropped`. */
 function isAdvisor({ type }: LooseObject, dropped: DroppedFields): boolean {
-  const isFound = ADVISOR.test(textOf(type))
+  const isFound = ADVISOR.test(toText(type))
   if (isFound) dropped.add('advisor')
   return isFound
 }
@@ -48,7 +48,7 @@ export function readMessagesConversation(request: LooseObject, dropped: DroppedF
   const reader = new BlockReader(dropped)
   const instructions = reader.texts(request.system, 'system')
   const turns: ConversationTurn[] = []
-  for (const [index, message] of listOf(request.messages).map(fieldsOf).entries()) {
+  for (const [index, message] of toList(request.messages).map(toFields).entries()) {
     const path = `messages[${index}].content`
     if (message.role === 'system') instructions.push(...reader.texts(message.content, path))
     else
@@ -57,26 +57,26 @@ export function readMessagesConversation(request: LooseObject, dropped: DroppedF
         parts: reader.parts(message.content, path),
       })
   }
-  const cache = markIn(request)
+  const cache = readMark(request)
   return {
     instructions,
     turns,
-    tools: listOf(request.tools)
-      .map(fieldsOf)
+    tools: toList(request.tools)
+      .map(toFields)
       .filter((tool) => !isAdvisor(tool, dropped))
       .map((tool, index) => readTool(tool, `tools[${index}]`)),
     toolChoice: readChoice(request.tool_choice),
-    isParallel: fieldsOf(request.tool_choice).disable_parallel_tool_use !== true,
+    isParallel: toFields(request.tool_choice).disable_parallel_tool_use !== true,
     ...(cache !== undefined && { cache }),
     settings: readSettings(request, dropped),
   }
 }
 
-const markIn = ({ cache_control: mark }: LooseObject): CacheMark | undefined =>
+const readMark = ({ cache_control: mark }: LooseObject): CacheMark | undefined =>
   isObject(mark) ? mark : undefined
 
 const withMark = <Value extends object>(value: Value, given: LooseObject): Value => {
-  const cache = markIn(given)
+  const cache = readMark(given)
   return cache === undefined ? value : { ...value, cache }
 }
 
@@ -93,13 +93,13 @@ class BlockReader {
 
   parts(content: unknown, path: string): TurnPart[] {
     if (typeof content === 'string') return [{ type: 'text', text: content }]
-    return listOf(content).flatMap((block, index) => this.#part(fieldsOf(block), `${path}[${index}]`))
+    return toList(content).flatMap((block, index) => this.#part(toFields(block), `${path}[${index}]`))
   }
 
   #part(block: LooseObject, path: string): TurnPart[] {
     switch (block.type) {
       case 'text':
-        return [withMark({ type: 'text', text: textOf(block.text) }, block)]
+        return [withMark({ type: 'text', text: toText(block.text) }, block)]
       case 'image':
       case 'document':
         return this.#file(block, path)
@@ -108,7 +108,7 @@ class BlockReader {
       case 'thinking':
         return readThinking(block)
       case 'redacted_thinking': {
-        const seal = readSeal(textOf(block.data), 'messages')
+        const seal = readSeal(toText(block.data), 'messages')
         return seal === null ? [] : [{ type: 'reasoning', text: '', seal: { ...seal, isRedacted: true } }]
       }
       case 'tool_use':
@@ -116,8 +116,8 @@ class BlockReader {
           withMark(
             {
               type: 'tool_call',
-              id: textOf(block.id),
-              name: textOf(block.name),
+              id: toText(block.id),
+              name: toText(block.name),
               kind: 'function',
               input: JSON.stringify(block.input ?? {}),
               seal: null,
@@ -129,17 +129,17 @@ class BlockReader {
       case 'tool_result':
         return [withMark(this.#result(block, path), block)]
       case 'tool_reference':
-        return [{ type: 'text', text: `The tool ${textOf(block.tool_name)} is available.` }]
+        return [{ type: 'text', text: `The tool ${toText(block.tool_name)} is available.` }]
       default:
         // Mostly of tools that the vendor has run: no other upstream can read them.
-        this.#dropped.add(textOf(block.type))
+        this.#dropped.add(toText(block.type))
         return []
     }
   }
 
   #file(block: LooseObject, path: string): (SaidText | GivenFile)[] {
-    const source = fieldsOf(block.source)
-    const named = textOf(block.title) === '' ? {} : { filename: textOf(block.title) }
+    const source = toFields(block.source)
+    const named = toText(block.title) === '' ? {} : { filename: toText(block.title) }
     switch (source.type) {
       case 'base64':
       case 'url':
@@ -155,7 +155,7 @@ class BlockReader {
           ),
         ]
       case 'text':
-        return [withMark({ type: 'text', text: textOf(source.data) }, block)]
+        return [withMark({ type: 'text', text: toText(source.data) }, block)]
       case 'content':
         return this.parts(source.content, `${path}.source.content`).filter(
           (part) => part.type === 'text' || 'source' in part,
@@ -169,7 +169,7 @@ class BlockReader {
     const parts = this.parts(block.content ?? [], `${path}.content`)
     return {
       type: 'tool_result',
-      callId: textOf(block.tool_use_id),
+      callId: toText(block.tool_use_id),
       content: parts.filter((part) => part.type === 'text' || 'source' in part),
       isPlain: typeof block.content === 'string',
       isError: block.is_error === true,
@@ -179,19 +179,19 @@ class BlockReader {
 }
 
 function readSource(source: LooseObject, path: string): FileSource {
-  if (source.type === 'url') return { type: 'link', url: readLink(textOf(source.url), `${path}.url`) }
-  return { type: 'inline', mediaType: textOf(source.media_type), base64: textOf(source.data) }
+  if (source.type === 'url') return { type: 'link', url: readLink(toText(source.url), `${path}.url`) }
+  return { type: 'inline', mediaType: toText(source.media_type), base64: toText(source.data) }
 }
 
 function readThinking(block: LooseObject): Reasoning[] {
-  const text = textOf(block.thinking)
-  const seal = readSeal(textOf(block.signature), 'messages')
+  const text = toText(block.thinking)
+  const seal = readSeal(toText(block.signature), 'messages')
   return text === '' && seal === null ? [] : [{ type: 'reasoning', text, seal }]
 }
 
 function searchText({ title, source, content }: LooseObject): string {
-  const said = listOf(content).map((block) => textOf(fieldsOf(block).text))
-  return [`${textOf(title)} (${textOf(source)})`, ...said].join('\n')
+  const said = toList(content).map((block) => toText(toFields(block).text))
+  return [`${toText(title)} (${toText(source)})`, ...said].join('\n')
 }
 
 /** Such as `web_search_20250305`. */
@@ -200,13 +200,13 @@ const WEB_SEARCH = /^web_search(_\d{8})?$/
 const isClientTool = ({ type }: LooseObject): boolean => type == null || type === 'custom'
 
 function readTool(tool: LooseObject, path: string): OfferedTool {
-  const type = textOf(tool.type)
+  const type = toText(tool.type)
   if (isClientTool(tool))
     return withMark(
       {
         type: 'function',
-        name: textOf(tool.name),
-        description: textOf(tool.description) || null,
+        name: toText(tool.name),
+        description: toText(tool.description) || null,
         schema: isObject(tool.input_schema) ? tool.input_schema : null,
         isStrict: tool.strict === true,
         path,
@@ -214,12 +214,12 @@ function readTool(tool: LooseObject, path: string): OfferedTool {
       tool,
     )
   if (!WEB_SEARCH.test(type)) return { type: 'other', name: type, given: tool, path }
-  const location = { ...fieldsOf(tool.user_location) }
+  const location = { ...toFields(tool.user_location) }
   return withMark(
     {
       type: 'web_search',
-      allowedDomains: listOf(tool.allowed_domains).map(textOf),
-      blockedDomains: listOf(tool.blocked_domains).map(textOf),
+      allowedDomains: toList(tool.allowed_domains).map(toText),
+      blockedDomains: toList(tool.blocked_domains).map(toText),
       location: Object.keys(location).length === 0 ? null : location,
       contextSize: null,
       maxUses: typeof tool.max_uses === 'number' ? tool.max_uses : null,
@@ -233,18 +233,18 @@ function readTool(tool: LooseObject, path: string): OfferedTool {
 const CHOICES: Readonly<Record<string, ToolChoice>> = { auto: 'auto', any: 'required', none: 'none' }
 
 function readChoice(choice: unknown): Conversation['toolChoice'] {
-  const { type, name } = fieldsOf(choice)
-  const value = type === 'tool' ? { name: textOf(name) } : CHOICES[textOf(type)]
+  const { type, name } = toFields(choice)
+  const value = type === 'tool' ? { name: toText(name) } : CHOICES[toText(type)]
   return value === undefined ? null : { field: 'tool_choice', value }
 }
 
 function readSettings(request: LooseObject, dropped: DroppedFields): ConversationSettings {
   const { thinking, output_config: output, metadata, service_tier: tier } = request
-  const stop = listOf(request.stop_sequences).map(textOf)
-  const { user_id: user } = fieldsOf(metadata)
-  for (const name of Object.keys(fieldsOf(output)))
+  const stop = toList(request.stop_sequences).map(toText)
+  const { user_id: user } = toFields(metadata)
+  for (const name of Object.keys(toFields(output)))
     if (name !== 'effort' && name !== 'format') dropped.add(`output_config.${name}`)
-  const isSingle = fieldsOf(request.tool_choice).disable_parallel_tool_use === true
+  const isSingle = toFields(request.tool_choice).disable_parallel_tool_use === true
   // `auto` is what other upstreams do anyway.
   const isTier = typeof tier === 'string' && tier !== 'auto' && tier !== 'standard_only'
   return {
@@ -252,8 +252,8 @@ function readSettings(request: LooseObject, dropped: DroppedFields): Conversatio
     topP: readNumber('top_p', request.top_p),
     topK: readNumber('top_k', request.top_k),
     stop: stop.length === 0 ? undefined : { field: 'stop_sequences', value: stop },
-    reasoning: readReasoning(fieldsOf(thinking), textOf(fieldsOf(output).effort)),
-    format: readFormat(fieldsOf(fieldsOf(output).format)),
+    reasoning: readReasoning(toFields(thinking), toText(toFields(output).effort)),
+    format: readFormat(toFields(toFields(output).format)),
     user: readText('metadata.user_id', user),
     serviceTier: isTier ? { field: 'service_tier', value: tier } : undefined,
     singleCall: isSingle ? { field: 'disable_parallel_tool_use', value: true } : undefined,

@@ -7,7 +7,7 @@ import type { TokenUsage } from '../../../core/pricing/usage.ts'
 import { saysError } from '../../answer/content.ts'
 import type { UsageReport } from '../../answer/reported-usage.ts'
 import { unreadableEvent } from '../../answer/request-errors.ts'
-import { fieldsOf, isObject, type LooseObject, parsedFields, textOf } from '../../loose.ts'
+import { isObject, type LooseObject, parseFields, toFields, toText } from '../../loose.ts'
 import type { PartReader } from '../../translate/stream.ts'
 import { METRICS_FIELD, MessagesUsage } from '../usage.ts'
 import { ANSWER_TOOL } from './output-format.ts'
@@ -51,9 +51,9 @@ interface OpenBlock {
 
 /** Cites the URL of a web page, or the source of a search result of the client's own. */
 function cite(block: OpenBlock, citation: unknown): void {
-  const { url, source, title } = fieldsOf(citation)
-  const link = textOf(url) || textOf(source)
-  if (link !== '' && block.sources.size < MAX_SOURCES) block.sources.set(link, textOf(title))
+  const { url, source, title } = toFields(citation)
+  const link = toText(url) || toText(source)
+  if (link !== '' && block.sources.size < MAX_SOURCES) block.sources.set(link, toText(title))
 }
 
 export class MessagesReader implements PartReader {
@@ -79,7 +79,7 @@ export class MessagesReader implements PartReader {
   }
 
   read(name: string, data: string, emit: Emit): void {
-    const event = parsedFields(data)
+    const event = parseFields(data)
     if (event === null) emit({ type: 'error', payload: unreadableEvent('An event is not JSON.') })
     else if (name === 'error' || isError(event)) emit({ type: 'error', payload: data })
     else this.#event(event, emit)
@@ -90,20 +90,20 @@ export class MessagesReader implements PartReader {
       this.isFinishing = event.type === 'content_block_stop' || event.type === 'message_delta'
     switch (event.type) {
       case 'message_start':
-        this.#messageStart(fieldsOf(event.message), emit)
+        this.#messageStart(toFields(event.message), emit)
         break
       case 'content_block_start':
-        this.#blockStart(event.index, fieldsOf(event.content_block), emit)
+        this.#blockStart(event.index, toFields(event.content_block), emit)
         break
       case 'content_block_delta':
-        this.#blockDelta(event.index, fieldsOf(event.delta), emit)
+        this.#blockDelta(event.index, toFields(event.delta), emit)
         break
       case 'content_block_stop':
         this.#blockStop(event.index, emit)
         break
       case 'message_delta':
-        this.#stopReason = fieldsOf(event.delta).stop_reason ?? this.#stopReason
-        this.#stopDetails = fieldsOf(event.delta).stop_details ?? this.#stopDetails
+        this.#stopReason = toFields(event.delta).stop_reason ?? this.#stopReason
+        this.#stopDetails = toFields(event.delta).stop_details ?? this.#stopDetails
         this.#usageReport(event.usage, emit)
         break
       case 'message_stop':
@@ -118,7 +118,7 @@ export class MessagesReader implements PartReader {
     if (isError(message) || !Array.isArray(message.content)) return false
     this.#messageStart(message, emit)
     for (const [index, block] of message.content.entries()) {
-      this.#blockStart(index, fieldsOf(block), emit)
+      this.#blockStart(index, toFields(block), emit)
       this.#blockStop(index, emit)
     }
     this.#stopReason = message.stop_reason
@@ -146,7 +146,7 @@ export class MessagesReader implements PartReader {
   }
 
   #messageStart(message: LooseObject, emit: Emit): void {
-    emit({ type: 'start', id: textOf(message.id), model: textOf(message.model) })
+    emit({ type: 'start', id: toText(message.id), model: toText(message.model) })
     this.usage = message.usage
     this.report = this.#usage.begin(message.usage)
   }
@@ -156,23 +156,23 @@ export class MessagesReader implements PartReader {
     const isAnswer = block.type === 'tool_use' && block.name === ANSWER_TOOL
     const isTool = block.type === 'tool_use' && !isAnswer
     const toolIndex = isTool ? this.#tools++ : null
-    const input = isTool || isAnswer ? JSON.stringify(fieldsOf(block.input)) : ''
+    const input = isTool || isAnswer ? JSON.stringify(toFields(block.input)) : ''
     this.#answersByTool ||= isAnswer
     const opened = {
       toolIndex,
       input,
       hasArguments: false,
-      signature: textOf(block.signature),
+      signature: toText(block.signature),
       isAnswer,
       textStart: this.#textCharacters,
       sources: new Map<string, string>(),
     }
     this.#blocks.set(index, opened)
-    const [type, toolName] = [textOf(block.type), textOf(block.name)]
-    this.#usage.blockBegins({ type, name: toolName, contentType: textOf(fieldsOf(block.content).type) })
+    const [type, toolName] = [toText(block.type), toText(block.name)]
+    this.#usage.blockBegins({ type, name: toolName, contentType: toText(toFields(block.content).type) })
     for (const citation of Array.isArray(block.citations) ? block.citations : []) cite(opened, citation)
     if (toolIndex !== null) {
-      const [id, name] = [textOf(block.id), textOf(block.name)]
+      const [id, name] = [toText(block.id), toText(block.name)]
       emit({ type: 'tool_call', choice: 0, index: toolIndex, id, name, signature: null })
     } else if (block.type === 'text') this.#say('text', block.text, emit)
     else if (block.type === 'thinking') this.#say('reasoning', block.thinking, emit)
@@ -181,9 +181,9 @@ export class MessagesReader implements PartReader {
   }
 
   #say(type: 'text' | 'reasoning', said: unknown, emit: Emit): void {
-    const text = textOf(said)
+    const text = toText(said)
     if (text === '') return
-    if (type === 'text') this.#textCharacters += codePointsIn(text)
+    if (type === 'text') this.#textCharacters += countCodePoints(text)
     emit({ type, choice: 0, text })
   }
 
@@ -200,10 +200,10 @@ export class MessagesReader implements PartReader {
         if (block !== undefined) cite(block, delta.citation)
         break
       case 'signature_delta':
-        if (block !== undefined) block.signature += textOf(delta.signature)
+        if (block !== undefined) block.signature += toText(delta.signature)
         break
       case 'input_json_delta': {
-        const json = textOf(delta.partial_json)
+        const json = toText(delta.partial_json)
         if (block === undefined || json === '') break
         block.hasArguments = true
         if (block.isAnswer) this.#say('text', json, emit)
@@ -232,7 +232,7 @@ export class MessagesReader implements PartReader {
   #messageStop(emit: Emit): void {
     for (const index of [...this.#blocks.keys()]) this.#blockStop(index, emit)
     const reason = finishReason(this.#stopReason)
-    const explanation = textOf(fieldsOf(this.#stopDetails).explanation)
+    const explanation = toText(toFields(this.#stopDetails).explanation)
     if (reason === 'content_filter' && explanation !== '')
       emit({ type: 'refusal', choice: 0, text: explanation })
     const isAnswer = this.#answersByTool && reason === 'tool_calls'
@@ -242,7 +242,7 @@ export class MessagesReader implements PartReader {
 }
 
 /** Counts code points. The halves of a pair may come in two pieces: it is the first that counts. */
-function codePointsIn(text: string): number {
+function countCodePoints(text: string): number {
   let count = text.length
   for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) count--
   return count

@@ -1,5 +1,5 @@
 /** JSON schemas as the vendor takes them where it holds a model to one: fewer keywords, and no recursion. */
-import { fieldsOf, isObject, type LooseObject } from '../../loose.ts'
+import { isObject, type LooseObject, toFields } from '../../loose.ts'
 
 const MAX_SCHEMA_DEPTH = 128
 /** Bounds the search for definitions that refer to each other. */
@@ -30,15 +30,15 @@ export class ReducedSchema {
   readonly schema: unknown
 
   constructor(schema: LooseObject) {
-    this.schema = this.#reduced(schema, 0)
+    this.schema = this.#reduce(schema, 0)
   }
 
-  #reduced(schema: unknown, depth: number): unknown {
+  #reduce(schema: unknown, depth: number): unknown {
     if (depth > MAX_SCHEMA_DEPTH) {
       this.isTooDeep = true
       return schema
     }
-    if (Array.isArray(schema)) return schema.map((one) => this.#reduced(one, depth + 1))
+    if (Array.isArray(schema)) return schema.map((one) => this.#reduce(one, depth + 1))
     if (!isObject(schema)) return schema
     const kept = Object.entries(schema).flatMap(([keyword, value]) =>
       this.#keyword(keyword, value, depth + 1),
@@ -56,9 +56,9 @@ export class ReducedSchema {
     if (isRefused) return this.#without(true)
     // The vendor knows no `oneOf`.
     if (HOLDS_SCHEMAS.has(keyword))
-      return [[keyword === 'oneOf' ? 'anyOf' : keyword, this.#reduced(value, depth)]]
+      return [[keyword === 'oneOf' ? 'anyOf' : keyword, this.#reduce(value, depth)]]
     if (!HOLDS_NAMED_SCHEMAS.has(keyword) || !isObject(value)) return [[keyword, value]]
-    const named = Object.entries(value).map(([name, one]) => [name, this.#reduced(one, depth)] as const)
+    const named = Object.entries(value).map(([name, one]) => [name, this.#reduce(one, depth)] as const)
     return [[keyword, Object.fromEntries(named)]]
   }
 
@@ -69,7 +69,7 @@ export class ReducedSchema {
 }
 
 /** Returns a schema, or a list of them, with all schemas inside. */
-export function schemasIn(schema: unknown): LooseObject[] {
+export function listSchemas(schema: unknown): LooseObject[] {
   const found: LooseObject[] = []
   const collect = (inner: unknown): void => {
     if (Array.isArray(inner)) for (const one of inner) collect(one)
@@ -83,18 +83,18 @@ export function schemasIn(schema: unknown): LooseObject[] {
   return found
 }
 
-const refsIn = (schemas: readonly LooseObject[]): Set<unknown> =>
+const listRefs = (schemas: readonly LooseObject[]): Set<unknown> =>
   new Set(schemas.flatMap(({ $ref }) => ($ref === undefined ? [] : [$ref])))
 
 /** Returns false where a schema refers to itself or to another document: the vendor refuses both. */
-export function refersToDefinitionsAlone(root: LooseObject): boolean {
-  const all = refsIn(schemasIn(root))
+export function refersOnlyToDefinitions(root: LooseObject): boolean {
+  const all = listRefs(listSchemas(root))
   if (all.size === 0) return true
   /** References of each definition that leads to others. */
   const open = new Map<unknown, Set<unknown>>()
   for (const keyword of ['$defs', 'definitions'])
-    for (const [name, definition] of Object.entries(fieldsOf(root[keyword])))
-      open.set(`#/${keyword}/${name}`, refsIn(schemasIn(definition)))
+    for (const [name, definition] of Object.entries(toFields(root[keyword])))
+      open.set(`#/${keyword}/${name}`, listRefs(listSchemas(definition)))
   if (open.size > MAX_DEFINITIONS || [...all].some((ref) => !open.has(ref))) return false
   for (let before = -1; before !== open.size; ) {
     before = open.size

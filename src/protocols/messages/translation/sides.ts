@@ -1,15 +1,15 @@
 /** The messages protocol in translations. */
 import { Buffer } from 'node:buffer'
 import type { ChatCall } from '../../dialect.ts'
-import { fieldsOf } from '../../loose.ts'
+import { toFields } from '../../loose.ts'
 import { parseCheckedBody } from '../../request/client-json.ts'
 import { MESSAGES_NAMES } from '../../request/known-names.ts'
 import { COMMENT } from '../../sse/comment.ts'
 import {
   type ClientSide,
   EventPrinter,
-  namedEvent,
   type PrintOptions,
+  printEvent,
   type UpstreamSide,
 } from '../../translate/translation.ts'
 import { getSource } from '../dialect.ts'
@@ -23,9 +23,9 @@ export const messagesClient: ClientSide = {
   streamContentType: () => 'text/event-stream; charset=utf-8',
   keepAlive: () => COMMENT,
   read: (call, dropped) =>
-    readMessagesConversation(fieldsOf(parseCheckedBody(getSource(call).body, MESSAGES_NAMES)), dropped),
+    readMessagesConversation(toFields(parseCheckedBody(getSource(call).body, MESSAGES_NAMES)), dropped),
   printer: ({ model }, { upstream }) =>
-    new EventPrinter((emit) => new MessagesPrinter({ model, upstream, emit }), namedEvent, toMessagesError),
+    new EventPrinter((emit) => new MessagesPrinter({ model, upstream, emit }), printEvent, toMessagesError),
   collector({ model }: ChatCall, { upstream }: PrintOptions) {
     const message = new AssembledMessage()
     const printer = new MessagesPrinter({ model, upstream, emit: (event) => message.add(event) })
@@ -38,6 +38,6 @@ export const messagesUpstream: UpstreamSide = {
   fetchesLinks,
   write: writeMessagesRequest,
   reader: () => new MessagesReader(),
-  modelOf: ({ model }) => model,
+  readModel: ({ model }) => model,
   countsThoughts: false,
 }

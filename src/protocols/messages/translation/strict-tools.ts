@@ -1,7 +1,7 @@
 /** Decides which tools of one request are strict: their calls are held to their schemas, within the vendor's limits. */
 import { isDeepStrictEqual } from 'node:util'
-import { fieldsOf, type LooseObject, listOf } from '../../loose.ts'
-import { ReducedSchema, refersToDefinitionsAlone, schemasIn } from './reduced-schema.ts'
+import { type LooseObject, toFields, toList } from '../../loose.ts'
+import { listSchemas, ReducedSchema, refersOnlyToDefinitions } from './reduced-schema.ts'
 
 /** The vendor's limits, of all strict tools of one request together. */
 const MAX_TOOLS = 20
@@ -18,10 +18,10 @@ export class StrictTools {
     if (this.#tools === MAX_TOOLS) return false
     const { schema: reduced, isTooDeep } = new ReducedSchema(schema)
     if (isTooDeep || !isDeepStrictEqual(reduced, schema)) return false
-    if (!refersToDefinitionsAlone(schema)) return false
-    const schemas = schemasIn(schema)
-    const parameters = schemas.flatMap(({ properties }) => Object.values(fieldsOf(properties)))
-    const optional = this.#optional + sum(schemas.map(optionalIn))
+    if (!refersOnlyToDefinitions(schema)) return false
+    const schemas = listSchemas(schema)
+    const parameters = schemas.flatMap(({ properties }) => Object.values(toFields(properties)))
+    const optional = this.#optional + sum(schemas.map(countOptional))
     const ofSeveralTypes = this.#ofSeveralTypes + parameters.filter(isOfSeveralTypes).length
     if (optional > MAX_OPTIONAL_PARAMETERS || ofSeveralTypes > MAX_PARAMETERS_OF_SEVERAL_TYPES) return false
     this.#tools++
@@ -33,12 +33,12 @@ export class StrictTools {
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
 
-function optionalIn({ properties, required }: LooseObject): number {
-  const names = new Set(listOf(required))
-  return Object.keys(fieldsOf(properties)).filter((name) => !names.has(name)).length
+function countOptional({ properties, required }: LooseObject): number {
+  const names = new Set(toList(required))
+  return Object.keys(toFields(properties)).filter((name) => !names.has(name)).length
 }
 
 function isOfSeveralTypes(parameter: unknown): boolean {
-  const { anyOf, type } = fieldsOf(parameter)
+  const { anyOf, type } = toFields(parameter)
   return Array.isArray(anyOf) || Array.isArray(type)
 }

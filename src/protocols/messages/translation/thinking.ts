@@ -49,14 +49,14 @@ export function messagesThinking(
 ): MessagesThinking | null {
   if (setting === undefined) return null
   const wanted = { field: setting.field, ...setting.value }
-  if (wanted.depth.type === 'off') return turnedOff(wanted, turn.family, dropped)
+  if (wanted.depth.type === 'off') return turnOff(wanted, turn.family, dropped)
   const leaveOut = (note?: string): null => {
     dropped.add(wanted.field, note)
     return null
   }
   if (wanted.depth.type === 'effort' && !Object.hasOwn(BUDGET_TOKENS, wanted.depth.effort)) return leaveOut()
   if (turn.isForced) return leaveOut('not together with a forced tool_choice')
-  if (!turn.family.takesBudget) return byEffort(wanted, dropped)
+  if (!turn.family.takesBudget) return chooseEffort(wanted, dropped)
   const display = wanted.isHidden ? { display: 'omitted' } : {}
   if (wanted.depth.type === 'adaptive') {
     if (turn.family.takesAdaptive)
@@ -74,7 +74,7 @@ export function messagesThinking(
 type Wanted = WantedReasoning & Pick<Setting<unknown>, 'field'>
 
 /** Returns the settings by which the model does not reason, or reasons least. */
-function turnedOff(
+function turnOff(
   { field }: Wanted,
   { withoutThinking }: ModelFamily,
   dropped: DroppedFields,
@@ -86,7 +86,7 @@ function turnedOff(
 }
 
 /** Returns the settings for a model that takes no budget. It hides its reasoning by default. */
-function byEffort({ field, depth, isHidden }: Wanted, dropped: DroppedFields): MessagesThinking {
+function chooseEffort({ field, depth, isHidden }: Wanted, dropped: DroppedFields): MessagesThinking {
   if (depth.type === 'budget') dropped.change(field, 'this model takes no budget')
   const effort = depth.type === 'effort' ? (EFFORTS[depth.effort] ?? depth.effort) : null
   return { isOn: true, thinking: { type: 'adaptive', display: isHidden ? 'omitted' : 'summarized' }, effort }

@@ -62,12 +62,12 @@ export class Turns {
     }))
     if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', content: [UNSAID] })
     const last = turns.at(-1)!
-    return last.role === 'user' ? turns : [...turns.slice(0, -1), begunAnswer(last)]
+    return last.role === 'user' ? turns : [...turns.slice(0, -1), trimAnswer(last)]
   }
 }
 
 /** Trims the end of an answer that the model is to continue: it must not end in white space. */
-function begunAnswer(turn: Turn): Turn {
+function trimAnswer(turn: Turn): Turn {
   const last = turn.content.at(-1)
   if (last?.type !== 'text' || typeof last.text !== 'string') return turn
   return { role: turn.role, content: [...turn.content.slice(0, -1), { ...last, text: last.text.trimEnd() }] }

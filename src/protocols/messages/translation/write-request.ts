@@ -10,7 +10,7 @@ import type { ChatCall, EncodeOptions } from '../../dialect.ts'
 import type { LooseObject } from '../../loose.ts'
 import { hasMarks } from '../../translate/cache-key.ts'
 import { type DroppedFields, nameSettings } from '../../translate/dropped-fields.ts'
-import { familyOf, type ModelFamily } from './family.ts'
+import { type ModelFamily, readFamily } from './family.ts'
 import { outputFormat } from './output-format.ts'
 import { messagesThinking } from './thinking.ts'
 import { mayThink, toolsUsed } from './turns.ts'
@@ -44,7 +44,7 @@ export function writeMessagesRequest(
   const cache = isKeyed ? { type: 'ephemeral' } : conversation.cache
   nameSettings(settings, ABSENT, dropped)
   const { system, turns } = writeTurns(conversation, fetched, dropped)
-  const family = familyOf(upstreamModel)
+  const family = readFamily(upstreamModel)
   const { tools, choice } = writeTools(conversation, toolsUsed(turns), family, dropped)
   const limit = call.outputLimit ?? outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
   const turn = { isForced: isForced(choice), mayThink: mayThink(turns), limit, family }
@@ -60,7 +60,7 @@ export function writeMessagesRequest(
     max_tokens: limit,
     ...(system.length === 0 ? {} : { system }),
     messages: turns,
-    ...(output?.type === 'tool' ? byTool(output.tool) : offered(tools, choice)),
+    ...(output?.type === 'tool' ? byTool(output.tool) : offerTools(tools, choice)),
     ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
     ...(thinking?.thinking == null ? {} : { thinking: thinking.thinking }),
     ...(cache === undefined ? {} : { cache_control: cache }),
@@ -72,7 +72,7 @@ export function writeMessagesRequest(
   return Buffer.from(JSON.stringify(wire), 'utf8')
 }
 
-const offered = (tools: SentTools['tools'], choice: SentTools['choice']): object => ({
+const offerTools = (tools: SentTools['tools'], choice: SentTools['choice']): object => ({
   ...(tools.length === 0 ? {} : { tools }),
   ...(choice === null ? {} : { tool_choice: choice }),
 })

@@ -111,7 +111,7 @@ function allowedTools(tools: readonly Sent[], choice: ToolChoice | null): readon
 }
 
 function writeChoice(asked: Asked, family: ModelFamily, dropped: DroppedFields): Sent | null {
-  let choice = asked.toolChoice === null ? null : sentChoice(asked.toolChoice.value)
+  let choice = asked.toolChoice === null ? null : toSentChoice(asked.toolChoice.value)
   if (isForced(choice) && !family.takesForcedTools) {
     dropped.add('tool_choice', 'this model cannot be made to call a tool')
     choice = { type: CHOICES.auto }
@@ -122,7 +122,7 @@ function writeChoice(asked: Asked, family: ModelFamily, dropped: DroppedFields):
 
 const CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const
 
-function sentChoice(choice: ToolChoice): Sent {
+function toSentChoice(choice: ToolChoice): Sent {
   if (typeof choice === 'string') return { type: CHOICES[choice] }
   return 'name' in choice ? { type: 'tool', name: choice.name } : { type: CHOICES[choice.mode] }
 }

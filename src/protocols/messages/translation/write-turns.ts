@@ -13,8 +13,8 @@ import type {
 import { invalidField } from '../../request/client-json.ts'
 import type { InlineFile } from '../../translate/data-uri.ts'
 import type { DroppedFields } from '../../translate/dropped-fields.ts'
-import { type FetchedFiles, typedFile } from '../../translate/linked-files.ts'
-import { parsedArguments } from '../../translate/tool-arguments.ts'
+import { type FetchedFiles, toTypedFile } from '../../translate/linked-files.ts'
+import { parseArguments } from '../../translate/tool-arguments.ts'
 import { customArguments, flatName } from '../../translate/tool-names.ts'
 import { type Block, type Turn, Turns, withoutBlank } from './turns.ts'
 
@@ -56,10 +56,10 @@ export function writeTurns(
   return { system: withoutBlank(instructions.map(writeText)), turns: all.all() }
 }
 
-const marked = (block: Block, { cache }: Pick<SaidText, 'cache'>): Block =>
+const markBlock = (block: Block, { cache }: Pick<SaidText, 'cache'>): Block =>
   cache === undefined ? block : { ...block, cache_control: cache }
 
-const writeText = (part: SaidText): Block => marked({ type: 'text', text: part.text }, part)
+const writeText = (part: SaidText): Block => markBlock({ type: 'text', text: part.text }, part)
 
 function writePart(part: TurnPart, fetched: FetchedFiles, dropped: DroppedFields): Block[] {
   switch (part.type) {
@@ -70,9 +70,9 @@ function writePart(part: TurnPart, fetched: FetchedFiles, dropped: DroppedFields
     case 'reasoning':
       return writeReasoning(part)
     case 'tool_call':
-      return [marked(writeCall(part), part)]
+      return [markBlock(writeCall(part), part)]
     case 'tool_result':
-      return [marked(writeResult(part, fetched, dropped), part)]
+      return [markBlock(writeResult(part, fetched, dropped), part)]
     default:
       return [writeFile(part, fetched, dropped)]
   }
@@ -91,7 +91,7 @@ const writeCall = (call: ToolCall): Block => ({
   type: 'tool_use',
   id: toolUseId(call.id),
   name: flatName(call),
-  input: parsedArguments(call.kind === 'custom' ? customArguments(call.input) : call.input, call.path),
+  input: parseArguments(call.kind === 'custom' ? customArguments(call.input) : call.input, call.path),
 })
 
 function writeResult(result: ToolResult, fetched: FetchedFiles, dropped: DroppedFields): Block {
@@ -116,7 +116,7 @@ function writeFile(part: GivenFile, fetched: FetchedFiles, dropped: DroppedField
   if (detail !== undefined) dropped.add(detail.field)
   const block = writeSource(source, type === 'image' ? 'image' : 'document', path, fetched)
   const titled = block.type === 'document' && filename !== undefined ? { ...block, title: filename } : block
-  return marked(titled, part)
+  return markBlock(titled, part)
 }
 
 function writeSource(
@@ -129,14 +129,14 @@ function writeSource(
   const { url } = source
   const file = fetched.get(url)
   if (file === undefined) return { type, source: { type: 'url', url } }
-  return writeInline(typedFile(file, { url, path }), path)
+  return writeInline(toTypedFile(file, { url, path }), path)
 }
 
 function writeInline({ mediaType, base64 }: InlineFile, path: string): Block {
   const source = { type: 'base64', media_type: mediaType, data: base64 }
   if (IMAGE_TYPES.has(mediaType)) return { type: 'image', source }
   if (mediaType === PDF) return { type: 'document', source }
-  const text = isText(mediaType) ? textIn(base64) : null
+  const text = isText(mediaType) ? decodeText(base64) : null
   if (text === null) throw invalidField(path, 'this model takes files of JPEG, PNG, GIF, WebP, PDF and text')
   return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }
 }
@@ -144,7 +144,7 @@ function writeInline({ mediaType, base64 }: InlineFile, path: string): Block {
 const isText = (mediaType: string): boolean => mediaType.startsWith('text/') || TEXT_TYPES.has(mediaType)
 
 /** Returns the text; null for bytes that are no UTF-8. */
-function textIn(base64: string): string | null {
+function decodeText(base64: string): string | null {
   try {
     return UTF8.decode(Buffer.from(base64, 'base64'))
   } catch {

@@ -7,7 +7,7 @@ import type { FinishReason, Part, UsageTokens } from '../../../../schemas/chat/p
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ulid } from '../../../core/keys/ids.ts'
 import { readErrorFields, readErrorMessage } from '../../answer/request-errors.ts'
-import { type LooseObject, textOf } from '../../loose.ts'
+import { type LooseObject, toText } from '../../loose.ts'
 import { printSeal } from '../../translate/seal.ts'
 import { customInput, type ToolNames } from '../../translate/tool-names.ts'
 
@@ -43,7 +43,7 @@ export function printUsage(usage: UsageTokens): LooseObject {
 /** Returns the protocol's error for one of any protocol. */
 export function toResponsesError(payload: string): ResponsesEvent {
   const { code, type } = readErrorFields(payload)
-  const name = textOf(code) || textOf(type) || 'server_error'
+  const name = toText(code) || toText(type) || 'server_error'
   return { type: 'error', code: name, message: readErrorMessage(payload), param: null }
 }
 

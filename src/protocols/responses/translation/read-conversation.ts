@@ -17,7 +17,7 @@ import type {
   TurnPart,
 } from '../../../../schemas/chat/conversation.ts'
 import { Failure } from '../../../../schemas/failure.ts'
-import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
+import { isObject, type LooseObject, toFields, toList, toText } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { readFileData } from '../../translate/data-uri.ts'
 import { type DroppedFields, nameOthers } from '../../translate/dropped-fields.ts'
@@ -43,17 +43,17 @@ const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
 export function readResponsesConversation(request: LooseObject, dropped: DroppedFields): Conversation {
   refuseStored(request)
   nameOthers(request, HELD, dropped)
-  for (const included of listOf(request.include))
-    if (included !== ENCRYPTED_REASONING) dropped.add(textOf(included))
+  for (const included of toList(request.include))
+    if (included !== ENCRYPTED_REASONING) dropped.add(toText(included))
   const instructions = readTexts(request.instructions)
   const turns: ConversationTurn[] = []
   const reader = new ItemReader(instructions, dropped)
   if (typeof request.input === 'string')
     turns.push({ role: 'user', parts: [{ type: 'text', text: request.input }] })
   else
-    for (const [index, item] of listOf(request.input).map(fieldsOf).entries())
+    for (const [index, item] of toList(request.input).map(toFields).entries())
       turns.push(...reader.turns(item, `input[${index}]`))
-  const tools = [...listOf(request.tools), ...reader.tools]
+  const tools = [...toList(request.tools), ...reader.tools]
   return {
     instructions,
     turns,
@@ -102,7 +102,7 @@ class ItemReader {
         return [{ role: 'user', parts: [readResult(item, path)] }]
       case 'additional_tools':
       case 'tool_search_output':
-        this.tools.push(...listOf(item.tools))
+        this.tools.push(...toList(item.tools))
         return []
       case 'item_reference':
         throw new Failure(
@@ -111,7 +111,7 @@ class ItemReader {
         )
       default:
         // Calls of tools that the vendor ran or that belong to it: no other upstream can read them.
-        this.#dropped.add(textOf(item.type))
+        this.#dropped.add(toText(item.type))
         return []
     }
   }
@@ -121,7 +121,7 @@ class ItemReader {
     const parts: TurnPart[] =
       typeof content === 'string'
         ? [{ type: 'text', text: content }]
-        : listOf(content).map((part, index) => readPart(fieldsOf(part), `${path}.content[${index}]`))
+        : toList(content).map((part, index) => readPart(toFields(part), `${path}.content[${index}]`))
     if (role === 'assistant') return [{ role: 'assistant', parts }]
     if (role === 'user') return [{ role: 'user', parts }]
     this.#instructions.push(...parts.filter((part) => part.type === 'text'))
@@ -137,33 +137,33 @@ function readPart(
     case 'input_text':
     case 'output_text':
     case 'text':
-      return { type: 'text', text: textOf(part.text) }
+      return { type: 'text', text: toText(part.text) }
     case 'refusal':
-      return { type: 'refusal', text: textOf(part.refusal) }
+      return { type: 'refusal', text: toText(part.refusal) }
     case 'input_image': {
       const { detail } = part
       const isDetailed = typeof detail === 'string' && detail !== 'auto'
       return {
         type: 'image',
-        source: readSource(textOf(part.image_url), null, `${path}.image_url`),
+        source: readSource(toText(part.image_url), null, `${path}.image_url`),
         ...(isDetailed && { detail: { field: 'input_image.detail', value: detail } }),
         path: `${path}.image_url`,
       }
     }
     case 'input_file': {
-      const isLinked = textOf(part.file_url) !== ''
+      const isLinked = toText(part.file_url) !== ''
       const at = `${path}.${isLinked ? 'file_url' : 'file_data'}`
-      const filename = textOf(part.filename)
+      const filename = toText(part.filename)
       return {
         type: 'file',
-        source: readSource(textOf(isLinked ? part.file_url : part.file_data), filename, at),
+        source: readSource(toText(isLinked ? part.file_url : part.file_data), filename, at),
         ...(filename !== '' && { filename }),
         path: at,
       }
     }
     case 'input_audio': {
-      const { data, format } = fieldsOf(part.input_audio)
-      const source = readSource(textOf(data), `audio.${textOf(format)}`, `${path}.input_audio.data`)
+      const { data, format } = toFields(part.input_audio)
+      const source = readSource(toText(data), `audio.${toText(format)}`, `${path}.input_audio.data`)
       return { type: 'audio', source, path }
     }
     default:
@@ -179,25 +179,25 @@ function readSource(given: string, filename: string | null, path: string): FileS
 }
 
 function readReasoningItem(item: LooseObject): ConversationTurn[] {
-  const said = [...listOf(item.summary), ...listOf(item.content)].map((part) => textOf(fieldsOf(part).text))
-  const given = readSeal(textOf(item.encrypted_content), 'responses')
+  const said = [...toList(item.summary), ...toList(item.content)].map((part) => toText(toFields(part).text))
+  const given = readSeal(toText(item.encrypted_content), 'responses')
   const text = said.join('\n\n')
   if (text === '' && given === null) return []
-  const id = textOf(item.id)
+  const id = toText(item.id)
   const seal: Seal | null = given
   return [{ role: 'assistant', parts: [{ type: 'reasoning', text, seal, ...(id !== '' && { id }) }] }]
 }
 
 function readCall(item: LooseObject, path: string): ToolCall {
   const isCustom = item.type === 'custom_tool_call'
-  const namespace = textOf(item.namespace)
+  const namespace = toText(item.namespace)
   return {
     type: 'tool_call',
-    id: textOf(item.call_id) || textOf(item.id),
-    name: textOf(item.name),
+    id: toText(item.call_id) || toText(item.id),
+    name: toText(item.name),
     ...(namespace !== '' && { namespace }),
     kind: isCustom ? 'custom' : 'function',
-    input: textOf(isCustom ? item.input : item.arguments),
+    input: toText(isCustom ? item.input : item.arguments),
     seal: null,
     path: `${path}.arguments`,
   }
@@ -209,10 +209,10 @@ function readResult(item: LooseObject, path: string): ToolResult {
   const text = typeof output === 'string' ? output : JSON.stringify(output ?? '')
   const parts = isPlain
     ? [{ type: 'text' as const, text }]
-    : output.map((part, index) => readPart(fieldsOf(part), `${path}.output[${index}]`))
+    : output.map((part, index) => readPart(toFields(part), `${path}.output[${index}]`))
   return {
     type: 'tool_result',
-    callId: textOf(item.call_id),
+    callId: toText(item.call_id),
     content: parts.filter((part) => part.type !== 'refusal'),
     isPlain,
     isError: false,
@@ -223,14 +223,14 @@ function readResult(item: LooseObject, path: string): ToolResult {
 const WEB_SEARCH = /^web_search/
 
 export const readOfferedTools = (tools: unknown): OfferedTool[] =>
-  listOf(tools).flatMap((tool, index) => readTool(fieldsOf(tool), `tools[${index}]`))
+  toList(tools).flatMap((tool, index) => readTool(toFields(tool), `tools[${index}]`))
 
 function readTool(tool: LooseObject, path: string, namespace?: string): OfferedTool[] {
-  const type = textOf(tool.type)
+  const type = toText(tool.type)
   const named = {
-    name: textOf(tool.name),
+    name: toText(tool.name),
     ...(namespace !== undefined && { namespace }),
-    description: textOf(tool.description) || null,
+    description: toText(tool.description) || null,
     path,
   }
   if (type === 'function') {
@@ -240,16 +240,16 @@ function readTool(tool: LooseObject, path: string, namespace?: string): OfferedT
   if (type === 'custom')
     return [{ type: 'custom', ...named, format: isObject(tool.format) ? tool.format : null }]
   if (type === 'namespace')
-    return listOf(tool.tools).flatMap((inner, index) =>
-      readTool(fieldsOf(inner), `${path}.tools[${index}]`, textOf(tool.name)),
+    return toList(tool.tools).flatMap((inner, index) =>
+      readTool(toFields(inner), `${path}.tools[${index}]`, toText(tool.name)),
     )
   if (!WEB_SEARCH.test(type)) return [{ type: 'other', name: type, given: tool, path }]
-  const { type: _, ...location } = fieldsOf(tool.user_location)
-  const contextSize = textOf(tool.search_context_size)
+  const { type: _, ...location } = toFields(tool.user_location)
+  const contextSize = toText(tool.search_context_size)
   return [
     {
       type: 'web_search',
-      allowedDomains: listOf(fieldsOf(tool.filters).allowed_domains).map(textOf),
+      allowedDomains: toList(toFields(tool.filters).allowed_domains).map(toText),
       blockedDomains: [],
       location: Object.keys(location).length === 0 ? null : location,
       contextSize: contextSize === '' || contextSize === 'medium' ? null : contextSize,
@@ -263,10 +263,10 @@ function readTool(tool: LooseObject, path: string, namespace?: string): OfferedT
 function readChoice(choice: unknown, dropped: DroppedFields): Conversation['toolChoice'] {
   const field = 'tool_choice'
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { field, value: choice }
-  const { type, name, mode, tools } = fieldsOf(choice)
-  if (type === 'function' || type === 'custom') return { field, value: { name: textOf(name) } }
+  const { type, name, mode, tools } = toFields(choice)
+  if (type === 'function' || type === 'custom') return { field, value: { name: toText(name) } }
   if (type === 'allowed_tools') {
-    const allowed = listOf(tools).map((tool) => textOf(fieldsOf(tool).name))
+    const allowed = toList(tools).map((tool) => toText(toFields(tool).name))
     const value: ToolChoice = { mode: mode === 'required' ? 'required' : 'auto', allowed }
     return { field, value }
   }
@@ -276,8 +276,8 @@ function readChoice(choice: unknown, dropped: DroppedFields): Conversation['tool
 
 function readSettings(request: LooseObject, dropped: DroppedFields): ConversationSettings {
   const { reasoning, text, metadata, service_tier: tier, top_logprobs: top } = request
-  const { effort, summary } = fieldsOf(reasoning)
-  const { format, verbosity } = fieldsOf(text)
+  const { effort, summary } = toFields(reasoning)
+  const { format, verbosity } = toFields(text)
   if (typeof top === 'number' && top > 0) dropped.add('top_logprobs')
   const isTier = tier !== 'auto' && tier !== 'default'
   const isHidden = summary == null
@@ -293,15 +293,15 @@ function readSettings(request: LooseObject, dropped: DroppedFields): Conversatio
             field: 'reasoning.effort',
             value: { depth: effort === 'none' ? { type: 'off' } : { type: 'effort', effort }, isHidden },
           },
-    format: readFormat(fieldsOf(format)),
+    format: readFormat(toFields(format)),
     verbosity: verbosity === 'medium' ? undefined : readText('text.verbosity', verbosity),
     singleCall:
       request.parallel_tool_calls === false ? { field: 'parallel_tool_calls', value: true } : undefined,
     user: readText('safety_identifier', request.safety_identifier) ?? readText('user', request.user),
     metadata:
-      Object.keys(fieldsOf(metadata)).length === 0
+      Object.keys(toFields(metadata)).length === 0
         ? undefined
-        : { field: 'metadata', value: fieldsOf(metadata) },
+        : { field: 'metadata', value: toFields(metadata) },
     cacheKey: readText('prompt_cache_key', request.prompt_cache_key),
     serviceTier: isTier ? readText('service_tier', tier) : undefined,
   }
@@ -316,8 +316,8 @@ function readFormat(format: LooseObject): ConversationSettings['format'] {
     field,
     value: {
       type: 'schema',
-      name: textOf(name) || null,
-      description: textOf(description) || null,
+      name: toText(name) || null,
+      description: toText(description) || null,
       schema,
       isStrict: strict === true,
       path: `${field}.schema`,

@@ -7,7 +7,7 @@ import { NO_USAGE, type TokenUsage } from '../../../core/pricing/usage.ts'
 import { saysError } from '../../answer/content.ts'
 import type { UsageReport } from '../../answer/reported-usage.ts'
 import { unreadableEvent } from '../../answer/request-errors.ts'
-import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../../loose.ts'
+import { type LooseObject, parseFields, toFields, toList, toText } from '../../loose.ts'
 import type { PartReader } from '../../translate/stream.ts'
 import { itemFacts, ServerToolItems } from '../tool-items.ts'
 import { readResponsesUsage } from '../usage.ts'
@@ -48,12 +48,12 @@ export class ResponsesReader implements PartReader {
   }
 
   read(name: string, data: string, emit: Emit): void {
-    const event = parsedFields(data)
+    const event = parseFields(data)
     if (event === null) {
       if (data !== '[DONE]') emit({ type: 'error', payload: unreadableEvent('An event is not JSON.') })
       return
     }
-    const type = textOf(event.type) || name
+    const type = toText(event.type) || name
     if (type === 'error' || type === 'response.failed' || saysError(event))
       emit({ type: 'error', payload: errorPayload(event, data) })
     else this.#event(type, event, emit)
@@ -64,8 +64,8 @@ export class ResponsesReader implements PartReader {
     if (saysError(response) || response.status === 'failed' || !Array.isArray(response.output)) return false
     this.#begin(response, emit)
     for (const [index, item] of response.output.entries()) {
-      this.#itemAdded(index, fieldsOf(item), emit)
-      this.#itemDone(index, fieldsOf(item), emit)
+      this.#itemAdded(index, toFields(item), emit)
+      this.#itemDone(index, toFields(item), emit)
     }
     this.#end(response, emit)
     return true
@@ -77,36 +77,36 @@ export class ResponsesReader implements PartReader {
     switch (type) {
       case 'response.created':
       case 'response.in_progress':
-        this.#begin(fieldsOf(event.response), emit)
+        this.#begin(toFields(event.response), emit)
         break
       case 'response.output_item.added':
-        this.#itemAdded(index, fieldsOf(event.item), emit)
+        this.#itemAdded(index, toFields(event.item), emit)
         break
       case 'response.output_text.delta':
-        this.#piece(index, { type: 'text', choice: 0, text: textOf(delta) }, emit)
+        this.#piece(index, { type: 'text', choice: 0, text: toText(delta) }, emit)
         break
       case 'response.refusal.delta':
         this.#isRefused = true
-        this.#piece(index, { type: 'refusal', choice: 0, text: textOf(delta) }, emit)
+        this.#piece(index, { type: 'refusal', choice: 0, text: toText(delta) }, emit)
         break
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-        this.#piece(index, { type: 'reasoning', choice: 0, text: textOf(delta) }, emit)
+        this.#piece(index, { type: 'reasoning', choice: 0, text: toText(delta) }, emit)
         break
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
-        this.#argumentsPiece(index, textOf(delta), emit)
+        this.#argumentsPiece(index, toText(delta), emit)
         break
       case 'response.output_text.annotation.added':
         citation(event.annotation, emit)
         break
       case 'response.output_item.done':
-        this.#itemDone(index, fieldsOf(event.item), emit)
+        this.#itemDone(index, toFields(event.item), emit)
         break
       case 'response.completed':
       case 'response.incomplete':
       case 'response.done':
-        this.#end(fieldsOf(event.response), emit)
+        this.#end(toFields(event.response), emit)
         break
     }
   }
@@ -114,7 +114,7 @@ export class ResponsesReader implements PartReader {
   #begin(response: LooseObject, emit: Emit): void {
     if (this.#hasBegun) return
     this.#hasBegun = true
-    emit({ type: 'start', id: textOf(response.id), model: textOf(response.model) })
+    emit({ type: 'start', id: toText(response.id), model: toText(response.model) })
   }
 
   #item(index: unknown): OpenItem {
@@ -127,13 +127,13 @@ export class ResponsesReader implements PartReader {
 
   #itemAdded(index: unknown, item: LooseObject, emit: Emit): void {
     if (this.#items.has(index)) return
-    const type = textOf(item.type)
+    const type = toText(item.type)
     const call = CALLS.has(type) ? this.#calls++ : -1
     this.#items.set(index, { type, call, hasPieces: false })
     if (call < 0) return
-    const id = textOf(item.call_id) || textOf(item.id)
-    const namespace = textOf(item.namespace)
-    const name = textOf(item.name)
+    const id = toText(item.call_id) || toText(item.id)
+    const namespace = toText(item.namespace)
+    const name = toText(item.name)
     emit({
       type: 'tool_call',
       choice: 0,
@@ -165,32 +165,32 @@ export class ResponsesReader implements PartReader {
     const { type, hasPieces } = this.#item(index)
     switch (type) {
       case 'message':
-        for (const part of listOf(item.content).map(fieldsOf)) this.#messagePart(index, part, hasPieces, emit)
+        for (const part of toList(item.content).map(toFields)) this.#messagePart(index, part, hasPieces, emit)
         break
       case 'reasoning': {
-        const said = [...listOf(item.summary), ...listOf(item.content)].map((part) =>
-          textOf(fieldsOf(part).text),
+        const said = [...toList(item.summary), ...toList(item.content)].map((part) =>
+          toText(toFields(part).text),
         )
         if (!hasPieces) this.#piece(index, { type: 'reasoning', choice: 0, text: said.join('\n\n') }, emit)
-        const encrypted = textOf(item.encrypted_content)
+        const encrypted = toText(item.encrypted_content)
         if (encrypted !== '')
-          emit({ type: 'signature', choice: 0, signature: reasoningProof(textOf(item.id), encrypted) })
+          emit({ type: 'signature', choice: 0, signature: reasoningProof(toText(item.id), encrypted) })
         break
       }
       case 'function_call':
-        if (!hasPieces) this.#argumentsPiece(index, textOf(item.arguments), emit)
+        if (!hasPieces) this.#argumentsPiece(index, toText(item.arguments), emit)
         break
       case 'custom_tool_call':
-        if (!hasPieces) this.#argumentsPiece(index, textOf(item.input), emit)
+        if (!hasPieces) this.#argumentsPiece(index, toText(item.input), emit)
         emit({ type: 'tool_arguments', choice: 0, index: this.#item(index).call, json: '"}' })
         break
       case 'image_generation_call':
-        if (textOf(item.result) !== '')
+        if (toText(item.result) !== '')
           emit({
             type: 'image',
             choice: 0,
             mediaType: 'image/png',
-            base64: textOf(item.result),
+            base64: toText(item.result),
             signature: null,
           })
         break
@@ -201,16 +201,16 @@ export class ResponsesReader implements PartReader {
     if (hasPieces) return
     if (part.type === 'refusal') {
       this.#isRefused = true
-      this.#piece(index, { type: 'refusal', choice: 0, text: textOf(part.refusal) }, emit)
+      this.#piece(index, { type: 'refusal', choice: 0, text: toText(part.refusal) }, emit)
       return
     }
-    this.#piece(index, { type: 'text', choice: 0, text: textOf(part.text) }, emit)
-    for (const annotation of listOf(part.annotations)) citation(annotation, emit)
+    this.#piece(index, { type: 'text', choice: 0, text: toText(part.text) }, emit)
+    for (const annotation of toList(part.annotations)) citation(annotation, emit)
   }
 
   #end(response: LooseObject, emit: Emit): void {
     this.#begin(response, emit)
-    this.serviceTier = textOf(response.service_tier)
+    this.serviceTier = toText(response.service_tier)
     this.usage = response.usage
     this.#tools.report(response.usage)
     const report = readResponsesUsage(response.usage)
@@ -226,7 +226,7 @@ export class ResponsesReader implements PartReader {
   }
 
   #finishReason({ status, incomplete_details: details }: LooseObject): FinishReason {
-    const reason = textOf(fieldsOf(details).reason)
+    const reason = toText(toFields(details).reason)
     if (reason === 'content_filter' || this.#isRefused) return 'content_filter'
     if (status === 'incomplete') return 'length'
     return this.#calls > 0 ? 'tool_calls' : 'stop'
@@ -235,21 +235,21 @@ export class ResponsesReader implements PartReader {
 
 /** Returns the payload with its error where every other protocol has it. */
 function errorPayload(event: LooseObject, data: string): string {
-  const error = fieldsOf(event.response).error ?? event.error
+  const error = toFields(event.response).error ?? event.error
   if (error != null && typeof error === 'object') return JSON.stringify({ error })
   return event.type === 'error' ? JSON.stringify({ error: event }) : data
 }
 
 function citation(value: unknown, emit: Emit): void {
-  const { type, url, title, start_index: start, end_index: end } = fieldsOf(value)
-  if (type !== 'url_citation' || textOf(url) === '') return
+  const { type, url, title, start_index: start, end_index: end } = toFields(value)
+  if (type !== 'url_citation' || toText(url) === '') return
   const at = (index: unknown): number => (typeof index === 'number' ? index : 0)
   emit({
     type: 'citation',
     choice: 0,
     start: at(start),
     end: at(end),
-    url: textOf(url),
-    title: textOf(title),
+    url: toText(url),
+    title: toText(title),
   })
 }

@@ -1,7 +1,7 @@
 /** The responses protocol in translations. */
 import { Buffer } from 'node:buffer'
 import type { ChatCall } from '../../dialect.ts'
-import { fieldsOf, type LooseObject } from '../../loose.ts'
+import { type LooseObject, toFields } from '../../loose.ts'
 import { parseCheckedBody } from '../../request/client-json.ts'
 import { RESPONSES_NAMES } from '../../request/known-names.ts'
 import { COMMENT } from '../../sse/comment.ts'
@@ -9,8 +9,8 @@ import { ToolNames } from '../../translate/tool-names.ts'
 import {
   type ClientSide,
   EventPrinter,
-  namedEvent,
   type PrintOptions,
+  printEvent,
   type UpstreamSide,
 } from '../../translate/translation.ts'
 import { getSource, type ResponsesSource } from '../dialect.ts'
@@ -37,7 +37,7 @@ const ECHOED: LooseObject = {
 }
 
 /** Returns the fields without the conversation, which may be long. */
-function echoedFields({ body, fields }: ResponsesSource): LooseObject {
+function readEchoedFields({ body, fields }: ResponsesSource): LooseObject {
   const read = (name: string): unknown => {
     const span = fields.get(name)
     return span === undefined ? null : JSON.parse(body.toString('utf8', span.start, span.end))
@@ -50,7 +50,7 @@ function openPrinter(
   { created, upstream }: PrintOptions,
   emit: (event: ResponsesEvent) => void,
 ) {
-  const echoed = echoedFields(getSource(call))
+  const echoed = readEchoedFields(getSource(call))
   const tools = new ToolNames(readOfferedTools(echoed.tools))
   return new ResponsesPrinter({ model: call.model, created, upstream, tools, echoed, emit })
 }
@@ -59,9 +59,9 @@ export const responsesClient: ClientSide = {
   streamContentType: () => 'text/event-stream; charset=utf-8',
   keepAlive: () => COMMENT,
   read: (call, dropped) =>
-    readResponsesConversation(fieldsOf(parseCheckedBody(getSource(call).body, RESPONSES_NAMES)), dropped),
+    readResponsesConversation(toFields(parseCheckedBody(getSource(call).body, RESPONSES_NAMES)), dropped),
   printer: (call, options) =>
-    new EventPrinter((emit) => openPrinter(call, options, emit), namedEvent, toResponsesError),
+    new EventPrinter((emit) => openPrinter(call, options, emit), printEvent, toResponsesError),
   collector(call, options) {
     let response: unknown = {}
     const printer = openPrinter(call, options, (event) => {
@@ -76,6 +76,6 @@ export const responsesUpstream: UpstreamSide = {
   fetchesLinks: () => true,
   write: writeResponsesRequest,
   reader: (provider) => new ResponsesReader(provider),
-  modelOf: ({ model }) => model,
+  readModel: ({ model }) => model,
   countsThoughts: false,
 }

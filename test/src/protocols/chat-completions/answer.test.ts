@@ -5,11 +5,11 @@ import t from 'tap'
 import { z } from 'zod'
 import type { Part } from '../../../../schemas/chat/part.ts'
 import { countCharacters } from '../../../../src/core/pricing/text-tokens.ts'
-import { failureIn, hasChoiceContent } from '../../../../src/protocols/answer/content.ts'
+import { findFailure, hasChoiceContent } from '../../../../src/protocols/answer/content.ts'
 import { readFacts } from '../../../../src/protocols/answer/place-read.ts'
 import { PlaceScanner } from '../../../../src/protocols/answer/place-scan.ts'
 import type { AnswerFacts } from '../../../../src/protocols/answer/places.ts'
-import { countsOf } from '../../../../src/protocols/answer/reported-usage.ts'
+import { toCounts } from '../../../../src/protocols/answer/reported-usage.ts'
 import { AssembledCompletion } from '../../../../src/protocols/chat-completions/assembled.ts'
 import { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
 import { CHUNK } from '../../../../src/protocols/chat-completions/places.ts'
@@ -99,11 +99,11 @@ t.test('chunk scan agrees with json parse', async (t) => {
       const parsed = JSON.parse(bytes.toString())
       const facts = readFacts(bytes, CHUNK)
       const usage = facts.usage === undefined ? null : JSON.parse(facts.usage)
-      const isError = failureIn(facts) !== null
+      const isError = findFailure(facts) !== null
       const whole = new WholeResponse(bytes)
       const report = readUsage(parsed.usage)
       const isAnswer = !isError && ((report !== null && report.output !== null) || hasChoiceContent(parsed))
-      deepStrictEqual([whole.usage, whole.isAnswer], [report && countsOf(report), isAnswer])
+      deepStrictEqual([whole.usage, whole.isAnswer], [report && toCounts(report), isAnswer])
       const isObject = (v: unknown) => typeof v === 'object' && v !== null && !Array.isArray(v)
       deepStrictEqual(
         {

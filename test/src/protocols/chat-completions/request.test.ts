@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type AgentFile, agentFile } from '../../../../schemas/accounts/agent.ts'
 import type { Failure } from '../../../../schemas/failure.ts'
-import { topLevelFields } from '../../../../src/core/json/fields.ts'
 import { findNameFault } from '../../../../src/core/json/names.ts'
+import { MAX_JSON_LEVELS, scanFields, scanJson } from '../../../../src/core/json/scanner/tape.ts'
 import { type PromptPage, writeKnowledge } from '../../../../src/core/search/knowledge-text.ts'
 import { agentBody, readAgentRequest } from '../../../../src/protocols/chat-completions/agent-body.ts'
 import {
@@ -239,7 +239,14 @@ t.test('request changed in three places only', async (t) => {
         ([name, value]) => `${JSON.stringify(name)}${gap}:${gap}${JSON.stringify(value)}`,
       )
       const source = Buffer.from(`${gap}{${gap}${fields.join(`${gap},${gap}`)}${gap}}${gap}`)
-      fc.pre(findNameFault(source, CHAT_COMPLETIONS_NAMES) === null)
+      fc.pre(
+        scanJson(
+          source,
+          MAX_JSON_LEVELS,
+          null,
+          (tape) => findNameFault(tape, CHAT_COMPLETIONS_NAMES) === null,
+        ) ?? false,
+      )
       const before: Record<string, unknown> = JSON.parse(source.toString('utf8'))
       const out = wireBody(readChatCall(source), options)
       const after = JSON.parse(out.toString('utf8'))
@@ -252,7 +259,7 @@ t.test('request changed in three places only', async (t) => {
       else if (before.stream === true)
         expected.stream_options = { ...(before.stream_options as object | null), include_usage: true }
       deepStrictEqual(after, expected)
-      const [was, is] = [topLevelFields(source), topLevelFields(out)]
+      const [was, is] = [scanFields(source), scanFields(out)]
       for (const [name, span] of was.fields) {
         if (['model', 'max_tokens', 'max_completion_tokens', 'stream_options'].includes(name)) continue
         const now = is.fields.get(name)!

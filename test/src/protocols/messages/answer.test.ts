@@ -652,6 +652,37 @@ t.test('usage of recorded streams', async (t) => {
       t.match(told, { charactersSinceUsage: 0, isComplete: true, isUsageWhole: true })
     })
 
+  t.test(
+    'a cache write of a lifetime without a price counts as one of an hour, which costs most',
+    async (t) => {
+      const writes = {
+        ephemeral_5m_input_tokens: 10,
+        ephemeral_1h_input_tokens: 20,
+        ephemeral_24h_input_tokens: 40,
+      }
+      const usage = {
+        input_tokens: 5,
+        cache_creation_input_tokens: 70,
+        cache_creation: writes,
+        output_tokens: 1,
+      }
+      const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`
+      for (const [way, open] of WAYS) {
+        const stream = Buffer.from(
+          event({ type: 'message_start', message: { id: 'm', usage } }) +
+            event({
+              type: 'message_delta',
+              delta: { stop_reason: 'end_turn' },
+              usage: { output_tokens: 3 },
+            }) +
+            event({ type: 'message_stop' }),
+        )
+        const { usage: said } = runInPieces(open(), stream, []).said
+        t.match(said, { prompt: 75, cacheWrite: 70, output: 3, extra: { cacheWrite1h: 60 } }, way)
+      }
+    },
+  )
+
   t.test('no one is billed by a count that cannot be', async (t) => {
     const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`
     for (const input_tokens of [-1, 1e12, '7', null, Number.NaN])

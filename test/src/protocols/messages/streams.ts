@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { isLegacy } from '../../../../src/protocols/chat-completions/legacy-functions.ts'
 import { completionsClient } from '../../../../src/protocols/chat-completions/translation/sides.ts'
 import type { AnswerStream, ChatCall } from '../../../../src/protocols/dialect.ts'
-import { fieldsOf } from '../../../../src/protocols/loose.ts'
+import { toFields } from '../../../../src/protocols/loose.ts'
 import { messagesUpstream } from '../../../../src/protocols/messages/translation/sides.ts'
 import { NO_LINKS } from '../../../../src/protocols/request/linked-parts.ts'
 import { translation } from '../../../../src/protocols/translate/translation.ts'
@@ -44,7 +44,7 @@ export const chatCall = (body: object = {}, more: Partial<ChatCall> = {}): ChatC
   toolCallLimit: null,
   source: {
     body: Buffer.from(JSON.stringify(body)),
-    isLegacy: isLegacy(fieldsOf(body).functions, fieldsOf(body).tools),
+    isLegacy: isLegacy(toFields(body).functions, toFields(body).tools),
     request: { stream_options: { include_usage: true } },
   },
   ...more,

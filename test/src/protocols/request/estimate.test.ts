@@ -3,13 +3,18 @@ import t from 'tap'
 import { z } from 'zod'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { MAX_ODD_NUMBERS, parseExactJson } from '../../../../src/core/json/exact.ts'
-import { MAX_CHOSEN_NAMES, MAX_FIELDS, MAX_OTHER_NAMES } from '../../../../src/core/json/names.ts'
+import {
+  MAX_CHOSEN_NAMES,
+  MAX_FIELDS,
+  MAX_JSON_VALUES,
+  MAX_OTHER_NAMES,
+} from '../../../../src/core/json/names.ts'
 import { readAgentRequest } from '../../../../src/protocols/chat-completions/agent-body.ts'
-import { callOf, readByContract, readChatCall } from '../../../../src/protocols/chat-completions/dialect.ts'
+import { readByContract, readChatCall, toCall } from '../../../../src/protocols/chat-completions/dialect.ts'
 import type { ChatCall, Dialect } from '../../../../src/protocols/dialect.ts'
 import { generateContentDialect } from '../../../../src/protocols/generate-content/dialect.ts'
 import { messagesDialect } from '../../../../src/protocols/messages/dialect.ts'
-import { MAX_JSON_VALUES, readClientJson } from '../../../../src/protocols/request/client-json.ts'
+import { readClientJson } from '../../../../src/protocols/request/client-json.ts'
 import { MAX_MESSAGES, MAX_PARTS, MAX_TOOLS } from '../../../../src/protocols/request/counts.ts'
 import { responsesDialect } from '../../../../src/protocols/responses/dialect.ts'
 import { chatWith, PLAIN_REQUESTS, readBody } from './plain-requests.ts'
@@ -23,17 +28,18 @@ t.test('whole prompt is counted', async (t) => {
     Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...more }))
 
   const reader =
-    (dialect: Dialect, path: string, usual: object) =>
+    (dialect: Dialect, usual: object) =>
     (more: object): number =>
-      dialect.read({ path, query: '', body: Buffer.from(JSON.stringify({ ...usual, ...more })) }).promptBytes
+      dialect.read({ model: 'm', query: '', body: Buffer.from(JSON.stringify({ ...usual, ...more })) })
+        .promptBytes
 
   const conversation = [{ role: 'user', content: 'hi' }]
   const READERS = {
     'chat-completions': (more: object) => readChatCall(chatBody(more)).promptBytes,
     'chat-completions by its contract': (more: object) => readByContract(chatBody(more)).promptBytes,
-    messages: reader(messagesDialect, '/v1/messages', { model: 'm', max_tokens: 9, messages: conversation }),
-    responses: reader(responsesDialect, '/v1/responses', { model: 'm', input: conversation }),
-    'generate-content': reader(generateContentDialect, '/v1beta/models/m:generateContent', {
+    messages: reader(messagesDialect, { model: 'm', max_tokens: 9, messages: conversation }),
+    responses: reader(responsesDialect, { model: 'm', input: conversation }),
+    'generate-content': reader(generateContentDialect, {
       contents: [{ parts: [{ text: 'hi' }] }],
     }),
   }
@@ -99,9 +105,9 @@ t.test('thinking counts next to the limit', async (t) => {
 
   const bodyOf = (usual: object, more: object) => Buffer.from(JSON.stringify({ ...usual, ...more }))
   const reader =
-    (dialect: Dialect, path: string, usual: object): Read =>
+    (dialect: Dialect, usual: object): Read =>
     (more) =>
-      dialect.read({ path, query: '', body: bodyOf(usual, more) })
+      dialect.read({ model: 'm', query: '', body: bodyOf(usual, more) })
 
   const conversation = [{ role: 'user', content: 'hi' }]
   const chat = { model: 'm', messages: conversation }
@@ -109,11 +115,11 @@ t.test('thinking counts next to the limit', async (t) => {
     chat: (more) => readChatCall(bodyOf(chat, more)),
     'chat by its contract': (more) => {
       const body = bodyOf(chat, more)
-      return callOf(body, readByContract(body))
+      return toCall(body, readByContract(body))
     },
-    messages: reader(messagesDialect, '/v1/messages', { model: 'm', max_tokens: 9, messages: conversation }),
-    responses: reader(responsesDialect, '/v1/responses', { model: 'm', input: conversation }),
-    contents: reader(generateContentDialect, '/v1beta/models/m:generateContent', {
+    messages: reader(messagesDialect, { model: 'm', max_tokens: 9, messages: conversation }),
+    responses: reader(responsesDialect, { model: 'm', input: conversation }),
+    contents: reader(generateContentDialect, {
       contents: [{ parts: [{ text: 'hi' }] }],
     }),
   }
@@ -222,10 +228,9 @@ t.test('parts given by url are counted', async (t) => {
   const READERS = {
     chat: (parts: unknown) => readChatCall(bodyOf({ messages: user(parts) })).links,
     messages: (parts: unknown) =>
-      messagesDialect.read({ path: '/v1/messages', query: '', body: bodyOf({ messages: user(parts) }) })
-        .links,
+      messagesDialect.read({ query: '', body: bodyOf({ messages: user(parts) }) }).links,
     responses: (parts: unknown) =>
-      responsesDialect.read({ path: '/v1/responses', query: '', body: bodyOf({ input: user(parts) }) }).links,
+      responsesDialect.read({ query: '', body: bodyOf({ input: user(parts) }) }).links,
   }
 
   const source = (url: string) => ({ type: 'image', source: { type: 'url', url } })
@@ -297,8 +302,7 @@ t.test('parts given by url are counted', async (t) => {
     const tools = (image_url: string) => [{ type: 'image_generation', input_image_mask: { image_url } }]
     t.match(chat(user('x'), tools(URL)), { image: 1, urls: [URL] })
     const masked = (url: string) => bodyOf({ input: user('x'), tools: tools(url) })
-    const responses = (body: Buffer) =>
-      responsesDialect.read({ path: '/v1/responses', query: '', body }).links
+    const responses = (body: Buffer) => responsesDialect.read({ query: '', body }).links
     t.match(responses(masked(URL)), { image: 1, urls: [URL] })
     t.match(responses(masked(INLINE)), NONE)
   })

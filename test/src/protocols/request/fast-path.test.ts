@@ -5,7 +5,7 @@ import t from 'tap'
 import { chatCompletionsRequest } from '../../../../schemas/chat/chat-completions.ts'
 import { Failure } from '../../../../schemas/failure.ts'
 import { scanJson } from '../../../../src/core/json/scanner/tape.ts'
-import { callOf, readByContract } from '../../../../src/protocols/chat-completions/dialect.ts'
+import { readByContract, toCall } from '../../../../src/protocols/chat-completions/dialect.ts'
 import { readFastPathRequest } from '../../../../src/protocols/chat-completions/fast-path-request.ts'
 import type { Dialect } from '../../../../src/protocols/dialect.ts'
 import { generateContentDialect } from '../../../../src/protocols/generate-content/dialect.ts'
@@ -108,7 +108,7 @@ t.test('fast path request equals its contract', async (t) => {
         const usual = readFastPathRequest(body)
         if (usual !== null) {
           taken++
-          deepStrictEqual(callOf(body, usual), callOf(body, readByContract(body)))
+          deepStrictEqual(toCall(body, usual), toCall(body, readByContract(body)))
         }
         return byContract === (usual !== null)
       },
@@ -149,7 +149,7 @@ t.test('fast path request equals its contract', async (t) => {
     ]
     for (const text of bodies) {
       const body = Buffer.from(text)
-      t.same(callOf(body, readFastPathRequest(body)!), callOf(body, readByContract(body)), text)
+      t.same(toCall(body, readFastPathRequest(body)!), toCall(body, readByContract(body)), text)
     }
   })
 })
@@ -319,7 +319,7 @@ t.test('request read around its lists', async (t) => {
   /** What the gateway makes of the request, or says against it. */
   function outcome(dialect: Dialect, body: Buffer): object {
     try {
-      const call = dialect.read({ path: '/v1beta/models/m:generateContent', query: '', body })
+      const call = dialect.read({ model: 'm', query: '', body })
       return { ...call, source: null }
     } catch (error) {
       if (!(error instanceof Failure)) throw error

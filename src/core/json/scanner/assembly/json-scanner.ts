@@ -13,11 +13,12 @@ export { KNOWN, KNOWN_END, know } from './json-names'
 export const WORDS: usize = 1024
 export const WORDS_END: usize = OPEN_NAMES
 export const TAPE: usize = KNOWN_END
-const MAX_NODES: i32 = 65536
+const MAX_NODES: i32 = 262144
 const NODE_BYTES: usize = 16
 const TAPE_END: usize = TAPE + <usize>MAX_NODES * NODE_BYTES
 export const TEXT: usize = TAPE_END
-const MAX_DEPTH: u32 = 64
+/** Objects and arrays inside one another. */
+export const MAX_LEVELS: u32 = 512
 
 const OBJECT: i32 = 1
 const ARRAY: i32 = 2
@@ -53,6 +54,19 @@ const LETTER_T: u32 = 0x74
 const WORD_TRUE: u32 = 0x65757274
 const WORD_NULL: u32 = 0x6c6c756e
 const WORD_ALSE: u32 = 0x65736c61
+
+/** In place of a number of nodes: the text is refused. For any other fault: */
+const REFUSED: i32 = 0
+export const TOO_DEEP: i32 = -1
+export const TOO_MANY: i32 = -2
+let refusal: i32 = REFUSED
+
+/** Marks of numbers: one may have more digits than a double, or an exponent; one has a point, or is minus zero. */
+export const LONG_NUMBER: i32 = 1
+const ODD_NUMBER: i32 = 2
+/** So many bytes of a number have no more digits than a double. */
+const PLAIN_BYTES: usize = 15
+let numberMarks: i32 = 0
 
 /** The place of the next node. */
 let node: usize = TAPE
@@ -151,14 +165,28 @@ function digitsEnd(from: usize): usize {
 }
 
 function numberEnd(from: usize): usize {
-  let at = byteAt(from) === MINUS ? from + 1 : from
-  at = byteAt(at) === ZERO ? at + 1 : digitsEnd(at)
-  if (at !== NOWHERE && byteAt(at) === POINT) at = digitsEnd(at + 1)
+  const isNegative = byteAt(from) === MINUS
+  let at = isNegative ? from + 1 : from
+  if (byteAt(at) === ZERO) {
+    at++
+    if (isNegative) numberMarks |= ODD_NUMBER
+  } else at = digitsEnd(at)
+  if (at !== NOWHERE && byteAt(at) === POINT) {
+    at = digitsEnd(at + 1)
+    numberMarks |= ODD_NUMBER
+  }
   if (at !== NOWHERE && (byteAt(at) | 0x20) === LETTER_E) {
     const sign = byteAt(at + 1)
     at = digitsEnd(sign === PLUS || sign === MINUS ? at + 2 : at + 1)
+    numberMarks |= LONG_NUMBER
   }
+  if (at > from + PLAIN_BYTES) numberMarks |= LONG_NUMBER
   return at
+}
+
+/** The marks of the numbers of the text that was scanned last; those of a refused text are not whole. */
+export function marksOfNumbers(): i32 {
+  return numberMarks
 }
 
 /** Reads and notes a number, or one of the three words. */
@@ -182,6 +210,10 @@ function scalar(at: usize, depth: u32): usize {
 
 /** Reads and notes the object or array that opens at `at`. */
 function container(at: usize, depth: u32): usize {
+  if (depth === MAX_LEVELS) {
+    refusal = TOO_DEEP
+    return NOWHERE
+  }
   const isObject = byteAt(at) === OPEN_BRACE
   const closing = isObject ? CLOSE_BRACE : CLOSE_BRACKET
   const opened = node
@@ -225,7 +257,10 @@ function items(from: usize, depth: u32, isObject: bool): usize {
 
 function value(at: usize, depth: u32): usize {
   // A field takes two nodes.
-  if (depth === MAX_DEPTH || node + 2 * NODE_BYTES > TAPE_END) return NOWHERE
+  if (node + 2 * NODE_BYTES > TAPE_END) {
+    refusal = TOO_MANY
+    return NOWHERE
+  }
   const first = byteAt(at)
   if (first === QUOTE) return text(at + 1, depth, STRING, 0)
   return first === OPEN_BRACE || first === OPEN_BRACKET ? container(at, depth) : scalar(at, depth)
@@ -234,7 +269,7 @@ function value(at: usize, depth: u32): usize {
 /**
  * Scans the `length` bytes at `TEXT`, and notes values nested in at most `deepest` others. Behind the bytes the
  * memory must go on for another 64. With a set of known names, so is every name at any depth: it must be plain. Gives the
- * number of nodes; 0 for what is no JSON, too deep or too much, and where a name is not plain.
+ * number of nodes; `TOO_DEEP`, `TOO_MANY`, or 0 for what is no JSON and where a name is not plain.
  */
 export function scan(length: u32, deepest: u32, names: usize): i32 {
   const end = TEXT + <usize>length
@@ -242,9 +277,11 @@ export function scan(length: u32, deepest: u32, names: usize): i32 {
   v128.store(end, i64x2.splat(0))
   node = TAPE
   depthNoted = deepest
+  refusal = REFUSED
+  numberMarks = 0
   startNames(names)
   const last = value(spaceEnd(TEXT), 0)
-  return last !== NOWHERE && spaceEnd(last) === end ? <i32>((node - TAPE) / NODE_BYTES) : 0
+  return last !== NOWHERE && spaceEnd(last) === end ? <i32>((node - TAPE) / NODE_BYTES) : refusal
 }
 
 /**

@@ -1,0 +1,166 @@
+/** What must hold of each client in each scenario: it sees what it sees directly, byte for byte, and pays what was used. */
+import { isDeepStrictEqual } from 'node:util'
+import { COMMENT } from '../../src/protocols/sse/comment.ts'
+import type { ChatProtocol } from '../end-to-end/protocols/support.ts'
+import type { LogJson } from '../support/service.ts'
+import type { Outcome, Passage, Seen } from './matrix.ts'
+import type { Exchange } from './recorder.ts'
+
+/** What the gateway adds to a chat-completions stream whose client does not ask for usage. */
+const USAGE_OPTION = '"stream_options":{"include_usage":true},'
+const USAGE_CHUNK = /data: \{[^\n]*"choices":\[\],[^\n]*"usage":\{[^\n]*\n\n/
+/** What fills a silence where clients bear no comment. */
+const FILLER = 'data: {}\n\n'
+const RETRY_AFTER = 'retry-after'
+
+const answerOf = (exchange: Exchange): string => Buffer.concat(exchange.response).toString('latin1')
+
+/** Returns the attempts of a call that passed through the service. */
+const findAttempts = (call: Exchange, upstream: readonly Exchange[]): readonly Exchange[] =>
+  upstream.filter(
+    ({ requestHeaders }) => requestHeaders['x-request-id'] === call.responseHeaders['x-gateway-trace'],
+  )
+
+/** Returns what is wrong with a scenario; nothing if all is as it must be. */
+export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): string[] {
+  const { client, direct, through, scenario } = outcome
+  const wrong = [...checkSeen(outcome)]
+  const { exchanges } = through.recorder
+  if (exchanges.length !== direct.recorder.exchanges.length)
+    wrong.push(`${exchanges.length} requests, directly ${direct.recorder.exchanges.length}`)
+  for (const call of exchanges) {
+    const [attempt, ...more] = findAttempts(call, upstream)
+    if (attempt === undefined || more.length > 0)
+      wrong.push(`${call.path} reached the upstream ${more.length + (attempt === undefined ? 0 : 1)} times`)
+    else if (scenario.isTranslated !== true) wrong.push(...checkBytes(outcome, call, attempt))
+    if (client.protocol === 'generate-content' && answerOf(call).includes(COMMENT.toString()))
+      wrong.push('a comment came')
+  }
+  return wrong
+}
+
+/** Whether the silence of a call was filled. */
+export const isFilled = (call: Exchange): boolean => {
+  const answer = answerOf(call)
+  return answer.includes(COMMENT.toString()) || answer.includes(FILLER)
+}
+
+function* checkSeen({ scenario, direct, through }: Outcome): Generator<string> {
+  const { expect } = scenario
+  const { turns, error } = direct.seen
+  const calls = turns[0]?.calls.length ?? 0
+  const isExpected = error === null ? calls === (expect.calls ?? 0) : error.status === expect.status
+  if (turns.length !== expect.turns || !isExpected) yield `directly: ${describe(direct.seen)}`
+  // The upstream draws other words in another protocol, and for a client that makes up ids.
+  const areSame =
+    scenario.isTranslated !== true && isDeepStrictEqual(listRequests(direct), listRequests(through))
+  const read = ({ seen }: Passage): Seen => (areSame ? seen : withoutWords(seen))
+  if (!isDeepStrictEqual(read(direct), read(through)))
+    yield `${describe(through.seen)}; directly: ${describe(direct.seen)}`
+}
+
+const listRequests = ({ recorder }: Passage): Buffer[] =>
+  recorder.exchanges.map(({ requestBody }) => requestBody)
+
+const describe = ({ turns, error, hasLeft }: Seen): string =>
+  error !== null
+    ? `${error.name} ${error.status ?? ''} ${error.message}`.slice(0, 200)
+    : turns.map(({ text, calls }) => `${text.length} characters and ${calls.length} calls`).join(', then ') +
+      (hasLeft ? ', then left' : '')
+
+/** Leaves of the words after the first turn only whether there are any. */
+const withoutWords = (seen: Seen): Seen => ({
+  ...seen,
+  turns: seen.turns.map((turn, at) => (at === 0 ? turn : { ...turn, text: turn.text === '' ? '' : '…' })),
+})
+
+function* checkBytes({ upstream, through }: Outcome, call: Exchange, attempt: Exchange): Generator<string> {
+  const isChat = upstream === 'chat-completions'
+  const body = attempt.requestBody.toString('latin1')
+  const request = call.requestBody.toString('latin1')
+  const asksForUsage = request.includes('"include_usage":true')
+  if (body !== request && !(isChat && !asksForUsage && body.replace(USAGE_OPTION, '') === request))
+    yield `the request to ${call.path} was changed`
+  if (attempt.status !== call.status) yield `status ${call.status} instead of ${attempt.status}`
+  if (attempt.responseHeaders[RETRY_AFTER] !== call.responseHeaders[RETRY_AFTER])
+    yield `${RETRY_AFTER}: ${call.responseHeaders[RETRY_AFTER]} instead of ${attempt.responseHeaders[RETRY_AFTER]}`
+  // An error is written anew, with the upstream's message.
+  if (attempt.status >= 400) return
+  const [whole, given] = [answerOf(attempt), answerOf(call)]
+  const answer = isChat && !asksForUsage ? whole.replace(USAGE_CHUNK, '') : whole
+  const heard = upstream === 'generate-content' ? given : given.replaceAll(COMMENT.toString(), '')
+  if (through.seen.hasLeft ? !answer.startsWith(heard) : answer !== heard)
+    yield `the answer of ${call.path} was changed`
+}
+
+/** Returns what is wrong with the rows of a client's calls. */
+export function checkRows(
+  outcomes: readonly Outcome[],
+  rows: readonly LogJson[],
+  upstream: readonly Exchange[],
+): string[] {
+  const calls = outcomes.flatMap((outcome) =>
+    outcome.through.recorder.exchanges.map((call) => ({ call, outcome })),
+  )
+  const wrong = rows.length === calls.length ? [] : [`${rows.length} rows for ${calls.length} calls`]
+  for (const { call, outcome } of calls) {
+    const { scenario, through } = outcome
+    const row = rows.find(({ request_id: id }) => id === call.responseHeaders['x-gateway-trace'])
+    const [attempt] = findAttempts(call, upstream)
+    if (row === undefined || attempt === undefined) {
+      wrong.push(`${scenario.id}: no row`)
+      continue
+    }
+    const status = call.status !== 200 ? 'error' : through.seen.hasLeft ? 'interrupted' : 'success'
+    if (row.status !== status) wrong.push(`${scenario.id}: the row is ${row.status} instead of ${status}`)
+    if (status !== 'success') continue
+    const reported = readUsage(outcome.upstream, answerOf(attempt))
+    const charged = { input: row.input_tokens, output: row.output_tokens }
+    if (!isDeepStrictEqual(charged, reported))
+      wrong.push(
+        `${scenario.id}: ${JSON.stringify(charged)} is charged, ${JSON.stringify(reported)} is reported`,
+      )
+  }
+  return wrong
+}
+
+interface Usage {
+  readonly input: number
+  readonly output: number
+}
+
+/** Returns what an upstream reports in its answer, in one piece or as events. */
+function readUsage(protocol: ChatProtocol, answer: string): Usage {
+  const texts = answer.startsWith('{')
+    ? [answer]
+    : [...answer.matchAll(/^data: (\{.*)$/gm)].map(([, t]) => t!)
+  // biome-ignore lint/suspicious/noExplicitAny: answers of four protocols, of which one field is read.
+  const events = texts.map((text): any => JSON.parse(text))
+  const last = (pick: (event: (typeof events)[number]) => unknown): number =>
+    Number(events.map(pick).findLast((value) => value !== undefined) ?? 0)
+  switch (protocol) {
+    case 'chat-completions':
+      return {
+        input: last(({ usage }) => usage?.prompt_tokens),
+        output: last(({ usage }) => usage?.completion_tokens),
+      }
+    case 'responses':
+      return {
+        input: last(({ response, usage }) => (response?.usage ?? usage)?.input_tokens),
+        output: last(({ response, usage }) => (response?.usage ?? usage)?.output_tokens),
+      }
+    case 'messages':
+      return {
+        input: last(({ message, usage }) => (message?.usage ?? usage)?.input_tokens),
+        output: last(({ message, usage }) => (message?.usage ?? usage)?.output_tokens),
+      }
+    case 'generate-content':
+      return {
+        input: last(({ usageMetadata }) => usageMetadata?.promptTokenCount),
+        output: last(
+          ({ usageMetadata: use }) =>
+            use?.candidatesTokenCount && use.candidatesTokenCount + (use.thoughtsTokenCount ?? 0),
+        ),
+      }
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * What every driver does with its client: it holds the conversation of each case, and prints what the client saw as JSON.
+ * Input is JSON on stdin: `{protocol, package, cases: [{baseUrl, key, model, prompt, tools, image, followUp, leaveAfterCharacters}]}`.
+ */
+import { text } from 'node:stream/consumers'
+
+/** A model that calls tools without end is left. */
+const MOST_TURNS = 6
+
+/** The tools that a case offers. */
+export const toolNames = (count) => Array.from({ length: count }, (_, at) => `tool_${at + 1}`)
+export const TOOL_SCHEMA = {
+  type: 'object',
+  properties: { place: { type: 'string' } },
+  required: ['place'],
+  additionalProperties: false,
+}
+
+const resultOf = ({ name, input }) => `${name} of ${input.place}`
+
+async function converse(open, given) {
+  const seen = { turns: [], hasLeft: false, error: null }
+  try {
+    const conversation = open(given)
+    conversation.say(given.prompt, given.image)
+    let { followUp } = given
+    while (seen.turns.length < MOST_TURNS) {
+      const turn = { text: '', calls: [] }
+      seen.turns.push(turn)
+      // Yields the pieces of the text; returns the calls of tools, each with `name` and `input`.
+      const pieces = conversation.turn()
+      let calls = []
+      for (;;) {
+        const { done, value } = await pieces.next()
+        if (done) {
+          calls = value
+          break
+        }
+        turn.text += value
+        if (given.leaveAfterCharacters !== null && turn.text.length >= given.leaveAfterCharacters) {
+          await pieces.return()
+          seen.hasLeft = true
+          return seen
+        }
+      }
+      turn.calls = calls.map(({ name, input }) => ({ name, input }))
+      if (calls.length > 0) conversation.answer(calls.map((call) => ({ ...call, result: resultOf(call) })))
+      else if (followUp !== null) {
+        conversation.say(followUp, null)
+        followUp = null
+      } else return seen
+    }
+    throw new Error(`the model still calls tools after ${MOST_TURNS} turns`)
+  } catch (error) {
+    const status = error.status ?? error.statusCode ?? null
+    seen.error = { name: error.constructor.name, status, message: String(error.message).slice(0, 500) }
+    return seen
+  }
+}
+
+// Some clients leave a promise behind that nobody waits for, when their user hangs up.
+process.on('unhandledRejection', () => {})
+
+/** Takes the cases from stdin, all at once, and prints what was seen in each. */
+export async function drive(openWith) {
+  const { protocol, package: name, cases } = JSON.parse(await text(process.stdin))
+  const seen = await Promise.all(cases.map((given) => converse(openWith(protocol, name), given)))
+  process.stdout.write(JSON.stringify(seen))
+}

@@ -1,0 +1,71 @@
+"""What every driver in Python does with its client; `driver.js` says how."""
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+MOST_TURNS = 6
+TOOL_SCHEMA = {
+    "type": "object",
+    "properties": {"place": {"type": "string"}},
+    "required": ["place"],
+    "additionalProperties": False,
+}
+
+
+def tool_names(count):
+    return [f"tool_{at + 1}" for at in range(count)]
+
+
+def list_messages(words, image, picture):
+    """The content of a user's message: its words, and the picture if there is one."""
+    return [{"type": "text", "text": words}] + ([] if image is None else [picture(image)])
+
+
+def converse(open_conversation, given):
+    seen = {"turns": [], "hasLeft": False, "error": None}
+    try:
+        conversation = open_conversation(given)
+        conversation.say(given["prompt"], given["image"])
+        follow_up = given["followUp"]
+        while len(seen["turns"]) < MOST_TURNS:
+            turn = {"text": "", "calls": []}
+            seen["turns"].append(turn)
+            pieces = conversation.turn()
+            while True:
+                try:
+                    turn["text"] += next(pieces)
+                except StopIteration as end:
+                    calls = end.value
+                    break
+                leave_after = given["leaveAfterCharacters"]
+                if leave_after is not None and len(turn["text"]) >= leave_after:
+                    pieces.close()
+                    seen["hasLeft"] = True
+                    return seen
+            turn["calls"] = [{"name": call["name"], "input": call["input"]} for call in calls]
+            if calls:
+                conversation.answer([{**call, "result": f"{call['name']} of {call['input']['place']}"} for call in calls])
+            elif follow_up is not None:
+                conversation.say(follow_up, None)
+                follow_up = None
+            else:
+                return seen
+        raise RuntimeError(f"the model still calls tools after {MOST_TURNS} turns")
+    except Exception as error:
+        status = getattr(error, "status_code", None) or getattr(error, "code", None)
+        seen["error"] = {
+            "name": type(error).__name__,
+            "status": status if isinstance(status, int) else None,
+            "message": str(error)[:500],
+        }
+        return seen
+
+
+def drive(open_with):
+    """Takes the cases from stdin, all at once, and prints what was seen in each."""
+    given = json.load(sys.stdin)
+    open_conversation = open_with(given["protocol"], given["package"])
+    with ThreadPoolExecutor(len(given["cases"])) as threads:
+        seen = list(threads.map(lambda case: converse(open_conversation, case), given["cases"]))
+    json.dump(seen, sys.stdout)

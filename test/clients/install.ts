@@ -1,0 +1,64 @@
+/** Installs the clients, at their versions, into a cache. */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { installPython } from '../support/python-sdks.ts'
+import type { Client } from './clients.ts'
+
+const run = promisify(execFile)
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate-clients/', import.meta.url))
+const MANIFEST = 'package.json'
+const DRIVERS = 'drivers'
+const INSTALL_BOUND_MS = 600_000
+const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts']
+
+/** How a client is run. */
+export interface Program {
+  readonly command: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly version: string
+}
+
+/** Installs a client and what it needs. Returns how to run it, or why it cannot be. */
+export async function installClient(
+  client: Client,
+  drivers: string,
+): Promise<Program | { readonly reason: string }> {
+  const driver = join(drivers, client.driver)
+  const { python } = client
+  if (python === undefined) {
+    const manifest = join(drivers, '../node_modules', client.package, MANIFEST)
+    const { version } = JSON.parse(readFileSync(manifest, 'utf8'))
+    return { command: [process.execPath, driver], env: process.env, version }
+  }
+  const installed = await installPython(python)
+  if ('reason' in installed) return installed
+  const pin = python.find((one) => one.startsWith(`${client.package}==`))!
+  const env = { ...process.env, PYTHONPATH: installed.folder }
+  return { command: ['python3', driver], env, version: pin.split('==')[1]! }
+}
+
+/** Installs the packages of JavaScript. Returns the folder of the drivers, beside which they find them. */
+export async function installPackages(): Promise<string> {
+  const manifest = readFileSync(join(HERE, MANIFEST))
+  const folder = join(CACHE, createHash('sha256').update(manifest).digest('hex').slice(0, 16))
+  if (!existsSync(folder)) {
+    mkdirSync(CACHE, { recursive: true })
+    const making = mkdtempSync(join(CACHE, 'making-'))
+    try {
+      cpSync(join(HERE, MANIFEST), join(making, MANIFEST))
+      await run('npm', INSTALL, { cwd: making, timeout: INSTALL_BOUND_MS })
+      renameSync(making, folder)
+    } finally {
+      rmSync(making, { recursive: true, force: true })
+    }
+  }
+  const drivers = join(folder, DRIVERS)
+  rmSync(drivers, { recursive: true, force: true })
+  cpSync(join(HERE, DRIVERS), drivers, { recursive: true })
+  return drivers
+}

@@ -1,0 +1,122 @@
+/**
+ * `npm run test:clients`: runs the clients of other vendors directly at a scripted upstream and through this service, checks
+ * that both runs are alike and that every call is charged once, and writes the table of `docs/clients.md`.
+ */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { FLAG, givenOptions, TEXT, UsageError } from '../../bench/harness/command-line.ts'
+import type { Teardown } from '../support/engines.ts'
+import { commandEnv } from '../support/service.ts'
+import { checkOutcome, checkRows, isFilled } from './checks.ts'
+import { CLIENTS, type Client } from './clients.ts'
+import { installClient, installPackages, type Program } from './install.ts'
+import { type Place, runClient, startPlace } from './matrix.ts'
+import { type Row, writeTable } from './table.ts'
+
+const USAGE = `npm run test:clients -- [options]
+
+  --quick        short pauses and fewer clients; leaves the table as it is
+  --only A,B     these clients; leaves the table as it is
+`
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** The silence is longer than clients and proxies usually bear. Clients wait for most of the time, so several run at once. */
+const PAUSE = { ms: 70_000, keepAliveSeconds: 15, atOnce: 8 }
+const QUICK_PAUSE = { ms: 2_500, keepAliveSeconds: 1, atOnce: 4 }
+
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+
+function chooseClients(only: string | undefined, isQuick: boolean): readonly Client[] {
+  const names = only?.split(',')
+  const unknown = names?.find((name) => !CLIENTS.some(({ id }) => id === name))
+  if (unknown !== undefined) throw new UsageError(`${unknown}: there is no such client`)
+  return CLIENTS.filter((client) => names?.includes(client.id) ?? (client.isQuick || !isQuick))
+}
+
+async function testClient(
+  t: Teardown,
+  place: Place,
+  program: Program,
+  client: Client,
+  pauseMs: number,
+): Promise<{ row: Row; wrong: string[]; hasFilled: boolean }> {
+  const { service, upstream } = place
+  const { key, outcomes } = await runClient(t, place, program, client, pauseMs)
+  const cells = outcomes.map((outcome) => ({
+    scenario: outcome.scenario,
+    wrong: checkOutcome(outcome, upstream.exchanges),
+  }))
+  const calls = outcomes.reduce((sum, { through }) => sum + through.recorder.exchanges.length, 0)
+  const rows = await service.logs(key, (found) => found.length >= calls)
+  const wrong = [
+    ...cells.flatMap(({ scenario, wrong }) => wrong.map((what) => `${scenario.id}: ${what}`)),
+    ...checkRows(outcomes, rows, upstream.exchanges),
+  ]
+  const hasFilled = outcomes.some(({ through }) => through.recorder.exchanges.some(isFilled))
+  return { row: { client, version: program.version, cells }, wrong, hasFilled }
+}
+
+/** Returns what the audit of the books prints if it finds a difference. */
+async function auditBooks({ service }: Place): Promise<string[]> {
+  const command = [MAIN, 'wallet', 'verify', '--full', '--json']
+  return promisify(execFile)(process.execPath, command, {
+    env: { ...process.env, ...commandEnv(service) },
+  }).then(
+    () => [],
+    (error: Error & { stdout: string }) => [`wallet verify --full: ${error.stdout || error.message}`],
+  )
+}
+
+async function main(t: Teardown, args: string[]): Promise<number> {
+  const given = givenOptions(args, { help: FLAG, quick: FLAG, only: TEXT })
+  if (given.help) {
+    say(USAGE)
+    return 0
+  }
+  const isQuick = given.quick === true
+  const clients = chooseClients(given.only, isQuick)
+  const { ms, keepAliveSeconds, atOnce } = isQuick ? QUICK_PAUSE : PAUSE
+  const drivers = await installPackages()
+  const programs = new Map<Client, Program>()
+  for (const client of clients) {
+    const program = await installClient(client, drivers)
+    if ('reason' in program) say(`skipped  ${client.id}: ${program.reason}`)
+    else programs.set(client, program)
+  }
+  const place = await startPlace(t, keepAliveSeconds)
+  const rows = new Map<Client, Row>()
+  const problems: string[] = []
+  let filled = 0
+  const waiting = programs.keys()
+  const runNext = async () => {
+    for (const client of waiting) {
+      const { row, wrong, hasFilled } = await testClient(t, place, programs.get(client)!, client, ms)
+      rows.set(client, row)
+      filled += Number(hasFilled)
+      say(`${wrong.length === 0 ? 'ok' : 'FAILED'}  ${client.id} ${row.version}`)
+      for (const what of wrong) say(`        ${what}`)
+      problems.push(...wrong)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, runNext))
+  // A slow machine may miss a short silence, but not all of them.
+  if (filled === 0) problems.push('no silence was filled')
+  say(`${filled} of ${rows.size} clients met a silence that the service filled`)
+  const differences = await auditBooks(place)
+  say(differences.length === 0 ? 'ok  the books agree' : `FAILED  ${differences}`)
+  if (!isQuick && given.only === undefined)
+    writeTable([...programs.keys()].map((client) => rows.get(client)!))
+  return problems.length + differences.length === 0 ? 0 : 1
+}
+
+const endings: (() => unknown)[] = []
+try {
+  const t = { teardown: (ending: () => unknown) => void endings.push(ending) }
+  process.exitCode = await main(t, process.argv.slice(2))
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error
+  process.stderr.write(`${error.message}\n\n${USAGE}`)
+  process.exitCode = 2
+} finally {
+  for (const end of endings.reverse()) await end()
+}
