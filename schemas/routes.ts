@@ -43,6 +43,7 @@ export const ROUTES = {
   showConversationItem: ['GET', '/v1/conversations/{id}/items/{item_id}'],
   deleteConversationItem: ['DELETE', '/v1/conversations/{id}/items/{item_id}'],
   createEmbedding: ['POST', '/v1/embeddings'],
+  rerank: ['POST', '/v1/rerank'],
 
   makeImages: ['POST', '/v1/images/generations'],
   editImages: ['POST', '/v1/images/edits'],

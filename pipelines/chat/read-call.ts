@@ -1,7 +1,7 @@
 /** Reads the client's request in its protocol. */
 import { from, map } from 'rxjs'
 import type { Agent } from '../../schemas/accounts/agent.ts'
-import type { ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { CLIENT_HEADERS } from '../../src/channels/chat/messages.ts'
 import { printText } from '../../src/core/call-log/detail-text.ts'
@@ -68,7 +68,7 @@ export function completeCall(
 }
 
 export interface ReadCall extends AuthenticatedCall {
-  readonly protocol: ChatProtocol
+  readonly protocol: CallProtocol
   readonly call: ChatCall
 }
 
@@ -122,7 +122,7 @@ export const rewriteBody =
 export const readCall =
   <C extends AuthenticatedCall & AppliedAgent & RewrittenCall>(
     bodies: LongBodyWork,
-    dialect: Dialect,
+    dialect: Dialect<ReaderName & CallProtocol>,
     reader: ReaderName = dialect.protocol,
   ): Stage<C, C & ReadCall> =>
   (call: C) => {

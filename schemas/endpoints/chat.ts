@@ -1,4 +1,4 @@
-/** The chat endpoints of the four client protocols, and embeddings. */
+/** The chat endpoints of the four client protocols, embeddings and rerank. */
 import { z } from 'zod'
 import {
   chatCompletion,
@@ -13,6 +13,7 @@ import { chatCompletionsRequest } from '../chat/chat-completions.ts'
 import { completionsRequest } from '../chat/completions.ts'
 import { countContentTokensRequest, generateContentRequest } from '../chat/generate-content.ts'
 import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
+import { embeddingsAnswer, embeddingsRequest, rerankAnswer, rerankRequest } from '../chat/passed.ts'
 import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
 import { CONVERSATION_ENDPOINTS } from './conversations.ts'
@@ -119,6 +120,16 @@ const AGENTS =
 const STREAM_END = 'A stream that ends without its closing mark was cut off.'
 
 const generated = { tag: TAG, key: 'anywhere', answerHeaders, failures: CHAT_FAILURES } as const
+
+/** Endpoints whose requests pass to the same path of a channel. */
+const passed = {
+  ...generated,
+  headers: billedHeaders,
+  failures: CHAT_FAILURES.filter((code) => code !== 'tool_not_supported'),
+  failureStatus: { model_not_found: 404 },
+} as const
+const PASSED =
+  'Served for models whose `endpoint_type` is of this endpoint; any other model is 404. Request and answer pass unchanged except for the name of the model.'
 
 const pathModel = z.object({ model: z.string().describe('Model id or alias.') })
 const generateContent = {
@@ -258,13 +269,19 @@ export const chatEndpoints: readonly RouteDescription[] = [
   ...STORED_RESPONSE_ENDPOINTS,
   ...CONVERSATION_ENDPOINTS,
   {
+    ...passed,
     name: 'createEmbedding',
-    tag: TAG,
-    key: 'anywhere',
-    summary: 'There is no model for embeddings: always 404.',
-    body: { name: 'EmbeddingsRequest', schema: z.looseObject({ model: z.string() }) },
-    answers: [],
-    failures: ['model_not_found', 'request_too_large', 'rate_limit_exceeded'],
-    failureStatus: { model_not_found: 404 },
+    summary: 'Make embeddings of texts.',
+    details: `${PASSED} ${BILLED}`,
+    body: { name: 'EmbeddingsRequest', schema: embeddingsRequest },
+    answers: [jsonAnswer('Embeddings', embeddingsAnswer)],
+  },
+  {
+    ...passed,
+    name: 'rerank',
+    summary: 'Rank documents by how well they answer a query.',
+    details: `${PASSED} Billed by searches as the upstream reports them, else one for each 100 documents; the estimate must be covered by the balance beforehand.`,
+    body: { name: 'RerankRequest', schema: rerankRequest },
+    answers: [jsonAnswer('Ranking', rerankAnswer)],
   },
 ]

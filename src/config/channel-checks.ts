@@ -4,9 +4,11 @@ import {
   type ChannelProtocol,
   type ChatProtocol,
   chatProtocol,
+  type PassedEndpoint,
 } from '../../schemas/config/catalog.ts'
 import { findMediaAdapter } from '../channels/media/registry.ts'
 import { findProvider, PRESETS } from '../channels/providers/presets.ts'
+import { findPassedEndpoint, PASSING_PROTOCOL } from '../core/routing/catalog.ts'
 import { suggest } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
@@ -17,13 +19,23 @@ export type SoundChannel = Salvaged<ChannelEntry>
 export interface CatalogNames {
   readonly ids: ReadonlySet<string>
   readonly aliases: ReadonlyMap<string, string>
+  /** Models whose requests pass to the path of an endpoint, with that endpoint. */
+  readonly passed: ReadonlyMap<string, PassedEndpoint>
 }
 
 export function collectNames(models: readonly SoundModel[]): CatalogNames {
   const aliases = models.flatMap(({ id, aliases = [] }) =>
     id === undefined ? [] : aliases.map((a) => [a, id] as const),
   )
-  return { ids: new Set(models.flatMap(({ id }) => id ?? [])), aliases: new Map(aliases) }
+  const passed = models.flatMap(({ id, endpoint_type }) => {
+    const endpoint = endpoint_type === undefined ? null : findPassedEndpoint({ endpoint_type })
+    return id === undefined || endpoint === null ? [] : [[id, endpoint] as const]
+  })
+  return {
+    ids: new Set(models.flatMap(({ id }) => id ?? [])),
+    aliases: new Map(aliases),
+    passed: new Map(passed),
+  }
 }
 
 export function checkChannels(channels: readonly SoundChannel[], names: CatalogNames): Finding[] {
@@ -45,8 +57,14 @@ export function checkChannels(channels: readonly SoundChannel[], names: CatalogN
   })
 }
 
-function checkModelNames({ models = {} }: SoundChannel, { ids, aliases }: CatalogNames): Finding[] {
+function checkModelNames({ models = {}, protocol }: SoundChannel, names: CatalogNames): Finding[] {
+  const { ids, aliases, passed } = names
   return Object.keys(models).flatMap((name): Finding[] => {
+    const endpoint = passed.get(name)
+    if (endpoint !== undefined && protocol !== undefined && protocol !== PASSING_PROTOCOL) {
+      const message = `"${name}" is of endpoint_type ${endpoint}: only channels of protocol ${PASSING_PROTOCOL} serve it.`
+      return [{ path: ['models', name], message, atKey: true }]
+    }
     if (ids.has(name)) return []
     const id = aliases.get(name)
     const message =

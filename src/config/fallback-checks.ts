@@ -14,8 +14,11 @@ function findFault(name: string, model: SoundModel, models: readonly SoundModel[
   if (name === model.id) return 'A model cannot serve in place of itself.'
   const other = models.find(({ id }) => id === name)
   if (other?.callable === false) return `"${name}" cannot be called.`
-  if (other?.pricing?.unit !== undefined && other.pricing.unit !== TOKENS)
+  const isChat = (model.endpoint_type ?? null) === null
+  if (isChat && other?.pricing?.unit !== undefined && other.pricing.unit !== TOKENS)
     return `"${name}" is no chat model: it is not priced by tokens.`
+  if (other?.endpoint_type !== undefined && other.endpoint_type !== model.endpoint_type)
+    return `"${name}" is a model of another endpoint: its endpoint_type is ${other.endpoint_type ?? 'that of chat'}.`
   return null
 }
 

@@ -85,7 +85,7 @@ export const checkPricing = (model: SoundModel, pricing: SoundPricing): PricingF
 ]
 
 const checkPrices = (model: SoundModel, pricing: SoundPricing): PricingFinding[] => [
-  ...checkFields(pricing),
+  ...checkFields(model, pricing),
   ...checkTiers(pricing),
   ...checkVariants(model, pricing),
   ...checkAudioPrices(model, pricing),
@@ -119,7 +119,14 @@ const COUNTED_BY: Readonly<Record<string, readonly EndpointType[]>> = {
   image: ['images_generations'],
   second: ['videos_generations', 'contents_generations_tasks'],
   '1000_characters': ['audio_speech'],
-  '1M_tokens': [],
+  '1M_tokens': ['embeddings'],
+  search: ['rerank'],
+}
+
+/** Units of endpoints that count in no other. */
+const ONLY_UNITS: Readonly<Partial<Record<EndpointType, readonly (typeof PRICE_UNITS)[number][]>>> = {
+  embeddings: ['1M_tokens'],
+  rerank: ['search'],
 }
 
 function checkUnit({ endpoint_type: type }: SoundModel, { unit }: SoundPricing): PricingFinding[] {
@@ -129,7 +136,7 @@ function checkUnit({ endpoint_type: type }: SoundModel, { unit }: SoundPricing):
     const others = PRICE_UNITS.filter((name) => name !== '1M_tokens').join(', ')
     return [[['unit'], `must be 1M_tokens for a chat model; ${others} go with an endpoint_type.`]]
   }
-  const right = PRICE_UNITS.filter((name) => COUNTED_BY[name]?.includes(type) ?? true)
+  const right = ONLY_UNITS[type] ?? PRICE_UNITS.filter((name) => COUNTED_BY[name]?.includes(type) ?? true)
   if (right.includes(unit)) return []
   return [[['unit'], `must be one of ${right.join(', ')} for endpoint_type ${type}.`]]
 }
@@ -202,14 +209,18 @@ const TOKEN_FIELDS = [
 ]
 const UNIT_FIELDS = ['per_unit', 'variants', 'with_audio'] as const
 
-function checkFields(pricing: SoundPricing): PricingFinding[] {
+function checkFields({ endpoint_type: type }: SoundModel, pricing: SoundPricing): PricingFinding[] {
   const { unit, tiers = [] } = pricing
   if (unit === undefined) return []
   const byTokens = unit === '1M_tokens'
   const foreign = (byTokens ? UNIT_FIELDS : TOKEN_FIELDS).filter((field) => pricing[field] !== undefined)
   const findings: PricingFinding[] = foreign.map((field) => [[field], `does not go with unit ${unit}.`])
   if (byTokens) {
-    const missing = (['input', 'output'] as const).filter((field) => pricing[field] === undefined)
+    const isWithoutOutput = type === 'embeddings'
+    const needed = isWithoutOutput ? (['input'] as const) : (['input', 'output'] as const)
+    const missing = needed.filter((field) => pricing[field] === undefined)
+    if (isWithoutOutput && (pricing.output ?? 0n) !== 0n)
+      findings.push([['output'], 'does not go with endpoint_type embeddings: they have no output.'])
     return [
       ...findings,
       ...missing.map((field): PricingFinding => [[field], `is required with unit ${unit}.`]),

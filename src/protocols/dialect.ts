@@ -2,7 +2,9 @@
  * The interface of a protocol to the pipeline. A dialect reads a client's request; an adapter takes a call to one kind
  * of upstream and its answer back. Native adapters forward bytes, translations parse and print.
  */
-import type { ChatProtocol, ServerTool } from '../../schemas/config/catalog.ts'
+
+import type { UnitType } from '../../schemas/call-log/row.ts'
+import type { CallProtocol, ChatProtocol, ServerTool } from '../../schemas/config/catalog.ts'
 import type { TokenUsage } from '../core/pricing/usage.ts'
 import type { LinkedParts } from './request/linked-parts.ts'
 
@@ -24,6 +26,15 @@ export interface CallState {
   readonly callbackUrl?: string
 }
 
+/** Units by which a call is charged. */
+export interface CallUnits {
+  readonly type: UnitType
+  /** What is reserved, and charged where the upstream reports none. */
+  readonly count: number
+  /** The most that a report is believed to count. */
+  readonly most: number
+}
+
 /** The pipeline's view of a request in any protocol. */
 export interface ChatCall {
   readonly model: string
@@ -33,7 +44,14 @@ export interface ChatCall {
   readonly isAssembled?: boolean
   /** The explicit output limit, tokens; null when omitted. */
   readonly outputLimit: number | null
+  /** 0: the answer has no output. */
   readonly choices: number
+  /** Prompts that the model reads apart; absent: one. */
+  readonly prompts?: number
+  /** What the call is charged by; absent: tokens. */
+  readonly units?: CallUnits
+  /** Milliseconds after which the call ends, where that is sooner than any call does. */
+  readonly mostMs?: number
   /** Bytes of the JSON of the conversation, system prompt included. See docs/api-rules.md, "Pre-charge". */
   readonly conversationBytes: number
   /** Bytes of the JSON of all that upstreams make part of the prompt: the conversation, tools and schemas. */
@@ -120,6 +138,8 @@ export interface EncodedRequest {
 export interface Metered {
   /** The counts reported so far, a lower bound: zeros for missing ones. Null before any report. */
   readonly usage: TokenUsage | null
+  /** Units of the call that were reported; absent without a report. */
+  readonly units?: number
   /** Characters of output, weighed by script: see `LATER_BYTE_CHARACTERS`. */
   readonly characters: number
   /** Those of them that the reports do not account for. */
@@ -181,8 +201,8 @@ export interface StreamAssembler {
 }
 
 export interface ProtocolAdapter {
-  readonly from: ChatProtocol
-  readonly to: ChatProtocol
+  readonly from: CallProtocol
+  readonly to: CallProtocol
   /**
    * Returns the URLs to fetch before `encodeRequest`; empty for most calls.
    * @param provider of the channel; undefined for one without a preset
@@ -204,8 +224,8 @@ export interface ProtocolAdapter {
   assembleStream?(): StreamAssembler
 }
 
-export interface Dialect {
-  readonly protocol: ChatProtocol
+export interface Dialect<Protocol extends CallProtocol = ChatProtocol> {
+  readonly protocol: Protocol
   /** @throws Failure `invalid_request` with a message that names the field */
   read(request: ClientRequest): ChatCall
 }

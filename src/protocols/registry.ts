@@ -1,6 +1,12 @@
 /** Every client protocol, and every adapter from one to an upstream. To add one, see docs/extending.md, "A client protocol". */
 import type { Conversation } from '../../schemas/chat/conversation.ts'
-import { CHAT_PROTOCOLS, type ChannelProtocol, type ChatProtocol } from '../../schemas/config/catalog.ts'
+import {
+  type CallProtocol,
+  CHAT_PROTOCOLS,
+  type ChannelProtocol,
+  type ChatProtocol,
+  type PassedEndpoint,
+} from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/dialect.ts'
 import { asTextCompletions } from './chat-completions/text-completions.ts'
 import { completionsClient, completionsUpstream } from './chat-completions/translation/sides.ts'
@@ -14,6 +20,8 @@ import {
 import { generateContentClient, generateContentUpstream } from './generate-content/translation/sides.ts'
 import { messagesCount, messagesDialect, messagesNative } from './messages/dialect.ts'
 import { messagesClient, messagesUpstream } from './messages/translation/sides.ts'
+import { embeddings, embeddingsAdapter } from './passed/embeddings.ts'
+import { rerank, rerankAdapter } from './passed/rerank.ts'
 import { responsesDialect, responsesNative } from './responses/dialect.ts'
 import { responsesClient, responsesUpstream } from './responses/translation/sides.ts'
 import { DroppedFields } from './translate/dropped-fields.ts'
@@ -38,15 +46,22 @@ const UPSTREAMS: Readonly<Record<ChatProtocol, UpstreamSide>> = {
   responses: responsesUpstream,
 }
 
-type Adapters = Readonly<Record<ChatProtocol, ProtocolAdapter>>
+/** Adapters of requests that pass to the same path of a channel. */
+const PASSED: Readonly<Record<PassedEndpoint, ProtocolAdapter>> = {
+  embeddings: embeddingsAdapter,
+  rerank: rerankAdapter,
+}
+
 /** By client protocol and upstream protocol: bytes pass between equal ones, all others are translated. */
-const ADAPTERS = Object.fromEntries(
-  CHAT_PROTOCOLS.map((from) => {
-    const adapter = (to: ChatProtocol): ProtocolAdapter =>
-      from === to ? NATIVE[from] : translation([from, CLIENTS[from]], [to, UPSTREAMS[to]])
-    return [from, Object.fromEntries(CHAT_PROTOCOLS.map((to) => [to, adapter(to)])) as unknown as Adapters]
-  }),
-) as unknown as Readonly<Record<ChatProtocol, Adapters>>
+const ADAPTERS: Readonly<Record<string, Readonly<Partial<Record<ChannelProtocol, ProtocolAdapter>>>>> =
+  Object.fromEntries([
+    ...CHAT_PROTOCOLS.map((from) => {
+      const adapter = (to: ChatProtocol): ProtocolAdapter =>
+        from === to ? NATIVE[from] : translation([from, CLIENTS[from]], [to, UPSTREAMS[to]])
+      return [from, Object.fromEntries(CHAT_PROTOCOLS.map((to) => [to, adapter(to)]))] as const
+    }),
+    ...Object.entries(PASSED).map(([endpoint, adapter]) => [endpoint, { [endpoint]: adapter }] as const),
+  ])
 
 export const DIALECTS = {
   'chat-completions': chatCompletions,
@@ -61,20 +76,21 @@ export const READERS = {
   'generate-content-stream': generateContentStream,
   'generate-content-count': generateContentCount,
   'messages-count': messagesCount,
-} as const satisfies Record<string, Dialect>
+  embeddings,
+  rerank,
+} as const satisfies Record<string, Dialect<CallProtocol>>
 export type ReaderName = keyof typeof READERS
 
 /** Returns the adapter between two protocols. Throws where there is none: routes name existing adapters only. */
-export function protocolAdapter(client: ChatProtocol, upstream: ChannelProtocol): ProtocolAdapter {
-  const byUpstream: Readonly<Partial<Record<ChannelProtocol, ProtocolAdapter>>> = ADAPTERS[client]
-  const adapter = byUpstream[upstream]
+export function protocolAdapter(client: CallProtocol, upstream: ChannelProtocol): ProtocolAdapter {
+  const adapter = ADAPTERS[client]?.[upstream]
   if (adapter === undefined) throw new Error(`There is no protocol adapter from ${client} to ${upstream}`)
   return adapter
 }
 
 /** Returns the adapter of a call, which prints what its client gets. */
 export function callAdapter(
-  client: ChatProtocol,
+  client: CallProtocol,
   call: ChatCall,
   upstream: ChannelProtocol,
 ): ProtocolAdapter {

@@ -14,7 +14,7 @@ import { usage } from '../../../pipelines/accounts/usage.ts'
 import { listLogs, showLog, sumLogs } from '../../../pipelines/call-log/logs.ts'
 import { chat } from '../../../pipelines/chat/chat.ts'
 import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
-import { embeddings } from '../../../pipelines/chat/embeddings.ts'
+import { passCall } from '../../../pipelines/chat/pass-call.ts'
 import {
   addConversationItems,
   beginConversation,
@@ -98,7 +98,8 @@ export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDep
     addConversationItems: addConversationItems(groups),
     showConversationItem: showConversationItem(groups),
     deleteConversationItem: deleteConversationItem(groups),
-    createEmbedding: embeddings(access),
+    createEmbedding: passCall(groups, 'embeddings'),
+    rerank: passCall(groups, 'rerank'),
 
     searchWiki: searchWiki(access, wiki),
     listWikiBases: listBases(access, wiki),

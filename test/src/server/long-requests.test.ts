@@ -46,6 +46,8 @@ const REQUESTS: Readonly<Record<ReaderName, ReturnType<typeof requestOf>>> = {
   'generate-content-count': requestOf({
     generateContentRequest: { model: 'models/m', contents: [{ parts: [{ text: LONG }] }] },
   }),
+  embeddings: requestOf({ model: 'm', input: [LONG, 'a'] }),
+  rerank: requestOf({ model: 'm', query: 'a', documents: [LONG, { text: 'a' }], top_n: 5 }),
 }
 
 // One for all: a thread takes a second to start.
