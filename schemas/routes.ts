@@ -29,6 +29,8 @@ export const ROUTES = {
     '/v1alpha/models/{model+}:countTokens',
   ],
   createResponse: ['POST', '/v1/responses'],
+  openResponseSocket: ['GET', '/v1/responses'],
+  compactResponse: ['POST', '/v1/responses/compact'],
   countResponseTokens: ['POST', '/v1/responses/input_tokens'],
   showResponse: ['GET', '/v1/responses/{id}'],
   deleteResponse: ['DELETE', '/v1/responses/{id}'],
@@ -127,9 +129,6 @@ export const ROUTES = {
   openConsole: ['GET', '/console'],
   openConsolePage: ['GET', '/console/{page*}'],
 } as const
-
-/** Paths of the public interface that are not served; without them here their names were ids. */
-export const UNSERVED_PATHS = ['/v1/responses/compact'] as const
 
 /** The management API; paths of its operations are below. */
 export const MANAGEMENT_PATH = '/api/manage/v1'

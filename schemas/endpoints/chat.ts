@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import {
   chatCompletion,
+  compaction,
   contentTokenCount,
   generateContentAnswer,
   message,
@@ -261,6 +262,33 @@ export const chatEndpoints: readonly RouteDescription[] = [
         says: `With stream: events from response.created to response.completed. ${STREAM_END}`,
       },
     ],
+  },
+  {
+    name: 'openResponseSocket',
+    tag: TAG,
+    key: 'anywhere',
+    summary: 'Open a WebSocket for calls of the responses protocol.',
+    details:
+      'An upgrade. Each message {"type": "response.create"} with the fields of a request is a call like POST /v1/responses, billed the same, and each event of its stream comes back as a message.',
+    answers: [
+      {
+        status: 101,
+        says: 'The connection is a WebSocket: events of responses, and errors as {"type": "error", "status", "error"}.',
+      },
+    ],
+    failures: ['method_not_allowed', 'rate_limit_exceeded'],
+    failureStatus: { method_not_allowed: [405, 426], rate_limit_exceeded: [426, 429] },
+  },
+  {
+    ...generated,
+    name: 'compactResponse',
+    summary: 'Make a long conversation shorter, responses protocol.',
+    details: `Served where a channel of the model speaks the protocol. The items of the answer are the input of the next request, as they are. ${BILLED}`,
+    headers: billedHeaders,
+    failures: [...CHAT_FAILURES, 'not_found'],
+    body: { name: 'ResponsesRequest', schema: responsesRequest },
+    example: { model: MODEL, input: [HELLO] },
+    answers: [jsonAnswer('Compaction', compaction)],
   },
   {
     ...generated,

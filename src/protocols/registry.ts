@@ -23,7 +23,7 @@ import { messagesClient, messagesUpstream } from './messages/translation/sides.t
 import { embeddings, embeddingsAdapter } from './passed/embeddings.ts'
 import { rerank, rerankAdapter } from './passed/rerank.ts'
 import { transcriptionsAdapter } from './passed/transcriptions.ts'
-import { responsesDialect, responsesNative } from './responses/dialect.ts'
+import { responsesCompaction, responsesDialect, responsesNative } from './responses/dialect.ts'
 import { responsesClient, responsesUpstream } from './responses/translation/sides.ts'
 import { DroppedFields } from './translate/dropped-fields.ts'
 import { type ClientSide, translation, type UpstreamSide } from './translate/translation.ts'
@@ -78,6 +78,7 @@ export const READERS = {
   'generate-content-stream': generateContentStream,
   'generate-content-count': generateContentCount,
   'messages-count': messagesCount,
+  'responses-compaction': responsesCompaction,
   embeddings,
   rerank,
 } as const satisfies Record<string, Dialect<CallProtocol>>
