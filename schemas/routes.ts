@@ -29,6 +29,8 @@ export const ROUTES = {
     '/v1alpha/models/{model+}:countTokens',
   ],
   createResponse: ['POST', '/v1/responses'],
+  openResponseSocket: ['GET', '/v1/responses'],
+  compactResponse: ['POST', '/v1/responses/compact'],
   countResponseTokens: ['POST', '/v1/responses/input_tokens'],
   showResponse: ['GET', '/v1/responses/{id}'],
   deleteResponse: ['DELETE', '/v1/responses/{id}'],
@@ -44,6 +46,7 @@ export const ROUTES = {
   deleteConversationItem: ['DELETE', '/v1/conversations/{id}/items/{item_id}'],
   createEmbedding: ['POST', '/v1/embeddings'],
   rerank: ['POST', '/v1/rerank'],
+  transcribe: ['POST', '/v1/audio/transcriptions'],
 
   makeImages: ['POST', '/v1/images/generations'],
   editImages: ['POST', '/v1/images/edits'],
@@ -126,9 +129,6 @@ export const ROUTES = {
   openConsole: ['GET', '/console'],
   openConsolePage: ['GET', '/console/{page*}'],
 } as const
-
-/** Paths of the public interface that are not served; without them here their names were ids. */
-export const UNSERVED_PATHS = ['/v1/responses/compact'] as const
 
 /** The management API; paths of its operations are below. */
 export const MANAGEMENT_PATH = '/api/manage/v1'

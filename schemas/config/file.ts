@@ -42,6 +42,8 @@ const DEFAULT_MAX_BODY_MIB = 10
 
 /** Longer than clients and proxies wait for a byte, it keeps nothing alive. */
 const MAX_KEEP_ALIVE_SECONDS = 300
+/** As OpenAI limits it. */
+const MAX_WEBSOCKET_SECONDS = 3600
 
 const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])$/
 
@@ -146,6 +148,8 @@ export const configFile = z.strictObject({
       chat_seconds: z.number().positive().max(MAX_CHAT_SECONDS).default(DEFAULT_CHAT_SECONDS),
       /** A streamed call whose upstream sends no event for this long ends; null: none does. */
       chat_idle_seconds: z.number().positive().max(MAX_CHAT_SECONDS).nullable().default(null),
+      /** A WebSocket that is open for this long ends after its call. */
+      websocket_seconds: z.number().positive().max(MAX_WEBSOCKET_SECONDS).default(MAX_WEBSOCKET_SECONDS),
     })
     .prefault({}),
   /**

@@ -1,7 +1,8 @@
-/** The chat endpoints of the four client protocols, embeddings and rerank. */
+/** The chat endpoints of the four client protocols, embeddings, rerank and transcriptions. */
 import { z } from 'zod'
 import {
   chatCompletion,
+  compaction,
   contentTokenCount,
   generateContentAnswer,
   message,
@@ -13,7 +14,14 @@ import { chatCompletionsRequest } from '../chat/chat-completions.ts'
 import { completionsRequest } from '../chat/completions.ts'
 import { countContentTokensRequest, generateContentRequest } from '../chat/generate-content.ts'
 import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
-import { embeddingsAnswer, embeddingsRequest, rerankAnswer, rerankRequest } from '../chat/passed.ts'
+import {
+  embeddingsAnswer,
+  embeddingsRequest,
+  rerankAnswer,
+  rerankRequest,
+  transcriptionAnswer,
+  transcriptionForm,
+} from '../chat/passed.ts'
 import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
 import { CONVERSATION_ENDPOINTS } from './conversations.ts'
@@ -256,6 +264,33 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ],
   },
   {
+    name: 'openResponseSocket',
+    tag: TAG,
+    key: 'anywhere',
+    summary: 'Open a WebSocket for calls of the responses protocol.',
+    details:
+      'An upgrade. Each message {"type": "response.create"} with the fields of a request is a call like POST /v1/responses, billed the same, and each event of its stream comes back as a message.',
+    answers: [
+      {
+        status: 101,
+        says: 'The connection is a WebSocket: events of responses, and errors as {"type": "error", "status", "error"}.',
+      },
+    ],
+    failures: ['method_not_allowed', 'rate_limit_exceeded'],
+    failureStatus: { method_not_allowed: [405, 426], rate_limit_exceeded: [426, 429] },
+  },
+  {
+    ...generated,
+    name: 'compactResponse',
+    summary: 'Make a long conversation shorter, responses protocol.',
+    details: `Served where a channel of the model speaks the protocol. The items of the answer are the input of the next request, as they are. ${BILLED}`,
+    headers: billedHeaders,
+    failures: [...CHAT_FAILURES, 'not_found'],
+    body: { name: 'ResponsesRequest', schema: responsesRequest },
+    example: { model: MODEL, input: [HELLO] },
+    answers: [jsonAnswer('Compaction', compaction)],
+  },
+  {
     ...generated,
     name: 'countResponseTokens',
     summary: 'Count the tokens of a conversation without answering it, responses protocol.',
@@ -283,5 +318,20 @@ export const chatEndpoints: readonly RouteDescription[] = [
     details: `${PASSED} Billed by searches as the upstream reports them, else one for each 100 documents; the estimate must be covered by the balance beforehand.`,
     body: { name: 'RerankRequest', schema: rerankRequest },
     answers: [jsonAnswer('Ranking', rerankAnswer)],
+  },
+  {
+    ...passed,
+    name: 'transcribe',
+    summary: 'Write down what is said in a sound.',
+    details: `${PASSED} Billed by the seconds that the upstream reports, else by the length of the file, at the price of a minute; the estimate must be covered by the balance beforehand.`,
+    form: { name: 'TranscriptionForm', schema: transcriptionForm },
+    answers: [
+      jsonAnswer('Transcription', transcriptionAnswer),
+      {
+        contentType: EVENT_STREAM,
+        says: 'With stream: events from transcript.text.delta to transcript.text.done.',
+      },
+      { contentType: 'text/plain', says: 'With response_format text, srt or vtt.' },
+    ],
   },
 ]

@@ -126,12 +126,14 @@ const COUNTED_BY: Readonly<Record<string, readonly EndpointType[]>> = {
   '1000_characters': ['audio_speech'],
   '1M_tokens': ['embeddings'],
   search: ['rerank'],
+  minute: ['audio_transcriptions'],
 }
 
 /** Units of endpoints that count in no other. */
 const ONLY_UNITS: Readonly<Partial<Record<EndpointType, readonly (typeof PRICE_UNITS)[number][]>>> = {
   embeddings: ['1M_tokens'],
   rerank: ['search'],
+  audio_transcriptions: ['minute'],
 }
 
 function checkUnit({ endpoint_type: type }: SoundModel, { unit }: SoundPricing): PricingFinding[] {

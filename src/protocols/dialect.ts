@@ -20,6 +20,8 @@ export interface CallState {
   readonly isStored: boolean
   /** The client does not wait for the answer. */
   readonly isBackground: boolean
+  /** The call asks for a shorter form of the conversation, and for no answer. */
+  readonly isCompaction?: true
   /** The upstream's id of `previous`, where the client has another one; absent where it is the same. */
   readonly upstreamPrevious?: string
   /** The address to which the end of the answer is posted; absent without one. */

@@ -22,7 +22,8 @@ import { messagesCount, messagesDialect, messagesNative } from './messages/diale
 import { messagesClient, messagesUpstream } from './messages/translation/sides.ts'
 import { embeddings, embeddingsAdapter } from './passed/embeddings.ts'
 import { rerank, rerankAdapter } from './passed/rerank.ts'
-import { responsesDialect, responsesNative } from './responses/dialect.ts'
+import { transcriptionsAdapter } from './passed/transcriptions.ts'
+import { responsesCompaction, responsesDialect, responsesNative } from './responses/dialect.ts'
 import { responsesClient, responsesUpstream } from './responses/translation/sides.ts'
 import { DroppedFields } from './translate/dropped-fields.ts'
 import { type ClientSide, translation, type UpstreamSide } from './translate/translation.ts'
@@ -50,6 +51,7 @@ const UPSTREAMS: Readonly<Record<ChatProtocol, UpstreamSide>> = {
 const PASSED: Readonly<Record<PassedEndpoint, ProtocolAdapter>> = {
   embeddings: embeddingsAdapter,
   rerank: rerankAdapter,
+  audio_transcriptions: transcriptionsAdapter,
 }
 
 /** By client protocol and upstream protocol: bytes pass between equal ones, all others are translated. */
@@ -76,6 +78,7 @@ export const READERS = {
   'generate-content-stream': generateContentStream,
   'generate-content-count': generateContentCount,
   'messages-count': messagesCount,
+  'responses-compaction': responsesCompaction,
   embeddings,
   rerank,
 } as const satisfies Record<string, Dialect<CallProtocol>>

@@ -9,8 +9,10 @@ import {
   type Dialect,
   eventStream,
   failuresAs,
+  isObject,
   jsonAnswer,
   type OpenedRequest,
+  parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
@@ -31,6 +33,7 @@ export const responses: Dialect = {
   name: 'responses',
   endpoints: [
     { method: 'POST', path: /^\/v1\/responses$/, open },
+    { method: 'POST', path: /^\/v1\/responses\/compact$/, open: openCompaction },
     { method: 'POST', path: /^\/v1\/responses\/input_tokens$/, open: openCount },
     ...KEPT_ENDPOINTS,
     ...CONVERSATION_ENDPOINTS,
@@ -78,6 +81,39 @@ function openCount(request: ReceivedRequest): OpenedRequest {
         object: 'response.input_tokens',
         input_tokens: tokens ?? countPromptTokens(prompt.json),
       }),
+  }
+}
+
+/** Fields of a request that the vendor's compaction does not have. */
+const NOT_COMPACTED = ['background', 'conversation', 'max_output_tokens', 'store', 'stream'] as const
+
+/** Keeps what the user has said, and seals the rest in one item. */
+function openCompaction(request: ReceivedRequest): OpenedRequest {
+  const opened = open(request)
+  const body = parseJsonObject(request.body)
+  for (const field of NOT_COMPACTED)
+    if (body[field] !== undefined) throw invalid(field, `Unknown parameter: '${field}'.`)
+  const { prompt, input } = readResponsesRequest(request.body, request.world)
+  const said = input.filter((item) => isObject(item) && item.role === 'user')
+  return {
+    ...opened,
+    answer(directives) {
+      const model = opened.model ?? ''
+      const { usage, seed, id } = writeScript({ ...prompt, model }, directives)
+      return {
+        ...jsonAnswer(200, {
+          id: `resp_${makeId(id)}`,
+          object: 'response.compaction',
+          created_at: EPOCH_SECONDS + (seed % YEAR_SECONDS),
+          output: [
+            ...said,
+            { id: `cmp_${makeId(id)}`, type: 'compaction', encrypted_content: makeId(prompt.json) },
+          ],
+          usage: makeUsage(usage, directives.usage),
+        }),
+        tokens: usage.completion,
+      }
+    },
   }
 }
 

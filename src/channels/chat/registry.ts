@@ -22,6 +22,8 @@ const COUNTING_ADAPTERS: Readonly<Record<CountingProtocol, CountingAdapter>> = {
   responses: countResponsesChannel,
 }
 
+const COMPACT = '/compact'
+
 /** Returns the adapter to a channel's upstream. */
 export function findChatAdapter(channel: ChannelEntry, protocol: CallProtocol): ChannelAdapter {
   const own = findProvider(channel.provider)?.chatAdapter?.(channel, protocol)
@@ -29,6 +31,19 @@ export function findChatAdapter(channel: ChannelEntry, protocol: CallProtocol): 
   return channel.quirks.length > 0 && protocol === 'chat-completions'
     ? quirkyChatCompletionsChannel
     : CHANNEL_ADAPTERS[protocol]
+}
+
+/** Returns the adapter to the endpoint that compacts conversations, of a channel of the responses protocol. */
+export function findCompactingAdapter(channel: ChannelEntry): ChannelAdapter {
+  const adapter = findChatAdapter(channel, 'responses')
+  return {
+    ...adapter,
+    variant: (call) => adapter.variant(call) + COMPACT,
+    request(entry, call) {
+      const request = adapter.request(entry, call)
+      return { ...request, path: request.path.replace(/(?=\?|$)/, COMPACT) }
+    },
+  }
 }
 
 /** Returns the adapter that counts at a channel of the client's own protocol; null for any other channel. */

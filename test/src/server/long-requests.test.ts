@@ -29,6 +29,8 @@ const MESSAGES = {
   messages: [{ role: 'user', content: 'a' }],
 }
 
+const RESPONSE = { model: 'm', input: [{ role: 'user', content: LONG }] }
+
 const REQUESTS: Readonly<Record<ReaderName, ReturnType<typeof requestOf>>> = {
   'chat-completions': requestOf({
     model: 'm',
@@ -42,7 +44,8 @@ const REQUESTS: Readonly<Record<ReaderName, ReturnType<typeof requestOf>>> = {
   'messages-count': requestOf(MESSAGES),
   'generate-content': requestOf(CONTENTS),
   'generate-content-stream': requestOf(CONTENTS),
-  responses: requestOf({ model: 'm', input: [{ role: 'user', content: LONG }], max_output_tokens: 5 }),
+  responses: requestOf({ ...RESPONSE, max_output_tokens: 5 }),
+  'responses-compaction': requestOf(RESPONSE),
   'generate-content-count': requestOf({
     generateContentRequest: { model: 'models/m', contents: [{ parts: [{ text: LONG }] }] },
   }),
