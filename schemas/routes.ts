@@ -46,6 +46,7 @@ export const ROUTES = {
   deleteConversationItem: ['DELETE', '/v1/conversations/{id}/items/{item_id}'],
   createEmbedding: ['POST', '/v1/embeddings'],
   rerank: ['POST', '/v1/rerank'],
+  transcribe: ['POST', '/v1/audio/transcriptions'],
 
   makeImages: ['POST', '/v1/images/generations'],
   editImages: ['POST', '/v1/images/edits'],

@@ -19,13 +19,18 @@ import type { ChatDeps } from './chat.ts'
 import { forward } from './forward/forward.ts'
 import { limitPrice, precharge, reserve } from './precharge.ts'
 import { readCall } from './read-call.ts'
+import { readSound } from './read-sound.ts'
 import { checkLinks, type PricedCall, selectModel } from './select-model.ts'
 
 const HTTP_NOT_FOUND = 404
 const SHOWN_NAME_MAX_CHARS = 200
 
 /** What models of the endpoints are for, as a refusal says it. */
-const PURPOSES: Readonly<Record<PassedEndpoint, string>> = { embeddings: 'embeddings', rerank: 'rerank' }
+const PURPOSES: Readonly<Record<PassedEndpoint, string>> = {
+  embeddings: 'embeddings',
+  rerank: 'rerank',
+  audio_transcriptions: 'transcriptions',
+}
 
 const isOf = ({ entry }: Model, endpoint: PassedEndpoint): boolean => entry.endpoint_type === endpoint
 
@@ -56,7 +61,7 @@ export const passCall = (deps: ChatDeps, endpoint: PassedEndpoint): Handler =>
     .then(rateLimit(deps.access, assertBalance))
     .then(requireModels(deps.access.catalog, endpoint))
     .then(requireBalance(deps.idempotency.records))
-    .then(readCall(deps.bodies, READERS[endpoint]))
+    .then(endpoint === 'audio_transcriptions' ? readSound() : readCall(deps.bodies, READERS[endpoint]))
     .then(selectModel(deps.access.catalog, findFor(endpoint)))
     .then(idempotent(deps.idempotency))
     .then(checkLinks(deps.links))
@@ -68,7 +73,7 @@ export const passCall = (deps: ChatDeps, endpoint: PassedEndpoint): Handler =>
       recordRefusals(deps.access, ({ call, model }: AuthenticatedCall & Partial<PricedCall>) => ({
         protocol: endpoint,
         model: call?.model,
-        stream: false,
+        stream: call?.stream === true,
         unitType: call?.units?.type ?? null,
         detail: printRefusedDetail({ call, model }),
       })),

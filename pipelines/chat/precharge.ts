@@ -81,6 +81,7 @@ const FIELDS: Readonly<Record<CallProtocol, Readonly<Record<'conversation' | 'li
   // Without an output; where units are counted, no part is named.
   embeddings: { conversation: 'input', limit: '' },
   rerank: { conversation: 'documents', limit: '' },
+  audio_transcriptions: { conversation: 'file', limit: '' },
 }
 
 function printPart(part: EstimatePart, { call, protocol, model }: PricedCall): string {

@@ -91,6 +91,7 @@ const PATHS: Readonly<Record<CallProtocol, string>> = {
   responses: 'POST /v1/responses',
   embeddings: ROUTES.createEmbedding.join(' '),
   rerank: ROUTES.rerank.join(' '),
+  audio_transcriptions: ROUTES.transcribe.join(' '),
 }
 
 /** Names the protocols on which the model is served: clients do not find out otherwise. */

@@ -1,6 +1,6 @@
 /**
  * The contracts of endpoints whose requests pass to a channel. Unknown fields are let through: they belong to the
- * upstream. See docs/api-rules.md, "Embeddings and rerank".
+ * upstream. See docs/api-rules.md, "Embeddings, rerank, transcriptions".
  */
 import { z } from 'zod'
 
@@ -56,4 +56,25 @@ export const rerankAnswer = z.looseObject({
       relevance_score: z.number(),
     }),
   ),
+})
+
+const text = z.string()
+
+/** A form whose files are described by its fields. */
+export const transcriptionForm = z.looseObject({
+  model,
+  file: z.string().meta({ format: 'binary' }).describe('The sound: the whole form is at most 32 MiB.'),
+  language: text.optional(),
+  prompt: text.optional(),
+  response_format: text.optional().describe('json, text, srt, verbose_json or vtt, as the model has them.'),
+  temperature: text.optional(),
+  stream: z.enum(['true', 'false']).optional(),
+})
+
+export const transcriptionAnswer = z.looseObject({
+  text,
+  usage: z
+    .looseObject({ type: text })
+    .optional()
+    .describe('Seconds, or tokens, as the upstream reports them.'),
 })

@@ -27,7 +27,7 @@ export const MAX_CHAT_SECONDS = 3600
  * Types of models whose requests pass to the same path of a chat-completions channel. Inside the service each is the name
  * of a protocol.
  */
-export const PASSED_ENDPOINTS = ['embeddings', 'rerank'] as const
+export const PASSED_ENDPOINTS = ['embeddings', 'rerank', 'audio_transcriptions'] as const
 export type PassedEndpoint = (typeof PASSED_ENDPOINTS)[number]
 
 /** The protocol of a call that is forwarded while its client waits. */
@@ -51,6 +51,7 @@ export const PRICE_UNITS = [
   '1M_tokens',
   'image',
   'second',
+  'minute',
   'search',
   'generation',
   '1000_characters',

@@ -1,4 +1,4 @@
-/** The chat endpoints of the four client protocols, embeddings and rerank. */
+/** The chat endpoints of the four client protocols, embeddings, rerank and transcriptions. */
 import { z } from 'zod'
 import {
   chatCompletion,
@@ -14,7 +14,14 @@ import { chatCompletionsRequest } from '../chat/chat-completions.ts'
 import { completionsRequest } from '../chat/completions.ts'
 import { countContentTokensRequest, generateContentRequest } from '../chat/generate-content.ts'
 import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
-import { embeddingsAnswer, embeddingsRequest, rerankAnswer, rerankRequest } from '../chat/passed.ts'
+import {
+  embeddingsAnswer,
+  embeddingsRequest,
+  rerankAnswer,
+  rerankRequest,
+  transcriptionAnswer,
+  transcriptionForm,
+} from '../chat/passed.ts'
 import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
 import { CONVERSATION_ENDPOINTS } from './conversations.ts'
@@ -311,5 +318,20 @@ export const chatEndpoints: readonly RouteDescription[] = [
     details: `${PASSED} Billed by searches as the upstream reports them, else one for each 100 documents; the estimate must be covered by the balance beforehand.`,
     body: { name: 'RerankRequest', schema: rerankRequest },
     answers: [jsonAnswer('Ranking', rerankAnswer)],
+  },
+  {
+    ...passed,
+    name: 'transcribe',
+    summary: 'Write down what is said in a sound.',
+    details: `${PASSED} Billed by the seconds that the upstream reports, else by the length of the file, at the price of a minute; the estimate must be covered by the balance beforehand.`,
+    form: { name: 'TranscriptionForm', schema: transcriptionForm },
+    answers: [
+      jsonAnswer('Transcription', transcriptionAnswer),
+      {
+        contentType: EVENT_STREAM,
+        says: 'With stream: events from transcript.text.delta to transcript.text.done.',
+      },
+      { contentType: 'text/plain', says: 'With response_format text, srt or vtt.' },
+    ],
   },
 ]

@@ -13,6 +13,8 @@ export interface FormLimits {
   readonly maxFields: number
   readonly maxFieldBytes: number
   readonly maxFiles: number
+  /** The bytes of files are kept, and count as those of a body do. */
+  readonly keepsFiles?: true
   /** Names of files keep their folders. */
   readonly keepsFolders?: true
 }

@@ -22,6 +22,7 @@ import { messagesCount, messagesDialect, messagesNative } from './messages/diale
 import { messagesClient, messagesUpstream } from './messages/translation/sides.ts'
 import { embeddings, embeddingsAdapter } from './passed/embeddings.ts'
 import { rerank, rerankAdapter } from './passed/rerank.ts'
+import { transcriptionsAdapter } from './passed/transcriptions.ts'
 import { responsesCompaction, responsesDialect, responsesNative } from './responses/dialect.ts'
 import { responsesClient, responsesUpstream } from './responses/translation/sides.ts'
 import { DroppedFields } from './translate/dropped-fields.ts'
@@ -50,6 +51,7 @@ const UPSTREAMS: Readonly<Record<ChatProtocol, UpstreamSide>> = {
 const PASSED: Readonly<Record<PassedEndpoint, ProtocolAdapter>> = {
   embeddings: embeddingsAdapter,
   rerank: rerankAdapter,
+  audio_transcriptions: transcriptionsAdapter,
 }
 
 /** By client protocol and upstream protocol: bytes pass between equal ones, all others are translated. */

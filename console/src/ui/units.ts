@@ -10,6 +10,7 @@ export function unitName(unit: Unit): string {
     '1M_tokens': t('million tokens'),
     image: t('image'),
     second: t('second'),
+    minute: t('minute'),
     search: t('search'),
     generation: t('generation'),
     '1000_characters': t('1,000 characters'),
@@ -29,6 +30,7 @@ export function printUnits(count: number, unit: Unit | undefined, type: string):
     case 'image':
       return t('{count, plural, one {# image} other {# images}}', { count })
     case 'second':
+    case 'minute':
       return t('{count, plural, one {# second} other {# seconds}}', { count })
     case 'search':
       return t('{count, plural, one {# search} other {# searches}}', { count })
@@ -72,6 +74,7 @@ export function endpointName(type: PublicModel['endpoint_type']): string {
     clip_compose: t('Composed clips'),
     embeddings: t('Embeddings'),
     rerank: t('Rerank'),
+    audio_transcriptions: t('Transcriptions'),
   }
   return names[type]
 }

@@ -22,6 +22,7 @@ const ENDPOINTS: Readonly<Record<CallProtocol, PathOf> & Record<string, PathOf>>
   responses: () => 'POST /v1/responses',
   embeddings: () => 'POST /v1/embeddings',
   rerank: () => 'POST /v1/rerank',
+  audio_transcriptions: () => 'POST /v1/audio/transcriptions',
   'generate-content': ({ stream }) =>
     `POST /v1beta/models/{model}:${stream ? 'streamGenerateContent' : 'generateContent'}`,
 }

@@ -31,6 +31,7 @@ export const DEFAULT_VIDEO_SECONDS = 12
 /** More than a number of an upstream's answer has behind its point: nothing is rounded before the price. */
 const SECOND_DECIMALS = 20
 const CHARACTERS_PER_UNIT = 1000n
+const SECONDS_PER_MINUTE = 60n
 const SIZE = /^\s*(\d{1,5})\s*[xX*×]\s*(\d{1,5})\s*$/
 
 export interface MediaCharge {
@@ -105,7 +106,7 @@ function item(count: bigint, rate: Rate, noun: string, decimals = 0, per = 1n): 
 function total(items: readonly Item[], price: MediaPrice, units: string): MediaCharge {
   const discount = BigInt(price.discount)
   // One common denominator, so that nothing is rounded before the sum.
-  const scale = CHARACTERS_PER_UNIT * 10n ** BigInt(SECOND_DECIMALS)
+  const scale = CHARACTERS_PER_UNIT * SECONDS_PER_MINUTE * 10n ** BigInt(SECOND_DECIMALS)
   const sum = items.reduce(
     (above, { count, decimals, per, rate }) =>
       above + (count * rate * scale) / (per * 10n ** BigInt(decimals)),
@@ -171,9 +172,9 @@ function exactSeconds(seconds: number): bigint {
 /** Prints a length as it is, without an exponent. */
 export const printSeconds = (seconds: number): string => printScaled(exactSeconds(seconds), SECOND_DECIMALS)
 
-function secondsCharge(price: MediaPrice, seconds: number): MediaCharge {
+function secondsCharge(price: MediaPrice, seconds: number, per = 1n): MediaCharge {
   const count = exactSeconds(seconds)
-  const items = [item(count, BigInt(price.perUnit), 'second', SECOND_DECIMALS)]
+  const items = [item(count, BigInt(price.perUnit), 'second', SECOND_DECIMALS, per)]
   return total(items, price, printScaled(count, SECOND_DECIMALS))
 }
 
@@ -209,13 +210,15 @@ const flatCharge = (price: MediaPrice): MediaCharge =>
   total([item(1n, BigInt(price.perUnit), price.unit)], price, '1')
 
 /**
- * Returns the charge of a call by its searches at the instant `now` (epoch milliseconds).
+ * Returns the charge of a call by its searches, or by its seconds of sound, at the instant `now` (epoch milliseconds).
  * @param pricing of a model that is priced so, which the configuration is checked for
  */
 export function chargeUnits(pricing: Pricing, count: number, now: number): MediaCharge {
   const price = findMediaPrice({ pricing }, null, now)
-  if (price === null) throw new Error('the price is none of searches')
-  return total([item(BigInt(count), BigInt(price.perUnit), price.unit)], price, String(count))
+  if (price === null) throw new Error('the price is none of searches or minutes')
+  return price.unit === 'minute'
+    ? secondsCharge(price, count, SECONDS_PER_MINUTE)
+    : total([item(BigInt(count), BigInt(price.perUnit), price.unit)], price, String(count))
 }
 
 /** Returns the cost of the whole request: the hold until the task has its result. */

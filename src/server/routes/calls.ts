@@ -45,6 +45,7 @@ import {
 } from '../../../pipelines/knowledge/wiki.ts'
 import { findCompactingAdapter } from '../../channels/chat/registry.ts'
 import type { CallLog, CallSummaries } from '../../clickhouse/call-log.ts'
+import { MAX_BODY_BYTES } from '../../http/request-reader.ts'
 import type { Keys } from '../../postgres/accounts/repository.ts'
 import type { Wallets } from '../../postgres/billing/repository.ts'
 import type { Tasks } from '../../postgres/tasks/repository.ts'
@@ -116,6 +117,7 @@ export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDep
     deleteConversationItem: deleteConversationItem(groups),
     createEmbedding: passCall(groups, 'embeddings'),
     rerank: passCall(groups, 'rerank'),
+    transcribe: { handler: passCall(groups, 'audio_transcriptions'), maxFormBytes: MAX_BODY_BYTES },
 
     searchWiki: searchWiki(access, wiki),
     listWikiBases: listBases(access, wiki),

@@ -636,7 +636,7 @@ t.test('endpoints without a model in the catalog', async (t) => {
     ] as const) {
       for (const endpoint of PASSED_ENDPOINTS) {
         const { answer, refused } = await ask(body, { endpoint })
-        const message = `There is no model for ${endpoint}.`
+        const message = `There is no model for ${endpoint.replace('audio_', '')}.`
         t.match(answer, { code: 'model_not_found', status: 404, message }, body)
         t.match(refused, [
           {

@@ -409,6 +409,10 @@ channels:
       t.match(problems(words + model('rank', 'rerank', 'unit: call, per_unit: 1')), [
         /unit: must be one of search for endpoint_type rerank/,
       ])
+      t.same(problems(words + model('rank', 'audio_transcriptions', 'unit: minute, per_unit: 1')), [])
+      t.match(problems(words + model('rank', 'audio_transcriptions', 'unit: second, per_unit: 1')), [
+        /unit: must be one of minute for endpoint_type audio_transcriptions/,
+      ])
       t.match(problems(rank + model('words', 'embeddings', 'unit: 1M_tokens, input: 1, output: 1')), [
         /output: does not go with endpoint_type embeddings/,
       ])

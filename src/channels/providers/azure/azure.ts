@@ -4,7 +4,7 @@
  */
 import type { CallProtocol, ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import { buildRequest, type ChannelAdapter, type ChannelCall } from '../../channel.ts'
-import { PASSED_PATHS } from '../../chat/passed.ts'
+import { findFormType, PASSED_PATHS } from '../../chat/passed.ts'
 import type { Provider } from '../provider.ts'
 
 const OLDER_BASE = /\/openai$/
@@ -25,7 +25,7 @@ const olderAdapter = (protocol: DeploymentProtocol | 'responses'): ChannelAdapte
   variant: (call) => buildPath(protocol, call),
   request: (channel, call) => {
     const path = `${buildPath(protocol, call)}?api-version=${channel.api_version}`
-    return buildRequest(channel, channel.base_url, path, 'api-key')
+    return buildRequest(channel, channel.base_url, path, 'api-key', findFormType(protocol))
   },
 })
 
@@ -34,6 +34,7 @@ const OLDER_ADAPTERS: Readonly<Partial<Record<CallProtocol, ChannelAdapter>>> = 
   responses: olderAdapter('responses'),
   embeddings: olderAdapter('embeddings'),
   rerank: olderAdapter('rerank'),
+  audio_transcriptions: olderAdapter('audio_transcriptions'),
 }
 
 export const azure: Provider = {
