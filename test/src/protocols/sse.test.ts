@@ -356,7 +356,6 @@ t.test('byte pattern agrees with equals', async (t) => {
 
 t.test('event streams are read in any pieces', async (t) => {
   const CALL = DIALECTS.messages.read({
-    path: '/v1/messages',
     query: '',
     body: Buffer.from(
       '{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}',

@@ -27,8 +27,7 @@ t.test('request read and forwarded', async (t) => {
   const RUNS = 500
   const INPUT = '"input":[{"role":"user","content":"hi"}]'
 
-  const read = (body: string | Buffer) =>
-    responsesDialect.read({ path: '/v1/responses', query: '', body: Buffer.from(body) })
+  const read = (body: string | Buffer) => responsesDialect.read({ query: '', body: Buffer.from(body) })
   const wire = (body: string, options: Partial<EncodeOptions> = {}): string => {
     const { body: out, dropped } = responsesNative.encodeRequest(read(body), encodeOptions(options))
     deepStrictEqual(dropped, [])
