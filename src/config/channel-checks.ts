@@ -4,39 +4,15 @@ import {
   type ChannelProtocol,
   type ChatProtocol,
   chatProtocol,
-  type PassedEndpoint,
 } from '../../schemas/config/catalog.ts'
 import { findMediaAdapter } from '../channels/media/registry.ts'
 import { findProvider, PRESETS } from '../channels/providers/presets.ts'
-import { findPassedEndpoint, PASSING_PROTOCOL } from '../core/routing/catalog.ts'
+import { PASSING_PROTOCOL } from '../core/routing/catalog.ts'
 import { suggest } from '../core/suggest.ts'
-import type { Finding, SoundModel } from './model-checks.ts'
+import type { CatalogNames, Finding } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
 
 export type SoundChannel = Salvaged<ChannelEntry>
-
-/** Every name of the catalog: ids, and aliases with their ids. */
-export interface CatalogNames {
-  readonly ids: ReadonlySet<string>
-  readonly aliases: ReadonlyMap<string, string>
-  /** Models whose requests pass to the path of an endpoint, with that endpoint. */
-  readonly passed: ReadonlyMap<string, PassedEndpoint>
-}
-
-export function collectNames(models: readonly SoundModel[]): CatalogNames {
-  const aliases = models.flatMap(({ id, aliases = [] }) =>
-    id === undefined ? [] : aliases.map((a) => [a, id] as const),
-  )
-  const passed = models.flatMap(({ id, endpoint_type }) => {
-    const endpoint = endpoint_type === undefined ? null : findPassedEndpoint({ endpoint_type })
-    return id === undefined || endpoint === null ? [] : [[id, endpoint] as const]
-  })
-  return {
-    ids: new Set(models.flatMap(({ id }) => id ?? [])),
-    aliases: new Map(aliases),
-    passed: new Map(passed),
-  }
-}
 
 export function checkChannels(channels: readonly SoundChannel[], names: CatalogNames): Finding[] {
   const owners = new Map<string, number>()

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
+import { noteSecretUses } from '../../../pipelines/accounts/secret-uses.ts'
 import { assertUsable } from '../../../pipelines/calls/authenticate.ts'
 import type { Account } from '../../../schemas/accounts/account.ts'
 import { agentFile } from '../../../schemas/accounts/agent.ts'
@@ -961,7 +961,7 @@ t.test('a secret works exactly as long as it may', async (t) => {
           onFault() {},
         })
         // Each process notes by itself what it sees, as if it had seen nothing before.
-        const use = secretUses({
+        const use = noteSecretUses({
           database: { keys: { noteSecretUse } },
           log: { warn() {} },
           now: () => Infinity,
