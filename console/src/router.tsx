@@ -11,9 +11,8 @@ import {
 import type { FunctionComponent } from 'react'
 import { sessionQuery } from './api/session.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
-import { PageError } from './ui/page-error.tsx'
 import { Shell } from './ui/shell.tsx'
-import { Skeleton } from './ui/states.tsx'
+import { PageError, Skeleton } from './ui/states.tsx'
 
 interface RouterContext {
   readonly queries: QueryClient

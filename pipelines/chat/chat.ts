@@ -1,5 +1,5 @@
 /** A chat call: the stages of its pipeline, in the order in which they happen. */
-import type { ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol } from '../../schemas/config/catalog.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import { printRefusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
@@ -47,7 +47,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect, endpoint: ChatEndpoint = 
     .then(findAgent(deps.access, deps.knowledge))
     .then(rewriteBody(deps.bodies, endpoint))
     .then(applyAgent(deps.bodies))
-    .then(readCall(deps.bodies, dialect))
+    .then(readCall(deps.bodies, dialect, endpoint === 'completions' ? dialect.protocol : endpoint))
     .then(selectModel(deps.access.catalog))
     .then(followState(deps.stored))
     .then(followItems(deps.stored))
@@ -73,7 +73,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect, endpoint: ChatEndpoint = 
 /** Returns the row of a refused call, from the facts known by then. */
 function describeRefusedRow(
   { catalog }: CallAccess,
-  protocol: ChatProtocol,
+  protocol: CallProtocol,
   refused: AuthenticatedCall & Partial<PricedCall>,
   failure: Failure,
 ): RefusedRow {

@@ -1,7 +1,7 @@
 /** Reads the client's request in its protocol. */
 import { from, map } from 'rxjs'
 import type { Agent } from '../../schemas/accounts/agent.ts'
-import type { ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { CLIENT_HEADERS } from '../../src/channels/chat/messages.ts'
 import { printText } from '../../src/core/call-log/detail-text.ts'
@@ -68,7 +68,7 @@ export function completeCall(
 }
 
 export interface ReadCall extends AuthenticatedCall {
-  readonly protocol: ChatProtocol
+  readonly protocol: CallProtocol
   readonly call: ChatCall
 }
 
@@ -81,8 +81,8 @@ function assertHeaders({ header }: GatewayRequest): void {
       throw new Failure('invalid_request', `The header ${name} is not printable ASCII.`)
 }
 
-/** Endpoints of chats: one for each protocol, and an older one of chat-completions. */
-export type ChatEndpoint = ChatProtocol | 'completions'
+/** Endpoints of chats: by the reader of each, and an older one of chat-completions. */
+export type ChatEndpoint = ReaderName | 'completions'
 
 /** Only plain values stand before the messages: a body of chat-completions, as nearly all are. */
 const HAS_MESSAGES = /^\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[\w.+-]+)\s*,\s*)*"messages"\s*:/
@@ -122,7 +122,7 @@ export const rewriteBody =
 export const readCall =
   <C extends AuthenticatedCall & AppliedAgent & RewrittenCall>(
     bodies: LongBodyWork,
-    dialect: Dialect,
+    dialect: Dialect<ReaderName & CallProtocol>,
     reader: ReaderName = dialect.protocol,
   ): Stage<C, C & ReadCall> =>
   (call: C) => {
@@ -132,7 +132,8 @@ export const readCall =
       protocol: dialect.protocol,
       call: completeCall(read, call),
     })
-    const { path, query, body } = call.request
-    const read = workOnBody(bodies, call.known.account.id, 'read', { reader, path, query }, body)
+    const { params, query, body } = call.request
+    const { model } = params
+    const read = workOnBody(bodies, call.known.account.id, 'read', { reader, model, query }, body)
     return read instanceof Promise ? from(read).pipe(map(add)) : add(read)
   }

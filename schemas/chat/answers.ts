@@ -96,6 +96,14 @@ export const generateContentAnswer = z.looseObject({
   }),
 })
 
+const responseUsage = z.looseObject({
+  input_tokens: tokens,
+  input_tokens_details: z.looseObject({ cached_tokens: tokens }),
+  output_tokens: tokens,
+  output_tokens_details: z.looseObject({ reasoning_tokens: tokens }),
+  total_tokens: tokens,
+})
+
 export const response = z.looseObject({
   id: z.string(),
   object: z.literal('response'),
@@ -105,11 +113,15 @@ export const response = z.looseObject({
   output: z
     .array(z.looseObject({ type: z.string() }))
     .describe('Items in their order: message, reasoning, function_call, image_generation_call and others.'),
-  usage: z.looseObject({
-    input_tokens: tokens,
-    input_tokens_details: z.looseObject({ cached_tokens: tokens }),
-    output_tokens: tokens,
-    output_tokens_details: z.looseObject({ reasoning_tokens: tokens }),
-    total_tokens: tokens,
-  }),
+  usage: responseUsage,
+})
+
+export const compaction = z.looseObject({
+  id: z.string(),
+  object: z.literal('response.compaction'),
+  created_at: z.number().describe('Epoch seconds.'),
+  output: z
+    .array(z.looseObject({ type: z.string() }))
+    .describe("What is kept of the conversation, and an item of type 'compaction' for the rest."),
+  usage: responseUsage,
 })

@@ -4,7 +4,7 @@
  */
 import type { Buffer } from 'node:buffer'
 import type { AgentFile } from '../../schemas/accounts/agent.ts'
-import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol, ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
 import { requestHash } from '../core/json/canonical.ts'
 import { agentBody, assemblesAnswer, readAgentRequest } from './chat-completions/agent-body.ts'
 import { writeResponsesAsChat } from './chat-completions/responses-body.ts'
@@ -17,7 +17,7 @@ import { estimateTokens, type FileTokens } from './translate/token-count.ts'
 const LONG_BODY_BYTES = 64 * 1024
 
 interface AdapterOf {
-  readonly client: ChatProtocol
+  readonly client: CallProtocol
   readonly upstream: ChannelProtocol
   /** Without the body in its source, where the work is done in a thread. */
   readonly call: ChatCall
@@ -47,7 +47,7 @@ export interface BodyInputs {
   readonly urls: AdapterOf & { readonly provider: string | undefined }
   readonly encode: AdapterOf & { readonly options: EncodeOptions }
   readonly rewrite: { readonly endpoint: RewritingEndpoint }
-  readonly count: Omit<AdapterOf, 'upstream'> & { readonly files: FileTokens }
+  readonly count: Pick<AdapterOf, 'call'> & { readonly client: ChatProtocol; readonly files: FileTokens }
 }
 
 export interface BodyResults {
@@ -72,7 +72,7 @@ export const withBody = (call: ChatCall, body: Buffer | null): ChatCall => ({
 export const BODY_WORK: {
   readonly [Name in BodyWorkName]: (input: BodyInputs[Name], body: Buffer) => BodyResults[Name]
 } = {
-  read: ({ reader, path, query }, body) => READERS[reader].read({ path, query, body }),
+  read: ({ reader, ...request }, body) => READERS[reader].read({ ...request, body }),
   hash: ({ method, path, query }, body) => requestHash(method, path, query, body),
   agent({ file, knowledge }, given) {
     const request = readAgentRequest(given)

@@ -1,5 +1,5 @@
 /** What a page shows besides its tables: headings, panels, figures, facts, empty states and errors. */
-
+import type { ErrorComponentProps } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
 import { ApiError } from '../api/client.ts'
 import { t } from '../i18n.ts'
@@ -152,6 +152,19 @@ export function ErrorState({ error, onRetry }: ErrorStateProps) {
         </Button>
       )}
     </div>
+  )
+}
+
+/** Shown in place of a page that fails: says why, and what to do. */
+export function PageError({ error, reset }: ErrorComponentProps) {
+  return (
+    <main>
+      <ErrorState error={error as Error} onRetry={reset} />
+      {/* Reloads the console: the address of the page may be what is wrong. */}
+      <a href="/console/" className="mx-4 text-accent underline">
+        {t('To the start page')}
+      </a>
+    </main>
   )
 }
 

@@ -10,6 +10,8 @@ export function unitName(unit: Unit): string {
     '1M_tokens': t('million tokens'),
     image: t('image'),
     second: t('second'),
+    minute: t('minute'),
+    search: t('search'),
     generation: t('generation'),
     '1000_characters': t('1,000 characters'),
     call: t('call'),
@@ -28,7 +30,10 @@ export function printUnits(count: number, unit: Unit | undefined, type: string):
     case 'image':
       return t('{count, plural, one {# image} other {# images}}', { count })
     case 'second':
+    case 'minute':
       return t('{count, plural, one {# second} other {# seconds}}', { count })
+    case 'search':
+      return t('{count, plural, one {# search} other {# searches}}', { count })
     case '1000_characters':
       return t('{count, plural, one {# character} other {# characters}}', { count })
     default:
@@ -67,6 +72,9 @@ export function endpointName(type: PublicModel['endpoint_type']): string {
     videos_avatars: t('Avatars'),
     clip_subtitles: t('Subtitles'),
     clip_compose: t('Composed clips'),
+    embeddings: t('Embeddings'),
+    rerank: t('Rerank'),
+    audio_transcriptions: t('Transcriptions'),
   }
   return names[type]
 }

@@ -12,7 +12,6 @@ import { DroppedFields } from '../translate/dropped-fields.ts'
 import { joinFields } from './agent-body.ts'
 import { writeCompletionRequest } from './translation/write-request.ts'
 
-const PATH = '/v1/responses'
 /** Both protocols have it. */
 const SHARED = 'stream_options'
 
@@ -23,7 +22,7 @@ const SHARED = 'stream_options'
 export function writeResponsesAsChat(given: Buffer): RewrittenBody | null {
   const found = scanFields(given).fields
   if (found.has('messages') || !found.has('input')) return null
-  const call = responsesDialect.read({ path: PATH, query: '', body: given })
+  const call = responsesDialect.read({ query: '', body: given })
   const dropped = new DroppedFields()
   const written = writeCompletionRequest(
     responsesClient.read(call, dropped),

@@ -106,12 +106,14 @@ const WITH_SDKS: Readonly<
   responses,
 }
 
-/** Paths and first bodies of the media endpoints. */
-const MEDIA: Readonly<Record<string, readonly [path: string, body: object]>> = {
+/** Paths and first bodies of the endpoints besides chat. */
+const OTHERS: Readonly<Record<string, readonly [path: string, body: object]>> = {
   images_generations: [ROUTES.makeImages[1], { prompt: 'A fox in the snow' }],
   videos_generations: [ROUTES.makeVideo[1], { prompt: 'A fox runs through the snow', duration: 5 }],
   music_generations: [ROUTES.makeMusic[1], { prompt: 'A slow waltz for piano' }],
   audio_speech: [ROUTES.makeSpeech[1], { input: HELLO, voice: 'alloy' }],
+  embeddings: [ROUTES.createEmbedding[1], { input: HELLO }],
+  rerank: [ROUTES.rerank[1], { query: HELLO, documents: ['Good morning', 'Goodbye'] }],
 }
 
 interface SnippetModel {
@@ -123,8 +125,8 @@ interface SnippetModel {
 /** Returns the snippets of a model, the shortest first; none for an endpoint that needs more than a prompt. */
 export function makeSnippets(model: SnippetModel, access: Access): readonly Snippet[] {
   if (model.endpoint_type !== null) {
-    const media = MEDIA[model.endpoint_type]
-    return media === undefined ? [] : [makeCurl(access, media[0], { model: model.id, ...media[1] })]
+    const first = OTHERS[model.endpoint_type]
+    return first === undefined ? [] : [makeCurl(access, first[0], { model: model.id, ...first[1] })]
   }
   const body = { model: model.id, messages: [{ role: 'user', content: HELLO }] }
   const protocols = new Set<ChatProtocol>(['chat-completions', ...model.supported_protocols])

@@ -7,14 +7,15 @@ import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Action } from '../../ui/dialog.tsx'
+import { Action, Dialog } from '../../ui/dialog.tsx'
+import { Done } from '../../ui/form.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { PageHeader } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { Code, NONE, Time } from '../../ui/text.tsx'
+import { Code, CodeBlock, NONE, Time } from '../../ui/text.tsx'
+import { FirstCall } from '../first-call/first-call.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
-import { SecretDialog } from './secret-dialog.tsx'
 import { CapBar, type Created, KeyStatus } from './status.tsx'
 import type { Key } from './texts.ts'
 
@@ -61,6 +62,27 @@ function KeyActions({ item: { id, name, enabled, revealable }, onRevealed }: Key
     </span>
   )
 }
+
+/** Shows the secret of a key when it is created, revealed or rotated. */
+const SecretDialog = ({ shown, onClose }: { readonly shown: Created; onClose(): void }) => (
+  <Dialog
+    isWide
+    title={shown.name}
+    description={t(
+      'Anyone who has this key can spend from the wallet of the account. Keep it where your program reads its secrets.',
+    )}
+    onClose={onClose}
+  >
+    <div className="flex flex-col gap-3">
+      <CodeBlock isWrapped label={t('Key')} code={shown.key} />
+      <FirstCall
+        accountId={shown.account_id}
+        secret={{ id: shown.id, key: shown.key, models: shown.allowed_models }}
+      />
+      <Done onClose={onClose} />
+    </div>
+  </Dialog>
+)
 
 export function Keys() {
   const { account_id: accountId, role } = useAccount()

@@ -58,7 +58,7 @@ export function Tasks() {
     <>
       <PageHeader
         title={t('Tasks')}
-        description={t('Images, films, music and speech: work that outlives its request.')}
+        description={t('Images, videos, music and speech: work that outlives its request.')}
       />
       {isWhole && <LostSubmits mayChange={isOperator} />}
       <SavedViews page="tasks" filters={{ kind, state, scope }} />

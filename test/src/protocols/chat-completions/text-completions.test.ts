@@ -11,7 +11,7 @@ const USAGE = { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5 }
 
 function callOf(asked: object): ChatCall {
   const { body } = writePromptAsChat(Buffer.from(JSON.stringify({ model: 'm', prompt: 'hi', ...asked })))
-  const read = READERS['chat-completions'].read({ path: '/v1/completions', query: '', body })
+  const read = READERS['chat-completions'].read({ query: '', body })
   return { ...read, isTextCompletion: true }
 }
 const adapterOf = (call: ChatCall) => callAdapter('chat-completions', call, 'chat-completions')
