@@ -21,6 +21,8 @@ const toMcpRequest = ({ header, body }: GatewayRequest) => ({
   accept: header('accept'),
   contentType: header('content-type'),
   protocolVersion: header('mcp-protocol-version'),
+  method: header('mcp-method'),
+  name: header('mcp-name'),
   body,
 })
 

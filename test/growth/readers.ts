@@ -246,7 +246,14 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
     read: (text) =>
       server
         .answer(
-          { accept: '', contentType: 'application/json', protocolVersion: '', body: Buffer.from(text) },
+          {
+            accept: '',
+            contentType: 'application/json',
+            protocolVersion: '',
+            method: '',
+            name: '',
+            body: Buffer.from(text),
+          },
           TOOLS,
           new AbortController().signal,
         )

@@ -32,6 +32,7 @@ const CONFIG = configOf(
   ],
 )
 const SETTLED_MS = 300
+const MAX_CONNECTIONS = 256
 const TOOLS = TOOL_NAMES.map((name) => ({
   type: 'function' as const,
   name,
@@ -252,6 +253,32 @@ t.test('responses over a WebSocket', async (t) => {
     t.equal(call?.state, 'client_closed')
     await sleep(SETTLED_MS)
     t.equal((await rows(key, 1)).length, 1, 'what waited is not made')
+  })
+
+  await t.test('a key may have so many connections, in each process', async (t) => {
+    const { key } = await service.newKey('1000000')
+    const bearer = { authorization: `Bearer ${key}` }
+    const clients: SocketClient[] = []
+    while (clients.length < MAX_CONNECTIONS) clients.push(await connect(t, service, key))
+    t.match(await askUpgrade(service, bearer), { status: 426, body: /rate_limit_exceeded/ })
+    t.equal((await askUpgrade(service, { authorization: `Bearer ${await newKey()}` })).status, 101)
+    for (const client of clients) client.close()
+    await until('they are closed', async () => (await askUpgrade(service, bearer)).status === 101)
+  })
+
+  await t.test('calls count towards the limits of their key', async (t) => {
+    const { key } = await service.newKey('1000000', { concurrency: 1 })
+    const [busy, other] = [await connect(t, service, key), await connect(t, service, key)]
+    busy.create({ model: 'slow', input: 'hi', store: false })
+    await until('it says something', () => textIn(busy.received) !== '')
+    const refused = await other.create({ model: 'plain', input: 'hi', store: false }).last()
+    t.match(refused, { status: 429, error: { code: 'rate_limit_exceeded' } })
+    t.match(refused.headers, { 'retry-after': /\d/, 'x-ratelimit-limit-concurrency': '1' })
+    busy.close()
+    await until('its slot is free', async () => {
+      const { type } = await other.create({ model: 'plain', input: 'hi', store: false }).last()
+      return type === 'response.completed'
+    })
   })
 
   await t.test('an upgrade is refused with a plain status', async (t) => {

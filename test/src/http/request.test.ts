@@ -660,6 +660,8 @@ t.test('header lines of one name', async (t) => {
     'anthropic-version',
     'vendor-version',
     'mcp-protocol-version',
+    'mcp-method',
+    'mcp-name',
     'session_id',
     'session-id',
     'conversation_id',

@@ -149,14 +149,15 @@ export class Tape {
     return (this.#word(node, 0) & ESCAPED) === 0 ? name : (JSON.parse(`"${name}"`) as string)
   }
 
+  /** Returns the place of this value, with its quotes. */
+  readPlace(value: number): Omit<FieldSpan, 'nameStart'> {
+    const quote = this.#quote(value)
+    return { start: this.readStart(value) - quote, end: this.readEnd(value) + quote }
+  }
+
   /** Returns the place of the field that has this value, with its quotes. */
   readSpan(value: number): FieldSpan {
-    const quote = this.#quote(value)
-    return {
-      nameStart: this.readStart(value - 1) - 1,
-      start: this.readStart(value) - quote,
-      end: this.readEnd(value) + quote,
-    }
+    return { nameStart: this.readStart(value - 1) - 1, ...this.readPlace(value) }
   }
 
   /** Lists the fields of the whole text; of two with one name, the last. None where it is no object. */
