@@ -5,6 +5,7 @@ import type { ChatProtocol } from '../end-to-end/protocols/support.ts'
 import type { LogJson } from '../support/service.ts'
 import type { Outcome, Passage, Seen } from './matrix.ts'
 import type { Exchange } from './recorder.ts'
+import type { Scenario } from './scenarios.ts'
 
 /** What the gateway adds to a chat-completions stream whose client does not ask for usage. */
 const USAGE_OPTION = '"stream_options":{"include_usage":true},'
@@ -45,12 +46,25 @@ export const isFilled = (call: Exchange): boolean => {
   return answer.includes(COMMENT.toString()) || answer.includes(FILLER)
 }
 
-function* checkSeen({ scenario, direct, through }: Outcome): Generator<string> {
-  const { expect } = scenario
-  const { turns, error } = direct.seen
-  const calls = turns[0]?.calls.length ?? 0
-  const isExpected = error === null ? calls === (expect.calls ?? 0) : error.status === expect.status
-  if (turns.length !== expect.turns || !isExpected) yield `directly: ${describe(direct.seen)}`
+/** Returns how a client failed in a scenario; null if it did not. */
+function findFailure({ expect }: Scenario, seen: Seen): string | null {
+  const calls = seen.turns[0]?.calls.length ?? 0
+  const isExpected = seen.error === null ? calls === (expect.calls ?? 0) : seen.error.status === expect.status
+  return seen.turns.length === expect.turns && isExpected ? null : describe(seen)
+}
+
+/** Returns how a client fails in a scenario without this service; null if it does not. */
+export const findDirectFailure = ({ scenario, direct }: Outcome): string | null =>
+  findFailure(scenario, direct.seen)
+
+function* checkSeen(outcome: Outcome): Generator<string> {
+  const { scenario, direct, through } = outcome
+  // What the upstream's own protocol refuses may work in another.
+  if (scenario.isTranslated === true && findDirectFailure(outcome) !== null) {
+    const failure = findFailure(scenario, through.seen)
+    if (failure !== null) yield failure
+    return
+  }
   // The upstream draws other words in another protocol, and for a client that makes up ids.
   const areSame =
     scenario.isTranslated !== true && isDeepStrictEqual(listRequests(direct), listRequests(through))
@@ -111,9 +125,11 @@ export function checkRows(
       wrong.push(`${scenario.id}: no row`)
       continue
     }
-    const status = call.status !== 200 ? 'error' : through.seen.hasLeft ? 'interrupted' : 'success'
-    if (row.status !== status) wrong.push(`${scenario.id}: the row is ${row.status} instead of ${status}`)
-    if (status !== 'success') continue
+    const expected =
+      call.status !== 200 ? ['error', 'rejected'] : [through.seen.hasLeft ? 'interrupted' : 'success']
+    if (!expected.includes(row.status))
+      wrong.push(`${scenario.id}: the row is ${row.status} instead of ${expected}`)
+    if (row.status !== 'success') continue
     const reported = readUsage(outcome.upstream, answerOf(attempt))
     const charged = { input: row.input_tokens, output: row.output_tokens }
     if (!isDeepStrictEqual(charged, reported))

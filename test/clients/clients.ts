@@ -21,10 +21,19 @@ const CHAT = 'chat-completions'
 const quick = (id: string, name: string, protocol: ChatProtocol, driver: string): Client => ({
   ...{ id, package: name, protocol, driver, isQuick: true },
 })
+/** In the full run only. */
+const full = (id: string, name: string, protocol: ChatProtocol, driver: string): Client => ({
+  ...quick(id, name, protocol, driver),
+  isQuick: false,
+})
 const vendor = (id: string, name: string, protocol: ChatProtocol): Client => ({
   ...quick(id, name, protocol, 'vendors.py'),
   python: PYTHON_SDKS,
 })
+
+/** Never 1.107.0, a compromised release. */
+const LITELLM = { python: ['litellm==1.110.2'] }
+const LANGCHAIN = { python: ['langchain-openai==1.7.4'] }
 
 export const CLIENTS: readonly Client[] = [
   quick('openai-chat', 'openai', CHAT, 'openai.js'),
@@ -37,8 +46,21 @@ export const CLIENTS: readonly Client[] = [
   quick('ai-google', '@ai-sdk/google', 'generate-content', 'ai.js'),
   quick('ai-openai-compatible', '@ai-sdk/openai-compatible', CHAT, 'ai.js'),
   quick('ai-openrouter', '@openrouter/ai-sdk-provider', CHAT, 'ai.js'),
+  full('generative-ai', '@google/generative-ai', 'generate-content', 'generative-ai.js'),
+  full('langchain-openai-chat', '@langchain/openai', CHAT, 'langchain.js'),
+  full('langchain-openai-responses', '@langchain/openai', 'responses', 'langchain.js'),
+  full('langchain-anthropic', '@langchain/anthropic', 'messages', 'langchain.js'),
+  full('langchain-google', '@langchain/google-genai', 'generate-content', 'langchain.js'),
   vendor('python-openai-chat', 'openai', CHAT),
   vendor('python-openai-responses', 'openai', 'responses'),
   vendor('python-anthropic', 'anthropic', 'messages'),
   vendor('python-google', 'google-genai', 'generate-content'),
+  { ...full('litellm-chat', 'litellm', CHAT, 'litellm_client.py'), ...LITELLM },
+  { ...full('litellm-messages', 'litellm', 'messages', 'litellm_client.py'), ...LITELLM },
+  { ...full('litellm-google', 'litellm', 'generate-content', 'litellm_client.py'), ...LITELLM },
+  { ...full('python-langchain-chat', 'langchain-openai', CHAT, 'langchain_client.py'), ...LANGCHAIN },
+  {
+    ...full('python-langchain-responses', 'langchain-openai', 'responses', 'langchain_client.py'),
+    ...LANGCHAIN,
+  },
 ]

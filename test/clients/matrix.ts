@@ -27,8 +27,9 @@ const FOREIGN: Readonly<Record<ChatProtocol, ChatProtocol>> = {
   responses: 'messages',
   'generate-content': 'chat-completions',
 }
-const nativeModel = (protocol: ChatProtocol): string => `sim-${protocol}`
-const foreignModel = (protocol: ChatProtocol): string => `sim-for-${protocol}`
+/** Some clients send pictures only to models whose names tell that they see. */
+const nativeModel = (protocol: ChatProtocol): string => `sim-vision-${protocol}`
+const foreignModel = (protocol: ChatProtocol): string => `sim-vision-for-${protocol}`
 
 /** What a driver prints of one scenario. */
 export interface Seen {

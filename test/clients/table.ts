@@ -7,27 +7,36 @@ import type { Scenario } from './scenarios.ts'
 const PAGE = fileURLToPath(new URL('../../docs/clients.md', import.meta.url))
 const MARKED = /(<!-- begin: matrix -->\n)[\s\S]*(<!-- end: matrix -->)/
 
+interface Cell {
+  readonly scenario: Scenario
+  /** Of the call through the service. */
+  readonly wrong: readonly string[]
+  /** What the client fails at without the service. */
+  readonly directFailure: string | null
+}
+
 export interface Row {
   readonly client: Client
   readonly version: string
-  readonly cells: readonly { readonly scenario: Scenario; readonly wrong: readonly string[] }[]
+  readonly cells: readonly Cell[]
 }
 
 const renderRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
+
+const renderCell = ({ wrong, directFailure }: Cell): string =>
+  wrong.length > 0 ? 'no' : directFailure === null ? 'yes' : 'as directly'
 
 function renderTable(rows: readonly Row[]): string {
   const titles = rows[0]!.cells.map(({ scenario }) => scenario.title)
   const head = ['client', 'protocol', ...titles]
   const body = rows.map(({ client, version, cells }) =>
-    renderRow([
-      `\`${client.package}\` ${version}`,
-      client.protocol,
-      ...cells.map(({ wrong }) => (wrong.length === 0 ? 'yes' : 'no')),
-    ]),
+    renderRow([`\`${client.package}\` ${version}`, client.protocol, ...cells.map(renderCell)]),
   )
   const failures = rows.flatMap(({ client, cells }) =>
-    cells.flatMap(({ scenario, wrong }) =>
-      wrong.map((what) => `- \`${client.package}\`, ${client.protocol}, ${scenario.title}: ${what}\n`),
+    cells.flatMap(({ scenario, wrong, directFailure }) =>
+      [...wrong, ...(directFailure === null ? [] : [`directly: ${directFailure}`])].map(
+        (what) => `- \`${client.package}\`, ${client.protocol}, ${scenario.title}: ${what}\n`,
+      ),
     ),
   )
   const table = [renderRow(head), renderRow(head.map(() => '---')), ...body].join('')

@@ -53,7 +53,8 @@ async function converse(open, given) {
     throw new Error(`the model still calls tools after ${MOST_TURNS} turns`)
   } catch (error) {
     const status = error.status ?? error.statusCode ?? null
-    seen.error = { name: error.constructor.name, status, message: String(error.message).slice(0, 500) }
+    const message = String(error.message).replaceAll(given.baseUrl, '').slice(0, 500)
+    seen.error = { name: error.constructor.name, status, message }
     return seen
   }
 }
