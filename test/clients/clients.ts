@@ -32,7 +32,7 @@ const vendor = (id: string, name: string, protocol: ChatProtocol): Client => ({
 })
 
 /** Never 1.107.0, a compromised release. */
-const LITELLM = { python: ['litellm==1.110.2'] }
+const LITELLM = { python: ['litellm==1.110.2', 'tenacity==9.1.4'] }
 const LANGCHAIN = { python: ['langchain-openai==1.7.4'] }
 
 export const CLIENTS: readonly Client[] = [

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { FLAG, givenOptions, TEXT, UsageError } from '../../bench/harness/command-line.ts'
 import type { Teardown } from '../support/engines.ts'
 import { commandEnv } from '../support/service.ts'
-import { checkOutcome, checkRows, findDirectFailure, isFilled } from './checks.ts'
+import { checkOutcome, checkRows, findDirectFailure, isFilled, listBilled } from './checks.ts'
 import { CLIENTS, type Client } from './clients.ts'
 import { installClient, installPackages, type Program } from './install.ts'
 import { type Place, runClient, startPlace } from './matrix.ts'
@@ -47,7 +47,7 @@ async function testClient(
     wrong: checkOutcome(outcome, upstream.exchanges),
     directFailure: outcome.scenario.isTranslated ? null : findDirectFailure(outcome),
   }))
-  const calls = outcomes.reduce((sum, { through }) => sum + through.recorder.exchanges.length, 0)
+  const calls = listBilled(outcomes, upstream.exchanges).length
   const rows = await service.logs(key, (found) => found.length >= calls)
   for (const { scenario, directFailure } of cells)
     if (directFailure !== null) say(`        ${client.id}, ${scenario.id}, fails directly: ${directFailure}`)

@@ -8,7 +8,7 @@ from driver import TOOL_SCHEMA, drive, list_messages, tool_names
 litellm.suppress_debug_info = True
 PROVIDERS = {
     "chat-completions": ("openai", "/v1"),
-    "messages": ("anthropic", "/v1"),
+    "messages": ("anthropic", ""),
     "generate-content": ("gemini", "/v1beta"),
 }
 
