@@ -12,6 +12,8 @@ export interface Client {
   readonly driver: string
   /** The packages of Python that it needs, at their versions, its own among them; it is JavaScript by default. */
   readonly python?: readonly string[]
+  /** It is a coding agent: a program that calls its own tools and prints its last words. */
+  readonly isAgent?: true
   /** It runs in the quick part too. */
   readonly isQuick: boolean
 }
@@ -25,6 +27,10 @@ const quick = (id: string, name: string, protocol: ChatProtocol, driver: string)
 const full = (id: string, name: string, protocol: ChatProtocol, driver: string): Client => ({
   ...quick(id, name, protocol, driver),
   isQuick: false,
+})
+const agent = (id: string, name: string, protocol: ChatProtocol): Client => ({
+  ...full(id, name, protocol, 'agents.js'),
+  isAgent: true,
 })
 const vendor = (id: string, name: string, protocol: ChatProtocol): Client => ({
   ...quick(id, name, protocol, 'vendors.py'),
@@ -63,4 +69,9 @@ export const CLIENTS: readonly Client[] = [
     ...full('python-langchain-responses', 'langchain-openai', 'responses', 'langchain_client.py'),
     ...LANGCHAIN,
   },
+  agent('claude', '@anthropic-ai/claude-code', 'messages'),
+  agent('codex', '@openai/codex', 'responses'),
+  agent('gemini', '@google/gemini-cli', 'generate-content'),
+  agent('qwen', '@qwen-code/qwen-code', CHAT),
+  agent('opencode', 'opencode-ai', CHAT),
 ]

@@ -10,14 +10,14 @@ import type { Teardown } from '../support/engines.ts'
 import { commandEnv } from '../support/service.ts'
 import { checkOutcome, checkRows, findDirectFailure, isFilled, listBilled } from './checks.ts'
 import { CLIENTS, type Client } from './clients.ts'
-import { installClient, installPackages, type Program } from './install.ts'
+import { installClient, type Program } from './install.ts'
 import { type Place, runClient, startPlace } from './matrix.ts'
 import { type Row, writeTable } from './table.ts'
 
 const USAGE = `npm run test:clients -- [options]
 
   --quick        short pauses and fewer clients; leaves the table as it is
-  --only A,B     these clients; leaves the table as it is
+  --only A,B     these clients
 `
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 /** The silence is longer than clients and proxies usually bear. Clients wait for most of the time, so several run at once. */
@@ -79,10 +79,9 @@ async function main(t: Teardown, args: string[]): Promise<number> {
   const isQuick = given.quick === true
   const clients = chooseClients(given.only, isQuick)
   const { ms, keepAliveSeconds, atOnce } = isQuick ? QUICK_PAUSE : PAUSE
-  const drivers = await installPackages()
   const programs = new Map<Client, Program>()
   for (const client of clients) {
-    const program = await installClient(client, drivers)
+    const program = await installClient(client)
     if ('reason' in program) say(`skipped  ${client.id}: ${program.reason}`)
     else programs.set(client, program)
   }

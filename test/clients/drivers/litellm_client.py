@@ -1,6 +1,10 @@
 """LiteLLM as a client, with the base URL of each provider."""
 
 import json
+import os
+
+# It would ask the internet for its prices.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
 from driver import TOOL_SCHEMA, drive, list_messages, tool_names
