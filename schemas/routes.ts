@@ -7,6 +7,7 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 export const ROUTES = {
   createChatCompletion: ['POST', '/v1/chat/completions'],
+  createCompletion: ['POST', '/v1/completions'],
   createMessage: ['POST', '/v1/messages'],
   countMessageTokens: ['POST', '/v1/messages/count_tokens'],
   generateContent: [
@@ -28,6 +29,8 @@ export const ROUTES = {
     '/v1alpha/models/{model+}:countTokens',
   ],
   createResponse: ['POST', '/v1/responses'],
+  openResponseSocket: ['GET', '/v1/responses'],
+  compactResponse: ['POST', '/v1/responses/compact'],
   countResponseTokens: ['POST', '/v1/responses/input_tokens'],
   showResponse: ['GET', '/v1/responses/{id}'],
   deleteResponse: ['DELETE', '/v1/responses/{id}'],
@@ -42,6 +45,8 @@ export const ROUTES = {
   showConversationItem: ['GET', '/v1/conversations/{id}/items/{item_id}'],
   deleteConversationItem: ['DELETE', '/v1/conversations/{id}/items/{item_id}'],
   createEmbedding: ['POST', '/v1/embeddings'],
+  rerank: ['POST', '/v1/rerank'],
+  transcribe: ['POST', '/v1/audio/transcriptions'],
 
   makeImages: ['POST', '/v1/images/generations'],
   editImages: ['POST', '/v1/images/edits'],
@@ -124,9 +129,6 @@ export const ROUTES = {
   openConsole: ['GET', '/console'],
   openConsolePage: ['GET', '/console/{page*}'],
 } as const
-
-/** Paths of the public interface that are not served; without them here their names were ids. */
-export const UNSERVED_PATHS = ['/v1/responses/compact'] as const
 
 /** The management API; paths of its operations are below. */
 export const MANAGEMENT_PATH = '/api/manage/v1'
@@ -317,9 +319,6 @@ export const OPERATION_ROUTES = {
   listJournals: ['GET', '/journals'],
   listPartitions: ['GET', '/partitions'],
 } as const
-
-/** Where the generate-content protocol has its models, by version. In `v1` they are those of the other protocols. */
-export const CONTENT_COLLECTIONS = ['/v1beta/models/', '/v1alpha/models/', '/v1/models/'] as const
 
 export type RouteName = keyof typeof ROUTES
 export type OperationName = keyof typeof OPERATION_ROUTES

@@ -28,7 +28,7 @@ const PRODUCT = ['src', 'pipelines', 'schemas', 'console', 'simulator', 'scripts
 const SHORT_FILE_LINES = 25
 const LONG_FUNCTION_LINES = 100
 /** Gemini and Qwen are names of clients, too. */
-const TABLE_OF_CLIENTS = 'src/cli/connect/clients.ts'
+const TABLE_OF_CLIENTS = 'schemas/clients.ts'
 
 const sources = sourceFiles('src', 'pipelines', 'schemas')
 const pipelines = sources.filter(({ path }) => path.startsWith('pipelines/'))

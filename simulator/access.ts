@@ -1,4 +1,4 @@
-/** Who is served, and which model: the same in every dialect, though each words it differently. */
+/** Checks keys and models, in the same way for every dialect; each words its errors itself. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { SimulatedFailure } from './dialect.ts'
@@ -27,13 +27,13 @@ export function namedModel(name: string, refuse: (model: string) => string | Sim
   throw typeof refusal === 'string' ? new SimulatedFailure(404, 'model_not_found', refusal) : refusal
 }
 
-/** @throws {SimulatedFailure} 401 with the key that is refused; any other is taken, and so is none. */
+/** @throws {SimulatedFailure} 401 for the refused key; any other key, or none, is accepted */
 export function refuseBadKey({ authorization }: IncomingHttpHeaders): void {
   if (authorization?.replace(/^Bearer\s+/i, '') !== BAD_KEY) return
   throw new SimulatedFailure(401, 'invalid_api_key', 'Incorrect API key provided: sim-*****key.')
 }
 
-/** @throws {SimulatedFailure} 401 without a bearer's key, or with the one that is refused. */
+/** @throws {SimulatedFailure} 401 without a bearer key, or for the refused one */
 export function requireBearer({ authorization = '' }: IncomingHttpHeaders, message: string): void {
   const key = /^Bearer\s+(\S+)$/i.exec(authorization)?.[1]
   if (key === undefined || key === BAD_KEY) throw new SimulatedFailure(401, 'invalid_api_key', message)

@@ -1,4 +1,4 @@
-/** The record of the calls received, for tests to read: bounded in count and in bytes. */
+/** Records the calls received, for tests: bounded in number and bytes. */
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -26,11 +26,11 @@ export type Call = {
   state: CallState
   closedAt: number | null
   outputTokens: number
-  /** Whether it was cleared after its end and no longer counts. */
+  /** True if it was cleared after its end and no longer counts. */
   forgotten: boolean
 }
 
-/** A call as the control interface shows it; times in RFC 3339. */
+/** A call as the control interface shows it; times are RFC 3339. */
 export type CallView = {
   id: number
   at: string
@@ -44,7 +44,7 @@ export type CallView = {
   output_tokens: number
 }
 
-/** A request as it was received. Credentials are replaced with `sha256:` and the digest of the credential. */
+/** A request as it was received. Credentials are replaced with `sha256:` and their digest. */
 export type RequestView = {
   id: number
   method: string
@@ -84,7 +84,7 @@ export class CallLog {
     return call
   }
 
-  /** Ends a call. Only an answer thought complete changes once more: its caller may leave before it was flushed. */
+  /** Ends a call. Only a completed call can change again: its caller may leave before the answer is flushed. */
   close(call: Call, state: Exclude<CallState, 'running'>): void {
     const unflushed = call.state === 'completed' && state === 'client_closed'
     if (call.forgotten || (call.state !== 'running' && !unflushed)) return

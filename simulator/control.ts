@@ -1,4 +1,4 @@
-/** The control interface, `/simulator/…`: what the provider has seen of its callers. */
+/** The control interface, `/simulator/…`, which shows what the provider has received. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type CallLog, toView } from './calls.ts'
@@ -97,7 +97,7 @@ function answerTo(
   return task === null ? missing(`There is no ${route}.`) : found(task)
 }
 
-/** Ends an open task now, as `succeeded` unless another state is named; null where there is none. */
+/** Ends an open task now, as `succeeded` unless another state is named; null if there is none. */
 function endTask({ tasks }: World, id: string, state: string | null): TaskView | null {
   const task = tasks.tasks().find((one) => one.id === id)
   if (task === undefined) return null
@@ -123,7 +123,7 @@ export type TaskView = {
   reference: string | null
   state: TaskState
   created_at: string
-  /** When it ended; null while it has not. */
+  /** When it ended; null while it is open. */
   ended_at: string | null
   polls: number
   cancels: number
@@ -134,7 +134,7 @@ export type SubmitView = {
   dialect: string
   model: string
   reference: string | null
-  /** Null where none was taken on. */
+  /** Null if no task was accepted. */
   task_id: string | null
 }
 
@@ -149,7 +149,7 @@ function viewOfTask(task: Task): TaskView {
   }
 }
 
-/** Oldest first; the query may name an `id`, a `reference`, a `model` or a `dialect`. */
+/** Lists tasks, oldest first; the query may name an `id`, a `reference`, a `model` or a `dialect`. */
 function taskViews(book: TaskStore, query: URLSearchParams): TaskView[] {
   return book
     .tasks()
@@ -157,7 +157,7 @@ function taskViews(book: TaskStore, query: URLSearchParams): TaskView[] {
     .filter(matching(query, ['id', 'reference', 'model', 'dialect']))
 }
 
-/** Every request for work, oldest first, refused ones too; the query may name a `reference`, a `model` or a `dialect`. */
+/** Lists requests for work, refused ones too, oldest first; the query may name a `reference`, a `model` or a `dialect`. */
 function submitViews(book: TaskStore, query: URLSearchParams): SubmitView[] {
   return book
     .submits()

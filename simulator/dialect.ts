@@ -14,7 +14,7 @@ export type Dialect = {
   readonly endpoints: readonly Endpoint[]
   /** A failure in the dialect's own error shape. */
   failure(failure: SimulatedFailure): WholeAnswer
-  /** The same as an event of a stream that has begun, after this many other events. Default: only its body. */
+  /** Returns the same as an event of a stream, after this many other events. Default: only its body. */
   failureFrame?(failure: SimulatedFailure, eventsBefore: number): Frame
 }
 
@@ -35,19 +35,19 @@ export type ReceivedRequest = {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
-  /** The body as a form. @throws {SimulatedFailure} 400 where it is none */
+  /** Returns the body as a form. @throws {SimulatedFailure} 400 if it is not one */
   readonly form: () => Form
-  /** `http://host:port` as the caller knows it. */
+  /** `http://host:port`, as the caller addressed it. */
   readonly origin: string
   readonly world: World
 }
 
 export type OpenedRequest = {
-  /** The model's name as it was received, directives included; null or absent where a request has none. */
+  /** The model's name as received, with directives; null or absent if the request has none. */
   readonly model?: string | null
   /** Default: false. */
   readonly stream?: boolean
-  /** Where the request itself carries directives, weakest first. Null and undefined are none. */
+  /** Directives of the request itself, weakest first. Null and undefined are none. */
   readonly directives?: readonly unknown[]
   /** @throws {SimulatedFailure} */
   answer(directives: Directives): Answer
@@ -60,24 +60,23 @@ export type WholeAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Buffer
-  /** Output tokens in it. */
   readonly tokens: number
-  /** How long it takes to make; nothing unless given. */
+  /** How long it takes. Default: 0. */
   readonly workedMs?: number
-  /** Whether it is a fault that was requested, and counts as one. */
+  /** True if it is a requested fault. */
   readonly faulted?: boolean
 }
 
 export type StreamedAnswer = {
   readonly kind: 'streamed'
   readonly headers: Readonly<Record<string, string>>
-  /** How the dialect frames them where no directive says otherwise; plain events unless given. */
+  /** The dialect's framing, unless a directive says otherwise. Default: plain events. */
   readonly framing?: 'array' | readonly SseVariation[]
-  /** Drawn one at a time, so that a long answer is never held whole. */
+  /** Made one at a time, so that a long answer is never held whole. */
   readonly frames: Iterator<Frame, void>
 }
 
-/** What a failure is about; each dialect has its own word for it. */
+/** The reason of a failure; each dialect has its own word for it. */
 export type FailureReason =
   | 'invalid_request'
   | 'invalid_api_key'
@@ -96,15 +95,15 @@ type FailureDetails = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An error of the provider, in whichever dialect it was called. */
+/** An error of the provider, in no dialect. */
 export class SimulatedFailure extends Error {
   readonly status: number
   readonly reason: FailureReason
   /** The request field at fault. */
   readonly param: string | null
-  /** The vendor's own word, where the reason is not enough. */
+  /** The vendor's own code, if the reason is not enough. */
   readonly code: string | null
-  /** Whether the directive `outcome=refuse` is all its cause. */
+  /** True if the directive `outcome=refuse` is its only cause. */
   readonly isAskedFor: boolean
   /** How long the provider worked before it failed. */
   readonly workedMs: number
@@ -137,10 +136,10 @@ export function jsonAnswer(
   }
 }
 
-/** A request that changes nothing more and is answered with this value. */
+/** Returns a request that is answered with this value. */
 export const openedWith = (value: unknown): OpenedRequest => ({ answer: () => jsonAnswer(200, value) })
 
-/** Says failures in JSON, each with this body. */
+/** Answers failures in JSON with this body. */
 export const failuresAs =
   (toBody: (failure: SimulatedFailure) => unknown) =>
   (failure: SimulatedFailure): WholeAnswer =>
@@ -155,7 +154,7 @@ export const eventStream = (
   frames,
 })
 
-/** The body as a JSON object. @throws {SimulatedFailure} 400 */
+/** Parses the body as a JSON object. @throws {SimulatedFailure} 400 */
 export function parseJsonObject(body: Buffer): Record<string, unknown> {
   let value: unknown
   try {

@@ -10,6 +10,8 @@ import { generateContent } from './dialects/generate-content/dialect.ts'
 import { messages } from './dialects/messages/dialect.ts'
 import { openaiImages } from './dialects/openai/images.ts'
 import { openaiSpeech } from './dialects/openai/speech.ts'
+import { openaiTranscriptions } from './dialects/openai/transcriptions.ts'
+import { vectors } from './dialects/openai/vectors.ts'
 import { responses } from './dialects/responses/dialect.ts'
 import { suno } from './dialects/suno.ts'
 import { task } from './dialects/task/dialect.ts'
@@ -23,6 +25,7 @@ export const MEDIA_DIALECTS: readonly Dialect[] = [
   arkVideo,
   suno,
   openaiSpeech,
+  openaiTranscriptions,
   elevenlabs,
 ]
 
@@ -31,6 +34,7 @@ export const DIALECTS: readonly Dialect[] = [
   messages,
   generateContent,
   responses,
+  vectors,
   ...MEDIA_DIALECTS,
   stripe,
 ]

@@ -32,7 +32,7 @@ function fail(error: unknown, code: number): never {
   process.exit(code)
 }
 
-// The reader of the ready line may have closed its end since; nothing else is written there.
+// The reader of the ready line may have closed the pipe; nothing else is written to it.
 process.stdout.on('error', () => {})
 
 const starting = startSimulator(readArguments())

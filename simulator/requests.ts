@@ -1,4 +1,4 @@
-/** Reads requests: bodies, bounded; forms with files (RFC 7578); and JSON against a schema. */
+/** Reads requests: bodies up to a limit, forms with files (RFC 7578), and JSON by a schema. */
 
 import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream/promises'
@@ -6,7 +6,7 @@ import busboy from 'busboy'
 import type { z } from 'zod'
 import { SimulatedFailure } from './dialect.ts'
 
-/** 64 MiB of files, written as data URIs, and what stands around them. */
+/** 64 MiB of files as data URIs, and the rest of the request. */
 const MAX_BODY_BYTES = 96 * 1024 * 1024
 export class BodyTooLargeError extends Error {}
 
@@ -32,7 +32,7 @@ const MAX_PARTS = 100
 
 type FormPart = {
   readonly name: string
-  /** Null where the part is no file. */
+  /** Null if the part is not a file. */
   readonly fileName: string | null
   readonly type: string | null
   readonly data: Buffer
@@ -45,22 +45,22 @@ export class Form {
     this.#parts = parts
   }
 
-  /** The fields that are no files; where one comes twice, the last. */
+  /** Returns the fields that are not files; of repeated ones the last. */
   fields(): Record<string, string> {
     const fields = this.#parts.filter(({ fileName }) => fileName === null)
     return Object.fromEntries(fields.map(({ name, data }) => [name, data.toString('utf8')]))
   }
 
-  /** The files under any of these names, in their order. */
+  /** Returns the files with any of these names, in order. */
   files(...names: readonly string[]): FormPart[] {
     return this.#parts.filter(({ name, fileName }) => fileName !== null && names.includes(name))
   }
 }
 
-/** What is no form, or ends early. */
+/** The body is not a form, or ends early. */
 export class FormError extends Error {}
 
-/** Rejects with a FormError. */
+/** Reads a form. Rejects with a FormError. */
 export async function readForm(body: Buffer, contentType = ''): Promise<Form> {
   const parts: { name: string; fileName: string | null; type: string | null; data: Buffer }[] = []
   const parser = parserFor(contentType)
@@ -85,7 +85,7 @@ export async function readForm(body: Buffer, contentType = ''): Promise<Form> {
   } catch (error) {
     throw new FormError(`The form cannot be read: ${(error as Error).message}.`)
   }
-  // A part without a name comes with none, whatever its type says.
+  // A part without a name is invalid, whatever its type.
   if (parts.some(({ name }) => !name)) throw new FormError('A part of the form has no name.')
   return new Form(parts)
 }

@@ -1,4 +1,4 @@
-/** The simulated provider: one HTTP server that speaks every dialect it is given. */
+/** The simulated provider: one HTTP server for every dialect. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,7 +14,7 @@ import { BodyTooLargeError, Form, FormError, readBody, readForm } from './reques
 import { newWorld, type World } from './world.ts'
 
 const DIRECTIVES_HEADER = 'x-simulate'
-/** The id of a call in the record, on every answer. */
+/** Every answer has the id of the call in the record. */
 const CALL_HEADER = 'x-simulator-call'
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 const BACKLOG_CONNECTIONS = 4_096
@@ -23,20 +23,20 @@ type SimulatorOptions = {
   readonly host: string
   /** 0 picks a free one. */
   readonly port: number
-  /** All that exist, unless given. */
+  /** Default: all. */
   readonly dialects?: readonly Dialect[]
-  /** File of the payment provider's books; in memory, unless given. */
+  /** File of the payment provider's books. Default: in memory. */
   readonly paymentsFile?: string
 }
 
 export type Simulator = {
   /** `http://host:port`, without a path. */
   readonly url: string
-  /** Breaks every connection off and frees the port. */
+  /** Closes every connection and frees the port. */
   close(): Promise<void>
 }
 
-/** Listens, and answers once it does. Rejects with the system's error when the address cannot be had. */
+/** Starts the server; resolves when it listens. Rejects with the system's error if it cannot. */
 export function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const { host, port, dialects = DIALECTS, paymentsFile = null } = options
   const provider = new Provider(dialects, paymentsFile)
@@ -94,11 +94,11 @@ class Provider {
     const requestId = request.headers['x-request-id']
     const call = this.#calls.open(target.path, typeof requestId === 'string' ? requestId : null)
     response.setHeader(CALL_HEADER, call.id)
-    // Also after an answer that was thought complete: one that was not flushed was not received either.
+    // Also after a completed answer: one that was not flushed was not received.
     response.once('close', () => {
       if (!response.writableFinished) this.#calls.close(call, 'client_closed')
     })
-    // A write may meet a connection that the caller has just reset; the close that follows reports it.
+    // The caller may have reset the connection; the `close` that follows reports it.
     response.on('error', () => {})
     this.#answer({ request, response, call }, target).catch((error: unknown) => {
       this.#calls.close(call, 'faulted')
@@ -111,7 +111,7 @@ class Provider {
     const { request, call } = incoming
     const header = readHeader(request)
     const early = readEarly(header)
-    // Before the body is read only the header is known: it alone is what `times` counts such a refusal by.
+    // Before the body is read only the header is known, so `times` counts such a refusal by the header.
     const refusesEarly = early.fault?.kind === 'refuse'
     if (refusesEarly && this.#budget.take(JSON.stringify([header]), early) !== null) {
       this.#calls.close(call, 'faulted')
@@ -181,14 +181,14 @@ class Provider {
   }
 }
 
-/** Whatever stands in the request line: an address that cannot be parsed is a path that is not found. */
+/** An address that cannot be parsed becomes a path that is not found. */
 function readTarget(url: string): Target {
   const mark = url.indexOf('?')
   if (mark < 0) return { path: url, query: new URLSearchParams() }
   return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) }
 }
 
-/** Reads a form. The endpoint that reads it gets its failure, and words it. */
+/** Reads a form. The endpoint that uses it reports its failure. */
 async function openForm({ headers }: IncomingMessage, body: Buffer | null): Promise<() => Form> {
   const type = headers['content-type'] ?? ''
   const form =
@@ -204,7 +204,7 @@ function readHeader(request: IncomingMessage): string | null {
   return Array.isArray(value) ? value.join(',') : (value ?? null)
 }
 
-/** The header's directives, for what has to happen before the body is read; their errors are reported later. */
+/** Reads the directives of the header, for faults before the body is read. Their errors are reported later. */
 function readEarly(header: string | null): Directives {
   try {
     return readDirectives(header)

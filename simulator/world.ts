@@ -1,4 +1,4 @@
-/** Holds what one simulated provider remembers between calls: tasks, files, voices, responses, conversations, payments. */
+/** The memory of one simulated provider: tasks, files, voices, responses, conversations, payments. */
 
 import { ConversationShelf, ResponseShelf } from './dialects/responses/kept.ts'
 import { FileShelf } from './media/file-shelf.ts'
@@ -16,7 +16,7 @@ export type World = {
   readonly payments: SimulatedPayments
 }
 
-/** @param paymentsFile where the books of payments are kept; null: in memory */
+/** @param paymentsFile keeps the books of payments; null keeps them in memory */
 export function newWorld(paymentsFile: string | null): World {
   const webhooks = new Webhooks()
   const book = new PaymentBook(paymentsFile, (event) => webhooks.receive(event))
@@ -40,18 +40,18 @@ export const PRESET_VOICES: readonly Voice[] = [
   { id: 'sim-voice-mei', name: 'Mei' },
 ]
 
-/** Voices that callers cloned, and took away again. */
+/** Voices that callers have cloned. */
 class VoiceList {
   readonly #cloned = new Map<string, Voice>()
   readonly #removed = new Set<string>()
 
-  /** Beyond 10,000 the oldest is forgotten. */
+  /** Adds a voice; beyond 10,000 the oldest is forgotten. */
   add(voice: Voice): void {
     if (this.#cloned.size >= MAX_VOICES) this.#cloned.delete(this.#cloned.keys().next().value ?? '')
     this.#cloned.set(voice.id, voice)
   }
 
-  /** Whether there was such a voice. */
+  /** Removes a voice; returns whether it existed. */
   remove(id: string): boolean {
     const isThere = this.#cloned.delete(id)
     if (isThere) this.#removed.add(id)

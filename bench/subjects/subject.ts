@@ -32,6 +32,9 @@ export interface Settling {
   settledCalls(): Promise<number>
 }
 
+/** Upstream protocols that a gateway translates to. */
+export const TRANSLATED = ['messages', 'generate-content'] as const
+
 export interface RunningSubject {
   version: string
   plain: Endpoint

@@ -14,6 +14,7 @@ import {
   type Settling,
   type Stage,
   type Subject,
+  TRANSLATED,
 } from './subject.ts'
 import { tollgateProcesses } from './tollgate-processes.ts'
 
@@ -24,8 +25,6 @@ import { tollgateProcesses } from './tollgate-processes.ts'
 
 const PROGRAM_WITHOUT_SETTLEMENT = fileURLToPath(new URL('no-settlement.ts', import.meta.url))
 const TLS_SUFFIX = '-tls'
-/** Upstream protocols that the gateway translates to. */
-const TRANSLATED = ['messages', 'generate-content'] as const
 const COMMAND_LIMIT_MS = 30_000
 /** More than any run can spend. */
 const CREDIT = '1000000'

@@ -1,8 +1,8 @@
 /**
- * The same streams in the other chat protocols, for gateways that translate. Each stream has as many beats as the
+ * The same answers in the other chat protocols, for gateways that translate. Each stream has as many beats as the
  * chat-completions stream, and becomes as many chunks.
  */
-import { PROMPT_TOKENS, TOKEN } from './replies.ts'
+import { ANSWER, COMPLETION_TOKENS, PROMPT_TOKENS, TOKEN } from './replies.ts'
 
 const named = (type: string, data: object): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
@@ -45,6 +45,24 @@ const candidateEnd = (chunks: number): string =>
   })
 /** Empty: in this protocol the first text carries the role. */
 const COMMENT = ': bench\n\n'
+
+/** The bodies of a small call. */
+export const MESSAGES_BODY = JSON.stringify({
+  id: 'msg_bench',
+  type: 'message',
+  role: 'assistant',
+  model: 'bench',
+  content: [{ type: 'text', text: ANSWER }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { input_tokens: PROMPT_TOKENS, output_tokens: COMPLETION_TOKENS },
+})
+export const GENERATE_CONTENT_BODY = JSON.stringify({
+  candidates: [{ index: 0, content: { role: 'model', parts: [{ text: ANSWER }] }, finishReason: 'STOP' }],
+  usageMetadata: usageMetadata(COMPLETION_TOKENS + 2),
+  modelVersion: 'bench',
+  responseId: 'bench',
+})
 
 /** Returns the event at a position of a stream of `chunks`. */
 export type StreamWords = (index: number, chunks: number) => string

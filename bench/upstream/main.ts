@@ -1,5 +1,11 @@
 import { App, type HttpResponse, SSLApp, type us_socket, us_socket_local_port } from 'uWebSockets.js'
-import { generateContentWords, messagesWords, type StreamWords } from './foreign-replies.ts'
+import {
+  GENERATE_CONTENT_BODY,
+  generateContentWords,
+  MESSAGES_BODY,
+  messagesWords,
+  type StreamWords,
+} from './foreign-replies.ts'
 import { type Beating, Metronome } from './metronome.ts'
 import {
   chunkAt,
@@ -40,17 +46,19 @@ const startStream = (res: HttpResponse): void => {
   res.writeHeader('cache-control', 'no-cache')
 }
 
-/** The beats of a stream and its end. */
+/** The beats of a stream and its end, and the answer without a stream. */
 interface Words {
+  whole: string
   at: StreamWords
   end: (chunks: number) => string
 }
 
 const native = (usage: boolean): Words => ({
+  whole: SMALL_BODY,
   at: chunkAt,
   end: (chunks) => (usage ? usageChunk(chunks) + DONE : DONE),
 })
-const foreign = (at: StreamWords): Words => ({ at, end: () => '' })
+const foreign = (at: StreamWords, whole: string): Words => ({ whole, at, end: () => '' })
 
 /** uWebSockets.js joins up to 16 KiB into one packet; beyond that each write is a packet. */
 const CHUNKS_PER_CORK = 50
@@ -105,7 +113,7 @@ const answer = (
   if (profile === null) {
     res.cork(() => res.writeStatus('400 Bad Request').end('{"error":{"message":"no such bench model"}}'))
   } else if (isWhole(profile)) {
-    res.cork(() => res.writeHeader('content-type', 'application/json').end(SMALL_BODY))
+    res.cork(() => res.writeHeader('content-type', 'application/json').end(words.whole))
   } else if (profile === 'burst') {
     burst(res, settings.burst, words)
   } else {
@@ -122,13 +130,16 @@ const readNative: Read = (body) => ({
   profile: readProfile(body),
   words: native(body.includes(USAGE_WANTED)),
 })
-const readMessages: Read = (body) => ({ profile: readProfile(body), words: foreign(messagesWords) })
+const readMessages: Read = (body) => ({
+  profile: readProfile(body),
+  words: foreign(messagesWords, MESSAGES_BODY),
+})
 /** Only the path has the model. */
 const readGenerateContent =
   (path: string): Read =>
   () => ({
     profile: readProfile(Buffer.from(`"model":"${/models\/([^:]+)/.exec(path)?.[1] ?? ''}"`)),
-    words: foreign(generateContentWords),
+    words: foreign(generateContentWords, GENERATE_CONTENT_BODY),
   })
 
 const handle = (res: HttpResponse, read: Read): void => {

@@ -1,10 +1,10 @@
 import type { CallsPlan, CallsResult } from '../load/calls.ts'
-import type { RunningSubject, Subject } from '../subjects/subject.ts'
+import type { Endpoint } from '../load/request.ts'
+import { type RunningSubject, type Subject, TRANSLATED } from '../subjects/subject.ts'
 import { isWhole, type Profile, type WholeProfile } from '../upstream/replies.ts'
 import {
   type Bench,
   checkAnswer,
-  findEndpoint,
   gatewayResidentBytes,
   hasNoProcess,
   type Metrics,
@@ -29,7 +29,7 @@ const CALLS_LIMIT_MS = 60_000
 
 interface Load {
   profile: Profile
-  tls: boolean
+  endpoint: Endpoint
   connections: number
   count: number
   perSecond: number | null
@@ -39,12 +39,10 @@ interface Load {
 const wholeBodyBytes = new WeakMap<RunningSubject, number>()
 
 const run = (running: RunningSubject, bench: Bench, load: Load): Promise<CallsResult> => {
-  const { profile, tls, ...rest } = load
+  const { profile } = load
   const bodyBytes = isWhole(profile) ? (wholeBodyBytes.get(running) ?? null) : null
   const plan: CallsPlan = {
-    ...rest,
-    endpoint: findEndpoint(running, tls),
-    profile,
+    ...load,
     expected: { chunks: splitChunks(profile, bench), bodyBytes },
     limitMs: CALLS_LIMIT_MS,
   }
@@ -55,9 +53,9 @@ const check = async (
   running: RunningSubject,
   bench: Bench,
   profile: Profile,
-  tls: boolean,
+  endpoint: Endpoint,
 ): Promise<void> => {
-  const bodyBytes = await checkAnswer(findEndpoint(running, tls), profile, bench)
+  const bodyBytes = await checkAnswer(endpoint, profile, bench)
   if (isWhole(profile)) wholeBodyBytes.set(running, bodyBytes)
 }
 
@@ -79,7 +77,8 @@ const warmUp = async (running: RunningSubject, bench: Bench, load: Load): Promis
 
 interface WholeCalls {
   profile?: WholeProfile
-  tls?: boolean
+  /** Returns null for a subject without such an endpoint. Default: the plain one. */
+  find?: (running: RunningSubject) => Endpoint | null
   /** Null makes calls as fast as possible. */
   perSecond?: number | null
 }
@@ -87,12 +86,12 @@ interface WholeCalls {
 const whole = (
   name: string,
   title: string,
-  { profile = 'small', tls = false, perSecond = null }: WholeCalls = {},
+  { profile = 'small', find = ({ plain }) => plain, perSecond = null }: WholeCalls = {},
 ): Workload => {
   const share = profile === 'long' ? LONG_CALLS_SHARE : 1
-  const load = (count: number, perSecond: number | null): Load => ({
+  const load = (running: RunningSubject, count: number, perSecond: number | null): Load => ({
     profile,
-    tls,
+    endpoint: find(running)!,
     connections: BUSY_CONNECTIONS,
     count,
     perSecond,
@@ -103,10 +102,10 @@ const whole = (
     alone: false,
     enginesElsewhere: true,
     once: false,
-    takes: (_subject, running) => !tls || running.tls !== null,
+    takes: (_subject, running) => find(running) !== null,
     prepare: async (subject, running, bench) => {
-      await check(running, bench, profile, tls)
-      await warmUp(running, bench, load(scaled(share * subject.effort.warmUpCalls, bench), null))
+      await check(running, bench, profile, find(running)!)
+      await warmUp(running, bench, load(running, scaled(share * subject.effort.warmUpCalls, bench), null))
     },
     measure: (_subject, running, bench) => {
       const calls =
@@ -115,7 +114,7 @@ const whole = (
           : Math.round((perSecond * bench.size.steadySeconds) / SAMPLES_PER_ROUND)
       return takeSamples(bench, SAMPLES_PER_ROUND, async (): Promise<Metrics> => {
         const stop = startCpuCount(running)
-        const { seconds } = await run(running, bench, load(calls, perSecond))
+        const { seconds } = await run(running, bench, load(running, calls, perSecond))
         const callsPerSecond = calls / seconds
         if (hasNoProcess(running)) return { callsPerSecond }
         const busyPercent = stop().gatewayUs / seconds / 10_000
@@ -139,15 +138,15 @@ const burst: Workload = {
   once: false,
   takes: () => true,
   prepare: async ({ effort }, running, bench) => {
-    await check(running, bench, 'burst', false)
-    await warmUp(running, bench, burstLoad(scaled(effort.warmUpStreams, bench)))
+    await check(running, bench, 'burst', running.plain)
+    await warmUp(running, bench, burstLoad(running, scaled(effort.warmUpStreams, bench)))
   },
   measure: (_subject, running, bench) => {
     const streams = sampleCounts.get(running)!
     const chunks = streams * bench.paces.burst.chunks
     return takeSamples(bench, SAMPLES_PER_ROUND, async (): Promise<Metrics> => {
       const stop = startCpuCount(running)
-      const { seconds } = await run(running, bench, burstLoad(streams))
+      const { seconds } = await run(running, bench, burstLoad(running, streams))
       const chunksPerSecond = chunks / seconds
       if (hasNoProcess(running)) return { chunksPerSecond }
       await untilIdle(running)
@@ -156,18 +155,18 @@ const burst: Workload = {
   },
 }
 
-const burstLoad = (count: number): Load => ({
+const burstLoad = ({ plain }: RunningSubject, count: number): Load => ({
   profile: 'burst',
-  tls: false,
+  endpoint: plain,
   connections: BURST_CONNECTIONS,
   count,
   perSecond: null,
 })
 
 const steady = (name: string, title: string, profile: 'small' | 'brief', perSecond: number): Workload => {
-  const load = (count: number): Load => ({
+  const load = ({ plain }: RunningSubject, count: number): Load => ({
     profile,
-    tls: false,
+    endpoint: plain,
     connections: BUSY_CONNECTIONS,
     count,
     perSecond,
@@ -181,13 +180,17 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
     takes: () => true,
     // As many calls as before a measurement of CPU: until a program has compiled what it runs, its slowest calls are later.
     prepare: async ({ effort }: Subject, running, bench) => {
-      await check(running, bench, profile, false)
+      await check(running, bench, profile, running.plain)
       const count = profile === 'small' ? effort.warmUpCalls : effort.warmUpStreams
-      await run(running, bench, { ...load(scaled(count, bench)), perSecond: null })
+      await run(running, bench, { ...load(running, scaled(count, bench)), perSecond: null })
     },
     measure: (_subject, running, bench) => {
       const sample = async () => {
-        const result = await run(running, bench, load(Math.round(perSecond * bench.size.steadySeconds)))
+        const result = await run(
+          running,
+          bench,
+          load(running, Math.round(perSecond * bench.size.steadySeconds)),
+        )
         return profile === 'small' ? result.latencyUs : result.firstByteUs
       }
       return takeSamples(bench, 1, async (): Promise<Metrics> => {
@@ -221,5 +224,10 @@ export const callWorkloads: Workload[] = [
   steady('latency', `small calls, ${STEADY_CALLS_PER_SECOND} a second`, 'small', STEADY_CALLS_PER_SECOND),
   steady('first-byte', `streams, ${STEADY_STREAMS_PER_SECOND} a second`, 'brief', STEADY_STREAMS_PER_SECOND),
   burst,
-  whole('small-tls', 'small calls, TLS to the upstream', { tls: true }),
+  whole('small-tls', 'small calls, TLS to the upstream', { find: ({ tls }) => tls }),
+  ...TRANSLATED.map((protocol) =>
+    whole(`small-${protocol}`, `small calls, translated from ${protocol}`, {
+      find: ({ translated }) => translated?.[protocol] ?? null,
+    }),
+  ),
 ]

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Endpoint } from '../load/request.ts'
 import type { StreamsProgress } from '../load/streams.ts'
-import type { RunningSubject } from '../subjects/subject.ts'
+import { type RunningSubject, TRANSLATED } from '../subjects/subject.ts'
 import type { Pace } from '../upstream/replies.ts'
 import {
   type Bench,
@@ -169,7 +169,7 @@ const memory: Workload = {
 export const streamWorkloads: Workload[] = [
   paced('paced', 'streams at 10 chunks a second', ({ plain }) => plain),
   paced('paced-tls', 'paced streams, TLS to the upstream', ({ tls }) => tls),
-  ...['messages', 'generate-content'].map((protocol) =>
+  ...TRANSLATED.map((protocol) =>
     paced(
       `paced-${protocol}`,
       `paced streams, translated from ${protocol}`,

@@ -91,9 +91,6 @@ const stableRoundTrip = (before: number | null, after: number | null): Metrics =
   return { coreRoundTripNs: (before + after) / 2 }
 }
 
-export const findEndpoint = (running: RunningSubject, tls: boolean): Endpoint =>
-  tls ? running.tls! : running.plain
-
 /** Returns how many chunks a stream of the profile must have; null for a profile without stream. */
 export const splitChunks = (profile: Profile, bench: Bench): number | null =>
   isWhole(profile) ? null : bench.paces[profile].chunks

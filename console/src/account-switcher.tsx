@@ -1,4 +1,4 @@
-/** The account of the page: chosen among those of the reader, and the way to a new organization. */
+/** Chooses the account that the page shows, or creates an organization. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
@@ -10,7 +10,7 @@ import { Button } from './ui/button.tsx'
 import { SelectField } from './ui/form.tsx'
 import { NameDialog } from './ui/name-dialog.tsx'
 
-/** Changes the account, and keeps everything else that is in the URL. */
+/** Changes the account and keeps the rest of the URL. */
 export function AccountSwitcher() {
   const { accounts } = useSession()
   const account = useAccount()
@@ -58,7 +58,7 @@ function CreateOrganization({ onClose }: { onClose(): void }) {
       title={t('Create an organization')}
       description={t('Members share its wallet. You become its owner.')}
       maxLength={100}
-      act={t('Create')}
+      submit={t('Create')}
       onName={create}
       onClose={onClose}
     />

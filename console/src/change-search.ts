@@ -1,12 +1,12 @@
-/** Changes what the URL keeps of a page. */
+/** Changes the search parameters of a page. */
 import { useNavigate } from '@tanstack/react-router'
 
 interface ChangeOptions {
-  /** Leaves no step back to the former search. */
+  /** Replaces the entry in the browser's history. */
   readonly isReplaced?: boolean
 }
 
-/** Returns a function that changes search parameters of the page; an empty text or undefined removes one. */
+/** Returns a function that changes search parameters; an empty text or undefined removes one. */
 export function useChangeSearch() {
   const navigate = useNavigate()
   return (

@@ -1,4 +1,4 @@
-/** The dialog in which the user confirms who they are, when the service asks for it before a sensitive request. */
+/** The dialog in which the user confirms their identity when a sensitive request requires it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { onReauthentication, request, setCsrfToken } from './api/client.ts'
@@ -65,7 +65,7 @@ function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; 
   )
 }
 
-/** Shown above any page; requests wait while it is open, and are repeated once the user has confirmed. */
+/** Stands above every page. Requests wait while it is open, and are sent again once the user has confirmed. */
 export function ConfirmIdentity() {
   const queries = useQueryClient()
   const [isOpen, setOpen] = useState(false)

@@ -2,7 +2,7 @@
 
 interface CurlOptions {
   /** Default: the key in the environment. */
-  readonly key?: string
+  readonly key?: string | undefined
   readonly headers?: readonly string[]
   /** Breaks the body into lines. */
   readonly isPretty?: boolean

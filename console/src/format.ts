@@ -1,4 +1,4 @@
-/** Prints amounts, numbers and times for readers, in the time zone that they chose. */
+/** Formats amounts, numbers and times, in the time zone that the user chose. */
 
 const STORED = 'tollgate-time-zone'
 const MINUTE_MS = 60_000
@@ -9,10 +9,10 @@ const SHORT_AMOUNT = new Intl.NumberFormat('en', { notation: 'compact', maximumS
 
 export const printNumber = (value: number): string => NUMBER.format(value)
 
-/** Prints a number as charts do: short. */
+/** Prints a number in its short form, for charts. */
 export const printShortCount = (value: number): string => SHORT_COUNT.format(value)
 
-/** Prints an amount as charts do: short. */
+/** Prints an amount in its short form, for charts. */
 export const printShortAmount = (value: number): string => SHORT_AMOUNT.format(value)
 
 /** Groups the digits of a decimal text and keeps all decimals: an amount is never a floating-point number. */
@@ -28,14 +28,14 @@ export function printAmount(amount: string, minDecimals = 2): string {
 export const printMoney = (amount: string, currency: string): string =>
   `${printAmount(amount, 0)} ${currency.toUpperCase()}`
 
-/** Prints a share of 1 as a percentage, such as `2.5 %`. */
+/** Prints a fraction as a percentage, such as `2.5 %`. */
 export const printShare = (share: number): string => `${(share * 100).toFixed(1)} %`
 
-/** Prints milliseconds as charts do: short. */
+/** Prints milliseconds in a short form, for charts. */
 export const printDuration = (ms: number): string =>
   ms >= 1000 ? `${printShortAmount(ms / 1000)} s` : `${printShortAmount(ms)} ms`
 
-/** Returns the time zone in which the reader sees and types times: the one of the browser, or UTC. */
+/** Returns the time zone of the times that the user sees and types: the browser's, or UTC. */
 export const readTimeZone = (): 'local' | 'utc' => (localStorage.getItem(STORED) === 'utc' ? 'utc' : 'local')
 export const storeTimeZone = (zone: 'local' | 'utc'): void => localStorage.setItem(STORED, zone)
 
@@ -43,7 +43,7 @@ export const storeTimeZone = (zone: 'local' | 'utc'): void => localStorage.setIt
 export const printTime = (instant: string): string =>
   new Date(instant).toLocaleString('sv-SE', readTimeZone() === 'utc' ? { timeZone: 'UTC' } : {})
 
-/** Prints an instant as a field of date and time takes it; of null an empty text. */
+/** Prints an instant for a date and time field; an empty text for null. */
 export function printFieldTime(instant: string | null): string {
   if (instant === null) return ''
   const date = new Date(instant)
@@ -51,6 +51,6 @@ export function printFieldTime(instant: string | null): string {
   return new Date(date.getTime() - offset * MINUTE_MS).toISOString().slice(0, 16)
 }
 
-/** Returns the instant that was typed into such a field; null where it is empty. */
+/** Returns the instant in a date and time field; null if the field is empty. */
 export const parseFieldTime = (text: string): string | null =>
   text === '' ? null : new Date(readTimeZone() === 'utc' ? `${text}Z` : text).toISOString()

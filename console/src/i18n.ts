@@ -1,4 +1,4 @@
-/** Languages. English texts are the ids; a catalog of another language is loaded when it is chosen. */
+/** Languages. English texts are the ids; the translations of another language are loaded when it is chosen. */
 import { i18n } from '@lingui/core'
 import { compileMessage } from '@lingui/message-utils/compileMessage'
 
@@ -11,7 +11,7 @@ i18n.setMessagesCompiler(compileMessage)
 
 const isLanguage = (text: string | null): text is Language => text !== null && Object.hasOwn(LANGUAGES, text)
 
-/** Returns the language that was chosen, else the browser's, else English. */
+/** Returns the language that the user chose, else the browser's, else English. */
 export function choosePreferredLanguage(): Language {
   const stored = localStorage.getItem(STORED)
   if (isLanguage(stored)) return stored
@@ -30,5 +30,5 @@ export async function chooseLanguage(language: Language): Promise<void> {
   await activateLanguage(language)
 }
 
-/** Returns a text in the language of the page. The router renders a page again when the language changes. */
+/** Translates a text. The router renders a page again when the language changes. */
 export const t = (message: string, values?: Record<string, unknown>): string => i18n._(message, values)

@@ -19,9 +19,9 @@ const SIGN_IN = '/sign-in'
 declare module '@tanstack/react-query' {
   interface Register {
     mutationMeta: {
-      /** The notice that the act was done, where the page does not show it. */
+      /** A notice of success, if the page itself does not show it. */
       readonly done?: string
-      /** What the act changes: queries whose key begins with one of these paths are read again. */
+      /** Queries whose key begins with one of these paths are read again. */
       readonly changes?: readonly Changed[]
     }
   }
@@ -29,7 +29,7 @@ declare module '@tanstack/react-query' {
 
 showTheme()
 await activateLanguage(choosePreferredLanguage())
-/** Goes to the sign-in when the session has ended, and from there back to the page. */
+/** If the session has ended, goes to the sign-in, which comes back to this page. */
 const onError = (error: Error) => {
   const { href, pathname } = router.state.location
   if (!isSessionEnd(error) || pathname.endsWith(SIGN_IN)) return
@@ -43,7 +43,7 @@ const queries = new QueryClient({
     onSuccess: (_answer, _input, _context, { meta }) => {
       if (meta?.done !== undefined) notify(meta.done)
     },
-    // After what the page does on success, such as to close a dialog.
+    // Runs after the page's own work on success, such as closing a dialog.
     onSettled: async (_answer, error, _input, _context, { meta }) => {
       const { changes } = meta ?? {}
       if (error || changes === undefined) return
@@ -54,10 +54,10 @@ const queries = new QueryClient({
   }),
   defaultOptions: {
     queries: {
-      // Without a network the service may still be on this machine; else an error says so at once.
+      // Without a network, the service may still run on this machine.
       networkMode: 'always',
       staleTime: 10_000,
-      // A refusal stays one.
+      // A refused request would be refused again.
       retry: (count, error) => count < MAX_RETRIES && !(error instanceof ApiError && error.status < 500),
     },
     mutations: { networkMode: 'always' },

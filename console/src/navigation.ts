@@ -1,4 +1,4 @@
-/** The pages of the console by group, and who sees each. The texts are translated where they are shown. */
+/** The pages of the console by group, and who sees each. Their names are translated where they are shown. */
 import {
   Activity,
   BookOpen,
@@ -39,10 +39,10 @@ interface PageGroup {
 
 const everyone = () => true
 
-/** Those who have a role in the installation. */
+/** For everyone with a role in the installation. */
 const staff = ({ user }: Session) => user.installation_role !== null
 
-/** Those who have one of the roles, and auditors. */
+/** For auditors and everyone with one of these roles. */
 const readers =
   (...roles: readonly Access['role'][]) =>
   (_: Session, { role }: Access) =>

@@ -11,18 +11,16 @@ import {
 import type { FunctionComponent } from 'react'
 import { sessionQuery } from './api/session.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
-import { PageError } from './ui/page-error.tsx'
 import { Shell } from './ui/shell.tsx'
-import { Skeleton } from './ui/states.tsx'
+import { PageError, Skeleton } from './ui/states.tsx'
 
 interface RouterContext {
   readonly queries: QueryClient
 }
 
-/** The module of a page. */
 type Load<Name extends string> = () => Promise<Record<Name, FunctionComponent>>
 
-/** Loads a page when it is first opened, and renders it again when its reader chooses another language. */
+/** Loads a page when it is first opened, and renders it again when the user chooses another language. */
 function lazyPage<Name extends string>(load: Load<Name>, name: Name) {
   const Page = lazyRouteComponent(async () => ({ default: (await load())[name] as FunctionComponent }))
   // biome-ignore lint/correctness/noComponentHookFactories: this runs once for each page, as the module loads.
@@ -37,7 +35,7 @@ const accountSearch = validateTexts('account')
 
 const root = createRootRouteWithContext<RouterContext>()({})
 
-/** Knows the session, where there is one: without its CSRF token a signed-in browser is refused here as well. */
+/** Reads the session, if there is one: without its CSRF token the service refuses a signed-in browser here too. */
 const beforeSignIn = createRoute({
   getParentRoute: () => root,
   id: 'before-sign-in',
@@ -90,7 +88,7 @@ const signedIn = createRoute({
   component: Shell,
 })
 
-/** Describes a page of those who are signed in, with the search parameters that its address keeps. */
+/** Makes the route of a page that needs a session, with the search parameters that its address keeps. */
 const createPage = <Path extends string, Name extends string, Search extends object = object>(
   path: Path,
   load: Load<Name>,

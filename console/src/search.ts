@@ -1,17 +1,17 @@
-/** Search parameters of pages: what a link to a page keeps. */
+/** The search parameters of pages, which links to them keep. */
 import { parseSearchWith, stringifySearchWith } from '@tanstack/react-router'
 
-/** Reads a value of the URL; throws for a text that is no JSON, which is then kept. */
+/** Reads a value from the URL; throws if it is not JSON, so that the router keeps the text. */
 function parseValue(text: string): unknown {
   const value: unknown = JSON.parse(text)
-  // The router has read the numbers that print as they are written. Any other would lose digits of an id.
+  // The router has already read the numbers that survive printing. Any other would lose digits of an id.
   return typeof value === 'number' ? text : value
 }
 
 export const readSearch = parseSearchWith(parseValue)
 export const printSearch = stringifySearchWith(JSON.stringify, parseValue)
 
-/** Makes the `validateSearch` of a page whose parameters are texts. An id of digits alone arrives as a number. */
+/** Makes the `validateSearch` of a page whose parameters are texts. An id that has only digits arrives as a number. */
 export const validateTexts =
   <Name extends string>(...names: readonly Name[]) =>
   (search: Record<string, unknown>): { [N in Name]?: string } => {

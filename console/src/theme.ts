@@ -1,4 +1,4 @@
-/** The theme that the reader chose; without a choice the system's. */
+/** The theme that the user chose, else the system's. */
 export const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 

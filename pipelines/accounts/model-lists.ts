@@ -46,6 +46,7 @@ const listEntry = ({ id, entry, price }: Model, { installedAt, now = Date.now }:
   type: 'model',
   display_name: displayName(entry),
   created_at: installedAt.toISOString(),
+  endpoint_type: entry.endpoint_type,
   max_input_tokens: entry.context_window ?? null,
   max_tokens: entry.max_output_tokens ?? null,
   limit: {

@@ -1,11 +1,10 @@
 /**
- * Notes which secrets of rotated keys are in use, off the way of their calls. A note that is lost, because PostgreSQL is
- * away or the process is killed, is made at the next call with the same secret: a former secret then works longer by
- * that time, and never past its last day.
+ * Notes which secrets of rotated keys are in use, without delaying their calls. If a note is lost, because PostgreSQL is down
+ * or the process is killed, the next call with the same secret makes it: a former secret then works longer by that time, but
+ * never past its last day.
  */
 import { Buffer } from 'node:buffer'
 import type { RotatedSecret } from '../../schemas/accounts/key.ts'
-import type { Keys } from '../../src/postgres/accounts/repository.ts'
 
 /** How long after its last noted use a secret is noted again. */
 const NOTED_MS = 60_000
@@ -13,13 +12,13 @@ const RETRY_MS = 1_000
 const MAX_SECRETS = 10_000
 
 interface SecretUsesDeps {
-  readonly database: { readonly keys: Pick<Keys, 'noteSecretUse'> }
+  readonly database: { readonly keys: { noteSecretUse(secret: RotatedSecret): Promise<void> } }
   readonly log: { warn(details: object, message: string): void }
   readonly now?: () => number
 }
 
 /** Returns a function to call with the secret of each call. It returns at once, and never throws. */
-export function secretUses({ database, log, now = Date.now }: SecretUsesDeps) {
+export function noteSecretUses({ database, log, now = Date.now }: SecretUsesDeps) {
   /** When each secret may be noted again. */
   const waiting = new Map<string, number>()
   return (secret: RotatedSecret): void => {

@@ -1,6 +1,6 @@
 /** The one place where an error becomes a response. See docs/errors.md, "Catalog". */
 import { Failure } from '../../schemas/failure.ts'
-import type { HeaderList, Reply } from '../../src/http/handler.ts'
+import type { FullReply, HeaderList } from '../../src/http/handler.ts'
 import { errorBody, findErrorShape, upstreamErrorBody } from '../../src/protocols/error-shape.ts'
 import { UpstreamRefusal } from './upstream-error.ts'
 
@@ -44,8 +44,8 @@ export function makeErrorReply(
   path: string,
   requestId: string,
   listener: ErrorListener,
-): (error: unknown) => Extract<Reply, { type: 'full' }> {
-  const toReply = (error: unknown): Extract<Reply, { type: 'full' }> => {
+): (error: unknown) => FullReply {
+  const toReply = (error: unknown): FullReply => {
     if (error instanceof ErrorWithHeaders) {
       const reply = toReply(error.cause)
       const headers = [...reply.headers, ...error.headers]

@@ -8,7 +8,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { meaningHash } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import { FREE_BYTES, HeldAnswer } from '../../src/core/limits/answer-memory.ts'
-import type { GatewayRequest, HeaderList, HeaderLookup, Reply } from '../../src/http/handler.ts'
+import type { FullReply, GatewayRequest, HeaderList, HeaderLookup, Reply } from '../../src/http/handler.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import { workOnBody } from '../../src/protocols/body-work.ts'
 import type { AuthenticatedCall, Caller } from './authenticate.ts'
@@ -91,8 +91,6 @@ export async function isRepeated(records: AnsweredKeys, { request, known }: Call
   return keyed !== null && records.isAnswered(`account:${known.account.id}`, keyed.key)
 }
 
-type WholeReply = Extract<Reply, { type: 'full' }>
-
 const answersFull = (): Failure =>
   new Failure(
     'service_unavailable',
@@ -103,7 +101,7 @@ const answersFull = (): Failure =>
   )
 
 /** A long answer goes no faster than its client reads, so that its memory counts until then. */
-const replayAnswer = (stored: WholeReply): Observable<Reply> =>
+const replayAnswer = (stored: FullReply): Observable<Reply> =>
   stored.body.length <= FREE_BYTES
     ? of(stored)
     : pacedReply(async () => {
@@ -115,7 +113,7 @@ const replayAnswer = (stored: WholeReply): Observable<Reply> =>
 function claimKey(
   { records, onRecordLost }: Idempotency,
   record: IdempotencyClaim,
-): Observable<WholeReply | null> {
+): Observable<FullReply | null> {
   return new Observable((subscriber) => {
     const decide = (outcome: ClaimOutcome) => {
       if (!subscriber.closed) {
@@ -140,7 +138,7 @@ function throwUnavailable(error: Error): never {
 }
 
 /** Returns null where the key is claimed. @throws Failure where the key is taken and its answer cannot be replayed */
-export function decideClaim(claim: IdempotencyClaim, outcome: ClaimOutcome): WholeReply | null {
+export function decideClaim(claim: IdempotencyClaim, outcome: ClaimOutcome): FullReply | null {
   if (outcome.outcome === 'claimed') return null
   if (!outcome.requestHash.equals(claim.requestHash))
     throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')

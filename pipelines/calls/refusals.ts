@@ -6,6 +6,7 @@ import { redact } from '../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../src/core/call-log/settlement.ts'
 import { withSharedIds } from '../../src/core/call-log/shared-ids.ts'
 import { cutText } from '../../src/core/json/cut.ts'
+import { withoutCollection } from '../../src/core/routing/generate-model-name.ts'
 import { readSessionId } from '../../src/core/routing/session.ts'
 import { stillHolds } from '../../src/core/still-holds.ts'
 import { REFUSED_MODEL_MAX_CHARS, readRefusedModel } from '../../src/protocols/request/refused-model.ts'
@@ -39,8 +40,9 @@ export const recordRefusals =
       const failure =
         error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
       const { model: given, unitType = null, ...rest } = describeRow(call, failure)
-      const { path, body } = call.request
-      const name = cutText(given ?? readRefusedModel(path, body), REFUSED_MODEL_MAX_CHARS)
+      const { params, body } = call.request
+      const inPath = params.model && withoutCollection(params.model)
+      const name = cutText(given ?? inPath ?? readRefusedModel(body), REFUSED_MODEL_MAX_CHARS)
       const model = catalog().resolve(name)?.id ?? name
       onRefused(makeRefusedSettlement(call, { ...rest, model, unit_type: unitType }, failure, Date.now()))
     }

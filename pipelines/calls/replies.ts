@@ -1,10 +1,8 @@
 /** Replies of the gateway: JSON in one piece, long ones in pieces; and what every reply to a call gets. */
 import { catchError, type MonoTypeOperatorFunction, map, Observable, throwError } from 'rxjs'
-import type { Flow, HeaderList, Reply } from '../../src/http/handler.ts'
+import type { Flow, FullReply, HeaderList, Reply } from '../../src/http/handler.ts'
 import { ErrorWithHeaders, unwrapError } from './errors.ts'
 import { UpstreamRefusal } from './upstream-error.ts'
-
-type FullReply = Extract<Reply, { type: 'full' }>
 
 const TOO_MANY_REQUESTS = 429
 const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]

@@ -23,7 +23,7 @@ import { type AgentBody, type LongBodyWork, workOnBody } from '../../src/protoco
 import type { Dialect } from '../../src/protocols/dialect.ts'
 import type { AuthenticatedCall, CallAccess, Caller } from '../calls/authenticate.ts'
 import { fromAbortable, type Stage } from '../calls/pipeline.ts'
-import { type AppliedAgent, type FoundAgent, toAgentCall } from './read-call.ts'
+import { type AppliedAgent, completeCall, type FoundAgent, type RewrittenCall } from './read-call.ts'
 import type { PricedCall } from './select-model.ts'
 
 const denied = (why: string): Failure => new Failure('permission_denied', why)
@@ -174,7 +174,7 @@ function findPages(
 
 /** Gives an agent the pages of its knowledge bases that answer its client's question. @throws Failure `service_unavailable` */
 export const searchKnowledge =
-  <C extends PricedCall & AppliedAgent>(
+  <C extends PricedCall & AppliedAgent & RewrittenCall>(
     wiki: AgentKnowledge,
     bodies: LongBodyWork,
     dialect: Dialect,
@@ -187,7 +187,7 @@ export const searchKnowledge =
       const { path, query } = request
       const input = { reader: dialect.protocol, path, query }
       const read = await workOnBody(bodies, call.known.account.id, 'read', input, body)
-      return { ...call, request: { ...request, body }, call: toAgentCall(read, call, detail) }
+      return { ...call, request: { ...request, body }, call: completeCall(read, call, detail) }
     }
     return findPages(wiki, part.bases, part.question).pipe(
       concatMap((pages) => (pages.length === 0 ? just(call) : inform(pages))),

@@ -1,5 +1,5 @@
 /** A chat call: the stages of its pipeline, in the order in which they happen. */
-import type { ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol } from '../../schemas/config/catalog.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import { printRefusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
@@ -17,7 +17,7 @@ import type { Forwarding } from './forward/deps.ts'
 import { forward } from './forward/forward.ts'
 import { planTranslationHeaders } from './forward/translation-headers.ts'
 import { type CallReservations, estimateCall, limitPrice, precharge, reserve } from './precharge.ts'
-import { readCall } from './read-call.ts'
+import { type ChatEndpoint, readCall, rewriteBody } from './read-call.ts'
 import {
   checkLinks,
   type LinkChecker,
@@ -40,13 +40,14 @@ export interface ChatDeps {
   readonly forwarding: Forwarding
 }
 
-export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
-  calls(authenticate(deps.access, { isOpenToAgents: dialect.protocol === 'chat-completions' }))
+export const chat = (deps: ChatDeps, dialect: Dialect, endpoint: ChatEndpoint = dialect.protocol): Handler =>
+  calls(authenticate(deps.access, { isOpenToAgents: endpoint === 'chat-completions' }))
     .then(rateLimit(deps.access, assertBalance))
     .then(requireBalance(deps.idempotency.records))
     .then(findAgent(deps.access, deps.knowledge))
+    .then(rewriteBody(deps.bodies, endpoint))
     .then(applyAgent(deps.bodies))
-    .then(readCall(deps.bodies, dialect))
+    .then(readCall(deps.bodies, dialect, endpoint === 'completions' ? dialect.protocol : endpoint))
     .then(selectModel(deps.access.catalog))
     .then(followState(deps.stored))
     .then(followItems(deps.stored))
@@ -72,7 +73,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
 /** Returns the row of a refused call, from the facts known by then. */
 function describeRefusedRow(
   { catalog }: CallAccess,
-  protocol: ChatProtocol,
+  protocol: CallProtocol,
   refused: AuthenticatedCall & Partial<PricedCall>,
   failure: Failure,
 ): RefusedRow {

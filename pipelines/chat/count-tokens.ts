@@ -93,7 +93,7 @@ const getBody = ({ source }: ChatCall): Buffer => (source as { body: Buffer }).b
 const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   messages: {
     dialect: messagesDialect,
-    reader: 'messages',
+    reader: 'messages-count',
     buildBody: encodeWith(messagesNative),
     getConversation: getBody,
     countField: 'input_tokens',
@@ -205,7 +205,7 @@ function estimate(
   protocol: CountingProtocol,
   { call, known, model, routes }: PricedCall,
 ): Observable<Reply> {
-  if (!routes.some(({ isTranslated }) => isTranslated))
+  if (!routes.some(({ channel }) => channel.serve.includes(protocol)))
     throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)
   const { getConversation, countField, otherFields } = COUNTINGS[protocol]
   const input = { client: protocol, call, files: model.entry.estimate }

@@ -7,14 +7,14 @@
 import { Observable } from 'rxjs'
 import type { SpendRefusal } from '../../schemas/accounts/budget.ts'
 import type { Admission } from '../../schemas/call-log/columns.ts'
-import type { ChatProtocol, Estimate } from '../../schemas/config/catalog.ts'
+import type { CallProtocol, Estimate } from '../../schemas/config/catalog.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { printCredits } from '../../schemas/money.ts'
 import {
   assumeToolCalls,
   type EstimatedCall,
   type EstimatePart,
-  estimateCharge,
+  estimateAt,
   largestPart,
 } from '../../src/core/pricing/estimate.ts'
 import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
@@ -62,20 +62,26 @@ interface Estimated {
 /** Returns the estimate by the dearest model that may serve the call. */
 export function estimateCall({ call, request, model, fallbacks }: Estimated, mode: Estimate): Credits {
   const options = { mode, now: request.submittedAt }
-  let most = estimateCharge(model.price!, model.entry, call, options)
+  const estimateBy = ({ price, entry }: Model) =>
+    estimateAt({ price, pricing: entry.pricing! }, entry, call, options)
+  let most = estimateBy(model)
   for (const { model: other } of fallbacks) {
-    const estimate = estimateCharge(other.price!, other.entry, call, options)
+    const estimate = estimateBy(other)
     if (estimate > most) most = estimate
   }
   return most
 }
 
 /** Names of the fields that a refusal speaks of. */
-const FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<'conversation' | 'limit', string>>>> = {
+const FIELDS: Readonly<Record<CallProtocol, Readonly<Record<'conversation' | 'limit', string>>>> = {
   'chat-completions': { conversation: 'messages', limit: 'max_tokens' },
   messages: { conversation: 'messages', limit: 'max_tokens' },
   responses: { conversation: 'input', limit: 'max_output_tokens' },
   'generate-content': { conversation: 'contents', limit: 'maxOutputTokens' },
+  // Without an output; where units are counted, no part is named.
+  embeddings: { conversation: 'input', limit: '' },
+  rerank: { conversation: 'documents', limit: '' },
+  audio_transcriptions: { conversation: 'file', limit: '' },
 }
 
 function printPart(part: EstimatePart, { call, protocol, model }: PricedCall): string {
@@ -157,7 +163,7 @@ export const precharge =
     const conversation = session || call.call.conversationKey
     const pin = conversation === undefined ? null : `${known.account.id} ${conversation}`
     const time = {
-      totalMs: limits.chat_seconds * MS_PER_SECOND,
+      totalMs: Math.min(limits.chat_seconds * MS_PER_SECOND, call.call.mostMs ?? Infinity),
       idleMs: limits.chat_idle_seconds && limits.chat_idle_seconds * MS_PER_SECOND,
     }
     return { ...call, estimate, estimateMode: mode, isShared, pin, sessionId: toSessionId(session), time }

@@ -1,13 +1,14 @@
 /** Reads the client's request in its protocol. */
 import { from, map } from 'rxjs'
 import type { Agent } from '../../schemas/accounts/agent.ts'
-import type { ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { CLIENT_HEADERS } from '../../src/channels/chat/messages.ts'
+import { printText } from '../../src/core/call-log/detail-text.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
-import { type LongBodyWork, workOnBody } from '../../src/protocols/body-work.ts'
-import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
+import { type LongBodyWork, type RewritingEndpoint, workOnBody } from '../../src/protocols/body-work.ts'
+import type { ChatCall, Dialect, RewrittenBody } from '../../src/protocols/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Stage } from '../calls/pipeline.ts'
@@ -35,14 +36,39 @@ export interface AppliedAgent {
   }
 }
 
-/** Returns the call as its agent makes it. */
-export function toAgentCall(read: ChatCall, { agent }: AppliedAgent, detail = agent?.detail): ChatCall {
-  if (agent === undefined) return read
-  return { ...read, settings: read.settings + detail, ...(agent.isAssembled && { isAssembled: true }) }
+/** The part of a call that only a body of another form adds. */
+export interface RewrittenCall {
+  readonly rewritten?: {
+    /** Names of the client's fields that have no place in the new body. */
+    readonly leftOut: readonly string[]
+    readonly isTextCompletion: boolean
+  }
+}
+
+/** Returns the call as its agent makes it, and as its client expects the answer. */
+export function completeCall(
+  read: ChatCall,
+  { agent, rewritten, request }: AppliedAgent & RewrittenCall & Pick<AuthenticatedCall, 'request'>,
+  detail = agent?.detail,
+): ChatCall {
+  const asAgent =
+    agent === undefined
+      ? read
+      : { ...read, settings: read.settings + detail, ...(agent.isAssembled && { isAssembled: true }) }
+  if (rewritten === undefined) return asAgent
+  const { leftOut, isTextCompletion } = rewritten
+  return {
+    ...asAgent,
+    ...(leftOut.length > 0 && { leftOut }),
+    ...(isTextCompletion && {
+      isTextCompletion,
+      settings: asAgent.settings + printText('endpoint', request.path),
+    }),
+  }
 }
 
 export interface ReadCall extends AuthenticatedCall {
-  readonly protocol: ChatProtocol
+  readonly protocol: CallProtocol
   readonly call: ChatCall
 }
 
@@ -55,14 +81,48 @@ function assertHeaders({ header }: GatewayRequest): void {
       throw new Failure('invalid_request', `The header ${name} is not printable ASCII.`)
 }
 
+/** Endpoints of chats: by the reader of each, and an older one of chat-completions. */
+export type ChatEndpoint = ReaderName | 'completions'
+
+/** Only plain values stand before the messages: a body of chat-completions, as nearly all are. */
+const HAS_MESSAGES = /^\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[\w.+-]+)\s*,\s*)*"messages"\s*:/
+const HEAD_BYTES = 512
+const INPUT = '"input"'
+
+function findRewriter(endpoint: ChatEndpoint, body: Buffer): RewritingEndpoint | null {
+  if (endpoint === 'completions') return endpoint
+  if (endpoint !== 'chat-completions') return null
+  return HAS_MESSAGES.test(body.toString('latin1', 0, HEAD_BYTES)) || !body.includes(INPUT) ? null : endpoint
+}
+
+/**
+ * Replaces a body of another form by one of chat-completions. Any other passes at once.
+ * @throws Failure `invalid_request` that names the wrong field
+ */
+export const rewriteBody =
+  <C extends AuthenticatedCall>(bodies: LongBodyWork, endpoint: ChatEndpoint): Stage<C, C & RewrittenCall> =>
+  (call: C) => {
+    const { path, body: given } = call.request
+    const rewriter = findRewriter(endpoint, given)
+    if (rewriter === null) return call
+    const add = (written: RewrittenBody | null): C & RewrittenCall => {
+      if (written === null) return call
+      const { body, leftOut } = written
+      const rewritten = { leftOut, isTextCompletion: rewriter === 'completions' }
+      return { ...call, request: { ...call.request, body }, intent: { path, body: given }, rewritten }
+    }
+    const written = workOnBody(bodies, call.known.account.id, 'rewrite', { endpoint: rewriter }, given)
+    return written instanceof Promise ? from(written).pipe(map(add)) : add(written)
+  }
+
 /**
  * Adds the request that was read.
  * @throws Failure that names the invalid field or header
  */
 export const readCall =
-  <C extends AuthenticatedCall & AppliedAgent>(
+  <C extends AuthenticatedCall & AppliedAgent & RewrittenCall>(
     bodies: LongBodyWork,
-    dialect: Dialect,
+    dialect: Dialect<ReaderName & CallProtocol>,
     reader: ReaderName = dialect.protocol,
   ): Stage<C, C & ReadCall> =>
   (call: C) => {
@@ -70,9 +130,10 @@ export const readCall =
     const add = (read: ChatCall) => ({
       ...call,
       protocol: dialect.protocol,
-      call: toAgentCall(read, call),
+      call: completeCall(read, call),
     })
-    const { path, query, body } = call.request
-    const read = workOnBody(bodies, call.known.account.id, 'read', { reader, path, query }, body)
+    const { params, query, body } = call.request
+    const { model } = params
+    const read = workOnBody(bodies, call.known.account.id, 'read', { reader, model, query }, body)
     return read instanceof Promise ? from(read).pipe(map(add)) : add(read)
   }

@@ -4,12 +4,19 @@
  */
 
 import { catchError, from, map, of } from 'rxjs'
-import { CHAT_PROTOCOLS, type ChatProtocol, type ServerTool } from '../../schemas/config/catalog.ts'
+import {
+  type CallProtocol,
+  CHAT_PROTOCOLS,
+  PASSED_ENDPOINTS,
+  type ServerTool,
+} from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
+import { ROUTES } from '../../schemas/routes.ts'
 import { findFactor, priceAt } from '../../src/core/pricing/pricing.ts'
 import type { Route } from '../../src/core/routing/catalog.ts'
 import {
   type Catalog,
+  findPassedEndpoint,
   type Model,
   mayCall,
   notAllowed,
@@ -49,18 +56,26 @@ function requireTierPrice(call: ReadCall, model: Model): void {
   )
 }
 
+/** Returns the routes of a call; none to a model that has no price for it. */
+const listRoutes = (catalog: Catalog, model: Model, protocol: CallProtocol): readonly Route[] =>
+  model.price === null && findPassedEndpoint(model.entry) === null ? [] : catalog.routes(model, protocol)
+
 /**
  * Adds the model and the routes to it.
+ * @param find returns the model with a name. @throws Failure `model_not_found`
  * @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available`, `invalid_request`
  */
 export const selectModel =
-  <C extends ReadCall>(current: () => Catalog): Stage<C, C & PricedCall> =>
+  <C extends ReadCall>(
+    current: () => Catalog,
+    find: (catalog: Catalog, name: string) => Model = selectCallable,
+  ): Stage<C, C & PricedCall> =>
   (call: C) => {
     const catalog = current()
-    const model = selectCallable(catalog, call.call.model)
+    const model = find(catalog, call.call.model)
     if (!mayCall(catalog, call.known, model)) throw notAllowed(model)
     requireTierPrice(call, model)
-    const routes = model.price === null ? [] : catalog.routes(model, call.protocol)
+    const routes = listRoutes(catalog, model, call.protocol)
     const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : listFallbacks(catalog, call, model)
     if (routes.length > 0) return { ...call, requested: model, model, routes, fallbacks }
     const [first, ...others] = fallbacks
@@ -69,17 +84,20 @@ export const selectModel =
   }
 
 /** Paths under which a client reaches a model, by protocol. */
-const PATHS: Readonly<Record<ChatProtocol, string>> = {
+const PATHS: Readonly<Record<CallProtocol, string>> = {
   'chat-completions': 'POST /v1/chat/completions',
   messages: 'POST /v1/messages',
   'generate-content': 'POST /v1beta/models/{model}:generateContent',
   responses: 'POST /v1/responses',
+  embeddings: ROUTES.createEmbedding.join(' '),
+  rerank: ROUTES.rerank.join(' '),
+  audio_transcriptions: ROUTES.transcribe.join(' '),
 }
 
 /** Names the protocols on which the model is served: clients do not find out otherwise. */
-function notServed(catalog: Catalog, protocol: ChatProtocol, model: Model): Failure {
-  const served = CHAT_PROTOCOLS.filter(
-    (other) => model.price !== null && catalog.routes(model, other).length > 0,
+function notServed(catalog: Catalog, protocol: CallProtocol, model: Model): Failure {
+  const served = [...CHAT_PROTOCOLS, ...PASSED_ENDPOINTS].filter(
+    (other) => listRoutes(catalog, model, other).length > 0,
   )
   const ways = served.map((other) => `${other} (${PATHS[other]})`).join(', ')
   const message = `No channel serves the model '${model.id}' on the ${protocol} protocol.`
@@ -90,9 +108,9 @@ function notServed(catalog: Catalog, protocol: ChatProtocol, model: Model): Fail
 const listFallbacks = (catalog: Catalog, call: ReadCall, model: Model): readonly ServedModel[] =>
   catalog
     .fallbacks(model)
-    .filter((other) => other.entry.callable && other.price !== null && mayCall(catalog, call.known, other))
+    .filter((other) => other.entry.callable && mayCall(catalog, call.known, other))
     .filter((other) => hasTierPrice(call, other))
-    .map((other) => ({ model: other, routes: catalog.routes(other, call.protocol) }))
+    .map((other) => ({ model: other, routes: listRoutes(catalog, other, call.protocol) }))
     .filter(({ routes }) => routes.length > 0)
 
 /** A translation leaves this one out, with a warning. */
@@ -107,10 +125,10 @@ const notSupported = (tool: ServerTool, modelId: string): Failure =>
 function supports(
   { channel, isTranslated }: Route,
   { entry }: Model,
-  client: ChatProtocol,
+  client: CallProtocol,
   tool: ServerTool,
 ): boolean {
-  if (isTranslated && channel.serve.includes(client)) return true
+  if (isTranslated && (channel.serve as readonly CallProtocol[]).includes(client)) return true
   if (!entry.capabilities[tool]) return false
   if (isTranslated && tool === DROPPED_IN_TRANSLATION) return true
   return channel.tools.includes(tool) && (!isTranslated || tool === TRANSLATED)
@@ -145,7 +163,7 @@ export const requireServerTools =
 
 const filterRoutes = (
   { model, routes }: ServedModel,
-  client: ChatProtocol,
+  client: CallProtocol,
   tools: readonly ServerTool[],
 ): readonly Route[] => routes.filter((route) => tools.every((tool) => supports(route, model, client, tool)))
 

@@ -1,4 +1,4 @@
-/** The tools of the MCP server, over every base that the key's user may read. See docs/api-rules.md, "MCP". */
+/** The tools of the MCP server, which read every base that the key's user may read. See docs/api-rules.md, "MCP". */
 import { Failure } from '../../schemas/failure.ts'
 import {
   MCP_LIST_MAX_ENTRIES,
@@ -13,7 +13,7 @@ import { cutPage, isPageId, linkToSource, printSearch, read, readByTag, type Wik
 
 /** The longest part of a client's id that an error repeats. */
 const ECHO_MAX_CHARS = 60
-/** One more than are listed, to know whether there are more. */
+/** One more than is listed, to know whether there are more. */
 const FETCHED_ENTRIES = MCP_LIST_MAX_ENTRIES + 1
 
 const noPage = (id: string): Failure =>

@@ -9,7 +9,7 @@ import { toReader, type WikiDeps } from './reading.ts'
 
 export interface McpDeps extends WikiDeps {
   readonly openMcp: () => Promise<McpServer>
-  /** Of web pages that may call. */
+  /** Returns the origins of web pages that may call. */
   readonly allowedOrigins: () => readonly string[]
 }
 
@@ -21,6 +21,8 @@ const toMcpRequest = ({ header, body }: GatewayRequest) => ({
   accept: header('accept'),
   contentType: header('content-type'),
   protocolVersion: header('mcp-protocol-version'),
+  method: header('mcp-method'),
+  name: header('mcp-name'),
   body,
 })
 
@@ -31,7 +33,7 @@ const toReply = ({ found: { status, contentType, body } }: Call & Found<McpAnswe
   body,
 })
 
-/** Answers the request. Reading is free, so no wallet is checked; and no limit counts it. */
+/** Answers the request. Reading is free: no wallet is checked and no limit applies. */
 export const mcp = (access: KeyAccess, deps: McpDeps): Handler =>
   calls(authenticate(access))
     .then(checkOrigin(deps))
@@ -40,8 +42,8 @@ export const mcp = (access: KeyAccess, deps: McpDeps): Handler =>
     .toHandler()
 
 /**
- * Refuses a request of another web page, as the transport of MCP demands: with a name that leads to this machine, such a
- * page could call a server that only the machine reaches. Other clients send no Origin.
+ * Refuses requests of other web pages, as the MCP transport requires: by DNS rebinding a page could call a server that
+ * only this machine reaches. Other clients send no Origin.
  * @throws Failure `permission_denied`
  */
 const checkOrigin =

@@ -56,14 +56,14 @@ const throwUnavailable = (error: Error): never => {
   )
 }
 
-/** @throws Failure `service_unavailable` where PostgreSQL fails, or takes too long */
+/** @throws Failure `service_unavailable` if PostgreSQL fails or takes too long */
 export const read = <T>(answer: Promise<T>): Promise<T> => answer.catch(throwUnavailable)
 
-/** A letter with its accents in so many characters can be one character of a page's tag. */
+/** A letter with accents may have this many characters, and be one character of a page's tag. */
 const CHARS_OF_A_LETTER = 4
 const isTag = (tag: string): boolean => tag.length <= TAG_MAX_CHARS * CHARS_OF_A_LETTER && !tag.includes('\0')
 
-/** Returns pages by tag; none for a tag that no page can have: a long one, or, as PostgreSQL's texts cannot, with NUL. */
+/** Returns pages by tag; none for a tag that no page can have: too long, or with NUL. */
 export const readByTag = async (
   { wiki }: WikiDeps,
   bases: readonly ReadableBase[],

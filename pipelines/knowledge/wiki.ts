@@ -1,5 +1,5 @@
 /**
- * `GET /api/v1/ext/wiki/…`: the knowledge bases that a key may read. Free, at a zero balance too; no request is
+ * `GET /api/v1/ext/wiki/…`: the knowledge bases that a key may read. Free, even with an empty wallet, and not
  * logged. See docs/api-rules.md, "Knowledge search".
  */
 import { Failure } from '../../schemas/failure.ts'
@@ -34,7 +34,7 @@ import {
  */
 const notFound = (): Failure => new Failure('not_found', 'There is no such knowledge base or page.')
 
-/** Returns the stages of every endpoint here: free, and counted by no limit. */
+/** Returns the stages of every endpoint here: free and without limits. */
 const readWiki = (access: KeyAccess, work: (caller: Caller) => Promise<object>): Handler =>
   calls(authenticate(access))
     .then(find<AuthenticatedCall, object>(work))
@@ -50,7 +50,7 @@ async function findBase(deps: WikiDeps, { known }: Caller, kbId: string): Promis
 const findRequestedBase = (deps: WikiDeps, caller: Caller): Promise<ReadableBase> =>
   findBase(deps, caller, readQuery(ofBaseQuery, caller.request.query).kb_id)
 
-/** Returns the base, and the requested page id, which may not exist. */
+/** Returns the base and the requested page id, which may not exist. */
 async function readPageId(deps: WikiDeps, caller: Caller) {
   const { id } = caller.request.params
   const base = await findRequestedBase(deps, caller)
@@ -85,7 +85,7 @@ export const listBases = (access: KeyAccess, deps: WikiDeps): Handler =>
     return list(bases.map(({ kbId, name, pages }) => ({ kb_id: kbId, name, page_count: pages })))
   })
 
-/** One more than are listed, to know whether there are more. */
+/** One more than is listed, to know whether there are more. */
 const FETCHED_ENTRIES = REST_LIST_MAX_ENTRIES + 1
 
 export const listTags = (access: KeyAccess, deps: WikiDeps): Handler =>

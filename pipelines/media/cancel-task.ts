@@ -1,5 +1,5 @@
 /**
- * Cancels a queued task: first at the upstream, then the hold is released in full, but for what a response has used.
+ * Cancels a queued task: first at the upstream, then releases the hold, except for what a response has used.
  * See docs/api-rules.md, "Tasks".
  */
 import type { TaskKind } from '../../schemas/tasks/task.ts'
@@ -12,10 +12,10 @@ import { type TaskTransitions, type TaskUpstreams, transition } from '../tasks/e
 import type { TaskNotices } from '../tasks/worker/messages.ts'
 import { findTask, type TaskFinder, throwUnavailable } from './task-records.ts'
 
-/** Other processes may change the task meanwhile: how often the transition is retried. */
+/** Other processes may change the task in between. */
 const TRANSITION_TRIES = 4
 
-/** What cancels a task, at its upstream and here. */
+/** What cancelling a task needs. */
 export interface TaskCanceller extends TaskUpstreams {
   readonly database: { readonly tasks: TaskTransitions }
   readonly messages: TaskNotices
@@ -44,10 +44,10 @@ export const cancelTask = async (
  */
 export async function cancelFoundTask(deps: TaskCanceller, found: Task): Promise<Task> {
   let task = found
-  /** What the upstream says of the task that it has cancelled; null until it has. */
+  /** The upstream's answer once it has cancelled the task. */
   let calledOff: TaskChanges | null = null
   for (let tries = 0; tries < TRANSITION_TRIES; tries++) {
-    // After the upstream cancelled the task, a concurrent poll may have recorded just that.
+    // After the upstream cancelled the task, a concurrent poll may have recorded that already.
     if (calledOff === null && task.state === 'queued') calledOff = await cancelUpstream(deps, task)
     const isMovable = task.state === 'waiting' || (calledOff !== null && isWithUpstream(task))
     if (!isMovable) break

@@ -1,6 +1,6 @@
 /**
- * What channels list for everybody: preset avatars and voices, clip templates and their categories. Each list is asked
- * for at most once a minute; while its upstream does not answer the last one is shown on. See docs/upstream-task.md,
+ * Lists what channels offer everybody: preset avatars and voices, clip templates and their categories. Each list is
+ * read at most once a minute; while the upstream does not answer, the last list stays. See docs/upstream-task.md,
  * "What everybody may use".
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
@@ -24,12 +24,12 @@ const MAX_LIST_BYTES = 8 * 1024 * 1024
 const MAX_CACHED_LISTS = 1_000
 
 export interface PresetLists {
-  /** Empty where the channel has none of the kind. @throws Failure `upstream_*` */
+  /** Returns the channel's presets of a kind; none if it has no such kind. @throws Failure `upstream_*` */
   presets(channel: ChannelEntry, kind: PresetKind): Promise<readonly Preset[]>
 }
 
 export interface TemplateLists {
-  /** Of one category, or all. @throws Failure `upstream_*` */
+  /** Returns the templates of one category, or of all. @throws Failure `upstream_*` */
   clipTemplates(channel: ChannelEntry, categoryId: string | null): Promise<readonly ClipTemplate[]>
 }
 
@@ -66,7 +66,7 @@ export function channelLists(deps: ListedUpstreams): ChannelLists {
   }
 }
 
-/** A channel that leads elsewhere after a change of the configuration lists other things. */
+/** The base URL is part of the key: a change of the configuration may lead to another upstream. */
 const makeKey = ({ id, base_url }: ChannelEntry, of: string): string => JSON.stringify([id, base_url, of])
 
 type Read<Item> = (answer: MediaAnswer) => readonly Item[] | null
@@ -120,8 +120,8 @@ async function fetchList<Item>(
 }
 
 /**
- * What all of these channels list, each thing once: the first channel that has it says what it is. A channel that does
- * not answer is left out, unless none does.
+ * Merges the lists of these channels: of items with the same id the first counts. Leaves out channels that do not
+ * answer, unless none does.
  */
 export async function mergeLists<Item>(
   channels: readonly ChannelEntry[],

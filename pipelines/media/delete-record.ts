@@ -1,4 +1,4 @@
-/** Deleting the record of something that was made for an account. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
+/** Deletes the record of a voice or an avatar. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { Failure } from '../../schemas/failure.ts'
 import { isFinal } from '../../schemas/tasks/task.ts'
 import type { PresetKind } from '../../src/channels/media/adapter.ts'
@@ -6,7 +6,7 @@ import type { Caller } from '../calls/authenticate.ts'
 import { findTask, type TaskFinder, taskNotFound, throwUnavailable } from './task-records.ts'
 
 export interface DeletableRecords extends TaskFinder {
-  /** Returns false where there is none. */
+  /** Returns false if there is none. */
   deleteRecord(accountId: string, kind: PresetKind, id: string, now: number): Promise<boolean>
 }
 

@@ -1,4 +1,4 @@
-/** A free request about what was made or is kept: the stages of its pipeline, in the order in which they happen. */
+/** The stages of a free request, in order. */
 import type { Handler, Reply } from '../../src/http/handler.ts'
 import { type AuthenticatedCall, authenticate, type CallAccess, type Caller } from '../calls/authenticate.ts'
 import type { Call } from '../calls/pipeline.ts'
@@ -6,7 +6,7 @@ import { answerOnce, calls, type Found, find } from '../calls/pipeline.ts'
 import { rateLimit } from '../calls/rate-limit.ts'
 import { jsonReply } from '../calls/replies.ts'
 
-/** Answers with what `work` returns, whatever the wallet holds. */
+/** Answers with the reply of `work`, whatever the balance. */
 export const replyForFree = (access: CallAccess, work: (caller: Caller) => Promise<Reply>): Handler =>
   calls(authenticate(access))
     .then(rateLimit(access))
@@ -14,6 +14,6 @@ export const replyForFree = (access: CallAccess, work: (caller: Caller) => Promi
     .then(answerOnce(({ found }: Call & Found<Reply>) => found))
     .toHandler()
 
-/** Answers with what `work` returns, as JSON, whatever the wallet holds. */
+/** Answers with what `work` returns, as JSON, whatever the balance. */
 export const answerForFree = (access: CallAccess, work: (caller: Caller) => Promise<object>): Handler =>
   replyForFree(access, async (caller) => jsonReply(await work(caller)))

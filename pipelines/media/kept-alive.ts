@@ -1,6 +1,6 @@
 /**
- * An answer that takes its time: its client is kept from giving up by spaces before the JSON. From the first of them on
- * the status is 200, so a later failure is reported in the body. See docs/api-rules.md, "Timeouts".
+ * Keeps the client of a slow answer from giving up, with spaces before the JSON. From the first space on the status is
+ * 200, so a later failure is reported in the body. See docs/api-rules.md, "Timeouts".
  */
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
@@ -14,7 +14,7 @@ interface KeepAliveTimes {
   readonly everyMs: number
 }
 
-/** Of replies in one piece. `errorBody` returns what the client would have got for an error. */
+/** For replies in one piece. `errorBody` returns the error that the client would have got. */
 export const withKeepAlive =
   (
     errorBody: (error: unknown) => string | Uint8Array,

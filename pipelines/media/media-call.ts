@@ -1,4 +1,4 @@
-/** A request that makes media: the stages of its pipeline, in the order in which they happen. */
+/** The stages of a request that makes media, in order. */
 import { concatMap, from, isObservable, map, type Observable } from 'rxjs'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
@@ -23,16 +23,16 @@ import { selectMediaModel } from './select-media.ts'
 
 const MS_PER_SECOND = 1000
 
-/** What every request that makes media passes: the key, its idempotency, and the task that does the work. */
+/** What every request that makes media needs: keys, idempotency, and tasks. */
 export interface MediaOrders {
   readonly access: CallAccess
   readonly idempotency: Idempotency
   readonly createTask: (order: TaskOrder) => Promise<Task>
   readonly awaitTask: (order: TaskOrder, task: Task) => Observable<Task>
   readonly uploads: { begin(accountId: string): Upload }
-  /** Checks where the end of an account's task is to be posted. @throws Failure `invalid_request` */
+  /** Checks the callback address of a task. @throws Failure `invalid_request` */
   readonly checkCallback: (known: AuthenticatedCall['known'], url: string) => Promise<void>
-  /** What the client gets for an error. */
+  /** Returns the reply for an error. */
   readonly renderError: (path: string, requestId: string) => RenderError
 }
 
@@ -45,7 +45,7 @@ interface ReadMediaCall<Params> extends UploadingCall {
   readonly params: Params
 }
 
-/** A request that was read, and what its model is. */
+/** A request that was read, with its model. */
 export interface MediaCall<Params> extends ReadMediaCall<Params> {
   readonly model: Model
 }
@@ -57,13 +57,13 @@ export interface Reading {
   readonly checkModel: (name: string) => void
 }
 
-/** What an endpoint decides of a task; the rest follows. */
+/** What an endpoint decides about a task; the rest follows. */
 export type OrderParts = Omit<
   TaskOrder,
   'caller' | 'kind' | 'protocol' | 'model' | 'callbackUrl' | 'idempotency'
 >
 
-/** What the requests of all endpoints have in common. */
+/** The fields that the requests of all endpoints share. */
 interface MediaParams {
   readonly callback_url?: string | null | undefined
 }
@@ -76,26 +76,26 @@ interface TaskCall<Params> extends OrderedCall<Params> {
   readonly task: Task
 }
 
-/** What one endpoint of media is. */
+/** An endpoint that makes media. */
 export interface MediaEndpoint<Params> {
   readonly kind: TaskKind
-  /** As the call log names the family of endpoints. */
+  /** The name of the family of endpoints in the call log. */
   readonly protocol: string
-  /** What the client asks for. @throws Failure that says which field is wrong */
+  /** Reads the request. @throws Failure that names the wrong field */
   readonly read: (request: GatewayRequest, reading: Reading) => Params | Promise<Params>
-  /** An id or an alias: the one that the client names, or the one model that the endpoint has. */
+  /** An id or an alias: the one that the client names, or the only model of the endpoint. */
   readonly model: string | ((params: Params) => string)
-  /** The model that a key's allowlist has to name, where it is not the one above. */
+  /** The model that a key's allowlist must name, if it is not the one above. */
   readonly permittedBy?: string
-  /** What distinguishes requests under one Idempotency-Key; what `read` returned, where this is left out. */
+  /** Returns what distinguishes requests with one Idempotency-Key. Default: what `read` returned. */
   readonly meaning?: (params: Params) => object
-  /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
+  /** Checks what needs the model, and returns the job and its price. @throws Failure */
   readonly order: (call: MediaCall<Params>) => OrderParts | Promise<OrderParts>
-  /** Whether an answer is replayed for its Idempotency-Key. Absent: always. */
+  /** Returns whether an answer is replayed for its Idempotency-Key. Default: always. */
   readonly isReplayable?: (params: Params) => boolean
-  /** Whether the client of an answer that takes its time is kept from giving up; see `withKeepAlive`. */
+  /** Returns whether a slow answer sends keep-alives; see `withKeepAlive`. */
   readonly isKeptAlive?: (params: Params) => boolean
-  /** Of a task that is as `order` said that the answer waits for. May throw what the client gets in its place. */
+  /** Replies once the task is in the state that `order` waits for. May throw the client's error. */
   readonly reply: (task: Task, call: MediaCall<Params>) => Reply | Promise<Reply> | Observable<Reply>
 }
 
@@ -132,7 +132,7 @@ function readModelName<Params>(
   return params === undefined ? undefined : model(params)
 }
 
-/** Adds the upload of the files that the request brings. What no task takes over is removed when the call is over. */
+/** Adds the upload of the request's files. Files that no task takes over are removed at the end of the call. */
 const beginUpload =
   <C extends AuthenticatedCall>({ uploads }: MediaOrders): Stage<C, C & UploadingCall> =>
   (call: C) => {
@@ -141,7 +141,7 @@ const beginUpload =
     return { ...call, upload }
   }
 
-/** Adds what the client asks for. @throws Failure that says which field is wrong */
+/** Adds the parameters. @throws Failure that names the wrong field */
 const readRequest =
   <C extends UploadingCall, Params extends object>(
     { access: { catalog }, renderError }: MediaOrders,
@@ -168,7 +168,7 @@ const readRequest =
     return from(Promise.resolve(read(request, { upload, checkModel })).then(addParams))
   }
 
-/** Adds the model, at the price that holds for the request. @throws Failure `model_not_found`, `model_not_allowed` */
+/** Adds the model, with its current price. @throws Failure `model_not_found`, `model_not_allowed` */
 const selectModel =
   <C extends ReadMediaCall<Params>, Params>(
     endpoint: MediaEndpoint<Params>,
@@ -180,7 +180,7 @@ const selectModel =
     return { ...call, model: modelAt(model, request.submittedAt) }
   }
 
-/** Adds what is to be done, by which channels and at what price. @throws Failure as the endpoint does */
+/** Adds the job, its channels and its price. @throws Failure as the endpoint does */
 const orderTask =
   <C extends MediaCall<Params>, Params extends MediaParams>(
     { checkCallback }: MediaOrders,
@@ -205,7 +205,7 @@ const requireFunds = <C extends OrderedCall<Params>, Params>({ idempotency }: Me
     assertFunds(call, call.order.hold, call.catalog.config)
   })
 
-/** Adds the task. From here on it leaves the call's row in the log. @throws Failure as `createWithFiles` does */
+/** Adds the task, which writes the call's row in the log. @throws Failure as `createWithFiles` does */
 const createTask =
   <C extends OrderedCall<Params>, Params>(orders: MediaOrders): Stage<C, C & TaskCall<Params>> =>
   (call: C) =>
@@ -237,7 +237,7 @@ export async function createWithFiles(
   }
 }
 
-/** Answers once the task is as the endpoint waits for it. */
+/** Answers once the task is in the state that the endpoint waits for. */
 const answerWithTask =
   <C extends TaskCall<Params>, Params>(
     { awaitTask }: MediaOrders,

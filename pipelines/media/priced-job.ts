@@ -1,4 +1,4 @@
-/** A job with its price as it holds now, and what is kept back for it. */
+/** A job with its current price and its hold. */
 import { Failure } from '../../schemas/failure.ts'
 import type { JobOf, MediaJob, MediaWork } from '../../schemas/media/job.ts'
 import { computeHold, findMediaPrice } from '../../src/core/media/pricing.ts'
@@ -10,9 +10,9 @@ import type { MediaCall, OrderParts } from './media-call.ts'
 import { assertEndpoint, type EndpointType, requireRoutes } from './select-media.ts'
 
 /**
- * The variant that a request chooses by one of its fields, as the model spells it; null where the model has one price
- * for all of them. `having` is what they have in common, where the model has others besides.
- * @throws Failure `invalid_request` that names those that the model has
+ * Returns the variant that a field of the request names, as the model spells it; null if the model has one price.
+ * @param having what the possible variants share, if the model has others too
+ * @throws Failure `invalid_request` that names the possible variants
  */
 export function chooseVariant(
   entry: Model['entry'],
@@ -31,7 +31,7 @@ export function chooseVariant(
 }
 
 /**
- * Returns the order of a job of an endpoint whose models have one price each.
+ * Returns the order of a job whose model has one price.
  * @throws Failure `no_channel_available`; as `priceJob` does
  */
 export function priceOrder(
@@ -46,8 +46,8 @@ export function priceOrder(
 }
 
 /**
- * `variant` is one that `chooseVariant` gave.
- * @throws Failure `internal_error` where the model has no price
+ * Prices a job. `variant` comes from `chooseVariant`.
+ * @throws Failure `internal_error` if the model has no price
  */
 export function priceJob(
   { id, entry }: Model,

@@ -1,4 +1,4 @@
-/** Which model a request of media is for, and what it can be reached by. See docs/errors.md, "Catalog". */
+/** Finds the model of a request for media, and the routes to its channels. See docs/errors.md, "Catalog". */
 import type { ChannelEntry, ENDPOINT_TYPES } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaWork } from '../../schemas/media/job.ts'
@@ -16,7 +16,7 @@ import type { KnownKey } from '../../src/credentials/credentials.ts'
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
 
-/** Names of digital humans and clips, whether or not there is such a model. */
+/** Names of digital humans and clips, whether or not such a model exists. */
 const OF_DIGITAL_HUMANS = /^(?:dh|clip)-/
 
 /** @throws Failure `model_not_found`, of digital humans and clips with 404 */
@@ -24,9 +24,9 @@ const findCallableModel = (catalog: Catalog, name: string): Model =>
   selectCallable(catalog, name, OF_DIGITAL_HUMANS.test(name) ? HTTP_NOT_FOUND : undefined)
 
 /**
- * The endpoints of media answer 403 where chat answers 400. See docs/api-rules.md, "Models".
- * `permittedBy` is the model that an allowlist has to name where it is another one: clips have several endpoints and
- * one name.
+ * Finds the model. Media endpoints answer 403 where chat answers 400. See docs/api-rules.md, "Models".
+ * @param permittedBy the model that an allowlist must name, if it is another one: clips have several endpoints and one
+ *   name
  * @throws Failure `model_not_found`, `model_not_allowed`
  */
 export function selectMediaModel(
@@ -49,7 +49,7 @@ export function assertEndpoint({ id, entry }: Model, types: readonly EndpointTyp
     throw new Failure('no_channel_available', `No channel serves the model '${id}' on this endpoint.`)
 }
 
-/** Returns the routes by priority; those of one priority in the order of the configuration. */
+/** Returns the routes by priority, then in the order of the configuration. */
 function listRoutes(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {
   const protocols = MEDIA_PROTOCOLS.filter((protocol) => listWorks(protocol).includes(work))
   const routes = protocols.flatMap((protocol) => catalog.routes(model, protocol))
@@ -57,16 +57,16 @@ function listRoutes(catalog: Catalog, model: Model, work: MediaWork): readonly R
   return routes.toSorted((a, b) => a.channel.priority - b.channel.priority || place(a) - place(b))
 }
 
-/** Channels that do this work for the model; there may be none. */
+/** Lists the channels that do this work for the model. */
 export const listChannels = (catalog: Catalog, model: Model, work: MediaWork): readonly ChannelEntry[] =>
   listRoutes(catalog, model, work).map(({ channel }) => channel)
 
-/** Whether any channel does this work for the model. */
+/** Returns whether any channel does this work for the model. */
 export const isServed = (catalog: Catalog, model: Model, work: MediaWork): boolean =>
   listRoutes(catalog, model, work).length > 0
 
 /**
- * Ways to the channels that do this work for the model, in order of priority.
+ * Returns the routes to the channels that do this work for the model, by priority.
  * @throws Failure `no_channel_available`
  */
 export function requireRoutes(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {

@@ -1,6 +1,6 @@
 /**
- * Avatars and voices by the id that a client gives: one of the account's own that is ready, or a preset. They can be
- * used at the channels that have them only. See docs/api-rules.md, "Digital humans" and "Music, voices, avatars, transcripts".
+ * Finds avatars and voices by the client's id: the account's own that are ready, and presets. Only the channels that
+ * have one can use it. See docs/api-rules.md, "Digital humans" and "Music, voices, avatars, transcripts".
  */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
@@ -12,23 +12,23 @@ import type { Caller } from '../calls/authenticate.ts'
 import type { PresetLists } from './channel-lists.ts'
 import { type TaskFinder, throwUnavailable } from './task-records.ts'
 
-/** Where voices and avatars are found: those that were made, and those that channels have for everybody. */
+/** Where voices and avatars are found: an account's own, and the presets of channels. */
 export interface MediaResources {
   readonly tasks: TaskFinder
   readonly lists: PresetLists
 }
 
 interface MediaResource {
-  /** What the channels call it. */
+  /** Its id at the channels. */
   readonly upstreamId: string
-  /** Made for the account; not a preset. */
+  /** True if it was made for the account; false for a preset. */
   readonly isOwn: boolean
-  /** Ways to the channels that have it; at least one. */
+  /** Routes to the channels that have it; at least one. */
   readonly routes: readonly Route[]
 }
 
 /**
- * `field` is the one that names it. Only channels of `routes` count.
+ * Finds a voice or an avatar among the channels of `routes`. `field` is the field that names it.
  * @throws Failure `invalid_request` for one that is unknown, another account's or not ready; `no_channel_available` where
  *   the channel that has it is not available; `upstream_*`, `service_unavailable`
  */
@@ -63,7 +63,7 @@ async function findPreset(
     return answer?.status === 'fulfilled' && answer.value
   })
   if (having.length > 0) return { upstreamId: id, isOwn: false, routes: having }
-  // A channel that did not answer may have it.
+  // A channel that did not answer might have it.
   const silent = answers.find((answer) => answer.status === 'rejected')
   if (silent !== undefined) throw silent.reason
   throw invalidField(field, `there is no such ${kind}`)

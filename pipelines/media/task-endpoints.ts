@@ -1,4 +1,4 @@
-/** The endpoints that show, cancel and list the tasks of one kind. See docs/api-rules.md, "Tasks". */
+/** Shows, cancels and lists the tasks of one kind. See docs/api-rules.md, "Tasks". */
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
@@ -7,7 +7,7 @@ import { type CancelledTasks, cancelTask } from './cancel-task.ts'
 import { answerForFree } from './free-call.ts'
 import { findTask, listTasks, type TaskFinder, type TaskRecords } from './task-records.ts'
 
-/** Returns a task as its account reads it. */
+/** Prints a task for its account. */
 type PrintTask = (task: Task) => object | Promise<object>
 
 export interface MediaTasks extends CancelledTasks {

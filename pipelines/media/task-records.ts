@@ -1,4 +1,4 @@
-/** Reads tasks for their account: one task, and the list. */
+/** Reads one task, or a list of tasks, for their account. */
 import { Failure } from '../../schemas/failure.ts'
 import { ALL_STATUSES, taskListQuery } from '../../schemas/tasks/list.ts'
 import { TASK_RULES, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/tasks/task.ts'
@@ -18,7 +18,7 @@ const MS_PER_SECOND = 1000
 
 export const toEpochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
 
-/** Answers alike for a missing task and for one of another account, so that nobody can tell them apart. */
+/** The same error for a missing task and one of another account, so that nobody can tell them apart. */
 export const taskNotFound = (kind: TaskKind): Failure =>
   new Failure('not_found', `There is no ${kind} with this id.`)
 
@@ -29,7 +29,7 @@ export async function findTask(
   kind: TaskKind,
   id: string,
 ): Promise<Task> {
-  // PostgreSQL keeps no such text.
+  // PostgreSQL cannot store NUL.
   const isId = !id.includes('\0')
   const task = isId ? await records.find(known.account.id, kind, id).catch(throwUnavailable) : null
   if (task === null) throw taskNotFound(kind)
@@ -42,7 +42,7 @@ function listStates(kind: TaskKind, words: readonly string[]): readonly TaskStat
   return TASK_STATES.filter((state) => words.includes(outward[state]))
 }
 
-/** What every list says of its page. A cursor is the id of the page's last task: ids rise with time. */
+/** The page of a list. The cursor is the id of the last task: ids increase with time. */
 interface TaskPage {
   readonly has_more: boolean
   readonly next_cursor: string | null

@@ -14,7 +14,7 @@ const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** The pause after each attempt; after one more the delivery has failed. Together 23 hours and 43 minutes. */
+/** The pause after each attempt; after one more attempt the delivery fails. In total 23 hours and 43 minutes. */
 const PAUSES_MS: readonly number[] = [
   5 * SECOND_MS,
   30 * SECOND_MS,
@@ -28,14 +28,14 @@ const PAUSES_MS: readonly number[] = [
   10 * HOUR_MS,
 ]
 
-/** Receivers that failed together are not asked together again: up to so much of a pause is added. */
+/** Adds up to this share of a pause, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1
 
 export interface AttemptDeps {
   readonly post: (url: string, options: PostOptions) => Promise<Posted>
-  /** Whether webhooks may go to addresses that are not public, as the configuration has it. */
+  /** Returns whether the configuration allows webhooks to private addresses. */
   readonly mayBePrivate: () => boolean
-  /** Null: no mail server is configured. */
+  /** Null if no mail server is configured. */
   readonly mail: Mail | null
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -71,7 +71,7 @@ async function sendWebhook(deps: AttemptDeps, delivery: DueDelivery): Promise<Ou
   const { endpoint, event } = delivery
   if (endpoint === null || event === null) return neverSent('The endpoint is gone.')
   if (!endpoint.enabled) return neverSent('The endpoint is switched off.')
-  // Its owner can replace the secret meanwhile, and an operator restore what it was sealed with.
+  // Not final: the owner can replace the secret, and an operator can restore the key that sealed it.
   if (delivery.isUnreadable) return toUnsent('The stored secret of the endpoint cannot be read. Replace it.')
   const body = printWebhookBody(event)
   const headers = {
@@ -119,7 +119,7 @@ export async function attempt(deps: AttemptDeps, delivery: DueDelivery): Promise
 }
 
 /**
- * Returns the pause before the next attempt; null where there is none.
+ * Returns the pause before the next attempt; null after the last.
  * @param tries attempts before the one that failed
  * @param random from 0 to 1
  */

@@ -1,4 +1,4 @@
-/** Messages that name deliveries which are due. */
+/** Messages that name due deliveries. */
 import { Buffer } from 'node:buffer'
 import { DELIVERY_SUBJECT, type DeliveryMessage, deliveryMessage } from '../../schemas/events/event.ts'
 import type { Nats } from '../../src/nats/nats.ts'
@@ -7,7 +7,7 @@ import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
 
 const encoder = new TextEncoder()
 
-/** Returns the id of the delivery that a message names; null for what is no such message. */
+/** Returns the id of the delivery; null if it is not such a message. */
 export function decodeDeliveryMessage(payload: Uint8Array): { readonly id: string } | null {
   try {
     return { id: deliveryMessage.parse(JSON.parse(Buffer.from(payload).toString('utf8'))).delivery }
@@ -16,7 +16,7 @@ export function decodeDeliveryMessage(payload: Uint8Array): { readonly id: strin
   }
 }
 
-/** Returns a function that publishes. What NATS does not take is named again after a while. */
+/** Returns a function that publishes. Deliveries that NATS does not take are named again later. */
 export function bindPublisher(nats: Nats, log: PipelineLog) {
   const publishing = new OutageLog(log, 'Publishing deliveries')
   return ({ id, namedAt }: NamedDelivery): void => {

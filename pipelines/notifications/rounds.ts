@@ -1,6 +1,6 @@
 /**
- * Makes deliveries of events, and messages of deliveries that are due. Every tasks process does so, at each event and
- * each second: what no message names is found here. While NATS is down, the process works on them itself.
+ * Turns events into deliveries, and publishes messages for due deliveries. Every tasks process does so at each event and
+ * each second, and so finds deliveries whose message was lost. While NATS is down, the process works on them itself.
  */
 
 import type { NamedDelivery } from '../../src/postgres/notifications/deliveries.ts'
@@ -8,9 +8,9 @@ import type { Deliveries, Events } from '../../src/postgres/notifications/reposi
 import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
 
 const DISPATCH_MAX_EVENTS = 500
-/** Deliveries of a lane under way over all processes. */
+/** The most deliveries of a lane in progress, over all processes. */
 const LANE_MAX_NAMED = 64
-/** Three times as long as between two touches of what a process has. */
+/** Three times the interval at which a process touches its deliveries. */
 const STALE_MS = 15_000
 
 interface RoundDeps {
@@ -21,13 +21,13 @@ interface RoundDeps {
   readonly publish: (delivery: NamedDelivery) => void
   /** Works on a delivery without a message. */
   readonly take: (id: string) => void
-  /** Messages travel. */
+  /** Returns whether NATS is up. */
   readonly isOnline: () => boolean
   readonly hasMail: boolean
   readonly log: PipelineLog
 }
 
-/** Returns a function that begins a round; called during one, another follows. */
+/** Returns a function that begins a round, or another one after the current one. */
 export function startRounds(deps: RoundDeps): () => void {
   const { database, publish, take, isOnline, hasMail, log } = deps
   const trouble = new OutageLog(log, 'Dispatching events')

@@ -1,8 +1,7 @@
 /**
- * Works on the deliveries whose messages come to this process. Each lane, an endpoint or the mail server, has few
- * attempts under way at a time, and so has each account and each host, so that one that is slow holds nothing but its own.
- * Lanes take turns. A message is acknowledged once its
- * attempt is in the row. See docs/notifications.md, "Deliveries".
+ * Works on the deliveries whose messages come to this process. A lane is an endpoint or the mail server. Each lane,
+ * account and host has few attempts at a time, so that a slow one delays only its own. Lanes take turns. A message is
+ * acknowledged once its attempt is in the row. See docs/notifications.md, "Deliveries".
  */
 
 import type { AttemptResult, DueDelivery } from '../../schemas/notifications/delivery.ts'
@@ -19,12 +18,12 @@ import type { PipelineLog } from '../settlement/retrying.ts'
 import { type AttemptDeps, attempt } from './attempt.ts'
 import { decodeDeliveryMessage } from './messages.ts'
 
-/** Attempts at a time of one lane, of the lanes of one account, of one host, and of all: each is a connection. */
+/** The most attempts at a time per lane, per account, per host, and in all: each is a connection. */
 export const ATTEMPTS_AT_ONCE = { lane: 8, account: 32, host: 32, all: 512 } as const
 
 export interface DeliveryWorkDeps extends AttemptDeps {
   readonly database: { readonly deliveries: Deliveries }
-  /** Called after attempts have been recorded: their lanes have room. */
+  /** Called when recorded attempts have made room in their lanes. */
   readonly onRecorded: () => void
   readonly log: PipelineLog
   readonly pause: (ms: number) => Promise<unknown>
@@ -55,11 +54,11 @@ function listShares({ event, endpoint }: DueDelivery): readonly Share[] {
 export class DeliveryWork {
   readonly #deps: DeliveryWorkDeps
   readonly #queue: BatchWorker<{ readonly id: string }, DueDelivery>
-  /** Ids of what is here: a second message about one is acknowledged at once. */
+  /** The ids of the deliveries here: a second message about one is acknowledged at once. */
   readonly #ids = new Set<string>()
-  /** In the order of their turns. */
+  /** In the order of their turn. */
   readonly #lanes = new Map<string, { waiting: Waiting[]; running: number }>()
-  /** Attempts under way, of each account and each host that has some. */
+  /** The number of attempts in progress per account and host. */
   readonly #sharing = new Map<string, number>()
   #results: { readonly message: Message; readonly result: AttemptResult }[] = []
   #isWriteComing = false
@@ -90,7 +89,7 @@ export class DeliveryWork {
     this.#queue.keep()
   }
 
-  /** Records in PostgreSQL that what is here is worked on: otherwise it is named again. */
+  /** Touches the deliveries here in PostgreSQL: otherwise they would be named again. */
   async touch(): Promise<void> {
     if (this.#ids.size > 0) await this.#deps.database.deliveries.touch([...this.#ids])
   }
@@ -155,7 +154,7 @@ export class DeliveryWork {
     return true
   }
 
-  /** Begins what may begin: one attempt of each lane in turn, until none may have one more. */
+  /** Begins one attempt per lane in turn, until no lane may have another. */
   #beginAll(): void {
     let hasBegun = true
     while (hasBegun) {
@@ -198,10 +197,10 @@ export class DeliveryWork {
         await this.#deps.database.deliveries.endAttempts(ended.map(({ result }) => result))
         this.#queue.outage.noteSuccess()
         for (const { message } of ended) this.#finish(message)
-        // A process that stops would not work on what another round names, and other processes would wait for it.
+        // A process that stops would not work on what a new round names, and the others would wait for it.
         if (!this.#queue.isStopped) this.#deps.onRecorded()
       } catch (error) {
-        // The attempts were made, and will be made again: at least once.
+        // The attempts will be repeated: delivery is at least once.
         this.#queue.outage.noteFailure(error)
         for (const { message } of ended) this.#release(message, FAULT_DELAY_MS)
       }

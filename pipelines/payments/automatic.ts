@@ -8,19 +8,19 @@ import { returnPages } from './pages.ts'
 import { type BookingDeps, takeReport } from './take-event.ts'
 
 const ACTOR = 'service:automatic-top-up'
-/** The provider forgets an Idempotency-Key after a day: an older attempt is looked up, and never sent again. */
+/** The provider forgets an Idempotency-Key after a day: an older attempt is looked up and never sent again. */
 const RESEND_MS = 20 * 60 * 60 * 1000
 
 interface AutomaticDeps extends BookingDeps {
   /** Returns the price of credits; null while the configuration has no prices. */
   readonly computePrice: ((credits: Credits) => Price) | null
-  /** Base of the links for customers. */
+  /** The base URL of links for customers. */
   readonly publicUrl: string
 }
 
 /**
- * Begins what is due, and goes on with what a process that is gone has begun. Several processes may do so at once: each
- * attempt is begun by one of them, and the provider counts its key once.
+ * Begins the top-ups that are due, and continues those that a stopped process had begun. Several processes may run it at
+ * once: one of them begins each attempt, and the provider counts its key once.
  */
 export async function topUpAutomatically(deps: AutomaticDeps): Promise<void> {
   const { database, computePrice, log } = deps
@@ -33,7 +33,7 @@ export async function topUpAutomatically(deps: AutomaticDeps): Promise<void> {
         )
         if (begun !== null) ids.push(begun.id)
       } catch (error) {
-        // The other accounts have their turn, and so have the attempts that are claimed.
+        // Goes on with the other accounts and the claimed attempts.
         log.warn({ err: error, account: accountId }, 'Failed to begin an automatic top-up; trying again')
       }
     }
@@ -79,11 +79,11 @@ const reportFailure = (
   failureMessage: message,
 })
 
-/** Replaces a charge that only the customer can confirm with a hosted page, whose link the event of it has. */
+/** Replaces a charge that only the customer can confirm with a hosted page. The event has its link. */
 async function askCustomer(deps: AutomaticDeps, card: ChargedCard, { intentId }: Decline): Promise<void> {
   const { provider, publicUrl } = deps
   const { payment, customerId } = card
-  // Before the page is there, so that only one of the two can take the money.
+  // Before the page exists, so that only one of the two can take the money.
   if (intentId !== null) await provider.cancelIntent(intentId)
   const pages = returnPages(publicUrl, payment)
   const page = await provider.openCheckout(payment, customerId, {

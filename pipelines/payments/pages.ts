@@ -1,4 +1,4 @@
-/** Pages of the console to which the provider's pages lead back. */
+/** Makes the addresses of the console that the provider's pages lead back to. */
 import type { Payment } from '../../schemas/payments/payment.ts'
 
 interface ReturnPages {

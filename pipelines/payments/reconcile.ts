@@ -6,20 +6,20 @@ import { type BookingDeps, takeEvent, takeReport } from './take-event.ts'
 
 const SECOND_MS = 1_000
 const HOUR_MS = 60 * 60 * SECOND_MS
-/** Events appear in the provider's list a little after they were made. */
+/** Events appear in the provider's list with a delay. */
 const OVERLAP_MS = HOUR_MS
-/** So long the provider keeps events. */
+/** The provider keeps events for this long. */
 const KEPT_MS = 30 * 24 * HOUR_MS
 /** Younger open payments wait for their webhook. */
 const OPEN_FOR_SECONDS = 3_600
-/** A hosted page opens for a day. One that was never opened, or that the provider does not know, is over by then. */
+/** A hosted page is open for a day. By then it has ended, even if it was never opened. */
 const PAGE_MS = 25 * HOUR_MS
 
 interface Reconciled {
   readonly since: Date
-  /** Events of the provider since then. */
+  /** The provider's events in the period. */
   readonly events: number
-  /** Those of them that were missing here, and are taken now, with open payments that had ended. */
+  /** Events that were missing here and are now taken, and open payments that had ended. */
   readonly found: number
   readonly refused: number
   /** Events and payments that could not be taken; the log names them. */
@@ -27,8 +27,8 @@ interface Reconciled {
 }
 
 /**
- * Takes everything that can be taken: what fails is logged, and leaves the rest its turn.
- * @param since from when on; default: where the last time ended
+ * Takes every event that it can; logs those that fail and goes on.
+ * @param since the start; default: the end of the last run
  * @throws Failure `service_unavailable` while the provider is down: nothing counts as compared
  */
 export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconciled> {
@@ -55,7 +55,7 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
   let until = startedAt
   for (const event of events) {
     const isTaken = await count({ event: event.id }, () => takeEvent(deps, event))
-    // The oldest comes first. The next time begins before it.
+    // The oldest comes first. The next run begins before it.
     if (!isTaken && event.createdAt < until) until = event.createdAt
   }
   for (const payment of await database.payments.listOpen(OPEN_FOR_SECONDS))
@@ -63,7 +63,7 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
       const report = await makeReport(deps, payment, startedAt)
       return report && takeReport(deps, report)
     })
-  // A shorter comparison leaves out what was not compared before.
+  // A later start would skip a period that was never compared.
   if (from <= due) await database.payments.keepReconciled(until)
   if (counts.found > 0)
     log.warn({ ...counts, since: from }, 'Reconciliation found payment events whose webhook did not come')
@@ -71,8 +71,8 @@ export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconc
 }
 
 /**
- * Returns what the provider says about an open payment; null where it says nothing yet, or is not asked: automatic
- * attempts ask by themselves.
+ * Returns the provider's state of an open payment; null if there is none yet, and for automatic attempts, which ask by
+ * themselves.
  */
 async function makeReport(
   { provider }: BookingDeps,

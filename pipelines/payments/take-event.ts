@@ -1,4 +1,4 @@
-/** Takes what the payment provider reports into the books, by webhook, by answer or by reconciliation. */
+/** Books what the payment provider reports, by webhook, answer or reconciliation. */
 import type { ProviderEvent, ProviderNotice, TakenNotice } from '../../schemas/payments/provider.ts'
 import type { Provider } from '../../src/payments/provider.ts'
 import type { Database } from '../../src/postgres/database.ts'
@@ -13,14 +13,14 @@ export interface BookingDeps {
   readonly log: PipelineLog
 }
 
-/** Takes an event once, whatever comes twice, late or out of order. */
+/** Takes an event once, whether it comes twice, late or out of order. */
 export async function takeEvent(deps: BookingDeps, event: ProviderEvent): Promise<TakenNotice> {
   const { database, provider, log } = deps
   const take = () => database.transactAs(PROVIDER, (writing) => writing.payments.takeProviderEvent(event))
   let taken = await take()
   const { notice } = event
   if (taken.outcome === 'payment_unknown' && notice?.about === 'reversal') {
-    // Money is taken back before the report that it came: the provider knows whose it was.
+    // The refund was reported before the payment: the provider knows whose it is.
     const payment = await provider.readIntent(notice.intentId)
     if (payment === null) return { outcome: 'unchanged', paymentId: null }
     await takeReport(deps, payment)
@@ -30,7 +30,7 @@ export async function takeEvent(deps: BookingDeps, event: ProviderEvent): Promis
   return taken
 }
 
-/** Takes what the provider answers. */
+/** Takes an answer of the provider. */
 export async function takeReport(
   { database, log }: BookingDeps,
   notice: ProviderNotice,

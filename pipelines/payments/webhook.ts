@@ -11,11 +11,11 @@ import { takeEvent } from './take-event.ts'
 export interface WebhookDeps {
   readonly database: Database
   readonly log: PipelineLog
-  /** Null: the service takes no cards. */
+  /** Null if the service takes no cards. */
   readonly openProvider: (() => Promise<Provider>) | null
 }
 
-/** Answers once the event is booked: the provider sends what was not answered with 2xx again, for days. */
+/** Answers once the event is booked: without a 2xx the provider sends it again, for days. */
 export const answerPaymentWebhook =
   (deps: WebhookDeps): Handler =>
   ({ path, body, header }) =>

@@ -1,4 +1,4 @@
-/** What works on tasks: the parts it needs, and the one way in which a task is moved. */
+/** What work on tasks needs, and the one way to move a task. */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import { isFinal, type TaskEvent } from '../../schemas/tasks/task.ts'
 import type { MediaPoll, PollState, TaskAdapter } from '../../src/channels/media/adapter.ts'
@@ -18,7 +18,7 @@ export interface TaskTransitions {
 }
 
 interface EngineTasks extends TaskTransitions {
-  /** Notes which objects are to be removed, and when. */
+  /** Records which objects are to be removed, and when. */
   recordObjects(objects: readonly { readonly key: string; readonly expiresAt: number }[]): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export interface TaskUpstreams {
   readonly catalog: () => Catalog
 }
 
-/** What moves tasks. */
+/** What moving tasks needs. */
 export interface TaskMover {
   readonly database: { readonly tasks: TaskTransitions }
   readonly messages: TaskNotices
@@ -43,28 +43,28 @@ export interface TaskEngine extends TaskUpstreams, TaskMover {
   readonly storage: TaskStorage
   readonly health: ChannelHealth
   readonly metrics: TaskEvents
-  /** Called once a task with a state that no adapter maps. */
+  /** Called once per task for an upstream state that the adapter does not map. */
   readonly onUnmappedState: (task: Task, upstreamState: string) => void
   readonly pause: (ms: number) => Promise<void>
-  /** In [0, 1): which of equal channels is tried. */
+  /** Returns a number in [0, 1), which chooses among equal channels. */
   readonly random: () => number
 }
 
-/** How an attempt at an upstream ended, for the metrics. */
+/** The end of an attempt at an upstream, for the metrics. */
 export type SubmitEnd = 'accepted' | 'produced' | 'refused' | 'lost' | 'unreachable' | 'timeout' | 'unusable'
 interface TaskEvents {
   countSubmit(end: SubmitEnd): void
   countPoll(outcome: string): void
-  /** A channel delivered something else than was requested. */
+  /** Counts a delivery of something that was not ordered. */
   countExcess(): void
-  /** An upstream answered for a task that had ended. */
+  /** Counts an upstream's answer for a task that had ended. */
   countDiscard(): void
 }
 
 interface TransitionResult {
   /** Its current row. */
   readonly task: Task
-  /** False: another process changed it meanwhile, or its state does not allow the event. */
+  /** False if another process changed the task first, or its state does not allow the event. */
   readonly isApplied: boolean
 }
 
@@ -96,13 +96,13 @@ export async function tryTransition(
   return { task: outcome.task, isApplied: true }
 }
 
-/** Applies a transition and returns the current row, whichever process changed it. */
+/** Applies a transition and returns the current row. */
 export const transition = async (...args: Parameters<typeof tryTransition>): Promise<Task> =>
   (await tryTransition(...args)).task
 
 /**
- * Moves a task whose upstream is done. The client that waits has its error once its time is over, and a timeout is free:
- * what comes later ends the task as its deadline does.
+ * Moves a task whose upstream is done. A waiting client gets its error when the time is over, and a timeout is free: a
+ * later result ends the task as its deadline does.
  */
 export function finishTask(deps: TaskMover, task: Task, changes: TaskChanges): Promise<Task> {
   if (!task.isAwaited || deps.now() < task.deadlineAt) return transition(deps, task, 'produced', changes)
@@ -111,8 +111,8 @@ export function finishTask(deps: TaskMover, task: Task, changes: TaskChanges): P
 }
 
 /**
- * An upstream has a task after all that has ended meanwhile, cancelled or past its deadline: its result is discarded, and
- * the row says who has it. `task` is the current row.
+ * Discards the answer of an upstream for a task that was cancelled or ended at its deadline; the row records which
+ * upstream has the work. `task` is the current row.
  */
 export async function discardAnswer(
   deps: TaskMover & { readonly metrics: TaskEvents },
@@ -130,16 +130,16 @@ export async function discardAnswer(
   })
 }
 
-/** Whether the task came to its end without what the upstream says now. */
+/** Returns whether the task has ended without the upstream's present answer. */
 export const hasEndedWithout = ({ state }: Task): boolean => isFinal(state) && state !== 'succeeded'
 
-/** A channel, and the name that it has for the model. */
+/** A channel and its name for the model. */
 interface UpstreamRoute {
   readonly channel: ChannelEntry
   readonly upstreamModel: string
 }
 
-/** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
+/** Masks the channel's id, address and keys in a text from an upstream, for the client and the call log. */
 export function maskText(text: string, route: UpstreamRoute, model: string): string {
   const { names, secrets } = listUpstreamTexts([route], model)
   return redact(text, names, secrets)
@@ -150,7 +150,7 @@ export interface TaskChannel {
   readonly adapter: TaskAdapter
 }
 
-/** Returns the channel that has the task; null when it is no longer configured, or is switched off. */
+/** Returns the channel that has the task; null if it is no longer configured or is disabled. */
 export function findTaskChannel({ catalog, findAdapter }: TaskUpstreams, task: Task): TaskChannel | null {
   const channel = catalog().channels.find((entry) => entry.id === task.channelId && hasAccess(entry))
   const adapter = channel === undefined ? null : findAdapter(channel.protocol)
@@ -158,7 +158,7 @@ export function findTaskChannel({ catalog, findAdapter }: TaskUpstreams, task: T
   return { route: { channel, upstreamModel: task.upstreamModel ?? task.model }, adapter }
 }
 
-/** Returns the question how far a task is that its upstream has under this id. */
+/** Returns the request that polls the upstream's task with this id. */
 export const toPoll = ({ route }: TaskChannel, { job }: Task, upstreamId: string): MediaPoll => ({
   upstreamId,
   upstreamModel: route.upstreamModel,
@@ -166,7 +166,7 @@ export const toPoll = ({ route }: TaskChannel, { job }: Task, upstreamId: string
   provider: route.channel.provider,
 })
 
-/** Returns what a poll says of an end without a delivery: with what was used, where that is charged all the same. */
+/** Returns the changes for an end without results, with the usage if it is charged nevertheless. */
 export const readEnd = ({
   upstreamState,
   result,

@@ -1,4 +1,4 @@
-/** What the task engine needs of the outside: the object store, and calls to an upstream. `src/main.ts` and tests bring them. */
+/** What the task engine needs from outside: the object store, and calls to upstreams. */
 import type { Readable } from 'node:stream'
 import type { HeaderFields } from '../../src/channels/channel.ts'
 import type { MediaAnswer, MediaRequest, TaskAdapter } from '../../src/channels/media/adapter.ts'
@@ -10,11 +10,11 @@ export interface CopyLimits {
   readonly timeoutMs: number
   /** Sent only to the allowed host. */
   readonly headers?: HeaderFields
-  /** Returns false for the type of a file that is not to be stored. Default: every picture, film and sound is. */
+  /** Returns whether a file of this type is stored. Default: all images, videos and audio are. */
   readonly accepts?: (mediaType: string) => boolean
 }
 
-/** A file is none of what `accepts` allows. */
+/** The file has a type that `accepts` does not allow. */
 export class OtherKindOfFile extends Error {
   override readonly name = 'OtherKindOfFile'
   readonly mediaType: string
@@ -25,13 +25,12 @@ export class OtherKindOfFile extends Error {
   }
 }
 
-/** A file that was fetched. Of a picture its size in pixels, as far as its first bytes show. */
+/** A fetched file, with the size in pixels of an image if its first bytes have it. */
 export interface CopiedObject extends StoredObject {
   readonly width: number | null
   readonly height: number | null
 }
 
-/** Keys are those of `ObjectStore`. */
 export interface TaskStorage {
   /**
    * Fetches what the URL names into the store, in one try. The address is guarded: a public one, or the host
@@ -51,44 +50,44 @@ export interface TaskStorage {
    */
   checkLinks(urls: readonly string[]): Promise<void>
   put(key: string, bytes: Buffer, mediaType: string): Promise<StoredObject>
-  /** A link that opens until the instant (epoch milliseconds). */
+  /** Returns a link that works until the instant (epoch milliseconds). */
   link(key: string, expiresAt: number): Promise<string>
   permanentLink(key: string): string
-  /** The whole object. @throws Error when it is not there, or is larger; StoreFailure */
+  /** Returns the whole object. @throws Error if it is missing or larger; StoreFailure */
   read(key: string, maxBytes: number): Promise<Buffer>
-  /** The object as it is read, never held whole. @throws Error when it is not there */
+  /** Streams the object. @throws Error if it is missing */
   open(key: string): Promise<Readable>
-  /** What is not there is deleted already. */
+  /** Deletes objects; missing ones count as deleted. */
   delete(keys: readonly string[]): Promise<void>
 }
 
-/** The store does not answer, or has no room. The message is for the operator's log. */
+/** The store does not answer or is full. The message is for the operator's log. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure'
 }
 
 export interface MediaSendOptions {
-  /** From now until the whole answer is there. */
+  /** The time until the whole answer has arrived. */
   readonly timeoutMs: number
   readonly maxAnswerBytes: number
   readonly signal?: AbortSignal
 }
 
-/** Four large images in base64 are the largest answer there is. */
+/** The largest answers are four large images in base64. */
 export const MAX_ANSWER_BYTES = 128 * 1024 * 1024
 
 export interface MediaCalls {
-  /** The whole answer, whatever its status. @throws MediaCallFailure */
+  /** Returns the whole answer, whatever its status. @throws MediaCallFailure */
   send(request: MediaRequest, options: MediaSendOptions): Promise<MediaAnswer>
-  /** The headers of a request, with the token of its channel where it has one. @throws MediaCallFailure */
+  /** Returns the headers of a request, with the channel's token if it has one. @throws MediaCallFailure */
   makeHeaders(request: MediaRequest): Promise<HeaderFields>
 }
 
 /** A call that brought no whole answer. */
 export class MediaCallFailure extends Error {
-  /** Any byte of the request has gone out: the upstream may have acted on it. */
+  /** True if any byte was sent: the upstream may have acted on it. */
   readonly isSent: boolean
-  /** The time given was over. */
+  /** True if the time ran out. */
   readonly isTimeout: boolean
 
   constructor(message: string, facts: { isSent: boolean; isTimeout: boolean }) {
@@ -99,10 +98,10 @@ export class MediaCallFailure extends Error {
   }
 }
 
-/** Throws the client's error for a call of the gateway that brought no answer. */
+/** Throws the client's error for a call that got no answer. */
 export function throwUnanswered(error: unknown): never {
   throw error instanceof MediaCallFailure ? noAnswer(error.isTimeout, error.message) : error
 }
 
-/** The adapter that speaks a channel's protocol; null where it is none of media. */
+/** Finds the adapter of a channel's protocol; null if the protocol has no media. */
 export type FindAdapter = (protocol: string) => TaskAdapter | null

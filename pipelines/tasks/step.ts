@@ -1,13 +1,13 @@
-/** A step on the way of a task: it takes the task in one state, and does what is next in that state. */
+/** A step of a task: does what is next in the task's state. */
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { TaskEngine } from './engine.ts'
 
 export interface StepResult {
   /** Its current row. */
   readonly task: Task
-  /** The upstream did not report. */
+  /** True if the upstream did not report. */
   readonly hasFailed: boolean
-  /** Null: as the kind is polled. */
+  /** Null for the usual delay of the kind. */
   readonly delayMs: number | null
 }
 

@@ -1,7 +1,7 @@
 /**
- * The way of a task: its steps, from the submit to the end. `order/create-task.ts` creates it, and `worker/work.ts` calls
- * `drive` whenever it is due. The row is the truth; what a process that died left behind
- * is continued, but never sent again. See docs/architecture.md, "A task".
+ * The steps of a task, from the submit to the end. `order/create-task.ts` creates it, and `worker/work.ts` calls `drive`
+ * whenever it is due. The row is the truth: the task of a process that died continues, but is never sent again.
+ * See docs/architecture.md, "A task".
  */
 import {
   type FinalState,
@@ -19,12 +19,12 @@ import { storeResults } from './store/store-results.ts'
 import { toLostFields } from './submit/refusal.ts'
 import { submitUpstream } from './submit/submit-upstream.ts'
 
-/** A process that submits touches its tasks more often than this: one that does not is gone. */
+/** A process touches the tasks that it submits more often than this; otherwise it counts as gone. */
 const SUBMIT_LEASE_MS = 30_000
 
 /**
- * Ends a submit whose process has gone. What may have been sent is never sent again; the process may still be at work
- * until the lease is over.
+ * Ends the submit of a process that is gone, which may still be working until the lease is over. A submit that may have
+ * been sent is never sent again.
  */
 const endAbandonedSubmit: Step = async (deps, task) => {
   const leftMs = task.touchedAt + SUBMIT_LEASE_MS - deps.now()
@@ -36,7 +36,7 @@ const endAbandonedSubmit: Step = async (deps, task) => {
   return endStep(await transition(deps, task, 'lost', toLostFields('upstream_unreachable')))
 }
 
-/** What is done for a task in each state, in the order of its way. The transition that a step causes names the next. */
+/** The step for each state, in order. The transition of a step leads to the next. */
 const STEPS: Readonly<Record<Exclude<TaskState, FinalState>, Step>> = {
   waiting: submitUpstream,
   submitting: endAbandonedSubmit,
@@ -45,10 +45,10 @@ const STEPS: Readonly<Record<Exclude<TaskState, FinalState>, Step>> = {
   storing: storeResults,
 }
 
-/** Null: it has ended. Else how long it waits, and whether the last poll failed. */
+/** Null if the task has ended; else the delay, and whether the last poll failed. */
 export type Next = { readonly delayMs: number; readonly hasFailed: boolean } | null
 
-/** Takes the task along its way until it has ended or has to wait. `failures` polls in a row have failed before. */
+/** Runs the task until it ends or has to wait. `failures` is the number of failed polls in a row. */
 export async function drive(deps: TaskEngine, loaded: Task, failures: number): Promise<Next> {
   let task = loaded
   while (!isFinal(task.state)) {

@@ -1,4 +1,4 @@
-/** What an event does to a task, money and call log included. Pure. */
+/** Plans what an event does to a task, its money and its row in the call log. Pure. */
 import type { TaskPrice } from '../../schemas/media/price.ts'
 import {
   isFinal,
@@ -15,16 +15,16 @@ import { OWN_REFUSALS } from './submit/refusal.ts'
 
 export interface TransitionContext {
   readonly now: number
-  /** Of what was made, where the task succeeds. */
+  /** The links to the results, if the task succeeds. */
   readonly links?: ResultLinks
-  /** What the operator pays for it; null where that is not known. */
+  /** What the operator pays; null if it is not known. */
   readonly upstreamPrice?: TaskPrice | null
 }
 
-/** A task whose client has its id stays one. */
+/** A lost submit of a task whose id the client has: the task stays, and ends as failed. */
 const LOST_JOB: { readonly to: TaskState; readonly money: MoneyEffect } = { to: 'failed', money: 'refund' }
 
-/** Null where the event cannot be in the task's state: it changes nothing. */
+/** Returns null if the task's state does not allow the event. */
 export function planTransition(
   task: Task,
   event: TaskEvent,
@@ -37,12 +37,12 @@ export function planTransition(
   const isUntold = task.state === 'submitting' && (event === 'lost' || event === 'deadline')
   const isLost = isUntold || event === 'discarded'
   const move = { id: task.id, version: task.version, event, to, money, at: now, ...(isLost && { isLost }) }
-  // What has ended has its row in the call log already.
+  // An ended task already has its row in the call log.
   if (!isFinal(to) || isFinal(task.state)) return { ...move, changes, settlement: null }
   const changed = { ...task, ...changes, state: to }
   const charge = money === 'charge' ? chargeTask(changed, changed.price) : null
   const ended = { ...changed, cost: charge?.cost ?? 0n, endedAt: now }
-  // What was neither delivered nor used is given back like that of any other task.
+  // Otherwise the hold is released, as for any other task.
   const isOwed = to === 'succeeded' || ended.cost > 0n
   return {
     ...move,
@@ -58,7 +58,7 @@ export function planTransition(
   }
 }
 
-/** Nobody has sent it anywhere, and nobody will. Null where somebody may have. */
+/** Plans the refusal of a task that was not sent. Returns null if it may have been sent. */
 export function planUnsentRefusal(task: Task, now: number): TaskMove | null {
   if (task.state !== 'waiting') return null
   const code = 'service_unavailable'

@@ -26,6 +26,7 @@ const listedModel = z.object({
   type: z.literal('model'),
   display_name: z.string(),
   created_at: z.string(),
+  endpoint_type: z.enum(ENDPOINT_TYPES).nullable().describe('null: an ordinary chat model.'),
   max_input_tokens: z.int().nullable(),
   max_tokens: z.int().nullable(),
   limit: z

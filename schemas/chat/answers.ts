@@ -20,6 +20,10 @@ const answeredImage = z.looseObject({
   image_url: z.looseObject({ url: z.string().describe('A data URI.') }),
 })
 
+const completionUsage = z
+  .looseObject({ prompt_tokens: tokens, completion_tokens: tokens, total_tokens: tokens })
+  .describe('Prompt tokens include the cached ones.')
+
 export const chatCompletion = z.looseObject({
   id: z.string(),
   object: z.literal('chat.completion'),
@@ -39,9 +43,23 @@ export const chatCompletion = z.looseObject({
       finish_reason: z.string().nullable().describe('stop, length, tool_calls or content_filter.'),
     }),
   ),
-  usage: z
-    .looseObject({ prompt_tokens: tokens, completion_tokens: tokens, total_tokens: tokens })
-    .describe('Prompt tokens include the cached ones.'),
+  usage: completionUsage,
+})
+
+export const textCompletion = z.looseObject({
+  id: z.string(),
+  object: z.literal('text_completion'),
+  created: z.int().describe('Epoch seconds.'),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({
+      index: z.int(),
+      text: z.string(),
+      logprobs: z.looseObject({}).nullable(),
+      finish_reason: z.string().nullable().describe('stop, length or content_filter.'),
+    }),
+  ),
+  usage: completionUsage,
 })
 
 export const message = z.looseObject({
@@ -78,6 +96,14 @@ export const generateContentAnswer = z.looseObject({
   }),
 })
 
+const responseUsage = z.looseObject({
+  input_tokens: tokens,
+  input_tokens_details: z.looseObject({ cached_tokens: tokens }),
+  output_tokens: tokens,
+  output_tokens_details: z.looseObject({ reasoning_tokens: tokens }),
+  total_tokens: tokens,
+})
+
 export const response = z.looseObject({
   id: z.string(),
   object: z.literal('response'),
@@ -87,11 +113,15 @@ export const response = z.looseObject({
   output: z
     .array(z.looseObject({ type: z.string() }))
     .describe('Items in their order: message, reasoning, function_call, image_generation_call and others.'),
-  usage: z.looseObject({
-    input_tokens: tokens,
-    input_tokens_details: z.looseObject({ cached_tokens: tokens }),
-    output_tokens: tokens,
-    output_tokens_details: z.looseObject({ reasoning_tokens: tokens }),
-    total_tokens: tokens,
-  }),
+  usage: responseUsage,
+})
+
+export const compaction = z.looseObject({
+  id: z.string(),
+  object: z.literal('response.compaction'),
+  created_at: z.number().describe('Epoch seconds.'),
+  output: z
+    .array(z.looseObject({ type: z.string() }))
+    .describe("What is kept of the conversation, and an item of type 'compaction' for the rest."),
+  usage: responseUsage,
 })

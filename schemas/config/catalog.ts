@@ -23,6 +23,16 @@ export type ChannelProtocol = string
 export const DEFAULT_CHAT_SECONDS = 180
 export const MAX_CHAT_SECONDS = 3600
 
+/**
+ * Types of models whose requests pass to the same path of a chat-completions channel. Inside the service each is the name
+ * of a protocol.
+ */
+export const PASSED_ENDPOINTS = ['embeddings', 'rerank', 'audio_transcriptions'] as const
+export type PassedEndpoint = (typeof PASSED_ENDPOINTS)[number]
+
+/** The protocol of a call that is forwarded while its client waits. */
+export type CallProtocol = ChatProtocol | PassedEndpoint
+
 export const ENDPOINT_TYPES = [
   'images_generations',
   'videos_generations',
@@ -34,12 +44,15 @@ export const ENDPOINT_TYPES = [
   'videos_avatars',
   'clip_subtitles',
   'clip_compose',
+  ...PASSED_ENDPOINTS,
 ] as const
 
 export const PRICE_UNITS = [
   '1M_tokens',
   'image',
   'second',
+  'minute',
+  'search',
   'generation',
   '1000_characters',
   'call',
@@ -113,6 +126,7 @@ const instant = z.iso.datetime({ offset: true })
 const pricingFields = {
   /** Credits per 1M tokens. */
   input: rateText.optional(),
+  /** Embeddings have none. */
   output: rateText.optional(),
   ...kindPrices,
   ...unitPrices,

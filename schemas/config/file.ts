@@ -1,6 +1,6 @@
 /** `tollgate.yaml` and the environment. See docs/operating.md, "Settings" and "The configuration file". */
 import { z } from 'zod'
-import { DEFAULT_CONFIRM_ABOVE, DEFAULT_TRIAL_CREDIT } from '../accounts/account.ts'
+import { DEFAULT_CONFIRM_ABOVE, DEFAULT_TRIAL_CREDIT, MINIMUM_TOP_UP } from '../accounts/account.ts'
 import { creditsText, parseCredits } from '../money.ts'
 import {
   AFTER_CLIENT_LEAVES,
@@ -12,7 +12,6 @@ import {
   STRATEGIES,
   UPSTREAM_ERRORS,
 } from './catalog.ts'
-import { paymentsEntry } from './payments.ts'
 
 const limit = z.int().positive().nullable().default(null)
 
@@ -43,6 +42,8 @@ const DEFAULT_MAX_BODY_MIB = 10
 
 /** Longer than clients and proxies wait for a byte, it keeps nothing alive. */
 const MAX_KEEP_ALIVE_SECONDS = 300
+/** As OpenAI limits it. */
+const MAX_WEBSOCKET_SECONDS = 3600
 
 const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])$/
 
@@ -71,6 +72,26 @@ const oidcProvider = z.strictObject({
   scopes: z.array(z.string().min(1)).optional(),
 })
 export type OidcProvider = z.infer<typeof oidcProvider>
+
+const MAX_PRESETS = 6
+const MAX_SELLER_LINES = 8
+const MAX_LINE_CHARS = 80
+
+const topUp = creditsText.refine(
+  (credits) => credits >= parseCredits(MINIMUM_TOP_UP),
+  `is at least ${MINIMUM_TOP_UP}, the least top-up`,
+)
+
+/** Prices of credits by card. See docs/payments.md, "Prices". */
+const paymentsEntry = z.strictObject({
+  currency: z.string().regex(/^[a-z]{3}$/, 'is the three letters of a currency in lower case, such as usd'),
+  /** Credits that one unit of the currency buys. */
+  credits_per_unit: creditsText.refine((credits) => credits > 0n, 'is more than 0'),
+  /** Amounts of credits that the console offers. */
+  presets: z.array(topUp).max(MAX_PRESETS).default([]),
+  /** Name and address at the top of receipts, line by line. */
+  seller: z.array(z.string().min(1).max(MAX_LINE_CHARS)).max(MAX_SELLER_LINES).default([]),
+})
 
 export const SIGN_UPS = ['open', 'invite', 'off'] as const
 
@@ -127,6 +148,8 @@ export const configFile = z.strictObject({
       chat_seconds: z.number().positive().max(MAX_CHAT_SECONDS).default(DEFAULT_CHAT_SECONDS),
       /** A streamed call whose upstream sends no event for this long ends; null: none does. */
       chat_idle_seconds: z.number().positive().max(MAX_CHAT_SECONDS).nullable().default(null),
+      /** A WebSocket that is open for this long ends after its call. */
+      websocket_seconds: z.number().positive().max(MAX_WEBSOCKET_SECONDS).default(MAX_WEBSOCKET_SECONDS),
     })
     .prefault({}),
   /**

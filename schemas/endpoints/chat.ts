@@ -1,16 +1,27 @@
-/** The chat endpoints of the four client protocols, and embeddings. */
+/** The chat endpoints of the four client protocols, embeddings, rerank and transcriptions. */
 import { z } from 'zod'
 import {
   chatCompletion,
+  compaction,
   contentTokenCount,
   generateContentAnswer,
   message,
   response,
+  textCompletion,
   tokenCount,
 } from '../chat/answers.ts'
 import { chatCompletionsRequest } from '../chat/chat-completions.ts'
+import { completionsRequest } from '../chat/completions.ts'
 import { countContentTokensRequest, generateContentRequest } from '../chat/generate-content.ts'
 import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
+import {
+  embeddingsAnswer,
+  embeddingsRequest,
+  rerankAnswer,
+  rerankRequest,
+  transcriptionAnswer,
+  transcriptionForm,
+} from '../chat/passed.ts'
 import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
 import { CONVERSATION_ENDPOINTS } from './conversations.ts'
@@ -118,6 +129,16 @@ const STREAM_END = 'A stream that ends without its closing mark was cut off.'
 
 const generated = { tag: TAG, key: 'anywhere', answerHeaders, failures: CHAT_FAILURES } as const
 
+/** Endpoints whose requests pass to the same path of a channel. */
+const passed = {
+  ...generated,
+  headers: billedHeaders,
+  failures: CHAT_FAILURES.filter((code) => code !== 'tool_not_supported'),
+  failureStatus: { model_not_found: 404 },
+} as const
+const PASSED =
+  'Served for models whose `endpoint_type` is of this endpoint; any other model is 404. Request and answer pass unchanged except for the name of the model.'
+
 const pathModel = z.object({ model: z.string().describe('Model id or alias.') })
 const generateContent = {
   ...generated,
@@ -144,6 +165,23 @@ export const chatEndpoints: readonly RouteDescription[] = [
       {
         contentType: EVENT_STREAM,
         says: `With stream: chunks as data lines, then data: [DONE]. ${STREAM_END}`,
+      },
+    ],
+  },
+  {
+    ...generated,
+    name: 'createCompletion',
+    summary: 'Answer a prompt with text, for clients of the older completions endpoint.',
+    details: `The prompt becomes the message of a chat, and the answer its text. Other fields are those of POST /v1/chat/completions. ${BILLED}`,
+    headers: billedHeaders,
+    body: { name: 'CompletionRequest', schema: completionsRequest },
+    example: { model: MODEL, prompt: HELLO.content },
+    answerHeaders: { ...answerHeaders, ...TRANSLATION_HEADERS },
+    answers: [
+      jsonAnswer('Completion', textCompletion),
+      {
+        contentType: EVENT_STREAM,
+        says: `With stream: text completions as data lines, then data: [DONE]. ${STREAM_END}`,
       },
     ],
   },
@@ -226,6 +264,33 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ],
   },
   {
+    name: 'openResponseSocket',
+    tag: TAG,
+    key: 'anywhere',
+    summary: 'Open a WebSocket for calls of the responses protocol.',
+    details:
+      'An upgrade. Each message {"type": "response.create"} with the fields of a request is a call like POST /v1/responses, billed the same, and each event of its stream comes back as a message.',
+    answers: [
+      {
+        status: 101,
+        says: 'The connection is a WebSocket: events of responses, and errors as {"type": "error", "status", "error"}.',
+      },
+    ],
+    failures: ['method_not_allowed', 'rate_limit_exceeded'],
+    failureStatus: { method_not_allowed: [405, 426], rate_limit_exceeded: [426, 429] },
+  },
+  {
+    ...generated,
+    name: 'compactResponse',
+    summary: 'Make a long conversation shorter, responses protocol.',
+    details: `Served where a channel of the model speaks the protocol. The items of the answer are the input of the next request, as they are. ${BILLED}`,
+    headers: billedHeaders,
+    failures: [...CHAT_FAILURES, 'not_found'],
+    body: { name: 'ResponsesRequest', schema: responsesRequest },
+    example: { model: MODEL, input: [HELLO] },
+    answers: [jsonAnswer('Compaction', compaction)],
+  },
+  {
     ...generated,
     name: 'countResponseTokens',
     summary: 'Count the tokens of a conversation without answering it, responses protocol.',
@@ -239,13 +304,34 @@ export const chatEndpoints: readonly RouteDescription[] = [
   ...STORED_RESPONSE_ENDPOINTS,
   ...CONVERSATION_ENDPOINTS,
   {
+    ...passed,
     name: 'createEmbedding',
-    tag: TAG,
-    key: 'anywhere',
-    summary: 'There is no model for embeddings: always 404.',
-    body: { name: 'EmbeddingsRequest', schema: z.looseObject({ model: z.string() }) },
-    answers: [],
-    failures: ['model_not_found', 'request_too_large', 'rate_limit_exceeded'],
-    failureStatus: { model_not_found: 404 },
+    summary: 'Make embeddings of texts.',
+    details: `${PASSED} ${BILLED}`,
+    body: { name: 'EmbeddingsRequest', schema: embeddingsRequest },
+    answers: [jsonAnswer('Embeddings', embeddingsAnswer)],
+  },
+  {
+    ...passed,
+    name: 'rerank',
+    summary: 'Rank documents by how well they answer a query.',
+    details: `${PASSED} Billed by searches as the upstream reports them, else one for each 100 documents; the estimate must be covered by the balance beforehand.`,
+    body: { name: 'RerankRequest', schema: rerankRequest },
+    answers: [jsonAnswer('Ranking', rerankAnswer)],
+  },
+  {
+    ...passed,
+    name: 'transcribe',
+    summary: 'Write down what is said in a sound.',
+    details: `${PASSED} Billed by the seconds that the upstream reports, else by the length of the file, at the price of a minute; the estimate must be covered by the balance beforehand.`,
+    form: { name: 'TranscriptionForm', schema: transcriptionForm },
+    answers: [
+      jsonAnswer('Transcription', transcriptionAnswer),
+      {
+        contentType: EVENT_STREAM,
+        says: 'With stream: events from transcript.text.delta to transcript.text.done.',
+      },
+      { contentType: 'text/plain', says: 'With response_format text, srt or vtt.' },
+    ],
   },
 ]

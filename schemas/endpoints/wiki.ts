@@ -18,6 +18,7 @@ import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 
 const HTTP_ACCEPTED = 202
 const HTTP_BAD_REQUEST = 400
+const HTTP_NOT_FOUND = 404
 const HTTP_NOT_ACCEPTABLE = 406
 const HTTP_UNSUPPORTED_MEDIA_TYPE = 415
 
@@ -38,8 +39,8 @@ const jsonRpcMessage = z.looseObject({
 
 const jsonRpcError = z.object({
   jsonrpc: z.literal('2.0'),
-  error: z.object({ code: z.int(), message: z.string() }),
-  id: z.null(),
+  error: z.looseObject({ code: z.int(), message: z.string() }),
+  id: z.union([z.string(), z.number()]).nullable(),
 })
 
 export const wikiEndpoints: readonly RouteDescription[] = [
@@ -118,14 +119,19 @@ export const wikiEndpoints: readonly RouteDescription[] = [
       'endpoints are. A message that is refused by the protocol has its error in the form of JSON-RPC.',
     headers: z.object({
       accept: z.string().optional().describe('`application/json, text/event-stream`, as the protocol says.'),
-      'mcp-protocol-version': z.string().optional().describe('As it was agreed on.'),
+      'mcp-protocol-version': z
+        .string()
+        .optional()
+        .describe('As it was agreed on; since 2026-07-28 as in `params._meta`.'),
+      'mcp-method': z.string().optional().describe('Since 2026-07-28: the `method` of the body.'),
+      'mcp-name': z.string().optional().describe('Since 2026-07-28: the `params.name` of the body.'),
     }),
     body: { name: 'JsonRpcMessage', schema: jsonRpcMessage },
     example: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
     answers: [
       jsonAnswer('JsonRpcMessage', jsonRpcMessage),
       { status: HTTP_ACCEPTED, says: 'The message wants no answer.' },
-      ...[HTTP_BAD_REQUEST, HTTP_NOT_ACCEPTABLE, HTTP_UNSUPPORTED_MEDIA_TYPE].map((status) =>
+      ...[HTTP_BAD_REQUEST, HTTP_NOT_FOUND, HTTP_NOT_ACCEPTABLE, HTTP_UNSUPPORTED_MEDIA_TYPE].map((status) =>
         jsonAnswer('JsonRpcError', jsonRpcError, status),
       ),
     ],

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { toTaskListSchema } from '../tasks/list.ts'
 import { boundText, callerLink, mediaFields, modelId } from './fields.ts'
 
-/** Models that do something else than make a film from words and pictures. */
+/** Models that do something other than make a video from text and images. */
 export const VIDEO_WORKS: Readonly<Record<string, 'avatar_video' | 'lipsync' | 'motion' | 'clip_compose'>> = {
   'dh-avatar': 'avatar_video',
   'dh-lipsync': 'lipsync',
@@ -16,7 +16,7 @@ export const VIDEO_WORKS: Readonly<Record<string, 'avatar_video' | 'lipsync' | '
   'clip-compose': 'clip_compose',
 }
 
-/** The longest film: the hold is calculated from it. */
+/** The longest video: the hold is calculated from it. */
 const DURATION_MAX_SECONDS = 6 * 60 * 60
 const VIDEO_PROMPT_MAX_CHARS = 20_000
 /** The hold follows the request: a request of zero seconds would hold nothing for what may be long. */
@@ -103,7 +103,7 @@ export const lipsyncRequest = z.looseObject({
   model: modelId,
   ...mediaFields,
   source_video_url: callerLink,
-  audio_url: callerLink.describe('The length of the film follows it.'),
+  audio_url: callerLink.describe('The video is as long as it.'),
   duration,
 })
 
@@ -112,7 +112,7 @@ export const MOTION_GRADES = ['fast', 'standard', 'max'] as const
 export const motionRequest = z.looseObject({
   model: modelId,
   ...mediaFields,
-  source_video_url: callerLink.describe('How people move; the length of the film follows it.'),
+  source_video_url: callerLink.describe('The movements; the video is as long as it.'),
   content: z.array(imagePart).min(1).max(PORTRAITS_MAX).describe('Portraits.'),
   face_count: z
     .int()

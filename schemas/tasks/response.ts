@@ -64,6 +64,8 @@ export const responseFacts = z.object({
   reported: z.unknown(),
   /** In the upstream's own word; empty where it names none. */
   serviceTier: z.string(),
+  /** The upstream's ids of the items of its output; absent without any. */
+  itemIds: z.array(z.string()).optional(),
   /** Why it failed; null where it did not. */
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
 })

@@ -7,17 +7,17 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 type BodyWriterOptions = {
-  /** Its head is out and it has its socket. */
+  /** The head has been sent, and the response has its socket. */
   readonly response: ServerResponse
-  /** The most bytes of one write. Each write has a separate turn. */
+  /** The most bytes of one write. Each write is a turn of the event loop. */
   readonly pieceBytes: number | null
-  /** Stop the body there. */
+  /** The body stops there. */
   readonly stopAfterBytes: number | null
-  /** Whether the stop leaves an HTTP chunk begun and not finished. */
+  /** True if the stop leaves an HTTP chunk unfinished. */
   readonly tearsChunk: boolean
-  /** More may be written, after a `write` that answered false. */
+  /** Called when more may be written, after `write` returned false. */
   readonly onReady: () => void
-  /** The stop is reached and the system has taken every byte before it. Nothing more is written. */
+  /** Called when the stop is reached and the system has taken every byte before it. */
   readonly onStop: () => void
 }
 
@@ -25,7 +25,7 @@ export class BodyWriter {
   readonly #options: BodyWriterOptions
   readonly #socket: Socket
   readonly #chunked: boolean
-  /** No stop and no pieces: a write is one write of the socket. */
+  /** True without a stop and pieces: each write is one write of the socket. */
   readonly #plain: boolean
   #pending: Buffer | null = null
   #sentBytes = 0
@@ -50,7 +50,7 @@ export class BodyWriter {
     return this.#advance()
   }
 
-  /** Ends the body properly, unless a stop came first. Answers whether it did. */
+  /** Ends the body properly, unless a stop came first. Returns whether it did. */
   end(): boolean {
     if (this.#stopped) return false
     const { stopAfterBytes, tearsChunk } = this.#options

@@ -1,4 +1,4 @@
-/** What tools do that the provider runs itself: web searches and pictures that are drawn, before any dialect. */
+/** Results of the provider's own tools, web search and image generation, in no dialect. */
 
 import { drawPng } from '../media/samples.ts'
 import { drawTokens, drawWord, makeHexadecimalId, type Random } from './words.ts'
@@ -23,7 +23,6 @@ type Source = { readonly url: string; readonly title: string }
 
 export type Picture = {
   readonly id: string
-  /** What was drawn. */
   readonly prompt: string
   /** A small PNG. */
   readonly base64: string

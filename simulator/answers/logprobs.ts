@@ -1,16 +1,16 @@
-/** Log probabilities of the tokens of a text, and of others that might have stood there. */
+/** Log probabilities of the tokens of a text and of their alternatives. */
 import { otherWords, type Random } from './words.ts'
 
-/** Separates their random numbers from those of the text, so that asking for them does not change the words. */
+/** Separates their random numbers from those of the text, so that requesting them does not change the words. */
 export const LOGPROB_SEED = 0x1095
 export const MAX_TOP_LOGPROBS = 20
-/** Of the token that was said: it is the likeliest one. */
+/** The least probability of the chosen token, which is the likeliest. */
 const MIN_PROBABILITY = 0.5
 
 export type Likelihood = { readonly token: string; readonly logprob: number }
 
 export type TokenLogprob = Likelihood & {
-  /** The likeliest tokens in its place, itself among them. */
+  /** The likeliest tokens in its place, including itself. */
   readonly top: readonly Likelihood[]
 }
 
@@ -19,7 +19,7 @@ export function writeLogprobs(tokens: readonly string[], top: number, random: Ra
     const probability = MIN_PROBABILITY + random() * (1 - MIN_PROBABILITY)
     const said = { token, logprob: Math.log(probability) }
     const others = otherWords(random, token, Math.max(0, top - 1))
-    // Each has half of what is left, so that together they are less than certain.
+    // Each gets half of the rest, so that the sum stays below 1.
     const unlikely = others.map((other, index) => ({
       token: other,
       logprob: Math.log((1 - probability) / 2 ** (index + 1)),
@@ -30,6 +30,6 @@ export function writeLogprobs(tokens: readonly string[], top: number, random: Ra
 
 const withBytes = ({ token, logprob }: Likelihood) => ({ token, logprob, bytes: [...Buffer.from(token)] })
 
-/** As chat-completions and whole answers of responses show them. */
+/** Prints them as chat-completions and whole answers of responses do. */
 export const wireLogprobs = (tokens: readonly TokenLogprob[]) =>
   tokens.map(({ top, ...said }) => ({ ...withBytes(said), top_logprobs: top.map(withBytes) }))

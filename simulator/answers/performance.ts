@@ -1,4 +1,4 @@
-/** Plays one answer on one response: pace, framing, faults, back-pressure, and the caller's leaving. */
+/** Plays one answer on one response, with pace, framing, faults and back-pressure, until the caller leaves. */
 
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -26,7 +26,7 @@ const MS_PER_SECOND = 1_000
  * so it is given time to read them first. One turn of the loop more is for a caller in the same process.
  */
 const BEFORE_RESET_MS = 20
-/** No status line, not even text. */
+/** Neither a status line nor text. */
 const GARBAGE = Buffer.from('\u0000\u0001simulated garbage\r\n\xff\xfe not HTTP at all\r\n\r\n', 'latin1')
 
 export type PerformanceOptions = {
@@ -34,14 +34,14 @@ export type PerformanceOptions = {
   readonly dialect: Dialect
   readonly answer: Answer
   readonly directives: Directives
-  /** The directives' fault, or null where there is none or its times are used up. */
+  /** The fault of the directives; null if there is none or its times are used up. */
   readonly fault: Fault | null
   readonly call: Call
   readonly calls: CallLog
   readonly ticker: Ticker
 }
 
-/** Begins to play and returns; the end shows in the call's record. */
+/** Begins to play and returns; the record of the call has the end. */
 export function perform(options: PerformanceOptions): void {
   const { response } = options
   const start = () => new Performance(options).begin()
@@ -53,7 +53,7 @@ class Performance {
   readonly #options: PerformanceOptions
   readonly #socket: Socket
   readonly #answer: Answer
-  /** Whether the call counts as faulted although its answer ends as if nothing had been. */
+  /** True if the call counts as faulted although its answer ends normally. */
   #faulted: boolean
   #waiting: { slot: Slot; task: () => void } | null = null
   #emittedTokens = 0
@@ -78,7 +78,7 @@ class Performance {
     this.#at((directives.ttft ?? 0) + this.#wholeAnswerMs(), () => this.#open())
   }
 
-  /** The answer, or the failure that a fault puts in its place. */
+  /** Returns the answer, or the failure that a fault replaces it with. */
   #answerOrFailure(): Answer {
     const { fault, dialect, directives, answer } = this.#options
     if (fault?.kind === 'status') return dialect.failure(statusFailure(fault.status, directives))
@@ -86,7 +86,7 @@ class Performance {
     return { ...dialect.failure(streamFailure()), status: 200 }
   }
 
-  /** How long an answer that comes in one piece has been worked on, or spoken. */
+  /** Returns the time that a whole answer takes. */
   #wholeAnswerMs(): number {
     if (this.#answer.kind !== 'whole') return 0
     const { tps = 0 } = this.#options.directives
@@ -112,7 +112,7 @@ class Performance {
   #playWhole(answer: WholeAnswer): void {
     const { response, fault, call } = this.#options
     const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body
-    // A body that is cut short and yet ends properly cannot have announced its length.
+    // A truncated body that ends properly cannot announce its length.
     const length = fault?.kind === 'truncate' ? {} : { 'content-length': body.length }
     this.#socket.cork()
     response.writeHead(answer.status, { ...answer.headers, ...length })
@@ -136,7 +136,7 @@ class Performance {
     const frames = this.#frames(answer.frames, isArray)
     let held: Frame | null = null
 
-    /** Writes what is due; answers whether it may go on in another turn, or is waiting or done. */
+    /** Writes what is due; returns whether it may continue in another turn, rather than wait or end. */
     const writeDue = (): boolean => {
       for (let count = 0; count < MAX_FRAMES_PER_TURN; count += 1) {
         const frame: Frame | undefined = held ?? (frames.next().value as Frame | undefined)
@@ -175,7 +175,7 @@ class Performance {
     if (isArray) yield ARRAY_END
   }
 
-  /** The frames as the fault leaves them. */
+  /** Applies the fault to the frames. */
   *#faultyFrames(frames: Iterator<Frame, void>): Generator<Frame, void> {
     const { fault, dialect } = this.#options
     let events = 0

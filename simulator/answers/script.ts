@@ -1,4 +1,4 @@
-/** The script of a chat answer: its text and its counts, before any dialect gives it a shape. */
+/** The script of a chat answer: its text and its counts, in no dialect. */
 
 import type { Directives } from '../directives/grammar.ts'
 import {
@@ -28,33 +28,33 @@ const BYTES_PER_PROMPT_TOKEN = 4
 /** Separates the random numbers of built-in tools from those of the text, so that a tool does not change the words. */
 const BUILT_IN_SEED = 0x5eed
 
-/** What a chat request asks for, in no dialect. */
+/** A chat request, in no dialect. */
 export type Prompt = {
   /** The model, without directives. */
   readonly model: string
-  /** JSON of the prompt: the seed is drawn from it, and its bytes are the prompt's tokens. */
+  /** The prompt as JSON, which gives the seed and the number of prompt tokens. */
   readonly json: string
   readonly seed: number | null
   readonly maxTokens: number | null
   readonly choices: number
   readonly tools: readonly FunctionTool[]
-  /** A named tool is called once, `required` calls the first; with `auto` only the directive decides. */
+  /** A named tool is called once, `required` calls the first one; with `auto` the directive decides. */
   readonly toolChoice: 'auto' | 'none' | 'required' | { readonly name: string }
   readonly format: 'text' | 'json' | { readonly schema: unknown }
-  /** What ends the text before it is said. */
+  /** Stop sequences. */
   readonly stop: readonly string[]
-  /** For so many tokens in each place the request wants log probabilities; null for none at all. */
+  /** The number of tokens per place that the request wants log probabilities for; null for none. */
   readonly logprobs: number | null
-  /** Tools that the provider runs itself: each once, where a directive says nothing else. */
+  /** Tools that the provider runs itself: each once, unless a directive says otherwise. */
   readonly builtIns: readonly BuiltInTool[]
-  /** Whether the request asks for reasoning, and to see it; directives go before. */
+  /** Whether the request wants reasoning, and wants to see it. Directives take precedence. */
   readonly thinking: 'off' | 'hidden' | 'shown'
 }
 
 export type FunctionTool = {
   readonly name: string
   readonly schema: unknown
-  /** Its input is a plain text. */
+  /** Its input is plain text. */
   readonly isCustom?: true
   /** The group of tools that has it. */
   readonly namespace?: string
@@ -62,31 +62,31 @@ export type FunctionTool = {
 
 export type Script = {
   readonly seed: number
-  /** 24 hexadecimal characters: another request, or another answer, has another id. Dialects put a prefix before it. */
+  /** 24 hexadecimal characters, unique to request and answer. Dialects add a prefix. */
   readonly id: string
   readonly choices: readonly Choice[]
   readonly usage: Usage
 }
 
 export type Choice = {
-  /** Reasoning text, where it is shown; counted in `reasoningTokens` in any case. */
+  /** Reasoning text, if it is shown; `reasoningTokens` counts it in any case. */
   readonly reasoning: readonly string[]
   readonly reasoningTokens: number
   readonly text: readonly string[]
-  /** Of the tokens of the text; null where the request wants none. */
+  /** Log probabilities of the text's tokens; null if the request wants none. */
   readonly logprobs: readonly TokenLogprob[] | null
   readonly toolCalls: readonly ToolCall[]
-  /** What built-in tools did before the text. It counts no tokens. */
+  /** Results of built-in tools, which come before the text and count no tokens. */
   readonly searches: readonly Search[]
   readonly pictures: readonly Picture[]
   readonly finish: 'stop' | 'length' | 'tool_calls'
-  /** The stop sequence that ended the text; null where none did. */
+  /** The stop sequence that ended the text; null if none did. */
   readonly stopSequence: string | null
-  /** Reasoning, text and tool calls together. */
+  /** Tokens of reasoning, text and tool calls together. */
   readonly tokens: number
 }
 
-/** A call of a tool: one token for its name and one for each piece of its arguments. */
+/** A tool call: one token for its name and one for each piece of its arguments. */
 export type ToolCall = {
   /** 24 hexadecimal characters, unique inside the script; dialects put their own prefix before it. */
   readonly id: string
@@ -109,7 +109,7 @@ export type Usage = {
   /** Parts of `completion`. */
   readonly outputAudio: number
   readonly outputImage: number
-  /** Every token of every choice, reasoning included. */
+  /** All tokens of all choices, including reasoning. */
   readonly completion: number
   readonly reasoning: number
   readonly searches: number
@@ -121,7 +121,7 @@ export const NO_USAGE: Usage = {
   ...{ cacheWrite1h: 0, inputAudio: 0, inputImage: 0, outputAudio: 0, outputImage: 0 },
 }
 
-/** The same prompt and directives give the same script, always. */
+/** Writes the script. The same prompt and directives always give the same one. */
 export function writeScript(prompt: Prompt, directives: Directives): Script {
   const seed = directives.seed ?? toSeed(`${prompt.model}\n${prompt.seed ?? ''}\n${prompt.json}`)
   const choices = Array.from({ length: prompt.choices }, (_, index) =>
@@ -171,7 +171,7 @@ function scriptId(prompt: Prompt, choices: readonly Choice[]): string {
   return makeId(JSON.stringify({ asked, choices }))
 }
 
-/** Bytes of the JSON by four, rounded up. */
+/** A quarter of the bytes of the JSON, rounded up. */
 export function countPromptTokens(json: string): number {
   return Math.ceil(Buffer.byteLength(json) / BYTES_PER_PROMPT_TOKEN)
 }
@@ -220,7 +220,7 @@ function writeBuiltIns(prompt: Prompt, directives: Directives, random: Random) {
   }
 }
 
-/** Where no directive says how often. */
+/** Decides if no directive says how often. */
 function isBuiltInCalled({ toolChoice, tools }: Prompt, tool: BuiltInTool): boolean {
   if (typeof toolChoice === 'object') return toolChoice.name === tool
   return toolChoice === 'auto' || (toolChoice === 'required' && tools.length === 0)
@@ -269,11 +269,11 @@ function firstTokensOfCalls(calls: readonly ToolCall[], tokens: number): ToolCal
   return kept
 }
 
-/** Tokens of reasoning that are counted and not shown. */
+/** Returns the reasoning tokens that are counted but not shown. */
 export const hiddenTokens = ({ choices }: Script): number =>
   sum(choices.map(({ reasoning, reasoningTokens }) => reasoningTokens - reasoning.length))
 
-/** Draws one of each choice's pieces in turn, until all are drawn. */
+/** Yields one piece of each choice in turn, until there are no more. */
 export function* inTurn<Piece>(
   choices: readonly Iterable<Piece>[],
 ): Iterable<readonly [index: number, piece: Piece]> {
@@ -297,11 +297,11 @@ function sum(numbers: readonly number[]): number {
 type StoppedText = {
   /** The last token may be cut. */
   readonly text: readonly string[]
-  /** The sequence that ended it; null where the text has none. */
+  /** The sequence that ended it; null if the text has none. */
   readonly stopSequence: string | null
 }
 
-/** Ends a text before the sequence that is complete first; of two that end together, the longer. */
+/** Cuts a text before the stop sequence that is complete first; of two that end together, the longer. */
 function untilStop(tokens: readonly string[], stop: readonly string[]): StoppedText {
   const whole = stop.length === 0 ? '' : tokens.join('')
   const [first] = stop

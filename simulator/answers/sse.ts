@@ -1,4 +1,4 @@
-/** The framing of streams: server-sent events, well-formed in every way a provider may write them, or a JSON array. */
+/** The framing of streams: server-sent events, in every valid form that a provider may use, or a JSON array. */
 
 /** One event of a streamed answer. */
 export type Frame = {
@@ -6,9 +6,9 @@ export type Frame = {
   readonly event?: string
   /** The `data:` field: JSON on one line, or a marker. */
   readonly data: string
-  /** Output tokens it carries: what pace, token faults and the call's count go by. */
+  /** Its output tokens, which pace, token faults and the count of the call use. */
   readonly tokens: number
-  /** Whether it is the dialect's mark of a proper end, which `fault=no_done` leaves out. */
+  /** True for the dialect's end marker, which `fault=no_done` leaves out. */
   readonly terminator?: boolean
 }
 
@@ -17,7 +17,7 @@ type FrameEncoder = (frame: Frame) => string
 /** The frame that closes a JSON array. */
 export const ARRAY_END: Frame = { data: ']', tokens: 0 }
 
-/** A function that writes frames as the elements of one JSON array, which `ARRAY_END` closes. */
+/** Returns a function that writes frames as elements of one JSON array, which `ARRAY_END` closes. */
 export function arrayEncoder(): FrameEncoder {
   let opening = '['
   return (frame) => {
@@ -32,7 +32,7 @@ export const SSE_VARIATIONS = ['crlf', 'comments', 'nospace', 'multiline'] as co
 
 export type SseVariation = (typeof SSE_VARIATIONS)[number]
 
-/** A function that writes one frame as an event, with all the given variations. */
+/** Returns a function that writes a frame as an event, with all the given variations. */
 export function sseEncoder(variations: readonly SseVariation[]): FrameEncoder {
   if (variations.length === 0) return encodePlainly
   const newline = variations.includes('crlf') ? '\r\n' : '\n'
@@ -52,7 +52,7 @@ function encodePlainly(frame: Frame): string {
   return `${event}data: ${frame.data}\n\n`
 }
 
-/** JSON over many lines; a reader joins them with line feeds and has the same value. A marker stays as it is. */
+/** Spreads JSON over many lines, which a reader joins with line feeds. A marker stays as it is. */
 function indentLines(data: string): string[] {
   if (!data.startsWith('{') && !data.startsWith('[{')) return [data]
   return JSON.stringify(JSON.parse(data), null, 1).split('\n')

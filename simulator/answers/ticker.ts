@@ -2,7 +2,7 @@
 
 const TICK_MS = 5
 
-/** Where a task waits; give it back to `cancel`. */
+/** Where a task waits, for `cancel`. */
 export type Slot = number
 
 /** Runs tasks at or just after their time (up to one tick late). Costs nothing while no task waits. */

@@ -1,4 +1,4 @@
-/** What the simulated provider says: words in several scripts, drawn by a seed. */
+/** The words of the simulated provider, in several scripts, drawn from a seed. */
 
 import { hash } from 'node:crypto'
 import { isObject } from '../dialect.ts'
@@ -16,7 +16,7 @@ const WORDS = [
   ...['🙂', '🚲', '🌧️', '👩‍🚀', '👨‍👩‍👧', '🇳🇴', '👍🏽'],
 ] as const
 
-/** Every word with the blank that stands before it inside a text, so that drawing one allocates nothing. */
+/** Every word with a space before it, so that drawing one allocates nothing. */
 const SPACED_WORDS = WORDS.map((word) => ` ${word}`)
 
 const ID_CHARACTERS = 24
@@ -25,15 +25,15 @@ const LITERAL_TOKENS = new RegExp(`\\s*\\S{1,${LITERAL_TOKEN_CODE_POINTS}}|\\s+$
 const JSON_PIECE_CODE_POINTS = 6
 const JSON_PIECES = new RegExp(`.{1,${JSON_PIECE_CODE_POINTS}}`, 'gsu')
 
-/** A generator of numbers in [0, 1); equal seeds give equal sequences. */
+/** Returns the next number in [0, 1); equal seeds give equal sequences. */
 export type Random = () => number
 
-/** A 32-bit seed of any text. */
+/** Returns a 32-bit seed for a text. */
 export function toSeed(text: string): number {
   return hash('sha1', text, 'buffer').readUInt32BE(0)
 }
 
-/** The mulberry32 generator: 32 bits of state, one multiplication chain a number. */
+/** Returns a mulberry32 generator. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0
   return () => {
@@ -44,10 +44,10 @@ export function seededRandom(seed: number): Random {
   }
 }
 
-/** 24 hexadecimal characters, as many as the identifiers of public providers have. */
+/** Returns 24 hexadecimal characters, as in the ids of public providers. */
 export const makeId = (text: string): string => hash('sha1', text, 'hex').slice(0, ID_CHARACTERS)
 
-/** The same, drawn. */
+/** Returns a random id of the same form. */
 export function makeHexadecimalId(random: Random): string {
   const words = Array.from({ length: 3 }, () => Math.floor(random() * 2 ** 32))
   return words.map((word) => word.toString(16).padStart(8, '0')).join('')
@@ -57,7 +57,7 @@ export function drawWord(random: Random): string {
   return WORDS[Math.floor(random() * WORDS.length)] as string
 }
 
-/** `count` text tokens, one word each; joined without a separator they are the text. */
+/** Draws `count` tokens, one word each; joined without a separator they are the text. */
 export function drawTokens(random: Random, count: number): string[] {
   return Array.from({ length: count }, (_, index) => {
     const words = index === 0 ? WORDS : SPACED_WORDS
@@ -65,19 +65,19 @@ export function drawTokens(random: Random, count: number): string[] {
   })
 }
 
-/** `count` other words than the token, each another one, with a blank before them where the token has one. */
+/** Draws `count` different words other than the token, with a space before them if the token has one. */
 export function otherWords(random: Random, token: string, count: number): string[] {
   const first = Math.floor(random() * WORDS.length)
   const words = [...WORDS.slice(first), ...WORDS.slice(0, first)].filter((word) => word !== token.trim())
   return words.slice(0, count).map((word) => (token.startsWith(' ') ? ` ${word}` : word))
 }
 
-/** A given text as tokens of at most twelve visible characters; joined they are that text again. */
+/** Splits a text into tokens of at most twelve visible characters. */
 export function tokensOfLiteral(text: string): string[] {
   return text.match(LITERAL_TOKENS) ?? []
 }
 
-/** JSON text as tokens of at most six characters; joined they are that text again. */
+/** Splits JSON into tokens of at most six characters. */
 export function tokensOfJson(json: string): string[] {
   return json.match(JSON_PIECES) ?? []
 }
@@ -104,7 +104,7 @@ function sample(schema: unknown, sampling: Sampling): unknown {
   for (const choice of [schema.anyOf, schema.oneOf]) {
     if (Array.isArray(choice)) return sample(choice[0], deeper)
   }
-  // Some interfaces write the names of types in capitals.
+  // Some interfaces write type names in capitals.
   switch (String(Array.isArray(schema.type) ? schema.type[0] : schema.type).toLowerCase()) {
     case 'string':
       return drawWord(sampling.random)

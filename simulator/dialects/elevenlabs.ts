@@ -1,4 +1,4 @@
-/** The elevenlabs dialect: speech, and voices that are cloned, in ElevenLabs' public shapes. */
+/** The elevenlabs dialect: speech and cloned voices, in ElevenLabs' public shapes. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
@@ -28,9 +28,9 @@ const MODERATED = {
 } as const
 const DEFAULT_MODEL = 'sim-speech'
 const MAX_TEXT_CHARACTERS = 10_000
-/** The voice of the vendor's own examples is there too. */
+/** The voice of the vendor's examples exists too. */
 const PREMADE: readonly Voice[] = [{ id: 'JBFqnCBsd6RMkjVDRZzb', name: 'George' }, ...PRESET_VOICES]
-/** What was cloned in any earlier run of the provider is taken by its form. */
+/** Accepts voices of earlier runs by the form of their ids. */
 const CLONED_ID = /^clone[0-9a-f]{16}$/
 const CLONED_DIGITS = 16
 
@@ -168,7 +168,7 @@ const CODES: Readonly<Record<FailureReason, string>> = {
   simulated: 'internal_error',
 }
 
-/** A field that cannot be read is 422, with a list. */
+/** An unreadable field is 422, with a list. */
 function isUnreadable({ reason, param }: SimulatedFailure): boolean {
   return reason === 'invalid_request' && param !== null
 }

@@ -1,4 +1,4 @@
-/** The files behind the links that the other dialects give: `GET /files/{name}`. */
+/** Serves the files that the other dialects link to: `GET /files/{name}`. */
 
 import {
   type Dialect,

@@ -1,4 +1,4 @@
-/** The image models of the simulated provider: how many pictures each draws, and of which size. */
+/** The image models of the simulated provider: how many images each one makes, and in which sizes. */
 
 import { SimulatedFailure } from '../dialect.ts'
 import type { PixelSize } from '../directives/grammar.ts'
@@ -10,12 +10,12 @@ const HD_SIDE_PIXELS = 2_048
 const SD_SIDE_PIXELS = 1_024
 
 type ImageModel = {
-  /** Without directives it begins with this. */
+  /** The beginning of the name. */
   readonly prefix: string
   readonly usual: PixelSize
   /** In pixels of the whole picture. */
   readonly smallest: number
-  /** `grid`: a fixed number, and only the shape of the size counts. `prompt`: the shape stands in the prompt. */
+  /** `grid`: a fixed number, and only the ratio of the size counts. `prompt`: the prompt has the ratio. */
   readonly kind: 'plain' | 'grid' | 'prompt'
 }
 
@@ -39,7 +39,7 @@ const GRID_SHAPES = [
 
 type Shape = { readonly across: number; readonly down: number }
 
-/** How many pictures come of a request for `n`. */
+/** Returns how many images a request for `n` gets. */
 export function imageCount(model: string, n: number): number {
   return readModel(model).kind === 'grid' ? GRID_IMAGES : n
 }
@@ -67,7 +67,7 @@ function readModel(name: string): ImageModel {
   return MODELS.find((model) => name.startsWith(model.prefix)) as ImageModel
 }
 
-/** The flags at the end of a prompt choose between small and large. */
+/** Flags at the end of the prompt choose between small and large. */
 function gridSide(prompt: string): number {
   return /\s--hd\b/.test(prompt) ? HD_SIDE_PIXELS : SD_SIDE_PIXELS
 }
@@ -88,7 +88,7 @@ function shapeIn(prompt: string): Shape {
   return isShape && shape.down / shape.across < MAX_SHAPE ? shape : { across: 1, down: 1 }
 }
 
-/** The longer side has so many pixels. */
+/** Returns a size whose longer side has `side` pixels. */
 function shaped({ across, down }: Shape, side: number): PixelSize {
   const longer = Math.max(across, down)
   return {

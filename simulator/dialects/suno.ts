@@ -29,7 +29,7 @@ const MAX_PROMPT_CHARACTERS = 500
 const MAX_LYRICS_CHARACTERS = 3_000
 const MAX_STYLE_CHARACTERS = 1_000
 const MAX_TITLE_CHARACTERS = 80
-/** The lyrics are written before the first song is sung. */
+/** The lyrics are ready before the first song. */
 const FIRST_SONG_PROGRESS = 0.5
 const FINAL_FAILURES = ['CREATE_TASK_FAILED', 'GENERATE_AUDIO_FAILED', 'SENSITIVE_WORD_ERROR'] as const
 
@@ -67,7 +67,7 @@ function openSubmit(received: ReceivedRequest): OpenedRequest {
   }
 }
 
-/** In custom mode the prompt is the lyrics, and style and title are required. */
+/** In custom mode, the prompt has the lyrics, and style and title are required. */
 function checkMode({ customMode, instrumental, prompt = '', style = '', title = '' }: Asked): void {
   if (customMode && style === '') throw refused('The style is required in custom mode')
   if (customMode && title === '') throw refused('The title is required in custom mode')
@@ -114,7 +114,7 @@ function wire(task: Task, asked: Asked, delivery: Delivery): object {
   }
 }
 
-/** A failure, and where it is stuck, is reported with the status that `code` names, `CALLBACK_EXCEPTION` for one. */
+/** A failed or stuck task has the status that `code` names, such as `CALLBACK_EXCEPTION`. */
 function readStatus(task: Task): string {
   const { code, outcome } = task.submit.directives
   switch (readState(task)) {
@@ -139,7 +139,7 @@ function listSongs(status: string): number {
   return status === 'SUCCESS' || status === 'CALLBACK_EXCEPTION' ? SONGS : 0
 }
 
-/** Songs beyond `partial` have a name and no sound. */
+/** Songs beyond `partial` have a name but no audio. */
 function song(index: number, { id, submit }: Task, asked: Asked, delivery: Delivery): object {
   const { directives } = submit
   const seconds = directives.seconds ?? SONG_SECONDS
@@ -164,7 +164,7 @@ function refused(message: string): SimulatedFailure {
   return new SimulatedFailure(400, 'invalid_request', message)
 }
 
-/** A requested refusal comes with 200, as many of the vendor's do; the code in the body says what it is. */
+/** A requested refusal has status 200, as many of the vendor's do; its code is in the body. */
 function readHttpStatus({ status, isAskedFor }: SimulatedFailure): number {
   return isAskedFor ? 200 : status
 }

@@ -1,6 +1,6 @@
-/** The faults the simulated provider commits on demand: their grammar and their data. */
+/** The faults that the simulated provider commits on demand. */
 
-/** Bytes are counted over the response body without HTTP's own chunk framing; tokens as in `Frame.tokens`. */
+/** Bytes count the response body without HTTP chunk framing; tokens count as in `Frame.tokens`. */
 export type Fault =
   | {
       readonly kind:
@@ -39,7 +39,7 @@ const MAX_FAULT_BYTES = 1_000_000_000
 const MAX_FAULT_TOKENS = 1_000_000
 const LOWEST_STATUS = 200
 const HIGHEST_STATUS = 599
-/** HTTP forbids these a body, so they could carry no error (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
+/** HTTP allows them no body, so they cannot have an error (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
 const STATUSES_WITHOUT_BODY = [204, 205, 304]
 
 const WITHOUT_WORK: readonly Fault['kind'][] = [
@@ -51,7 +51,7 @@ const WITHOUT_WORK: readonly Fault['kind'][] = [
   'stream_error',
 ]
 
-/** Whether the fault strikes at a byte of the body. */
+/** Returns whether the fault strikes at a byte of the body. */
 export function isByteFault(fault: Fault | null): fault is ByteFault {
   return fault !== null && 'afterBytes' in fault
 }

@@ -1,4 +1,4 @@
-/** Directives: how a caller says what the simulated provider shall do. One grammar for every place. */
+/** Directives, with which a caller says what the simulated provider does. One grammar for every place. */
 
 import { SSE_VARIATIONS } from '../answers/sse.ts'
 import { isObject } from '../dialect.ts'
@@ -35,7 +35,7 @@ const OUTCOMES = [
   'refuse',
 ] as const
 
-/** Each directive with the reader of its value; a reader throws a `RangeError` that says what it takes. */
+/** The reader of each directive's value, which throws a `RangeError` that says what it takes. */
 const GRAMMAR = {
   ttft: wholeNumber(0, MAX_WAIT_MS),
   tps: wholeNumber(0, MAX_TOKENS_PER_SECOND),
@@ -83,7 +83,7 @@ const GRAMMAR = {
   file_fault: faultText,
 } as const satisfies Record<string, (value: string) => unknown>
 
-/** Directives that are shorthands for another one with a value. */
+/** Directives that are short for another one with a value. */
 const SHORTHANDS: Readonly<Record<string, readonly [keyof typeof GRAMMAR, string]>> = {
   accept_then_cut: ['fault', 'accept_then_cut'],
 }
@@ -98,10 +98,10 @@ export const DIRECTIVE_NAMES = Object.keys(GRAMMAR) as DirectiveName[]
 
 export type PixelSize = { readonly widthPixels: number; readonly heightPixels: number }
 
-/** A directive that is unknown or has a value it does not take. The message names it. */
+/** An unknown directive, or an invalid value. The message names it. */
 export class DirectiveError extends Error {}
 
-/** What stands before and after the first `@` of a model name: the model itself and its directives. */
+/** Splits a model name at the first `@` into the model and its directives. */
 export function splitModelName(name: string): { model: string; directives: string | null } {
   const at = name.indexOf('@')
   return at < 0
@@ -122,7 +122,7 @@ export function readDirectives(source: unknown): Directives {
   throw new DirectiveError('Directives are a string or an object.')
 }
 
-/** One set of directives out of several; where two have the same one, the later wins. */
+/** Merges directives; of the same directive the later wins. */
 export function mergeDirectives(...all: readonly Directives[]): Directives {
   return Object.assign({}, ...all)
 }
@@ -225,7 +225,7 @@ function pixelSize(value: string): PixelSize {
   throw new RangeError(`takes a size as in 1024x768, up to ${MAX_SIDE_PIXELS} a side, not "${value}"`)
 }
 
-/** A fault that strikes later: kept as it is written, once it is known to be one. */
+/** Checks a fault that strikes later, and keeps it as written. */
 function faultText(value: string): string {
   parseFault(value)
   return value
@@ -233,7 +233,7 @@ function faultText(value: string): string {
 
 const MESSAGE_DIRECTIVES = /\[simulate:([^\]]*)\]/
 
-/** What the first of them holds in a text, or in the parts of a message that have a `text`; null without one. */
+/** Returns the first directives in a text, or in the parts of a message that have a `text`; null without any. */
 export function findDirectives(content: unknown): string | null {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
   for (const part of parts) {

@@ -1,4 +1,4 @@
-/** What finished work delivers: real files behind links, as the request and its directives say. */
+/** Delivers the results of finished work: links to real files, as the request and its directives say. */
 
 import { toSeed } from '../answers/words.ts'
 import type { Directives, PixelSize } from '../directives/grammar.ts'
@@ -17,15 +17,15 @@ const MS_PER_SECOND = 1_000
 type DeliveryOptions = {
   readonly files: FileShelf
   readonly origin: string
-  /** No other work has it. */
+  /** Unique to the work. */
   readonly id: string
   /** Epoch milliseconds. */
   readonly directives: Directives
-  /** What it is drawn by: the same words give the same bytes. */
+  /** The seed: the same words give the same bytes. */
   readonly words: string
 }
 
-/** Makes the links of one piece of work; the same number is the same file. */
+/** Makes the links of one piece of work; the same number leads to the same file. */
 export class Delivery {
   readonly #options: DeliveryOptions
 
@@ -62,7 +62,7 @@ export class Delivery {
   }
 }
 
-/** `1024x768` as pixels; null where it says no size that can be drawn. */
+/** Reads `1024x768`; null if it is not a possible size. */
 export function readSize(text: string | null | undefined): PixelSize | null {
   const [, width, height] = /^(\d{1,5})x(\d{1,5})$/i.exec(text ?? '') ?? []
   const size = { widthPixels: Number(width), heightPixels: Number(height) }
@@ -70,7 +70,7 @@ export function readSize(text: string | null | undefined): PixelSize | null {
   return isDrawn(size.widthPixels) && isDrawn(size.heightPixels) ? size : null
 }
 
-/** The size of a film of this resolution (`720p`, `1280x720`) and ratio (`16:9`), in even numbers. */
+/** Returns the size of a video of this resolution (`720p`, `1280x720`) and ratio (`16:9`), in even numbers. */
 export function filmSize(resolution: string | undefined, ratio: string | undefined): PixelSize {
   const [, across, down] = /^(\d{1,3}):(\d{1,3})$/.exec(ratio ?? '') ?? []
   const shape = Number(across) > 0 && Number(down) > 0 ? Number(across) / Number(down) : DEFAULT_RATIO
@@ -87,12 +87,12 @@ function filmSide(pixels: number): number {
   return 2 * Math.round(Math.min(LONGEST_SIDE_PIXELS, Math.max(SHORTEST_SIDE_PIXELS, pixels)) / 2)
 }
 
-/** How long it takes to say a text, as the MP3 of it will be. */
+/** Returns the duration of a spoken text, which its MP3 has. */
 export function spokenSeconds(text: string, speed = 1): number {
   return playedSeconds(Math.min(MAX_SECONDS, [...text].length / CHARACTERS_PER_SECOND / speed))
 }
 
-/** A text said: the same text and speed give the same bytes. */
+/** Makes the MP3 of a text: the same text and speed give the same bytes. */
 export function spokenMp3(
   text: string,
   { speed, directives }: { readonly speed?: number | undefined; readonly directives: Directives },
@@ -101,7 +101,7 @@ export function spokenMp3(
   return soundMp3({ seconds, seed: directives.seed ?? toSeed(text) })
 }
 
-/** To the millisecond. */
+/** Rounds to milliseconds. */
 export function roundedSeconds(seconds: number): number {
   return Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND
 }

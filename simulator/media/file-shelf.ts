@@ -1,4 +1,4 @@
-/** The files behind the links of results: kept as what they show, and made when they are fetched. */
+/** The files behind the links of results: described when they are linked, and made when they are fetched. */
 
 import type { Directives } from '../directives/grammar.ts'
 import { drawPng, type Film, filmMp4, type Picture, type Sound, soundMp3 } from './samples.ts'
@@ -18,7 +18,7 @@ export type ShelvedFile = {
 
 type LinkOptions = {
   readonly origin: string
-  /** Without folders and without an ending; one and the same name is one and the same file. */
+  /** Without folders and extension; the same name is the same file. */
   readonly name: string
   readonly directives: Directives
 }
@@ -29,7 +29,7 @@ export function findMediaType({ kind }: MediaFile): string {
   return TYPES[kind]
 }
 
-/** The same file gives the same bytes. */
+/** Makes the bytes of a file, always the same. */
 export function readBytes(file: MediaFile): Buffer {
   if (file.kind === 'png') return drawPng(file)
   return file.kind === 'mp4' ? filmMp4(file) : soundMp3(file)
@@ -38,7 +38,7 @@ export function readBytes(file: MediaFile): Buffer {
 export class FileShelf {
   readonly #files = new Map<string, ShelvedFile>()
 
-  /** The link of a file, which is there from now on; beyond 200,000 the oldest is forgotten. */
+  /** Keeps a file and returns its link; beyond 200,000 files the oldest is forgotten. */
   link(file: MediaFile, { origin, name, directives }: LinkOptions): string {
     const full = `${name}.${file.kind}`
     if (!this.#files.has(full)) {

@@ -1,11 +1,11 @@
-/** Draws the files of results: PNG in one colour, which the seed decides; MP4 and MP3 made of recorded fixtures. */
+/** Makes result files: PNG in one color, which depends on the seed; MP4 and MP3 from recorded fixtures. */
 
 import { readFileSync } from 'node:fs'
 import { crc32, deflateSync } from 'node:zlib'
 import { seededRandom } from '../answers/words.ts'
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
-/** Two pixels to a byte, each the number of a colour in the palette. */
+/** Two pixels per byte, each the number of a color in the palette. */
 const BITS_PER_PIXEL = 4
 const INDEXED_COLOUR = 3
 const PALETTE_BYTES = 3
@@ -16,7 +16,7 @@ export type Picture = {
   readonly seed: number
 }
 
-/** The same picture gives the same bytes. */
+/** Makes a PNG, always with the same bytes for the same seed and size. */
 export function drawPng({ widthPixels, heightPixels, seed }: Picture): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(widthPixels, 0)
@@ -24,7 +24,7 @@ export function drawPng({ widthPixels, heightPixels, seed }: Picture): Buffer {
   header.set([BITS_PER_PIXEL, INDEXED_COLOUR], 8)
   const palette = Buffer.alloc(PALETTE_BYTES)
   palette.writeUIntBE(seed % 2 ** 24, 0, PALETTE_BYTES)
-  // Each row begins with the number of its filter, and the first colour has the number 0: all are zeros.
+  // Each row begins with the number of its filter, and the first color is number 0: all bytes are zeros.
   const rows = Buffer.alloc((1 + Math.ceil(widthPixels / 2)) * heightPixels)
   return Buffer.concat([
     SIGNATURE,
@@ -45,10 +45,10 @@ function chunk(type: string, data: Buffer): Buffer {
 }
 
 const FILM = readFileSync(new URL('fixtures/film.mp4', import.meta.url))
-/** The film has as many frames as a second has thousands of units, so each frame lasts whole units. */
+/** The video has one frame per thousand units of a second, so each frame lasts whole units. */
 const UNITS_PER_SECOND = 8_000
 const FRAMES = 8
-/** Where boxes have the length of the film, counted from their names (ISO 14496-12). */
+/** The offsets of the duration in boxes, from the boxes' names (ISO 14496-12). */
 const DURATIONS = [
   ['mvhd', 20],
   ['tkhd', 24],
@@ -62,11 +62,11 @@ const FIXED_ONE = 0x0001_0000
 export type Film = {
   readonly widthPixels: number
   readonly heightPixels: number
-  /** Above 0; counted to the millisecond. */
+  /** Above 0, in whole milliseconds. */
   readonly seconds: number
 }
 
-/** Returns the film as a player shows it: its frames are scaled to the size and last an eighth of it each. */
+/** Makes an MP4 of a given size and duration: each of its eight frames lasts an eighth. */
 export function filmMp4({ widthPixels, heightPixels, seconds }: Film): Buffer {
   const film = Buffer.from(FILM)
   const write = (box: string, at: number, value: number) => film.writeUInt32BE(value, film.indexOf(box) + at)
@@ -84,17 +84,17 @@ const FRAME_MS = 24
 const FRAME_BYTES = 24
 
 export type Sound = {
-  /** In steps of 24 ms. */
+  /** A multiple of 24 ms. */
   readonly seconds: number
   readonly seed: number
 }
 
-/** How long the sound is that comes of it. */
+/** Returns the actual duration of the audio. */
 export function playedSeconds(seconds: number): number {
   return (framesFor(seconds) * FRAME_MS) / 1_000
 }
 
-/** The same sound gives the same bytes. */
+/** Makes an MP3, always with the same bytes for the same seed and duration. */
 export function soundMp3({ seconds, seed }: Sound): Buffer {
   const at = Math.floor((seededRandom(seed)() * TONES.length) / FRAME_BYTES) * FRAME_BYTES
   return Buffer.alloc(framesFor(seconds) * FRAME_BYTES, TONES.subarray(at, at + FRAME_BYTES))

@@ -23,7 +23,7 @@ const MAX_ENTRIES = 100
 type Asked = {
   readonly book: PaymentBook
   readonly fields: FormFields
-  /** The parameter of the path. */
+  /** The id in the path. */
   readonly id: string
   readonly origin: string
 }
@@ -37,7 +37,7 @@ const stripeError = (
   more: Readonly<Record<string, unknown>> = {},
 ): SimulatedFailure => new StripeFailure(status, { type, message, ...more })
 
-/** A failure with the body of this provider. */
+/** A failure in this provider's shape. */
 class StripeFailure extends SimulatedFailure {
   readonly error: Readonly<Record<string, unknown>>
 
@@ -167,7 +167,7 @@ const createRefund: Work = ({ book, fields }) => {
   return refund
 }
 
-/** Returns a page, the newest first. */
+/** Returns a page, newest first. */
 function toPage<T extends { readonly id: string; readonly created: number }>(
   objects: readonly T[],
   { fields }: Asked,
@@ -219,7 +219,7 @@ const WORKS: readonly (readonly [method: 'GET' | 'POST', path: RegExp, work: Wor
   ['GET', /^\/v1\/events$/, listEvents],
 ]
 
-/** The key comes as a bearer, as the vendor's library sends it. */
+/** The vendor's library sends the key as a bearer. */
 function requireKey({ headers }: ReceivedRequest): void {
   const key = /^Bearer\s+(\S+)$/i.exec(headers.authorization ?? '')?.[1]
   if (key === undefined || key === BAD_KEY)
@@ -251,7 +251,7 @@ function worked(asked: Asked, work: Work): WholeAnswer {
   return answer
 }
 
-/** Answers a repeated request as the first time, refusals of the card included. */
+/** Answers a repeated request like the first one, including refusals of the card. */
 function once(asked: Asked, key: string, request: string, work: Work): WholeAnswer {
   const { answers } = asked.book.kept
   const earlier = answers[key]
@@ -268,7 +268,7 @@ function once(asked: Asked, key: string, request: string, work: Work): WholeAnsw
   try {
     answer = jsonAnswer(200, work(asked))
   } catch (error) {
-    // A request that is not valid is not kept.
+    // Invalid requests are not kept.
     if (!(error instanceof StripeFailure) || error.status !== 402) throw error
     answer = failureAnswer(error)
   }

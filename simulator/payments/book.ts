@@ -1,4 +1,4 @@
-/** The books of the payment provider: its objects, and the events that tell of them. Kept in a file where one is named. */
+/** The books of the payment provider: its objects and their events. A file keeps them, if one is named. */
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ type Kept = {
   plans: Record<string, SessionPlan>
   intents: Record<string, Intent>
   methods: Record<string, Method>
-  /** Numbers of the cards, by the ids of their methods. */
+  /** Card numbers, by the id of the payment method. */
   numbers: Record<string, string>
   refunds: Record<string, Refund>
   disputes: Record<string, Dispute>
@@ -50,14 +50,14 @@ const NOTHING: Kept = {
 
 export class PaymentBook {
   readonly kept: Kept
-  /** Directives of every request to the payment provider; null: none. */
+  /** Directives of every request to the payment provider; null for none. */
   directives: string | null = null
   readonly #file: string | null
   readonly #onEvent: (event: ProviderEvent) => void
-  /** Seconds that its clock is ahead. */
+  /** The seconds by which its clock is ahead. */
   #ahead = 0
 
-  /** @param file where the books are kept; null: in memory */
+  /** @param file keeps the books; null keeps them in memory */
   constructor(file: string | null, onEvent: (event: ProviderEvent) => void) {
     this.#file = file
     this.#onEvent = onEvent
@@ -69,13 +69,13 @@ export class PaymentBook {
     return Math.floor(Date.now() / MS_PER_SECOND) + this.#ahead
   }
 
-  /** What a new object begins with. */
+  /** Makes the first fields of a new object. */
   stamp<Kind extends string>(prefix: string, object: Kind): Stamped<Kind> {
     const id = `${prefix}_${randomBytes(ID_BYTES).toString('hex')}`
     return { id, object, created: this.now() }
   }
 
-  /** Lets time pass. */
+  /** Advances the clock. */
   advance(seconds: number): void {
     this.#ahead += seconds
   }
@@ -86,7 +86,7 @@ export class PaymentBook {
     renameSync(`${this.#file}.new`, this.#file)
   }
 
-  /** Records an event of an object as it is now, and hands it to the webhooks. */
+  /** Records an event with the object's present state, and passes it to the webhooks. */
   tell(type: string, object: PaymentObject, previous?: object): void {
     const event: ProviderEvent = {
       ...this.stamp('evt', 'event'),
@@ -147,7 +147,7 @@ export class PaymentBook {
     this.tell('payment_intent.succeeded', intent)
   }
 
-  /** Gives money back; null where more is asked for than is left. */
+  /** Refunds money; null if it is more than is left. */
   refund(intent: Intent, amount: number | null, metadata: Metadata): Refund | null {
     const charge = intent.latest_charge
     const left = charge === null ? 0 : charge.amount - charge.amount_refunded
@@ -167,7 +167,7 @@ export class PaymentBook {
     return refund
   }
 
-  /** Lets a refund fail, as when the bank of the customer sends it back. */
+  /** Makes a refund fail, as when the customer's bank returns it. */
   failRefund(refund: Refund): void {
     refund.status = 'failed'
     const charge = this.kept.intents[refund.payment_intent]?.latest_charge
@@ -175,7 +175,7 @@ export class PaymentBook {
     this.tell('refund.failed', refund)
   }
 
-  /** Opens a dispute; of more than was paid where the rate of exchange has changed. */
+  /** Opens a dispute, possibly for more than was paid if the exchange rate has changed. */
   dispute(intent: Intent, amount: number | null): Dispute {
     const dispute: Dispute = {
       ...this.stamp('du', 'dispute'),
@@ -195,7 +195,7 @@ export class PaymentBook {
     this.tell('charge.dispute.closed', dispute)
   }
 
-  /** Closes a page that nobody paid at. */
+  /** Closes an unpaid page. */
   expire(session: Session): void {
     if (session.status !== 'open') return
     session.status = 'expired'

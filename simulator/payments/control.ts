@@ -7,7 +7,7 @@ export type SimulatedPayments = { readonly book: PaymentBook; readonly webhooks:
 
 const OBJECT = /^\/simulator\/payments\/(sessions|intents|refunds|disputes)\/(\w+)\/(\w+)$/
 
-/** Returns the answer to a control request; null where there is none. */
+/** Returns the answer to a control request; null if it is not one. */
 export async function controlPayments(
   { book, webhooks }: SimulatedPayments,
   {
@@ -56,7 +56,7 @@ export async function controlPayments(
   return found === null ? null : act(book, found[1] as string, found[2] as string, found[3] as string, query)
 }
 
-/** What the operator of the provider's dashboard, or a bank, does. */
+/** Does what an operator at the provider's dashboard, or a bank, would do. */
 function act(
   book: PaymentBook,
   kind: string,

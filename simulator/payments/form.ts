@@ -1,9 +1,9 @@
-/** Bodies as the payment provider takes them: `a[b][0][c]=value`, URL-encoded. */
+/** Reads bodies in the payment provider's form: `a[b][0][c]=value`, URL-encoded. */
 
 type FormValue = string | { [name: string]: FormValue }
 export type FormFields = { [name: string]: FormValue }
 
-/** Reads a body or a query; lists are objects whose names are numbers. */
+/** Reads a body or a query; lists become objects with numbers as names. */
 export function readFields(text: string): FormFields {
   const fields: FormFields = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {
@@ -32,7 +32,7 @@ export const inner = (fields: FormFields, name: string): FormFields => {
   return typeof value === 'object' ? value : {}
 }
 
-/** Texts by name, as in metadata. */
+/** Reads texts by name, as in metadata. */
 export const readTexts = (fields: FormFields): Record<string, string> =>
   Object.fromEntries(
     Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),

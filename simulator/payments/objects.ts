@@ -1,8 +1,8 @@
-/** Objects of the payment provider, as it sends them and as they are kept. */
+/** Objects of the payment provider. */
 
 export type Metadata = Readonly<Record<string, string>>
 
-/** What every object has. */
+/** The fields of every object. */
 export type Stamped<Kind extends string> = {
   readonly id: string
   readonly object: Kind
@@ -32,7 +32,7 @@ export type Session = Stamped<'checkout.session'> & {
   url: string | null
 }
 
-/** What a hosted page does besides, which the provider does not send. */
+/** Fields of a hosted page that the provider does not send. */
 export type SessionPlan = {
   readonly intentMetadata: Metadata
   readonly savesCard: boolean
@@ -85,14 +85,14 @@ export type ProviderEvent = Stamped<'event'> & {
   readonly data: { readonly object: PaymentObject; readonly previous_attributes?: object }
 }
 
-/** `confirm`: only its customer can go on. */
+/** `confirm`: only the customer can continue. */
 type CardAnswer = 'paid' | 'confirm' | { readonly declined: string; readonly message: string }
 
 type TestCard = {
   readonly brand: string
-  /** While the customer is there. */
+  /** The answer while the customer is present. */
   readonly present: CardAnswer
-  /** Without the customer, with the card that was saved earlier. */
+  /** The answer to a charge of the saved card without the customer. */
   readonly absent: CardAnswer
 }
 
@@ -105,15 +105,15 @@ const TEST_CARDS: Readonly<Record<string, TestCard>> = {
   '5555555555554444': { brand: 'mastercard', present: 'paid', absent: 'paid' },
   '4000000000000002': { brand: 'visa', present: REFUSED, absent: REFUSED },
   '4000000000009995': { brand: 'visa', present: NO_MONEY, absent: NO_MONEY },
-  // It can be saved, and each charge of it fails.
+  // Can be saved, but each charge fails.
   '4000000000000341': { brand: 'visa', present: 'paid', absent: REFUSED },
-  // 3-D Secure once, when it is saved.
+  // Requires 3-D Secure once, when it is saved.
   '4000002500003155': { brand: 'visa', present: 'confirm', absent: 'paid' },
-  // 3-D Secure every time.
+  // Requires 3-D Secure every time.
   '4000002760003184': { brand: 'visa', present: 'confirm', absent: 'confirm' },
 }
 
-/** Returns the test card of a number as a person types it; null for another number. */
+/** Returns the test card with this number, with or without spaces; null for another number. */
 export const testCard = (number: string): (TestCard & { readonly number: string }) | null => {
   const digits = number.replace(/\D/g, '')
   const card = TEST_CARDS[digits]

@@ -1,4 +1,4 @@
-/** The hosted pages of the payment provider: a form for a card, and the bank's question whether it was its customer. */
+/** The hosted pages of the payment provider: a card form, and the bank's confirmation. */
 
 import { type OpenedRequest, type ReceivedRequest, SimulatedFailure, type WholeAnswer } from '../dialect.ts'
 import { preventsWork } from '../directives/faults.ts'
@@ -10,7 +10,7 @@ const HTTP_SEE_OTHER = 303
 const HTTP_BAD_INPUT = 400
 const DEFAULT_EXPIRY = { month: 12, year: 2034 }
 
-/** As Stripe counts them; it differs from `Intl` in a dozen currencies. */
+/** Stripe's list, which differs from `Intl` in a dozen currencies. */
 const WITHOUT_DECIMALS = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
 const WITH_THREE_DECIMALS = new Set('bhd jod kwd omr tnd'.split(' '))
 
@@ -140,7 +140,7 @@ export const payPage = (received: ReceivedRequest): OpenedRequest => {
   })
 }
 
-/** Takes the money, and keeps the card where that was asked for. */
+/** Takes the money, and saves the card if requested. */
 function complete(book: PaymentBook, session: Session, number: string): WholeAnswer {
   const plan = book.kept.plans[session.id]!
   const { customer, mode, amount_total: amount, currency } = session

@@ -1,10 +1,10 @@
-/** Signed webhooks of the payment provider, with every fault of the real one. */
+/** Sends signed webhooks of the payment provider, with every fault of the real ones. */
 
 import { createHmac } from 'node:crypto'
 import type { ProviderEvent } from './objects.ts'
 
 const TIMEOUT_MS = 10_000
-/** A delivery that fails is tried again after these pauses. */
+/** A failed delivery is retried after these pauses. */
 const RETRY_MS = [500, 1_000, 2_000, 5_000, 15_000, 60_000]
 const MAX_DELIVERIES = 10_000
 
@@ -13,10 +13,10 @@ export type WebhookTarget = { readonly url: string; readonly secret: string }
 export type WebhookFaults = {
   /** `hold` keeps events until they are released; `drop` never sends them. */
   readonly mode: 'send' | 'hold' | 'drop'
-  /** Each event is sent so many times. */
+  /** How many times each event is sent. */
   readonly copies: number
   readonly delayMs: number
-  /** Signs in place of the target's own. */
+  /** Replaces the secret of the target. */
   readonly secret: string | null
 }
 
@@ -25,7 +25,7 @@ const NO_FAULTS: WebhookFaults = { mode: 'send', copies: 1, delayMs: 0, secret: 
 type Delivery = {
   readonly event: string
   readonly type: string
-  /** Null: no answer. */
+  /** Null without an answer. */
   readonly status: number | null
   readonly at: string
 }
@@ -45,7 +45,7 @@ export class Webhooks {
     this.#target = target
   }
 
-  /** What is left out is without a fault. */
+  /** Faults that are left out are switched off. */
   setFaults(faults: Partial<WebhookFaults>): void {
     this.#faults = { ...NO_FAULTS, ...faults }
   }
@@ -57,7 +57,7 @@ export class Webhooks {
     else for (let copy = 0; copy < copies; copy++) this.#later(delayMs, () => this.#send(event, 0))
   }
 
-  /** Sends the held events, the newest first where that is asked for; resolves once each was answered. */
+  /** Sends the held events, newest first if `isReversed`; resolves when all are answered. */
   async release(isReversed: boolean): Promise<void> {
     const events = isReversed ? this.#held.toReversed() : this.#held
     this.#held = []
@@ -99,7 +99,7 @@ export class Webhooks {
   }
 }
 
-/** Each delivery is signed when it is sent, however old its event is. */
+/** Signs a delivery when it is sent, however old the event is. */
 function signature(body: string, secret: string): string {
   const at = Math.floor(Date.now() / 1000)
   return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`

@@ -32,39 +32,39 @@ const ENDS: Readonly<Record<Exclude<Outcome, 'stuck' | 'refuse'>, TaskState>> = 
   unknown_state: 'unknown',
 }
 
-/** A request for work, whether or not a task came of it. */
+/** A request for work, whether or not it became a task. */
 export type Submit = {
   readonly atMs: number
   readonly dialect: string
-  /** As it was received. */
+  /** The model's name as received. */
   readonly model: string
-  /** The caller's own name of the work, where the dialect has one. */
+  /** The caller's name for the work, if the dialect has one. */
   readonly reference: string | null
   readonly directives: Directives
   taskId: string | null
 }
 
 export type NewTask = {
-  /** What the provider calls it, unless the directive `id` says. */
+  /** The provider's id for it, unless the directive `id` names one. */
   readonly id: string
   readonly kind: string
-  /** The whole request, or its digest: two requests with the same ask for the same. */
+  /** The whole request or its digest, which tells whether two requests are the same. */
   readonly words: string
-  /** The task in the dialect's words, at whatever time of its life. */
+  /** Prints the task in the dialect, at any time. */
   readonly tell: (task: Task) => object
 }
 
 export type Task = NewTask & {
   readonly submit: Submit
   readonly startsAtMs: number
-  /** When it ends; never, where it is infinite. */
+  /** When it ends; infinite if never. */
   endsAtMs: number
   end: TaskState
   polls: number
   cancels: number
 }
 
-/** As random as the ids of real providers: a task of an earlier run is none of this one. */
+/** Returns a random id, as of real providers: tasks of an earlier run are unknown. */
 export function makeTaskId(): string {
   return randomBytes(ID_BYTES).toString('hex')
 }
@@ -74,19 +74,19 @@ export function readState(task: Task, nowMs = Date.now()): TaskState {
   return nowMs >= task.startsAtMs ? 'running' : 'queued'
 }
 
-/** From 0, when it was begun, to 1, when it ended. */
+/** Returns the progress from 0 at its start to 1 at its end. */
 export function readProgress(task: Task, nowMs = Date.now()): number {
   if (nowMs >= task.endsAtMs) return 1
   if (nowMs < task.startsAtMs || task.endsAtMs === Number.POSITIVE_INFINITY) return 0
   return (nowMs - task.startsAtMs) / (task.endsAtMs - task.startsAtMs)
 }
 
-/** The fault of a poll: the directive `poll_fault`, counted for this task only. */
+/** Returns the fault of a poll, the directive `poll_fault`, counted for this task only. */
 export function pollDirectives({ id, submit: { directives } }: Task): Record<string, string | number> | null {
   return laterFault(directives.poll_fault, directives, `poll ${id}`)
 }
 
-/** A fault that the request asked for and that strikes a later one; `tag` counts its times apart. */
+/** Returns a requested fault that strikes a later request; `tag` separates its count. */
 export function laterFault(
   fault: string | undefined,
   { times }: Directives,
@@ -99,11 +99,11 @@ export function laterFault(
 export class TaskStore {
   readonly #tasks = new Map<string, Task>()
   readonly #byReference = new Map<string, Submit>()
-  /** References whose look-up was answered with not found. */
+  /** References whose lookup was answered with not found. */
   readonly #denied = new Set<string>()
   #submits: Submit[] = []
 
-  /** Every request for work is noted, also those that no task comes of. */
+  /** Records every request for work, also those without a task. */
   recordSubmit(submit: Omit<Submit, 'atMs' | 'taskId'>): Submit {
     const noted: Submit = { ...submit, atMs: Date.now(), taskId: null }
     if (this.#submits.length >= MAX_SUBMITS) this.#submits = this.#submits.slice(MAX_SUBMITS / 2)
@@ -115,7 +115,7 @@ export class TaskStore {
     return noted
   }
 
-  /** Takes work on; beyond 100,000 tasks the oldest is forgotten. */
+  /** Opens a task; beyond 100,000 tasks the oldest is forgotten. */
   open(submit: Submit, task: NewTask): Task {
     const { delay = DEFAULT_DELAY_MS, queue, outcome = 'success', id } = submit.directives
     const queueMs = queue ?? Math.min(DEFAULT_QUEUE_MS, delay / 2)
@@ -141,7 +141,7 @@ export class TaskStore {
     return task?.submit.dialect === dialect ? task : null
   }
 
-  /** The request that first used a reference, and came furthest with it. */
+  /** Returns the first request with a reference, preferably one that became a task. */
   findSubmit(dialect: string, reference: string): Submit | null {
     const submit = this.#byReference.get(reference)
     return submit?.dialect === dialect ? submit : null
@@ -156,7 +156,7 @@ export class TaskStore {
     return this.#denied.has(reference)
   }
 
-  /** Ends a task that is open, now and so. */
+  /** Ends an open task now, in this state. */
   end(task: Task, state: TaskState): void {
     if (Date.now() >= task.endsAtMs) return
     task.endsAtMs = Date.now()

@@ -1,4 +1,4 @@
-/** Accepts work, as a task or in the answer itself, finds tasks, and reads directives, for every dialect of media. */
+/** Accepts work, as a task or with the result in the answer, finds tasks, and reads directives, for all media dialects. */
 
 import {
   type Dialect,
@@ -24,7 +24,7 @@ type Work = NewTask & {
   readonly model: string
   readonly reference: string | null
   readonly directives: Directives
-  /** The status of a refusal with this code; 400 unless given. */
+  /** Returns the status of a refusal with this code. Default: 400. */
   readonly statusOfCode?: (code: string | undefined) => number
 }
 
@@ -42,7 +42,7 @@ export function acceptWork(work: Work, tell: (task: Task) => WholeAnswer): Whole
   return tell(world.tasks.open(submit, { id, kind, words, tell: work.tell }))
 }
 
-/** What `outcome=refuse` answers in place of the work. */
+/** Makes the error of `outcome=refuse`. */
 function makeRefusal(
   { code }: Directives,
   statusOfCode: (code: string | undefined) => number = () => 400,
@@ -51,7 +51,7 @@ function makeRefusal(
   return new SimulatedFailure(statusOfCode(code), 'invalid_request', REFUSED, details)
 }
 
-/** A poll of one task, struck by the faults that its submit asked for. */
+/** Opens a poll of one task, with the faults that its submit requested. */
 export function openPoll({ world }: ReceivedRequest, dialect: Dialect['name'], id: string): OpenedRequest {
   const task = world.tasks.find(dialect, id)
   if (task === null) throw new SimulatedFailure(404, 'not_found', `There is no task "${id}".`)
@@ -65,7 +65,7 @@ export function openPoll({ world }: ReceivedRequest, dialect: Dialect['name'], i
   }
 }
 
-/** What the texts of a request's body say, wherever they stand in it; null where none does. */
+/** Returns the directives in any text of a request's body; null without any. */
 export function directivesInTexts(value: unknown): string | null {
   if (typeof value === 'string') return directivesInText(value)
   if (typeof value !== 'object' || value === null) return null
@@ -96,7 +96,7 @@ type WaitedWork = {
   readonly dialect: string
   readonly model: string
   readonly directives: Directives
-  /** What the vendor says of work that breaks its rules, and its word for that; always 400. */
+  /** The vendor's message and code for work that breaks its rules; always 400. */
   readonly moderated: { readonly message: string; readonly code: string }
 }
 

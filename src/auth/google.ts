@@ -22,6 +22,8 @@ export const googleTokens =
     // Made for each token: the library would answer one that it kept.
     const client = await new GoogleAuth({
       scopes: auth.scopes,
+      // No token depends on the project. Without a name the library starts the command line of Google Cloud to ask for one.
+      projectId: 'none',
       ...(auth.credentials_file !== undefined && { keyFile: auth.credentials_file }),
       ...(auth.credentials !== undefined && { credentials: parseCredentials(auth.credentials) }),
       clientOptions: { transporterOptions: { fetchImplementation: send } },

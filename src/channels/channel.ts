@@ -40,9 +40,11 @@ export interface CountingAdapter extends ChannelAdapter {
   readonly countField: string
 }
 
+const JSON_TYPE = 'application/json'
+
 /** Returns the headers of every upstream call besides the key. */
-const makeCommonHeaders = (channel: ChannelEntry): HeaderFields => [
-  ['content-type', 'application/json'],
+const makeCommonHeaders = (channel: ChannelEntry, contentType: string): HeaderFields => [
+  ['content-type', contentType],
   // A meter cannot read compressed bytes, and uncompressed ones are not delayed.
   ['accept-encoding', 'identity'],
   ['user-agent', 'tollgate'],
@@ -65,10 +67,11 @@ export const buildRequest = (
   base: string,
   path: string,
   usualKey: KeyHeader,
+  contentType = JSON_TYPE,
 ): ChannelRequest => ({
   base,
   path,
-  headers: [...keyFields(channel, usualKey), ...makeCommonHeaders(channel)],
+  headers: [...keyFields(channel, usualKey), ...makeCommonHeaders(channel, contentType)],
 })
 
 /** End of a `base_url` with a version, such as `/v1`, `/api/v4` or `/v1beta/openai`. */

@@ -29,7 +29,7 @@ export async function assertAgreed(
   if (!answer) throw new Error('Nothing was changed.')
 }
 
-/** Asks on the terminal of this process; returns null where stdin or stderr is none. Only `y` and `yes` confirm. */
+/** Asks on the terminal of this process; returns null if stdin or stderr is not one. Only `y` and `yes` confirm. */
 export async function askOnTerminal(question: string): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null
   const terminal = createInterface({ input: process.stdin, output: process.stderr })

@@ -38,7 +38,7 @@ export const answerTable = (json: readonly JsonObject[], shown: readonly JsonObj
   text: () => printTable(shown),
 })
 
-/** A command that answers. Its own commands are such ones too. */
+/** A command that prints an answer. */
 export class Command extends PlainCommand {
   override createCommand(name?: string): Command {
     return new Command(name)
@@ -49,7 +49,7 @@ export class Command extends PlainCommand {
     return this.commands.find((command) => command.name() === name) as Command
   }
 
-  /** Adds an example to the help: a command line behind the program's name. */
+  /** Adds an example to the help: a command line without the program's name. */
   example(words: string): this {
     return this.addHelpText('after', `\nExample:\n  ${INVOCATION} ${words}`)
   }

@@ -44,7 +44,7 @@ export async function openEngines(settings: Settings, needed: readonly Needed[])
     : startOwn(settings, held.lock, needed)
 }
 
-/** Starts nothing: null while no service runs here and something that is needed is not configured. */
+/** Starts nothing. Returns null if no service runs here and something that is needed is not configured. */
 export async function findEngines(settings: Settings, needed: readonly Needed[]): Promise<EngineUrls | null> {
   const running = findRunning(settings)
   if (running !== null) return running
@@ -108,7 +108,7 @@ async function startOwn(
     const started = await startEmbedded({ dataDir, lockFd: lock.fd, engines: missing })
     stop = started.stop
     const { databaseUrl: ownerUrl, clickhouseUrl, simulatorUrl } = started.urls
-    // A command may no more than the service.
+    // A command has only the permissions of the service.
     const ownUrl = ownerUrl && (await migrateEmbedded(ownerUrl, readServicePassword(dataDir)))
     const known = {
       ...settings,
@@ -122,14 +122,14 @@ async function startOwn(
   }
 }
 
-/** Waits while another command holds the directory, and takes the service that has started meanwhile. */
+/** Waits while another command holds the directory, and uses a service that has started in the meantime. */
 async function holdDataDir(settings: Settings): Promise<{ lock: DataDirLock } | { running: EngineUrls }> {
   const deadline = performance.now() + LOCK_WAIT_MS
   for (;;) {
     try {
       return { lock: await lockDataDir(settings.dataDir) }
     } catch (error) {
-      // The other one is not of this container: its engines cannot be reached from here.
+      // The holder is not in this container: its engines cannot be reached from here.
       if (!(error instanceof DataDirInUse) || !error.isVisible || performance.now() > deadline) throw error
     }
     const running = findRunning(settings)

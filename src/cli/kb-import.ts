@@ -63,7 +63,7 @@ async function runImport(context: Context, folder: string, options: ImportOption
   } catch (error) {
     if (!(error instanceof FileProblemError)) throw error
     context.isNegativeAnswer()
-    return refused(folder, error.problems)
+    return printProblems(folder, error.problems)
   } finally {
     progress.end()
   }
@@ -84,7 +84,7 @@ async function findBase(
   throw new Refusal('kb_not_found', `There is no knowledge base ${kb} of ${account}`)
 }
 
-function refused(folder: string, problems: readonly FileProblem[]): Answer {
+function printProblems(folder: string, problems: readonly FileProblem[]): Answer {
   const files = new Set(problems.map(({ file }) => file)).size
   const texts = [
     ...problems.map(({ file, line, message }) => printable(`${join(folder, file)}:${line}: ${message}`)),

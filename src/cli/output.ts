@@ -17,7 +17,7 @@ export const isObject = (value: Json): value is JsonObject =>
 const isTable = (value: Json): value is readonly JsonObject[] =>
   Array.isArray(value) && value.length > 0 && value.every(isObject)
 
-/** Replaces what a terminal must not get of text that others wrote. */
+/** Replaces characters in other people's texts that must not reach a terminal. */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, '?')
 
 export type Paint = (style: 'dim' | 'red' | 'green' | 'yellow' | 'magenta', text: string) => string

@@ -7,24 +7,12 @@ import {
 } from '../../schemas/config/catalog.ts'
 import { findMediaAdapter } from '../channels/media/registry.ts'
 import { findProvider, PRESETS } from '../channels/providers/presets.ts'
+import { PASSING_PROTOCOL } from '../core/routing/catalog.ts'
 import { suggest } from '../core/suggest.ts'
-import type { Finding, SoundModel } from './model-checks.ts'
+import type { CatalogNames, Finding } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
 
 export type SoundChannel = Salvaged<ChannelEntry>
-
-/** Every name of the catalog: ids, and aliases with their ids. */
-export interface CatalogNames {
-  readonly ids: ReadonlySet<string>
-  readonly aliases: ReadonlyMap<string, string>
-}
-
-export function collectNames(models: readonly SoundModel[]): CatalogNames {
-  const aliases = models.flatMap(({ id, aliases = [] }) =>
-    id === undefined ? [] : aliases.map((a) => [a, id] as const),
-  )
-  return { ids: new Set(models.flatMap(({ id }) => id ?? [])), aliases: new Map(aliases) }
-}
 
 export function checkChannels(channels: readonly SoundChannel[], names: CatalogNames): Finding[] {
   const owners = new Map<string, number>()
@@ -45,8 +33,14 @@ export function checkChannels(channels: readonly SoundChannel[], names: CatalogN
   })
 }
 
-function checkModelNames({ models = {} }: SoundChannel, { ids, aliases }: CatalogNames): Finding[] {
+function checkModelNames({ models = {}, protocol }: SoundChannel, names: CatalogNames): Finding[] {
+  const { ids, aliases, passed } = names
   return Object.keys(models).flatMap((name): Finding[] => {
+    const endpoint = passed.get(name)
+    if (endpoint !== undefined && protocol !== undefined && protocol !== PASSING_PROTOCOL) {
+      const message = `"${name}" is of endpoint_type ${endpoint}: only channels of protocol ${PASSING_PROTOCOL} serve it.`
+      return [{ path: ['models', name], message, atKey: true }]
+    }
     if (ids.has(name)) return []
     const id = aliases.get(name)
     const message =

@@ -9,11 +9,10 @@ import { MEDIA_PROTOCOLS } from '../channels/media/registry.ts'
 import { findVendorTools, PRESETS, QUIRKS, withPresets } from '../channels/providers/presets.ts'
 import { lacksCacheHitPrice, listCacheWritingModels } from '../core/pricing/cache-hits.ts'
 import { hasAccess } from '../core/routing/channel-access.ts'
-import { checkChannels, collectNames } from './channel-checks.ts'
+import { checkChannels } from './channel-checks.ts'
 import { checkCosts, findMissingCosts } from './cost-checks.ts'
-import { checkFallbacks } from './fallback-checks.ts'
 import { toProblems } from './issues.ts'
-import { checkModels, type Finding } from './model-checks.ts'
+import { checkModels, collectNames, type Finding } from './model-checks.ts'
 import type { Problem } from './problem.ts'
 import { withProfile } from './profile.ts'
 import { salvage } from './salvage.ts'
@@ -135,8 +134,7 @@ function crossChecks(source: Source): Problem[] {
   const soundChannels = toList(channels).map((entry) => salvage(knownChannel, entry))
   const names = collectNames(soundModels)
   const findings = [
-    ...checkModels(soundModels),
-    ...checkFallbacks(soundModels, names),
+    ...checkModels(soundModels, names),
     ...checkChannels(soundChannels, names),
     ...checkCosts(soundChannels, soundModels),
   ]

@@ -1,13 +1,16 @@
-/** Checks the fields of a model against each other, and the models of one catalog. */
+/** Checks the fields of a model against each other, and the names and the fallbacks of one catalog. */
 import {
   type ENDPOINT_TYPES,
   type ModelEntry,
+  type PassedEndpoint,
   PRICE_UNITS,
   type Pricing,
 } from '../../schemas/config/catalog.ts'
 import { MOTION_GRADES, VIDEO_WORKS } from '../../schemas/media/videos.ts'
 import { ONE_RATE } from '../../schemas/money.ts'
 import { findVariant } from '../core/media/variants.ts'
+import { findPassedEndpoint } from '../core/routing/catalog.ts'
+import { suggest } from '../core/suggest.ts'
 import type { Path } from './problem.ts'
 import type { Salvaged } from './salvage.ts'
 
@@ -22,9 +25,11 @@ export interface Finding {
   readonly atKey?: boolean
 }
 
-export function checkModels(models: readonly SoundModel[]): Finding[] {
-  return [...checkNames(models), ...models.flatMap((model, index) => checkModel(model, ['models', index]))]
-}
+export const checkModels = (models: readonly SoundModel[], names: CatalogNames): Finding[] => [
+  ...checkNames(models),
+  ...models.flatMap((model, index) => checkModel(model, ['models', index])),
+  ...checkFallbacks(models, names),
+]
 
 /** The word by which `--models` of the command line means all of them. */
 const EVERY_MODEL = 'all'
@@ -85,7 +90,7 @@ export const checkPricing = (model: SoundModel, pricing: SoundPricing): PricingF
 ]
 
 const checkPrices = (model: SoundModel, pricing: SoundPricing): PricingFinding[] => [
-  ...checkFields(pricing),
+  ...checkFields(model, pricing),
   ...checkTiers(pricing),
   ...checkVariants(model, pricing),
   ...checkAudioPrices(model, pricing),
@@ -119,7 +124,16 @@ const COUNTED_BY: Readonly<Record<string, readonly EndpointType[]>> = {
   image: ['images_generations'],
   second: ['videos_generations', 'contents_generations_tasks'],
   '1000_characters': ['audio_speech'],
-  '1M_tokens': [],
+  '1M_tokens': ['embeddings'],
+  search: ['rerank'],
+  minute: ['audio_transcriptions'],
+}
+
+/** Units of endpoints that count in no other. */
+const ONLY_UNITS: Readonly<Partial<Record<EndpointType, readonly (typeof PRICE_UNITS)[number][]>>> = {
+  embeddings: ['1M_tokens'],
+  rerank: ['search'],
+  audio_transcriptions: ['minute'],
 }
 
 function checkUnit({ endpoint_type: type }: SoundModel, { unit }: SoundPricing): PricingFinding[] {
@@ -129,7 +143,7 @@ function checkUnit({ endpoint_type: type }: SoundModel, { unit }: SoundPricing):
     const others = PRICE_UNITS.filter((name) => name !== '1M_tokens').join(', ')
     return [[['unit'], `must be 1M_tokens for a chat model; ${others} go with an endpoint_type.`]]
   }
-  const right = PRICE_UNITS.filter((name) => COUNTED_BY[name]?.includes(type) ?? true)
+  const right = ONLY_UNITS[type] ?? PRICE_UNITS.filter((name) => COUNTED_BY[name]?.includes(type) ?? true)
   if (right.includes(unit)) return []
   return [[['unit'], `must be one of ${right.join(', ')} for endpoint_type ${type}.`]]
 }
@@ -202,14 +216,18 @@ const TOKEN_FIELDS = [
 ]
 const UNIT_FIELDS = ['per_unit', 'variants', 'with_audio'] as const
 
-function checkFields(pricing: SoundPricing): PricingFinding[] {
+function checkFields({ endpoint_type: type }: SoundModel, pricing: SoundPricing): PricingFinding[] {
   const { unit, tiers = [] } = pricing
   if (unit === undefined) return []
   const byTokens = unit === '1M_tokens'
   const foreign = (byTokens ? UNIT_FIELDS : TOKEN_FIELDS).filter((field) => pricing[field] !== undefined)
   const findings: PricingFinding[] = foreign.map((field) => [[field], `does not go with unit ${unit}.`])
   if (byTokens) {
-    const missing = (['input', 'output'] as const).filter((field) => pricing[field] === undefined)
+    const isWithoutOutput = type === 'embeddings'
+    const needed = isWithoutOutput ? (['input'] as const) : (['input', 'output'] as const)
+    const missing = needed.filter((field) => pricing[field] === undefined)
+    if (isWithoutOutput && (pricing.output ?? 0n) !== 0n)
+      findings.push([['output'], 'does not go with endpoint_type embeddings: they have no output.'])
     return [
       ...findings,
       ...missing.map((field): PricingFinding => [[field], `is required with unit ${unit}.`]),
@@ -267,3 +285,55 @@ function checkDiscount({ discount, discount_until, discount_server_tools }: Soun
   const message = 'must be above 0 and at most 1: it is the factor on every price, so "0.8" is 20 % off.'
   return [[['discount'], message]]
 }
+
+/** Every name of the catalog: ids, and aliases with their ids. */
+export interface CatalogNames {
+  readonly ids: ReadonlySet<string>
+  readonly aliases: ReadonlyMap<string, string>
+  /** Models whose requests pass to the path of an endpoint, with that endpoint. */
+  readonly passed: ReadonlyMap<string, PassedEndpoint>
+}
+
+export function collectNames(models: readonly SoundModel[]): CatalogNames {
+  const aliases = models.flatMap(({ id, aliases = [] }) =>
+    id === undefined ? [] : aliases.map((a) => [a, id] as const),
+  )
+  const passed = models.flatMap(({ id, endpoint_type }) => {
+    const endpoint = endpoint_type === undefined ? null : findPassedEndpoint({ endpoint_type })
+    return id === undefined || endpoint === null ? [] : [[id, endpoint] as const]
+  })
+  return {
+    ids: new Set(models.flatMap(({ id }) => id ?? [])),
+    aliases: new Map(aliases),
+    passed: new Map(passed),
+  }
+}
+
+/** Returns why this name is no fallback of the model; null where it is one. */
+function findFallbackFault(
+  name: string,
+  model: SoundModel,
+  models: readonly SoundModel[],
+  names: CatalogNames,
+) {
+  const alias = names.aliases.get(name)
+  if (alias !== undefined) return `"${name}" is an alias: name the model by its id, "${alias}".`
+  if (!names.ids.has(name)) return `There is no model "${name}" in the catalog.${suggest(name, names.ids)}`
+  if (name === model.id) return 'A model cannot serve in place of itself.'
+  const other = models.find(({ id }) => id === name)
+  if (other?.callable === false) return `"${name}" cannot be called.`
+  const isChat = (model.endpoint_type ?? null) === null
+  if (isChat && other?.pricing?.unit !== undefined && other.pricing.unit !== '1M_tokens')
+    return `"${name}" is no chat model: it is not priced by tokens.`
+  if (other?.endpoint_type !== undefined && other.endpoint_type !== model.endpoint_type)
+    return `"${name}" is a model of another endpoint: its endpoint_type is ${other.endpoint_type ?? 'that of chat'}.`
+  return null
+}
+
+const checkFallbacks = (models: readonly SoundModel[], names: CatalogNames): Finding[] =>
+  models.flatMap((model, index) =>
+    (model.fallbacks ?? []).flatMap((name, place): Finding[] => {
+      const message = findFallbackFault(name, model, models, names)
+      return message === null ? [] : [{ path: ['models', index, 'fallbacks', place], message }]
+    }),
+  )

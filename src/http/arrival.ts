@@ -1,11 +1,11 @@
 /** A request, from its head until its answer is over. */
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
-import { type Subscription, take } from 'rxjs'
+import { type Observer, type Subscription, take } from 'rxjs'
 import { newId } from '../core/keys/ids.ts'
 import type { Upload } from './body/upload.ts'
 import { type ClientLimits, type ClientSource, HeldBytes } from './client-limits.ts'
-import type { FormContent, GatewayRequest } from './handler.ts'
+import type { FormContent, GatewayRequest, Reply } from './handler.ts'
 import type { ReplyWriter } from './reply-writer.ts'
 import { readPeer, run } from './request-checks.ts'
 import type { CopiedHead } from './request-reader.ts'
@@ -51,7 +51,7 @@ export class Arrival {
   }
 
   /** Subscribes to the replies of the handler, once. */
-  run(route: Route, body: Buffer, form: FormContent | null): void {
+  run(route: Route, body: Buffer, form: FormContent | null, answer: Observer<Reply> = this.writer): void {
     const { requestId, params, address, submittedAt, startedAt, writer } = this
     const { method, path, query, header, hasHeader } = this.head
     const request: GatewayRequest = {
@@ -69,7 +69,7 @@ export class Arrival {
       startedAt,
     }
     const replies = run(route.handler, request)
-    this.#subscription = (method === 'HEAD' ? replies.pipe(take(1)) : replies).subscribe(writer)
+    this.#subscription = (method === 'HEAD' ? replies.pipe(take(1)) : replies).subscribe(answer)
     if (writer.isClosed) this.#subscription.unsubscribe()
   }
 }

@@ -13,6 +13,8 @@ export interface FormLimits {
   readonly maxFields: number
   readonly maxFieldBytes: number
   readonly maxFiles: number
+  /** The bytes of files are kept, and count as those of a body do. */
+  readonly keepsFiles?: true
   /** Names of files keep their folders. */
   readonly keepsFolders?: true
 }
@@ -91,6 +93,8 @@ export type Reply =
       readonly body: string | Uint8Array
       /** It is an upstream's refusal: its 401 says nothing about the client's key. */
       readonly isOfUpstream?: true
+      /** The request was an upgrade: the connection becomes a WebSocket on which this session talks. */
+      readonly session?: SocketSession
     }
   | {
       readonly type: 'head'
@@ -108,6 +112,39 @@ export type Reply =
       readonly direct?: (sink: DataSink) => void
     }
   | { readonly type: 'data'; readonly bytes: Uint8Array | string }
+
+export type FullReply = Extract<Reply, { type: 'full' }>
+
+/** What is said on one WebSocket: each message of the client asks for a call or for nothing, and replies become messages. */
+export interface SocketSession {
+  /** Returns null for a message that asks for nothing. @throws Failure for one that it cannot read */
+  read(message: Buffer): SocketRequest | null
+  /** Prints what is refused before a call begins, or ends the connection. */
+  printRefusal(refusal: FullReply, requestId: string): string
+  /** The last message on a connection that has been open for its whole time. */
+  readonly expired: string
+  /** Bytes that it keeps for the next call. */
+  readonly keptBytes: number
+  forget(): void
+  /** Called once, when the connection is over. */
+  close(): void
+}
+
+/** A call that a message asks for. */
+export interface SocketRequest {
+  readonly method: string
+  readonly handler: Handler
+  readonly body: Buffer
+  /** Returns what turns the reply into messages, and passes each to `send`. */
+  readonly openReply: (send: (message: string) => void) => SocketReply
+}
+
+export interface SocketReply extends DataSink {
+  /** The reply has ended in good order. */
+  end(requestId: string): void
+  /** The call is refused, or its reply ends unfinished. */
+  fail(refusal: FullReply, requestId: string): void
+}
 
 /** An object, not a function: a function costs each chunk of each stream its own memory, and that of its context. */
 export interface DataSink {

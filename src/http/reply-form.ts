@@ -1,11 +1,9 @@
 /** Forms of replies: status lines, and the replies to HEAD. */
 import { Buffer } from 'node:buffer'
-import type { Reply } from './handler.ts'
-
-export type Full = Extract<Reply, { type: 'full' }>
+import type { FullReply, Reply } from './handler.ts'
 
 /** Turns an error into the reply that a client of this path expects. */
-export type RenderError = (error: unknown) => Full
+export type RenderError = (error: unknown) => FullReply
 
 /** Status lines by number; the server wants the reason with it. */
 const REASONS: Readonly<Record<number, string>> = {
@@ -37,14 +35,14 @@ const CONTENT_LENGTH = 'content-length'
 /** Replies with these statuses end with their head. */
 export const BODILESS: ReadonlySet<number> = new Set([204, 304])
 /** Returns the reply to HEAD where GET has this one: the same head, with the length of the body in its place. */
-export function makeWholeHead(reply: Full): Full {
+export function makeWholeHead(reply: FullReply): FullReply {
   const { status, headers, body } = reply
   if (BODILESS.has(status) || headers.some(([name]) => name === CONTENT_LENGTH)) return reply
   return { ...reply, headers: [...headers, [CONTENT_LENGTH, String(Buffer.byteLength(body))]], body: '' }
 }
 
 /** Returns the reply to HEAD where GET has a body in pieces, whose length may not be known. */
-export function makeStreamHead({ status, headers, length }: Extract<Reply, { type: 'head' }>): Full {
+export function makeStreamHead({ status, headers, length }: Extract<Reply, { type: 'head' }>): FullReply {
   const known = length === undefined ? headers : [...headers, [CONTENT_LENGTH, String(length)] as const]
   return { type: 'full', status, headers: known, body: '' }
 }

@@ -9,10 +9,9 @@
 
 import { Buffer } from 'node:buffer'
 import type { Observer } from 'rxjs'
-import type { DataSink, Flow, HeaderList, Reply } from './handler.ts'
+import type { DataSink, Flow, FullReply, HeaderList, Reply } from './handler.ts'
 import {
   BODILESS,
-  type Full,
   makeStreamHead,
   makeWholeHead,
   printStatusLine,
@@ -207,7 +206,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   }
 
   /** The last reply of a connection waits for a turn: the server answers what was read behind it by closing the connection. */
-  #writeReply(reply: Full): void {
+  #writeReply(reply: FullReply): void {
     const closesConnection = this.#options.closesConnection === true
     const isLast = closesConnection || reply.headers.some(isConnection) || this.#isChosen(reply)
     if (!isLast) return this.#writeFull(reply, false)
@@ -222,20 +221,20 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   }
 
   /** Returns whether a reply without a body is the last one of its connection. */
-  #isChosen({ body }: Full): boolean {
+  #isChosen({ body }: FullReply): boolean {
     if (body.length > 0 || this.#options.isCrowded?.() !== true) return false
     return Math.random() * BODILESS_REPLIES_OF_CONNECTION < 1
   }
 
   /** Answers as a stream does, so that the client has time to read before the end. */
-  #writeBeforeEnd({ status, headers, body }: Full): void {
+  #writeBeforeEnd({ status, headers, body }: FullReply): void {
     const others = headers.filter((header) => !isConnection(header))
     this.#head = { status, headers: [...others, ['connection', 'close']] }
     this.data(body)
     if (!this.#isPaused) this.#end()
   }
 
-  #writeFull(reply: Full, isLast: boolean): void {
+  #writeFull(reply: FullReply, isLast: boolean): void {
     const { body, headers, status } = reply
     this.#head = isLast ? { ...reply, headers: headers.filter((header) => !isConnection(header)) } : reply
     const isBodiless = this.#options.isHead || BODILESS.has(status)

@@ -39,6 +39,8 @@ const COPIED_HEADERS: Readonly<Record<string, Lines>> = {
   'if-none-match': 'list',
   'x-forwarded-for': 'list',
   'mcp-protocol-version': 'one',
+  'mcp-method': 'one',
+  'mcp-name': 'one',
   'vendor-version': 'one',
   'anthropic-version': 'one',
   'anthropic-beta': 'list',

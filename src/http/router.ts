@@ -16,6 +16,11 @@ export interface Route {
    * answered 401, since a session or a token does instead of a key. `never`: none, and the limit refuses none either.
    */
   readonly addressLimit?: 'refused' | 'never'
+  /**
+   * The handler answers upgrades to a WebSocket, with the session on it; any other request finds no route here. The
+   * function returns for how long a connection may be open, milliseconds.
+   */
+  readonly maxSocketMs?: () => number
   /** Health checks and metrics, which stay available during a drain. */
   readonly isAnsweredWhileDraining?: boolean
 }
@@ -72,12 +77,10 @@ function decode(name: string, text: string): string {
 }
 
 export class Router {
-  readonly #exact = new Map<string, RouteMethods | null>()
+  readonly #exact = new Map<string, RouteMethods>()
   readonly #root = newBranch()
 
-  /** `unserved` are paths without an endpoint, whatever other paths match. */
-  constructor(paths: Iterable<RoutedPath>, unserved: readonly string[] = []) {
-    for (const path of unserved) this.#exact.set(path, null)
+  constructor(paths: Iterable<RoutedPath>) {
     for (const [method, path, route] of paths) this.#findMethods(path)[method] = route
   }
 
@@ -114,14 +117,14 @@ export class Router {
   }
 
   /** Returns the paths without parameters with their routes. */
-  *listExactPaths(): Generator<readonly [path: string, Readonly<RouteMethods>]> {
-    for (const [path, methods] of this.#exact) if (methods !== null) yield [path, methods]
+  listExactPaths(): Iterable<readonly [path: string, Readonly<RouteMethods>]> {
+    return this.#exact
   }
 
   /** Returns the routes at a path. An exact path wins over one with a parameter. */
   match(path: string): Match | null {
     const methods = this.#exact.get(path)
-    if (methods !== undefined) return methods && { methods, readParams: readNone }
+    if (methods !== undefined) return { methods, readParams: readNone }
     const segments = path.split('/')
     const place = findPlace(this.#root, segments, 0)
     return place && { methods: place.methods, readParams: () => readParams(place, segments) }
@@ -140,7 +143,13 @@ export class Router {
       )
     const handled = method === 'HEAD' ? 'GET' : method
     const route = Object.hasOwn(methods, handled) ? methods[handled] : undefined
-    if (route === undefined) return refuseMethod(head, Object.keys(methods))
+    if (route === undefined || route.maxSocketMs !== undefined) {
+      const served = Object.entries(methods).filter(([, { maxSocketMs }]) => maxSocketMs === undefined)
+      return refuseMethod(
+        head,
+        served.map(([name]) => name),
+      )
+    }
     try {
       return { route, params: match.readParams() }
     } catch (error) {

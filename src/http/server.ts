@@ -26,6 +26,7 @@ import {
   UNCHECKED_MAX_BYTES,
 } from './request-reader.ts'
 import { type FoundRoute, NO_PARAMS, type Route, type Router } from './router.ts'
+import { type Handshake, type OnUpgrade, Sockets } from './sockets.ts'
 import {
   App,
   type HttpRequest,
@@ -81,6 +82,7 @@ export class GatewayServer {
   readonly #reading = new Set<ReplyWriter>()
   /** Forms of requests that are not over. */
   readonly #uploads = new Set<Upload>()
+  readonly #sockets: Sockets
   /** Requests that began in this turn of the event loop. */
   #beganInTurn = 0
   readonly #endTurn = (): void => {
@@ -92,6 +94,13 @@ export class GatewayServer {
   constructor(options: ServerOptions) {
     this.#options = options
     this.#clients = options.clients
+    this.#sockets = new Sockets({
+      clients: options.clients,
+      maxTextBytes: options.maxTextBytes,
+      renderError: (path, requestId, address) =>
+        this.#renderError(path, requestId, { peer: () => address, forwardedFor: '' }, () => address),
+      onInFlight: (change) => this.#countInFlight(change),
+    })
     this.#addApp()
   }
 
@@ -99,10 +108,18 @@ export class GatewayServer {
     const { router, tls = null } = this.#options
     const app = tls === null ? App() : SSLApp({ cert_file_name: tls.cert, key_file_name: tls.key })
     // The server compares paths as they are sent, letter for letter, and does so for less than it hands them over.
-    for (const [path, { POST }] of router.listExactPaths()) {
-      if (POST === undefined) continue
-      const target = { method: 'POST', path, found: { route: POST, params: NO_PARAMS } }
-      app.post(path, (response, request) => this.#handle(response, request, target))
+    for (const [path, { POST, GET }] of router.listExactPaths()) {
+      const aim = (method: string, route: Route) => ({ method, path, found: { route, params: NO_PARAMS } })
+      if (POST !== undefined) {
+        const target = aim('POST', POST)
+        app.post(path, (response, request) => this.#handle(response, request, target))
+      }
+      if (GET?.maxSocketMs !== undefined) {
+        const target = aim('GET', GET)
+        const onUpgrade: OnUpgrade = (response, request, handshake) =>
+          this.#handle(response, request, target, handshake)
+        app.ws(path, this.#sockets.makeBehavior(onUpgrade))
+      }
     }
     app.any('/*', (response, request) => this.#handle(response, request, null))
     const onConnection = (response: HttpResponse, change: number) => {
@@ -116,6 +133,11 @@ export class GatewayServer {
   /** Number of requests whose reply is not over. */
   get inFlight(): number {
     return this.#inFlight
+  }
+
+  /** Number of open WebSockets. */
+  get socketCount(): number {
+    return this.#sockets.count
   }
 
   /** Resolves with the port; rejects when it is taken. Several gateway processes may listen on one port. */
@@ -159,6 +181,7 @@ export class GatewayServer {
       writer.error(uploadCutShort())
     }
     for (const upload of this.#uploads) if (!upload.isWhole) upload.destroy(uploadCutShort())
+    this.#sockets.drain()
   }
 
   #stopListening(): void {
@@ -180,7 +203,12 @@ export class GatewayServer {
     for (const app of this.#apps) app.close()
   }
 
-  #handle(response: HttpResponse, uwsRequest: HttpRequest, target: Target | null): void {
+  #handle(
+    response: HttpResponse,
+    uwsRequest: HttpRequest,
+    target: Target | null,
+    handshake: Handshake | null = null,
+  ): void {
     const arrival = new Arrival(
       response,
       readHead(uwsRequest, target ?? readTarget(uwsRequest)),
@@ -206,7 +234,9 @@ export class GatewayServer {
     const isLimited = route.addressLimit !== 'never' && this.#clients.isBlocked(client)
     if (isLimited && !hasKnownKey(route, head, arrival.submittedAt))
       return refuse(this.#clients.refuseBlocked(client))
-    this.#readBody(arrival, route, refuse)
+    if (handshake === null) return this.#readBody(arrival, route, refuse)
+    const answer = this.#sockets.answer(arrival, handshake, route.maxSocketMs!())
+    this.#beginInTurn(writer, () => arrival.run(route, NO_BODY, null, answer))
   }
 
   #openWriter(arrival: Arrival, route: Route | null): ReplyWriter {
@@ -350,7 +380,11 @@ export class GatewayServer {
   #end({ writer, upload }: Arrival): void {
     this.#reading.delete(writer)
     if (upload !== null) this.#uploads.delete(upload)
-    this.#inFlight--
+    this.#countInFlight(-1)
+  }
+
+  #countInFlight(change: 1 | -1): void {
+    this.#inFlight += change
     if (this.#inFlight === 0) this.#onIdle?.()
   }
 }

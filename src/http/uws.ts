@@ -14,5 +14,8 @@ export {
   type TemplatedApp,
   type us_listen_socket,
   us_listen_socket_close,
+  type us_socket_context_t,
   us_socket_local_port,
+  type WebSocket,
+  type WebSocketBehavior,
 } from 'uWebSockets.js'

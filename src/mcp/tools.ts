@@ -1,5 +1,10 @@
 /** The tools of the knowledge bases: their descriptions, and how one is carried out. */
-import { type CallToolResult, ErrorCode, McpError, type Tool } from '@modelcontextprotocol/sdk/types.js'
+import {
+  type CallToolResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Tool,
+} from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { Failure } from '../../schemas/failure.ts'
 import {
@@ -72,12 +77,12 @@ function refuseArguments(name: ToolName, { issues }: z.ZodError): CallToolResult
 
 /**
  * Calls a tool.
- * @throws McpError for a tool that does not exist; errors of the tool, unless they are Failures
+ * @throws ProtocolError for a tool that does not exist; errors of the tool, unless they are Failures
  */
 export async function callTool(tools: ToolSet, name: string, given: unknown): Promise<CallToolResult> {
   if (!isToolName(name))
-    throw new McpError(
-      ErrorCode.InvalidParams,
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
       `There is no tool ${JSON.stringify(name.slice(0, ECHO_MAX_CHARS))}. There are: ${Object.keys(MCP_TOOLS).join(', ')}`,
     )
   const input = MCP_TOOLS[name].input.safeParse(given ?? {}, PLAIN_ISSUES)

@@ -4,10 +4,12 @@
  */
 import type { Buffer } from 'node:buffer'
 import type { AgentFile } from '../../schemas/accounts/agent.ts'
-import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { CallProtocol, ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
 import { requestHash } from '../core/json/canonical.ts'
 import { agentBody, assemblesAnswer, readAgentRequest } from './chat-completions/agent-body.ts'
-import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions } from './dialect.ts'
+import { writeResponsesAsChat } from './chat-completions/responses-body.ts'
+import { writePromptAsChat } from './chat-completions/text-completions.ts'
+import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions, RewrittenBody } from './dialect.ts'
 import { protocolAdapter, READERS, type ReaderName, readConversation } from './registry.ts'
 import { estimateTokens, type FileTokens } from './translate/token-count.ts'
 
@@ -15,11 +17,18 @@ import { estimateTokens, type FileTokens } from './translate/token-count.ts'
 const LONG_BODY_BYTES = 64 * 1024
 
 interface AdapterOf {
-  readonly client: ChatProtocol
+  readonly client: CallProtocol
   readonly upstream: ChannelProtocol
   /** Without the body in its source, where the work is done in a thread. */
   readonly call: ChatCall
 }
+
+/** Endpoints that take bodies of another form, each with what writes them as chat-completions; null: it is one already. */
+const REWRITERS = {
+  completions: writePromptAsChat,
+  'chat-completions': writeResponsesAsChat,
+} as const satisfies Record<string, (given: Buffer) => RewrittenBody | null>
+export type RewritingEndpoint = keyof typeof REWRITERS
 
 /** An agent's body, and what is asked of it. */
 export interface AgentBody {
@@ -37,7 +46,8 @@ export interface BodyInputs {
   readonly agent: { readonly file: AgentFile; readonly knowledge: string | null }
   readonly urls: AdapterOf & { readonly provider: string | undefined }
   readonly encode: AdapterOf & { readonly options: EncodeOptions }
-  readonly count: Omit<AdapterOf, 'upstream'> & { readonly files: FileTokens }
+  readonly rewrite: { readonly endpoint: RewritingEndpoint }
+  readonly count: Pick<AdapterOf, 'call'> & { readonly client: ChatProtocol; readonly files: FileTokens }
 }
 
 export interface BodyResults {
@@ -46,6 +56,7 @@ export interface BodyResults {
   readonly agent: AgentBody
   readonly urls: readonly string[]
   readonly encode: EncodedRequest
+  readonly rewrite: RewrittenBody | null
   readonly count: number
 }
 
@@ -61,7 +72,7 @@ export const withBody = (call: ChatCall, body: Buffer | null): ChatCall => ({
 export const BODY_WORK: {
   readonly [Name in BodyWorkName]: (input: BodyInputs[Name], body: Buffer) => BodyResults[Name]
 } = {
-  read: ({ reader, path, query }, body) => READERS[reader].read({ path, query, body }),
+  read: ({ reader, ...request }, body) => READERS[reader].read({ ...request, body }),
   hash: ({ method, path, query }, body) => requestHash(method, path, query, body),
   agent({ file, knowledge }, given) {
     const request = readAgentRequest(given)
@@ -73,6 +84,7 @@ export const BODY_WORK: {
     protocolAdapter(client, upstream).urlsToFetch(call, provider),
   encode: ({ client, upstream, call, options }) =>
     protocolAdapter(client, upstream).encodeRequest(call, options),
+  rewrite: ({ endpoint }, body) => REWRITERS[endpoint](body),
   count: ({ client, call, files }) => estimateTokens(readConversation(client, call), files),
 }
 

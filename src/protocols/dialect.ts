@@ -2,7 +2,9 @@
  * The interface of a protocol to the pipeline. A dialect reads a client's request; an adapter takes a call to one kind
  * of upstream and its answer back. Native adapters forward bytes, translations parse and print.
  */
-import type { ChatProtocol, ServerTool } from '../../schemas/config/catalog.ts'
+
+import type { UnitType } from '../../schemas/call-log/row.ts'
+import type { CallProtocol, ChatProtocol, ServerTool } from '../../schemas/config/catalog.ts'
 import type { TokenUsage } from '../core/pricing/usage.ts'
 import type { LinkedParts } from './request/linked-parts.ts'
 
@@ -18,10 +20,21 @@ export interface CallState {
   readonly isStored: boolean
   /** The client does not wait for the answer. */
   readonly isBackground: boolean
+  /** The call asks for a shorter form of the conversation, and for no answer. */
+  readonly isCompaction?: true
   /** The upstream's id of `previous`, where the client has another one; absent where it is the same. */
   readonly upstreamPrevious?: string
   /** The address to which the end of the answer is posted; absent without one. */
   readonly callbackUrl?: string
+}
+
+/** Units by which a call is charged. */
+export interface CallUnits {
+  readonly type: UnitType
+  /** What is reserved, and charged where the upstream reports none. */
+  readonly count: number
+  /** The most that a report is believed to count. */
+  readonly most: number
 }
 
 /** The pipeline's view of a request in any protocol. */
@@ -33,7 +46,14 @@ export interface ChatCall {
   readonly isAssembled?: boolean
   /** The explicit output limit, tokens; null when omitted. */
   readonly outputLimit: number | null
+  /** 0: the answer has no output. */
   readonly choices: number
+  /** Prompts that the model reads apart; absent: one. */
+  readonly prompts?: number
+  /** What the call is charged by; absent: tokens. */
+  readonly units?: CallUnits
+  /** Milliseconds after which the call ends, where that is sooner than any call does. */
+  readonly mostMs?: number
   /** Bytes of the JSON of the conversation, system prompt included. See docs/api-rules.md, "Pre-charge". */
   readonly conversationBytes: number
   /** Bytes of the JSON of all that upstreams make part of the prompt: the conversation, tools and schemas. */
@@ -54,8 +74,10 @@ export interface ChatCall {
   readonly conversationKey?: string
   /** It asks the upstream to summarise a long prompt before it answers. */
   readonly compacts?: boolean
-  /** Names of fields that no upstream gets, because they would cost what has no price; absent without any. */
+  /** Names of fields that no upstream gets: they would cost what has no price, or have no meaning there; absent without any. */
   readonly leftOut?: readonly string[]
+  /** The client gets text completions. */
+  readonly isTextCompletion?: boolean
   /** The client asks for the charge in the usage of the answer. */
   readonly wantsCost?: boolean
   /** Only in the responses protocol. */
@@ -71,9 +93,17 @@ export interface ChatCall {
 
 /** The parts of a client's request that a dialect reads. */
 export interface ClientRequest {
-  readonly path: string
+  /** As the path names it: only in the generate-content protocol. */
+  readonly model?: string | undefined
   readonly query: string
   readonly body: Buffer
+}
+
+/** A body in another form than its client's. */
+export interface RewrittenBody {
+  readonly body: Buffer
+  /** Names of the client's fields that are not in it. */
+  readonly leftOut: readonly string[]
 }
 
 export interface EncodeOptions {
@@ -110,6 +140,8 @@ export interface EncodedRequest {
 export interface Metered {
   /** The counts reported so far, a lower bound: zeros for missing ones. Null before any report. */
   readonly usage: TokenUsage | null
+  /** Units of the call that were reported; absent without a report. */
+  readonly units?: number
   /** Characters of output, weighed by script: see `LATER_BYTE_CHARACTERS`. */
   readonly characters: number
   /** Those of them that the reports do not account for. */
@@ -171,8 +203,8 @@ export interface StreamAssembler {
 }
 
 export interface ProtocolAdapter {
-  readonly from: ChatProtocol
-  readonly to: ChatProtocol
+  readonly from: CallProtocol
+  readonly to: CallProtocol
   /**
    * Returns the URLs to fetch before `encodeRequest`; empty for most calls.
    * @param provider of the channel; undefined for one without a preset
@@ -194,8 +226,8 @@ export interface ProtocolAdapter {
   assembleStream?(): StreamAssembler
 }
 
-export interface Dialect {
-  readonly protocol: ChatProtocol
+export interface Dialect<Protocol extends CallProtocol = ChatProtocol> {
+  readonly protocol: Protocol
   /** @throws Failure `invalid_request` with a message that names the field */
   read(request: ClientRequest): ChatCall
 }

@@ -5,16 +5,20 @@
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import { FAILURES, type Failure, type FailureCode } from '../../schemas/failure.ts'
 import { ROUTES } from '../../schemas/routes.ts'
-import { isContentPath } from './generate-content/path.ts'
 
 const [, MESSAGES_PATH] = ROUTES.createMessage
+
+/** Versions that no other protocol has. */
+const CONTENT_VERSION = /^\/v1(?:beta|alpha)\//
+/** A method at a model, served or not; the colon may be escaped. */
+const METHOD_AT_MODEL = /^\/v1\/models\/.*(?::|%3[Aa])[a-z]+[A-Z][A-Za-z]*$/
 
 /** The errors of responses have the shape of chat-completions. */
 type ErrorShape = Exclude<ChatProtocol, 'responses'>
 
 export function findErrorShape(path: string): ErrorShape {
   if (path === MESSAGES_PATH || path.startsWith(`${MESSAGES_PATH}/`)) return 'messages'
-  if (isContentPath(path)) return 'generate-content'
+  if (CONTENT_VERSION.test(path) || METHOD_AT_MODEL.test(path)) return 'generate-content'
   return 'chat-completions'
 }
 

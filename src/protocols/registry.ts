@@ -1,15 +1,29 @@
 /** Every client protocol, and every adapter from one to an upstream. To add one, see docs/extending.md, "A client protocol". */
 import type { Conversation } from '../../schemas/chat/conversation.ts'
-import { CHAT_PROTOCOLS, type ChannelProtocol, type ChatProtocol } from '../../schemas/config/catalog.ts'
+import {
+  type CallProtocol,
+  CHAT_PROTOCOLS,
+  type ChannelProtocol,
+  type ChatProtocol,
+  type PassedEndpoint,
+} from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/dialect.ts'
+import { asTextCompletions } from './chat-completions/text-completions.ts'
 import { completionsClient, completionsUpstream } from './chat-completions/translation/sides.ts'
 import type { ChatCall, Dialect, ProtocolAdapter } from './dialect.ts'
 import { generateContentCount } from './generate-content/count.ts'
-import { generateContentDialect, generateContentNative } from './generate-content/dialect.ts'
+import {
+  generateContentDialect,
+  generateContentNative,
+  generateContentStream,
+} from './generate-content/dialect.ts'
 import { generateContentClient, generateContentUpstream } from './generate-content/translation/sides.ts'
-import { messagesDialect, messagesNative } from './messages/dialect.ts'
+import { messagesCount, messagesDialect, messagesNative } from './messages/dialect.ts'
 import { messagesClient, messagesUpstream } from './messages/translation/sides.ts'
-import { responsesDialect, responsesNative } from './responses/dialect.ts'
+import { embeddings, embeddingsAdapter } from './passed/embeddings.ts'
+import { rerank, rerankAdapter } from './passed/rerank.ts'
+import { transcriptionsAdapter } from './passed/transcriptions.ts'
+import { responsesCompaction, responsesDialect, responsesNative } from './responses/dialect.ts'
 import { responsesClient, responsesUpstream } from './responses/translation/sides.ts'
 import { DroppedFields } from './translate/dropped-fields.ts'
 import { type ClientSide, translation, type UpstreamSide } from './translate/translation.ts'
@@ -33,15 +47,23 @@ const UPSTREAMS: Readonly<Record<ChatProtocol, UpstreamSide>> = {
   responses: responsesUpstream,
 }
 
-type Adapters = Readonly<Record<ChatProtocol, ProtocolAdapter>>
+/** Adapters of requests that pass to the same path of a channel. */
+const PASSED: Readonly<Record<PassedEndpoint, ProtocolAdapter>> = {
+  embeddings: embeddingsAdapter,
+  rerank: rerankAdapter,
+  audio_transcriptions: transcriptionsAdapter,
+}
+
 /** By client protocol and upstream protocol: bytes pass between equal ones, all others are translated. */
-const ADAPTERS = Object.fromEntries(
-  CHAT_PROTOCOLS.map((from) => {
-    const adapter = (to: ChatProtocol): ProtocolAdapter =>
-      from === to ? NATIVE[from] : translation([from, CLIENTS[from]], [to, UPSTREAMS[to]])
-    return [from, Object.fromEntries(CHAT_PROTOCOLS.map((to) => [to, adapter(to)])) as unknown as Adapters]
-  }),
-) as unknown as Readonly<Record<ChatProtocol, Adapters>>
+const ADAPTERS: Readonly<Record<string, Readonly<Partial<Record<ChannelProtocol, ProtocolAdapter>>>>> =
+  Object.fromEntries([
+    ...CHAT_PROTOCOLS.map((from) => {
+      const adapter = (to: ChatProtocol): ProtocolAdapter =>
+        from === to ? NATIVE[from] : translation([from, CLIENTS[from]], [to, UPSTREAMS[to]])
+      return [from, Object.fromEntries(CHAT_PROTOCOLS.map((to) => [to, adapter(to)]))] as const
+    }),
+    ...Object.entries(PASSED).map(([endpoint, adapter]) => [endpoint, { [endpoint]: adapter }] as const),
+  ])
 
 export const DIALECTS = {
   'chat-completions': chatCompletions,
@@ -53,16 +75,30 @@ export const DIALECTS = {
 /** All that reads requests. */
 export const READERS = {
   ...DIALECTS,
+  'generate-content-stream': generateContentStream,
   'generate-content-count': generateContentCount,
-} as const satisfies Record<string, Dialect>
+  'messages-count': messagesCount,
+  'responses-compaction': responsesCompaction,
+  embeddings,
+  rerank,
+} as const satisfies Record<string, Dialect<CallProtocol>>
 export type ReaderName = keyof typeof READERS
 
 /** Returns the adapter between two protocols. Throws where there is none: routes name existing adapters only. */
-export function protocolAdapter(client: ChatProtocol, upstream: ChannelProtocol): ProtocolAdapter {
-  const byUpstream: Readonly<Partial<Record<ChannelProtocol, ProtocolAdapter>>> = ADAPTERS[client]
-  const adapter = byUpstream[upstream]
+export function protocolAdapter(client: CallProtocol, upstream: ChannelProtocol): ProtocolAdapter {
+  const adapter = ADAPTERS[client]?.[upstream]
   if (adapter === undefined) throw new Error(`There is no protocol adapter from ${client} to ${upstream}`)
   return adapter
+}
+
+/** Returns the adapter of a call, which prints what its client gets. */
+export function callAdapter(
+  client: CallProtocol,
+  call: ChatCall,
+  upstream: ChannelProtocol,
+): ProtocolAdapter {
+  const adapter = protocolAdapter(client, upstream)
+  return call.isTextCompletion === true ? asTextCompletions(adapter) : adapter
 }
 
 /** Returns what an upstream of another protocol gets of a call. @throws Failure `invalid_request` */

@@ -53,6 +53,11 @@ export const GAUGES = {
     labels: [],
     across: 'sum',
   },
+  tollgate_web_sockets: {
+    help: 'Open WebSockets of clients.',
+    labels: [],
+    across: 'sum',
+  },
   tollgate_usage_option_refusals: {
     help: 'Pairs of channel and model whose upstream refuses stream_options: their streams are not asked for usage.',
     labels: [],

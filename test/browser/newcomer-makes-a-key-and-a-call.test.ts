@@ -1,4 +1,6 @@
 /** A newcomer's first ten minutes: a sign-in link, the first key, a call in the playground, its charge, and the key's end. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { keepPicture } from '../support/browser.ts'
 import { borrowService } from '../support/lend-services.ts'
@@ -23,6 +25,7 @@ t.test('newcomer', async (t) => {
   await withEachHand(t, 'newcomer', async (t, { hand, page, look }) => {
     await signIn(service, page, { name: 'Ada' })
     t.notMatch(page.url(), '#link', 'the link is in no history')
+    await page.getByText('Three steps to your first call').waitFor()
     await look('home')
 
     await hand.press(link(page, 'Keys'))
@@ -38,7 +41,23 @@ t.test('newcomer', async (t) => {
     await hand.press(button(dialog, 'Create'))
     const secret = page.getByRole('dialog', { name: KEY_NAME })
     const [key = ''] = /sk-tollgate-[0-9a-f]{64}/.exec((await secret.textContent()) ?? '') ?? []
+    await secret.getByText('Waiting for your first call…').waitFor()
+    for (const [program, text] of [
+      ['Python', `api_key="${key}"`],
+      ['Claude Code', `"ANTHROPIC_AUTH_TOKEN": "${key}"`],
+      ['Codex', `experimental_bearer_token = "${key}"`],
+      ['curl', `Authorization: Bearer ${key}`],
+    ] as const) {
+      await hand.press(secret.getByRole('tab', { name: program }))
+      await secret.getByRole('tabpanel').getByText(text).waitFor()
+    }
     await look('keys-created')
+    // What it copies runs as it is, and the page shows the call.
+    const command = (await secret.getByRole('tabpanel').locator('pre').textContent()) ?? ''
+    await promisify(execFile)('bash', ['-c', command])
+    await secret.getByText('Your first call has arrived.').waitFor()
+    await secret.getByText(`${FAST_COST}.00`).waitFor()
+    await look('keys-first-call')
     await hand.press(button(secret, 'Done'))
     await row(page, KEY_NAME).getByText('Active').waitFor()
     await look('keys')
@@ -76,19 +95,19 @@ t.test('newcomer', async (t) => {
     await look('call')
     await hand.press(button(drawer, 'Close'))
 
-    await callsInLog(service, key, 2)
+    await callsInLog(service, key, 3)
     await hand.press(link(page, 'Usage'))
     await heading(page, 'Usage').waitFor()
     await row(page, 'fast').waitFor()
-    t.match(await row(page, 'fast').textContent(), '32.00', 'both calls are summed up')
+    t.match(await row(page, 'fast').textContent(), '48.00', 'all calls are summed up')
     await look('usage')
 
     await hand.press(link(page, 'Calls'))
     await hand.press(button(page, 'Live'))
     await page.waitForURL(/live=on/)
-    await row(page, 'Success').nth(1).waitFor()
-    t.equal((await service.chat(key, call)).status, 200)
     await row(page, 'Success').nth(2).waitFor()
+    t.equal((await service.chat(key, call)).status, 200)
+    await row(page, 'Success').nth(3).waitFor()
     await look('calls-live')
     keepPicture('calls-live-light-1440', 'console.png')
     await hand.press(link(page, 'Keys'))

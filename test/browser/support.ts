@@ -99,7 +99,8 @@ export async function callsInLog({ baseUrl }: LentService, key: string, count: n
   await until(`${count} calls are in the log`, async () => {
     const headers = { authorization: `Bearer ${key}` }
     const response = await fetch(`${baseUrl}/v1/logs?scope=account`, { headers })
-    return ((await response.json()) as { data: unknown[] }).data.length === count
+    const { data = [] } = (await response.json()) as { data?: unknown[] }
+    return data.length === count
   })
 }
 

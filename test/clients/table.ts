@@ -29,10 +29,14 @@ function renderCell(cell: Cell | undefined): string {
   return cell.directFailure === null ? 'yes' : 'as directly'
 }
 
-const nameOf = ({ package: name, protocol }: Client): string => `- \`${name}\`, ${protocol}, `
+const languageOf = ({ python }: Client): string => (python === undefined ? '' : ', Python')
+const nameOf = (client: Client): string =>
+  `- \`${client.package}\`${languageOf(client)}, ${client.protocol}, `
 /** Of the client's row of an earlier run. */
 const isRowOf = (client: Client, line: string): boolean =>
-  line.startsWith(`| \`${client.package}\` `) && line.includes(` | ${client.protocol} | `)
+  line.startsWith(`| \`${client.package}\` `) &&
+  line.includes(` | ${client.protocol} | `) &&
+  line.includes(', Python | ') === (client.python !== undefined)
 
 /** Rows of clients that were not run stay as they were. */
 function renderTable(rows: readonly Row[], former: string): string {
@@ -48,7 +52,13 @@ function renderTable(rows: readonly Row[], former: string): string {
       }
     const cells = titles.map((title) => row.cells.find(({ scenario }) => scenario.title === title))
     return {
-      body: [renderRow([`\`${client.package}\` ${row.version}`, client.protocol, ...cells.map(renderCell)])],
+      body: [
+        renderRow([
+          `\`${client.package}\` ${row.version}${languageOf(client)}`,
+          client.protocol,
+          ...cells.map(renderCell),
+        ]),
+      ],
       failures: row.cells.flatMap(({ scenario, wrong, directFailure }) =>
         [...wrong, ...(directFailure === null ? [] : [`directly: ${directFailure}`])].map(
           (what) => `${nameOf(client)}${scenario.title}: ${what}\n`,

@@ -89,9 +89,9 @@ const GENERATE = [
   '{"contents":[{"parts":[{"functionCall":{"name":"f","args":%}}]}]}',
 ]
 
-const dialect = (name: keyof typeof READERS, path: string, around: readonly string[]): Reader => ({
+const dialect = (name: keyof typeof READERS, around: readonly string[]): Reader => ({
   around,
-  read: (text) => READERS[name].read({ path, query: '', body: Buffer.from(text) }),
+  read: (text) => READERS[name].read({ model: 'm', query: '', body: Buffer.from(text) }),
 })
 
 /** Encodes what the dialect takes, as the channels do. */
@@ -103,7 +103,6 @@ const translated = (to: 'messages' | 'generate-content', upstreamModel: string):
   ],
   read(text) {
     const call = READERS['chat-completions'].read({
-      path: '/v1/chat/completions',
       query: '',
       body: Buffer.from(text),
     })
@@ -114,12 +113,11 @@ const translated = (to: 'messages' | 'generate-content', upstreamModel: string):
 })
 
 const CHAT_CALL = READERS['chat-completions'].read({
-  path: '/v1/chat/completions',
   query: '',
   body: Buffer.from('{"model":"m","stream":true,"messages":[{"role":"user","content":"a"}]}'),
 })
-const GENERATE_CALL = READERS['generate-content'].read({
-  path: '/v1beta/models/m:streamGenerateContent',
+const GENERATE_CALL = READERS['generate-content-stream'].read({
+  model: 'm',
   query: 'alt=sse',
   body: Buffer.from('{"contents":[{"parts":[{"text":"a"}]}]}'),
 })
@@ -186,12 +184,12 @@ const nothingFound = async () => {
 const TOOLS = new Proxy({}, { get: () => nothingFound }) as Parameters<typeof server.answer>[1]
 
 export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
-  'chat-completions': dialect('chat-completions', '/v1/chat/completions', CHAT),
-  messages: dialect('messages', '/v1/messages', MESSAGES),
-  'messages, to count tokens': dialect('messages', '/v1/messages/count_tokens', MESSAGES),
-  responses: dialect('responses', '/v1/responses', RESPONSES),
-  'generate-content': dialect('generate-content', '/v1beta/models/m:generateContent', GENERATE),
-  'generate-content, to count tokens': dialect('generate-content-count', '/v1beta/models/m:countTokens', [
+  'chat-completions': dialect('chat-completions', CHAT),
+  messages: dialect('messages', MESSAGES),
+  'messages, to count tokens': dialect('messages-count', MESSAGES),
+  responses: dialect('responses', RESPONSES),
+  'generate-content': dialect('generate-content', GENERATE),
+  'generate-content, to count tokens': dialect('generate-content-count', [
     ...GENERATE.slice(0, 3),
     '{"generateContentRequest":{"model":"models/m","contents":%}}',
   ]),
@@ -209,7 +207,7 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
   },
   'the model of a refused request': {
     around: CHAT.slice(0, 1),
-    read: (text) => readRefusedModel('/v1/chat/completions', Buffer.from(text)),
+    read: (text) => readRefusedModel(Buffer.from(text)),
   },
   'the length of a body without its files': {
     around: ANYWHERE,
@@ -248,7 +246,14 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
     read: (text) =>
       server
         .answer(
-          { accept: '', contentType: 'application/json', protocolVersion: '', body: Buffer.from(text) },
+          {
+            accept: '',
+            contentType: 'application/json',
+            protocolVersion: '',
+            method: '',
+            name: '',
+            body: Buffer.from(text),
+          },
           TOOLS,
           new AbortController().signal,
         )

@@ -130,8 +130,8 @@ class PaidCalls {
 
   #call(): void {
     const random = this.#random
-    const { protocol, body, path } = this.#request()
-    const read = DIALECTS[protocol].read({ path, query: '', body: Buffer.from(JSON.stringify(body)) })
+    const { protocol, body } = this.#request()
+    const read = DIALECTS[protocol].read({ model: 'm', query: '', body: Buffer.from(JSON.stringify(body)) })
     const conversation = read.state?.conversation == null ? null : random.pick(this.#conversations)
     const own = countStoredTokens(MODEL, read)
     const id = this.#serial++
@@ -242,7 +242,7 @@ class PaidCalls {
       this.#problem = `the balance is ${left}, under ${CONCURRENCY} calls of ${CALL_MOST} each`
   }
 
-  #request(): { protocol: ChatProtocol; path: string; body: object } {
+  #request(): { protocol: ChatProtocol; body: object } {
     const random = this.#random
     const text = 'x'.repeat(random.int(1, MAX_TEXT_CHARS))
     const limit = random.pick([null, 1, 100, random.int(1, MAX_OUTPUT_TOKENS)])
@@ -255,7 +255,6 @@ class PaidCalls {
       case 0:
         return {
           protocol: 'chat-completions',
-          path: '/v1/chat/completions',
           body: {
             ...{
               model: 'm',
@@ -274,7 +273,6 @@ class PaidCalls {
       case 1:
         return {
           protocol: 'messages',
-          path: '/v1/messages',
           body: {
             ...{ model: 'm', messages, max_tokens: limit ?? MAX_OUTPUT_TOKENS, system: 'be brief' },
             ...(budget !== null && { thinking: { type: 'enabled', budget_tokens: budget } }),
@@ -287,7 +285,6 @@ class PaidCalls {
       case 2:
         return {
           protocol: 'generate-content',
-          path: '/v1beta/models/m:generateContent',
           body: {
             contents: [{ role: 'user', parts: [{ text }] }],
             generationConfig: {
@@ -300,7 +297,6 @@ class PaidCalls {
       default:
         return {
           protocol: 'responses',
-          path: '/v1/responses',
           body: {
             ...{ model: 'm', input: messages, max_output_tokens: limit, conversation: 'conv_1' },
             ...(budget !== null && { reasoning: { effort: random.pick(['low', 'medium', 'high']) } }),

@@ -48,6 +48,7 @@ const CLOSED: readonly (readonly [method: string, path: string, body?: object])[
   ['POST', '/v1/responses', { model: 'plain-responses', input: [user('hi')] }],
   ['POST', '/v1beta/models/plain-generate-content:generateContent', {}],
   ['POST', '/v1beta/models/plain-generate-content:streamGenerateContent', {}],
+  ['POST', '/v1/completions', { model: 'plain', prompt: 'hi' }],
   ['POST', '/v1/messages/count_tokens', { model: 'plain-messages', messages: [user('hi')] }],
   ['POST', '/v1/embeddings', { model: 'x', input: 'x' }],
   ['GET', '/v1/models'],

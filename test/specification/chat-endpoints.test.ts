@@ -283,9 +283,9 @@ await section(t, 'Chat endpoints', [
     async (t, world, name) => {
       const client = await world.client()
       const { word, received } = world.upstream.script(json(400, {}))
-      const options = { say: word, headers: { [name]: '2023-06-01' } }
+      const options = { say: word, headers: { [name]: '2026-07-28' } }
       await client.call('messages', 'script-messages', options)
-      t.equal(received[0]?.headers['anthropic-version'], '2023-06-01')
+      t.equal(received[0]?.headers['anthropic-version'], '2026-07-28')
     },
   ),
   statement('A call without the version header is served by 2023-06-01 (messages)', async (t, world) => {

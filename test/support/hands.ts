@@ -34,13 +34,22 @@ async function reach(target: Locator): Promise<void> {
   throw new Error(`the Tab key does not reach ${target}`)
 }
 
+/** Tabs are one stop of the Tab key; arrows move among them. */
+const STOP_OF_TABS = 'xpath=ancestor::*[@role="tablist"]//*[@role="tab"][@tabindex="0"]'
+
+async function reachTab(target: Locator): Promise<void> {
+  await reach(target.locator(STOP_OF_TABS))
+  for (let step = 0; step < MOST_STEPS && !(await isOne(target, ':focus')); step += 1)
+    await target.page().keyboard.press('ArrowRight')
+}
+
 const CLICKED_BY_SPACE =
   'input[type=checkbox], input[type=radio], [role=checkbox], [role=switch], [role=radio]'
 
 export const keyboard: Hand = {
   name: 'by keyboard alone',
   async press(target) {
-    await reach(target)
+    await ((await isOne(target, '[role=tab]')) ? reachTab(target) : reach(target))
     const isTicked = await isOne(target, CLICKED_BY_SPACE)
     await target.page().keyboard.press(isTicked ? 'Space' : 'Enter')
   },

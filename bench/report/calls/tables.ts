@@ -80,7 +80,10 @@ const TLS: Column[] = [
 ]
 
 const TRANSLATED: Column[] = [
-  column('native', measured('paced', 'cpuPerChunkUs')),
+  column('small call, native', measured('small', 'cpuPerCallUs')),
+  column('from messages', measured('small-messages', 'cpuPerCallUs')),
+  column('from generate-content', measured('small-generate-content', 'cpuPerCallUs')),
+  column('paced chunk, native', measured('paced', 'cpuPerChunkUs')),
   column('from messages', measured('paced-messages', 'cpuPerChunkUs')),
   column('from generate-content', measured('paced-generate-content', 'cpuPerChunkUs')),
 ]
@@ -131,7 +134,7 @@ export const printTables = (results: Results): Table[] =>
     ...placedTables(results, 'CPU of the gateway process alone', COST),
     ...placedTables(results, 'Latency at a steady rate', TIME),
     ...placedTables(results, 'TLS to the upstream: CPU of the gateway process alone', TLS),
-    ...placedTables(results, 'Translated and native streams: µs of CPU per paced chunk', TRANSLATED),
+    ...placedTables(results, 'Translated and native: µs of CPU of the gateway process', TRANSLATED),
     subjectTable(results, 'Open streams in one process', MEMORY),
     settledTable(results),
     aimsTable('Aims: Tollgate with everything on', listAims(results)),

@@ -1,4 +1,4 @@
-/** The public catalog of models: what the service offers, at which prices. */
+/** Reads the public catalog: the models of the service and their prices. */
 import { queryOptions } from '@tanstack/react-query'
 import type { PublicModel } from '../../../schemas/accounts/models.ts'
 import { ROUTES } from '../../../schemas/routes.ts'

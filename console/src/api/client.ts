@@ -13,10 +13,10 @@ export type ReadName = {
   [Name in OperationName]: (typeof OPERATION_ROUTES)[Name][0] extends 'GET' ? Name : never
 }[OperationName]
 
-/** What a reader changes of themselves, also while they view an account. */
+/** Operations on the user's own profile: they work while the user views another account. */
 const OWN = /^\/(?:(?:me|session|email|sign-in|sign-up|sign-out)(?:\/|$)|invitations\/(?:accept|look-up)$)/
 
-/** An answer that is an error; `requestId` finds it in the log of the service. */
+/** An error answer; `requestId` finds it in the log of the service. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
@@ -31,27 +31,26 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns whether the service knows no session of the reader any more. */
+/** Returns whether the session has ended. */
 export const isSessionEnd = (error: Error): boolean =>
   error instanceof ApiError && error.code === 'not_signed_in'
 
-/** As of a proxy that does not reach the service. */
+/** The status of a proxy that cannot reach the service. */
 const UNREACHABLE = 503
 
 let csrfToken: string | null = null
 
-/** Keeps the token that requests which change something send. */
+/** Keeps the token that every changing request sends. */
 export function setCsrfToken(token: string | null): void {
   csrfToken = token
 }
 
-/** Asks the user to confirm who they are; resolves with whether they did. Set by the dialog that does it. */
+/** Asks the user to confirm their identity; resolves with whether they did. The dialog sets it. */
 let confirmIdentity: () => Promise<boolean> = async () => false
 export function onReauthentication(ask: () => Promise<boolean>): void {
   confirmIdentity = ask
 }
 
-/** Reads an answer that is an error. */
 export async function readError(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-gateway-trace')
   try {
@@ -81,7 +80,7 @@ export function linkTo<Name extends OperationName>(name: Name, input: InputOf<Na
 
 interface RequestOptions {
   readonly signal?: AbortSignal
-  /** Makes the act happen once, however often the request is sent. */
+  /** Makes the operation take place once, however often the request is sent. */
   readonly idempotencyKey?: string
 }
 
@@ -92,8 +91,8 @@ interface Sent extends RequestOptions {
 }
 
 /**
- * Sends a request; asks who the user is where the service wants to know, and sends it again. The view of an account
- * sends none that changes something.
+ * Sends a request; if the service requires it, asks the user to confirm their identity, and sends it again. While the
+ * user views an account, refuses requests that change something.
  */
 async function send<Answer>(method: string, path: string, sent: Sent): Promise<Answer> {
   if (method !== 'GET' && readViewedAccount() !== null && !OWN.test(path))

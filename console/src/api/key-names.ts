@@ -1,4 +1,4 @@
-/** The keys of an account by name, for filters and rows. */
+/** Reads the names of an account's keys, for filters and tables. */
 
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { OperationPath } from '../../../schemas/routes.ts'
@@ -8,12 +8,12 @@ import { useAccount } from './session.ts'
 
 type Key = AnswerOf<'listKeys'>['data'][number]
 
-/** An account may have a million keys: no list to choose from shows them. */
+/** An account may have a million keys: a filter cannot list them all. */
 export const MAX_NAMED_KEYS = 10_000
 
 export interface KeyNames {
   readonly keys: readonly Key[]
-  /** Whether the account has no others. */
+  /** True if the account has no other keys. */
   readonly isWhole: boolean
 }
 
@@ -31,7 +31,7 @@ const keyNamesQuery = (accountId: string) =>
     },
   })
 
-/** Reads the keys of the page's account by name; nothing for the role that sees no keys. */
+/** Reads the names of the keys; none for a role that may not see keys. */
 export function useKeyNames() {
   const { account_id: accountId, role } = useAccount()
   return useQuery({ ...keyNamesQuery(accountId), enabled: role !== 'billing' })

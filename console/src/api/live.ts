@@ -1,4 +1,4 @@
-/** Live data: server-sent events of the management API. */
+/** Receives live data: server-sent events of the management API. */
 import { useEffect, useRef, useState } from 'react'
 
 const REOPEN_MS = 5_000
@@ -31,7 +31,7 @@ export function useLive(
       }
       source.onerror = () => {
         setState('lost')
-        // The browser gives up after an answer that is no stream, such as 503.
+        // The browser does not reconnect after an answer that is not a stream, such as 503.
         if (source.readyState !== EventSource.CLOSED) return
         const again = setTimeout(() => {
           close = open(() => events.includes('gap') && handler.current('gap', {}))

@@ -1,4 +1,4 @@
-/** What is read of the management API: a record, or a list, page by page or whole. */
+/** Reads records and lists from the management API. */
 import { queryOptions, type UseQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { OPERATION_ROUTES, type OperationPath } from '../../../schemas/routes.ts'
 import { type AnswerOf, type InputOf, type ReadName, request } from './client.ts'
@@ -11,12 +11,12 @@ type Entry<Name extends ReadName> = AnswerOf<Name> extends { data: readonly (inf
 
 type Options<Data> = Omit<UseQueryOptions<Data>, 'queryKey' | 'queryFn'>
 
-/** What the keys of changed queries begin with. */
+/** The first part of the keys of the queries that are read again. */
 export type Changed = OperationPath | 'session' | 'catalog'
 
 const findPath = (name: ReadName) => OPERATION_ROUTES[name][1]
 
-/** Reads a record. Its key is the path, then the input. */
+/** Reads a record. The key of the query is the path, then the input. */
 export const useGet = <Name extends ReadName>(
   name: Name,
   input: InputOf<Name>,
@@ -31,7 +31,7 @@ export const useGet = <Name extends ReadName>(
 /** The most entries that the service puts in a page. */
 const PAGE_ENTRIES = 200
 
-/** Reads a list from its beginning to its end, and yields the entries of each page. */
+/** Reads a whole list, and yields the entries of each page. */
 export async function* readPages<Name extends ReadName>(
   name: Name,
   input: Omit<InputOf<Name>, 'cursor' | 'limit'>,
@@ -46,7 +46,7 @@ export async function* readPages<Name extends ReadName>(
   } while (cursor !== null)
 }
 
-/** Reads a whole list. Its key is the path, then the input. */
+/** Reads a whole list. The key of the query is the path, then the input. */
 export const wholeListQuery = <Name extends ReadName>(
   name: Name,
   input: Omit<InputOf<Name>, 'cursor' | 'limit'>,
@@ -71,7 +71,7 @@ export function useList<Name extends ReadName>(name: Name, input: Omit<InputOf<N
     },
     initialPageParam: '',
     getNextPageParam: ({ next_cursor }) => next_cursor,
-    // A page that is opened again shows what is there now: others write too.
+    // Others write too: a page that is opened again must be up to date.
     refetchOnMount: 'always',
   })
   const rows = (query.data?.pages.flatMap(({ data }) => data) ?? []) as Entry<Name>[]

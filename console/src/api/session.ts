@@ -1,4 +1,4 @@
-/** The session: who is signed in, and in which account they act. */
+/** The session: who is signed in, and which account they use. */
 
 import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
@@ -20,21 +20,21 @@ export const sessionQuery = queryOptions({
       setCsrfToken(session.csrf_token)
       return session
     } catch (error) {
-      // One that has ended is an error, which leads to the sign-in.
+      // If a session has ended, the error leads to the sign-in.
       if (isSessionEnd(error as Error) && !client.getQueryData(queryKey)) return null
       throw error
     }
   },
 })
 
-/** Returns the session on a page that needs one: the router has sent everyone else to the sign-in. */
+/** Returns the session on a page that needs one: the router sends everyone else to the sign-in. */
 function useSignedIn(): Session {
   const { data } = useSuspenseQuery(sessionQuery)
   if (data === null) throw new ApiError(401, 'not_signed_in', 'Sign in first.', null)
   return data
 }
 
-/** Returns the session as pages show it: an operator who views an account has no role in the installation. */
+/** Returns the session for a page. An operator who views an account has no role in the installation there. */
 export function useSession(): Session {
   const session = useSignedIn()
   return readViewedAccount() === null
@@ -44,7 +44,7 @@ export function useSession(): Session {
 
 type Member = Session['accounts'][number]
 
-/** The account of a page, and what the user may do there: an auditor reads everything and changes nothing. */
+/** The account of a page and the user's role in it. An auditor reads everything and changes nothing. */
 export interface Access extends Omit<Member, 'role'> {
   readonly role: Member['role'] | 'auditor'
 }

@@ -1,4 +1,4 @@
-/** The balance below which an account is notified. */
+/** Sets the balance below which an account is notified. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../api/client.ts'
@@ -13,7 +13,7 @@ interface AlertsProps {
   readonly mayChange: boolean
 }
 
-/** Offered where the alert is switched on. */
+/** The first value when the alert is switched on. */
 const USUAL_THRESHOLD = '20'
 
 function Threshold({ accountId, threshold, mayChange }: AlertsProps & { readonly threshold: string | null }) {

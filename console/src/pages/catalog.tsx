@@ -1,4 +1,4 @@
-/** The configuration file: models, prices and channels as they are written; checked, compared and applied. */
+/** The configuration file, with models, prices and channels: check it, compare it, apply it. */
 
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'

@@ -1,4 +1,4 @@
-/** Channels of the installation, for operators: how they do, and whether they take calls. */
+/** Channels of the installation, for operators: their health, and whether they take calls. */
 import { useState } from 'react'
 import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
@@ -34,7 +34,7 @@ function Breaker({ breaker, last_error }: Channel) {
   )
 }
 
-/** Order among equals. */
+/** The order among channels of the same priority. */
 const STRATEGY_NAMES = {
   priority: () => t('By weight'),
   least_latency: () => t('Fastest first'),
@@ -76,7 +76,7 @@ const printCacheHits = (costs: Costs | undefined): string =>
 
 const printMs = (value: number | null): string => (value === null ? NONE : `${Math.round(value)} ms`)
 
-/** Returns the columns of what a channel is. */
+/** Returns the columns with the settings of a channel. */
 const listPropertyColumns = (costs: ReadonlyMap<string | undefined, Costs>): Column<Channel>[] => [
   {
     name: t('Channel'),
@@ -109,7 +109,7 @@ const listPropertyColumns = (costs: ReadonlyMap<string | undefined, Costs>): Col
   { name: t('Cache hits, 30 days'), isNumber: true, cell: ({ id }) => printCacheHits(costs.get(id)) },
 ]
 
-/** Returns the columns of how a channel does. */
+/** Returns the columns with the health of a channel. */
 const listHealthColumns = (): Column<Channel>[] => [
   {
     name: t('Status'),

@@ -13,9 +13,9 @@ import { ErrorState } from '../ui/states.tsx'
 import { saveCsv } from './save-csv.ts'
 
 interface CsvExportProps<Entry> {
-  /** What the file has, such as `calls`. */
+  /** The content of the file, such as `calls`. */
   readonly name: string
-  /** Lists the entries. */
+  /** The operation that lists the entries. */
   readonly operation: ReadName
   readonly input: Readonly<Record<string, unknown>>
   readonly header: string
@@ -30,7 +30,7 @@ async function writeCsv<Entry>(
   const pieces: BlobPart[] = [header]
   let count = 0
   for await (const rows of readPages(operation, input as never, signal)) {
-    // The browser keeps blobs outside the memory of the page.
+    // The browser can keep blobs on disk.
     pieces.push(new Blob([(rows as Entry[]).map(toRecord).join('')]))
     count += rows.length
     onRows(count)
@@ -45,7 +45,7 @@ export function CsvExport<Entry>(props: CsvExportProps<Entry>) {
     mutationFn: (signal: AbortSignal) => writeCsv(props, signal, setCount),
     onSuccess: (pieces) => saveCsv(props.name, pieces),
   })
-  // Who leaves the page gets no file.
+  // The export ends when the user leaves the page.
   useEffect(() => () => stop.current?.abort(), [])
   const start = () => {
     setCount(0)

@@ -24,7 +24,7 @@ interface FilterProps {
   readonly options: Iterable<readonly [value: string, name: string]>
 }
 
-/** A choice among the options, or all of them. */
+/** Chooses one option, or all. */
 export function Filter({ name, label, value = '', options }: FilterProps) {
   const change = useChangeSearch()
   return (
@@ -38,17 +38,17 @@ export function Filter({ name, label, value = '', options }: FilterProps) {
 }
 
 interface KeyFilterProps {
-  /** Undefined while they are read. */
+  /** Undefined while they are loading. */
   readonly names: KeyNames | undefined
   readonly value: string | undefined
-  /** Whether all keys are a choice. */
+  /** True if the user may choose all keys. */
   readonly hasAll?: boolean
 }
 
 export function KeyFilter({ names, value = '', hasAll = true }: KeyFilterProps) {
   const change = useChangeSearch()
   const keys = names?.keys ?? []
-  // The URL may name a key that is not listed: what is chosen is shown all the same.
+  // The URL may name a key that is not listed: it is shown nevertheless.
   const isOther = value !== '' && !keys.some(({ id }) => id === value)
   const isCut = names?.isWhole === false
   return (
@@ -74,17 +74,17 @@ export function KeyFilter({ names, value = '', hasAll = true }: KeyFilterProps) 
 
 const INSTALLATION = 'installation'
 
-/** Returns whether a page is to show the whole installation. @param scope the search parameter */
+/** Returns whether the page shows the whole installation. @param scope the search parameter */
 export const useIsWhole = (scope: string | undefined): boolean =>
   useSession().user.installation_role !== null && scope === INSTALLATION
 
 interface ScopeFilterProps {
   readonly value: string | undefined
-  /** Search parameters that mean nothing in the other scope. */
+  /** Search parameters that do not apply to the other scope. */
   readonly clears?: readonly string[]
 }
 
-/** The choice between the account of the page and the whole installation, for those who may read it. */
+/** Chooses between the account and the whole installation, for those who may read it. */
 export function ScopeFilter({ value = '', clears = [] }: ScopeFilterProps) {
   const change = useChangeSearch()
   if (useSession().user.installation_role === null) return null
@@ -115,7 +115,7 @@ export function SearchForm({ label, value }: { readonly label: string; readonly 
   )
 }
 
-/** A period in the words of the API. */
+/** A period as the API names it. */
 export interface Period {
   readonly period?: string
   readonly from?: string
@@ -124,7 +124,7 @@ export interface Period {
 
 interface PeriodFilterProps {
   readonly value: Period
-  /** Whether the whole log may be chosen. */
+  /** True if the user may choose the whole log. */
   readonly hasAll?: boolean
 }
 

@@ -1,13 +1,13 @@
-/** The first page of an account: what is left, how long it lasts, what was spent. */
+/** The first page of an account: its balance, how long that lasts, and what was spent. */
 import type { AnswerOf } from '../api/client.ts'
 import { useGet, useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
 import { EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
-import { CodeBlock, Money, TextLink } from '../ui/text.tsx'
+import { Money, TextLink } from '../ui/text.tsx'
 import { NamedBudgets } from './budgets/named.tsx'
-import { printFirstCall } from './keys/secret-dialog.tsx'
+import { Arrival, FirstCall } from './first-call/first-call.tsx'
 import { OpenAlert } from './open-alert.tsx'
 
 type HomeData = AnswerOf<'showHome'>
@@ -16,7 +16,7 @@ const DAYS = 30
 const DAY_SECONDS = 86_400
 const CAP_PERCENT = 100
 
-/** Returns the last thirty days; one without calls is null. */
+/** Returns the last thirty days; a day without calls is null. */
 function listLastDays({ by_day }: HomeData) {
   const days = new Map(by_day.map((day) => [day.date, day]))
   const today = Math.floor(Date.now() / 1000 / DAY_SECONDS) * DAY_SECONDS
@@ -32,7 +32,7 @@ function Runway({ runway_days }: HomeData) {
   return t('{days, plural, one {# day} other {# days}}', { days: Math.floor(runway_days) })
 }
 
-/** Returns the days that the spend per day is of. */
+/** Says which days the spend per day is an average of. */
 function describeRates({ spend_days: days, runway_days: runway }: HomeData) {
   if (runway === null) return { lasts: t('in the last seven days'), spend: t('credits') }
   if (days === 0) return { lasts: t("at today's spend so far"), spend: t('credits, today so far') }
@@ -80,7 +80,7 @@ export function Home() {
     { account_id: accountId },
     {
       enabled: isAllowed,
-      // Who comes back from a call or a top-up wants to see what it changed.
+      // A call or a top-up may have changed it.
       refetchOnMount: 'always',
     },
   )
@@ -97,18 +97,45 @@ export function Home() {
       )}
       {isAllowed && <QueryState query={home} rows={8} />}
       {home.data && role !== 'admin' && <OpenAlert accountId={accountId} wallet={home.data.wallet} />}
-      {home.data && <Figures data={home.data} />}
+      {home.data && <Figures accountId={accountId} data={home.data} />}
     </>
   )
 }
 
-/** The budgets that cover the keys of a member. */
+/** The budgets of the user's own keys. */
 function OwnBudgets({ accountId }: { readonly accountId: string }) {
   const list = useList('listBudgets', { account_id: accountId })
   return <NamedBudgets title={t('Budgets of your keys')} budgets={list.rows} />
 }
 
-function Figures({ data }: { readonly data: HomeData }) {
+/** What to do on an account without calls. */
+const FirstSteps = ({ accountId }: { readonly accountId: string }) => (
+  <Panel title={t('Three steps to your first call')}>
+    <ol className="flex list-decimal flex-col gap-4 px-4 py-4 pl-9">
+      <li>
+        <TextLink isAmongWords to="/keys" search={{ account: accountId, create: true }}>
+          {t('Create a key')}
+        </TextLink>{' '}
+        {t('and keep it in your environment as TOLLGATE_KEY.')}
+      </li>
+      <li>
+        <p className="mb-2">{t('Make a call.')}</p>
+        <FirstCall accountId={accountId} isAwaited={false} />
+      </li>
+      <li>
+        <p className="mb-2">{t('See it here, with what it cost.')}</p>
+        <Arrival accountId={accountId} />
+      </li>
+    </ol>
+  </Panel>
+)
+
+interface FiguresProps {
+  readonly accountId: string
+  readonly data: HomeData
+}
+
+function Figures({ accountId, data }: FiguresProps) {
   const days = listLastDays(data)
   const times = days.map(({ at }) => at)
   const points = days.map(({ day }) => day)
@@ -128,9 +155,7 @@ function Figures({ data }: { readonly data: HomeData }) {
       </dl>
       {total === 0 ? (
         <Panel>
-          <EmptyState title={t('This account made no calls in the last thirty days.')}>
-            <CodeBlock label="curl" code={printFirstCall()} />
-          </EmptyState>
+          <FirstSteps accountId={accountId} />
         </Panel>
       ) : (
         <div className="grid gap-4 lg:grid-cols-2">

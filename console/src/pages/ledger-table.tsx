@@ -1,4 +1,4 @@
-/** Entries of a wallet, the newest first. */
+/** The entries of a wallet's ledger, newest first. */
 import type { AnswerOf } from '../api/client.ts'
 import type { useList } from '../api/read.ts'
 import { t } from '../i18n.ts'
@@ -7,13 +7,13 @@ import { Id, Money, TextLink, Time } from '../ui/text.tsx'
 
 type Entry = AnswerOf<'listLedger'>['data'][number]
 
-/** Returns the name of the kind of an entry, in the language of the page. */
+/** Returns the translated kind of an entry. */
 function nameKind({ kind, ref }: Entry): string {
   const names: Readonly<Record<Entry['kind'], string>> = {
     charge: t('Charge'),
     topup: t('Top-up'),
     trial: t('Trial credit'),
-    // One that names a call or task gives its charge back.
+    // An adjustment that names a call or a task refunds its charge.
     adjustment: ref === null ? t('Adjustment') : t('Refund'),
     reversal: t('Card payment reversed'),
     refund: t('Refund'),

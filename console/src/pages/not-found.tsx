@@ -1,4 +1,4 @@
-/** In place of a page that does not exist. */
+/** Shown in place of a page that does not exist. */
 import { Link } from '@tanstack/react-router'
 import { t } from '../i18n.ts'
 import { EmptyState, PageHeader, Panel } from '../ui/states.tsx'

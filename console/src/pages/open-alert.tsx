@@ -1,4 +1,4 @@
-/** The alert of a balance that is low or used up, for those who can top it up. */
+/** The alert that a balance is low or used up, for those who can top it up. */
 import { Link } from '@tanstack/react-router'
 import type { AnswerOf } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
@@ -12,7 +12,7 @@ interface OpenAlertProps {
 export function OpenAlert({ accountId, wallet: { balance, held } }: OpenAlertProps) {
   const alerts = useGet('showAlerts', { account_id: accountId }, { refetchOnMount: 'always' })
   const threshold = alerts.data?.balance_low ?? null
-  // What is held counts as the alert counts it.
+  // Held credits count, as they do in the alert.
   const total = Number(balance) + Number(held)
   const isEmpty = total <= 0
   if (!isEmpty && (threshold === null || total >= Number(threshold))) return null

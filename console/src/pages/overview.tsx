@@ -17,7 +17,7 @@ import { Money, Time } from '../ui/text.tsx'
 type Installation = AnswerOf<'showInstallation'>
 type Process = Installation['processes'][number]
 
-/** A quarter of an hour, at an overview every two seconds. */
+/** 15 minutes, with an overview every two seconds. */
 const KEPT = 450
 
 const ENGINES: Readonly<Record<string, string>> = {

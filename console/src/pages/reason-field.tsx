@@ -1,4 +1,4 @@
-/** Why an operator does something. */
+/** Asks an operator for the reason of an operation. */
 import { t } from '../i18n.ts'
 import { Field, type FieldProps } from '../ui/form.tsx'
 

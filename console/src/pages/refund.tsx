@@ -1,4 +1,4 @@
-/** What was given back of a charge, and the form by which an operator gives it back. */
+/** The refund of a charge, and the form with which an operator makes one. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ShownRefund } from '../../../schemas/call-log/detail.ts'
@@ -11,7 +11,6 @@ import { Fact } from '../ui/states.tsx'
 import { Money, Time } from '../ui/text.tsx'
 import { ReasonField } from './reason-field.tsx'
 
-/** A line of a list of facts. */
 export const RefundFact = ({ refund }: { readonly refund: ShownRefund | null }) =>
   refund && (
     <Fact
@@ -37,7 +36,7 @@ interface RefundProps {
   onDone(): void
 }
 
-/** A button for operators, while something was charged and nothing was given back. */
+/** A button for operators, shown if something was charged and nothing refunded yet. */
 export function RefundButton({ refund, cost, ...props }: RefundProps) {
   const isOperator = useSession().user.installation_role === 'operator'
   if (!isOperator || refund !== null || cost === null || cost === '0') return null

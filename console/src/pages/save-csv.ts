@@ -1,4 +1,4 @@
-/** Saves a CSV file that the page made, under a name with the date. */
+/** Saves a CSV file, with the date in its name. */
 export function saveCsv(name: string, parts: BlobPart[]): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob(parts, { type: 'text/csv' }))

@@ -1,4 +1,4 @@
-/** Filters of a page under names: chosen, saved, deleted. They belong to the user, on every machine. */
+/** Named filters of a page: choose, save, delete. They belong to the user, on every machine. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
@@ -16,11 +16,11 @@ type View = AnswerOf<'listViews'>['data'][number]
 
 interface SavedViewsProps {
   readonly page: 'calls' | 'usage' | 'tasks'
-  /** The present search parameters that a view keeps. */
+  /** The current search parameters that a view keeps. */
   readonly filters: Readonly<Record<string, string | undefined>>
 }
 
-/** Prints parameters in the order of their names: the same filters are the same text. */
+/** Prints parameters in alphabetical order, so that equal filters are equal texts. */
 const print = (filters: SavedViewsProps['filters']): string =>
   new URLSearchParams(
     Object.entries(filters)
@@ -90,7 +90,7 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
           title={t('Save this view')}
           hint={t('It replaces a view of the same name.')}
           maxLength={100}
-          act={t('Save')}
+          submit={t('Save')}
           onName={save}
           onClose={() => setSaving(false)}
         />

@@ -1,4 +1,4 @@
-/** The fields that keys and management tokens have in common. */
+/** The fields that keys and management tokens share. */
 import { t } from '../i18n.ts'
 import { Field } from '../ui/form.tsx'
 
@@ -7,7 +7,6 @@ interface TextProps {
   onText(text: string): void
 }
 
-/** The time from which a key or a token is refused. */
 export const ExpiresField = (props: TextProps) => (
   <Field
     label={t('Expires')}
@@ -17,7 +16,6 @@ export const ExpiresField = (props: TextProps) => (
   />
 )
 
-/** The name of a key or a token. */
 export const ProgramNameField = (props: TextProps) => (
   <Field
     label={t('Name')}
@@ -28,7 +26,6 @@ export const ProgramNameField = (props: TextProps) => (
   />
 )
 
-/** The models that a key may call. */
 export const ModelsField = (props: TextProps) => (
   <Field
     label={t('Models')}

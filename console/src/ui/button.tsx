@@ -1,4 +1,3 @@
-/** Buttons. */
 import type { ButtonHTMLAttributes } from 'react'
 
 const KINDS = {
@@ -15,7 +14,7 @@ const BUTTON =
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly kind?: ButtonKind
-  /** While it runs, the button cannot be pressed again. */
+  /** While true, the button is disabled. */
   readonly isBusy?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Charts of calls over time: their number, their cost, and the time that they took. */
+/** Charts of calls over time: their number, cost and duration. */
 
 import { printDuration, printShortAmount, printShortCount } from '../format.ts'
 import { t } from '../i18n.ts'
@@ -8,7 +8,7 @@ import { Money } from './text.tsx'
 interface ChartProps<Point> {
   /** Epoch seconds, ascending. */
   readonly times: readonly number[]
-  /** One for each instant; null leaves a gap. */
+  /** One per instant; null leaves a gap. */
   readonly points: readonly (Point | null)[]
 }
 
@@ -29,7 +29,7 @@ export const CallsChart = ({ title, times, points }: ChartProps<Counted> & { rea
   />
 )
 
-/** Of a point without a call the cost is 0. */
+/** The cost of a point without calls is 0. */
 export const CostChart = ({
   title,
   times,
@@ -56,7 +56,7 @@ interface Latency {
   readonly latency_p99_ms: number | null
 }
 
-/** The median, and what all but the slowest hundredth of the calls stay below. */
+/** The median and the p99. */
 export function LatencyChart({ times, points }: ChartProps<Latency>) {
   return (
     <Chart

@@ -1,4 +1,4 @@
-/** Gives a person another role, by a dialog: a key press in a list chooses, and only its button sends. */
+/** Changes a person's role in a dialog, because a key press in a list would change it at once. */
 
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -9,14 +9,14 @@ import { Dialog } from './dialog.tsx'
 import { DialogForm, SelectField } from './form.tsx'
 
 interface ChangeRoleProps<Role extends string> {
-  /** Of the person. */
+  /** The person's name. */
   readonly name: string
   readonly role: Role
-  /** Those to choose from, by their names for readers. */
+  /** The roles to choose from, with their translated names. */
   readonly roles: Partial<Readonly<Record<Role, string>>>
   /** The paths of what the role changes. */
   readonly changes: readonly Changed[]
-  /** Gives the role. The dialog shows why it was refused. */
+  /** Sets the role. The dialog shows why it was refused. */
   onRole(role: Role): Promise<unknown>
 }
 

@@ -1,4 +1,4 @@
-/** Charts over time, with axes and units, and the same figures as a table. */
+/** Charts over time, with the same figures as a table. */
 import { printTime } from '../format.ts'
 import 'uplot/dist/uPlot.min.css'
 import { type ReactNode, useEffect, useRef } from 'react'
@@ -11,7 +11,7 @@ export interface Series {
   readonly name: string
   readonly kind: 'bars' | 'line'
   readonly tone: 'accent' | 'good' | 'warn' | 'bad'
-  /** One for each instant; null leaves a gap. For drawing alone: amounts are printed from their texts. */
+  /** One per instant; null leaves a gap. Only for drawing: amounts are printed from their texts. */
   readonly values: readonly (number | null)[]
 }
 
@@ -32,12 +32,12 @@ interface ChartProps extends Figures {
 const HEIGHT_PX = 170
 const DAY_SECONDS = 86_400
 const MINUTE_SECONDS = 60
-/** Of a longer line each point would hide its neighbours. */
+/** In a longer line each point would hide its neighbors. */
 const MAX_POINTS = 60
 
 const printInstant = (epochSeconds: number): string => printTime(new Date(epochSeconds * 1000).toISOString())
 
-/** Prints times on the axis: the day at midnight, else the hour and minute, and seconds where they differ by less. */
+/** Prints times on the axis: the day at midnight, else hours and minutes, with seconds if ticks are close. */
 function printTicks(epochSeconds: number[]): string[] {
   const [first = 0, second = MINUTE_SECONDS] = epochSeconds
   const isFine = second - first < MINUTE_SECONDS
@@ -49,7 +49,7 @@ function printTicks(epochSeconds: number[]): string[] {
 
 const INK = ['text-quiet', 'text-line', 'text-accent', 'text-good', 'text-warn', 'text-bad'] as const
 
-/** Returns the theme's colour as the browser resolves it: a canvas knows no variables. */
+/** Returns the theme's color as the browser resolves it: a canvas does not know CSS variables. */
 function resolveColor(box: HTMLElement, name: string): string {
   const probe = box.querySelector(`[data-ink="${name}"]`)
   return probe === null ? 'gray' : getComputedStyle(probe).color
@@ -71,7 +71,7 @@ function makeOptions(box: HTMLElement, { times, series, print }: Figures): UPlot
   return {
     width: box.clientWidth || 320,
     height: HEIGHT_PX,
-    // The last label of the time has room for its second half.
+    // Leaves room for the second half of the last label.
     padding: [8, 20, 0, 0],
     cursor: { y: false, drag: { x: false, y: false } },
     legend: { live: true },
@@ -121,7 +121,7 @@ function onThemeChange(draw: () => void): () => void {
 
 export function Chart({ title, times, series, print, cell }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
-  // As text: the chart is drawn again when what it shows changes, not at each render of the page.
+  // As text, so that the chart is drawn again only when its figures change.
   const shown = JSON.stringify({ times, series })
   const printing = useRef(print)
   printing.current = print
@@ -133,7 +133,7 @@ export function Chart({ title, times, series, print, cell }: ChartProps) {
     let plot = draw()
     const resized = new ResizeObserver(() => plot.setSize({ width: target.clientWidth, height: HEIGHT_PX }))
     resized.observe(target)
-    // Colours are read when it is drawn.
+    // Colors are read when the chart is drawn.
     const stop = onThemeChange(() => {
       plot.destroy()
       plot = draw()

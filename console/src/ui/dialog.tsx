@@ -1,4 +1,4 @@
-/** Dialogs and drawers in front of the page, and the buttons that open them or act. */
+/** Dialogs and drawers, and the buttons that open them or run an operation. */
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
@@ -13,15 +13,26 @@ interface DialogProps {
   readonly description?: string | null
   /** Default: true. */
   readonly isOpen?: boolean
+  /** For code and tables. */
+  readonly isWide?: boolean
   onClose(): void
   readonly children: ReactNode
 }
 
-export const Dialog = ({ title, description, isOpen = true, onClose, children }: DialogProps) => (
+export const Dialog = ({
+  title,
+  description,
+  isOpen = true,
+  isWide = false,
+  onClose,
+  children,
+}: DialogProps) => (
   <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
     <Base.Portal>
       <Base.Backdrop className="fixed inset-0 bg-shade" />
-      <Base.Popup className="fixed inset-x-4 top-[8vh] mx-auto max-h-[84vh] max-w-lg overflow-y-auto rounded-lg border border-line bg-surface p-5 shadow-xl">
+      <Base.Popup
+        className={`fixed inset-x-4 top-[8vh] mx-auto max-h-[84vh] overflow-y-auto rounded-lg border border-line bg-surface p-5 shadow-xl ${isWide ? 'max-w-3xl' : 'max-w-lg'}`}
+      >
         <Base.Title className="font-semibold text-lg">{title}</Base.Title>
         {description && <Base.Description className="mt-1 text-quiet">{description}</Base.Description>}
         <div className="mt-4">{children}</div>
@@ -37,7 +48,7 @@ interface DrawerProps {
   readonly children: ReactNode
 }
 
-/** A drawer at the right side: one record of the page, in full. */
+/** A drawer on the right: one record of the page, in full. */
 export const Drawer = ({ title, isOpen, onClose, children }: DrawerProps) => (
   <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
     <Base.Portal>
@@ -75,25 +86,25 @@ interface Question {
   readonly title: string
   /** What is lost. */
   readonly description: string
-  /** What is destroyed: its name must be typed. */
+  /** The name of what is destroyed: the user must type it. */
   readonly name: string
-  /** The text of the button that acts. */
+  /** The text of the button. */
   readonly submit: string
 }
 
 interface ActionProps<Answer> extends Omit<ButtonProps, 'onClick'> {
   /** Asked before something is destroyed. */
   readonly confirm?: Question
-  /** The notice that it is done. */
+  /** The notice of success. */
   readonly done?: string
   /** The paths of what it changes. */
   readonly changes?: readonly Changed[]
-  /** Sends the request; a second one under the same key changes nothing more. */
+  /** Sends the request; a second one with the same key changes nothing. */
   run(idempotencyKey: string): Promise<Answer>
   onDone?(answer: Answer): unknown
 }
 
-/** A button that does something at once, or once its reader has confirmed it; it shows why that was refused. */
+/** A button that runs an operation, if needed after a confirmation, and shows why it was refused. */
 export function Action<Answer>({
   confirm,
   done,
@@ -141,7 +152,7 @@ export function Action<Answer>({
 
 interface ConfirmDialogProps extends Question, Pick<Parameters<typeof DialogForm>[0], 'sends' | 'onClose'> {}
 
-/** Returns the text as a reader types it: a page shows spaces in a row as one. */
+/** Normalizes spaces: a page shows several in a row as one, and the user types one. */
 const normalize = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim()
 
 function ConfirmDialog({ title, description, name, submit, sends, onClose }: ConfirmDialogProps) {

@@ -1,4 +1,4 @@
-/** Fields, and the forms that send them: without a reload, and in a dialog with its buttons at the end. */
+/** Form fields, and forms in pages and dialogs. */
 import {
   type FormHTMLAttributes,
   type InputHTMLAttributes,
@@ -47,7 +47,7 @@ function Labels({ label, hint, error, children }: Labelled & { children: (ids: I
 
 type Texted<Attributes> = Labelled &
   Omit<Attributes, 'onChange'> & {
-    /** Takes the text that is typed or chosen. */
+    /** Called with the text that the user types or chooses. */
     onText?(text: string): void
   }
 
@@ -143,7 +143,7 @@ interface CheckFieldsProps<Value extends string> {
   onChoose(chosen: readonly Value[]): void
 }
 
-/** Check boxes by which any of the options are chosen. */
+/** A checkbox for each option. */
 export const CheckFields = <Value extends string>(props: CheckFieldsProps<Value>) =>
   [...props.options].map(([value, name]) => (
     <CheckField
@@ -157,7 +157,7 @@ export const CheckFields = <Value extends string>(props: CheckFieldsProps<Value>
     />
   ))
 
-/** Keeps the texts of a form; `field` makes the properties of the field of one. */
+/** Keeps the texts of a form; `field` makes the properties of one field. */
 export function useFields<Texts extends object>(initial: Texts | (() => Texts)) {
   const [texts, setTexts] = useState(initial)
   const field = <Name extends keyof Texts>(name: Name) => ({
@@ -195,7 +195,7 @@ export const Form = ({ onSubmit, ...rest }: FormProps) => (
   />
 )
 
-/** What a form sends. */
+/** The request of a form. */
 interface Sends {
   readonly error: Error | null
   readonly isPending: boolean
@@ -242,7 +242,7 @@ interface PageFormProps {
   /** The text of the button that sends; null for those who may only read the fields. */
   readonly submit: string | null
   readonly kind?: ButtonKind
-  /** Beside the button. */
+  /** Shown beside the button. */
   readonly note?: ReactNode
   readonly isAtEnd?: boolean
   readonly className?: string

@@ -12,13 +12,13 @@ interface NameDialogProps {
   readonly description?: string
   readonly hint?: string
   readonly maxLength: number
-  /** The name that it has; default: none. */
+  /** The current name; default: none. */
   readonly former?: string
-  /** What the button does. */
-  readonly act: string
-  /** The paths of what the act changes. */
+  /** The text of the button. */
+  readonly submit: string
+  /** The paths of what it changes. */
   readonly changes?: readonly Changed[]
-  /** Acts under the name. The dialog shows why it was refused. */
+  /** Called with the name. The dialog shows why it was refused. */
   onName(name: string): Promise<unknown>
   onClose(): void
 }
@@ -29,7 +29,7 @@ export function NameDialog({
   hint,
   maxLength,
   former = '',
-  act,
+  submit,
   changes,
   onName,
   onClose,
@@ -38,7 +38,7 @@ export function NameDialog({
   const naming = useMutation({ meta: { changes }, mutationFn: () => onName(name) })
   return (
     <Dialog title={title} description={description} onClose={onClose}>
-      <DialogForm sends={naming} submit={act} onClose={onClose}>
+      <DialogForm sends={naming} submit={submit} onClose={onClose}>
         <Field label={t('Name')} hint={hint} required maxLength={maxLength} value={name} onText={setName} />
       </DialogForm>
     </Dialog>

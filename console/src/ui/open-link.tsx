@@ -1,4 +1,4 @@
-/** A link that opens a record of the page: the URL keeps its other parameters. */
+/** A link that opens a record on the same page; the URL keeps its other parameters. */
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 

@@ -1,4 +1,4 @@
-/** The command palette: goes to any page, and to whatever an id names. */
+/** The command palette: opens any page, and any object by its id. */
 import { Autocomplete } from '@base-ui/react/autocomplete'
 import { Dialog } from '@base-ui/react/dialog'
 import { useNavigate } from '@tanstack/react-router'
@@ -52,7 +52,7 @@ function toPlace({ type, id, account_id, name }: Found, { user }: Session): Pick
   }
 }
 
-/** Returns the goals of what was typed: pages by name, accounts by name, objects by id. */
+/** Finds pages by name, accounts by name and objects by id. */
 function useGoals(typed: string) {
   const session = useSession()
   const account = useAccount()

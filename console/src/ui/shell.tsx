@@ -73,7 +73,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   const leave = useMutation({
     mutationFn: async () => {
       await request('signOut', {}).catch((error: Error) => {
-        // It has ended before.
+        // It had ended already.
         if (!isSessionEnd(error)) throw error
       })
       sessionStorage.clear()
@@ -149,7 +149,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   )
 }
 
-/** Opens the palette by its shortcut, wherever the focus is. */
+/** Opens the palette with its shortcut, wherever the focus is. */
 function usePalette() {
   const [isOpen, setOpen] = useState(false)
   useEffect(() => {
@@ -164,7 +164,7 @@ function usePalette() {
   return { isOpen, open: () => setOpen(true), close: () => setOpen(false) }
 }
 
-/** Says that an account is viewed, on every page. */
+/** Says on every page that the user views an account. */
 function ViewNotice() {
   const viewed = readViewedAccount()
   const { name } = useAccount()
@@ -186,7 +186,7 @@ function ViewNotice() {
 
 export function Shell() {
   const [isOpen, setOpen] = useState(false)
-  // A page is reset when another account is chosen: an amount typed for one must not be saved for another.
+  // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
   const palette = usePalette()
   return (

@@ -1,5 +1,5 @@
-/** What a page shows beside its tables: headings, panels, figures, facts, and that there is nothing yet, or an error. */
-
+/** What a page shows besides its tables: headings, panels, figures, facts, empty states and errors. */
+import type { ErrorComponentProps } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
 import { ApiError } from '../api/client.ts'
 import { t } from '../i18n.ts'
@@ -41,7 +41,7 @@ export const Panel = ({ title, children }: { readonly title?: string; readonly c
   </section>
 )
 
-/** A figure with its name; `note` says what it is measured in or over. */
+/** A figure with its name; `note` gives its unit or period. */
 export const Stat = ({
   name,
   value,
@@ -95,13 +95,12 @@ export function StatusBadge<Status extends string>({ statuses, status }: StatusB
   return <Badge tone={tone}>{name}</Badge>
 }
 
-/** Lists the statuses with their names, as the options of a filter. */
+/** Lists the statuses with their names, for a filter. */
 export const listNames = <Status extends string>(statuses: Statuses<Status>) =>
   Object.entries<readonly [tone: string, name: string]>(statuses).map(
     ([status, [, name]]) => [status, name] as const,
   )
 
-/** Whether an account or a user is enabled. */
 export const EnabledBadge = ({ isEnabled }: { readonly isEnabled: boolean }) =>
   isEnabled ? <Badge tone="good">{t('Active')}</Badge> : <Badge tone="bad">{t('Disabled')}</Badge>
 
@@ -130,12 +129,12 @@ export const EmptyState = ({
 )
 
 interface ErrorStateProps {
-  /** Null: nothing is shown. */
+  /** Null shows nothing. */
   readonly error: Error | null | undefined
   onRetry?(): void
 }
 
-/** Says what went wrong, and the id by which an operator finds the request. */
+/** Says what went wrong, and the id with which an operator finds the request. */
 export function ErrorState({ error, onRetry }: ErrorStateProps) {
   if (!error) return null
   const requestId = error instanceof ApiError ? error.requestId : null
@@ -156,7 +155,20 @@ export function ErrorState({ error, onRetry }: ErrorStateProps) {
   )
 }
 
-/** Says in a form what to correct; an error that no input causes is shown whole. */
+/** Shown in place of a page that fails: says why, and what to do. */
+export function PageError({ error, reset }: ErrorComponentProps) {
+  return (
+    <main>
+      <ErrorState error={error as Error} onRetry={reset} />
+      {/* Reloads the console: the address of the page may be what is wrong. */}
+      <a href="/console/" className="mx-4 text-accent underline">
+        {t('To the start page')}
+      </a>
+    </main>
+  )
+}
+
+/** Shows in a form what to correct; an error that no input causes is shown in full. */
 export function FormError({ error }: Pick<ErrorStateProps, 'error'>) {
   if (!error) return null
   if (error instanceof ApiError && error.status >= SERVER_ERROR) return <ErrorState error={error} />
@@ -175,11 +187,11 @@ export interface Query {
 
 interface QueryStateProps {
   readonly query: Query
-  /** Those of the skeleton. */
+  /** The rows of the skeleton. */
   readonly rows?: number
 }
 
-/** In place of what a query reads: that it is on its way, or why it failed. */
+/** Shown in place of data: a skeleton while it loads, or the error. */
 export const QueryState = ({ query, rows }: QueryStateProps) =>
   query.isPending ? (
     <Skeleton rows={rows} />
@@ -194,7 +206,6 @@ export const Fact = ({ name, value }: { readonly name: string; readonly value: R
   </div>
 )
 
-/** A panel of facts. */
 export const FactPanel = ({ title, children }: Parameters<typeof Panel>[0]) => (
   <Panel title={title}>
     <dl className="py-1.5">{children}</dl>

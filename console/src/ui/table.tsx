@@ -7,7 +7,7 @@ import { EmptyState, Panel, type Query, QueryState } from './states.tsx'
 export interface Column<Row> {
   readonly name: string
   readonly isNumber?: boolean
-  /** Its texts are long: they break into lines. */
+  /** True if its texts are long and wrap. */
   readonly isText?: boolean
   cell(row: Row): ReactNode
 }
@@ -23,7 +23,7 @@ interface TableProps<Row> {
 
 const readId = <Row,>(row: Row): string => String((row as { id: string | number }).id)
 
-/** A table of records. On a narrow screen it is scrolled sideways in its own box. */
+/** A table of records. On a narrow screen it scrolls sideways in its own box. */
 export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TableProps<Row>) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: without the focus a scrollable area cannot be scrolled by keyboard (axe, scrollable-region-focusable).
   <section tabIndex={0} aria-label={caption} className="scrolls-sideways overflow-x-auto">
@@ -56,7 +56,7 @@ export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TablePro
   </section>
 )
 
-/** A whole list, or one of which more can be read. */
+/** A list that is read whole or page by page. */
 interface List<Row> extends Query {
   readonly rows?: readonly Row[]
   readonly data?: unknown
@@ -75,14 +75,14 @@ interface ListPanelProps<Row> {
   readonly columns: readonly Column<Row>[]
   /** Returns what tells rows apart; default: the id. */
   toKey?(row: Row): string
-  /** Shown where there is no row: a text, and below it what fills the list. */
+  /** Shown if there are no rows: a text, and below it what would add one. */
   readonly empty: string | null
   readonly children?: ReactNode
   /** At the end of the panel. */
   readonly foot?: ReactNode
 }
 
-/** A list in all its states: loading, failed, empty, and with more to come. */
+/** A list in all its states: loading, failed, empty, with more to read. */
 export function ListPanel<Row>(props: ListPanelProps<Row>) {
   const {
     title,

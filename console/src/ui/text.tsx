@@ -1,4 +1,4 @@
-/** Texts of one kind: ids, amounts, times, links, code, and the button that copies them. */
+/** Ids, amounts, times, links, code, and the button that copies them. */
 import { createLink } from '@tanstack/react-router'
 import { type AnchorHTMLAttributes, type ReactNode, useEffect, useState } from 'react'
 import { printAmount, printTime } from '../format.ts'
@@ -6,7 +6,7 @@ import { t } from '../i18n.ts'
 
 const COPIED_MS = 1_500
 
-/** In place of a value that there is not. */
+/** Shown in place of a missing value. */
 export const NONE = '–'
 
 export function CopyButton({ text, label }: { readonly text: string; readonly label?: string }) {
@@ -31,7 +31,7 @@ export const Code = ({ children }: { readonly children: ReactNode }) => (
   <code className="font-mono text-xs">{children}</code>
 )
 
-/** An id, whole for the clipboard. */
+/** An id, with a button that copies it. */
 export const Id = ({ id }: { readonly id: string | null }) =>
   id === null ? (
     NONE
@@ -44,11 +44,11 @@ export const Id = ({ id }: { readonly id: string | null }) =>
     </span>
   )
 
-/** An amount of credits; null where it is not known. */
+/** An amount of credits; null if it is not known. */
 export const Money = ({ amount }: { readonly amount: string | null }) =>
   amount === null ? NONE : <span className="tabular whitespace-nowrap">{printAmount(amount)}</span>
 
-/** An instant; `none` is shown where there is none. */
+/** An instant; `none` is shown for null. */
 export const Time = ({ at, none = NONE }: { readonly at: string | null; readonly none?: string }) =>
   at === null ? (
     none
@@ -59,7 +59,7 @@ export const Time = ({ at, none = NONE }: { readonly at: string | null; readonly
   )
 
 interface AnchorProps extends AnchorHTMLAttributes<HTMLAnchorElement> {
-  /** A link among words is underlined, so that it can be told from them without its colour. */
+  /** A link within a sentence is underlined, so that it does not rely on its color. */
   readonly isAmongWords?: boolean
 }
 
@@ -73,7 +73,7 @@ export const TextLink = createLink(Anchor)
 interface CodeBlockProps {
   readonly code: string
   readonly label: string
-  /** Breaks a text without spaces, such as a key, instead of scrolling it. */
+  /** Wraps a text without spaces, such as a key, instead of scrolling it. */
   readonly isWrapped?: boolean
 }
 

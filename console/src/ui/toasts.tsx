@@ -1,10 +1,10 @@
-/** Short notices in a corner: an act was done. */
+/** Short notices of success in a corner. */
 import { Toast } from '@base-ui/react/toast'
 import { t } from '../i18n.ts'
 
 const manager = Toast.createToastManager()
 
-/** Shows a notice for some seconds; a screen reader reads it when it is idle. */
+/** Shows a notice for a few seconds; a screen reader reads it when idle. */
 export const notify = (text: string): void => void manager.add({ title: text, priority: 'low' })
 
 function List() {

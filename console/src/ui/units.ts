@@ -1,16 +1,17 @@
-/** Names of what is counted and priced, in the language of the page. */
+/** The translated names of units, capabilities and endpoints. */
 import type { PublicModel } from '../../../schemas/accounts/models.ts'
 import { t } from '../i18n.ts'
 
 type Pricing = NonNullable<PublicModel['pricing']>
 type Unit = Pricing['unit']
 
-/** Returns the name of a unit of prices. */
 export function unitName(unit: Unit): string {
   const names: Readonly<Record<Unit, string>> = {
     '1M_tokens': t('million tokens'),
     image: t('image'),
     second: t('second'),
+    minute: t('minute'),
+    search: t('search'),
     generation: t('generation'),
     '1000_characters': t('1,000 characters'),
     call: t('call'),
@@ -29,7 +30,10 @@ export function printUnits(count: number, unit: Unit | undefined, type: string):
     case 'image':
       return t('{count, plural, one {# image} other {# images}}', { count })
     case 'second':
+    case 'minute':
       return t('{count, plural, one {# second} other {# seconds}}', { count })
+    case 'search':
+      return t('{count, plural, one {# search} other {# searches}}', { count })
     case '1000_characters':
       return t('{count, plural, one {# character} other {# characters}}', { count })
     default:
@@ -37,7 +41,6 @@ export function printUnits(count: number, unit: Unit | undefined, type: string):
   }
 }
 
-/** Returns the name of what a model can do. */
 export function capabilityName(capability: keyof PublicModel['capabilities']): string {
   const names: Readonly<Record<typeof capability, string>> = {
     vision: t('reads images'),
@@ -56,7 +59,6 @@ export function capabilityName(capability: keyof PublicModel['capabilities']): s
   return names[capability]
 }
 
-/** Returns the name of what the endpoint of a model is for. */
 export function endpointName(type: PublicModel['endpoint_type']): string {
   if (type === null) return t('Chat')
   const names: Readonly<Record<typeof type, string>> = {
@@ -70,6 +72,9 @@ export function endpointName(type: PublicModel['endpoint_type']): string {
     videos_avatars: t('Avatars'),
     clip_subtitles: t('Subtitles'),
     clip_compose: t('Composed clips'),
+    embeddings: t('Embeddings'),
+    rerank: t('Rerank'),
+    audio_transcriptions: t('Transcriptions'),
   }
   return names[type]
 }

@@ -135,7 +135,8 @@ export class ReadOn {
 
   #isEnough(answer: Answer): boolean {
     if (this.#maxTokens === null) return answer.awaitsUsage !== true
-    return estimateOutputTokens(answer.readMeter().characters) >= this.#maxTokens
+    // An answer without an output is read to its end.
+    return this.#maxTokens > 0 && estimateOutputTokens(answer.readMeter().characters) >= this.#maxTokens
   }
 }
 

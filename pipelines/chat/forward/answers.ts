@@ -8,6 +8,7 @@ import type { Credits } from '../../../schemas/money.ts'
 import { findProvider } from '../../../src/channels/providers/presets.ts'
 import { type KeyMask, makeKeyMask } from '../../../src/core/call-log/key-mask.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
+import { NOTHING_METERED } from '../../../src/protocols/answer/reported-usage.ts'
 import { EVENT_STREAM_TYPE, withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
 import { showCostInStream, withCost } from '../../../src/protocols/chat-completions/shown-cost.ts'
 import type {
@@ -28,7 +29,6 @@ import {
   tooLargeAnswer,
   unusableAnswer,
 } from '../../calls/upstream-error.ts'
-import { NOTHING_METERED } from './call-record.ts'
 import {
   type Answer,
   type AnswerReceiver,

@@ -4,7 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks'
-import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { CallProtocol, ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderLookup } from '../../../src/http/handler.ts'
 import {
@@ -26,7 +26,7 @@ import type { ServedModel } from '../select-model.ts'
 export interface UpstreamCallRequest {
   readonly channel: ChannelEntry
   /** The protocol of the upstream. */
-  readonly protocol: ChatProtocol
+  readonly protocol: CallProtocol
   readonly upstreamModel: string
   readonly stream: boolean
   /** The query that names a stream's framing, where the protocol has it there. */
@@ -84,7 +84,7 @@ export function buildAttemptRequest(
 ): UpstreamCallRequest {
   return {
     channel,
-    protocol: protocol as ChatProtocol,
+    protocol: protocol as CallProtocol,
     upstreamModel,
     stream: call.stream,
     query: isTranslated ? EVENT_STREAM_QUERY : request.query,

@@ -14,8 +14,10 @@ import {
   type Oddities,
   printForwardedDetail,
 } from '../../../src/core/call-log/call-detail.ts'
+import { printText } from '../../../src/core/call-log/detail-text.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
+import { chargeUnits } from '../../../src/core/media/pricing.ts'
 import { chargeTokens, type TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { estimateUnreportedPrompt, laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
@@ -26,6 +28,7 @@ import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import { NOTHING_METERED } from '../../../src/protocols/answer/reported-usage.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import type { AdmittedCall } from '../precharge.ts'
@@ -33,11 +36,15 @@ import { toAdmission } from '../precharge.ts'
 import { isTellingTimeout } from './attempt-request.ts'
 
 const NO_BYTES = Buffer.alloc(0)
-export const NOTHING_METERED: Metered = {
-  usage: null,
-  characters: 0,
-  charactersSinceUsage: 0,
-  isUsageWhole: false,
+
+/** The charge of a call, by its tokens or by its units. */
+interface CallCharge extends TokenCharge {
+  /** Absent where tokens are charged, or nothing is. */
+  readonly units?: number
+  /** The same as the row has it. */
+  readonly unitCount?: string
+  /** The calculation, as the detail has it. */
+  readonly line?: string
 }
 
 /** Its facts are recorded as they arrive. */
@@ -139,7 +146,8 @@ export class CallRecord {
   }
 
   #countLaterBytes(): void {
-    if (this.#laterBytes < 0) this.#laterBytes = laterBytesIn(this.admitted.request.body)
+    if (this.#laterBytes < 0 && this.admitted.call.units === undefined)
+      this.#laterBytes = laterBytesIn(this.admitted.request.body)
   }
 
   /**
@@ -157,6 +165,7 @@ export class CallRecord {
     const reported = usage ?? NO_USAGE
     if (metered.characters === 0 && !this.#owesWithoutText(reported))
       return { usage: NO_USAGE, source: 'none' }
+    if (this.admitted.call.units !== undefined) return { usage: reported, source: 'estimate' }
     const said = metered.charactersSinceUsage
     const prompt = reported.prompt || this.#estimatePrompt()
     const shown = reported.output + estimateOutputTokens(said)
@@ -222,10 +231,15 @@ export class CallRecord {
   }
 
   /** Returns what the operator pays for the usage of the last attempt; null where its channel has no cost. */
-  #computeUpstreamCost(usage: TokenUsage, serviceTier: string): Credits | null {
-    const cost = this.attempt === null ? null : this.attempt.route.cost
-    if (cost === null) return null
+  #computeUpstreamCost(usage: TokenUsage, serviceTier: string, units = 0): Credits | null {
+    if (this.attempt === null) return null
     const { request, model, call } = this.admitted
+    const { cost, channel } = this.attempt.route
+    if (model.price === null) {
+      const own = channel.cost?.[model.id]
+      return own === undefined ? null : chargeUnits(own, units, request.submittedAt).cost
+    }
+    if (cost === null) return null
     const { usage: bounded } = boundUsage(usage, model.entry, call)
     return tokenCharge(cost, bounded, request.submittedAt, serviceTier)
   }
@@ -258,12 +272,13 @@ export class CallRecord {
   }
 
   /** Charges what the answer used. */
-  #charge(metered: Metered, used: TokenUsage, source: Settlement['usage_source']): TokenCharge {
+  #charge(metered: Metered, used: TokenUsage, source: Settlement['usage_source']): CallCharge {
     const { request, model, call } = this.admitted
+    if (model.price === null) return this.#chargeUnits(metered, used, source)
     return chargeTokens({
       model: model.entry,
       call,
-      price: model.price!,
+      price: model.price,
       submittedAt: request.submittedAt,
       used,
       source,
@@ -273,6 +288,21 @@ export class CallRecord {
       characters: () => metered.characters,
       serviceTier: metered.serviceTier ?? '',
     })
+  }
+
+  /** Charges the units of the call: as reported, within what it can have, or by estimate. */
+  #chargeUnits(metered: Metered, usage: TokenUsage, source: Settlement['usage_source']): CallCharge {
+    const { request, model, call } = this.admitted
+    const { type, count, most } = call.units!
+    const reported = metered.units ?? count
+    const beyond = reported > most ? `${type} ${reported} > ${most}` : ''
+    const units = source === 'none' ? 0 : Math.min(reported, most)
+    const { cost, units: unitCount, line } = chargeUnits(model.entry.pricing!, units, request.submittedAt)
+    return {
+      ...{ cost, usage, source, serviceTier: '', terms: null },
+      suspect: [metered.suspect ?? '', beyond].filter((fault) => fault !== '').join(', '),
+      ...(source !== 'none' && { units, unitCount, line }),
+    }
   }
 
   /** Returns the charge for an answer that ends well here; null where its usage is not reported in full. */
@@ -289,11 +319,13 @@ export class CallRecord {
     if (!this.metered.isUsageWhole) this.#countLaterBytes()
     const { metered } = this
     const { usage: used, source } = this.chooseUsage()
-    const { usage, cost, suspect, serviceTier, terms } = this.#charge(metered, used, source)
+    const charge = this.#charge(metered, used, source)
+    const { usage, cost, suspect, serviceTier, terms } = charge
     // What is not charged costs the operator what was reported of it.
     const upstreamCost = this.#computeUpstreamCost(
       source === 'none' ? (metered.usage ?? NO_USAGE) : usage,
       serviceTier,
+      charge.units,
     )
     const oddities: Oddities = { suspect, reported: metered.reported, otherModel: this.#readOtherModel() }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
@@ -310,6 +342,8 @@ export class CallRecord {
       cache_write_tokens: usage.cacheWrite,
       reasoning_tokens: usage.reasoning,
       server_tool_calls: usage.serverToolCalls,
+      unit_count: charge.unitCount ?? null,
+      unit_type: call.units?.type ?? null,
       cost: cost.toString(),
       usage_source: source,
       latency_ms: Math.round(performanceNow - request.startedAt),
@@ -325,6 +359,7 @@ export class CallRecord {
         oddities,
         usage,
         terms,
+        more: printText('charge', charge.line, Number.POSITIVE_INFINITY),
       }),
       upstream_cost: upstreamCost === null ? null : String(upstreamCost),
     }

@@ -1,6 +1,7 @@
 /** The dependencies of forwarding a chat call. */
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
+import type { ChannelAdapter } from '../../../src/channels/channel.ts'
 import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
 import type { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
@@ -17,7 +18,12 @@ import type { FetchFiles, UpstreamCallRequest } from './attempt-request.ts'
 import type { SilenceWatch } from './stream-answer.ts'
 
 /** Sends a call. The handler's methods are called later, with its answer or its failure. Aborting it closes the upstream connection. */
-type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
+type CallUpstream = (
+  request: UpstreamCallRequest,
+  handler: UpstreamHandler,
+  /** Default: that of the channel's chat. */
+  adapter?: ChannelAdapter,
+) => UpstreamCall
 
 export interface Forwarding extends ReservationChanges, LongBodyWork {
   readonly journal: Pick<Journal, 'admit' | 'settle'>

@@ -7,7 +7,7 @@ import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
 import type { EncodedRequest, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
-import { protocolAdapter } from '../../../src/protocols/registry.ts'
+import { callAdapter } from '../../../src/protocols/registry.ts'
 import type {
   ResponseHeaders,
   UpstreamCall,
@@ -137,7 +137,7 @@ export class ForwardedCall
   #attempt(route: Route, onFreshConnection = false): void {
     this.#record.forgetAttempt()
     this.#route = route
-    const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
+    const adapter = callAdapter(this.#admitted.protocol, this.#admitted.call, route.protocol)
     this.#translation = makeTranslationHeaders(route, adapter)
     const options = chooseEncodeOptions(route, this.#choice.served, this.#choice.asksUsage(route))
     this.#body.write(this.#admitted, route, adapter, options, (encoded) =>

@@ -4,7 +4,7 @@
  */
 
 import { normalizeText } from '../../../src/core/normalize-text.ts'
-import { estimateCharge } from '../../../src/core/pricing/estimate.ts'
+import { estimateAt } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { chooseNextRoute, type RankRoute } from '../../../src/core/routing/order.ts'
 import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
@@ -85,7 +85,10 @@ export class RouteChoice {
     const { call, request } = this.admitted
     const options = { mode: 'worst_case', now: request.submittedAt } as const
     // Where the operator's own price is not known, it is taken for the customer's.
-    return ({ cost }) => Number(estimateCharge(cost ?? model.price!, model.entry, call, options))
+    return ({ cost, channel }) => {
+      const pricing = channel.cost?.[model.id] ?? model.entry.pricing!
+      return Number(estimateAt({ price: cost ?? model.price, pricing }, model.entry, call, options))
+    }
   }
 
   /** Returns the call with the model that serves it by now. */

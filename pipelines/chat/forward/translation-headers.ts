@@ -3,7 +3,7 @@
  * and "Attempts".
  */
 
-import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { CallProtocol, ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
@@ -65,7 +65,7 @@ interface PlannedRoute extends Pick<Route, 'isTranslated' | 'protocol'> {
 
 /** Returns the header of a call that was refused before an attempt, where any attempt would have been translated: of the first. */
 export function planTranslationHeaders(
-  protocol: ChatProtocol,
+  protocol: CallProtocol,
   { routes = [] }: { readonly routes?: readonly PlannedRoute[] },
 ): HeaderList {
   const [first] = routes.toSorted((a, b) => a.channel.priority - b.channel.priority)

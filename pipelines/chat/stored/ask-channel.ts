@@ -1,7 +1,7 @@
 /** Asks the channel that keeps a response or a conversation about it, for its account. Free. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { makeStoredRequest, type StoredQuestion } from '../../../src/channels/chat/stored-responses.ts'
+import { makeStoredRequest, type StoredQuestion } from '../../../src/channels/chat/responses.ts'
 import type { MediaAnswer } from '../../../src/channels/media/adapter.ts'
 import { withoutKeys } from '../../../src/core/call-log/key-mask.ts'
 import { mask } from '../../../src/core/call-log/redact.ts'

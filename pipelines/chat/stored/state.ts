@@ -115,6 +115,18 @@ function keepMetRoutes<C extends PricedCall>(call: C, { field, isMet, why }: Nee
   return { ...call, routes, fallbacks: [] }
 }
 
+/** Keeps the routes to upstreams that can compact. @throws Failure `no_channel_available` where none is left */
+function keepCompactingRoutes<C extends PricedCall>(call: C): C {
+  const routes = call.routes.filter(({ channel, protocol }) =>
+    [channel.protocol, protocol].every((spoken) => spoken === 'responses'),
+  )
+  if (routes.length > 0) return { ...call, routes, fallbacks: [] }
+  throw new Failure(
+    'no_channel_available',
+    `No channel of the model '${call.requested.id}' compacts conversations: only those of the responses protocol can.`,
+  )
+}
+
 /** Returns the call with the tokens that it reads of what is kept: of unknown ones, all that the model can read. */
 export function addKeptTokens<C extends PricedCall>(call: C, tokens: number | null): C {
   const window = call.model.entry.context_window ?? MAX_CONTEXT_TOKENS
@@ -182,9 +194,14 @@ export const followItems =
 
 /** Checks what cannot go together. @throws Failure `invalid_request` */
 function checkTogether(
-  { previous, conversation, isBackground, isStored, callbackUrl }: CallState,
+  { previous, conversation, isBackground, isStored, callbackUrl, isCompaction }: CallState,
   stream: boolean,
 ): void {
+  if (isCompaction && (stream || isBackground || conversation !== null))
+    throw refuseField(
+      stream ? 'stream' : isBackground ? 'background' : 'conversation',
+      'a conversation is compacted in one piece, and from its items; leave it out.',
+    )
   if (previous !== null && conversation !== null)
     throw refuseField(
       'conversation',
@@ -216,7 +233,8 @@ export const followState =
     checkTogether(state, call.call.stream)
     const { previous, conversation, isBackground } = state
     const accountId = call.known.account.id
-    const able = isBackground ? keepMetRoutes(call, BACKGROUND) : call
+    const native = state.isCompaction ? keepCompactingRoutes(call) : call
+    const able = isBackground ? keepMetRoutes(native, BACKGROUND) : native
     if (previous !== null) {
       const keeping = keepMetRoutes(able, PREVIOUS)
       return fromAbortable(() => findResponse(stored, accountId, previous)).pipe(

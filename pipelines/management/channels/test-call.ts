@@ -13,7 +13,7 @@ import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
-import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
+import { protocolAdapter, READERS } from '../../../src/protocols/registry.ts'
 import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
 import { readUpstreamRefusal } from '../../calls/upstream-error.ts'
 import type { UpstreamCallRequest } from '../../chat/forward/attempt-request.ts'
@@ -26,27 +26,16 @@ const AS_OPERATORS_READ = { hide_auth_errors: true }
 /** The fewest output tokens that the API of this protocol allows. */
 const LEAST_RESPONSES_TOKENS = 16
 
-/** The smallest request in each protocol. */
-const REQUESTS: Readonly<Record<ChatProtocol, (model: string) => { path: string; body: object }>> = {
-  'chat-completions': (model) => ({
-    path: '/v1/chat/completions',
-    body: { model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] },
+/** The body of the smallest request in each protocol. */
+const BODIES: Readonly<Record<ChatProtocol | 'embeddings', (model: string) => object>> = {
+  'chat-completions': (model) => ({ model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] }),
+  messages: (model) => ({ model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] }),
+  responses: (model) => ({ model, max_output_tokens: LEAST_RESPONSES_TOKENS, input: PROMPT }),
+  'generate-content': () => ({
+    contents: [{ role: 'user', parts: [{ text: PROMPT }] }],
+    generationConfig: { maxOutputTokens: 1 },
   }),
-  messages: (model) => ({
-    path: '/v1/messages',
-    body: { model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] },
-  }),
-  responses: (model) => ({
-    path: '/v1/responses',
-    body: { model, max_output_tokens: LEAST_RESPONSES_TOKENS, input: PROMPT },
-  }),
-  'generate-content': (model) => ({
-    path: `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
-    body: {
-      contents: [{ role: 'user', parts: [{ text: PROMPT }] }],
-      generationConfig: { maxOutputTokens: 1 },
-    },
-  }),
+  embeddings: (model) => ({ model, input: PROMPT }),
 }
 
 export type OpenUpstream = (request: UpstreamCallRequest) => Observable<UpstreamEvent>
@@ -73,8 +62,11 @@ function findModel({ channel, name, catalog }: TestedChannel) {
   }))
   const wanted = name === undefined ? null : (catalog.resolve(name)?.id ?? name)
   const found = served.find(({ model }) => model?.price && (wanted === null || model.id === wanted))
-  if (found?.model?.price)
-    return { id: found.model.id, price: found.model.price, upstreamModel: found.upstreamModel }
+  if (found?.model?.price) {
+    const { id, price, entry } = found.model
+    const isEmbeddings = entry.endpoint_type === 'embeddings'
+    return { id, price, isEmbeddings, upstreamModel: found.upstreamModel }
+  }
   throw new Failure(
     'invalid_request',
     wanted === null
@@ -107,20 +99,20 @@ async function collect(events: Observable<UpstreamEvent>): Promise<{ status: num
  */
 export async function callChannel(openUpstream: OpenUpstream, tested: TestedChannel) {
   const { channel, now, onCall } = tested
-  const { protocol } = channel
-  if (!isChat(protocol))
+  if (!isChat(channel.protocol))
     throw new Failure(
       'invalid_request',
-      `id: channel ${channel.id} makes media (${protocol}), which no call tests for next to nothing. Order the smallest job of a model instead.`,
+      `id: channel ${channel.id} makes media (${channel.protocol}), which no call tests for next to nothing. Order the smallest job of a model instead.`,
     )
   if (!hasAccess(channel))
     throw new Failure(
       'invalid_request',
       `id: channel ${channel.id} has no api_key, or a secret of its auth is empty, so it cannot be called.`,
     )
-  const { id: model, price, upstreamModel } = findModel(tested)
-  const { path, body } = REQUESTS[protocol](model)
-  const call = DIALECTS[protocol].read({ path, query: '', body: Buffer.from(JSON.stringify(body)) })
+  const { id: model, price, upstreamModel, isEmbeddings } = findModel(tested)
+  const protocol = isEmbeddings ? 'embeddings' : channel.protocol
+  const body = Buffer.from(JSON.stringify(BODIES[protocol](model)))
+  const call = READERS[protocol].read({ model, query: '', body })
   const adapter = protocolAdapter(protocol, protocol)
   const encoded = adapter.encodeRequest(call, {
     upstreamModel,

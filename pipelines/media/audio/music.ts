@@ -26,7 +26,7 @@ const MUSIC_LINK_MS = 7 * 24 * 60 * 60 * 1000
 
 const omitBlank = (text: string | null | undefined): string | null => (isGiven(text) ? text : null)
 
-/** Lyrics are sung where somebody sings, and then the prompt says nothing. */
+/** Lyrics count only for vocal music, and replace the prompt. */
 export function buildMusicJob(asked: MusicRequest): JobOf<'music'> {
   const instrumental = asked.instrumental === true
   const lyrics = instrumental ? null : omitBlank(asked.lyrics)
@@ -41,7 +41,7 @@ export function buildMusicJob(asked: MusicRequest): JobOf<'music'> {
   }
 }
 
-/** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
+/** Prints the answer to a submit: always `queued`, whatever has happened to the task since. */
 export const printSubmittedMusic = ({ id, model, submittedAt }: Task): z.infer<typeof musicSubmitted> => ({
   id,
   status: 'queued',
@@ -61,7 +61,7 @@ export const makeMusic = (orders: MediaOrders): Handler =>
 
 type Track = MusicTask['tracks'][number]
 
-/** The upstream's own link where the file could not be copied. */
+/** Returns a link to the file; the upstream's own if the file could not be copied. */
 async function findLink(files: FileLinks, file: ResultFile, now: number): Promise<string | null> {
   const { key, upstream_url, kept_until } = file
   if (!isThere(file, now)) return null

@@ -36,11 +36,11 @@ const DEFAULT_SPEED = 1
 interface SpeechFiles extends FileReader, LastingLinks {}
 
 interface SpeechParams extends SpeechRequest {
-  /** The client wants the sound itself, not a link to it. */
+  /** True if the client wants the audio itself, not a link to it. */
   readonly asSound: boolean
 }
 
-/** @throws Failure also for an unknown format, where the answer would have that format */
+/** @throws Failure also for an unknown format if the answer is the audio itself */
 function readSpeech({ body, header }: GatewayRequest): SpeechParams {
   const params = readJsonBody(speechRequest, body)
   const { response_format: format, stream_format: delivery } = params
@@ -52,7 +52,7 @@ function readSpeech({ body, header }: GatewayRequest): SpeechParams {
   return { ...params, asSound }
 }
 
-/** A voice selects the channels that have it; without one, any channel uses its default voice. */
+/** Finds the voice, which selects the channels that have it; without one, each channel uses its default. */
 async function findVoice(resources: MediaResources, call: MediaCall<SpeechRequest>) {
   const { catalog, params, model } = call
   const routes = requireRoutes(catalog, model, 'speech')
@@ -66,7 +66,7 @@ async function orderSpeech(resources: MediaResources, call: MediaCall<SpeechRequ
   const { params, model } = call
   assertEndpoint(model, ['audio_speech'])
   const { voice, isOwn, routes } = await findVoice(resources, call)
-  // It applies to cloned voices only.
+  // Speed applies only to cloned voices.
   const speed = isOwn ? (params.speed ?? DEFAULT_SPEED) : DEFAULT_SPEED
   const job = { work: 'speech', input: params.input, voice, speed } as const
   const until = params.async === true ? 'accepted' : 'ended'
@@ -78,14 +78,14 @@ function countJobCharacters({ id, job }: Task): number {
   return countCharacters(job.input)
 }
 
-/** The upstream's own link where the sound could not be copied. */
+/** Returns a link to the audio; the upstream's own if it could not be copied. */
 function findSound(files: LastingLinks, { result }: Task): string | null {
   const sound = result?.files.find(({ role }) => role === 'audio')
   if (sound === undefined || !isThere(sound, Date.now())) return null
   return sound.key === null ? sound.upstream_url : files.makePermanentLink(sound.key)
 }
 
-/** @throws Failure for a task that came to nothing */
+/** @throws Failure for a task that failed or was cancelled */
 export function printSpeech(files: LastingLinks, task: Task): z.infer<typeof speech> {
   const audio_url = findSound(files, task)
   if (task.state !== 'succeeded') throw toTaskFailure(task)
@@ -98,7 +98,7 @@ export function printSpeech(files: LastingLinks, task: Task): z.infer<typeof spe
   }
 }
 
-/** As the answer to a submit, whatever has become of it meanwhile. */
+/** Prints the answer to a submit, whatever has happened to the task since. */
 export const printSubmittedSpeech = (task: Task): z.infer<typeof speechSubmitted> => ({
   id: task.id,
   model: task.model,
@@ -124,7 +124,7 @@ export function printSpeechTask(files: LastingLinks, task: Task): SpeechTask {
   }
 }
 
-/** The bytes of the sound; JSON with the upstream's own link where it could not be copied. */
+/** Replies with the audio, or with JSON and the upstream's own link if it could not be copied. */
 function replyWithSound(files: SpeechFiles, task: Task): Reply | Observable<Reply> {
   const printed = printSpeech(files, task)
   const key = task.result?.files.find(({ role }) => role === 'audio')?.key ?? null
@@ -137,7 +137,7 @@ function replyWithSound(files: SpeechFiles, task: Task): Reply | Observable<Repl
   })
 }
 
-/** Once the task exists it is carried out and charged, whether or not the client stays. */
+/** Once the task exists, it is carried out and charged even if the client leaves. */
 export const makeSpeech = (orders: MediaOrders, resources: MediaResources, files: SpeechFiles): Handler =>
   mediaCall<SpeechParams>(orders, {
     kind: 'speech',

@@ -1,4 +1,4 @@
-/** `/v1/transcripts/extract`: the words that are spoken in a video. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
+/** `/v1/transcripts/extract`: the words of a video. See docs/api-rules.md, "Music, voices, avatars, transcripts". */
 import { isGiven } from '../../../schemas/media/fields.ts'
 import {
   TRANSCRIPT_MODEL,
@@ -24,7 +24,7 @@ async function linkToCover(files: FileLinks, { result }: Task, now: number): Pro
   return cover.key === null ? (cover.upstream_url ?? '') : files.makeLink(cover.key, now + COVER_LINK_MS)
 }
 
-/** `now` is in epoch milliseconds. @throws Failure for a task that came to nothing */
+/** @param now epoch milliseconds @throws Failure for a task that failed or was cancelled */
 export async function printTranscript(files: FileLinks, task: Task, now: number): Promise<Transcript> {
   const found = task.result?.transcript ?? null
   if (task.state !== 'succeeded' || found === null) throw toTaskFailure(task)

@@ -42,7 +42,7 @@ export function printVoice(task: Task): VoiceRecord {
 }
 
 function printMade(task: Task, isAsync: boolean): VoiceRecord {
-  // As the answer to a submit, whatever has become of it meanwhile.
+  // The answer to a submit, whatever has happened to the task since.
   if (isAsync) return { ...printVoice(task), status: 'pending', error: null }
   if (task.state !== 'succeeded') throw toTaskFailure(task)
   return printVoice(task)
@@ -74,7 +74,7 @@ interface Voices {
   readonly lists: PresetLists
 }
 
-/** Models that take a voice, each with the channels that have some. */
+/** Lists the models that take a voice, each with the channels that have voices. */
 function listSpeakers(catalog: Catalog): { id: string; channels: readonly ChannelEntry[] }[] {
   const speech = catalog.models
     .filter(({ entry }) => entry.callable && entry.endpoint_type === 'audio_speech')
@@ -86,7 +86,7 @@ function listSpeakers(catalog: Catalog): { id: string; channels: readonly Channe
 
 type PresetVoice = z.infer<typeof voiceList>['presets'][number]
 
-/** Lists each voice once, with all models that take it. Lists nothing where no channel answers. */
+/** Lists each voice once, with all models that take it; nothing if no channel answers. */
 async function listPresetVoices({ catalog, lists }: Voices): Promise<PresetVoice[]> {
   const listed = await Promise.all(
     listSpeakers(catalog()).map(async ({ id: model, channels }) => {

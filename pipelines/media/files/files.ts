@@ -1,6 +1,6 @@
 /**
- * `GET /files/{key}`: a file of the object store, for a client with a signed link to it. A folder's files are sent from
- * here; a bucket sends its own, and the client is shown the way to it.
+ * `GET /files/{key}`: a file of the object store, for a client with a signed link. Files of a folder are sent from here;
+ * for a bucket, the client is redirected to it.
  * See docs/api-rules.md, "Files and link lifetimes".
  */
 import { createHash } from 'node:crypto'
@@ -15,29 +15,29 @@ import { pacedReply } from '../../calls/replies.ts'
 import { throwUnreadable } from './unreadable.ts'
 
 interface LinkedStore extends FileReader, FileLinks {
-  /** Its links lead to the bucket, which sends the files. */
+  /** True if links lead to the bucket, which sends the files itself. */
   readonly servesLinks: boolean
   head(key: string): Promise<StoredObject | null>
 }
 
 export interface LinkedFiles {
   readonly files: LinkedStore
-  /** Signs the links: see `linkKey`. */
+  /** The key that signs the links, see `linkKey`. */
   readonly fileLinkKey: Uint8Array
   /** Epoch milliseconds. */
   readonly now?: () => number
 }
 
-/** A bucket's own link, to which a lasting one leads: long enough to begin with, and to go on after a pause. */
+/** The life of a bucket's own link: long enough to start a download and to resume it after a pause. */
 const REDIRECT_MS = 60 * 60 * 1000
-/** So long a client need not ask again; the file of a link never changes. */
+/** Clients may cache a file for this long: the file of a link never changes. */
 const MAX_AGE_SECONDS = 24 * 60 * 60
 const MS_PER_SECOND = 1000
 const TAG_CHARS = 22
-/** Before the name of a source file: a saved file is known by its name. */
+/** Precedes the name of a source file; a saved file gets only the name. */
 const HASH_OF_CONTENT = /^[0-9a-f]{64}-(?=.)/
 
-/** The key of the path, once its link is found to be good. */
+/** Returns the key in the path after a check of its link. */
 function checkLinkedKey(
   { params: { key }, query }: GatewayRequest,
   linkKey: Uint8Array,
@@ -57,7 +57,7 @@ const gone = (): Failure => new Failure('not_found', 'The file is not there any 
 const makeTag = (key: string, { bytes }: StoredObject): string =>
   `"${createHash('sha256').update(`${key}\n${bytes}`).digest('base64url').slice(0, TAG_CHARS)}"`
 
-/** Anything that a browser might run stays a download. */
+/** Whatever a browser might execute is downloaded instead of shown. */
 const isShown = (mediaType: string): boolean => /^(?:image\/(?!svg)|video\/|audio\/)/.test(mediaType)
 
 function makeHeaders(
@@ -86,7 +86,7 @@ const makeEmptyReply = (status: number, headers: HeaderList): Reply => ({
   body: '',
 })
 
-/** Returns the requested span; null is the whole file, also where the client's part is of another version. */
+/** Returns the requested span; null for the whole file, also if the client has part of another version. */
 function readSpan({ header }: GatewayRequest, { bytes }: StoredObject, tag: string): ByteSpan | null {
   const condition = header('if-range')
   if (condition !== '' && condition !== tag) return null
@@ -144,18 +144,18 @@ interface FileLink {
 type LinkCall = Call & Asked<FileLink>
 type FileCall = LinkCall & Found<StoredObject>
 
-/** The link is the permission: no key is asked for. */
+/** Serves a file. The link is the permission: no key is needed. */
 export const files = (deps: LinkedFiles): Handler =>
   calls(checkFileLink(deps)).then(findFile(deps)).then(answerWithFile(deps)).toHandler()
 
-/** Adds the key that the link opens. @throws Failure `permission_denied` */
+/** Adds the key of the linked file. @throws Failure `permission_denied` */
 const checkFileLink = ({ fileLinkKey, now = Date.now }: LinkedFiles): Stage<Call, LinkCall> =>
   readParams(({ request }) => {
     const at = now()
     return { key: checkLinkedKey(request, fileLinkKey, at), at }
   })
 
-/** Adds what the store has under the key. @throws Failure `not_found` */
+/** Adds the stored file. @throws Failure `not_found` */
 const findFile = ({ files: store }: LinkedFiles): Stage<LinkCall, FileCall> =>
   find(async ({ params: { key } }) => {
     const found = await store.head(key).catch(throwUnreadable)
@@ -163,14 +163,14 @@ const findFile = ({ files: store }: LinkedFiles): Stage<LinkCall, FileCall> =>
     return found
   })
 
-/** Answers with the file, or with the way to it. */
+/** Answers with the file, or with a redirect to it. */
 const answerWithFile = ({ files: store }: LinkedFiles): Stage<FileCall, never> =>
   answer(({ request, params: { key, at }, found }) =>
     store.servesLinks ? from(redirectTo(store, key, at)) : send(store, request, key, found, at),
   )
 
 interface ByteSpan {
-  /** The first byte and the last one, both included. */
+  /** Both inclusive. */
   readonly first: number
   readonly last: number
 }
@@ -178,8 +178,8 @@ interface ByteSpan {
 const ONE_RANGE = /^bytes=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i
 
 /**
- * Reads the part of a file that a client requests in its `range` header (RFC 9110, section 14). Null: the whole file, also for several parts at once and for an unknown form. `unsatisfiable`: the
- * file has no such part.
+ * Reads the part of a file that a client requests in its `range` header (RFC 9110, section 14). Returns
+ * null for the whole file, also for several parts and for an unknown form; `unsatisfiable` if the file has no such part.
  */
 function readRange(header: string, size: number): ByteSpan | 'unsatisfiable' | null {
   const [, from = '', to = ''] = ONE_RANGE.exec(header) ?? []

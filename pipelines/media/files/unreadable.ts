@@ -1,4 +1,4 @@
-/** What a client gets where the object store does not answer, or breaks off. */
+/** The client's error if the object store does not answer or breaks off. */
 import { Failure } from '../../../schemas/failure.ts'
 
 /** @throws Failure `service_unavailable` */

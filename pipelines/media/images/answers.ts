@@ -1,4 +1,4 @@
-/** Images and image tasks as their account reads them. See docs/api-rules.md, "Files and link lifetimes". */
+/** Prints images and image tasks for their account. See docs/api-rules.md, "Files and link lifetimes". */
 import { Buffer } from 'node:buffer'
 import type { z } from 'zod'
 import type { imageAnswer, imageSubmitted, imageTask } from '../../../schemas/media/images.ts'
@@ -17,14 +17,14 @@ type ImageTask = z.infer<typeof imageTask>
 export interface ImageFiles extends FileLinks, FileReader {}
 
 const BYTES_PER_MIB = 1024 * 1024
-/** Of all files of one answer together, before they become base64. */
+/** The limit of all files of one answer together, before base64. */
 const INLINE_MAX_BYTES = 96 * BYTES_PER_MIB
 
-/** Those that their owner has not deleted. */
+/** Lists the images that their owner has not deleted. */
 const listImages = ({ result }: Task): readonly ResultFile[] =>
   result?.files.filter((file) => file.role === 'image' && isThere(file, Date.now())) ?? []
 
-/** When the files go, and links to them stop to open. */
+/** Returns when the files are removed, and their links end. */
 const computeExpiry = ({ kind, endedAt, submittedAt }: Task): number =>
   (endedAt ?? submittedAt) + (KEEPING[kind].linkMs ?? 0)
 
@@ -39,7 +39,7 @@ const printHead = ({ id, model, submittedAt }: Task) => ({
   created_at: toEpochSeconds(submittedAt),
 })
 
-/** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
+/** Prints the answer to a submit: always `queued`, whatever has happened to the task since. */
 export function printSubmittedImages(task: Task): z.infer<typeof imageSubmitted> {
   const { id, object, model, created_at } = printHead(task)
   return { id, object, model, status: 'queued', created_at }
@@ -53,7 +53,7 @@ export async function printImageTask(files: ImageFiles, task: Task): Promise<Ima
   if (code !== null) return { ...printed, error: { code, message: message ?? '' } }
   if (task.state !== 'succeeded') return printed
   const images = listImages(task)
-  // Also where none of them exists any longer.
+  // Also if none of them exists any longer.
   const isOurs = images.length === 0 || images.some(({ key }) => key !== null)
   return {
     ...printed,
@@ -62,7 +62,7 @@ export async function printImageTask(files: ImageFiles, task: Task): Promise<Ima
   }
 }
 
-/** The file in base64, where it is here and not too large for what is left of the answer. */
+/** Returns the file in base64 if it is stored here and fits into the rest of the answer. */
 async function readInline(files: ImageFiles, { key }: ResultFile, maxBytes: number): Promise<Buffer | null> {
   if (key === null) return null
   const body = await files.get(key).catch(throwUnreadable)
@@ -75,8 +75,7 @@ async function readInline(files: ImageFiles, { key }: ResultFile, maxBytes: numb
 }
 
 /**
- * The images of a task that succeeded, in the answer itself or as links. What cannot be put into it is a link all the
- * same.
+ * Prints the images of a successful task, inline or as links. An image that cannot be inline is a link.
  */
 export async function printImages(files: ImageFiles, task: Task, isInline: boolean): Promise<ImageAnswer> {
   const data: ImageAnswer['data'] = []

@@ -27,7 +27,7 @@ import { type MediaTasks, taskEndpoints } from '../task-endpoints.ts'
 import { type ImageFiles, printImages, printImageTask, printSubmittedImages } from './answers.ts'
 import { describeMeaning, type ImageInput, type ImageParams, readEdit, readGeneration } from './request.ts'
 
-/** All attempts of a request that waits for its images. See docs/api-rules.md, "Timeouts". */
+/** The time for all attempts of a request that waits for its images. See docs/api-rules.md, "Timeouts". */
 const WAIT_MAX_MS = 280_000
 const ENDPOINT_TYPES = ['images_generations'] as const
 
@@ -37,18 +37,17 @@ interface OwnLinks {
   readonly fileLinkKey: Uint8Array
 }
 
-/** Where images come from and go. */
 export interface ImageStore extends InputStore, OwnLinks {
   readonly files: InputStore['files'] & OwnLinks['files'] & ImageFiles
 }
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 
-/** An edit without a mask is what others call a generation from images. */
+/** An edit without a mask is a generation from images. */
 const chooseWork = ({ catalog, params, model }: MediaCall<ImageParams>): ImageJob['work'] =>
   params.isEdit && (params.mask !== null || isServed(catalog, model, 'image_edit')) ? 'image_edit' : 'image'
 
-/** The prompt, the size and the quality as the model takes them, and the variant that is paid for. */
+/** Returns prompt, size and quality as the model takes them, and the variant that is charged. */
 function resolveWish({ entry }: Model, { prompt, size, extra }: ImageParams) {
   const asked = withQualityApart(entry.images, { prompt, size, extra })
   if (asked.prompt.trim() === '')
@@ -66,7 +65,7 @@ interface Placing extends InputStore, OwnLinks {
   readonly files: InputStore['files'] & OwnLinks['files']
 }
 
-/** Links stay links, but for those of ours; inline files of the request go into the store. */
+/** Puts inline files and files of our own links into the job as stored files; other links stay links. */
 async function placeFiles(
   deps: Placing,
   { request, upload }: MediaCall<ImageParams>,
@@ -74,7 +73,7 @@ async function placeFiles(
 ): Promise<FileRef[]> {
   const { requestId } = request
   const files: FileRef[] = []
-  // The files of a form have the first numbers.
+  // The files of a form are numbered first.
   const sent = given.filter(({ source }) => typeof source !== 'string').length
   for (const [index, { field, source }] of given.entries()) {
     if (typeof source !== 'string') files.push(source)
@@ -100,7 +99,7 @@ export async function orderImages(
   const given = mask === null ? images : [...images, mask]
   const { wish, variant } = resolveWish(model, params)
   const job: ImageJob = { work, n, ...wish, images: [], mask: null }
-  // What they cost is known before they are anywhere.
+  // The price depends on the number of files, not on where they are.
   const counted = priceJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
   await checkUnlessRepeated(idempotency, call, () => {
     if (counted.hold > known.view.balance) throw insufficientBalance(known, counted.hold)
@@ -111,7 +110,7 @@ export async function orderImages(
     job: { ...job, images: files.slice(0, images.length), mask: files[images.length] ?? null },
     routes,
     until: isAsync ? 'accepted' : 'ended',
-    // A result that the client did not get in time is not charged.
+    // A result that the client does not get in time is not charged.
     deadlineMs: isAsync ? undefined : WAIT_MAX_MS,
   }
 }
@@ -128,7 +127,7 @@ const imageCall = (
     model: ({ model }) => model,
     meaning: describeMeaning,
     isKeptAlive: ({ isAsync }) => !isAsync,
-    // Files in the answer are too large to keep, and which of them are does not hang on what they show.
+    // Answers with inline files are too large to keep.
     isReplayable: ({ isAsync, isInline }) => isAsync || !isInline,
     order: (call) => orderImages(orders.idempotency.records, store, call),
     async reply(task, { params: { isAsync, isInline } }) {
@@ -148,8 +147,8 @@ export const imageTasks = (access: CallAccess, tasks: MediaTasks, files: ImageFi
   taskEndpoints(access, tasks, 'image', (task) => printImageTask(files, task))
 
 /**
- * Returns the file of a link that was handed out here; null for any other link, and for an expired one. It is taken from
- * the store: the gateway itself may have an address from which nothing may be fetched. A link is enough to read its file.
+ * Returns the file of one of our own links; null for any other link, and for an expired one. It is read from the store,
+ * because the gateway's own address may be one from which nothing may be fetched. The link is enough to read the file.
  */
 async function findOwnFile(
   { files, fileLinkKey }: OwnLinks,

@@ -1,4 +1,4 @@
-/** What a client asks for when it asks for images, whether as JSON or as a form. See docs/api-rules.md, "Images". */
+/** Reads a request for images, as JSON or as a form. See docs/api-rules.md, "Images". */
 import { createHash } from 'node:crypto'
 import {
   type ImageEditRequest,
@@ -18,12 +18,12 @@ import { type ReadForm, readForm } from '../inputs/read-form.ts'
 import { ACCEPTED_IMAGES, type InputStore } from '../inputs/store-input.ts'
 import type { Reading } from '../media-call.ts'
 
-/** A link, a data URI, or a file that was taken in with its form. */
+/** A link, a data URI, or a file that came with the form. */
 export interface ImageInput {
-  /** As a refusal names it. */
+  /** The field, as a refusal names it. */
   readonly field: string
   readonly source: string | StoredFileRef
-  /** Of a file that was taken in. */
+  /** Only for a file that came with the form. */
   readonly sha256?: Buffer
 }
 
@@ -107,10 +107,10 @@ const NUMBER = /^-?\d{1,10}(\.\d{1,6})?$/
 const BOOLEANS = ['async', 'stream', 'watermark']
 const TRUTHS: Readonly<Record<string, boolean>> = { true: true, false: false }
 
-/** Of those that come before a file none is missing yet. */
+/** Before a file of the form, later fields are not missing yet. */
 const earlyFields = imageEditFields.partial()
 
-/** Forms hold only text. */
+/** Reads the type of a field: forms have only text. */
 function readTypedValue([name, value]: readonly [string, string]): readonly [string, unknown] {
   if (NUMBERS.includes(name) && NUMBER.test(value)) return [name, Number(value)]
   if (BOOLEANS.includes(name) && Object.hasOwn(TRUTHS, value)) return [name, TRUTHS[value]]
@@ -122,7 +122,7 @@ const readTexts = (fields: ReadForm['fields']): Record<string, unknown> =>
     fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '').map(readTypedValue),
   )
 
-/** Returns the first field that comes twice and may come once. */
+/** Returns the first field that is repeated but may not be. */
 function findRepeated(fields: ReadForm['fields']): string | undefined {
   const names = fields.map(([name]) => name).filter((name) => !FILE_FIELDS.includes(name))
   const seen = new Set<string>()
@@ -142,7 +142,7 @@ function readEditForm({ fields, files }: ReadForm): ImageParams {
   return { ...readCommonFields(params), isEdit: true, images, mask }
 }
 
-/** Files of these fields, and what their texts name. */
+/** Returns the files of these fields, and the links in their texts. */
 function readImageInputs({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, names: readonly string[]) {
   const sent = files
     .filter(({ field }) => names.includes(field))
@@ -157,7 +157,7 @@ function readImageInputs({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, 
   return [...sent, ...named]
 }
 
-/** Returns what distinguishes two requests, files by their content: a form may have its fields in any order. */
+/** Returns what distinguishes two requests, with files by content: the fields of a form may have any order. */
 export function describeMeaning({ images, mask, ...fields }: ImageParams): object {
   const describeContent = ({ source, sha256 }: ImageInput): string => {
     if (typeof source !== 'string') return `file ${sha256!.toString('base64')}`

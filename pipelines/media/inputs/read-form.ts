@@ -1,5 +1,5 @@
 /**
- * A multipart form into the object store while it comes: its files are never held whole.
+ * Streams the files of a multipart form into the object store: none is held whole.
  * See docs/api-rules.md, "Files and link lifetimes".
  */
 import { Failure } from '../../../schemas/failure.ts'
@@ -15,15 +15,15 @@ const MAX_FIELD_BYTES = 256 * 1024
 
 interface FormRules {
   readonly accepted: AcceptedFiles
-  /** How many files each field may bring; other fields bring none. */
+  /** The number of files that each field may have; other fields may have none. */
   readonly files: Readonly<Record<string, number>>
   readonly upload: Upload
-  /** Checks the fields that came before a file, before it is stored. @throws Failure that says what is wrong */
+  /** Checks the fields before a file, before the file is stored. @throws Failure that says what is wrong */
   readonly check?: (fields: ReadForm['fields']) => void
 }
 
 export interface ReadForm {
-  /** In the order in which they came. */
+  /** In the order of the form. */
   readonly fields: ReadonlyArray<readonly [name: string, value: string]>
   readonly files: readonly FormInput[]
 }
@@ -33,7 +33,7 @@ interface FormInput extends StoredInput {
 }
 
 /**
- * Null where the body is no form. What was stored of one that cannot be read, or was cut, is removed again.
+ * Reads a form; returns null if the body is not one. If it cannot be read or is cut off, removes what was stored of it.
  * @throws Failure that says what is wrong with the form
  */
 export async function readForm(
@@ -47,11 +47,11 @@ export async function readForm(
   const taken: Array<FormInput | undefined> = []
   const counts = new Map<string, number>()
   let count = 0
-  // A file may still be on its way onto the disk when the next one begins.
+  // The next file may begin while this one is still being written.
   const takeFile = async ({ field, name, content }: FormFile, before: ReadForm['fields']) => {
     const at = count++
     const { head, all } = await peekStream(content, 1)
-    // A form of a browser has an input in which no file was chosen, too.
+    // Browsers also send an input without a chosen file.
     if (name === '' && head.length === 0) return
     counts.set(field, (counts.get(field) ?? 0) + 1)
     checkCount(field, counts.get(field)!, rules)

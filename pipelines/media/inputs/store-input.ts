@@ -1,6 +1,6 @@
 /**
- * Files that come with a request are taken into the object store, whatever way they come, and stay there for a day.
- * Nothing is believed but their first bytes. See docs/api-rules.md, "Files and link lifetimes".
+ * Stores the files of a request in the object store for a day, however they come. Only their first bytes tell the type.
+ * See docs/api-rules.md, "Files and link lifetimes".
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -17,7 +17,7 @@ const MAX_NAME_CHARS = 100
 const BYTES_PER_MIB = 1024 * 1024
 
 export interface InputRecords {
-  /** Notes which objects are to be removed, and when. */
+  /** Records which objects are to be removed, and when. */
   recordObjects(objects: readonly { readonly key: string; readonly expiresAt: number }[]): Promise<void>
 }
 
@@ -30,9 +30,9 @@ export interface InputStore {
 
 export interface AcceptedFiles {
   readonly mediaTypes: readonly string[]
-  /** As a refusal names them. */
+  /** Their name in a refusal. */
   readonly noun: string
-  /** Of each. */
+  /** The limit of each file. */
   readonly maxBytes: number
 }
 
@@ -48,19 +48,19 @@ export interface StoredInput {
 }
 
 interface Incoming {
-  /** Of the request that brings it. */
+  /** The upload of its request. */
   readonly upload: Upload
-  /** Its place among the files of a request: part of its key. */
+  /** Its index among the files of the request, part of its key. */
   readonly requestId: string
   readonly number: number
-  /** The field that it came in, as a refusal names it. */
+  /** Its field, as a refusal names it. */
   readonly field: string
-  /** The client's own name of it; may be empty. */
+  /** The client's name for it; may be empty. */
   readonly name: string
   readonly content: AsyncIterable<Buffer>
 }
 
-/** Without folders, and without what a header could not carry. */
+/** Removes folders and characters that a header cannot carry. */
 function makeName({ name, number }: Incoming, extension: string): string {
   const last = name
     .slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
@@ -69,7 +69,7 @@ function makeName({ name, number }: Incoming, extension: string): string {
   return own === '' ? `file-${number}.${extension}` : own
 }
 
-/** @throws Failure for what is not accepted, or is too large: nothing of it stays */
+/** Stores a file. @throws Failure if it is not accepted or too large: nothing of it stays */
 export async function storeInput(
   { files, objects, now = Date.now }: InputStore,
   incoming: Incoming,
@@ -112,7 +112,7 @@ export async function storeInput(
   return { file, sha256: hash.digest() }
 }
 
-/** Returns the client's error for a file that the store did not take: none of a store or a database is the client's. */
+/** Returns the error for a file that could not be stored. Errors of store and database are not the client's fault. */
 export function toStoreFailure(error: Error, tooLarge: Failure): Failure {
   if (error instanceof Failure) return error
   if (error.name === 'ObjectTooLarge') return tooLarge
@@ -123,7 +123,7 @@ export function toStoreFailure(error: Error, tooLarge: Failure): Failure {
 const tooLarge = (field: string, maxBytes: number): Failure =>
   new Failure('request_too_large', `The file in ${field} is larger than ${maxBytes / BYTES_PER_MIB} MiB.`)
 
-/** Stores a file that the request carries inline, as base64. @throws Failure as `storeInput` does */
+/** Stores an inline file of a request. @throws Failure as `storeInput` does */
 export async function storeDataUri(
   deps: InputStore,
   { uri, ...place }: Pick<Incoming, 'upload' | 'requestId' | 'number' | 'field'> & { readonly uri: string },

@@ -1,11 +1,11 @@
 /**
- * Files of requests on their way to a task. They lie in the object store before it is known whether there will be one:
- * what no task takes over is deleted, and an account may have only so much on the way.
+ * Keeps track of uploaded files until a task has them. They are stored before it is known whether there will be a task:
+ * files that no task takes over are deleted, and the bytes of each account are limited.
  */
 import { Failure } from '../../../schemas/failure.ts'
 import type { FileRemover } from '../../../src/storage/store.ts'
 
-/** Of one account, in each gateway process. */
+/** The limit of one account, in each gateway process. */
 const MAX_UPLOADING_BYTES = 256 * 1024 * 1024
 const BYTES_PER_MIB = 1024 * 1024
 const RETRY_SECONDS = '5'
@@ -32,7 +32,7 @@ export class Uploads {
     this.#maxBytes = maxBytes
   }
 
-  /** Returns the upload of one request. It must be ended when the request is over. */
+  /** Begins the upload of one request. It must be ended with the request. */
   begin(accountId: string): Upload {
     return new Upload({
       change: (bytes) => this.#change(accountId, bytes),
@@ -51,7 +51,7 @@ export class Uploads {
 
 interface UploadQuota {
   readonly change: (bytes: number) => void
-  /** Never rejects: what cannot be removed now goes in a day, by its record. */
+  /** Never rejects: a file that cannot be removed now is removed within a day, by its record. */
   readonly remove: (keys: readonly string[]) => Promise<unknown>
 }
 
@@ -67,30 +67,30 @@ export class Upload {
     this.#deps = deps
   }
 
-  /** Counts bytes that are about to be stored. @throws Failure `rate_limit_exceeded` beyond the account's quota */
+  /** Counts bytes before they are stored. @throws Failure `rate_limit_exceeded` beyond the account's quota */
   count(bytes: number): void {
     this.#deps.change(bytes)
     this.#bytes += bytes
   }
 
-  /** A file is stored now. One that comes after the discard is removed at once. */
+  /** Notes a stored file. After a discard, the file is removed at once. */
   async noteStored(key: string): Promise<void> {
     this.#keys.push(key)
     if (this.#isDiscarded) await this.#deps.remove([key])
   }
 
-  /** A task may have the files from here on. */
+  /** From here on a task may have the files. */
   handOver(): void {
     this.#isHandedOver = true
     this.#release()
   }
 
-  /** The request is over: what was not handed over is removed. */
+  /** Ends the upload: files that were not handed over are removed. */
   async end(): Promise<void> {
     if (!this.#isHandedOver) await this.discard()
   }
 
-  /** Removes the files: no task has them. A second time does nothing. */
+  /** Removes the files, which no task has. A second call does nothing. */
   async discard(): Promise<void> {
     this.#isDiscarded = true
     this.#release()

@@ -67,7 +67,7 @@ export const listAvatars = (access: CallAccess, records: TaskRecords): Handler =
 export const deleteAvatar = (access: CallAccess, records: DeletableRecords): Handler =>
   answerForFree(access, (caller) => deleteRecord(records, caller, 'avatar'))
 
-/** What the channels have that make videos of avatars. */
+/** Lists the avatars of the channels that make videos of them. */
 export const listAvatarPresets = (access: CallAccess, lists: PresetLists): Handler =>
   answerForFree(access, async () => {
     const current = access.catalog()

@@ -1,5 +1,5 @@
 /**
- * A clip that is to be composed, with all that can be checked before anything is kept back.
+ * Builds the job that composes a clip, with all checks that are possible before the hold.
  * See docs/api-rules.md, "Clips".
  */
 import { type ClipComposeRequest, clipComposeRequest, TITLE_MAX_CHARS } from '../../../schemas/media/clips.ts'
@@ -12,7 +12,7 @@ import type { Caller } from '../../calls/authenticate.ts'
 import type { TemplateLists } from '../channel-lists.ts'
 import { type TaskFinder, throwUnavailable } from '../task-records.ts'
 
-/** How long upstreams keep a recognition: docs/upstream-task.md, `subtitle`. */
+/** The time for which upstreams keep a recognition: docs/upstream-task.md, `subtitle`. */
 export const RECOGNITION_KEPT_MS = 24 * 60 * 60 * 1000
 
 export interface ClipSources {
@@ -67,7 +67,7 @@ export async function buildComposeJob(
 
 export const toFileRef = (url: string): FileRef => ({ from: 'url', url })
 
-/** What signs a link: a fresh one leads to the same file. */
+/** Parameters of a signature: a newly signed link leads to the same file. */
 const SIGNS =
   /^(?:x-(?:amz|goog|oss)-|(?:expires|signature|policy|key-pair-id|security-token)$|\w+accessid$|\w+accesskeyid$)/i
 
@@ -85,14 +85,14 @@ const isSameVideo = (link: string, { video }: JobOf<'subtitle'>): boolean =>
 const refuseRecognition = (why: string) => invalidField('asr_id', `${why}: recognise the subtitles again`)
 
 interface Recognition {
-  /** The channel's own id of it. */
+  /** Its id at the channel. */
   readonly upstreamId: string
   readonly channelId: string | null
   readonly segments: readonly SubtitleLine[]
   readonly job: JobOf<'subtitle'>
 }
 
-/** A client names it by the id of its task. */
+/** Finds the recognition by the id of its task. */
 async function findRecognition({ tasks, now = Date.now }: ClipSources, { known }: Caller, id: string) {
   const task = await tasks.find(known.account.id, 'subtitle', id).catch(throwUnavailable)
   if (task === null) throw refuseRecognition('there is no such recognition')
@@ -110,7 +110,7 @@ function readRecognition({ state, result, channelId, job }: Task): Recognition |
   return { upstreamId: result.made_id, channelId, segments: result.segments ?? [], job }
 }
 
-/** The recognised lines with the client's words. */
+/** Returns the recognized lines with the client's words. */
 function readLines(
   { sentences }: ClipComposeRequest,
   segments: readonly SubtitleLine[],

@@ -1,6 +1,6 @@
 /**
- * What a clip is composed of: `/v1/videos/clip-subtitles`, `/v1/videos/clip-templates` and their categories. A key that
- * may not compose clips may use none of them. See docs/api-rules.md, "Clips".
+ * The parts of clips: `/v1/videos/clip-subtitles`, `/v1/videos/clip-templates` and their categories. A key that may not
+ * compose clips may not use them. See docs/api-rules.md, "Clips".
  */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import {
@@ -28,11 +28,11 @@ import { priceOrder } from '../priced-job.ts'
 import { requireRoutes, selectMediaModel } from '../select-media.ts'
 import { findTask, type TaskFinder } from '../task-records.ts'
 
-/** How long a client waits for a recognition. See docs/api-rules.md, "Timeouts". */
+/** The time for which a client waits for a recognition. See docs/api-rules.md, "Timeouts". */
 const SUBTITLE_WAIT_MS = 240_000
 const HTTP_ACCEPTED = 202
 
-/** Lines and the id by which a composition names them: that of the task itself, known before there are any. */
+/** Returns the lines and the id by which a composition names them: the task's own id, known in advance. */
 function readLines({ id, result }: Task) {
   const segments = (result?.segments ?? []).map(({ content, showRange }) => ({ content, showRange }))
   return { asr_id: id, segments, sentences: segments }
@@ -101,7 +101,7 @@ export const showSubtitles = (access: CallAccess, records: TaskFinder): Handler 
     printSubtitleTask(await findTask(records, caller, 'subtitle', caller.request.params.id)),
   )
 
-/** Those that compose clips. @throws Failure `no_channel_available` */
+/** Lists the channels that compose clips. @throws Failure `no_channel_available` */
 function listComposers(catalog: Catalog): readonly ChannelEntry[] {
   const model = catalog.resolve(CLIP_COMPOSE_MODEL)
   return model === null ? [] : requireRoutes(catalog, model, 'clip_compose').map(({ channel }) => channel)

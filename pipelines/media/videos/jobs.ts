@@ -1,4 +1,4 @@
-/** Requests for videos as jobs, model by model. See docs/api-rules.md, "Digital humans" and "Videos". */
+/** Turns requests for videos into jobs, model by model. See docs/api-rules.md, "Digital humans" and "Videos". */
 import { clipComposeRequest } from '../../../schemas/media/clips.ts'
 import type { FileRef, JobOf, MediaJob, VideoPart } from '../../../schemas/media/job.ts'
 import {
@@ -27,7 +27,7 @@ export interface VideoSources extends MediaResources, ClipSources {
   readonly lists: ChannelLists
 }
 
-/** What the client requested, and the channels that can make it. */
+/** The client's request, and the channels that can make it. */
 export interface VideoParams {
   readonly caller: Caller
   readonly body: unknown
@@ -38,7 +38,7 @@ export interface VideoParams {
 interface MadeJob {
   readonly job: MediaJob
   readonly routes: readonly Route[]
-  /** One of the model's own; null, or absent, where it has one price. */
+  /** A variant of the model; null or absent if it has one price. */
   readonly variant?: string | null
 }
 
@@ -49,7 +49,7 @@ const toOptionalFileRef = (url: string | null | undefined): FileRef | null =>
 
 type Part = NonNullable<VideoRequest['content']>[number]
 
-/** Words that hold nothing but flags say nothing. */
+/** A text that has only flags is no prompt. */
 function readText(text: string): VideoPart[] {
   const words = withoutVideoFlags(text)
   return words.trim() === '' ? [] : [{ type: 'text', text: words }]
@@ -66,7 +66,7 @@ function readParts(part: Part): VideoPart[] {
   }
 }
 
-/** Returns the parts; all texts as one where a flag is split across them. */
+/** Returns the parts; all texts as one if a flag is split across them. */
 function withoutSplit(parts: readonly VideoPart[]): VideoPart[] {
   const words = withoutSplitFlags(parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])))
   if (words === null) return [...parts]
@@ -74,12 +74,12 @@ function withoutSplit(parts: readonly VideoPart[]): VideoPart[] {
   return words === '' ? others : [{ type: 'text', text: words }, ...others]
 }
 
-/** What the upstream makes where neither request nor configuration say another resolution. */
+/** The upstream's resolution if neither the request nor the configuration names one. */
 const DEFAULT_RESOLUTION = '720p'
 
 /**
- * Returns the resolution that has a price; null where the model has one price for all.
- * @throws Failure `invalid_request` where it has none for such a video
+ * Returns the resolution that is priced; null if the model has one price.
+ * @throws Failure `invalid_request` if the model has no price for such a video
  */
 function chooseResolution(
   entry: Model['entry'],
@@ -95,9 +95,9 @@ function chooseResolution(
 }
 
 /**
- * Returns the channels that make what is charged. One that cannot be asked for a length or for sound makes what its
- * model does by itself.
- * @throws Failure `invalid_request` where there is none
+ * Returns the channels that make what is charged. A channel that takes no length or no sound makes what its model does
+ * by default.
+ * @throws Failure `invalid_request` if there is none
  */
 function filterRoutes({ entry, routes }: VideoParams, job: JobOf<'video'>): readonly Route[] {
   const { default_duration = DEFAULT_VIDEO_SECONDS } = entry.videos ?? {}
@@ -125,7 +125,7 @@ function filterRoutes({ entry, routes }: VideoParams, job: JobOf<'video'>): read
   return able
 }
 
-/** Length and resolution are always said: what is held and charged follows them, not an upstream's own defaults. */
+/** Length and resolution are always sent: hold and charge follow them, not the upstream's defaults. */
 const video: MakeJob = (_, params) => {
   const { body, entry } = params
   const asked = readClientJson(videoRequest, body)
@@ -204,7 +204,7 @@ export const VIDEO_JOBS: Readonly<Record<VideoWork, MakeJob>> = {
   motion,
   clip_compose: buildComposeJob,
 }
-/** The fields that every one of these jobs has. */
+/** The fields of all these requests. */
 export const VIDEO_BODY = joinPlaces(
   [videoRequest, avatarVideoRequest, lipsyncRequest, motionRequest, clipComposeRequest].map(readPlace),
 )

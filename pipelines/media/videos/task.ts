@@ -1,4 +1,4 @@
-/** A video task as its account reads it. See docs/api-rules.md, "Tasks". */
+/** Prints a video task for its account. See docs/api-rules.md, "Tasks". */
 import type { z } from 'zod'
 import type { ResultFile } from '../../../schemas/media/job.ts'
 import type { videoSubmitted, videoTask } from '../../../schemas/media/videos.ts'
@@ -14,7 +14,7 @@ export const VIDEO_LINK_MS = 7 * 24 * 60 * 60 * 1000
 
 type VideoTask = z.infer<typeof videoTask>
 
-/** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
+/** Prints the answer to a submit: always `queued`, whatever has happened to the task since. */
 export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<typeof videoSubmitted> => ({
   id,
   status: 'queued',
@@ -22,7 +22,7 @@ export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<t
   created_at: toEpochSeconds(submittedAt),
 })
 
-/** Returns a link to the video: freshly signed, or the upstream's own where it could not be copied. */
+/** Returns a link to the video: newly signed, or the upstream's own if it could not be copied. */
 async function findLink(files: FileLinks, file: ResultFile, now: number) {
   const { key, upstream_url, kept_until } = file
   if (!isThere(file, now)) return {}

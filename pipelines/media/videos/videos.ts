@@ -21,16 +21,16 @@ interface NamedModel {
   readonly entry: Model['entry']
 }
 
-/** What is made depends on the model, by any name that it has. */
+/** The kind of video depends on the model, under any of its names. */
 export function readWork({ id, entry }: NamedModel): VideoWork {
   const known = [id, ...entry.aliases].find((name) => Object.hasOwn(VIDEO_WORKS, name))
   return known === undefined ? 'video' : VIDEO_WORKS[known]!
 }
 
-/** What is common to all works: each reads the rest. */
+/** The fields that all kinds share; each kind reads the rest. */
 type VideoParams = Record<string, unknown> & { model: string; callback_url?: string | null | undefined }
 
-/** A link is the same as a text and as the `url` of an object. */
+/** A link means the same as a text and as the `url` of an object. */
 function describeMeaning({ content, ...fields }: VideoParams): object {
   if (!Array.isArray(content)) return { ...fields, content }
   const normalizeLinks = (value: unknown) =>

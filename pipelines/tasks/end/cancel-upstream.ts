@@ -15,9 +15,9 @@ export const notCancellable = (): Failure =>
   )
 
 /**
- * Cancels a task at its upstream. Returns what the upstream says of that end: where it charges for work that it has begun,
- * with what was used.
- * @throws Failure `task_not_cancellable` unless the upstream has cancelled it, `upstream_*` where it does not answer
+ * Cancels a task at its upstream. Returns the upstream's changes, with the usage if it charges for work that it has
+ * begun.
+ * @throws Failure `task_not_cancellable` unless the upstream has cancelled it, `upstream_*` if it does not answer
  */
 export async function cancelUpstream(deps: TaskUpstreams, task: Task): Promise<TaskChanges> {
   const followed = findTaskChannel(deps, task)

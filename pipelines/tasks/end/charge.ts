@@ -1,4 +1,4 @@
-/** What a task owes at its end: for what was delivered, or for the tokens that its upstream reports. Pure. */
+/** Computes the charge of an ended task: for its results, or for the tokens that its upstream reports. Pure. */
 import type { JobOf, TaskResult } from '../../../schemas/media/job.ts'
 import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { KeptTokenPrice, ResponseFacts } from '../../../schemas/tasks/response.ts'
@@ -12,7 +12,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 
 export type TaskCharge = MediaCharge | TokenCharge
 
-/** Returns null where nothing was delivered or used. `price` is the agreed one, or with `computeMediaCost` what the operator pays. */
+/** Returns null if nothing was delivered or used. With `computeMediaCost`, `price` is what the operator pays. */
 export function chargeTask(
   { job, result, state, submittedAt }: Pick<Task, 'job' | 'result' | 'state' | 'submittedAt'>,
   price: TaskPrice,
@@ -56,8 +56,8 @@ function countOwedTokens(
 }
 
 /**
- * Returns what an answer has used: as it was reported, and what was not reported of a whole answer by estimate. One that
- * failed or was cancelled owes what was reported, and nothing else.
+ * Returns the usage of an answer: as reported, and for a whole answer an estimate of what was not. A failed or cancelled
+ * answer owes only what was reported.
  */
 function chooseUsage(
   { usage, isUsageWhole, charactersSinceUsage }: ResponseFacts,

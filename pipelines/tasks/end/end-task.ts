@@ -1,6 +1,6 @@
 /**
- * An operator ends a task: the hold goes back, the audit record has it, and the provider is asked to cancel it. Whatever it
- * makes all the same is discarded.
+ * Ends a task for an operator: releases the hold, writes the audit record, and asks the provider to cancel. Results that
+ * come nevertheless are discarded.
  */
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -8,7 +8,7 @@ import type { TaskTransitions } from '../engine.ts'
 import { planTransition } from '../transition.ts'
 import type { TaskNotices } from '../worker/messages.ts'
 
-/** How many times the task is read again because another process moved it. */
+/** Retries if another process has moved the task. */
 const MOVE_TRIES = 5
 
 interface OpenTasks extends TaskTransitions {
@@ -25,14 +25,14 @@ interface TaskEnder {
 
 interface EndedTask {
   readonly task: Task
-  /** What the provider did, for the operator to read. */
+  /** What the provider did, for the operator. */
   readonly provider: string
 }
 
 interface OperatorEnd {
-  /** `cancelled` for a customer who asked for it, `failed` for work that came to nothing. */
+  /** `cancelled` if the customer asked for it, `failed` if the work failed. */
   readonly event: 'cancelled' | 'failed'
-  /** The customer reads it, in the task and in the row. Null: the usual words for such an end. */
+  /** The reason that the customer reads in the task and in the row. Null for the usual text. */
   readonly reason: string | null
 }
 
@@ -74,7 +74,7 @@ export async function endTask(
   throw new NotEndable(`Task ${id} changes too quickly to be ended. Try again.`)
 }
 
-/** Asks once the task has ended here: a provider that does not answer cannot keep a customer's money. */
+/** Runs after the task has ended here: a provider that does not answer cannot delay the refund. */
 async function cancelAtProvider({ cancelUpstream }: TaskEnder, task: Task): Promise<string> {
   if (task.state === 'waiting') return 'never had it'
   if (task.upstreamId === null) return 'was not asked: it has given the task no id'

@@ -1,5 +1,5 @@
 /**
- * The one settlement of a task, from its row at its end.
+ * Makes the only settlement of a task, from its row at its end.
  * See docs/api-rules.md, "Tasks" and "Call log rows".
  */
 
@@ -23,7 +23,7 @@ const MICROSECONDS_PER_MS = 1000
 /** Links to the results. */
 export interface ResultLinks {
   readonly urls: readonly string[]
-  /** Epoch milliseconds; null: they never expire. */
+  /** Epoch milliseconds; null if they never expire. */
   readonly expiresAt: number | null
 }
 export const NO_LINKS: ResultLinks = { urls: [], expiresAt: null }
@@ -36,7 +36,7 @@ function readStatus({ state, refusedStatus, errorCode, errorMessage }: Task): Ca
   return errorCode === 'upstream_timeout' ? 'interrupted' : 'error'
 }
 
-/** Whether the client waited and was answered that the time is over. See docs/api-rules.md, "Interrupted calls". */
+/** Returns whether the client waited and got a timeout. See docs/api-rules.md, "Interrupted calls". */
 const isOutOfTime = ({ isAwaited, state, errorCode, deadlineAt }: Task, now: number): boolean =>
   isAwaited && (state === 'expired' || state === 'failed') && errorCode === null && now >= deadlineAt
 
@@ -49,7 +49,7 @@ const ENDINGS = {
 
 type Ended = Pick<Task, 'state' | 'errorCode' | 'errorMessage' | 'endedAt' | 'deadlineAt'>
 
-/** Whether its deadline ended a task of a kind that has no state for that. */
+/** Returns whether the deadline ended a task of a kind without a state for that. */
 const hasRunOut = ({ state, errorCode, errorMessage, endedAt, deadlineAt }: Ended): boolean =>
   state === 'failed' &&
   errorCode === null &&
@@ -57,7 +57,7 @@ const hasRunOut = ({ state, errorCode, errorMessage, endedAt, deadlineAt }: Ende
   endedAt !== null &&
   endedAt >= deadlineAt
 
-/** Why a task ended as it did; nulls for one that succeeded. */
+/** Returns why a task ended; nulls if it succeeded. */
 export function readEnding(task: Ended): { code: string | null; message: string | null } {
   const { state, errorCode, errorMessage } = task
   if (state === 'failed' || state === 'expired' || state === 'cancelled') {
@@ -67,7 +67,7 @@ export function readEnding(task: Ended): { code: string | null; message: string 
   return state === 'refused' ? { code: errorCode, message: errorMessage } : { code: null, message: null }
 }
 
-/** As `readEnding`; where a client waited, in the words that it was answered. */
+/** As `readEnding`; if a client waited, with the error that it got. */
 function readAnsweredEnding(task: Task, now: number): ReturnType<typeof readEnding> {
   const ending = readEnding(task)
   const isAnswered = task.isAwaited && task.state !== 'refused' && ending.code !== null
@@ -78,7 +78,7 @@ function readAnsweredEnding(task: Task, now: number): ReturnType<typeof readEndi
 export const printAttemptRows = ({ attempts }: Pick<Task, 'attempts'>): AttemptRow[] =>
   attempts.map(({ retry_after: _, extras: __, ...row }) => row)
 
-/** How long it took until the last attempt went out, and how long that took. */
+/** Returns the time until the last attempt, and the duration of that attempt. */
 function printAttemptPieces({ attempts, submittedAt }: Task): string {
   const last = attempts.at(-1)
   if (last === undefined) return ''
@@ -89,7 +89,7 @@ function printAttemptPieces({ attempts, submittedAt }: Task): string {
   )
 }
 
-/** The request and its result, its attempts, and the cost. */
+/** Returns the request and its result, the attempts, and the cost. */
 function buildDetail(task: Task, charge: TaskCharge | null): string | null {
   const { job, result, state, price } = task
   if (job.work === 'response') return printResponseDetail(task, job, charge)
@@ -105,7 +105,7 @@ function buildDetail(task: Task, charge: TaskCharge | null): string | null {
   )
 }
 
-/** As that of an answer that its client waits for. */
+/** Prints the detail as for an answer whose client waits. */
 function printResponseDetail(task: Task, { call }: JobOf<'response'>, charge: TaskCharge | null) {
   const owed = charge !== null && isByTokens(charge) ? charge : null
   return printForwardedDetail({
@@ -126,7 +126,7 @@ function printResponseDetail(task: Task, { call }: JobOf<'response'>, charge: Ta
 
 const isByTokens = (charge: TaskCharge): charge is TokenCharge => 'usage' in charge
 
-/** Counts, units and source of a charge, as the row has them. */
+/** Returns the counts, units and source of a charge for the row. */
 function readMeasures(kind: TaskKind, charge: TaskCharge | null): Partial<Settlement> {
   if (charge !== null && isByTokens(charge)) {
     const { usage, source } = charge
@@ -142,13 +142,13 @@ function readMeasures(kind: TaskKind, charge: TaskCharge | null): Partial<Settle
   }
   return {
     unit_count: charge?.units ?? null,
-    // Rows of tokens have no unit.
+    // Rows with tokens have no unit.
     unit_type: kind === 'response' ? null : TASK_RULES[kind].unitType,
     usage_source: charge === null ? 'none' : 'upstream',
   }
 }
 
-/** Returns a task as a call that was let in. */
+/** Returns a task as an admitted call. */
 const toAdmission = (task: Task): Admission => ({
   request_id: task.requestId,
   account_id: task.accountId,
@@ -161,7 +161,7 @@ const toAdmission = (task: Task): Admission => ({
   session_id: task.sessionId,
 })
 
-/** `task` has ended at `now`. `charge` is null where nothing is owed. */
+/** Returns the settlement of a task that ended at `now`. `charge` is null if nothing is owed. */
 export function settleTask(
   task: Task,
   charge: TaskCharge | null,
@@ -171,7 +171,7 @@ export function settleTask(
   const isLate = isOutOfTime(task, now)
   const ending = readAnsweredEnding(task, now)
   const hasFailed = task.state !== 'succeeded'
-  // `attempts_count` is null for a job that outlives its request.
+  // `attempts_count` is null if the job outlives its request.
   const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)
   return {
     ...emptySettlement(toAdmission(task), now),

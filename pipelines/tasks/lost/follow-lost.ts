@@ -1,6 +1,6 @@
 /**
- * Lost submits: asks providers for work that nobody waits for, cancels it where they can, and books what it cost the
- * operator. No customer sees anything of it. See docs/operating.md, "Lost submits".
+ * Follows lost submits: asks providers for work that nobody waits for, cancels it if they can, and books what it cost the
+ * operator. Customers see none of it. See docs/operating.md, "Lost submits".
  */
 import type { TaskResult } from '../../../schemas/media/job.ts'
 import type { Credits } from '../../../schemas/money.ts'
@@ -17,11 +17,11 @@ import { findTaskChannel, type TaskChannel, type TaskUpstreams } from '../engine
 import { askUpstream } from '../poll/poll-upstream.ts'
 
 const AT_ONCE = 16
-/** A process that dies with records in its hands leaves them to another. */
+/** If a process dies, another one claims its records after this time. */
 const CLAIM_MS = 120_000
 const FIRST_DELAY_MS = 10_000
 const MAX_DELAY_MS = 600_000
-/** Beyond the time that work of its kind may take. */
+/** Added to the time that work of the kind may take. */
 const GIVE_UP_AFTER_MS = 24 * 60 * 60 * 1000
 const FIND_TIMEOUT_MS = 15_000
 const FIND_MAX_ANSWER_BYTES = 1024 * 1024
@@ -40,7 +40,7 @@ interface LostSubmitFollower extends TaskUpstreams {
   readonly now: () => number
 }
 
-/** Asks about the records that are due. */
+/** Follows up the records that are due. */
 export async function followLostSubmits(deps: LostSubmitFollower): Promise<void> {
   const { database, now } = deps
   for (;;) {
@@ -54,7 +54,7 @@ export async function followLostSubmits(deps: LostSubmitFollower): Promise<void>
 
 async function followOne(deps: LostSubmitFollower, lost: LostSubmit, task: Task | undefined): Promise<void> {
   const { database, log, now } = deps
-  // Retention has taken its task away: nobody knows the job.
+  // Retention has removed its task, and the job with it.
   const finding = task === undefined ? stopAsking(lost) : await findOut(deps, lost, task)
   if (!(await database.lostSubmits.recordFinding(lost.taskId, finding, now())) || finding.end === null) return
   log.info(
@@ -68,7 +68,7 @@ interface Known {
   readonly upstreamState: LostFinding['upstreamState']
 }
 
-/** Only an operator can say more. */
+/** Only an operator can find out more. */
 const stopAsking = ({ upstreamId, upstreamState }: Known): LostFinding => ({
   end: null,
   upstreamId,
@@ -84,7 +84,7 @@ const endLost = (end: LostSubmitEnd, cost: Credits | null, known: Known): LostFi
   nextCheckAt: null,
 })
 
-/** Asks again after a while, until no work of the kind can still be under way. */
+/** Asks again later, until no work of the kind can still be running. */
 function askLater(
   { now }: LostSubmitFollower,
   { kind, lostAt, checks }: LostSubmit,
@@ -116,7 +116,7 @@ async function findOut(deps: LostSubmitFollower, lost: LostSubmit, task: Task): 
   }
 }
 
-/** Looks a submit up by our reference. Null: its provider has no such question. */
+/** Looks up a submit by our reference. Null if the provider cannot do that. */
 async function find(
   { calls }: LostSubmitFollower,
   task: Task,
@@ -132,7 +132,7 @@ async function find(
   }
 }
 
-/** Cancels what the provider has, else asks how far it is. */
+/** Cancels the provider's work if it can, else polls it. */
 async function followWork(
   deps: LostSubmitFollower,
   lost: LostSubmit,
@@ -162,7 +162,7 @@ async function followWork(
   }
 }
 
-/** Returns what the operator pays; null where the configuration has no cost. */
+/** Returns what the operator pays; null if the configuration has no cost. */
 function computeCost({ catalog }: LostSubmitFollower, task: Task, result: TaskResult | null): Credits | null {
   if (result === null) return 0n
   const price = findUpstreamPrice(catalog().config, task)

@@ -1,4 +1,4 @@
-/** What a client that waited for a task is answered where it did not succeed; its row in the call log says the same. */
+/** The error for a client that waited for a task; its row in the call log says the same. */
 import { Failure, type FailureCode } from '../../../schemas/failure.ts'
 import { findMediaFailureStatus } from '../../../src/channels/media/failure.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -11,17 +11,17 @@ const CODE_OF_STATUS: Readonly<Record<number, FailureCode>> = {
   504: 'upstream_timeout',
 }
 
-/** An upstream's own, passed on as in any other answer: without the headers of ours. */
+/** Statuses of an upstream that are passed on, without headers of ours. */
 const OF_UPSTREAM: ReadonlySet<number> = new Set([401, 429])
 
 type Ended = Pick<Task, 'state' | 'errorCode' | 'endedAt' | 'deadlineAt'>
 
-/** No reason was given for its failure before its time was up. */
+/** Returns whether the task ran out of time without another failure. */
 const isLate = ({ state, errorCode, endedAt, deadlineAt }: Ended): boolean =>
   state === 'expired' ||
   (state === 'failed' && errorCode === null && endedAt !== null && endedAt >= deadlineAt)
 
-/** Of a task that has failed, expired or been cancelled; `ending` says why. */
+/** Returns the error of a task that has failed, expired or been cancelled; `ending` says why. */
 export function toAwaitedFailure(
   task: Ended,
   { code, message }: { readonly code: string | null; readonly message: string | null },

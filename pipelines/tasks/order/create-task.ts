@@ -1,6 +1,6 @@
 /**
- * An endpoint's order becomes a task: row and hold in one transaction, a message to the workers, and then the
- * client waits for what it was promised. See docs/api-rules.md, "Tasks"; docs/architecture.md, "A task".
+ * Turns an endpoint's order into a task: row and hold in one transaction, then a message to the workers, then the wait
+ * for what the client was promised. See docs/api-rules.md, "Tasks"; docs/architecture.md, "A task".
  */
 import {
   asyncScheduler,
@@ -29,10 +29,10 @@ import type { TaskMessages } from '../worker/messages.ts'
 import type { TaskOrder } from './order.ts'
 import { isAccepted, type TaskWatch } from './watch-tasks.ts'
 
-/** While PostgreSQL is down. After that the sweep finds what nobody took on. */
+/** While PostgreSQL is down. Later the sweep finds what nobody took on. */
 const FORGET_RETRY_MS = 2_000
 const FORGET_TRIES = 60
-/** How many times the task is read again because a worker moved it. */
+/** Retries if a worker has moved the task. */
 const MOVE_TRIES = 5
 
 interface OrderedTasks extends TaskTransitions {
@@ -45,9 +45,9 @@ export interface TaskOrders {
   readonly messages: TaskMessages
   readonly watch: TaskWatch
   readonly findAdapter: FindAdapter
-  /** Whether PostgreSQL may have done what failed all the same. */
+  /** Returns whether PostgreSQL may have committed although the statement failed. */
   readonly isTransient: (error: unknown) => boolean
-  /** Totals after a hold was placed, for the views of this process. */
+  /** Called with the totals after a hold, for this process's views. */
   readonly onWallet: (wallet: WalletTotals) => void
   readonly log: PipelineLog
   readonly now?: () => number
@@ -55,15 +55,15 @@ export interface TaskOrders {
 }
 
 /**
- * Creates the task with its hold, and publishes it. The same intent under the same Idempotency-Key finds the task that
- * it made before. Rejects with Failure `quota_exceeded`, `idempotency_key_reuse`, `service_unavailable`.
+ * Creates the task with its hold, and publishes it. The same intent with the same Idempotency-Key finds the earlier
+ * task. Rejects with Failure `quota_exceeded`, `idempotency_key_reuse`, `service_unavailable`.
  */
 export const createTask =
   (deps: TaskOrders) =>
   async (order: TaskOrder): Promise<Task> => {
     const { database, findAdapter, isTransient, onWallet, messages, now = Date.now } = deps
     const task = buildTask(order, findAdapter, now())
-    // One that repeats an intent may have its hold already.
+    // A repeated intent may have its hold already.
     const { known } = order.caller
     if (task.idempotency === null && order.hold > known.view.balance)
       throw insufficientBalance(known, order.hold)
@@ -73,7 +73,7 @@ export const createTask =
     })
     if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
     if (outcome.outcome === 'created') {
-      // Also for a client that has left by now: the next request with its key waits for this task.
+      // Even if the client has left: the next request with its key waits for this task.
       messages.publish(outcome.task)
       messages.announceWallets([outcome.wallet])
     }
@@ -81,9 +81,9 @@ export const createTask =
   }
 
 /**
- * Emits the task once it is as `order.until` asks, then completes.
+ * Emits the task once it is in the state of `order.until`, then completes.
  * @throws Failure `service_unavailable`, `upstream_timeout`, `upstream_unreachable`, `upstream_error`; UpstreamRefusal
- *   where the upstream refused the submit
+ *   if the upstream refused the submit
  */
 export const awaitTask =
   (deps: TaskOrders) =>
@@ -91,8 +91,8 @@ export const awaitTask =
     task.isEarly ? of(task) : waitUntilReached(deps, order.until === 'ended', task)
 
 /**
- * Ends a task that may exist though its client got an error: it must not be carried out. A transaction that is only late
- * may still create it. So the task is created here, after which that transaction changes nothing, and ended.
+ * Ends a task that may exist although its client got an error: it must not be carried out. A late transaction may still
+ * create it. So this creates the task itself, after which that transaction changes nothing, and ends it.
  */
 async function undoCreation(deps: TaskOrders, wanted: NewTask): Promise<void> {
   const { database, messages, onWallet, now = Date.now, log, scheduler = asyncScheduler } = deps
@@ -100,7 +100,7 @@ async function undoCreation(deps: TaskOrders, wanted: NewTask): Promise<void> {
     await firstValueFrom(timer(FORGET_RETRY_MS, scheduler))
     try {
       const made = await database.tasks.create(wanted)
-      // Else its intent has another task by now, or nothing can be held for it.
+      // Otherwise its intent has another task by now, or the wallet cannot cover it.
       if (made.outcome !== 'created') return
       const move = planUnsentRefusal(made.task, now())
       if (move === null) return
@@ -176,8 +176,8 @@ function waitUntilReached(deps: TaskOrders, isEnd: boolean, task: Task): Observa
 }
 
 /**
- * Returns the end of a task at the end of its client's wait. Nothing that was not sent yet will be, and what was sent
- * without an answer makes no task. A client that waits for the result gets a timeout, which is free. Null: it goes on.
+ * Returns how a task ends when its client's wait ends: an unsent task is not sent, and a submit without an answer is
+ * lost. A client that waits for the result gets a timeout, which is free. Null if the task goes on.
  */
 function planEndOfWait(task: Task, isEnd: boolean, now: number): TaskMove | null {
   if (task.state === 'submitting')
@@ -185,7 +185,7 @@ function planEndOfWait(task: Task, isEnd: boolean, now: number): TaskMove | null
   return planUnsentRefusal(task, now) ?? (isEnd ? planTransition(task, 'deadline', {}, { now }) : null)
 }
 
-/** Ends a task whose client has waited long enough, whatever a worker is about to do. */
+/** Ends a task whose client's wait is over, whatever a worker is about to do. */
 async function endAbandoned(deps: TaskOrders, seen: Task, isEnd: boolean): Promise<Task> {
   const { now = Date.now } = deps
   let task = seen

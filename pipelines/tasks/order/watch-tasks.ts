@@ -1,6 +1,6 @@
 /**
- * Waits for tasks that others work on. Notifications report transitions, and it reads the rows it waits for once a second in
- * case notifications are lost: one statement for all of them.
+ * Waits for tasks that others work on. Notifications report transitions; in case they are lost, one statement reads all
+ * rows that are waited for every second.
  */
 import { asyncScheduler, interval, Observable, type SchedulerLike, timer } from 'rxjs'
 import type { TaskState } from '../../../schemas/tasks/task.ts'
@@ -9,21 +9,21 @@ import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 import type { TaskMessages } from '../worker/messages.ts'
 
 const READ_INTERVAL_MS = 1_000
-/** Ids in one statement. */
+/** The most ids in one statement. */
 const READ_MAX_TASKS = 1_000
 
-/** An upstream has said that it has it, or the task has ended. */
+/** Returns whether an upstream has accepted the task, or the task has ended. */
 export const isAccepted = (state: TaskState): boolean => state !== 'waiting' && state !== 'submitting'
 
 interface Watched {
-  /** As it was last seen. */
+  /** The task as it was last seen. */
   readonly task: Task
-  /** False: the time was over first. */
+  /** False if the time ran out first. */
   readonly isReached: boolean
 }
 
 export interface TaskWatch {
-  /** Emits once, and completes. Unsubscribing ends it earlier. */
+  /** Emits once and completes. */
   until(task: Task, isReached: (state: TaskState) => boolean, boundMs: number): Observable<Watched>
   close(): void
 }
@@ -65,7 +65,7 @@ export function watchTasks(deps: WatchedTasks): TaskWatch {
       }
       reading.noteSuccess()
     } catch (error) {
-      // What was not read is read with all the others, within a second.
+      // The next round reads it again, within a second.
       reading.noteFailure(error)
     } finally {
       isReading = false

@@ -1,5 +1,5 @@
 /**
- * Polls an upstream once for the state of a task. A poll that fails changes nothing; the deadline does.
+ * Polls an upstream once for the state of a task. A failed poll changes nothing; only the deadline ends the task.
  * See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
 import type { MediaRequest, PollOutcome, PollState } from '../../../src/channels/media/adapter.ts'
@@ -24,7 +24,7 @@ const POLL_TIMEOUT_MS = 15_000
 
 const retryLater = (task: Task): StepResult => endStep(task, { hasFailed: true })
 
-/** Asks the upstream that has the task how far it is. */
+/** Polls the upstream that has the task. */
 export const pollUpstream: Step = async (deps, task) => {
   const followed = findTaskChannel(deps, task)
   const follow = followed?.adapter.follow ?? null
@@ -34,7 +34,7 @@ export const pollUpstream: Step = async (deps, task) => {
   return applyPoll(deps, task, followed, outcome)
 }
 
-/** Returns how far the upstream is with what it has under its id. Never rejects. */
+/** Returns the state of the upstream's work with this id. Never rejects. */
 export async function askUpstream(
   calls: MediaCalls,
   task: Task,
@@ -52,7 +52,7 @@ export async function askUpstream(
   }
 }
 
-/** Returns what a poll says; requests the result of a finished task where the upstream keeps it elsewhere. */
+/** Returns the state; requests the result of a finished task if the upstream keeps it elsewhere. */
 async function readState(
   calls: MediaCalls,
   { route }: TaskChannel,
@@ -79,7 +79,7 @@ function noteGone({ log }: TaskEngine, task: Task): StepResult {
   return retryLater(task)
 }
 
-/** What an upstream says with it is about the channel's own key. */
+/** An upstream uses it for errors about the channel's own key. */
 const UNAUTHORIZED = 'unauthorized'
 
 async function applyPoll(
@@ -127,7 +127,7 @@ const addUpstreamPrice = ({ catalog }: TaskEngine, task: Task) => ({
   upstreamPrice: findUpstreamPrice(catalog().config, task),
 })
 
-/** What the store does not take now it may take with the next look: the upstream still has it. */
+/** If the store fails, the next poll tries again: the upstream still has the result. */
 async function takeResult(
   deps: TaskEngine,
   task: Task,

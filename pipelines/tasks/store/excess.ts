@@ -1,8 +1,8 @@
-/** A channel that delivered something else than was ordered. */
+/** Reports a channel that delivered something that was not ordered. */
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { TaskEngine } from '../engine.ts'
 
-/** Records what was beyond an order as a failure of its channel. */
+/** Records such a delivery as a failure of the channel. */
 export function reportExcess(
   { log, health, metrics }: TaskEngine,
   task: Task,

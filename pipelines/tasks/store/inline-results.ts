@@ -1,4 +1,4 @@
-/** Files that came in an answer itself: into the store before anything says that they are there. */
+/** Stores files that came inside an answer, before anything refers to them. */
 import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import type { Produced } from '../../../src/channels/media/adapter.ts'
 import { clampToOrder } from '../../../src/core/media/order.ts'
@@ -12,13 +12,13 @@ import { recordExpiry } from './store-results.ts'
 const TRIES = 3
 const RETRY_PAUSE_MS = 500
 
-/** The result with the places of its files; null when the store does not take them. */
+/** Returns the result with the keys of its files; null if the store fails. */
 export async function deliverInline(
   deps: TaskEngine,
   task: Task,
   produced: Pick<Produced, 'result' | 'inline'>,
 ): Promise<TaskResult | null> {
-  // What an answer in tokens may be charged for is bounded where it is charged.
+  // The charge of an answer in tokens is bounded where it is charged.
   if (task.price.unit === '1M_tokens') return produced.result
   const result = clampToOrder(task.job, task.price, produced.result)
   reportExcess(deps, task, result.beyond)
@@ -30,7 +30,7 @@ export async function deliverInline(
     if (file === undefined) continue
     const sniffed = sniffMediaType(bytes)
     if (sniffed !== null && !isOfRole(file.role, sniffed)) {
-      // The end of the task leaves it out, as it does those that are fetched.
+      // The end of the task drops it, as it does for fetched files.
       files[index] = { ...file, media_type: sniffed, upstream_url: null }
       continue
     }
@@ -42,7 +42,7 @@ export async function deliverInline(
   return { ...result, files }
 }
 
-/** Null when the store does not take it. */
+/** Returns null if the store fails. */
 async function putFile(
   deps: TaskEngine,
   task: Task,

@@ -1,4 +1,4 @@
-/** Where results are in the store, and for how long. See docs/api-rules.md, "Files and link lifetimes". */
+/** Where the store keeps results, and for how long. See docs/api-rules.md, "Files and link lifetimes". */
 import type { ResultFile } from '../../../schemas/media/job.ts'
 import type { TaskKind } from '../../../schemas/tasks/task.ts'
 import { findExtension } from '../../../src/core/media/type.ts'
@@ -8,16 +8,16 @@ const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * HOUR_MS
 const WEEK_MS = 7 * DAY_MS
 
-/** Files of films and songs outlive the last link to them by so much. */
+/** Files of videos and songs outlive their last link by this long. */
 const AFTER_LAST_LINK_MS = 30 * DAY_MS
 
 interface Keeping {
   readonly folder: string
-  /** The file goes after this; null: it stays. */
+  /** The file is removed after this time; null if it stays. */
   readonly objectMs: number | null
   /** `storage.retention_days` overrides `objectMs`. */
   readonly isConfigurable?: true
-  /** How long links are valid; null: as long as the file exists. */
+  /** The life of a link; null for as long as the file exists. */
   readonly linkMs: number | null
 }
 
@@ -25,13 +25,13 @@ export const KEEPING: Readonly<Record<TaskKind, Keeping>> = {
   image: { folder: 'images', objectMs: DAY_MS, linkMs: DAY_MS },
   video: { folder: 'videos', objectMs: WEEK_MS + AFTER_LAST_LINK_MS, linkMs: WEEK_MS, isConfigurable: true },
   music: { folder: 'music', objectMs: WEEK_MS + AFTER_LAST_LINK_MS, linkMs: WEEK_MS, isConfigurable: true },
-  // Its links never expire, unless an operator says otherwise.
+  // Its links never expire unless the operator configures it.
   speech: { folder: 'speech', objectMs: null, linkMs: null, isConfigurable: true },
   avatar: { folder: 'avatars', objectMs: null, linkMs: WEEK_MS },
   voice: { folder: 'voices', objectMs: null, linkMs: WEEK_MS },
   transcript: { folder: 'transcripts', objectMs: DAY_MS, linkMs: DAY_MS },
   subtitle: { folder: 'subtitles', objectMs: DAY_MS, linkMs: DAY_MS },
-  // It has no files here: its upstream keeps it.
+  // Has no files here: the upstream keeps the response.
   response: { folder: 'responses', objectMs: DAY_MS, linkMs: DAY_MS },
 }
 
@@ -41,7 +41,7 @@ export function chooseRetentionMs(kind: TaskKind, retentionDays: number | null):
   return isConfigurable && retentionDays !== null ? retentionDays * DAY_MS : objectMs
 }
 
-/** Returns whether the file still exists: its owner has not deleted it, and it has not expired. */
+/** Returns whether the file still exists: neither deleted nor expired. */
 export const isThere = ({ key, upstream_url, kept_until }: ResultFile, now: number): boolean =>
   (key !== null || upstream_url !== null) && (kept_until == null || now < kept_until)
 

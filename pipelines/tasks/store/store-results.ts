@@ -1,6 +1,6 @@
 /**
- * Results into the store, before the upstream's links die, and with that the end of the task: what was delivered is
- * charged. A file that cannot be copied keeps the upstream's own link; one of another kind than was ordered is left out.
+ * Stores results before the upstream's links expire, and so ends the task: what was delivered is charged. A file that
+ * cannot be copied keeps the upstream's own link; a file of a type that was not ordered is left out.
  * See docs/api-rules.md, "Files and link lifetimes".
  */
 import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
@@ -19,10 +19,10 @@ const TRIES = 3
 const RETRY_PAUSE_MS = 1_000
 const COPY_MAX_BYTES = 2 * 1024 * 1024 * 1024
 const COPY_TIMEOUT_MS = 120_000
-/** Within the grace of a client that waits: what came just in time can be copied, too. */
+/** Within the grace of a waiting client, so that a result that came just in time can be copied. */
 const LAST_COPY_MS = 2_000
 
-/** Stores the results and ends the task. Done again from the beginning when its process dies: keys are the same. */
+/** Stores the results and ends the task. If the process dies, another one starts over with the same keys. */
 export const storeResults: Step = async (deps, task) => {
   const result = task.result ?? emptyResult()
   const copies = await Promise.all(result.files.map((_, index) => storeFile(deps, task, result, index)))
@@ -54,7 +54,7 @@ const isMain = ({ role }: ResultFile): boolean => role !== 'cover'
 const isOther = ({ role, media_type }: ResultFile): boolean =>
   media_type !== null && !isOfRole(role, media_type)
 
-/** Returns the file with its place in the store, or with the type by which it is none of what was ordered. */
+/** Returns the file with its key, or with the type that was not ordered. */
 async function storeFile(
   deps: TaskEngine,
   task: Task,
@@ -67,15 +67,15 @@ async function storeFile(
   const copy = await copyFile(deps, task, { ...file, upstream_url: file.upstream_url }, key)
   if (copy === null) return file
   if (copy instanceof OtherKindOfFile) return { ...file, media_type: copy.mediaType, upstream_url: null }
-  // What the picture itself says counts more than what was said of it: its price may follow it.
+  // The image's own size counts, not the reported one: the price may depend on it.
   const { mediaType, width, height, kept_until } = copy
   const size = width === null || height === null ? {} : { width, height }
   return { ...file, ...size, key, media_type: mediaType, upstream_url: null, kept_until }
 }
 
 /**
- * Records when the store removes the file that is put there next, so that a process that ends in between leaves nothing
- * behind. Returns that instant; null where the file stays forever.
+ * Records when the next stored file expires, before it is stored, so that a process that dies in between leaves nothing
+ * behind. Returns that instant; null if the file stays forever.
  */
 export async function recordExpiry(
   { database, catalog, now }: TaskEngine,
@@ -100,7 +100,7 @@ async function copyFile(
   const request = channel?.adapter.fileRequest?.(channel.route.channel, url) ?? null
   const opensAt = request?.url ?? channel?.route.channel.base_url
   const allowedHost = opensAt === undefined ? null : new URL(opensAt).host
-  // A client that waits for the task is answered in time, if necessary with the upstream's link.
+  // A waiting client gets its answer in time, if necessary with the upstream's link.
   const untilAt = task.isAwaited ? task.deadlineAt : Number.POSITIVE_INFINITY
   for (let attempt = 1; ; attempt++) {
     const pauseMs = RETRY_PAUSE_MS * attempt

@@ -1,4 +1,4 @@
-/** A job's files as the upstream takes them: as links, as text in the request, or taken into the store and sent from it. */
+/** Prepares a job's files as the upstream takes them: as links, inline in the request, or uploaded from the store. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import {
   type FileRef,
@@ -16,14 +16,14 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { TaskEngine } from '../engine.ts'
 import { StoreFailure, type TaskStorage } from '../ports.ts'
 
-/** Of all files that are fetched for one job: as large as the largest upload. */
+/** The limit of all files that are fetched for one job: as large as the largest upload. */
 const TAKE_IN_MAX_BYTES = 100 * 1024 * 1024
 const TAKE_IN_TIMEOUT_MS = 30_000
-/** Of all files that are written into one request. */
+/** The limit of all inline files of one request. */
 const INLINE_MAX_BYTES = 64 * 1024 * 1024
 const MAX_NAME_CHARS = 100
 
-/** A file that the request names and nobody could get. */
+/** A file of the request that could not be fetched. */
 export class UnusableFile extends Error {}
 
 export interface PreparedJob {
@@ -31,7 +31,7 @@ export interface PreparedJob {
   readonly resolveUrl: (file: FileRef) => string
 }
 
-/** @throws UnusableFile in words for the client; StoreFailure */
+/** @throws UnusableFile with a message for the client; StoreFailure */
 export async function prepareFiles(
   deps: TaskEngine,
   task: Task,
@@ -55,7 +55,7 @@ export async function prepareFiles(
   }
 }
 
-/** What an upstream is to fetch itself. */
+/** Checks the links that the upstream fetches itself. */
 async function checkLinks({ storage, log }: TaskEngine, task: Task, job: MediaJob): Promise<void> {
   const links = listFiles(job).flatMap((file) => (file.from === 'url' ? [file.url] : []))
   try {
@@ -68,7 +68,7 @@ async function checkLinks({ storage, log }: TaskEngine, task: Task, job: MediaJo
 
 interface LinkedFile {
   readonly url: string
-  /** Its place among the job's files. */
+  /** Its index among the job's files. */
   readonly index: number
   readonly maxBytes: number
 }
@@ -112,7 +112,7 @@ function decodeSafely(text: string): string {
   }
 }
 
-/** Data URIs by the key of the store. */
+/** Returns data URIs by key. */
 async function readInline({ storage }: TaskEngine, job: MediaJob): Promise<Map<string, string>> {
   const texts = new Map<string, string>()
   let left = INLINE_MAX_BYTES
@@ -129,14 +129,14 @@ async function readInline({ storage }: TaskEngine, job: MediaJob): Promise<Map<s
   return texts
 }
 
-/** Returns all files that a job names, each once. */
+/** Returns all files of a job, each once. */
 export function listFiles(value: unknown): FileRef[] {
   if (typeof value !== 'object' || value === null) return []
   const file = fileRef.safeParse(value)
   return file.success ? [value as FileRef] : Object.values(value).flatMap(listFiles)
 }
 
-/** Returns the job with some files in another place. `replaced` is by the very objects that `listFiles` gave. */
+/** Returns the job with some files replaced. The keys of `replaced` are the objects that `listFiles` returned. */
 export function withFiles(job: MediaJob, replaced: ReadonlyMap<FileRef, FileRef>): MediaJob {
   if (replaced.size === 0) return job
   const copy = (value: unknown): unknown => {
@@ -149,14 +149,14 @@ export function withFiles(job: MediaJob, replaced: ReadonlyMap<FileRef, FileRef>
   return mediaJob.parse(copy(job))
 }
 
-/** What compression adds and takes away at either end. */
+/** Compression adds or removes this much at either end. */
 const TOLERANCE_SECONDS = 0.1
-/** Three minutes without compression are less; a larger file is left to the upstream. */
+/** More than three minutes without compression; a larger file is left to the upstream. */
 const READ_MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Returns words for the client about the recording that a voice is made from, where its length is wrong; null where
- * nothing is wrong, or nobody knows. No upstream is asked.
+ * Returns a message for the client if the recording for a voice is too long or too short; null if it is not, or its
+ * length is not known. No upstream is asked.
  */
 export async function findReferenceProblem(
   storage: Pick<TaskStorage, 'read'>,

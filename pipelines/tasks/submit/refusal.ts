@@ -3,7 +3,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 
-/** Codes of refusals that are not the upstream's own words, each with the words for it. */
+/** Codes of our own refusals, with their messages. */
 export const OWN_REFUSALS = {
   upstream_timeout: 'The upstream did not answer in time.',
   upstream_unreachable: 'The connection to the upstream failed.',
@@ -16,7 +16,7 @@ export type OwnRefusal = keyof typeof OWN_REFUSALS
 
 const isOwn = (code: string | null): code is OwnRefusal => code !== null && Object.hasOwn(OWN_REFUSALS, code)
 
-/** Returns what ends a task of whose submit nobody knows what became. */
+/** Returns the fields of a task whose submit was lost. */
 export const toLostFields = (code: OwnRefusal): Pick<Task, 'errorCode' | 'errorMessage'> => ({
   errorCode: code,
   errorMessage: OWN_REFUSALS[code],
@@ -27,16 +27,16 @@ const isOfConnection = (code: string | null): code is OwnRefusal =>
   code === 'upstream_unreachable' || code === 'upstream_timeout'
 
 const SECONDS = /^\d{1,9}$/
-/** More than a date in any of the forms of HTTP. */
+/** Longer than a date in any HTTP format. */
 const MAX_DATE_CHARS = 40
 
-/** Returns a `retry-after` as it came; null where it is neither seconds nor a date. */
+/** Returns a `retry-after` unchanged; null if it is neither seconds nor a date. */
 export function retryAfterIn(text: string | null): string | null {
   if (text === null || SECONDS.test(text)) return text
   return text.length <= MAX_DATE_CHARS && !Number.isNaN(Date.parse(text)) ? text : null
 }
 
-/** Of a task in the state `refused`. */
+/** Returns the error of a task in the state `refused`. */
 export function toRefusal(task: Task): Failure | UpstreamRefusal {
   const { refusedStatus, attempts, errorCode, errorMessage } = task
   if (refusedStatus !== null && !isOfConnection(errorCode)) {

@@ -1,6 +1,6 @@
 /**
- * The submit of a task: one channel after the other, as long as each certainly did not take it on. What may have been
- * taken on is never sent again.
+ * Submits a task: tries one channel after the other, as long as each has certainly not accepted it. A task that may have
+ * been accepted is never sent again.
  * See docs/failure-modes.md, "Money", rows 19 and 24; docs/api-rules.md, "Tasks" and "Timeouts".
  */
 
@@ -28,13 +28,13 @@ import { deliverInline } from '../store/inline-results.ts'
 import { type PreparedJob, prepareFiles, UnusableFile } from './prepare-files.ts'
 import { OWN_REFUSALS, type OwnRefusal, retryAfterIn } from './refusal.ts'
 
-/** Less time than this is not worth an attempt. */
+/** With less time left, an attempt is not worthwhile. */
 const LEAST_ATTEMPT_MS = 100
-/** How long the answer of an upstream is kept here while PostgreSQL is down. */
+/** While PostgreSQL is down, the process keeps an upstream's answer for this long. */
 const KEEP_ANSWER_MS = 600_000
 const KEEP_RETRY_MS = 1_000
 
-/** How one attempt went. */
+/** The result of one attempt. */
 type Attempt =
   | Extract<SubmitOutcome, { type: 'accepted' | 'produced' }>
   /** It certainly did not take it on. `mayTryNext`: another channel may. */
@@ -43,21 +43,21 @@ type Attempt =
       readonly failure: Failure
       readonly mayTryNext: boolean
       readonly isChannelFault: boolean
-      /** What the upstream said, only for operators; left out where `failure` has it. */
+      /** The upstream's message, only for operators; absent if `failure` has it. */
       readonly detail?: string
     }
   /** Nobody knows what became of it. */
   | { readonly type: 'lost'; readonly failure: Failure }
 
-/** Why the task would be refused if this was the last attempt. */
+/** Why the task is refused if this was the last attempt. */
 interface Failure {
   readonly code: string
   readonly message: string
-  /** The upstream's own, where these are its words. */
+  /** The upstream's status, if the message is its own. */
   readonly status: number | null
-  /** When it says that another try makes sense. */
+  /** The upstream's `retry-after`. */
   readonly retryAfter: string | null
-  /** What it says besides. */
+  /** Its other fields. */
   readonly extras?: TaskAttempt['extras']
   readonly end: SubmitEnd
 }
@@ -82,13 +82,13 @@ export const submitUpstream: Step = async (deps, task) => endStep(await submitTa
 async function submitTask(deps: TaskEngine, task: Task): Promise<Task> {
   const rules = TASK_RULES[task.kind]
   const untilAt = Math.min(task.submittedAt + rules.ladderTimeoutMs, task.deadlineAt)
-  // Its client has its error by now.
+  // The client already has its error.
   if (!task.isEarly && deps.now() >= untilAt)
     return transition(deps, task, 'refused', toRefusedFields(makeFailure('service_unavailable', 'timeout')))
   return new SubmitLadder(deps, task, task.isEarly ? deps.now() + rules.ladderTimeoutMs : untilAt).run()
 }
 
-/** Returns how long the work of a channel takes that answers with its result; 0 for others. */
+/** Returns how long the work takes at a channel that answers with the result; 0 for others. */
 const readWorkMs = ({ findAdapter }: TaskEngine, { protocol }: Route['channel']): number =>
   findAdapter(protocol)?.workTimeoutMs ?? 0
 
@@ -133,7 +133,7 @@ class SubmitLadder {
     return chooseNextRoute(available, this.#tried, null, this.#deps.random)
   }
 
-  /** Null: the task is refused for its files, or because the store does not take them. */
+  /** Returns null if the task is refused because of its files or the store. */
   async #prepare(adapter: TaskAdapter, { channel }: Route): Promise<PreparedJob | null> {
     try {
       return await prepareFiles(this.#deps, this.#task, adapter, channel)
@@ -152,7 +152,7 @@ class SubmitLadder {
     return makeFailure('service_unavailable', 'refused')
   }
 
-  /** From here on the row says which channel may have it. False: somebody else has moved it, and it is theirs. */
+  /** Records in the row which channel may have the task. Returns false if another process has moved the task. */
   async #claim({ channel, upstreamModel }: Route): Promise<boolean> {
     const changes = { channelId: channel.id, upstreamModel, attempts: this.#attempts }
     const { task, isApplied } = await tryTransition(this.#deps, this.#task, 'claimed', changes)
@@ -212,7 +212,7 @@ class SubmitLadder {
     } catch (error) {
       const isCut = error instanceof MediaCallFailure
       log.warn({ task: id, channel: route.channel.id, reason: (error as Error).message }, 'Submit failed')
-      // What failed in the adapter itself may have failed behind the answer.
+      // An error in the adapter may come after the upstream's answer.
       if (isAsync && (!isCut || error.isSent))
         return { type: 'lost', failure: makeFailure(chooseCode(error as Error), 'lost') }
       if (isCut && error.isTimeout) return toUnusableAttempt('upstream_timeout', 'timeout')
@@ -241,7 +241,7 @@ class SubmitLadder {
     return this.#keepTrying(() => this.#move('refused', ended))
   }
 
-  /** What the upstream may have begun is no task of the customer's: operators have a record of it. */
+  /** Work that the upstream may have begun is not the customer's task: it becomes a record for operators. */
   #lose(failure: Failure): Promise<Task> {
     const { id, channelId } = this.#task
     this.#deps.log.warn(
@@ -252,13 +252,13 @@ class SubmitLadder {
     return this.#keepTrying(() => this.#move('lost', ended))
   }
 
-  /** Another process may have taken this one for gone meanwhile: what the upstream said holds all the same. */
+  /** Another process may think that this one is gone: the upstream's answer counts nevertheless. */
   async #resolve(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
     const after = await this.#keepTrying(() => this.#move(event, changes))
     return hasEndedWithout(after) ? this.#keepTrying(() => discardAnswer(this.#deps, after, changes)) : after
   }
 
-  /** Tries until the row is written: no other process knows what this one knows now. */
+  /** Retries until the row is written: no other process knows the answer. */
   async #keepTrying(move: () => Promise<Task>): Promise<Task> {
     const { now, pause } = this.#deps
     const giveUpAt = now() + KEEP_ANSWER_MS
@@ -281,7 +281,7 @@ class SubmitLadder {
   }
 }
 
-/** The upstream's own status, where it has one for a failure. */
+/** The upstream's own status, if it is that of a failure. */
 const toLostAttempt = (status: number, message: string): Attempt => ({
   type: 'lost',
   failure:
@@ -303,7 +303,7 @@ type Besides = Pick<Failure, 'retryAfter' | 'extras'>
 /** Longer details are left out: they may quote the request. */
 const MAX_DETAILS_CHARS = 16_384
 
-/** Returns what a refusal says besides its status and message, fit for the client. */
+/** Returns the other fields of a refusal, for the client. */
 function readBesides(answer: MediaAnswer, route: Route, model: string): Besides {
   const { param, details } = toFields(readFields(answer)?.error) ?? {}
   const mask = (value: unknown): unknown => {
@@ -326,7 +326,7 @@ function readBesides(answer: MediaAnswer, route: Route, model: string): Besides 
 const REQUEST_TIMEOUT = 408
 const TOO_MANY_REQUESTS = 429
 
-/** The customer's own mistake never counts against a channel, and no other channel would take it. */
+/** A customer's mistake does not count against the channel, and every other channel would refuse it too. */
 function toRefusedAttempt(
   { status, message, code: named, retryAfter, extras }: Refused & Besides,
   route: Route,
@@ -336,7 +336,7 @@ function toRefusedAttempt(
   if (isHidden(route.channel, status, message)) {
     const failure = { ...makeFailure('upstream_error', 'refused'), message: ACCESS_REFUSED }
     const detail = `The upstream refused the channel's access with status ${status}: ${maskText(message, route, model)}`
-    // Another channel may have credit left.
+    // Another channel may still have credit.
     return { type: 'refused', failure, mayTryNext: status === PAYMENT_REQUIRED, isChannelFault: true, detail }
   }
   const isPassing = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
@@ -347,7 +347,7 @@ function toRefusedAttempt(
   return { type: 'refused', failure, mayTryNext, isChannelFault: isPassing || isAccess }
 }
 
-/** Of the channels that it may go to those that are there and do this work. */
+/** Lists the task's channels that still exist and do this work. */
 function listRoutes({ catalog, findAdapter }: TaskEngine, { model: name, job, channelIds }: Task): Route[] {
   const current = catalog()
   const model = current.resolve(name)

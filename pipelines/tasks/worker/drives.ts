@@ -1,10 +1,9 @@
-/** Works on tasks behind the sweep that found them: one that takes minutes must not keep the sweep from the others. */
+/** Works on the tasks that the sweep found, so that one that takes minutes does not hold up the sweep. */
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
 import type { Next } from '../task.ts'
 
 export interface TaskDriver {
-  /** Works on the task once. */
   once(task: Task): Promise<Next>
 }
 
@@ -25,7 +24,7 @@ export class Drives {
     this.#maxAtOnce = maxAtOnce
   }
 
-  /** How many more would not have to wait. */
+  /** The number of tasks that it can take without waiting. */
   get room(): number {
     return Math.max(0, this.#maxAtOnce - this.#ids.size)
   }

@@ -14,7 +14,7 @@ import type { Nats } from '../../../src/nats/nats.ts'
 import { decodeText, encodeCommitNotification } from '../../settlement/messages.ts'
 import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 
-/** Which task, and in which chain of messages about it. */
+/** Names a task and the chain of messages about it. */
 export interface TaskRef {
   readonly id: string
   readonly chain: number
@@ -29,12 +29,12 @@ interface TaskNote {
 /** Tells all processes what has changed. */
 export interface TaskNotices {
   announce(tasks: readonly TaskNote[]): void
-  /** Totals after a commit, for the views of all gateway processes. */
+  /** Sends the totals after a commit to all gateway processes. */
   announceWallets(wallets: readonly WalletTotals[]): void
 }
 
 export interface TaskMessages extends TaskNotices {
-  /** Tried again for a while; lost when NATS stays away: the sweep finds the task then. */
+  /** Retries for a while. If NATS stays down, the sweep finds the task. */
   publish(task: TaskRef): void
   /** Subscribes to notifications of all processes; calls `missed` when some may be lost. Returns the unsubscribe. */
   listen(heard: (tasks: readonly TaskNote[]) => void, missed: () => void): () => void
@@ -45,7 +45,7 @@ const PUBLISH_RETRIES = 30
 
 const encoder = new TextEncoder()
 
-/** Returns null for what is no message about a task. */
+/** Returns null if it is not a message about a task. */
 export function decodeTaskMessage(payload: Uint8Array): TaskRef | null {
   try {
     const { task: id, chain } = taskMessage.parse(JSON.parse(decodeText(payload)))

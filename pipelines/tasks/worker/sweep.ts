@@ -1,6 +1,6 @@
 /**
- * What nobody else does: tasks whose time is up are ended, those that nobody looks after get a new message, and files
- * whose time is up are removed. While NATS is down it works on tasks itself. See docs/architecture.md, "A task".
+ * Does what nobody else does: ends tasks at their deadline, publishes new messages for abandoned tasks, and removes
+ * expired files. While NATS is down, it works on tasks itself. See docs/architecture.md, "A task".
  */
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
@@ -8,18 +8,18 @@ import type { TaskStorage } from '../ports.ts'
 import { Drives, type TaskDriver } from './drives.ts'
 import type { TaskMessages } from './messages.ts'
 
-/** A process that works on a task touches it every minute. */
+/** Processes touch the tasks that they work on every minute. */
 const STALE_AFTER_MS = 180_000
-/** The same while no messages travel. */
+/** The same while NATS is down. */
 const OFFLINE_STALE_AFTER_MS = 5_000
 /**
- * The same of a task that no process has had: its client waits. A message takes less time, should this process alone be
- * without messages. Two processes that have one task submit it once: the row decides.
+ * The same for a new task, whose client waits. A message takes less time, in case only this process has no NATS. Two
+ * processes with one task submit it once: the row decides.
  */
 const OFFLINE_NEW_AFTER_MS = 500
 const CLAIM_MAX_TASKS = 500
 const OVERDUE_MAX_TASKS = 500
-/** Tasks driven at once without messages, and as many whose time is up. */
+/** The number of tasks driven at once without messages, and of tasks ended at once at their deadline. */
 const OFFLINE_AT_ONCE = 64
 const EXPIRED_MAX_OBJECTS = 500
 
@@ -42,7 +42,7 @@ interface Sweeping {
   readonly work: SweepWork
   readonly log: PipelineLog
   readonly now: () => number
-  /** Messages travel. */
+  /** Returns whether NATS is up. */
   readonly isOnline: () => boolean
 }
 
@@ -50,7 +50,7 @@ export class TaskSweep {
   readonly #deps: Sweeping
   readonly #overdue: Drives
   readonly #offline: Drives
-  /** Driven without messages: once messages travel again each needs one. */
+  /** Tasks driven without messages: each needs a message once NATS is up again. */
   readonly #driven = new Map<string, number>()
 
   constructor(deps: Sweeping) {
@@ -59,7 +59,7 @@ export class TaskSweep {
     this.#offline = new Drives(deps, OFFLINE_AT_ONCE)
   }
 
-  /** Tasks whose time is up, and those that nobody looks after. The work on them goes on behind this. */
+  /** Ends tasks at their deadline and picks up abandoned ones. The work on them continues afterwards. */
   async tasks(): Promise<void> {
     const { database, now, isOnline, messages, work } = this.#deps
     const overdue = await database.tasks.findOverdue(now(), OVERDUE_MAX_TASKS)
@@ -71,7 +71,7 @@ export class TaskSweep {
       for (const task of neglected) messages.publish(task)
       return
     }
-    // What is worked on here must not take the place of others.
+    // Tasks that are being worked on here must not crowd out others.
     await work.touch()
     const neglected = await database.tasks.claimStale(
       now() - OFFLINE_STALE_AFTER_MS,
@@ -83,7 +83,7 @@ export class TaskSweep {
     this.#offline.add(await database.tasks.read(neglected.map(({ id }) => id)))
   }
 
-  /** Files whose time is up. */
+  /** Removes expired files. */
   async objects(): Promise<void> {
     const { database, storage, now } = this.#deps
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Works on the tasks whose messages come to this process. A message is handed back with a delay until its task has
- * ended; rows are read many at a time; a look that changes nothing writes nothing.
+ * Works on the tasks whose messages come to this process. A message is redelivered with a delay until its task has
+ * ended. Rows are read many at a time, and a poll that changes nothing writes nothing.
  * See docs/failure-modes.md, "Money", row 23.
  */
 import { isFinal } from '../../../schemas/tasks/task.ts'
@@ -12,26 +12,26 @@ import type { TaskEngine } from '../engine.ts'
 import { drive, type Next } from '../task.ts'
 import { decodeTaskMessage, type TaskRef } from './messages.ts'
 
-/** Submits at once: some hold a whole answer in memory. Polls are bounded by what NATS gives one process. */
+/** The most submits at once: some hold a whole answer in memory. NATS bounds the polls. */
 const SUBMITS_MAX = 128
 const SUBMIT_RETRY_MS = 500
-/** A message about a task that is being worked on here. */
+/** The delay of a second message about a task that is being worked on here. */
 const DOUBLED_DELAY_MS = 30_000
-/** How often at least a row shows that a process works on it. */
+/** The row of a task is touched at least this often while a process works on it. */
 const TOUCH_AGE_MS = 60_000
-/** More are forgotten: it only means that a delay begins at its least again. */
+/** Beyond that, tasks are forgotten: their delay starts from the minimum again. */
 const TRACKED_MAX_TASKS = 200_000
 
 export interface WorkerEngine extends TaskEngine {
   readonly database: { readonly tasks: Tasks }
-  /** How late a look was, milliseconds. */
+  /** Called with the lateness of a poll in milliseconds. */
   readonly onLateness: (lateMs: number) => void
 }
 
 export class TaskWork {
   readonly #deps: WorkerEngine
   readonly #queue: BatchWorker<TaskRef, Task>
-  /** Being worked on, with how each stood when that began. */
+  /** Tasks being worked on, with their states at the start. */
   readonly #running = new Map<string, Task['state']>()
   readonly #failures = new Map<string, number>()
   readonly #dueAt = new Map<string, number>()
@@ -48,7 +48,7 @@ export class TaskWork {
     })
   }
 
-  /** Messages here, worked on or about to be. */
+  /** The number of messages that are here. */
   get held(): number {
     return this.#queue.held
   }
@@ -61,25 +61,25 @@ export class TaskWork {
     this.#queue.receive(delivery)
   }
 
-  /** One task without a message, as the sweep finds it. Null: it has ended, or is worked on here already. */
+  /** Works on a task without a message. Null if it has ended, or is being worked on here already. */
   async once(task: Task): Promise<Next> {
     if (this.#running.has(task.id) || this.#queue.isStopped) return null
     return this.#drive(task)
   }
 
-  /** Says to NATS that what is here is still worked on. */
+  /** Tells NATS that the messages here are still being worked on. */
   keep(): void {
     this.#queue.keep()
   }
 
-  /** Says to PostgreSQL that somebody looks after what is worked on here, and after what was not touched for long. */
+  /** Touches the rows of tasks that are being worked on here, and of those not touched for long. */
   async touch(): Promise<void> {
     const ids = [...new Set([...this.#running.keys(), ...this.#untouched])]
     this.#untouched.clear()
     await this.#deps.database.tasks.touch(ids, this.#deps.now())
   }
 
-  /** Stops taking tasks. Ends when all submits have ended or the bound has passed. */
+  /** Stops taking tasks. Resolves when all submits have ended, or after the bound. */
   stop(boundMs: number): Promise<void> {
     return this.#queue.stop(boundMs, () => this.#running.size > 0)
   }
@@ -130,7 +130,7 @@ export class TaskWork {
 
   #finish(held: Held<TaskRef>): void {
     this.#queue.finish(held)
-    // An old message of a task that goes on in another chain must not forget for it; that costs a poll at most.
+    // An old message may drop the count of a task that continues in another chain: that costs one poll at most.
     this.#failures.delete(held.message.id)
   }
 }

@@ -1,4 +1,4 @@
-/** The error shape that Ark's interfaces for pictures and films share. */
+/** The error shape that Ark's interfaces for images and videos share. */
 
 import { type FailureReason, failuresAs, type SimulatedFailure } from '../../dialect.ts'
 

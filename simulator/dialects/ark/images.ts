@@ -27,7 +27,7 @@ const MAX_IMAGES = 15
 const MAX_REFERENCES = 14
 const MIN_PIXELS = 960 * 960
 const MAX_PIXELS = 4_096 * 4_096
-/** What is billed by the vendor: width x height / 256 for each picture. */
+/** The vendor bills width x height / 256 tokens for each image. */
 const PIXELS_PER_TOKEN = 256
 const MS_PER_SECOND = 1_000
 const DEFAULT_SIZE = '2048x2048'
@@ -124,7 +124,7 @@ function drawn(
   }
 }
 
-/** Of a group as many as it may have; references count against the same limit. */
+/** A group has as many as it may have; references count against the same limit. */
 function readCount(asked: Asked): number {
   if (asked.sequential_image_generation === 'disabled') return 1
   const references = asked.image === undefined ? 0 : [asked.image].flat().length

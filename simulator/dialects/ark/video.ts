@@ -24,7 +24,7 @@ const MAX_SECONDS = 60
 const DEFAULT_RESOLUTION = '720p'
 const DEFAULT_RATIO = '16:9'
 const FRAMES_PER_SECOND = 24
-/** What is billed by the vendor: width x height x frames / 1024. */
+/** The vendor bills width x height x frames / 1024 tokens. */
 const PIXELS_PER_TOKEN = 1_024
 const MS_PER_SECOND = 1_000
 const PICTURE = /^(https?:\/\/\S+|data:image\/[a-z]+;base64,[A-Za-z0-9+/]+={0,2}|asset:\/\/\S+)$/
@@ -60,7 +60,7 @@ const request = z.object({
   resolution: z.enum(['480p', '720p', '1080p']).optional(),
   ratio: z.enum(['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive']).optional(),
   duration: z.int().min(1).max(MAX_SECONDS).optional(),
-  /** Instead of a length, and counts more. */
+  /** Takes precedence over the length. */
   frames: z
     .int()
     .min(1)
@@ -185,7 +185,7 @@ function madeFilm({ submit: { directives } }: Task, asked: Asked, delivery: Deli
   }
 }
 
-/** Flags after a text, such as `--duration 5`: the older way to ask. */
+/** Reads flags after the text, such as `--duration 5`: the older form. */
 function flagsIn({ content }: Asked): Map<string, string> {
   const texts = content.flatMap((one) => (one.type === 'text' ? [one.text] : []))
   const found = texts.join(' ').matchAll(/\s--(duration|dur|resolution|rs|ratio|rt)\s+(\S+)/g)

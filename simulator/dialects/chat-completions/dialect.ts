@@ -80,7 +80,7 @@ function answerChat(chat: ChatRequest, model: string, directives: Directives): A
   return eventStream(chunks.frames())
 }
 
-/** The fields that every body and chunk begins with: the same for the same script, down to the byte. */
+/** Makes the fields that every body and chunk begins with: byte for byte the same for the same script. */
 function makeBase(
   script: Script,
   model: string,
@@ -135,7 +135,7 @@ class ChunkWriter {
     this.#directives = directives
   }
 
-  /** Role chunks, then a token of each choice in turn, finish chunks, usage, the end mark. */
+  /** Yields role chunks, a token of each choice in turn, finish chunks, usage, and the end marker. */
   *frames(): Iterator<Frame, void> {
     const { choices, usage } = this.#script
     for (const [index, choice] of choices.entries()) {
@@ -166,7 +166,7 @@ class ChunkWriter {
     return { data: `${this.#head},"choices":[${choice}]${this.#usageField(withUsage)}}`, tokens }
   }
 
-  /** Where usage was requested, every chunk but the last says `"usage":null`, as the public interface does. */
+  /** If usage was requested, every chunk but the last has `"usage":null`, as in the public interface. */
   #usageField(withUsage: boolean): string {
     const { usage } = this.#script
     const json = (reported: Usage) => JSON.stringify(wireUsage(reported, this.#directives))
@@ -198,7 +198,7 @@ type Delta = { readonly json: string; readonly tokens: number; readonly logprobs
 
 const oneToken = (json: string): Delta => ({ json, tokens: 1 })
 
-/** One delta for each token that is sent; what the provider's own tools did counts none. */
+/** Yields one delta per token; results of the provider's own tools count none. */
 function* splitDeltas(choice: Choice): Iterable<Delta> {
   for (const token of choice.reasoning) yield oneToken(`{"reasoning_content":${JSON.stringify(token)}}`)
   for (const [index, token] of choice.text.entries()) {

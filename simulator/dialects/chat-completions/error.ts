@@ -1,4 +1,4 @@
-/** The error shape that the chat-completions, the responses, the images and the speech dialects share. */
+/** The error shape that the dialects for chat-completions, responses, images and speech share. */
 
 import type { FailureReason, SimulatedFailure } from '../../dialect.ts'
 

@@ -1,4 +1,4 @@
-/** Reads a request of the chat-completions dialect: as much of the public request as changes the answer. */
+/** Reads a request of the chat-completions dialect: the fields that change the answer. */
 
 import type { BuiltInTool } from '../../answers/built-in-tools.ts'
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
@@ -23,7 +23,7 @@ export type ChatRequest = {
   readonly stop: readonly string[]
   readonly logprobs: number | null
   readonly builtIns: readonly BuiltInTool[]
-  /** What `[simulate: …]` in the last message holds. */
+  /** The content of `[simulate: …]` in the last message. */
   readonly messageDirectives: string | null
   /** The field `simulate`. */
   readonly bodyDirectives: unknown
@@ -60,7 +60,7 @@ export function readChatRequest(bytes: Buffer): ChatRequest {
   }
 }
 
-/** The same request, in no dialect. */
+/** Returns the request in no dialect. */
 export function readPrompt(chat: ChatRequest, model: string): Prompt {
   return { ...chat, model, json: JSON.stringify(chat.messages), thinking: 'off' }
 }
@@ -86,7 +86,7 @@ function readTools(tools: unknown): FunctionTool[] {
   })
 }
 
-/** Asked for as a tool of that type, or, a search, by its options. */
+/** Requested as a tool of that type, or, for a search, by its options. */
 function readBuiltIns(body: Record<string, unknown>): BuiltInTool[] {
   const tools: readonly unknown[] = Array.isArray(body.tools) ? body.tools : []
   const types = tools.map((tool) => (isObject(tool) ? tool.type : null))

@@ -1,4 +1,4 @@
-/** Usage as providers of the chat-completions dialect report it: each in its own form. */
+/** Usage in the forms of different providers of the chat-completions dialect. */
 
 import { NO_USAGE, type Usage } from '../../answers/script.ts'
 import type { Directives, UsageForm, UsageMode } from '../../directives/grammar.ts'
@@ -18,7 +18,7 @@ export function streamedUsage(
   includeUsage: boolean,
   { usage: mode, usage_form: form }: UsageDirectives,
 ): StreamedUsage {
-  // It comes with the last chunk, in a field of the provider's own.
+  // It comes with the last chunk, in the provider's own field.
   if (form === 'groq' && mode === undefined) return 'finish_chunk'
   if (mode === 'early') return 'every_chunk'
   if (mode === 'with_finish') return 'finish_chunk'
@@ -32,7 +32,7 @@ export function wholeUsage(usage: Usage, { usage: mode, ...directives }: UsageDi
   return wireUsage(mode === ('zero' satisfies UsageMode) ? NO_USAGE : usage, directives)
 }
 
-/** Returns usage in the form of a provider, with a fault where the directives ask for one. */
+/** Returns usage in the form of a provider, with a fault if the directives want one. */
 export function wireUsage(
   usage: Usage,
   { usage_form: form = 'openai', usage_fault }: UsageDirectives,
@@ -59,7 +59,7 @@ const toCounts = ({ prompt, completion }: Usage): Wire => ({
   total_tokens: prompt + completion,
 })
 
-/** What few providers report is there when there is something to report. */
+/** Counts that few providers report are only there if they are not 0. */
 const openai = (usage: Usage): Wire => ({
   ...toCounts(usage),
   prompt_tokens_details: {

@@ -23,7 +23,7 @@ type AnswerOptions = {
   readonly directives: Directives
   readonly modelVersion: string
   readonly responseId: string
-  /** Whether the model signs its last part even without a call. */
+  /** True if the model signs its last part even without a call. */
   readonly signs: boolean
 }
 
@@ -34,7 +34,7 @@ type PartPiece = {
   readonly logprob?: TokenLogprob
 }
 
-/** The body of an answer in one piece. */
+/** Returns the body of a whole answer. */
 export function wholeAnswer(options: AnswerOptions): unknown {
   const { script, directives } = options
   const usage = usageAtEnd(script.usage, directives)
@@ -49,7 +49,7 @@ export function wholeAnswer(options: AnswerOptions): unknown {
   return { candidates, ...usage, ...makeFoot(options) }
 }
 
-/** One chunk for each token in turn, then one chunk for each candidate's end. */
+/** Yields one chunk per token, then one for each candidate's end. */
 export function* splitChunks(options: AnswerOptions): Iterator<Frame, void> {
   const { script, directives } = options
   const foot = makeFoot(options)
@@ -102,7 +102,7 @@ function* splitPieces(choice: Choice): Iterable<PartPiece> {
   }
 }
 
-/** Pieces that follow one another and are of one kind become one part. */
+/** Joins consecutive pieces of the same kind into one part. */
 function joined(pieces: Iterable<PartPiece>): Record<string, unknown>[] {
   const parts: Record<string, unknown>[] = []
   for (const { part } of pieces) {
@@ -115,7 +115,7 @@ function joined(pieces: Iterable<PartPiece>): Record<string, unknown>[] {
   return parts
 }
 
-/** Of parallel calls, only the first is signed. Null for arguments that are not an object: the call is not made. */
+/** Signs only the first of parallel calls. Returns null if the arguments are not an object: there is no call then. */
 function callPart({ id, name, pieces }: ToolCall, index: number): Record<string, unknown> | null {
   const args = toObject(pieces.join(''))
   if (args === null) return null
@@ -135,7 +135,7 @@ function lastParts({ toolCalls }: Choice, { signs, responseId }: AnswerOptions):
   return signs && toolCalls.length === 0 ? [{ text: '', thoughtSignature: thoughtSignature(responseId) }] : []
 }
 
-/** Ids of tokens are their bytes, in place of the vendor's. */
+/** The id of a token is made of its bytes, instead of the vendor's ids. */
 const makeCandidate = ({ token, logprob }: Likelihood) => ({
   token,
   tokenId: Buffer.from(token).readUIntBE(0, Math.min(MAX_ID_BYTES, Buffer.byteLength(token))),
@@ -153,7 +153,7 @@ function average({ logprobs }: Choice): Record<string, unknown> {
   return { avgLogprobs: logprobs.reduce((sum, { logprob }) => sum + logprob, 0) / logprobs.length }
 }
 
-/** Where a search was made; every source is cited for the whole text, positions are bytes. */
+/** Only after a search. Every source is cited for the whole text; positions are bytes. */
 function makeGrounding({ searches, text }: Choice): Record<string, unknown> {
   if (searches.length === 0) return {}
   const said = text.join('')
@@ -180,7 +180,7 @@ function usageOnTheWay(usage: Usage, directives: Directives) {
   return directives.usage === 'with_finish' ? {} : usageAtEnd(usage, directives)
 }
 
-/** The prompt counts what comes from the cache; what is 0 is left out, as the vendor does. */
+/** The prompt includes cached tokens; zeros are left out, as by the vendor. */
 function wireUsage(usage: Usage) {
   const { prompt, cached, completion, reasoning, inputAudio, inputImage, outputAudio, outputImage } = usage
   const text = (tokenCount: number) => [{ modality: 'TEXT', tokenCount }]

@@ -1,4 +1,4 @@
-/** Reads a request of the generate-content dialect, and refuses what the vendor would. */
+/** Reads a request of the generate-content dialect, and refuses what the vendor would refuse. */
 
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'

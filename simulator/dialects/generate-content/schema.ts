@@ -28,7 +28,7 @@ export function checkSchema(value: unknown, path: string): void {
   for (const [index, choice] of schema.anyOf.entries()) checkSchema(choice, `${path}.any_of[${index}]`)
 }
 
-/** As `checkSchema`, and an object that declares none of its properties is refused: it is to be left out. */
+/** As `checkSchema`, but refuses an object without properties, which must be left out. */
 export function checkParameters(value: unknown, path: string): void {
   checkSchema(value, path)
   const { type, properties } = value as Record<string, unknown>
@@ -101,7 +101,7 @@ export function knownFields(value: unknown, path: string, known: readonly string
   return fields
 }
 
-/** Empty where there is none. @throws {SimulatedFailure} 400 for what is no list. */
+/** Reads a list; empty if it is absent. @throws {SimulatedFailure} 400 if it is not a list */
 export function readList(value: unknown, path: string): readonly unknown[] {
   if (value === undefined || value === null) return []
   if (Array.isArray(value)) return value

@@ -1,4 +1,4 @@
-/** Tools of the generate-content interface: declared functions, the vendor's own search, and which may be called. */
+/** Tools of the generate-content interface: functions, the vendor's own search, and which may be called. */
 
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
 import { isObject } from '../../dialect.ts'

@@ -1,12 +1,12 @@
-/** Which conversations the generate-content interface takes: parts, roles, and which responses answer which calls. */
+/** Checks conversations as the generate-content interface does: parts, roles, and which responses answer which calls. */
 
 import { isObject } from '../../dialect.ts'
 import { invalid, knownFields, readList } from './schema.ts'
 
-/** Of a model whose name ends so, every step of the current turn has to carry its signature. */
+/** For a model whose name ends so, every step of the current turn must have its signature. */
 const SIGNING_MODEL = /-sig$/
 const SIGNATURE_PREFIX = 'simulated thought '
-/** What the vendor takes in the place of a signature for calls that its models did not make. */
+/** The vendor accepts it instead of a signature for calls that its models did not make. */
 const SKIPPED_SIGNATURE = 'skip_thought_signature_validator'
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/
@@ -23,7 +23,7 @@ export function isSigning(model: string): boolean {
   return SIGNING_MODEL.test(model)
 }
 
-/** The signature of a thought; `id` distinguishes them. */
+/** Returns the signature of a thought. */
 export function thoughtSignature(id: string): string {
   return Buffer.from(SIGNATURE_PREFIX + id).toString('base64')
 }
@@ -129,7 +129,7 @@ function checkCalls(turns: readonly Turn[]): void {
   }
 }
 
-/** From the last thing that the user said, the first call of every step is signed. */
+/** After the user's last message, the first call of every step must be signed. */
 function checkSignatures(turns: readonly Turn[]): void {
   const spoken = turns.findLastIndex(
     ({ role, parts }) => role === 'user' && parts.some((part) => part.functionResponse === undefined),

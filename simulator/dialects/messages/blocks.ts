@@ -1,4 +1,4 @@
-/** Content blocks of the messages interface: which there are, where, and with which fields. */
+/** Checks content blocks of the messages interface: their types, places and fields. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../dialect.ts'
@@ -175,7 +175,7 @@ export function sign(thinking: string): string {
   return createHash('sha512').update(`${SECRET}\n${thinking}`).digest('base64')
 }
 
-/** Reasoning that only the provider can read. */
+/** Returns reasoning that only the provider can read. */
 export function seal(id: string): string {
   return Buffer.from(SEALED_PREFIX + id).toString('base64')
 }

@@ -1,4 +1,4 @@
-/** Content blocks of an answer of the messages dialect: whole, and in the pieces that a stream sends. */
+/** Content blocks of answers of the messages dialect, whole and in the pieces of a stream. */
 
 import type { Search } from '../../answers/built-in-tools.ts'
 import type { Choice, ToolCall } from '../../answers/script.ts'
@@ -8,17 +8,17 @@ import { seal, sign } from './blocks.ts'
 
 export type ContentBlock = {
   readonly whole: Record<string, unknown>
-  /** As it stands when it begins. */
+  /** The block at its start. */
   readonly opening: Record<string, unknown>
   readonly openingTokens: number
-  /** Drawn once, one at a time. */
+  /** Can be iterated once. */
   readonly deltas: Iterable<Delta>
 }
 
 type Delta = { readonly json: string; readonly tokens: number }
 
 type ContentOptions = {
-  /** A `thinking` block even where its text is not shown. */
+  /** True for a `thinking` block even if its text is not shown. */
   readonly thinks: boolean
   readonly sealsReasoning: boolean
   /** The field that distinguishes a sealed block from an empty thought. */
@@ -106,7 +106,7 @@ function* textDeltas(citations: readonly unknown[], tokens: readonly string[]): 
   for (const token of tokens) yield text('text_delta', 'text', token, 1)
 }
 
-/** A tool without arguments is sent as one empty piece, as the vendor does. */
+/** Sends a tool without arguments as one empty piece, as the vendor does. */
 function toolBlock({ id, name, pieces }: ToolCall): ContentBlock {
   const called = { type: 'tool_use', id: `toolu_${id}`, name }
   const json = pieces.join('')
@@ -122,7 +122,7 @@ function toolBlock({ id, name, pieces }: ToolCall): ContentBlock {
   }
 }
 
-/** Empty for arguments that were cut short, or that are no object. */
+/** Returns an empty object for arguments that were cut short or are not an object. */
 function toObject(json: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(json)

@@ -1,4 +1,4 @@
-/** Which conversations the messages interface takes: who may speak when, and which results answer which tools. */
+/** Checks conversations as the messages interface does: whose turn it is, and which results answer which tools. */
 
 import { isObject } from '../../dialect.ts'
 import { type Block, readBlocks } from './blocks.ts'
@@ -15,7 +15,7 @@ type Message = {
 type Turn = Message & { readonly role: 'user' | 'assistant' }
 
 type ConversationOptions = {
-  /** Whether thinking is on in this request. */
+  /** True if the request turns thinking on. */
   readonly thinks: boolean
   readonly hasTools: boolean
 }
@@ -39,7 +39,7 @@ export function checkConversation(messages: unknown, { thinks, hasTools }: Conve
   if (thinks) checkThinkingLeads(turns)
 }
 
-/** @throws {SimulatedFailure} 400 with more cache breakpoints than there may be. */
+/** @throws {SimulatedFailure} 400 for too many cache breakpoints */
 export function checkCacheBreakpoints(body: Record<string, unknown>): void {
   let found = 0
   const count = (value: unknown): void => {
@@ -78,7 +78,7 @@ function readSystem(content: unknown, path: string): Block[] {
   return readBlocks(content, 'user', path)
 }
 
-/** Returns the turns; a system message is none, and has its place between those of a user and of the assistant. */
+/** Returns the turns. A system message is not a turn; it must stand between a user's and the assistant's. */
 function readTurns(messages: readonly Message[]): readonly Turn[] {
   for (const [index, { role, blocks }] of messages.entries()) {
     if (role !== 'system') continue
@@ -109,7 +109,7 @@ function checkTools(turns: readonly Turn[], hasTools: boolean): void {
   }
 }
 
-/** The results stand at the beginning of the very next message. */
+/** Checks that the results stand at the beginning of the next message. */
 function checkAnswered(turns: readonly Turn[], index: number, uses: readonly string[]): void {
   const next = turns[index + 1]?.blocks ?? []
   const end = next.findIndex(({ type }) => type !== 'tool_result')
@@ -161,7 +161,7 @@ function checkPrefill(turns: readonly Turn[]): void {
     throw invalid('messages: final assistant content cannot end with trailing whitespace')
 }
 
-/** While tools are being answered, the turn that called them has to begin with the thinking that led there. */
+/** While tools are being answered, the turn that called them must begin with its thinking. */
 function checkThinkingLeads(turns: readonly Turn[]): void {
   const last = turns.at(-1)
   if (last === undefined) return

@@ -1,13 +1,13 @@
-/** How the messages interface checks fields: nothing missing, nothing that it does not know. */
+/** Checks fields as the messages interface does: none may be missing or unknown. */
 
 import { isObject, SimulatedFailure } from '../../dialect.ts'
 
-/** The interface has one kind of answer to a request that is wrong, and the message says where. */
+/** Makes the one error for an invalid request, whose message names the place. */
 export function invalid(message: string): SimulatedFailure {
   return new SimulatedFailure(400, 'invalid_request', message)
 }
 
-/** @throws {SimulatedFailure} 400 for a value that is no object, or one with a field that is not in `known`. */
+/** @throws {SimulatedFailure} 400 if the value is not an object, or has a field that is not in `known` */
 export function strictObject(
   value: unknown,
   path: string,
@@ -28,7 +28,7 @@ export function requireString(object: Record<string, unknown>, field: string, pa
   return value
 }
 
-/** The number, or null where there is none. @throws {SimulatedFailure} 400 outside its range. */
+/** Returns the number, or null if it is absent. @throws {SimulatedFailure} 400 outside its range */
 export function numberWithin(
   object: Record<string, unknown>,
   field: string,

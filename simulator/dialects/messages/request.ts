@@ -1,4 +1,4 @@
-/** Reads a request of the messages dialect, and refuses what the vendor would. */
+/** Reads a request of the messages dialect, and refuses what the vendor would refuse. */
 
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, parseJsonObject } from '../../dialect.ts'
@@ -24,13 +24,13 @@ export type MessagesRequest = {
   readonly model: string
   readonly stream: boolean
   readonly thinks: boolean
-  /** Everything but the model, which stands there with its directives. */
+  /** Everything but the model, whose name has directives. */
   readonly prompt: Omit<Prompt, 'model'>
   readonly messageDirectives: string | null
   readonly bodyDirectives: unknown
 }
 
-/** `counting`: the request is to have its tokens counted, not to be answered. @throws {SimulatedFailure} 400 */
+/** @param counting true if its tokens are to be counted @throws {SimulatedFailure} 400 */
 export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boolean }): MessagesRequest {
   const body = parseJsonObject(bytes)
   for (const field of Object.keys(body)) {
@@ -47,7 +47,7 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
   if (thinking !== 'off' && toolChoice !== 'auto' && toolChoice !== 'none')
     throw invalid('Thinking may not be enabled when tool_choice forces tool use.')
   const hasTools = tools.functions.length > 0 || tools.searches
-  // With adaptive thinking a turn may begin without a thought.
+  // With adaptive thinking, a turn may begin without thinking.
   const thinksAlways = isObject(body.thinking) && body.thinking.type === 'enabled'
   checkConversation(body.messages, { thinks: thinksAlways, hasTools })
   checkCacheBreakpoints(body)

@@ -1,4 +1,4 @@
-/** Tools of the messages interface: declared by the caller or run by the vendor, and which of them is to be called. */
+/** Tools of the messages interface: the caller's and the vendor's, and which is to be called. */
 
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
 import { isObject } from '../../dialect.ts'

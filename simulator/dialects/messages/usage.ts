@@ -1,21 +1,21 @@
-/** Usage as the messages dialect reports it, and where in a stream. */
+/** Usage of the messages dialect, and its places in a stream. */
 
 import { NO_USAGE, type Usage } from '../../answers/script.ts'
 import type { Directives } from '../../directives/grammar.ts'
 
-/** What the vendor says of the output before there is any. */
+/** The vendor's output count before there is any output. */
 const PLACEHOLDER_OUTPUT_TOKENS = 1
 
 export type StreamedUsage = {
-  /** Of `message_start`. */
+  /** Usage of `message_start`. */
   readonly start: unknown
-  /** Of a `message_delta` after a block, with the tokens so far; undefined where there is none. */
+  /** Returns the usage of a `message_delta` after a block; undefined if there is none. */
   readonly afterBlock: (outputTokens: number) => unknown
-  /** Of the last `message_delta`. */
+  /** Usage of the last `message_delta`. */
   readonly end: unknown
 }
 
-/** Of an answer in one piece. */
+/** Returns the usage of a whole answer. */
 export function wholeUsage(usage: Usage, { usage: mode, service_tier: tier }: UsageDirectives): unknown {
   if (mode === 'none') return undefined
   return fullUsage(mode === 'zero' ? NO_USAGE : usage, tier)
@@ -49,7 +49,7 @@ export function streamedUsage(
   }
 }
 
-/** The input counts what is neither read from a cache nor written to one. */
+/** The input counts tokens that are neither read from a cache nor written to one. */
 function cumulativeUsage(usage: Usage) {
   return {
     input_tokens: usage.prompt - usage.cached - usage.cacheWrite,

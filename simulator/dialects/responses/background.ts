@@ -1,4 +1,4 @@
-/** A response that is made in the background: a task, told in the words of the responses interface. */
+/** Background responses: tasks in the shapes of the responses interface. */
 import { jsonAnswer, type WholeAnswer } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
 import { makeTaskId, readState, type Task } from '../../tasks/task-book.ts'
@@ -9,20 +9,20 @@ type Fields = Readonly<Record<string, unknown>>
 
 type Background = {
   readonly world: World
-  /** As it was received. */
+  /** The model's name as received. */
   readonly model: string
   readonly directives: Directives
-  /** The response before its end, and at its end. */
+  /** The response before and at its end. */
   readonly begun: Fields
   readonly finished: Fields
   readonly usage: unknown
-  /** Usage of one that was cancelled while it was made: half of its output. */
+  /** Usage of a response that was cancelled: half of its output. */
   readonly usageSoFar: unknown
-  /** Keeps what later requests read of it. */
+  /** Keeps the response for later requests. */
   readonly keep: (id: string) => void
 }
 
-/** @throws {SimulatedFailure} where the directives ask for a refusal. */
+/** @throws {SimulatedFailure} if the directives want a refusal */
 export function takeInBackground(asked: Background): WholeAnswer {
   const { world, model, directives, keep } = asked
   const work = {

@@ -1,4 +1,4 @@
-/** Conversations: begun, shown, changed and deleted, and their items. */
+/** Creates, shows, changes and deletes conversations and their items. */
 import { refuseBadKey } from '../../access.ts'
 import {
   type Endpoint,
@@ -38,7 +38,7 @@ function ofPath({ path, headers, world }: ReceivedRequest): Conversation {
   return conversationNamed(world, decodeURIComponent(path[1] ?? ''))
 }
 
-/** @throws {SimulatedFailure} 400 for a field that is not known, or for items that are none */
+/** @throws {SimulatedFailure} 400 for an unknown field or invalid items */
 function makeBody(
   { body }: ReceivedRequest,
   fields: readonly string[],
@@ -78,7 +78,7 @@ function addItems(request: ReceivedRequest): OpenedRequest {
   )
 }
 
-/** The newest first, unless asked otherwise. */
+/** Lists the items, newest first unless requested otherwise. */
 function listItems(request: ReceivedRequest): OpenedRequest {
   const { items } = ofPath(request)
   return openedWith(listed(request.query.get('order') === 'asc' ? items : items.toReversed()))

@@ -9,8 +9,10 @@ import {
   type Dialect,
   eventStream,
   failuresAs,
+  isObject,
   jsonAnswer,
   type OpenedRequest,
+  parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
@@ -31,6 +33,7 @@ export const responses: Dialect = {
   name: 'responses',
   endpoints: [
     { method: 'POST', path: /^\/v1\/responses$/, open },
+    { method: 'POST', path: /^\/v1\/responses\/compact$/, open: openCompaction },
     { method: 'POST', path: /^\/v1\/responses\/input_tokens$/, open: openCount },
     ...KEPT_ENDPOINTS,
     ...CONVERSATION_ENDPOINTS,
@@ -81,6 +84,39 @@ function openCount(request: ReceivedRequest): OpenedRequest {
   }
 }
 
+/** Fields of a request that the vendor's compaction does not have. */
+const NOT_COMPACTED = ['background', 'conversation', 'max_output_tokens', 'store', 'stream'] as const
+
+/** Keeps what the user has said, and seals the rest in one item. */
+function openCompaction(request: ReceivedRequest): OpenedRequest {
+  const opened = open(request)
+  const body = parseJsonObject(request.body)
+  for (const field of NOT_COMPACTED)
+    if (body[field] !== undefined) throw invalid(field, `Unknown parameter: '${field}'.`)
+  const { prompt, input } = readResponsesRequest(request.body, request.world)
+  const said = input.filter((item) => isObject(item) && item.role === 'user')
+  return {
+    ...opened,
+    answer(directives) {
+      const model = opened.model ?? ''
+      const { usage, seed, id } = writeScript({ ...prompt, model }, directives)
+      return {
+        ...jsonAnswer(200, {
+          id: `resp_${makeId(id)}`,
+          object: 'response.compaction',
+          created_at: EPOCH_SECONDS + (seed % YEAR_SECONDS),
+          output: [
+            ...said,
+            { id: `cmp_${makeId(id)}`, type: 'compaction', encrypted_content: makeId(prompt.json) },
+          ],
+          usage: makeUsage(usage, directives.usage),
+        }),
+        tokens: usage.completion,
+      }
+    },
+  }
+}
+
 function answer(request: ResponsesRequest, model: string, directives: Directives, world: World): Answer {
   if (directives.strict_input === true) refuseLoose(request)
   const script = writeScript({ ...request.prompt, model }, directives)
@@ -126,7 +162,7 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   return eventStream(printFrames(begun, items, finished))
 }
 
-/** What upstreams behind other services refuse, though the public interface takes it. */
+/** Refuses what some upstreams refuse, although the public interface takes it. */
 function refuseLoose({ isInputString, hasInstructions }: ResponsesRequest): void {
   if (isInputString) throw invalid('input', 'Input must be a list.')
   if (!hasInstructions) throw missing('instructions')
@@ -157,7 +193,7 @@ function makeUsage(usage: Usage, mode: UsageMode | undefined): unknown {
   return wireUsage(mode === 'zero' ? NO_USAGE : usage)
 }
 
-/** What few providers report is there when there is something to report. */
+/** Counts that few providers report are only there if they are not 0. */
 function wireUsage(usage: Usage) {
   const { prompt, cached, cacheWrite, completion, reasoning, inputAudio, outputAudio } = usage
   const tools = usage.searches + usage.pictures
@@ -178,7 +214,7 @@ function wireUsage(usage: Usage) {
   }
 }
 
-/** Sends the items one after the other, calls and server tools alike. */
+/** Yields the items one after the other, including calls and server tools. */
 function* printFrames(
   begun: Record<string, unknown>,
   items: readonly OutputItem[],

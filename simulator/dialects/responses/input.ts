@@ -1,4 +1,4 @@
-/** Which items the responses interface takes as `input`, and which outputs answer which calls. */
+/** Checks `input` as the responses interface does: items, and which outputs answer which calls. */
 
 import { isObject, SimulatedFailure } from '../../dialect.ts'
 
@@ -7,12 +7,12 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   assistant: ['output_text', 'refusal'],
   other: ['input_text', 'input_image', 'input_file'],
 }
-/** Prefix of the ids that items of a type have, where they have one at all. */
+/** The prefixes of ids, by the type of the item. */
 const ID_PREFIXES: Readonly<Record<string, string>> = {
   ...{ message: 'msg', reasoning: 'rs', function_call: 'fc', web_search_call: 'ws' },
   ...{ image_generation_call: 'ig', custom_tool_call: 'ctc' },
 }
-/** Items that a caller only hands back, as they are. */
+/** Items that a caller only returns unchanged. */
 const HANDED_BACK = [
   ...['reasoning', 'web_search_call', 'image_generation_call', 'item_reference', 'compaction'],
   ...['tool_search_call', 'tool_search_output', 'additional_tools'],
@@ -42,7 +42,7 @@ export function checkInput(input: unknown, before: readonly Readonly<Item>[] = [
     throw invalid('input', `No tool output found for function call ${id}.`)
 }
 
-/** Checks items as `checkInput` does, but for calls that are still to be answered. Returns them. */
+/** Checks items as `checkInput` does, but allows unanswered calls. Returns the items. */
 export function checkItems(input: unknown, before: readonly Readonly<Item>[]): Item[] {
   if (!Array.isArray(input))
     throw invalid('input', "Invalid type for 'input': expected a string or an array.")
@@ -106,7 +106,7 @@ function checkPart(part: unknown, path: string, known: readonly string[]): void 
   if (type === 'input_image') checkImage(part, path)
 }
 
-/** The URL itself: the object of another interface is refused. */
+/** Takes the URL itself: the object of another interface is refused. */
 function checkImage({ image_url: url, file_id: file }: Item, path: string): void {
   if (url === undefined && typeof file === 'string') return
   if (typeof url !== 'string')
@@ -137,7 +137,7 @@ function checkStrings(item: Item, path: string, fields: readonly string[]): void
   }
 }
 
-/** Returns the ids of calls without an output. @throws {SimulatedFailure} 400 for an output without a call */
+/** Lists the ids of calls without an output. @throws {SimulatedFailure} 400 for an output without a call */
 function openCalls(items: readonly Readonly<Item>[]): Set<unknown> {
   const open = new Set<unknown>()
   for (const { type, call_id: id } of items) {
@@ -148,7 +148,7 @@ function openCalls(items: readonly Readonly<Item>[]): Set<unknown> {
   return open
 }
 
-/** What can follow a thought: what the model did next. */
+/** Returns whether an item can follow reasoning: it must be the model's. */
 function isAssistants(item: Item | undefined): boolean {
   if (item === undefined) return false
   return item.type === 'message' ? item.role === 'assistant' : !OUTPUTS.includes(String(item.type))

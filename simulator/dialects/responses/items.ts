@@ -1,4 +1,4 @@
-/** Output items of the responses dialect: whole, and the events of a stream. */
+/** Output items of the responses dialect, whole and as events of a stream. */
 
 import type { Picture, Search } from '../../answers/built-in-tools.ts'
 import { type TokenLogprob, wireLogprobs } from '../../answers/logprobs.ts'
@@ -7,15 +7,15 @@ import { makeHexadecimalId, type Random } from '../../answers/words.ts'
 import { seal } from '../messages/blocks.ts'
 
 export type OutputItem = {
-  /** As it stands when it is finished. */
+  /** The finished item. */
   readonly whole: Record<string, unknown>
-  /** As it stands when it is begun. */
+  /** The item at its start. */
   readonly opening: Record<string, unknown>
-  /** What happens between; drawn once, one at a time. */
+  /** The events in between; can be iterated once. */
   readonly events: Iterable<ItemEvent>
 }
 
-/** An event of an item, without what every one of them has. */
+/** An event of an item, without the fields that all events have. */
 type ItemEvent = {
   readonly type: string
   readonly fields: Record<string, unknown>
@@ -25,7 +25,7 @@ type ItemEvent = {
 type ItemOptions = {
   readonly random: Random
   readonly sealsReasoning: boolean
-  /** Whether the last item was cut short. */
+  /** True if the last item was cut short. */
   readonly isCut: boolean
 }
 
@@ -129,7 +129,7 @@ function* textEvents(choice: Choice, part: TextPart): Iterable<ItemEvent> {
   yield event('content_part.done', { ...at, part })
 }
 
-/** Without the bytes, which whole parts have. */
+/** Without the bytes that whole parts have. */
 const eventLogprob = ({ token, logprob, top }: TokenLogprob) => ({ token, logprob, top_logprobs: top })
 
 /** Every source is cited for the whole text; positions are characters. */
@@ -157,7 +157,7 @@ function callItem(id: string, call: ToolCall, status: string): OutputItem {
   }
 }
 
-/** The call's name counts with the first piece of its input. */
+/** The first piece of the input counts the call's name too. */
 function* inputEvents(
   { pieces }: ToolCall,
   type: string,

@@ -30,7 +30,7 @@ function inputItems(request: ReceivedRequest): OpenedRequest {
   return openedWith({ object: 'list', data, first_id: null, last_id: null, has_more: false })
 }
 
-/** One that is made in the background is as far as its task. */
+/** A background response has the status of its task. */
 function show(request: ReceivedRequest): OpenedRequest {
   const { id, found } = kept(request)
   const isTask = request.world.tasks.find(DIALECT, id) !== null
@@ -68,7 +68,7 @@ export type Conversation = {
   items: Item[]
 }
 
-/** Of conversations, and of responses. */
+/** The most conversations, and the most responses. */
 const MAX_KEPT = 1_000
 const MS_PER_SECOND = 1_000
 
@@ -88,7 +88,7 @@ export class ConversationShelf {
     return this.#kept.get(id) ?? null
   }
 
-  /** Adds items, each under an id; returns them. */
+  /** Adds items with ids, and returns them. */
   add(conversation: Conversation, items: readonly unknown[]): Item[] {
     const added = items.map((item) => ({ type: 'message', ...(item as object), id: `msg_${makeTaskId()}` }))
     conversation.items.push(...added)
@@ -102,10 +102,10 @@ export class ConversationShelf {
 
 export type KeptResponse = {
   readonly response: Readonly<Record<string, unknown>>
-  /** Items of the request's input, and those that answer it. */
+  /** The items of the request's input and of the answer. */
   readonly input: readonly unknown[]
   readonly output: readonly Readonly<Record<string, unknown>>[]
-  /** JSON of the whole conversation, its output included: what a call that goes on with it reads again. */
+  /** The whole conversation with its output as JSON, which a later call reads again. */
   readonly json: string
 }
 
@@ -121,7 +121,7 @@ export class ResponseShelf {
     return this.#kept.get(id) ?? null
   }
 
-  /** Returns whether it was there. */
+  /** Returns whether it existed. */
   delete(id: string): boolean {
     return this.#kept.delete(id)
   }

@@ -1,4 +1,4 @@
-/** Reads a request of the responses dialect, and refuses what the vendor would. */
+/** Reads a request of the responses dialect, and refuses what the vendor would refuse. */
 
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'
@@ -40,17 +40,16 @@ export type ResponsesRequest = {
   readonly stream: boolean
   readonly isInputString: boolean
   readonly hasInstructions: boolean
-  /** Whether reasoning is to come with what only the provider can read. */
+  /** True if reasoning comes with content that only the provider can read. */
   readonly sealsReasoning: boolean
   readonly prompt: Omit<Prompt, 'model'>
-  /** Whether the response is kept. */
+  /** True if the response is kept. */
   readonly isStored: boolean
   readonly isBackground: boolean
-  /** The conversation that it reads and adds to; null without one. */
+  /** The conversation that it continues; null without one. */
   readonly conversation: Conversation | null
-  /** As a list. */
   readonly input: readonly unknown[]
-  /** Fields of the request that the answer repeats. */
+  /** Request fields that the answer repeats. */
   readonly repeated: Record<string, unknown>
   readonly messageDirectives: string | null
   readonly bodyDirectives: unknown
@@ -102,7 +101,7 @@ export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequ
   }
 }
 
-/** Returns the kept response that the request goes on with; null without one. */
+/** Returns the kept response that the request continues; null without one. */
 function findPrevious(body: Record<string, unknown>, { responses }: World): KeptResponse | null {
   const id = body.previous_response_id ?? null
   if (id === null) return null
@@ -150,7 +149,7 @@ function readMaxTokens(value: unknown): number | null {
   )
 }
 
-/** They come where `include` names them. */
+/** Log probabilities come only if `include` names them. */
 function readLogprobs({ include, top_logprobs: top = 0 }: Record<string, unknown>): number | null {
   const count = top ?? 0
   if (typeof count !== 'number' || !Number.isInteger(count))

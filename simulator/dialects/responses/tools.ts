@@ -1,4 +1,4 @@
-/** Tools of the responses interface: functions, the vendor's own search and pictures, and which may be called. */
+/** Tools of the responses interface: functions, the vendor's search and image generation, and which may be called. */
 
 import type { BuiltInTool } from '../../answers/built-in-tools.ts'
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
@@ -12,9 +12,9 @@ const SEARCHES = [
   'web_search_preview',
   'web_search_preview_2025_03_11',
 ]
-/** The caller runs them. */
+/** Tools that the caller runs. */
 const CALLABLE = ['function', 'custom']
-/** Taken, and never called. */
+/** Tools that are accepted and never called. */
 const OTHER_TOOLS = [
   'file_search',
   'code_interpreter',

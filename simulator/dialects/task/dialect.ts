@@ -91,7 +91,7 @@ function submit({ world, origin }: ReceivedRequest, asked: TaskRequest, directiv
   return acceptWork({ ...work, statusOfCode, words }, (task) => jsonAnswer(200, tell(task)))
 }
 
-/** A reference is accepted once: a second submit gets the existing task. */
+/** Accepts a reference once: a second submit gets the existing task. */
 function repeated(taken: Task, words: string): WholeAnswer {
   if (taken.words !== words) {
     throw refusal('reference_reuse', 'A task has this reference and other input.')
@@ -99,7 +99,7 @@ function repeated(taken: Task, words: string): WholeAnswer {
   return jsonAnswer(200, taken.tell(taken))
 }
 
-/** Whatever was made is taken in any later run of the provider too: by its form, not by what is remembered. */
+/** Accepts ids of earlier runs of the provider too, by their form. */
 function refuseUnknown(asked: TaskRequest): void {
   if (asked.kind === 'clip_compose') {
     const { video_style_id: style, asr_id: recognition } = asked.input

@@ -21,13 +21,13 @@ const SEGMENT_MS = 1_800
 const PAUSE_MS = 100
 
 type ResultContext = {
-  /** The task's own, for the ids of what was made. */
+  /** The task's id, for the ids of its results. */
   readonly id: string
   readonly delivery: Delivery
   readonly directives: Directives
 }
 
-/** The `result` of a task that succeeded. */
+/** Makes the `result` of a successful task. */
 export function makeResult(request: TaskInput, context: ResultContext): object {
   const { delivery, directives, id } = context
   switch (request.kind) {
@@ -101,7 +101,7 @@ function readLength({ no_seconds: isUnreported, seconds }: Directives, made: num
   return isUnreported === true ? {} : { duration_sec: seconds ?? made }
 }
 
-/** Songs beyond `partial` have a name and no sound. */
+/** Songs beyond `partial` have a name but no audio. */
 function songs(input: InputOf<'music'>, { delivery, directives, id }: ResultContext): object[] {
   const seconds = directives.seconds ?? SONG_SECONDS
   return Array.from({ length: SONGS }, (_, index) => ({

@@ -17,7 +17,7 @@ import {
   toFields,
 } from '../media/answer.ts'
 import { bareRequest, getRequest, jsonTextRequest, throwNotServed } from '../media/request.ts'
-import { makeResponsePath, makeResponsesPath } from './stored-responses.ts'
+import { makeResponsePath, makeResponsesPath } from './responses.ts'
 
 type ReadFacts = (body: Buffer, provider?: string) => ResponseFacts | null
 

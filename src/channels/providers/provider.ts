@@ -1,5 +1,6 @@
 /** The interface of a provider: everything that is peculiar to it, as data and functions. See docs/extending.md. */
 import type {
+  CallProtocol,
   ChannelEntry,
   ChannelProtocol,
   ChatProtocol,
@@ -77,7 +78,7 @@ export interface Provider {
 
   // Requests.
   /** Returns its adapter; undefined for a channel that is adapted by its protocol. */
-  readonly chatAdapter?: (channel: ChannelEntry, protocol: ChatProtocol) => ChannelAdapter | undefined
+  readonly chatAdapter?: (channel: ChannelEntry, protocol: CallProtocol) => ChannelAdapter | undefined
   /** Default: by the protocol. */
   readonly countingAdapters?: Readonly<Partial<Record<CountingProtocol, CountingAdapter>>>
   /** Returns the query of requests about stored responses, such as `api-version=1`; empty for none. */

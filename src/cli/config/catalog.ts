@@ -43,7 +43,7 @@ export async function readList(source: string, limits?: Pick<FetchLimits, 'isAll
 
 const quote = (text: string): string => JSON.stringify(text)
 
-const line = (indent: string, { price, listed, now }: PriceChange): string =>
+const printChange = (indent: string, { price, listed, now }: PriceChange): string =>
   `${indent}${price}: ${quote(printRate(listed))} # now ${now === null ? 'not set' : quote(printRate(now))}\n`
 
 const groupBySubject = (changes: readonly PriceChange[]): PriceChange[][] => [
@@ -57,7 +57,7 @@ function printYaml(changes: readonly PriceChange[], isCost: boolean): string {
     const head = isCost
       ? `  - id: ${quote(channel!)}\n    cost:\n      ${quote(model)}: # listed as ${printable(name)}\n        unit: 1M_tokens\n`
       : `  - id: ${quote(model)} # listed as ${printable(name)}\n    pricing:\n`
-    return head + group.map((change) => line(isCost ? '        ' : '      ', change)).join('')
+    return head + group.map((change) => printChange(isCost ? '        ' : '      ', change)).join('')
   })
   return `${isCost ? 'channels' : 'models'}:\n${parts.join('')}`
 }

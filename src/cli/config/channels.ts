@@ -102,7 +102,7 @@ const NOT_FILLED: JsonObject = {
   keeps_conversations: null,
 }
 
-const rows = (): JsonObject[] =>
+const listPresets = (): JsonObject[] =>
   Object.entries(PRESETS).flatMap(([provider, preset]) =>
     listProtocols(preset).map((protocol): JsonObject => {
       const { quirks = [], ...filled } = fillPresetFields(preset, protocol, {})
@@ -115,5 +115,5 @@ export function addProvidersCommand(program: Command): void {
     .command('providers')
     .description('List the presets of channels: what "provider" fills in, for each protocol of each')
     .example('providers')
-    .answers(async () => answerTable(rows()))
+    .answers(async () => answerTable(listPresets()))
 }

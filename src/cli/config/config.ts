@@ -33,22 +33,22 @@ export function findConfigFile(env: Environment): string {
   const { dataDir, databaseUrl } = readSettings(env)
   const running = readRunning(dataDir)
   if (running !== null)
-    return there(running.config_file, `The service that runs in ${dataDir} was started with`)
+    return requireFile(running.config_file, `The service that runs in ${dataDir} was started with`)
   if (named !== null) return named
   const last = readLastConfig(dataDir)
-  if (last !== null) return there(last, `The service that ran last in ${dataDir} used`)
+  if (last !== null) return requireFile(last, `The service that ran last in ${dataDir} used`)
   if (databaseUrl === null) return DEMONSTRATION_FILE
   throw new UnknownConfig(
     `DATABASE_URL is set, no service runs in ${dataDir}, and no configuration is given: the service that uses this database runs elsewhere.`,
   )
 }
 
-function there(file: string, whose: string): string {
+function requireFile(file: string, whose: string): string {
   if (existsSync(file)) return file
   throw new UnknownConfig(`${whose} the configuration ${file}, which no longer exists.`)
 }
 
-/** A file that a command reads cannot be used: every problem with its place. */
+/** A file cannot be used; lists every problem with its place. */
 export class FileProblems extends Error {
   override readonly name = 'FileProblems'
 
@@ -83,7 +83,7 @@ export function findAgentConfig(wiring: Wiring): {
   }
 }
 
-/** Returns what is right as it is, and better for some. */
+/** Returns advice about settings that are valid. */
 const listNotes = ({ channels }: ConfigFile): readonly string[] =>
   channels.some((channel) => channel.upstream_errors === 'mapped')
     ? [

@@ -5,15 +5,16 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { diff } from 'node:util'
 import { Argument } from 'commander'
+import { CLIENTS, type Client, type SettingsFile } from '../../../schemas/clients.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { listAccounts } from '../../../schemas/management/accounts/accounts.ts'
 import { createKey } from '../../../schemas/management/accounts/keys.ts'
+import { fillFields, printSettings, type SettingsValues } from '../../core/clients/settings.ts'
 import { PRIVATE_MODE, writePrivateFile } from '../../embedded/private-file.ts'
 import { assertAgreed } from '../confirm.ts'
 import type { Answer, Command, Context } from '../context.ts'
 import { runOperation } from '../operations/run.ts'
 import { makePainter, printRecord } from '../output.ts'
-import { CLIENTS, type Client, type SettingsFile } from './clients.ts'
 import { type Change, setFields, undoFields } from './settings-text.ts'
 
 const CALL_BOUND_MS = 60_000
@@ -36,12 +37,6 @@ interface Options {
   readonly baseUrl?: string
   readonly yes?: true
   readonly undo?: true
-}
-
-interface Values {
-  readonly base_url: string
-  readonly key: string
-  readonly model: string
 }
 
 /** A file that one client was given, with what undoes it. */
@@ -106,7 +101,7 @@ async function connect(context: Context, name: string, options: Options): Promis
     written: written.map(({ path }) => path),
     by_hand: byHand.map(({ path, file }) => ({
       path,
-      settings: printByHand(file, { base_url, model, key }),
+      settings: printSettings(fillFields(file, { base_url, model, key })),
     })),
     ...outcome,
   }
@@ -154,30 +149,9 @@ async function undo(context: Context, name: string, options: Options): Promise<A
 
 const readIfThere = (path: string): string | null => (existsSync(path) ? readFileSync(path, 'utf8') : null)
 
-const fill = (text: string, values: Values): string =>
-  text.replace(/\{(base_url|key|model)\}/g, (_, name: keyof Values) => values[name])
-
-/** Returns the file with its fields filled in. */
-export const fillFields = (file: SettingsFile, values: Values): SettingsFile => ({
-  ...file,
-  fields: file.fields.map((field) => ({
-    ...field,
-    path: field.path.map((segment) => fill(segment, values)),
-    value: fill(field.value, values),
-  })),
-})
-
-/** Returns what the user has to set by hand, as a file with nothing else in it. */
-export const printByHand = (file: SettingsFile, values: Values): string => {
-  const filled = fillFields(file, values)
-  return (
-    setFields('', filled) ?? filled.fields.map(({ path, value }) => `${path.join('.')}: ${value}\n`).join('')
-  )
-}
-
 const findHome = ({ wiring }: Context): string => wiring.env.HOME || homedir()
 
-function planFiles(context: Context, client: Client, values: Values): Planned[] {
+function planFiles(context: Context, client: Client, values: SettingsValues): Planned[] {
   const { env } = context.wiring
   const { variable, default: standard } = client.folder
   const folder = (variable !== null && env[variable]) || join(findHome(context), standard)
@@ -278,7 +252,7 @@ const CALLS: Readonly<Record<ChatProtocol, (model: string) => readonly [path: st
 }
 
 /** Makes the smallest call of the client's protocol, and waits for what it cost. */
-async function call(protocol: ChatProtocol, { base_url, model, key }: Values) {
+async function call(protocol: ChatProtocol, { base_url, model, key }: SettingsValues) {
   const [path, body] = CALLS[protocol](model)
   const authorization = `Bearer ${key}`
   const response = await fetch(base_url + path, {

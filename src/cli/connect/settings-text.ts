@@ -1,7 +1,8 @@
 /** Sets fields in the text of a settings file, and takes them back; everything else in it stays as the user has it. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Document, isMap, isSeq, parseDocument } from 'yaml'
-import type { Field, SettingsFile } from './clients.ts'
+import type { Field, SettingsFile } from '../../../schemas/clients.ts'
+import { quoteVariable } from '../../core/clients/settings.ts'
 
 type Path = Field['path']
 
@@ -103,7 +104,7 @@ const envLine = (name: string): RegExp => new RegExp(`^\\s*(?:export\\s+)?${name
 const env: Format = {
   // A value over several lines may contain what looks like another variable.
   isSafe: (text) => !/=\s*(["'`])(?:(?!\1)[^\n])*$/m.test(text),
-  encode: (value) => (/^[\w.:/@+-]*$/.test(value) ? value : JSON.stringify(value)),
+  encode: quoteVariable,
   read(text, [name = '']) {
     const line = splitLines(text).findLast((one) => envLine(name).test(one))
     return line?.slice(line.indexOf('=') + 1)

@@ -1,4 +1,4 @@
-/** `tollgate logs find`: all that is known of one call or task. */
+/** `tollgate logs find`: everything that is known about one call or task. */
 import { join } from 'node:path'
 import { entryShape, taskShape } from '../../../pipelines/management/shapes.ts'
 import type { Admission } from '../../../schemas/call-log/columns.ts'
@@ -49,7 +49,7 @@ async function findCall(wiring: Wiring, ref: string): Promise<JsonObject> {
     found.call === null && found.refused === null
       ? findInJournals(join(wiring.settings().dataDir, JOURNAL_FOLDER), ref)
       : null
-  // Between the two reads it may have been booked, and its segment removed.
+  // It may have been booked between the two reads, and its segment removed.
   const looked = trace === null && findPlace(found, null) === null ? await calls.find(ref) : found
   const place = findPlace(looked, trace)
   if (place !== null) return describeFound(ref, place, looked, trace)
@@ -75,7 +75,7 @@ function findPlace(
   return entries.length > 0 ? 'ledger_only' : null
 }
 
-const parsed = (text: string): Json => {
+const parseOrKeep = (text: string): Json => {
   try {
     return JSON.parse(text)
   } catch {
@@ -100,7 +100,7 @@ function describeFound(ref: string, place: Place, found: FoundCall, trace: Journ
       amount: printCredits(hold.amount),
       charged: printCredits(hold.charged),
     },
-    refused: refused && { ...shapeOf(refused), settlement: parsed(refused.settlement) },
+    refused: refused && { ...shapeOf(refused), settlement: parseOrKeep(refused.settlement) },
     journal: trace && {
       directory: trace.directory,
       is_live: trace.isLive,
@@ -118,14 +118,14 @@ function readDetail({ call, detail }: FoundCall) {
   return { request, upstream, gateway, request_note }
 }
 
-/** Amounts as decimals, as everywhere that a person reads. */
+/** Prints amounts as decimals. */
 const describeAdmission = ({ estimate, submitted_at, ...call }: Admission) => ({
   ...call,
   submitted_at: new Date(submitted_at).toISOString(),
   estimate: printCredits(BigInt(estimate)),
 })
 
-/** Prints what was found for a person, without what it does not have. */
+/** Prints what was found, without empty parts. */
 function printFound(found: JsonObject): string {
   const known = Object.entries(found).filter(([, value]) => value !== null)
   return printRecord({

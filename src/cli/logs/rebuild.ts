@@ -14,9 +14,9 @@ start. Calls that only the log has are not deleted unless --delete-unbooked is g
 books them. A rebuild also works where ClickHouse lost its tables, or is new. Months that logs.retention_days has
 dropped stay dropped.`
 
-const rounded = (count: number): string => Math.round(count).toLocaleString('en-US')
+const printRounded = (count: number): string => Math.round(count).toLocaleString('en-US')
 
-function duration(seconds: number): string {
+function printDuration(seconds: number): string {
   const whole = Math.ceil(seconds)
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)]
   if (hours > 0) return `${hours} h ${minutes} min`
@@ -27,8 +27,8 @@ function duration(seconds: number): string {
 export function printProgress({ rows, total }: RebuildProgress, elapsedMs: number): string {
   const perSecond = (rows * MS_PER_SECOND) / Math.max(1, elapsedMs)
   const percent = total === 0 ? 100 : Math.floor((rows * 100) / total)
-  const left = rows === 0 ? '' : `, ${duration((total - rows) / perSecond)} left`
-  return `${rounded(rows)} of ${rounded(total)} rows (${percent} %), ${rounded(perSecond)} rows/s${left}`
+  const left = rows === 0 ? '' : `, ${printDuration((total - rows) / perSecond)} left`
+  return `${printRounded(rows)} of ${printRounded(total)} rows (${percent} %), ${printRounded(perSecond)} rows/s${left}`
 }
 
 interface RebuildFlags {

@@ -69,7 +69,7 @@ export function addTail(program: Command, { wiring, output }: Context): void {
       })
       await wiring.untilStopped(async (stopped) => {
         await tail.showNewest(await wiring.database(), flags.lines)
-        // A database that the command started would keep a service from starting.
+        // A database that this command started would prevent a service from starting.
         await wiring.close()
         if (flags.follow) await tail.follow(stopped)
       })
@@ -79,7 +79,7 @@ export function addTail(program: Command, { wiring, output }: Context): void {
 interface TailOptions {
   readonly filter: CallFilter
   readonly print: (calls: readonly OperatorCall[]) => void
-  /** Prints a note for the person at the terminal; it is no part of the answer. */
+  /** Prints a note for the person at the terminal, apart from the answer. */
   readonly notice: (text: string) => void
 }
 
@@ -97,7 +97,7 @@ class Tail {
 
   async showNewest({ accounts, keys, calls }: Database, count: number): Promise<void> {
     const { filter, print, notice } = this.#options
-    // A misspelled id would wait for its first call for ever.
+    // A misspelled id would wait forever.
     if (filter.accountId !== undefined) await accounts.show(filter.accountId)
     if (filter.keyId !== undefined) await keys.show(filter.keyId)
     const newest = await calls.readNewest(filter, count)
@@ -145,7 +145,7 @@ class Tail {
   }
 }
 
-/** Ends early when it is stopped. */
+/** Ends early if it is stopped. */
 async function pause(delayMs: number, stopped: AbortSignal): Promise<void> {
   await sleep(delayMs, undefined, { signal: stopped }).catch(() => {})
 }

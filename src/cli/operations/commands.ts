@@ -1,4 +1,4 @@
-/** Commands that are made of operations: their input becomes arguments and options, their answer a record or a table. */
+/** Makes commands from operations: their input becomes arguments and options, their answer a record or a table. */
 import { Argument, Option } from 'commander'
 import { Failure } from '../../../schemas/failure.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
@@ -20,7 +20,7 @@ import {
 import { type Input, runOperation } from './run.ts'
 import { inWords } from './texts.ts'
 
-/** The thing that an id names, where it is not the first word of the command. */
+/** What an id names, if it is not the first word of the command. */
 const NOUNS: Readonly<Record<string, string>> = {
   wallet: 'account',
   payments: 'payment',
@@ -28,14 +28,14 @@ const NOUNS: Readonly<Record<string, string>> = {
   channels: 'channel',
 }
 
-/** One of the operations that a command may run. */
+/** One of the operations of a command. */
 interface Variant {
   readonly operation: Operation
   readonly form: CommandForm
   readonly args: readonly Field[]
   /** By the name of the option. */
   readonly options: ReadonlyMap<string, Field>
-  /** Names of the options that must be given. */
+  /** Names of required options. */
   readonly required: readonly string[]
 }
 
@@ -157,7 +157,7 @@ const setField = ({ name, base, defaultValue }: Field, value: unknown): Input =>
       : (value as { value: unknown }).value,
 })
 
-/** Returns a command line: ids and required options, then what the description of the command shows. */
+/** Returns a command line: ids and required options, then the example of the form. */
 function makeExample(variants: readonly Variant[]): string {
   const { args, form, required } = variants[0]!
   const shown = variants.find((variant) => variant.form.example !== undefined)?.form.example ?? ''
@@ -173,7 +173,7 @@ function makeExample(variants: readonly Variant[]): string {
   ].join(' ')
 }
 
-/** Returns the operation that has every option that was named, and all that it needs. */
+/** Returns the operation that takes all the given options, and needs no others. */
 function chooseVariant(command: Command, variants: readonly Variant[], named: readonly string[]): Variant {
   const able = variants.filter(({ options }) => named.every((name) => options.has(name)))
   const lacking = ({ required }: Variant) => required.filter((name) => !named.includes(name))
@@ -208,7 +208,7 @@ function present(
   return answerTable(json, json.map(shown))
 }
 
-/** Returns the error with the name of the option in place of the field that it complains about. */
+/** Returns the error with the name of the option instead of the field. */
 function withOptionNames(
   error: unknown,
   { options }: Variant,

@@ -20,7 +20,7 @@ import { type JsonObject, printCount } from '../output.ts'
 import { type Input, runOperation } from './run.ts'
 import { printAudit, printUsage } from './texts.ts'
 
-/** A persona of the greatest length, in any script, and everything else that there may be. */
+/** Enough for the longest persona in any script and all other fields. */
 const MAX_AGENT_FILE_BYTES = 256 * 1024
 
 // biome-ignore lint/suspicious/noExplicitAny: the input and the answer of any operation.
@@ -30,7 +30,7 @@ export interface Extra {
   /** Comes after the options in the help. */
   readonly help?: string
   readonly options?: () => Option[]
-  /** Returns why the input is wrong usage; null where it is not. */
+  /** Returns why the input is wrong usage; null if it is right. */
   readonly refuse?: (input: Any, options: Any) => string | null
   /** Returns what is added to the input; may ask first. */
   readonly prepare?: (
@@ -42,7 +42,7 @@ export interface Extra {
   readonly shape?: (record: Any) => JsonObject
   /** Runs when the operation has succeeded; may return another answer. */
   readonly after?: (answer: Any, options: Any, context: Context) => Answer | undefined
-  /** True where an invalid request, as the operation calls it, is wrong usage. */
+  /** True if an invalid request is wrong usage. */
   readonly isWrongUsage?: true
 }
 
@@ -57,7 +57,7 @@ const confirmChange = (describe: (input: Any, amount: Credits) => string): Extra
   },
 })
 
-/** Asks before something is done that cannot be undone. `describe` returns null where there is nothing to ask. */
+/** Asks before something that cannot be undone. `describe` returns null if nothing would be lost. */
 const confirmLoss = (
   describe: (input: Any, context: Context) => Promise<string | null> | string,
   more: () => Option[] = () => [],
@@ -87,14 +87,14 @@ type Agent = AnswerOf<typeof showAgent>
 const shape = ({ id, account_id, file, state, draft, drafted_at, created_at, updated_at }: Agent) =>
   ({ id, account_id, ...file, state, draft, drafted_at, created_at, updated_at }) satisfies JsonObject
 
-/** Warns of what calls of the agent would be refused for. */
+/** Warns if calls of the agent would be refused. */
 function warnOfAgent(agent: Agent, _: unknown, { wiring, output }: Context): undefined {
   const { reason } = findAgentConfig(wiring)
   if (reason !== null) output.error(`warning: the model was not checked: ${reason}\n`)
   for (const doubt of agent.warnings) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
 }
 
-/** Reads an agent's YAML file: all of it, or every problem with its place. @throws FileProblems */
+/** Reads an agent's YAML file. @throws FileProblems with every problem and its place */
 function readAgentFile(path: string): AgentFile {
   const refuse = (problems: readonly Problem[]) => new FileProblems('The agent file', problems)
   const { text, refusal } = readConfigText(path, MAX_AGENT_FILE_BYTES)

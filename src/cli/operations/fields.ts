@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 
-/** Words that mean null, in what is given and in what is shown. */
+/** Words that mean null, in options and in output. */
 export const NULL_WORDS: Readonly<Record<string, string>> = {
   allowed_models: 'all',
   events: 'all',
@@ -56,7 +56,7 @@ const isInstant = ({ base }: Field) =>
   base.def.type === 'string' && (base as z.ZodString).format === 'datetime'
 const isDuration = ({ name }: Field) => name.endsWith('_seconds')
 
-/** Returns the values that there are; null where there are too many to list. */
+/** Returns the possible values; null if there are too many to list. */
 export function listChoices(field: Field): readonly string[] | null {
   const { base, nullWord } = field
   return base instanceof z.ZodEnum
@@ -64,7 +64,7 @@ export function listChoices(field: Field): readonly string[] | null {
     : null
 }
 
-/** Whether the option has no value: it is there or not. */
+/** Returns whether the option takes no value. */
 export const isFlag = ({ defaultValue }: Field): boolean => defaultValue === false
 
 export function describeValue(field: Field): string {
@@ -84,7 +84,7 @@ export function describeValue(field: Field): string {
   return `<${what()}${isNullShown ? `|${nullWord}` : ''}>`
 }
 
-/** Returns the description for `--help`: what null means is said of its word, or of the absent option. */
+/** Returns the description for `--help`, with the meaning of null. */
 export function describeOption({ base, description, defaultValue, nullWord }: Field): string {
   if (base instanceof z.ZodObject) return 'Its YAML file'
   const isNull = defaultValue === null || nullWord === null
@@ -99,7 +99,7 @@ export function describeOption({ base, description, defaultValue, nullWord }: Fi
 
 /** Reads the value of an option or argument. The value is in an object because commander takes no null. */
 export function readValue(field: Field, text: string): { readonly value: unknown } {
-  // A file is read before its operation runs, which also judges what only it can judge.
+  // A file is read later, before its operation runs.
   if (field.base instanceof z.ZodObject) return { value: text }
   const value = text === field.nullWord ? null : parseText(field, text)
   const issue = field.schema.safeParse(value).error?.issues[0]
@@ -163,7 +163,7 @@ export function readCount(text: string, least: number): number {
   throw new InvalidArgumentError(`It must be a whole number from ${least} to ${MAX_ENTRIES}.`)
 }
 
-/** Reads a list of names, each of them one of `choices` where there are such. */
+/** Reads a list of names, which must be among `choices` if given. */
 export function readNames(text: string, choices: readonly string[] | null = null): string[] {
   const names = splitNames(text)
   if (!names.includes('') && names.every((name) => choices?.includes(name) ?? true)) return names

@@ -1,4 +1,4 @@
-/** Runs operations in the name of the user of this machine, with what their domain needs. */
+/** Runs operations in the name of this machine's user. */
 import { accountOperations } from '../../../pipelines/management/accounts/accounts.ts'
 import { agentOperations } from '../../../pipelines/management/accounts/agents.ts'
 import { auditOperations } from '../../../pipelines/management/accounts/audit.ts'

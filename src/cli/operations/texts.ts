@@ -1,4 +1,4 @@
-/** Answers in the words of people. */
+/** Prints answers for people. */
 import type { listAudit } from '../../../schemas/management/accounts/audit.ts'
 import {
   margins,
@@ -18,7 +18,7 @@ import {
 } from '../output.ts'
 import { NULL_WORDS } from './fields.ts'
 
-/** Says what a reader has to know of the former secret of a rotated key. */
+/** Says until when the former secret of a rotated key works. */
 function describeFormerSecret({ key_prefix, successor_used_at, ends_at }: JsonObject): string {
   if (Date.parse(String(ends_at)) <= Date.now()) return `${key_prefix}… ended at ${ends_at}`
   const until = `${key_prefix}… works until ${ends_at}`

@@ -7,7 +7,7 @@ import {
   type LogDetail,
   type LogKind,
 } from '../../../schemas/call-log/detail.ts'
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { CallProtocol } from '../../../schemas/config/catalog.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { chargeLines } from './detail-charge.ts'
 import { type Fact, items } from './detail-items.ts'
@@ -15,11 +15,14 @@ import { explainCall } from './detail-note.ts'
 import { readDetail } from './detail-text.ts'
 
 type PathOf = (call: CallWithDetail) => string
-/** Path of each chat protocol, as a client writes it; other protocols have no line. */
-const ENDPOINTS: Readonly<Record<ChatProtocol, PathOf> & Record<string, PathOf>> = {
+/** Path of each protocol, as a client writes it; others have no line. */
+const ENDPOINTS: Readonly<Record<CallProtocol, PathOf> & Record<string, PathOf>> = {
   'chat-completions': () => 'POST /v1/chat/completions',
   messages: () => 'POST /v1/messages',
   responses: () => 'POST /v1/responses',
+  embeddings: () => 'POST /v1/embeddings',
+  rerank: () => 'POST /v1/rerank',
+  audio_transcriptions: () => 'POST /v1/audio/transcriptions',
   'generate-content': ({ stream }) =>
     `POST /v1beta/models/{model}:${stream ? 'streamGenerateContent' : 'generateContent'}`,
 }

@@ -85,13 +85,23 @@ function measureMp3(bytes: Buffer): number {
 
 const isTrailer = (bytes: Buffer, at: number): boolean => bytes.toString('latin1', at, at + 3) === 'TAG'
 
+const PLAIN_FORMATS: ReadonlySet<number> = new Set([1, 3])
+
+/** Decoders of plain samples do not read the rate of bytes, so that a false one must not count. */
+function readByteRate(bytes: Buffer, at: number): number {
+  const channels = bytes.readUInt16LE(at + 2)
+  const bits = bytes.readUInt16LE(at + 14)
+  const isPlain = PLAIN_FORMATS.has(bytes.readUInt16LE(at))
+  return isPlain ? (bytes.readUInt32LE(at + 4) * channels * bits) / 8 : bytes.readUInt32LE(at + 8)
+}
+
 function measureWav(bytes: Buffer): number | null {
   let bytesASecond = 0
   let at = 12
   while (at + 8 <= bytes.length) {
     const name = bytes.toString('latin1', at, at + 4)
     const length = bytes.readUInt32LE(at + 4)
-    if (name === 'fmt ' && at + 20 <= bytes.length) bytesASecond = bytes.readUInt32LE(at + 16)
+    if (name === 'fmt ' && at + 24 <= bytes.length) bytesASecond = readByteRate(bytes, at + 8)
     if (name === 'data') {
       // A stream that was written without knowing its end has no true length here.
       return bytesASecond === 0 ? null : Math.min(length, bytes.length - at - 8) / bytesASecond

@@ -1,8 +1,8 @@
 /**
- * Prices media: the amount held when a request comes, and the charge for the delivery. All arithmetic is on whole
+ * Prices what is not priced by tokens: the amount held when a request comes, and the charge for the delivery. All arithmetic is on whole
  * numbers; the one rounding, half up to 1e-8 credit, comes last. See docs/api-rules.md, "Charges".
  */
-import type { ModelEntry, PricingFields } from '../../../schemas/config/catalog.ts'
+import type { ModelEntry, Pricing, PricingFields } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { countCharacters } from '../../../schemas/media/fields.ts'
 import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'
@@ -31,11 +31,12 @@ export const DEFAULT_VIDEO_SECONDS = 12
 /** More than a number of an upstream's answer has behind its point: nothing is rounded before the price. */
 const SECOND_DECIMALS = 20
 const CHARACTERS_PER_UNIT = 1000n
+const SECONDS_PER_MINUTE = 60n
 const SIZE = /^\s*(\d{1,5})\s*[xX*×]\s*(\d{1,5})\s*$/
 
 export interface MediaCharge {
   readonly cost: Credits
-  /** The charged quantity in images, seconds or characters; 1 where the price is flat: a decimal string. */
+  /** The charged quantity in images, seconds, characters or searches; 1 where the price is flat: a decimal string. */
   readonly units: string
   /** The calculation of the cost, such as `3 images x 12.5 = 37.5`. */
   readonly line: string
@@ -98,13 +99,14 @@ interface Item {
 function item(count: bigint, rate: Rate, noun: string, decimals = 0, per = 1n): Item {
   const amount = printScaled(count, decimals)
   const price = per === 1n ? printRate(rate) : `${printRate(rate)} / ${per}`
-  return { count, decimals, per, rate, text: `${amount} ${noun}${amount === '1' ? '' : 's'} x ${price}` }
+  const plural = noun.endsWith('h') ? 'es' : 's'
+  return { count, decimals, per, rate, text: `${amount} ${noun}${amount === '1' ? '' : plural} x ${price}` }
 }
 
 function total(items: readonly Item[], price: MediaPrice, units: string): MediaCharge {
   const discount = BigInt(price.discount)
   // One common denominator, so that nothing is rounded before the sum.
-  const scale = CHARACTERS_PER_UNIT * 10n ** BigInt(SECOND_DECIMALS)
+  const scale = CHARACTERS_PER_UNIT * SECONDS_PER_MINUTE * 10n ** BigInt(SECOND_DECIMALS)
   const sum = items.reduce(
     (above, { count, decimals, per, rate }) =>
       above + (count * rate * scale) / (per * 10n ** BigInt(decimals)),
@@ -170,9 +172,9 @@ function exactSeconds(seconds: number): bigint {
 /** Prints a length as it is, without an exponent. */
 export const printSeconds = (seconds: number): string => printScaled(exactSeconds(seconds), SECOND_DECIMALS)
 
-function secondsCharge(price: MediaPrice, seconds: number): MediaCharge {
+function secondsCharge(price: MediaPrice, seconds: number, per = 1n): MediaCharge {
   const count = exactSeconds(seconds)
-  const items = [item(count, BigInt(price.perUnit), 'second', SECOND_DECIMALS)]
+  const items = [item(count, BigInt(price.perUnit), 'second', SECOND_DECIMALS, per)]
   return total(items, price, printScaled(count, SECOND_DECIMALS))
 }
 
@@ -206,6 +208,18 @@ function charactersCharge(price: MediaPrice, count: number): MediaCharge {
 
 const flatCharge = (price: MediaPrice): MediaCharge =>
   total([item(1n, BigInt(price.perUnit), price.unit)], price, '1')
+
+/**
+ * Returns the charge of a call by its searches, or by its seconds of sound, at the instant `now` (epoch milliseconds).
+ * @param pricing of a model that is priced so, which the configuration is checked for
+ */
+export function chargeUnits(pricing: Pricing, count: number, now: number): MediaCharge {
+  const price = findMediaPrice({ pricing }, null, now)
+  if (price === null) throw new Error('the price is none of searches or minutes')
+  return price.unit === 'minute'
+    ? secondsCharge(price, count, SECONDS_PER_MINUTE)
+    : total([item(BigInt(count), BigInt(price.perUnit), price.unit)], price, String(count))
+}
 
 /** Returns the cost of the whole request: the hold until the task has its result. */
 export function computeHold(price: MediaPrice, job: MediaJob): Credits {

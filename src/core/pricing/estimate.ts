@@ -7,9 +7,11 @@ import {
   ESTIMATE_OUTPUT_CAP_TOKENS,
   type Estimate,
   type ModelEntry,
+  type Pricing,
   type ServerTool,
 } from '../../../schemas/config/catalog.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import { chargeUnits } from '../media/pricing.ts'
 import { findFactor, priceAt, type TokenPrice, tokenCharge } from './pricing.ts'
 import { bytesOfTokens, estimateInputTokens, estimatePromptTokens } from './text-tokens.ts'
 import { keepExtra, NO_USAGE, type TokenUsage } from './usage.ts'
@@ -34,6 +36,10 @@ type PartCounts = Readonly<Record<'image' | 'file' | 'audio', number>>
 
 /** The parts of a request that decide its estimate. */
 export interface EstimatedCall {
+  /** Prompts that the model reads apart; absent: one. */
+  readonly prompts?: number
+  /** What the call is charged by; absent: tokens. */
+  readonly units?: { readonly count: number }
   /** Only of the conversation, which the interface's formula counts. */
   readonly conversationBytes: number
   /** Of the whole prompt. */
@@ -174,6 +180,20 @@ export function estimateCharge(
     ]),
   )
 }
+
+/**
+ * Returns the estimate by the price of a model, or by what a channel costs: of tokens, or of the call's units where `price`
+ * is null.
+ */
+export const estimateAt = (
+  { price, pricing }: { readonly price: TokenPrice | null; readonly pricing: Pricing },
+  model: ModelEntry,
+  call: EstimatedCall,
+  options: EstimateOptions,
+): Credits =>
+  price === null
+    ? chargeUnits(pricing, call.units?.count ?? 0, options.now).cost
+    : estimateCharge(price, model, call, options)
 
 /** Returns the call without one of its parts. */
 const WITHOUT = {

@@ -102,8 +102,9 @@ export function tokenPrice(pricing: Pricing | undefined): TokenPrice | null {
 }
 
 function buildPrice(pricing: PricingFields, next: TokenPrice['next']): TokenPrice | null {
-  const { input, output, server_tool_call: serverToolCall = 0n, discount = ONE_RATE } = pricing
-  if (input === undefined || output === undefined) return null
+  // Only embeddings have no output.
+  const { input, output = 0n, server_tool_call: serverToolCall = 0n, discount = ONE_RATE } = pricing
+  if (input === undefined) return null
   const { server_tools: serverTools = {}, minimum = 0n, service_tiers: factors } = pricing
   const base: KindFields = { ...pricing, input, output }
   const writesCache = [pricing, ...pricing.tiers].some(pricesCacheWrites)

@@ -23,7 +23,10 @@ const WITHIN_BOUNDS: readonly string[] = []
 export type BoundingModel = Pick<ModelEntry, 'context_window' | 'max_output_tokens' | 'estimate'>
 
 /** The parts of a request that bound its usage. */
-export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
+export type BoundedCall = Pick<
+  EstimatedCall,
+  'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit' | 'prompts'
+>
 
 /**
  * Returns the calls of the upstream's tools that the estimate's formula has for the call. Some models search unprompted.
@@ -50,7 +53,7 @@ function mostReads(usage: TokenUsage, { builtInTools }: BoundedCall, toolCalls: 
 }
 
 /**
- * Bounds counts of tokens. The prompt is read once, and once more behind each tool that the upstream ran itself; before
+ * Bounds counts of tokens. Each prompt is read once, and once more behind each tool that the upstream ran itself; before
  * each of these it may be read to be summarised. The output of each choice and summary keeps to the model's
  * `max_output_tokens`: upstreams differ in what of it they count towards the limit of the request.
  */
@@ -61,7 +64,7 @@ export function boundUsage(usage: TokenUsage, model: BoundingModel, call: Bounde
   const compactions = Math.min(usage.extra?.compaction?.count ?? 0, reads)
   const most = {
     serverToolCalls,
-    prompt: window * (reads + compactions),
+    prompt: window * (reads + compactions) * (call.prompts ?? 1),
     output: Math.max(call.outputLimit ?? 0, model.max_output_tokens ?? window) * (call.choices + compactions),
   }
   const isWithin =

@@ -8,7 +8,12 @@ import type {
   ModelEntry,
   Strategy,
 } from '../../../schemas/config/catalog.ts'
-import { CHAT_PROTOCOLS, TRANSLATIONS } from '../../../schemas/config/catalog.ts'
+import {
+  CHAT_PROTOCOLS,
+  PASSED_ENDPOINTS,
+  type PassedEndpoint,
+  TRANSLATIONS,
+} from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { cutText } from '../json/cut.ts'
@@ -81,8 +86,16 @@ export const mayCall = (catalog: Catalog, { key, account }: AllowedModels, model
   isModelAllowed(resolveAllowlist(catalog, key.allowedModels), model) &&
   isModelAllowed(resolveAllowlist(catalog, account.allowedModels), model)
 
+/** Returns the endpoint to whose path requests for the model pass; null for any other model. */
+export const findPassedEndpoint = ({ endpoint_type: type }: Pick<ModelEntry, 'endpoint_type'>) =>
+  PASSED_ENDPOINTS.find((endpoint) => endpoint === type) ?? null
+
 /** Returns the client protocols that reach the channel, each with the channel's protocol for it. */
-function listChannelProtocols(channel: ChannelEntry): Array<readonly [ChannelProtocol, ChannelProtocol]> {
+function listChannelProtocols(
+  channel: ChannelEntry,
+  endpoint: PassedEndpoint | null,
+): Array<readonly [ChannelProtocol, ChannelProtocol]> {
+  if (endpoint !== null) return channel.protocol === PASSING_PROTOCOL ? [[endpoint, endpoint]] : []
   const own = [channel.protocol, ...channel.converts.filter((client) => client !== channel.protocol)]
   const translated = TRANSLATIONS.filter(([client, to]) => to === channel.protocol && !own.includes(client))
   const served = channel.serve.filter(
@@ -95,6 +108,9 @@ function listChannelProtocols(channel: ChannelEntry): Array<readonly [ChannelPro
     ...served.map((client) => [client, protocol] as const),
   ]
 }
+
+/** The protocol of channels that have such endpoints. */
+export const PASSING_PROTOCOL = 'chat-completions'
 
 const byPriority = (a: Route, b: Route): number =>
   a.channel.priority - b.channel.priority || Number(a.isTranslated) - Number(b.isTranslated)
@@ -126,7 +142,8 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
       const own = channel.cost?.[name]
       const isFilled = own !== undefined && model !== undefined && writesCache(model.entry)
       const cost = tokenPrice(isFilled ? withCacheHits(own) : own)
-      for (const [client, protocol] of listChannelProtocols(channel)) {
+      const endpoint = model === undefined ? null : findPassedEndpoint(model.entry)
+      for (const [client, protocol] of listChannelProtocols(channel, endpoint)) {
         const route = { channel, upstreamModel, protocol, cost, isTranslated: client !== protocol }
         const byProtocol = routesByModel.get(modelId) ?? new Map<ChannelProtocol, Route[]>()
         routesByModel.set(modelId, byProtocol.set(client, [...(byProtocol.get(client) ?? []), route]))

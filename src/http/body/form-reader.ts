@@ -61,7 +61,8 @@ async function readForm(
     content.on('error', () => undefined)
     if (parser.destroyed) return
     if (name === undefined) return stop(refuse(NAMELESS))
-    const work = takeFile({ field: name, name: filename ?? '', mediaType: mimeType, content }, fields)
+    const pieces = limits.keepsFiles === true ? holdPieces(content, held) : content
+    const work = takeFile({ field: name, name: filename ?? '', mediaType: mimeType, content: pieces }, fields)
     work.catch((error: unknown) => {
       // Of a form that has ended already, its files have ended with the same error.
       if (!parser.destroyed) untaken = error
@@ -78,6 +79,15 @@ async function readForm(
   } catch (error) {
     await Promise.allSettled(taken)
     throw error === untaken ? error : toClientError(error, limitBytes)
+  }
+}
+
+/** Counts the memory of a file that its reader keeps. @throws Failure where there is no room */
+async function* holdPieces(content: Readable, held: FormOptions['held']): AsyncGenerator<Buffer> {
+  for await (const piece of content as AsyncIterable<Buffer>) {
+    const full = held.take(piece.length)
+    if (full !== null) throw full
+    yield piece
   }
 }
 

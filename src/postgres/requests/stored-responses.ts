@@ -118,13 +118,21 @@ export async function noteBackgroundResponse(
     ON CONFLICT (account_id, id) DO NOTHING`
 }
 
-/** Notes the tokens of a response that was made in the background. */
+/** Notes the tokens of a response that was made in the background, and its items, under the id of its task. */
 export async function measureBackgroundResponse(
   sql: Queryable,
   taskId: string,
   tokens: number,
+  items: ItemsToStore,
 ): Promise<void> {
   await sql`UPDATE stored_responses SET tokens = ${tokens} WHERE task_id = ${taskId}`
+  if (items.ids.length === 0) return
+  await sql`
+    INSERT INTO stored_items (account_id, id, response_id, channel_id, tokens, expires_at)
+    SELECT DISTINCT account_id, item, id, channel_id, ${items.tokens}::bigint, expires_at
+    FROM stored_responses, unnest(${items.ids as string[]}::text[]) AS item
+    WHERE task_id = ${taskId} AND id = ${taskId}
+    ON CONFLICT (account_id, id) DO NOTHING`
 }
 
 /** Removes some of the rows that have expired; returns how many. */

@@ -142,9 +142,12 @@ async function noteResponse(
 async function measure(sql: Queryable, task: Task): Promise<void> {
   const { id, job, result, accountId, requestId, state, price } = task
   if (job.work !== 'response' || price.unit !== '1M_tokens') return
-  const usage = result?.response?.usage ?? null
+  const { usage = null, isUsageWhole = false, itemIds = [] } = result?.response ?? {}
   const reported = usage === null || usage.prompt === 0 ? null : usage.prompt + usage.output
-  await measureBackgroundResponse(sql, id, reported ?? countStoredTokens(price.model, job.call))
+  await measureBackgroundResponse(sql, id, reported ?? countStoredTokens(price.model, job.call), {
+    ids: itemIds,
+    tokens: isUsageWhole && usage !== null ? usage.output : null,
+  })
   if (job.conversation === null) return
   const isStored = state !== 'refused'
   await endConversationCall(sql, { accountId, id: job.conversation, requestId, reported, isStored })

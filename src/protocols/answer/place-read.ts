@@ -102,3 +102,35 @@ function charactersAt(tape: Tape, node: number, bytes: Buffer): number {
   }
   return characters
 }
+
+/** A value that no fact depends on: `bytes[start, end)`, with its quotes. */
+export interface Unread {
+  readonly start: number
+  readonly end: number
+  /** An object or a list in its place may be read. */
+  readonly isScalar: boolean
+}
+
+/** Returns the values in one object that no fact depends on; not those inside one of them. */
+export const findUnread = (bytes: Buffer, root: Place): readonly Unread[] =>
+  scanJson(bytes, MAX_JSON_LEVELS, null, (tape) => {
+    const found: Unread[] = []
+    addUnread(tape, 0, root, bytes, found)
+    return found
+  }) ?? []
+
+function addUnread(tape: Tape, node: number, place: Place | undefined, bytes: Buffer, found: Unread[]): void {
+  const kind = tape.kindOf(node)
+  const inside = kind === OBJECT ? place?.fields : kind === ARRAY ? place?.each : undefined
+  if (place === undefined || inside === undefined) {
+    const isScalar = place?.fields !== undefined || place?.each !== undefined
+    if (place?.is === undefined) found.push({ ...tape.placeOf(node), isScalar })
+    return
+  }
+  const end = tape.nodeAfter(node)
+  for (let item = node + 1; item < end; item = tape.nodeAfter(item)) {
+    const below =
+      kind === ARRAY ? place.each : findPlace(place, bytes, tape.startOf(item), tape.endOf(item++))
+    addUnread(tape, item, below, bytes, found)
+  }
+}

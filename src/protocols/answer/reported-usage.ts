@@ -8,6 +8,13 @@ import { largerExtra, NO_USAGE, type TokenUsage } from '../../core/pricing/usage
 import type { Metered } from '../dialect.ts'
 import { findFault } from '../usage/faults.ts'
 
+export const NOTHING_METERED: Metered = {
+  usage: null,
+  characters: 0,
+  charactersSinceUsage: 0,
+  isUsageWhole: false,
+}
+
 /** The content of one report. */
 export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
   /** Null where the report leaves it out. */

@@ -83,11 +83,16 @@ const readText = (content: unknown): string =>
 const hasImage = (content: unknown): boolean =>
   toParts(content).some((part) => IMAGE_PARTS.has(toFields(part).type))
 
-const field = (name: string, value: unknown): Buffer =>
+/** Returns a field of an object as JSON. */
+export const writeField = (name: string, value: unknown): Buffer =>
   Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`)
 
 const joinWithCommas = (pieces: readonly Buffer[]): Buffer[] =>
   pieces.flatMap((piece, index) => (index === 0 ? [piece] : [COMMA, piece]))
+
+/** Returns an object of these fields. */
+export const joinFields = (fields: readonly Buffer[]): Buffer =>
+  Buffer.concat([Buffer.from('{'), ...joinWithCommas(fields), Buffer.from('}')])
 
 /**
  * Returns the messages.
@@ -122,11 +127,13 @@ export function agentBody(request: AgentRequest, file: AgentFile, knowledge: str
       : [body.subarray(nameStart, end)]
   })
   const all = [
-    field('model', file.model),
+    writeField('model', file.model),
     ...kept,
-    ...(ownTemperature === null ? [] : [field('temperature', ownTemperature)]),
-    ...(tools.length === 0 ? [] : [field('tools', tools)]),
-    ...(isAssembled ? [field('stream', true), field('stream_options', { include_usage: true })] : []),
+    ...(ownTemperature === null ? [] : [writeField('temperature', ownTemperature)]),
+    ...(tools.length === 0 ? [] : [writeField('tools', tools)]),
+    ...(isAssembled
+      ? [writeField('stream', true), writeField('stream_options', { include_usage: true })]
+      : []),
   ]
-  return Buffer.concat([Buffer.from('{'), ...joinWithCommas(all), Buffer.from('}')])
+  return joinFields(all)
 }

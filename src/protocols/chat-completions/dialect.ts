@@ -12,7 +12,7 @@ import { scanFields } from '../../core/json/scanner/tape.ts'
 import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type { ChatCall, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
 import { readJsonFields } from '../request/client-json.ts'
-import { conversationKey } from '../request/conversation-key.ts'
+import { readConversationKey } from '../request/conversation-key.ts'
 import { readServiceTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { findLinkedParts } from '../request/linked-parts.ts'
@@ -113,12 +113,12 @@ export function toCall(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     choices: settings.n ?? 1,
     conversationBytes: read.conversationBytes,
     promptBytes: read.promptBytes,
-    ...(read.thinkingTokens !== undefined && { thinkingTokens: read.thinkingTokens }),
+    thinkingTokens: read.thinkingTokens,
     links: read.links,
     builtInTools: read.builtInTools,
     toolCallLimit: null,
-    ...(read.serviceTier !== undefined && { serviceTier: read.serviceTier }),
-    ...conversationKey(settings),
+    serviceTier: read.serviceTier,
+    conversationKey: readConversationKey(settings),
     settings: printSettings(read),
     // No other part of the parsed request is kept.
     source: {
@@ -231,7 +231,10 @@ export const chatCompletionsNative: ProtocolAdapter = {
   streamContentType: () => null,
   keepAlive: () => COMMENT,
   urlsToFetch: () => [],
-  encodeRequest: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
+  encodeRequest: (call, options) => ({
+    body: wireBody(call as ChatCompletionsCall, options),
+    dropped: call.leftOut ?? [],
+  }),
   openStream: (call, provider) => {
     const { wantsUsage, choices } = call as ChatCompletionsCall
     return new ChatCompletionsMeter({ withholdUsage: !wantsUsage, provider, choices })

@@ -130,6 +130,16 @@ interface OtherFields {
 
 const NOTHING_SET: LooseObject = {}
 
+/** Most fields of a usual request: they count for nothing here. */
+const PLAIN_FIELDS: ReadonlySet<string> = new Set(
+  [...Object.keys(shape), ...SETTINGS].filter(
+    (field) =>
+      !isThinkingField(field) &&
+      !isPromptField('chat-completions', field) &&
+      lookUpRule('chat-completions', field) === undefined,
+  ),
+)
+
 /** Returns the rest of the fields; null where one has a value that it must not have. */
 function readOtherFields(tape: Tape, format: unknown): OtherFields | null {
   const end = tape.nodeAfter(0)
@@ -137,6 +147,7 @@ function readOtherFields(tape: Tape, format: unknown): OtherFields | null {
   let thinking = NOTHING_SET
   for (let name = 1; name < end; name = tape.nodeAfter(name + 1)) {
     const field = tape.nameAt(name)
+    if (PLAIN_FIELDS.has(field)) continue
     // They are counted by the contract.
     if (field === 'functions') return null
     if (isThinkingField(field)) thinking = { ...thinking, [field]: tape.valueAt(name + 1) }

@@ -156,7 +156,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     else this.#emitCopy(Buffer.from(bytes.subarray(start, end)))
   }
 
-  /** Returns true for an event that differs from the one before in its text alone. */
+  /** Returns true for an event that says the same as the one before but for its text. */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     const characters = this.#repeated.countRepeated(bytes, start, end)
     if (characters < 0) return false
@@ -178,11 +178,8 @@ export class ChatCompletionsMeter extends ReportedStream {
     const failure = readFailure(facts)
     this.#take(facts, failure, data)
     const saysOneThing = facts.spoken === 1 && facts.usage === undefined && !facts.hasFinish
-    const at = saysOneThing && failure === null ? payloadStart(data, bytes, start, end) : -1
-    if (at >= 0) {
-      const { spokenStart, spokenEnd } = facts
-      this.#repeated.remember(bytes, { start, textStart: at + spokenStart, textEnd: at + spokenEnd, end })
-    }
+    if (saysOneThing && failure === null)
+      this.#repeated.remember(bytes, start, end, data, facts, this.model === '' ? CHUNK : LATER_CHUNK)
     return isUsageOnly(facts, failure)
   }
 

@@ -15,6 +15,8 @@ const BELOW = anywhere((inside) => {
     function_call: content,
     audio: content,
     images: content,
+    // Says again what the text beside it says.
+    logprobs: place({}),
     finish_reason: place({ ...inside, is: 'finish' }),
     usage: place({ each: inside, is: 'object', note: (facts, value) => (facts.innerUsage = value) }),
   }

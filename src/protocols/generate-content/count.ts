@@ -4,7 +4,6 @@
  */
 
 import { countContentTokensRequest } from '../../../schemas/chat/generate-content.ts'
-import { Failure } from '../../../schemas/failure.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
 import { assignment, type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
 import { resourceName, withoutCollection } from '../../core/routing/generate-model-name.ts'
@@ -13,7 +12,7 @@ import { invalidField, readJsonFields } from '../request/client-json.ts'
 import { withoutForeignFields } from '../request/foreign-fields.ts'
 import { COUNT_CONTENT_TOKENS_NAMES } from '../request/known-names.ts'
 import { findFileParts } from '../request/linked-parts.ts'
-import { readPath } from './path.ts'
+import { readModel } from './dialect.ts'
 
 interface CountSource {
   readonly body: Buffer
@@ -32,9 +31,9 @@ function naming(body: Buffer, { start, end }: FieldSpan, upstreamModel: string):
 
 const contract = withoutForeignFields('generate-content', countContentTokensRequest)
 
-function read({ path, body }: ClientRequest): ChatCall {
-  const called = readPath(path)
-  if (called?.method !== 'countTokens') throw new Failure('not_found', 'There is nothing at this path.')
+function read(asked: ClientRequest): ChatCall {
+  const { body } = asked
+  const model = readModel(asked)
   const { request, fields } = readJsonFields(contract, body, COUNT_CONTENT_TOKENS_NAMES)
   const [name, second] = WHOLE_REQUEST.filter((each) => request[each] != null)
   const others = [second, request.contents == null ? undefined : 'contents'].filter(
@@ -44,14 +43,14 @@ function read({ path, body }: ClientRequest): ChatCall {
   if (name !== undefined && others[0] !== undefined)
     throw invalidField(name, `it is given together with '${others[0]}'; give one of the two`)
   const inner = name === undefined ? undefined : request[name]?.model
-  if (name !== undefined && inner != null && withoutCollection(inner) !== called.model)
+  if (name !== undefined && inner != null && withoutCollection(inner) !== model)
     throw invalidField(`${name}.model`, 'it is not the model that the path names')
   const source: CountSource = {
     body,
     whole: name === undefined ? null : fields.get(name)!,
   }
   return {
-    model: called.model,
+    model,
     stream: false,
     outputLimit: null,
     choices: 1,

@@ -12,6 +12,7 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { type ScannedFields, scanFields } from '../../core/json/scanner/tape.ts'
 import { type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
+import { withoutCollection } from '../../core/routing/generate-model-name.ts'
 import { answerFields } from '../answer/content.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
@@ -23,8 +24,7 @@ import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { readThinking } from '../request/thinking-tokens.ts'
 import { listServerTools } from '../request/tools.ts'
 import { fastPathContents } from './fast-path-items.ts'
-import { GenerateContentMeter, readWholeAnswer } from './meter.ts'
-import { type Framing, readFraming, readPath } from './path.ts'
+import { type Framing, GenerateContentMeter, readWholeAnswer } from './meter.ts'
 import { generateContentSettings } from './settings.ts'
 
 /** The client's body, byte for byte, and the place for an output limit. */
@@ -116,36 +116,50 @@ const reader = new RequestReader('generate-content', generateContentRequest, GEN
   contents: fastPathContents,
 })
 
+const readFraming = (query: string): Framing =>
+  new URLSearchParams(query).get('alt') === 'sse' ? 'sse' : 'array'
+
+/** Returns the model that the path names. @throws Failure `not_found` for a collection without a name */
+export function readModel({ model = '' }: ClientRequest): string {
+  const name = withoutCollection(model)
+  if (name === '') throw new Failure('not_found', 'There is nothing at this path.')
+  return name
+}
+
+function readCall(asked: ClientRequest, isStream: boolean): ChatCall {
+  const { query, body } = asked
+  const model = readModel(asked)
+  const read = reader.read(body)
+  const { request } = read
+  const named = request.model ?? model
+  if (named !== model && named !== `models/${model}`)
+    throw invalidField('model', 'the path names another model; leave it out')
+  const { source, conversationBytes, promptBytes } = readSource(body, read, readFraming(query))
+  const config = request.generationConfig ?? request.generation_config
+  return {
+    model,
+    stream: isStream,
+    outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
+    choices: config?.candidateCount ?? config?.candidate_count ?? 1,
+    conversationBytes,
+    promptBytes,
+    ...readThinking(config ?? {}),
+    links: findFileParts([...request.contents, request.systemInstruction, request.system_instruction]),
+    builtInTools: builtInTools(request),
+    toolCallLimit: null,
+    ...readServiceTier('generate-content', request),
+    settings: generateContentSettings(request, read.counts.contents),
+    source,
+  }
+}
+
 export const generateContentDialect: Dialect = {
   protocol: 'generate-content',
-  /** @throws Failure also `not_found` for a path that names no model or another method */
-  read({ path, query, body }: ClientRequest): ChatCall {
-    const called = readPath(path)
-    if (called === null || called.method === 'countTokens')
-      throw new Failure('not_found', 'There is nothing at this path.')
-    const read = reader.read(body)
-    const { request } = read
-    const named = request.model ?? called.model
-    if (named !== called.model && named !== `models/${called.model}`)
-      throw invalidField('model', 'the path names another model; leave it out')
-    const { source, conversationBytes, promptBytes } = readSource(body, read, readFraming(query))
-    const config = request.generationConfig ?? request.generation_config
-    return {
-      model: called.model,
-      stream: called.method === 'streamGenerateContent',
-      outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
-      choices: config?.candidateCount ?? config?.candidate_count ?? 1,
-      conversationBytes,
-      promptBytes,
-      ...readThinking(config ?? {}),
-      links: findFileParts([...request.contents, request.systemInstruction, request.system_instruction]),
-      builtInTools: builtInTools(request),
-      toolCallLimit: null,
-      ...readServiceTier('generate-content', request),
-      settings: generateContentSettings(request, read.counts.contents),
-      source,
-    }
-  },
+  read: (request) => readCall(request, false),
+}
+export const generateContentStream: Dialect = {
+  protocol: 'generate-content',
+  read: (request) => readCall(request, true),
 }
 
 /** Returns the raised limit as a splice of the client's config, or as a new one. */

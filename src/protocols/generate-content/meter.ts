@@ -12,7 +12,6 @@ import type { AnswerStream, WholeAnswer } from '../dialect.ts'
 import { isObject, type LooseObject, parseValue } from '../loose.ts'
 import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
-import type { Framing } from './path.ts'
 import { ANSWERS } from './places.ts'
 import { isFiltered } from './translation/reader.ts'
 import { GenerateContentUsage } from './usage.ts'
@@ -29,6 +28,9 @@ function closesList(piece: Buffer, before: boolean): boolean {
   while (last >= 0 && piece[last]! <= SPACE) last--
   return last < 0 ? before : piece[last] === CLOSE_BRACKET
 }
+
+/** `sse` with `alt=sse` in the query; without it a stream is one JSON array that comes in pieces. */
+export type Framing = 'sse' | 'array'
 
 export class GenerateContentMeter extends ReportedStream implements AnswerStream {
   readonly #root: Place

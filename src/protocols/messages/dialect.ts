@@ -10,13 +10,12 @@ import {
 } from '../../../schemas/chat/messages.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { ROUTES } from '../../../schemas/routes.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { scanItems } from '../../core/json/scanner/tape.ts'
 import { type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { isObject, type LooseObject, toFields, toList, toText } from '../loose.ts'
-import { conversationKey } from '../request/conversation-key.ts'
+import { readConversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { readServiceTier } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
@@ -36,9 +35,6 @@ interface MessagesSource {
   readonly fields: ReadonlyMap<string, FieldSpan>
 }
 
-/** The endpoint that counts tokens and generates none: no limit has to be given. */
-const [, COUNT_TOKENS_PATH] = ROUTES.countMessageTokens
-
 /** The type of a tool without one. */
 const CUSTOM = 'custom'
 const MCP = 'mcp'
@@ -47,6 +43,7 @@ const COMPACTION = 'compaction'
 
 const LISTS = { messages: fastPathMessages, tools: fastPathTools }
 const callReader = new RequestReader('messages', messagesRequest, MESSAGES_NAMES, LISTS)
+/** The endpoint that counts tokens generates none: no limit has to be given. */
 const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(
   'messages',
   countTokensRequest,
@@ -65,8 +62,10 @@ const threadRefusal = (): Failure =>
     { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } },
   )
 
-function read({ path, body }: ClientRequest): ChatCall {
-  const reader = path === COUNT_TOKENS_PATH ? countReader : callReader
+function read(
+  reader: Pick<RequestReader<CountTokensRequest, keyof typeof LISTS>, 'read'>,
+  { body }: ClientRequest,
+): ChatCall {
   const { request, counts, fields } = reader.read(body)
   if (request.thread != null) throw threadRefusal()
   const tools = listOfferedTools(request)
@@ -86,7 +85,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(tools, request),
     toolCallLimit: toolCallLimit(tools, request),
     ...readServiceTier('messages', request),
-    ...conversationKey(request),
+    conversationKey: readConversationKey(request),
     ...(compacts(request) && { compacts: true }),
     ...(leftOut.length > 0 && { leftOut }),
     settings: printSettings(request, counts),
@@ -174,7 +173,11 @@ function printSettings(
 
 const NOTHING: readonly string[] = []
 
-export const messagesDialect: Dialect = { protocol: 'messages', read }
+export const messagesDialect: Dialect = {
+  protocol: 'messages',
+  read: (request) => read(callReader, request),
+}
+export const messagesCount: Dialect = { protocol: 'messages', read: (request) => read(countReader, request) }
 
 /** Returns the source of a call that this dialect has read. */
 export const getSource = (call: ChatCall): MessagesSource => call.source as MessagesSource

@@ -16,7 +16,7 @@ import type { AnswerFacts } from '../answer/places.ts'
 import { isOutputReported, meterWhole, ReportedStream, readAnswerModel } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
 import { isObject, type LooseObject, parseFields, toFields, toList, toText } from '../loose.ts'
-import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
+import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
 import { EVENT, SPOKEN_FIELDS } from './places.ts'
@@ -97,7 +97,7 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     return null
   }
 
-  /** Returns true for an event that differs from the one before in its text alone. */
+  /** Returns true for an event that says the same as the one before but for its text. */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     const characters = this.#repeated.countRepeated(bytes, start, end)
     if (characters < 0) return false
@@ -109,14 +109,12 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     const data = eventData(bytes, start, end)
     if (data === null || data.length === 0) return
     const facts = readFacts(data, EVENT)
-    const { type, spoken, spokenStart, spokenEnd, error } = facts
+    const { type, spoken, error } = facts
     const isUnknown = !KNOWN_TYPES.has(type)
     const isNamedError = isUnknown && spoken === 0 && NAMED_ERROR.test(bytes.toString('latin1', start, end))
     this.#take(facts, data, isNamedError)
-    const isText = isUnknown && spoken === 1 && error === undefined
-    const at = isText ? payloadStart(data, bytes, start, end) : -1
-    if (at >= 0)
-      this.#repeated.remember(bytes, { start, textStart: at + spokenStart, textEnd: at + spokenEnd, end })
+    if (isUnknown && spoken === 1 && error === undefined)
+      this.#repeated.remember(bytes, start, end, data, facts, EVENT)
   }
 
   /**

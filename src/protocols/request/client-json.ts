@@ -26,11 +26,15 @@ const EXCESSES = {
   values: TOO_MANY_VALUES,
 } as const
 
-/** Returns the places of the fields of a body without ambiguous names. @throws Failure `invalid_request` */
-function checkNames(body: Buffer, place: NameSet): ScannedFields | null {
+/**
+ * Returns the places of the fields of a body without ambiguous names.
+ * @param deepest the level down to which names are compared
+ * @throws Failure `invalid_request`
+ */
+function checkNames(body: Buffer, place: NameSet, deepest = MAX_JSON_LEVELS): ScannedFields | null {
   const { fault, fields } = scanJson(
     body,
-    MAX_JSON_LEVELS,
+    deepest,
     null,
     (tape) => ({ fault: findNameFault(tape, place), fields: tape.rootFields() }),
     (why) => ({ fault: why === 'other' ? null : { path: [], why: EXCESSES[why] }, fields: null }),
@@ -68,11 +72,26 @@ export interface ReadBody<T> extends ScannedFields {
  * @throws Failure `invalid_request` that names the first field that is wrong
  */
 export function readJsonFields<T>(schema: ZodType<T>, body: Buffer, place: NameSet): ReadBody<T> {
-  if (body.length === 0)
-    throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
+  assertBody(body)
   const scanned = checkNames(body, place)
   const request = readClientJson(schema, withinCounts(parseCheckedBody(body, place)))
   return { request, ...scanned! }
+}
+
+function assertBody(body: Buffer): void {
+  if (body.length === 0)
+    throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
+}
+
+/**
+ * The same for a body of long lists, which its caller bounds: only the names of its own fields mean something.
+ * @throws Failure `invalid_request` that names the first field that is wrong
+ */
+export function readListFields<T>(schema: ZodType<T>, body: Buffer): ReadBody<T> {
+  assertBody(body)
+  const place = readPlace(schema)
+  const scanned = checkNames(body, place, 1)
+  return { request: readClientJson(schema, parseCheckedBody(body, place)), ...scanned! }
 }
 
 /** Parses and checks a body as `readJsonFields` does. */

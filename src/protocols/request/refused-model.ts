@@ -2,7 +2,6 @@
 import { cutText } from '../../core/json/cut.ts'
 import { readFacts } from '../answer/place-read.ts'
 import { object, text } from '../answer/places.ts'
-import { isContentPath, readPath } from '../generate-content/path.ts'
 
 /** No model of the catalog has a longer name. */
 export const REFUSED_MODEL_MAX_CHARS = 200
@@ -23,15 +22,10 @@ function findAtBeginning(body: Buffer): string | undefined {
 const findAtEnd = (body: Buffer): string | undefined =>
   LAST_FIELDS.exec(body.subarray(-READ_BYTES).toString('utf8'))?.[1]
 
-function readName(path: string, body: Buffer): unknown {
-  if (isContentPath(path)) return readPath(path)?.model
-  return JSON.parse(findAtBeginning(body) ?? findAtEnd(body) ?? 'null')
-}
-
 /** Returns the empty string when it is unknown. */
-export function readRefusedModel(path: string, body: Buffer): string {
+export function readRefusedModel(body: Buffer): string {
   try {
-    const name = readName(path, body)
+    const name: unknown = JSON.parse(findAtBeginning(body) ?? findAtEnd(body) ?? 'null')
     return typeof name === 'string' ? cutText(name, REFUSED_MODEL_MAX_CHARS) : ''
   } catch {
     return ''

@@ -16,7 +16,7 @@ import type {
   ProtocolAdapter,
 } from '../dialect.ts'
 import { toFields, toList, toText } from '../loose.ts'
-import { conversationKey } from '../request/conversation-key.ts'
+import { readConversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { isItemReference, readServiceTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
@@ -89,25 +89,22 @@ function printSettings(
   )
 }
 
-function readState({
-  input,
-  previous_response_id,
-  conversation,
-  store,
-  background,
-  callback_url,
-}: ResponsesRequest): CallState {
+function readState(
+  { input, previous_response_id, conversation, store, background, callback_url }: ResponsesRequest,
+  isCompaction: boolean,
+): CallState {
   return {
     previous: previous_response_id ?? null,
     conversation: typeof conversation === 'string' ? conversation : (conversation?.id ?? null),
     items: Array.isArray(input) ? input.filter(isItemReference).map(({ id }) => id) : [],
-    isStored: store !== false,
+    isStored: store !== false && !isCompaction,
     isBackground: background === true,
+    ...(isCompaction && { isCompaction }),
     ...(callback_url != null && { callbackUrl: callback_url }),
   }
 }
 
-function read({ body }: ClientRequest): ChatCall {
+function read({ body }: ClientRequest, isCompaction = false): ChatCall {
   const { request, counts, fields, open } = reader.read(body)
   const measureField = (name: string): number => bytesOfField(body, fields.get(name))
   const conversationBytes = measureField('input') + measureField('instructions')
@@ -124,14 +121,15 @@ function read({ body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
     ...readServiceTier('responses', request),
-    ...conversationKey(request),
-    state: readState(request),
+    conversationKey: readConversationKey(request),
+    state: readState(request, isCompaction),
     settings: printSettings(request, counts),
     source,
   }
 }
 
-export const responsesDialect: Dialect = { protocol: 'responses', read }
+export const responsesDialect: Dialect = { protocol: 'responses', read: (request) => read(request) }
+export const responsesCompaction: Dialect = { protocol: 'responses', read: (request) => read(request, true) }
 
 /** Returns the body for a native upstream: the client's bytes, changed only in model id and output limit. */
 function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {
@@ -139,7 +137,8 @@ function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOption
   const splices: Splice[] = []
   const put = (name: string, json: string) => splices.push(assignment(name, json, fields.get(name), open))
   if (upstreamModel !== call.model) put('model', JSON.stringify(upstreamModel))
-  if (call.outputLimit === null && outputCeiling !== null) put('max_output_tokens', String(outputCeiling))
+  const mayLimit = call.outputLimit === null && call.state?.isCompaction === undefined
+  if (mayLimit && outputCeiling !== null) put('max_output_tokens', String(outputCeiling))
   const previous = call.state?.upstreamPrevious
   if (previous !== undefined) put('previous_response_id', JSON.stringify(previous))
   const callback = fields.get('callback_url')

@@ -10,7 +10,7 @@ export function readResponseFacts(body: Buffer, provider?: string): ResponseFact
   const id = toText(response?.id)
   const status = toText(response?.status)
   if (response === null || id === '' || status === '') return null
-  const { usage, isUsageWhole, characters, charactersSinceUsage, suspect, serviceTier, reported } =
+  const { usage, isUsageWhole, characters, charactersSinceUsage, suspect, serviceTier, reported, itemIds } =
     readWholeResponse(body, provider).metered
   const error = toFields(response.error)
   return {
@@ -23,6 +23,7 @@ export function readResponseFacts(body: Buffer, provider?: string): ResponseFact
     suspect: suspect ?? '',
     reported: reported ?? null,
     serviceTier: serviceTier ?? '',
+    ...(itemIds !== undefined && itemIds.length > 0 && { itemIds: [...itemIds] }),
     error: response.error == null ? null : { code: toText(error.code), message: toText(error.message) },
   }
 }

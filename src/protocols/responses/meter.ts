@@ -10,7 +10,7 @@ import type { AnswerFacts } from '../answer/places.ts'
 import { ReportedStream } from '../answer/reported-usage.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { parseFields } from '../loose.ts'
-import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
+import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
 import { EVENT } from './places.ts'
@@ -33,13 +33,16 @@ const KNOWN_TYPES: ReadonlySet<string> = new Set([
 ])
 
 export class ResponsesMeter extends ReportedStream implements AnswerStream {
+  // As in the meter of chat-completions: only the fields that most events touch are adjacent.
+  #isBetweenEvents = true
+  readonly #repeated = new RepeatedEvent()
+
   readonly #framer = new SseFramer(
     (bytes, start, end, isReadable) => {
-      if (isReadable && !this.#isNextDelta(bytes, start, end)) this.#event(bytes, start, end)
+      if (isReadable && !this.#isRepeated(bytes, start, end)) this.#event(bytes, start, end)
     },
     new LongEvents(EVENT, (facts) => this.#take(facts)),
   )
-  readonly #repeated = new RepeatedEvent()
   /** Tools that the upstream has run itself, reported or not. */
   readonly #tools: ServerToolItems
   /** True when the upstream has ended the answer, also at a limit. */
@@ -86,7 +89,9 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
   }
 
   push(piece: Buffer): Buffer {
+    if (this.#isBetweenEvents && this.#isRepeated(piece, 0, piece.length)) return piece
     this.#framer.push(piece)
+    this.#isBetweenEvents = this.#framer.isBetweenEvents
     return piece
   }
 
@@ -99,7 +104,8 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     return null
   }
 
-  #isNextDelta(bytes: Buffer, start: number, end: number): boolean {
+  /** Returns true for an event that says the same as the one before but for its text. */
+  #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     const characters = this.#repeated.countRepeated(bytes, start, end)
     if (characters < 0) return false
     this.characters += characters
@@ -114,7 +120,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     const isUnknown = !KNOWN_TYPES.has(type) && !isDelta(type)
     this.#take(facts, data, isUnknown && NAMED_ERROR.test(bytes.toString('latin1', start, end)))
     if (isDelta(type) && facts.spoken === 1 && facts.error === undefined)
-      this.#remember(facts, data, bytes, start, end)
+      this.#repeated.remember(bytes, start, end, data, facts, EVENT)
   }
 
   /**
@@ -147,26 +153,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     this.#tools.report(usage)
     this.reports.takeRead(usage, readResponsesUsage(usage), this.characters)
   }
-
-  /** Remembers an event for comparison. */
-  #remember(facts: AnswerFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
-    const at = this.#repeated.isOfUse ? payloadStart(data, bytes, start, end) : -1
-    if (at < 0) return
-    const textStart = at + facts.spokenStart
-    const head = bytes.toString('latin1', start, textStart)
-    // With the type before it, nothing behind the text can change the output.
-    if (!TYPE.test(head)) return
-    const number = NUMBER.exec(head)
-    const numberEnd = start + (number === null ? 0 : number.index + number[0].length)
-    this.#repeated.remember(bytes, {
-      ...{ start, textStart, textEnd: textStart, end: textStart },
-      ...(number !== null && { number: { start: numberEnd - number[1]!.length, end: numberEnd } }),
-    })
-  }
 }
-
-const TYPE = /"type"\s*:\s*"[^"]*\.delta"/
-const NUMBER = /"sequence_number"\s*:\s*(\d+)/
 
 const isDelta = (type: string): boolean => type.endsWith('.delta') && type !== UNSPOKEN_DELTA
 

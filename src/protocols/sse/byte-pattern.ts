@@ -4,11 +4,11 @@
  * streams open a chunk finds none of its stream's memory in the cache, and pays for each piece.
  */
 
-const WORD_BYTES = 8
+export const WORD_BYTES = 8
 
 /** Returns the number of words of a pattern of `length` bytes. */
 export const countWords = (length: number): number =>
-  length < WORD_BYTES ? length : Math.ceil(length / WORD_BYTES)
+  length < WORD_BYTES ? length : (length + WORD_BYTES - 1) >> 3
 
 /**
  * Adds the words of a pattern: its last eight bytes, which may overlap the word before; each byte of a shorter one.
@@ -46,6 +46,22 @@ export function isPatternAt(
 function isShortAt(words: readonly number[], first: number, length: number, view: DataView, at: number) {
   for (let i = 0; i < length; i++) if (view.getUint8(at + i) !== words[first + i]) return false
   return true
+}
+
+/** Returns how many bytes at `at`, in whole words, are those of the pattern. At most `end` is read. */
+export function countEqual(
+  words: readonly number[],
+  first: number,
+  length: number,
+  view: DataView,
+  at: number,
+  end: number,
+): number {
+  const most = Math.min(length, end - at) - WORD_BYTES
+  let equal = 0
+  for (let word = first; equal <= most && view.getFloat64(at + equal, true) === words[word]; word++)
+    equal += WORD_BYTES
+  return equal
 }
 
 /**

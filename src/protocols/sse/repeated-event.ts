@@ -1,125 +1,157 @@
 /**
  * Recognizes an event by comparison with the last one that had one string of output and no other content: events of one
- * stream differ in little but that string, and in their number. An event that is equal around them is not read.
+ * stream differ in little but that string, and in values that no meter reads, such as numbers and random padding. An event
+ * that is equal around them is not read.
  */
+import type { Buffer } from 'node:buffer'
 import { countCharacters, countedTo, LATER_BYTE_CHARACTERS } from '../../core/pricing/text-tokens.ts'
-import { addPattern, countWords, isPatternAt, openView } from './byte-pattern.ts'
+import { findUnread, type Unread } from '../answer/place-read.ts'
+import type { AnswerFacts, Place } from '../answer/places.ts'
+import { addPattern, countEqual, countWords, isPatternAt, openView, WORD_BYTES } from './byte-pattern.ts'
+import { payloadStart } from './framer.ts'
 
-const LF = 0x0a
 const QUOTE = 0x22
+const COMMA = 0x2c
+const OPEN_BRACKET = 0x5b
 const BACKSLASH = 0x5c
-const ZERO = 0x30
-const NINE = 0x39
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const SPACE = 0x20
 /** A stream whose events always differ elsewhere is no longer compared. */
 const MAX_MISSES_IN_A_ROW = 8
 const NONE: readonly number[] = []
 
-/** Places in an event. */
-interface EventPlaces {
-  readonly start: number
-  /** Number of the event, before its text. */
-  readonly number?: { readonly start: number; readonly end: number }
-  readonly textStart: number
-  readonly textEnd: number
-  /** The bytes from the end of the text up to here are the same in each event; later ones do not matter. */
-  readonly end: number
-}
+/** What follows fixed bytes of the remembered event: its end, its text, a value that differs, or such a value other than an
+ * object or a list. */
+const END = 0
+const TEXT = 1
+const VALUE = 2
+const SCALAR = 3
 
 export class RepeatedEvent {
-  /** Patterns of the bytes before the number, between number and text, and after the text; empty while there are none. */
-  #words: readonly number[] = NONE
-  #headBytes = 0
-  /** 0 where there is no number. */
-  #neckBytes = 0
-  /** 0 where the text may be followed by anything. */
-  #tailBytes = 0
-  #tailWord = 0
+  /**
+   * Parts of the event: each is the number of its fixed bytes, what follows them, and their words. Empty while there is
+   * none. One list: with many streams open each piece of memory costs.
+   */
+  #parts: readonly number[] = NONE
   #misses = 0
+  /** Where the last event differed from the remembered one, counted from its start. */
+  #differsAt = -WORD_BYTES
+  /** The number of values in the remembered event that no meter reads, and which of them differ, as bits. */
+  #unread = 0
+  #differing = 0
 
   /**
    * Returns the characters of output in `bytes[start, end)`, weighed by script, when it is the remembered event with
-   * another text and another number; else -1.
+   * another text and other values that no meter reads; else -1.
    */
   countRepeated(bytes: Buffer, start: number, end: number): number {
-    const words = this.#words
-    if (words.length === 0) return -1
-    const headBytes = this.#headBytes
-    const tailBytes = this.#tailBytes
-    if (tailBytes === 0) return this.#countBehind(bytes, start, end)
-    const from = start + headBytes
-    const to = end - tailBytes
-    if (from > to) return -1
+    const parts = this.#parts
+    if (parts.length === 0) return -1
     const view = openView(bytes)
     const { byteOffset } = bytes
-    if (!isPatternAt(words, 0, headBytes, view, byteOffset + start)) return -1
-    if (!isPatternAt(words, this.#tailWord, tailBytes, view, byteOffset + to)) return -1
     let characters = 0
-    for (let i = from; i < to; i++) {
-      const byte = bytes[i]!
-      if (byte === QUOTE || byte === BACKSLASH || byte === LF) {
-        characters += countCharacters(bytes, i, to)
-        if (countedTo !== to) return -1
-        break
-      }
-      characters += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
-    }
-    this.#misses = 0
-    return characters
-  }
-
-  /** Returns the same where the text may be followed by anything. */
-  #countBehind(bytes: Buffer, start: number, end: number): number {
-    const words = this.#words
-    const headBytes = this.#headBytes
-    const neckBytes = this.#neckBytes
-    if (start + headBytes > end) return -1
-    const view = openView(bytes)
-    const { byteOffset } = bytes
-    if (!isPatternAt(words, 0, headBytes, view, byteOffset + start)) return -1
-    let from = start + headBytes
-    if (neckBytes > 0) {
-      while (bytes[from]! >= ZERO && bytes[from]! <= NINE) from++
-      if (from + neckBytes > end) return -1
-      if (!isPatternAt(words, countWords(headBytes), neckBytes, view, byteOffset + from)) return -1
-      from += neckBytes
-    }
-    let characters = 0
-    for (let i = from; i < end; i++) {
-      const byte = bytes[i]!
-      if (byte === QUOTE) {
+    let at = start
+    let part = 0
+    while (true) {
+      const length = parts[part]! | 0
+      if (at + length > end || !isPatternAt(parts, part + 2, length, view, byteOffset + at)) break
+      const next = parts[part + 1]!
+      if (next === END) {
+        if (at + length !== end) break
         this.#misses = 0
         return characters
       }
-      if (byte === BACKSLASH || byte === LF) {
-        characters += countCharacters(bytes, i, end)
-        return countedTo < end && bytes[countedTo] === QUOTE ? characters : -1
-      }
-      characters += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
+      at += length
+      part += 2 + countWords(length)
+      if (next === TEXT) {
+        const from = at
+        let laterBytes = 0
+        for (; at < end; at++) {
+          const byte = bytes[at]!
+          if (byte === QUOTE || byte === BACKSLASH || byte < SPACE) break
+          if ((byte & 0xc0) === 0x80) laterBytes++
+        }
+        characters = at - from + laterBytes * (LATER_BYTE_CHARACTERS - 1)
+        if (bytes[at] === BACKSLASH) {
+          characters += countCharacters(bytes, at, end)
+          at = countedTo
+        }
+      } else at = skipValue(bytes, at, end, next === SCALAR)
     }
+    const equal = countEqual(parts, part + 2, parts[part]!, view, byteOffset + at, byteOffset + end)
+    this.#differsAt = at - start + equal
     return -1
   }
 
-  /** False for a stream whose events always differ: remembering one is of no use. */
-  get isOfUse(): boolean {
-    return this.#misses <= MAX_MISSES_IN_A_ROW
+  /**
+   * Remembers the event `bytes[start, end)`, whose payload is `data`, with one string of output.
+   * @param root the places that are read of events like this one
+   */
+  remember(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    data: Buffer,
+    { spokenStart, spokenEnd }: AnswerFacts,
+    root: Place,
+  ): void {
+    const payload = payloadStart(data, bytes, start, end)
+    if (payload < 0 || this.#misses > MAX_MISSES_IN_A_ROW) return
+    this.#parts = NONE
+    if (++this.#misses > MAX_MISSES_IN_A_ROW) return
+    const unread = this.#differsAt < 0 ? [] : findUnread(data, root)
+    this.#findDiffering(unread, start + this.#differsAt - payload)
+    const gaps = unread
+      .filter((_, i) => (this.#differing & (1 << i)) !== 0)
+      .map((value) => ({ ...value, next: value.isScalar ? SCALAR : VALUE }))
+    const text = { start: spokenStart, end: spokenEnd, next: TEXT }
+    const parts: number[] = []
+    let from = start
+    for (const gap of [...gaps, text].sort((one, other) => one.start - other.start)) {
+      addPart(parts, bytes.subarray(from, payload + gap.start), gap.next)
+      from = payload + gap.end
+    }
+    addPart(parts, bytes.subarray(from, end), END)
+    this.#parts = parts
   }
 
-  remember(bytes: Buffer, { start, number, textStart, textEnd, end }: EventPlaces): void {
-    if (this.#misses > MAX_MISSES_IN_A_ROW) return
-    if (++this.#misses > MAX_MISSES_IN_A_ROW) {
-      this.#words = NONE
-      return
-    }
-    const headEnd = number?.start ?? textStart
-    const neckStart = number?.end ?? textStart
-    const words: number[] = []
-    addPattern(words, bytes.subarray(start, headEnd))
-    addPattern(words, bytes.subarray(neckStart, textStart))
-    this.#tailWord = words.length
-    addPattern(words, bytes.subarray(textEnd, end))
-    this.#words = words
-    this.#headBytes = headEnd - start
-    this.#neckBytes = textStart - neckStart
-    this.#tailBytes = end - textEnd
+  /** Adds the values around `at`, where an event differs, to those that do. */
+  #findDiffering(unread: readonly Unread[], at: number): void {
+    if (unread.length !== this.#unread) this.#differing = 0
+    this.#unread = unread.length
+    for (const [i, { start, end }] of unread.entries())
+      if (start <= at + WORD_BYTES && end >= at) this.#differing |= 1 << i
   }
+}
+
+function addPart(parts: number[], fixed: Buffer, next: number): void {
+  parts.push(fixed.length, next)
+  addPattern(parts, fixed)
+}
+
+/** Returns the index behind the value at `from`, or where it is found to be none. */
+function skipValue(bytes: Buffer, from: number, end: number, isScalar: boolean): number {
+  let depth = 0
+  if (isScalar && (bytes[from] === OPEN_BRACE || bytes[from] === OPEN_BRACKET)) return from
+  for (let i = from; i < end; i++) {
+    const byte = bytes[i]!
+    if (byte === QUOTE) {
+      i = skipString(bytes, i + 1, end)
+      if (depth === 0) return i + 1
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      if (depth === 0) return i
+      if (--depth === 0) return i + 1
+    } else if (byte < SPACE || (byte === COMMA && depth === 0)) return i
+  }
+  return end
+}
+
+/** Returns the index of the quote that ends the string whose text begins at `from`, or of the byte that no string has. */
+function skipString(bytes: Buffer, from: number, end: number): number {
+  let i = from
+  while (i < end && bytes[i] !== QUOTE && bytes[i]! >= SPACE) i += bytes[i] === BACKSLASH ? 2 : 1
+  return i
 }

@@ -76,6 +76,7 @@ export function translation(
       upstream.fetchesLinks(provider) ? [] : listLinkedFiles(client.read(call, new DroppedFields())),
     encodeRequest(call, options) {
       const dropped = new DroppedFields()
+      for (const name of call.leftOut ?? []) dropped.add(name)
       const conversation = withoutTools(client.read(call, dropped), options, dropped)
       return { body: upstream.write(conversation, call, options, dropped), ...dropped.all() }
     },

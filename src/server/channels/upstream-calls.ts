@@ -3,6 +3,7 @@ import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/attemp
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Authorizer } from '../../auth/authorizer.ts'
 import type { ChannelAdapter, HeaderFields } from '../../channels/channel.ts'
+import { findFormType } from '../../channels/chat/passed.ts'
 import { findChatAdapter } from '../../channels/chat/registry.ts'
 import {
   buildHeadPrefix,
@@ -69,7 +70,12 @@ export function openUpstreamCalls(
       const head = finishHead(prefix, body.length, [...own, ...authorization], requestId)
       return client.send({ origin, head, body, deadlineMs, headTimeoutMs, onFreshConnection }, receiver)
     }
-    const request = { method: METHOD, url, contentType: 'application/json', body }
+    const request = {
+      method: METHOD,
+      url,
+      contentType: findFormType(call.protocol) ?? 'application/json',
+      body,
+    }
     return new AuthorizedCall(findAuthorizer(call.channel), request, { send, handler, deadlineMs })
   }
 }

@@ -1,5 +1,5 @@
 /** What calls of clients take, in the groups that their stages name. */
-import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
+import { noteSecretUses } from '../../../pipelines/accounts/secret-uses.ts'
 import type { CallAccess } from '../../../pipelines/calls/authenticate.ts'
 import type { Idempotency } from '../../../pipelines/calls/claim.ts'
 import type { ChatDeps } from '../../../pipelines/chat/chat.ts'
@@ -79,7 +79,7 @@ export function callGroups(parts: CallParts): CallGroups {
   const catalog = configuration.current
   const access: CallAccess = {
     credentials: parts.engines.credentials,
-    onSecretUsed: secretUses({ database, log }),
+    onSecretUsed: noteSecretUses({ database, log }),
     limiter: parts.engines.limiter,
     catalog,
     onRefused: parts.calls.onRefused,

@@ -271,6 +271,7 @@ class Gateway {
 
   constructor(parts: GatewayParts) {
     this.#parts = parts
+    parts.tools.metrics.observe('tollgate_web_sockets', () => parts.server.socketCount)
   }
 
   /** Listens, and tells the parent that it takes calls. */

@@ -41,7 +41,7 @@ const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8A
 /** Returns a result as the work returned it: the thread sends no `Buffer`, and no body of a call. */
 function revive({ name, body }: ToReader, result: unknown): unknown {
   if (name === 'read') return withBody(result as ChatCall, body as Buffer)
-  const bytes = isBytes(result) ? result : (result as Partial<EncodedRequest>).body
+  const bytes = isBytes(result) ? result : (result as Partial<EncodedRequest> | null)?.body
   if (!isBytes(bytes)) return result
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return isBytes(result) ? buffer : { ...(result as object), body: buffer }

@@ -5,7 +5,7 @@ import type { Console } from '../../../pipelines/console.ts'
 import type { LinkedFiles } from '../../../pipelines/media/files/files.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
 import { answerPaymentWebhook, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
-import { ROUTES, type RouteName, UNSERVED_PATHS } from '../../../schemas/routes.ts'
+import { ROUTES, type RouteName } from '../../../schemas/routes.ts'
 import type { Reply } from '../../http/handler.ts'
 import { type RoutedPath, Router } from '../../http/router.ts'
 import { type CallRouteDeps, callRoutes } from './calls.ts'
@@ -35,7 +35,7 @@ export function openRouter(deps: RouteDeps): Router {
     ...agentRoutes,
     takePaymentEvent: { handler: answerPaymentWebhook(deps.webhook), ...WEBHOOK },
   }
-  return new Router([...toPaths(answers), ...managementRoutes(deps.management)], UNSERVED_PATHS)
+  return new Router([...toPaths(answers), ...managementRoutes(deps.management)])
 }
 
 /** Makes the router of the operators' listener: of what needs no token. */

@@ -14,7 +14,8 @@ import { usage } from '../../../pipelines/accounts/usage.ts'
 import { listLogs, showLog, sumLogs } from '../../../pipelines/call-log/logs.ts'
 import { chat } from '../../../pipelines/chat/chat.ts'
 import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
-import { embeddings } from '../../../pipelines/chat/embeddings.ts'
+import { passCall } from '../../../pipelines/chat/pass-call.ts'
+import { openResponseSocket } from '../../../pipelines/chat/response-socket.ts'
 import {
   addConversationItems,
   beginConversation,
@@ -42,13 +43,17 @@ import {
   searchWiki,
   showSource,
 } from '../../../pipelines/knowledge/wiki.ts'
+import { findCompactingAdapter } from '../../channels/chat/registry.ts'
 import type { CallLog, CallSummaries } from '../../clickhouse/call-log.ts'
+import { MAX_BODY_BYTES } from '../../http/request-reader.ts'
 import type { Keys } from '../../postgres/accounts/repository.ts'
 import type { Wallets } from '../../postgres/billing/repository.ts'
 import type { Tasks } from '../../postgres/tasks/repository.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
 import type { CallGroups } from '../gateway/call-groups.ts'
 import { type Family, OPEN } from './options.ts'
+
+const MS_PER_SECOND = 1000
 
 /** What the handlers read besides what all calls take. */
 export interface CallRouteDeps {
@@ -76,15 +81,27 @@ interface LogReading {
 
 export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDeps) {
   const { access } = groups
-  const generateContent = chat(groups, DIALECTS['generate-content'])
+  const { forwarding } = groups
+  const callUpstream: typeof forwarding.callUpstream = (call, handler) =>
+    forwarding.callUpstream(call, handler, findCompactingAdapter(call.channel))
   return {
     createChatCompletion: chat(groups, DIALECTS['chat-completions']),
+    createCompletion: chat(groups, DIALECTS['chat-completions'], 'completions'),
     createMessage: chat(groups, DIALECTS.messages),
     countMessageTokens: countTokens(groups, 'messages'),
-    generateContent,
-    streamGenerateContent: generateContent,
+    generateContent: chat(groups, DIALECTS['generate-content']),
+    streamGenerateContent: chat(groups, DIALECTS['generate-content'], 'generate-content-stream'),
     countContentTokens: countTokens(groups, 'generate-content'),
     createResponse: chat(groups, DIALECTS.responses),
+    openResponseSocket: {
+      handler: openResponseSocket(groups),
+      maxSocketMs: () => access.catalog().config.limits.websocket_seconds * MS_PER_SECOND,
+    },
+    compactResponse: chat(
+      { ...groups, forwarding: { ...forwarding, callUpstream } },
+      DIALECTS.responses,
+      'responses-compaction',
+    ),
     countResponseTokens: countTokens(groups, 'responses'),
     showResponse: showResponse(groups),
     deleteResponse: deleteResponse(groups),
@@ -98,7 +115,9 @@ export function callRoutes({ groups, models, spending, log, wiki }: CallRouteDep
     addConversationItems: addConversationItems(groups),
     showConversationItem: showConversationItem(groups),
     deleteConversationItem: deleteConversationItem(groups),
-    createEmbedding: embeddings(access),
+    createEmbedding: passCall(groups, 'embeddings'),
+    rerank: passCall(groups, 'rerank'),
+    transcribe: { handler: passCall(groups, 'audio_transcriptions'), maxFormBytes: MAX_BODY_BYTES },
 
     searchWiki: searchWiki(access, wiki),
     listWikiBases: listBases(access, wiki),

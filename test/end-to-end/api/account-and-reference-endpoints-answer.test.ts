@@ -162,7 +162,7 @@ t.test('account and reference', async (t) => {
     },
   )
 
-  await t.test('an upgrade to a WebSocket is 426', async (t) => {
+  await t.test('an upgrade where there is no WebSocket is 426', async (t) => {
     const { hostname, port } = new URL(service.baseUrl)
     const headers = {
       connection: 'upgrade',
@@ -171,7 +171,7 @@ t.test('account and reference', async (t) => {
       'sec-websocket-version': '13',
     }
     const status = await new Promise((resolve, reject) => {
-      const request = get({ hostname, port, path: '/v1/responses', headers }, (response) => {
+      const request = get({ hostname, port, path: '/v1/messages', headers }, (response) => {
         response.resume()
         resolve(response.statusCode)
       })

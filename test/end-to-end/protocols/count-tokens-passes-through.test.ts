@@ -14,6 +14,7 @@ const MODELS = {
   counted: { aliases: ['counted-2024'], max_output_tokens: 100 },
   translated: {},
   converted: {},
+  served: {},
   unserved: {},
   ...Object.fromEntries(STATUSES.map((status) => [`status-${status}`, {}])),
 }
@@ -26,6 +27,11 @@ const CHANNELS = [
   }),
   simulated('generate-content', { translated: `sim-content@prompt_tokens=${TOKENS}` }),
   simulated('chat-completions', { converted: 'sim-any' }, { converts: ['messages'] }),
+  simulated(
+    'chat-completions',
+    { served: 'sim-any' },
+    { id: 'line-serving', converts: ['messages'], serve: ['messages'] },
+  ),
 ]
 const MESSAGES = '"messages" : [{"role":"user", "content":"h\\u00e9llo"}]'
 
@@ -71,6 +77,12 @@ t.test('count_tokens', async (t) => {
     const page = await post(service, key, PATH, `{"model":"page",${MESSAGES}}`)
     t.equal(page.status, 502)
     t.notMatch(await page.text(), /html/)
+  })
+
+  await t.test('is estimated for a channel that converts and cannot count', async (t) => {
+    const estimated = await post(service, key, PATH, `{"model":"served",${MESSAGES}}`)
+    t.match(estimated.headers.get('x-protocol-warning'), /estimate/)
+    t.match(await estimated.json(), { input_tokens: Number })
   })
 
   await t.test('of the generate-content protocol', async (t) => {

@@ -86,6 +86,13 @@ t.test('in the background', async (t) => {
       .create({ model: 'kept', input: user('go on'), previous_response_id: begun.id })
       .withResponse()
     await books.charged(next.response.headers.get('x-gateway-trace'), told(next.data))
+    const [item] = response.output
+    const reference = { type: 'item_reference' as const, id: item?.id ?? 'none' }
+    const naming = (by: OpenAI) =>
+      by.responses.create({ model: 'kept', input: [reference, ...user('go on')] }).withResponse()
+    const named = await naming(client)
+    await books.charged(named.response.headers.get('x-gateway-trace'), told(named.data))
+    await t.rejects(naming(stranger), NOT_FOUND)
     const items = await client.responses.inputItems.list(begun.id)
     t.match(items.data, [{ role: 'user' }])
     await t.rejects(stranger.responses.retrieve(begun.id), NOT_FOUND)
@@ -93,6 +100,9 @@ t.test('in the background', async (t) => {
     await t.rejects(stranger.responses.delete(begun.id), NOT_FOUND)
     await client.responses.delete(begun.id)
     await t.rejects(client.responses.retrieve(begun.id), NOT_FOUND)
+    const gone = await naming(client).catch((error: InstanceType<typeof OpenAI.NotFoundError>) => error)
+    t.match(gone, NOT_FOUND)
+    books.free((gone as InstanceType<typeof OpenAI.NotFoundError>).headers.get('x-gateway-trace'), {})
   })
 
   await t.test('searches cost what xAI reports of them in its own form', async (t) => {

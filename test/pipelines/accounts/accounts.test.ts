@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
+import { noteSecretUses } from '../../../pipelines/accounts/secret-uses.ts'
 import { assertUsable } from '../../../pipelines/calls/authenticate.ts'
 import type { Account } from '../../../schemas/accounts/account.ts'
 import { agentFile } from '../../../schemas/accounts/agent.ts'
@@ -688,6 +688,7 @@ t.test('models', async (t) => {
           type: 'model',
           display_name: 'Sonata Large',
           created_at: INSTALLED_AT.toISOString(),
+          endpoint_type: null,
           max_input_tokens: 400_000,
           max_tokens: 32_768,
           limit: { context: 400_000, output: 32_768 },
@@ -701,6 +702,7 @@ t.test('models', async (t) => {
           type: 'model',
           display_name: 'voice-tts-pro',
           created_at: INSTALLED_AT.toISOString(),
+          endpoint_type: 'audio_speech',
           max_input_tokens: null,
           max_tokens: null,
           limit: {},
@@ -959,7 +961,7 @@ t.test('a secret works exactly as long as it may', async (t) => {
           onFault() {},
         })
         // Each process notes by itself what it sees, as if it had seen nothing before.
-        const use = secretUses({
+        const use = noteSecretUses({
           database: { keys: { noteSecretUse } },
           log: { warn() {} },
           now: () => Infinity,

@@ -20,7 +20,6 @@ import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { HeaderList, Reply } from '../../../src/http/handler.ts'
-import { DIALECTS } from '../../../src/protocols/registry.ts'
 import {
   type UpstreamCall,
   UpstreamFailure,
@@ -30,6 +29,7 @@ import {
 import { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 import { gatewayRequest } from '../../support/gateway-request.ts'
 import { knownKey, walletView } from '../../support/known-key.ts'
+import { readAtPath } from '../../support/read-at-path.ts'
 import { workHere } from '../../support/work-here.ts'
 
 export const MODEL = 'model-a'
@@ -378,7 +378,7 @@ export class RunningCall {
       known: knownKey({ view: this.view, cap: cap ?? null }),
       protocol,
       ...{ pin: null, sessionId: null, time: USUAL_TIME, ...admitted },
-      call: DIALECTS[protocol].read({ path, query, body }),
+      call: readAtPath(path, query, body),
       requested: model,
       model,
       routes: catalog.routes(model, protocol),

@@ -13,7 +13,8 @@ import { admitWithinLimits, assertBalance } from '../../../pipelines/calls/balan
 import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import type { Answered } from '../../../pipelines/calls/pipeline.ts'
 import { jsonReply } from '../../../pipelines/calls/replies.ts'
-import { embeddings } from '../../../pipelines/chat/embeddings.ts'
+import type { ChatDeps } from '../../../pipelines/chat/chat.ts'
+import { passCall } from '../../../pipelines/chat/pass-call.ts'
 import {
   type AdmittedCall,
   type CallReservations,
@@ -35,7 +36,13 @@ import {
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import type { KeyKind } from '../../../schemas/accounts/key.ts'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
-import { CHAT_PROTOCOLS, type ChatProtocol, modelEntry } from '../../../schemas/config/catalog.ts'
+import {
+  CHAT_PROTOCOLS,
+  type ChatProtocol,
+  modelEntry,
+  PASSED_ENDPOINTS,
+  type PassedEndpoint,
+} from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { parseCredits } from '../../../schemas/money.ts'
@@ -562,14 +569,24 @@ t.test('capped calls are reserved first', async (t) => {
   })
 })
 
-t.test('embeddings have no model', async (t) => {
-  // Embeddings are 404 `model_not_found`, and leave a row.
+t.test('endpoints without a model in the catalog', async (t) => {
+  // They are 404 `model_not_found`, and leave a row.
   const KEY = `sk-tollgate-${'a'.repeat(64)}`
 
   /** What one request is answered, and the rows that it leaves. */
   async function ask(
     body: string,
-    { kind = 'console', isLimited = false }: { kind?: KeyKind; isLimited?: boolean } = {},
+    {
+      kind = 'console',
+      isLimited = false,
+      endpoint = 'embeddings',
+      params = {},
+    }: {
+      kind?: KeyKind
+      isLimited?: boolean
+      params?: object
+      endpoint?: PassedEndpoint
+    } = {},
   ) {
     const refused: Settlement[] = []
     const known = knownKey({
@@ -578,6 +595,7 @@ t.test('embeddings have no model', async (t) => {
     })
     const catalog = {
       config: { limits: { requests_per_minute: null, concurrency: null } },
+      models: [],
       resolve: (name: string) => (name === 'an-alias' ? { id: 'sonata-large' } : null),
     }
     const deps = {
@@ -594,12 +612,17 @@ t.test('embeddings have no model', async (t) => {
     const request = {
       requestId: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
       path: '/v1/embeddings',
+      params,
       query: '',
       header: (name: string) => (name === 'x-api-key' ? KEY : ''),
       body: Buffer.from(body),
       submittedAt: Date.now(),
     } as unknown as GatewayRequest
-    const answer: unknown = await lastValueFrom(embeddings(deps)(request)).catch((error: unknown) => error)
+    const handle = passCall(
+      { access: deps, idempotency: {}, links: {}, forwarding: {} } as ChatDeps,
+      endpoint,
+    )
+    const answer: unknown = await lastValueFrom(handle(request)).catch((error: unknown) => error)
     return { answer, refused }
   }
 
@@ -611,20 +634,28 @@ t.test('embeddings have no model', async (t) => {
       ['nonsense', ''],
       ['', ''],
     ] as const) {
-      const { answer, refused } = await ask(body)
-      t.match(answer, { code: 'model_not_found', status: 404, message: /no model for embeddings/ }, body)
-      t.match(refused, [
-        {
-          model,
-          account_id: 'acc_a',
-          key_id: 'key_a',
-          status: 'rejected',
-          error_code: 'model_not_found',
-          cost: '0',
-          channel_id: null,
-        },
-      ])
+      for (const endpoint of PASSED_ENDPOINTS) {
+        const { answer, refused } = await ask(body, { endpoint })
+        const message = `There is no model for ${endpoint.replace('audio_', '')}.`
+        t.match(answer, { code: 'model_not_found', status: 404, message }, body)
+        t.match(refused, [
+          {
+            model,
+            account_id: 'acc_a',
+            key_id: 'key_a',
+            status: 'rejected',
+            error_code: 'model_not_found',
+            cost: '0',
+            channel_id: null,
+          },
+        ])
+      }
     }
+  })
+
+  t.test('the model of the row is the one that the path names, where it names one', async (t) => {
+    const { refused } = await ask('{"model":"other"}', { params: { model: 'models/g' } })
+    t.match(refused, [{ model: 'g', error_code: 'model_not_found' }])
   })
 
   t.test('so do refusals by a limit, and of a key that may not ask', async (t) => {

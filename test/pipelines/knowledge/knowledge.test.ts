@@ -2,6 +2,10 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import {
+  Client as NewestClient,
+  StreamableHTTPClientTransport as NewestTransport,
+} from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import fc from 'fast-check'
@@ -437,6 +441,44 @@ t.test('mcp', async (t) => {
     const other = await connected(t, { 'x-api-key': reader.key })
     t.equal((await other.listTools()).tools.length, 6, 'with the other header too')
     await other.ping()
+  })
+
+  t.test('the client of the revision without a handshake', async (t) => {
+    const options = { requestInit: { headers: { authorization: `Bearer ${reader.key}` } } }
+    for (const mode of [{ pin: '2026-07-28' }, 'auto', 'legacy'] as const) {
+      const newest = new NewestClient({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
+      await newest.connect(new NewestTransport(new URL('/mcp', wiki.baseUrl), options))
+      t.teardown(() => newest.close())
+      const spoken = newest.getNegotiatedProtocolVersion()
+      t.equal(spoken, mode === 'legacy' ? '2025-11-25' : '2026-07-28', `by mode ${JSON.stringify(mode)}`)
+      t.match(newest.getServerVersion(), { name: 'tollgate', version: '1.2.3' })
+      t.match(newest.getInstructions(), /search_wiki/)
+      const listed = await newest.listTools()
+      t.same(
+        listed.tools.map(({ name }) => name),
+        Object.keys(MCP_TOOLS),
+      )
+      const asked: { readonly [Name in ToolName]: Record<string, unknown> } = {
+        search_wiki: { q: 'sea' },
+        read_page: { id: tides },
+        read_pages: { ids: [tides, secret] },
+        list_by_tag: { tag: 'sea' },
+        backlinks: { id: moon },
+        get_source: { id: tides },
+      }
+      for (const name of Object.keys(asked) as ToolName[]) {
+        const { isError, structuredContent } = await newest.callTool({ name, arguments: asked[name] })
+        t.not(isError, true, name)
+        t.ok(MCP_TOOLS[name].output.safeParse(structuredContent).success, name)
+      }
+      t.match(await newest.callTool({ name: 'read_page', arguments: { id: secret } }), { isError: true })
+      await t.rejects(newest.callTool({ name: 'write_page', arguments: {} }), { code: -32602 })
+    }
+    const stranger = new NewestClient(
+      { name: 'test', version: '1' },
+      { versionNegotiation: { mode: 'auto' } },
+    )
+    await t.rejects(stranger.connect(new NewestTransport(new URL('/mcp', wiki.baseUrl))))
   })
 
   t.test('search_wiki: all readable bases at once', async (t) => {

@@ -32,6 +32,8 @@ export interface Got {
 export interface TestWiki {
   readonly database: Database
   readonly baseUrl: string
+  /** Origins of pages that may call `/mcp`. */
+  readonly allowedOrigins: string[]
   /** Errors that nobody foresaw. */
   readonly unforeseen: unknown[]
   newReader(more?: Partial<NewKey>): Promise<{ accountId: string; key: string }>
@@ -50,6 +52,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const { database, sql } = await startDatabase(t)
   const { store } = await folderStore(t)
   const unforeseen: unknown[] = []
+  const allowedOrigins = ['https://app.example.com']
   const credentials = new Credentials({
     database,
     graceMs: () => GRACE_MS,
@@ -63,7 +66,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
       wiki: database.knowledge,
       files: store,
       openMcp: openMcp('1.2.3'),
-      allowedOrigins: () => ['https://app.example.com'],
+      allowedOrigins: () => allowedOrigins,
       now,
     },
     files: { files: store, fileLinkKey: linkKey(MASTER_KEY) },
@@ -84,6 +87,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   return {
     database,
     baseUrl,
+    allowedOrigins,
     unforeseen,
     async newReader(more = {}) {
       const { account } = await database.accounts.create({ name: 'reader', credit: 0n })

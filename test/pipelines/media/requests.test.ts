@@ -72,7 +72,7 @@ import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { readAgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
 import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 import { generateContentDialect } from '../../../src/protocols/generate-content/dialect.ts'
-import { messagesDialect } from '../../../src/protocols/messages/dialect.ts'
+import { messagesCount, messagesDialect } from '../../../src/protocols/messages/dialect.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { responsesDialect } from '../../../src/protocols/responses/dialect.ts'
 import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
@@ -368,17 +368,15 @@ t.test('deep bodies are refused', async (t) => {
   const READERS: Readonly<Record<string, (body: Buffer) => unknown>> = {
     chat: readChatCall,
     agents: readAgentRequest,
-    messages: (body) => messagesDialect.read({ path: '/v1/messages', query: '', body }),
-    count: (body) => messagesDialect.read({ path: '/v1/messages/count_tokens', query: '', body }),
+    messages: (body) => messagesDialect.read({ query: '', body }),
+    count: (body) => messagesCount.read({ query: '', body }),
     // Here a prompt is one that the upstream has stored, and is refused.
     responses: (body) =>
       responsesDialect.read({
-        path: '/v1/responses',
         query: '',
         body: Buffer.from(body.toString().replace('"prompt":"A mill",', '')),
       }),
-    contents: (body) =>
-      generateContentDialect.read({ path: '/v1beta/models/m:generateContent', query: '', body }),
+    contents: (body) => generateContentDialect.read({ model: 'm', query: '', body }),
     images: (body) => readGeneration({ body }),
     videos: (body) => readJsonBody(videoRequest, body, VIDEO_BODY),
     anyVideo: (body) => readJsonBody(modelNamed, body, VIDEO_BODY),

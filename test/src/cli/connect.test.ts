@@ -2,10 +2,10 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { CLIENTS, type SettingsFile } from '../../../src/cli/connect/clients.ts'
-import { fillFields, printByHand } from '../../../src/cli/connect/connect.ts'
+import { CLIENTS, type SettingsFile } from '../../../schemas/clients.ts'
 import { setFields, undoFields } from '../../../src/cli/connect/settings-text.ts'
 import { RealWiring } from '../../../src/cli/main.ts'
+import { fillFields, printSettings } from '../../../src/core/clients/settings.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { readText } from '../../support/source-files.ts'
 import { command } from './support.ts'
@@ -47,6 +47,11 @@ t.test('settings of the user stay, and undo restores the file', async (t) => {
     const created = setFields('', file)!
     t.same(undoFields(created, file, { before: null, after: created }), { text: null, kept: [] }, name)
   }
+})
+
+t.test('a new file is printed as it is written', async (t) => {
+  for (const { name, file } of FILES.filter(({ file }) => file.format !== 'by hand'))
+    t.equal(printSettings(file), setFields('', file), name)
 })
 
 t.test('undo leaves what the user has changed since', async (t) => {
@@ -114,7 +119,7 @@ t.test('docs/clients.md shows what is written', async (t) => {
     const blocks = [...section.matchAll(/```\w+\n(.*?)```/gs)].map(([, block]) => block)
     t.same(
       blocks,
-      files.map((file) => printByHand(file, VALUES)),
+      files.map((file) => printSettings(fillFields(file, VALUES))),
       title,
     )
     for (const { names } of files) t.match(section, names.at(-1)!, title)

@@ -392,6 +392,36 @@ channels:
       t.equal(channelWith('["${TWO}"]').api_key, '', 'the channel is off')
     })
 
+    t.test('models whose requests pass to a channel', async (t) => {
+      const model = (id: string, type: string, pricing: string, more = '') =>
+        `  - { id: ${id}, endpoint_type: ${type}, pricing: { ${pricing} }${more} }\n`
+      const words = model('words', 'embeddings', 'unit: 1M_tokens, input: 1')
+      const rank = model('rank', 'rerank', 'unit: search, per_unit: 1')
+      const problems = (models: string, protocol = 'chat-completions') => {
+        const channel = `{ id: x, protocol: ${protocol}, base_url: "https://x.test/v1", models: { words: up, rank: up } }`
+        return problemsOf(t, `models:\n${models}channels:\n  - ${channel}\n`)
+      }
+      t.same(problems(words + rank), [])
+      t.match(problems(words + rank, 'responses'), [
+        /models\.words: "words" is of endpoint_type embeddings: only channels of protocol chat-completions/,
+        /models\.rank: "rank" is of endpoint_type rerank/,
+      ])
+      t.match(problems(words + model('rank', 'rerank', 'unit: call, per_unit: 1')), [
+        /unit: must be one of search for endpoint_type rerank/,
+      ])
+      t.same(problems(words + model('rank', 'audio_transcriptions', 'unit: minute, per_unit: 1')), [])
+      t.match(problems(words + model('rank', 'audio_transcriptions', 'unit: second, per_unit: 1')), [
+        /unit: must be one of minute for endpoint_type audio_transcriptions/,
+      ])
+      t.match(problems(rank + model('words', 'embeddings', 'unit: 1M_tokens, input: 1, output: 1')), [
+        /output: does not go with endpoint_type embeddings/,
+      ])
+      t.match(
+        problems(rank + model('words', 'embeddings', 'unit: 1M_tokens, input: 1', ', fallbacks: [rank]')),
+        [/fallbacks\[0\]: "rank" is a model of another endpoint: its endpoint_type is rerank/],
+      )
+    })
+
     t.test('costs are of models that the channel serves, in a unit that goes with them', async (t) => {
       const served = 'protocol: chat-completions, base_url: "https://x.test/v1", models: { a: up }'
       t.same(problemsOf(t, channel(`${served}, cost: { a: { unit: 1M_tokens, input: 1, output: 1 } }`)), [])

@@ -223,7 +223,7 @@ t.test('charge is exact', async (t) => {
   t.test('what is not priced by tokens has no token price', async (t) => {
     t.equal(tokenPrice(undefined), null)
     t.equal(tokenPrice(pricing.parse({ unit: 'image', per_unit: '1' })), null)
-    t.equal(tokenPrice(pricing.parse({ unit: '1M_tokens', input: '1' })), null)
+    t.equal(tokenPrice(pricing.parse({ unit: '1M_tokens', output: '1' })), null)
   })
 
   t.test('each token is charged once, at the price of its kind', async (t) => {

@@ -1,7 +1,7 @@
 /** The Model Context Protocol. */
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
-import { call, PAGE, speak, tools } from './support.ts'
+import { call, NEWEST, PAGE, speak, speakNewest, tools } from './support.ts'
 
 t.test('protocol is spoken', async (t) => {
   // The rules of the Model Context Protocol, "Streamable HTTP" and "Lifecycle", as far as a server without sessions has them.
@@ -79,15 +79,15 @@ t.test('protocol is spoken', async (t) => {
       '{"jsonrpc":"2.0","id":1.5,"method":"ping"}',
       '{"jsonrpc":"2.0","id":1}',
     ])
-      t.match(await speak(body), { status: 400, json: { id: null, error: { code: -32600 } } }, body)
+      t.match(await speak(body), { status: 400, json: { error: { code: -32600 } } }, body)
     t.match(await speak('[{"jsonrpc":"2.0","id":1,"method":"ping"},{}]'), {
       status: 400,
-      json: { id: null, error: { code: -32600, message: /^Message 2 of the batch / } },
+      json: { id: null, error: { code: -32600, message: /batch contains an invalid message/ } },
     })
     const many = new Array(101).fill({ jsonrpc: '2.0', id: 1, method: 'ping' })
     t.match(await speak(many), {
       status: 400,
-      json: { error: { code: -32600, message: /1 to 100 messages/ } },
+      json: { error: { code: -32600, message: /must not exceed 100 messages/ } },
     })
   })
 
@@ -95,7 +95,7 @@ t.test('protocol is spoken', async (t) => {
     for (const params of [[], 'text', { _meta: 5 }])
       t.match(
         await speak({ jsonrpc: '2.0', id: 4, method: 'ping', params }),
-        { status: 400, json: { id: 4, error: { code: -32602 } } },
+        { status: 400, json: { id: 4, error: { code: -32600 } } },
         JSON.stringify(params),
       )
     const wrong: [string, unknown, RegExp][] = [
@@ -215,6 +215,113 @@ t.test('protocol is spoken', async (t) => {
     const deep = `${'['.repeat(3000)}${']'.repeat(3000)}`
     const message = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_wiki","arguments":{"q":${deep}}}}`
     await t.rejects(speak(message), { code: 'invalid_request', status: 400 })
+  })
+})
+
+t.test('the revision without a handshake is spoken', async (t) => {
+  const IDENTITY = { 'io.modelcontextprotocol/serverInfo': { name: 'tollgate', version: '1.2.3' } }
+  const LASTS = { resultType: 'complete', ttlMs: Number, cacheScope: 'public', _meta: IDENTITY }
+
+  t.test('a client discovers what the server is', async (t) => {
+    const { status, contentType, json } = await speakNewest('server/discover')
+    t.equal(status, 200)
+    t.equal(contentType, 'application/json')
+    t.match(json.result, {
+      ...LASTS,
+      supportedVersions: [NEWEST],
+      capabilities: { tools: {} },
+      instructions: /search_wiki/,
+    })
+  })
+
+  t.test('tools are listed and called, with the result of any revision', async (t) => {
+    const listed = await speakNewest('tools/list')
+    t.match(listed.json.result, LASTS)
+    t.same(
+      listed.json.result?.tools,
+      (await speak({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).json.result?.tools,
+    )
+    const { json } = await speakNewest('tools/call', { name: 'read_page', arguments: { id: PAGE.id } })
+    t.match(json.result, { resultType: 'complete', structuredContent: PAGE, _meta: IDENTITY })
+    t.match((await speakNewest('tools/call', { name: 'read_page', arguments: {} })).json.result, {
+      isError: true,
+      content: [{ text: /id: it is missing/ }],
+    })
+  })
+
+  t.test('another revision is refused with those that are spoken', async (t) => {
+    t.match(await speakNewest('tools/list', {}, { version: '2030-01-01' }), {
+      status: 400,
+      json: { id: 1, error: { code: -32022, data: { supported: [NEWEST], requested: '2030-01-01' } } },
+    })
+  })
+
+  t.test('headers say what the body says', async (t) => {
+    const params = { name: 'read_page', arguments: { id: PAGE.id } }
+    for (const wrong of [
+      { method: 'tools/list' },
+      { method: '' },
+      { name: 'backlinks' },
+      { name: '' },
+      { protocolVersion: '2025-11-25' },
+      { protocolVersion: '' },
+    ])
+      t.match(
+        await speakNewest('tools/call', params, wrong),
+        { status: 400, json: { id: 1, error: { code: -32020 } } },
+        JSON.stringify(wrong),
+      )
+    const bare = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+    t.match(await speak(bare, { protocolVersion: NEWEST, method: 'tools/list' }), {
+      status: 400,
+      json: { error: { code: -32602 } },
+    })
+  })
+
+  t.test('wrong params are named', async (t) => {
+    t.match(await speakNewest('tools/list', { cursor: 5 }), {
+      status: 200,
+      json: { id: 1, error: { code: -32602, message: /params\.cursor: / } },
+    })
+    t.match(await speakNewest('tools/call', { name: 'nothing' }), {
+      json: { id: 1, error: { code: -32602, message: /There is no tool "nothing"/ } },
+    })
+  })
+
+  t.test('what the revision or this server does not have is no method', async (t) => {
+    for (const method of ['ping', 'initialize', 'prompts/list', 'subscriptions/listen', 'nothing'])
+      t.match(
+        await speakNewest(method, { notifications: {} }),
+        { status: 404, json: { id: 1, error: { code: -32601 } } },
+        method,
+      )
+  })
+
+  t.test('what nobody foresaw ends the request', async (t) => {
+    const set = tools({
+      read_page: async () => {
+        throw new Error('select * from secrets')
+      },
+    })
+    const params = { name: 'read_page', arguments: { id: 'x' } }
+    await t.rejects(speakNewest('tools/call', params, { tools: set }), { message: /secrets/ })
+  })
+
+  t.test('time and clients that leave end it too', async (t) => {
+    const set = tools({ read_page: () => new Promise(() => undefined) })
+    const params = { name: 'read_page', arguments: { id: 'x' } }
+    await t.rejects(speakNewest('tools/call', params, { tools: set, boundMs: 50 }), {
+      code: 'service_unavailable',
+    })
+    const abort = new AbortController()
+    const leaving = tools({
+      read_page: () => {
+        abort.abort(new Error('gone'))
+        return new Promise(() => undefined)
+      },
+    })
+    const left = speakNewest('tools/call', params, { tools: leaving, signal: abort.signal })
+    await t.rejects(left, { message: 'gone' })
   })
 })
 

@@ -49,7 +49,7 @@ export interface RpcAnswer {
   readonly jsonrpc: '2.0'
   readonly id: string | number | null
   readonly result?: Record<string, unknown>
-  readonly error?: { readonly code: number; readonly message: string }
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
 }
 
 export interface Spoken extends McpAnswer {
@@ -60,6 +60,8 @@ const JSON_BOTH = {
   accept: 'application/json, text/event-stream',
   contentType: 'application/json',
   protocolVersion: '',
+  method: '',
+  name: '',
 }
 
 export interface Speaking extends Partial<Omit<McpRequest, 'body'>> {
@@ -75,6 +77,25 @@ export async function speak(message: unknown, how: Speaking = {}): Promise<Spoke
   const request = { ...JSON_BOTH, ...headers, body: Buffer.from(text) }
   const answer = await mcpServer('1.2.3', boundMs).answer(request, set, signal)
   return { ...answer, json: answer.body === '' ? null : JSON.parse(answer.body) }
+}
+
+/** The newest revision: no handshake, and each request names its revision and its client, in part in headers too. */
+export const NEWEST = '2026-07-28'
+
+/** As a client of the newest revision sends it. */
+export function speakNewest(
+  method: string,
+  params: Record<string, unknown> = {},
+  { version = NEWEST, ...how }: Speaking & { readonly version?: string } = {},
+): Promise<Spoken> {
+  const name = method === 'tools/call' ? String(params.name) : ''
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': version,
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const message = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }
+  return speak(message, { protocolVersion: version, method, name, ...how })
 }
 
 export const call = (name: string, args?: unknown, id: string | number = 1) => ({

@@ -9,7 +9,7 @@ import type { AnswerStream, ProtocolAdapter, WholeAnswer } from '../../../src/pr
 import { errorBody, findErrorShape, upstreamErrorBody } from '../../../src/protocols/error-shape.ts'
 import { GenerateContentMeter, readWholeAnswer } from '../../../src/protocols/generate-content/meter.ts'
 import { MessagesMeter, readWholeMessage } from '../../../src/protocols/messages/meter.ts'
-import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
+import { protocolAdapter, READERS } from '../../../src/protocols/registry.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
 import { readWholeResponse } from '../../../src/protocols/responses/whole.ts'
 import { translatedStream as fromGenerateContent, TO_GENERATE_CONTENT } from './generate-content/streams.ts'
@@ -909,10 +909,9 @@ t.test('each choice finishes', async (t) => {
       for (const [what, n, events, isWhole] of GENERATED) {
         const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
         const body = Buffer.from(JSON.stringify({ contents, generationConfig: { candidateCount: n } }))
-        const path = '/v1beta/models/m:streamGenerateContent'
         const call =
           client === 'generate-content'
-            ? DIALECTS[client].read({ path, query, body })
+            ? READERS['generate-content-stream'].read({ model: 'm', query, body })
             : chatWith(client, { n, stream: true })
         const stream = protocolAdapter(client, 'generate-content').openStream(call)
         stream.push(Buffer.from(print(events)))

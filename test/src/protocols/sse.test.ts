@@ -2,9 +2,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { withHeaderUsage } from '../../../pipelines/chat/forward/answers.ts'
+import { readFacts } from '../../../src/protocols/answer/place-read.ts'
 import { withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
 import { EventStreamReader } from '../../../src/protocols/aws/event-stream.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
+import { CHUNK } from '../../../src/protocols/chat-completions/places.ts'
 import { WholeResponse } from '../../../src/protocols/chat-completions/whole.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
 import { GenerateContentMeter } from '../../../src/protocols/generate-content/meter.ts'
@@ -12,6 +14,7 @@ import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
 import { addPattern, countWords, isPatternAt, openView } from '../../../src/protocols/sse/byte-pattern.ts'
+import { eventData } from '../../../src/protocols/sse/framer.ts'
 import { RepeatedEvent } from '../../../src/protocols/sse/repeated-event.ts'
 import { chunk, exception, message } from '../../support/event-stream.ts'
 import { everyRun } from '../../support/every-run.ts'
@@ -141,18 +144,19 @@ t.test('streams with marks and any line ends', async (t) => {
 })
 
 t.test('repeated event known without reading', async (t) => {
-  const event = (text: string, more = '') =>
-    Buffer.from(`data: {"choices":[{"index":0,"delta":{"content":"${text}"}${more}}]}\n\n`)
+  const event = (text: string, more = '', behind = '') =>
+    Buffer.from(`data: {"choices":[{"index":0,"delta":{"content":"${text}"}${more}}]${behind}}\n\n`)
 
-  const SAID_AT = event('').indexOf('""') + 1
+  function remember(repeated: RepeatedEvent, bytes: Buffer): void {
+    const data = eventData(bytes, 0, bytes.length)!
+    repeated.remember(bytes, 0, bytes.length, data, readFacts(data, CHUNK), CHUNK)
+  }
+
+  const count = (repeated: RepeatedEvent, bytes: Buffer) => repeated.countRepeated(bytes, 0, bytes.length)
 
   function remembering(text: string): RepeatedEvent {
     const repeated = new RepeatedEvent()
-    const bytes = event(text)
-    repeated.remember(bytes, {
-      ...{ start: 0, end: bytes.length },
-      ...{ textStart: SAID_AT, textEnd: SAID_AT + Buffer.byteLength(text) },
-    })
+    remember(repeated, event(text))
     return repeated
   }
 
@@ -184,10 +188,88 @@ t.test('repeated event known without reading', async (t) => {
 
   t.test('two remembered halves that overlap in a short event do not make one', async (t) => {
     const repeated = new RepeatedEvent()
-    const bytes = Buffer.from('data: "aa"\n\n')
-    repeated.remember(bytes, { start: 0, textStart: 8, textEnd: 8, end: bytes.length })
-    const short = Buffer.from('data: "a"\n\n')
-    t.equal(repeated.countRepeated(short, 0, short.length), -1)
+    remember(repeated, Buffer.from('data: {"choices":[{"content":""}]}\n\n'))
+    t.equal(count(repeated, Buffer.from('data: {"choices":[{"content":"}]}\n\n')), -1)
+  })
+
+  t.test('values that no meter reads may differ once they have differed', async (t) => {
+    const padded = (id: string, text: string, padding: string, more = '') =>
+      event(text, more, `,"id":${id},"obfuscation":"${padding}"`)
+    const repeated = new RepeatedEvent()
+    remember(repeated, padded('"a"', 'x', 'R'))
+    for (const other of [padded('"a"', 'y', 'Random'), padded('17', 'y', '')]) {
+      t.equal(count(repeated, other), -1, 'not before')
+      remember(repeated, other)
+    }
+    for (const [id, padding] of [
+      ['"msg_1"', 'padding'],
+      ['""', ''],
+      ['-1.5', 'a \\"quote\\"'],
+      ['null', '{}[]'],
+      ['987654321', 'ü'],
+    ] as const)
+      t.equal(count(repeated, padded(id, '你好', padding)), 8, `${id} ${padding}`)
+    const others = [
+      padded('{"content":"more"}', 'x', ''),
+      padded('["more"]', 'x', ''),
+      padded('1', 'x', '', ',"finish_reason":"stop"'),
+      padded('1,"usage":{"prompt_tokens":1}', 'x', ''),
+      padded('"1","usage":{"prompt_tokens":1}', 'x', ''),
+      padded('1', 'x', '","usage":{"prompt_tokens":1},"y":"'),
+      padded('1', 'x', 'line\n'),
+      padded('1', 'x', '\\').subarray(0, -5),
+      Buffer.concat([padded('1', 'x', ''), event('y')]),
+    ]
+    for (const bytes of others) t.equal(count(repeated, bytes), -1, bytes.toString())
+  })
+
+  t.test('lists and objects that no meter reads may differ too', async (t) => {
+    const printed = (logprobs: string) => event('x', `,"logprobs":${logprobs}`)
+    const repeated = new RepeatedEvent()
+    remember(repeated, printed('{"content":[{"token":"x"}]}'))
+    t.equal(count(repeated, printed('{"content":[{"token":"longer"}]}')), -1)
+    remember(repeated, printed('{"content":[{"token":"longer"}]}'))
+    for (const logprobs of ['null', '[]', '{"content":[{"token":"}","bytes":[1,2]},{}],"refusal":null}'])
+      t.equal(count(repeated, printed(logprobs)), 1, logprobs)
+    for (const logprobs of ['{', '{"content":[1]}}', '{"content":"}', '[1],"usage":{}'])
+      t.equal(count(repeated, printed(logprobs)), -1, logprobs)
+  })
+
+  t.test('events with random values are counted as by their reader', async (t) => {
+    const value = fc.oneof(
+      { weight: 20, arbitrary: fc.string({ unit: 'grapheme', maxLength: 12 }) },
+      { weight: 10, arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true }) },
+      { weight: 2, arbitrary: fc.constantFrom(null, true, [], {}) },
+      fc.record({ content: fc.string({ maxLength: 4 }) }),
+    )
+    const chunk = fc.record({
+      id: value,
+      text: fc.string({ unit: 'grapheme', maxLength: 12 }),
+      index: value,
+      role: value,
+      logprobs: value,
+      padding: value,
+    })
+    everyRun(
+      t,
+      { seed: 20_261_128, numRuns: 300 },
+      [fc.array(chunk, { minLength: 12, maxLength: 40 })],
+      (chunks) => {
+        const meter = new ChatCompletionsMeter({ withholdUsage: false })
+        let characters = 0
+        return chunks.every(({ id, text, index, role, logprobs, padding }) => {
+          const data = JSON.stringify({
+            id,
+            model: 'm',
+            choices: [{ index, delta: { role, content: text }, logprobs }],
+            padding,
+          })
+          meter.push(Buffer.from(`data: ${data}\n\n`))
+          characters += readFacts(Buffer.from(data), CHUNK).characters
+          return meter.characters === characters
+        })
+      },
+    )
   })
 
   t.test('a stream whose events differ elsewhere each time is metered all the same', async (t) => {
@@ -274,7 +356,6 @@ t.test('byte pattern agrees with equals', async (t) => {
 
 t.test('event streams are read in any pieces', async (t) => {
   const CALL = DIALECTS.messages.read({
-    path: '/v1/messages',
     query: '',
     body: Buffer.from(
       '{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}',

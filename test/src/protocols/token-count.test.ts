@@ -17,12 +17,11 @@ type Body = Readonly<Record<string, unknown>>
 function count(client: CountingProtocol, body: Body): number {
   const bytes = Buffer.from(JSON.stringify(body))
   if (client !== 'generate-content') {
-    const path = client === 'messages' ? '/v1/messages/count_tokens' : '/v1/responses/input_tokens'
-    const call = READERS[client].read({ path, query: '', body: bytes })
+    const reader = client === 'messages' ? 'messages-count' : client
+    const call = READERS[reader].read({ query: '', body: bytes })
     return BODY_WORK.count({ client, call, files: FILES }, bytes)
   }
-  const path = '/v1beta/models/m:countTokens'
-  const read = READERS['generate-content-count'].read({ path, query: '', body: bytes })
+  const read = READERS['generate-content-count'].read({ model: 'm', query: '', body: bytes })
   const source = { body: getCountedBody(read) }
   return BODY_WORK.count({ client, call: { ...read, source }, files: FILES }, bytes)
 }

@@ -578,7 +578,6 @@ t.test('names that models choose are kept', async (t) => {
 
   const call = () =>
     READERS['chat-completions'].read({
-      path: '/v1/chat/completions',
       query: '',
       body: Buffer.from(REQUEST),
     })

@@ -12,11 +12,24 @@ const LONG = 'a'.repeat(1024 * 1024)
 const AGENT_FILE = agentFile.parse({ name: 'a', model: 'm', persona: 'You are brief.' })
 const TOOL = { name: 'look', description: LONG }
 
-const requestOf = (body: unknown, path = '/v1/anything') => ({
-  path,
+const requestOf = (body: unknown) => ({
+  model: 'm',
   query: '',
   body: Buffer.from(JSON.stringify(body)),
 })
+
+const CONTENTS = {
+  contents: [{ role: 'user', parts: [{ text: LONG }] }],
+  generationConfig: { maxOutputTokens: 5 },
+}
+const MESSAGES = {
+  model: 'm',
+  max_tokens: 5,
+  system: [{ type: 'text', text: LONG }],
+  messages: [{ role: 'user', content: 'a' }],
+}
+
+const RESPONSE = { model: 'm', input: [{ role: 'user', content: LONG }] }
 
 const REQUESTS: Readonly<Record<ReaderName, ReturnType<typeof requestOf>>> = {
   'chat-completions': requestOf({
@@ -27,21 +40,17 @@ const REQUESTS: Readonly<Record<ReaderName, ReturnType<typeof requestOf>>> = {
     messages: [{ role: 'user', content: [{ type: 'text', text: LONG }] }],
     tools: [{ type: 'function', function: TOOL }],
   }),
-  messages: requestOf({
-    model: 'm',
-    max_tokens: 5,
-    system: [{ type: 'text', text: LONG }],
-    messages: [{ role: 'user', content: 'a' }],
+  messages: requestOf(MESSAGES),
+  'messages-count': requestOf(MESSAGES),
+  'generate-content': requestOf(CONTENTS),
+  'generate-content-stream': requestOf(CONTENTS),
+  responses: requestOf({ ...RESPONSE, max_output_tokens: 5 }),
+  'responses-compaction': requestOf(RESPONSE),
+  'generate-content-count': requestOf({
+    generateContentRequest: { model: 'models/m', contents: [{ parts: [{ text: LONG }] }] },
   }),
-  'generate-content': requestOf(
-    { contents: [{ role: 'user', parts: [{ text: LONG }] }], generationConfig: { maxOutputTokens: 5 } },
-    '/v1beta/models/m:generateContent',
-  ),
-  responses: requestOf({ model: 'm', input: [{ role: 'user', content: LONG }], max_output_tokens: 5 }),
-  'generate-content-count': requestOf(
-    { generateContentRequest: { model: 'models/m', contents: [{ parts: [{ text: LONG }] }] } },
-    '/v1beta/models/m:countTokens',
-  ),
+  embeddings: requestOf({ model: 'm', input: [LONG, 'a'] }),
+  rerank: requestOf({ model: 'm', query: 'a', documents: [LONG, { text: 'a' }], top_n: 5 }),
 }
 
 // One for all: a thread takes a second to start.
@@ -49,7 +58,7 @@ const long = openLongRequests(log)
 t.teardown(() => long.close())
 
 type Request = ReturnType<typeof requestOf>
-const inputOf = (reader: ReaderName, { path, query }: Request) => ({ reader, path, query })
+const inputOf = (reader: ReaderName, { model, query }: Request) => ({ reader, model, query })
 const readBy = (reader: ReaderName, request: Request, account: string, by = long) =>
   by.work(account, 'read', inputOf(reader, request), request.body)
 
@@ -90,16 +99,16 @@ t.test('only so many of one account wait, and no more of all', async (t) => {
 })
 
 t.test('accounts take turns', async (t) => {
-  const { path, query, body } = REQUESTS.responses
+  const { model, query, body } = REQUESTS.responses
   const order: string[] = []
   // The order in which threads finish depends on their speed. A message is cloned when it is handed to a thread.
   const read = (account: string) => {
     const handedOver = {
       reader: 'responses' as const,
       query,
-      get path() {
+      get model() {
         order.push(account)
-        return path
+        return model
       },
     }
     return long.work(account, 'read', handedOver, body)
@@ -119,7 +128,8 @@ t.test('an unexpected error in the thread is the failure of its request alone', 
 })
 
 t.test('a body is compared, rewritten and translated in the thread as on the event loop', async (t) => {
-  const { body, ...request } = REQUESTS['chat-completions']
+  const { body, query } = REQUESTS['chat-completions']
+  const request = { path: '/v1/chat/completions', query }
   const hash = await long.work('a', 'hash', { method: 'POST', ...request }, body)
   t.ok(Buffer.isBuffer(hash))
   t.ok(hash.equals(BODY_WORK.hash({ method: 'POST', ...request }, body)))

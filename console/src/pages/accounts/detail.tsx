@@ -1,4 +1,4 @@
-/** One account for operators: wallet, limits, adjustments, and its pages as its owner sees them. */
+/** One account, for operators: wallet, limits, adjustments, and the view as its owner. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'

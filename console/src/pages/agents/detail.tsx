@@ -1,4 +1,4 @@
-/** One agent: edited, compared, tried, published. */
+/** One agent: edit it, compare its draft, try it, publish it. */
 import { useMutation } from '@tanstack/react-query'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import { type AnswerOf, request } from '../../api/client.ts'

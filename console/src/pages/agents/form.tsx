@@ -22,7 +22,7 @@ interface KnowledgeFieldProps {
   onChange(bases: readonly string[]): void
 }
 
-/** The bases that the organization may read, and those of the agent that it may no longer read. */
+/** Offers the bases that the organization may read, and those of the agent that it may no longer read. */
 function KnowledgeField({ value, onChange }: KnowledgeFieldProps) {
   const { account_id } = useAccount()
   const { data } = useBases(account_id)
@@ -43,7 +43,7 @@ function KnowledgeField({ value, onChange }: KnowledgeFieldProps) {
 interface FormProps {
   /** null: a new agent. */
   readonly file: AgentFile | null
-  /** The text of the button; null: the fields are for reading. */
+  /** The text of the button; null if the user may not change the agent. */
   readonly submit: string | null
   readonly saves: { readonly error: Error | null; readonly isPending: boolean; mutate(file: AgentFile): void }
 }

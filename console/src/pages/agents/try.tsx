@@ -1,4 +1,4 @@
-/** A question to an agent as it is edited: by a key that calls its draft, published or not. */
+/** Tries an agent while it is edited, with a key that calls its draft. */
 import { useState } from 'react'
 import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'

@@ -80,7 +80,7 @@ export function AutomaticTopUp({ accountId, minimum, mayChange }: AutomaticTopUp
   )
 }
 
-/** Says why no top-up happens; null where one does. */
+/** Says why automatic top-ups pause; null if they do not. */
 function explainPause({ enabled, off_reason, waits_for, waits_until, failures }: Automatic): string | null {
   if (off_reason === 'failures') return t('Switched off after {failures} failed attempts.', { failures })
   if (off_reason === 'method_removed') return t('Switched off because the card was removed.')

@@ -19,7 +19,7 @@ import { TopUp } from './top-up.tsx'
 
 const route = getRouteApi('/signed-in/billing')
 
-/** The webhook of the payment provider may come after the customer. */
+/** The customer may return before the provider's webhook arrives. */
 const POLL_MS = 1_000
 
 function Wallet({ accountId }: { accountId: string }) {
@@ -36,12 +36,12 @@ function Wallet({ accountId }: { accountId: string }) {
 }
 
 interface ReturnNoticeProps {
-  /** The search parameter with which the provider sends the customer back. */
+  /** The search parameter in the address that the provider returns to. */
   readonly name: 'payment' | 'saved'
   readonly children: ReactNode
 }
 
-/** What became of a visit to the payment provider. */
+/** Says how a visit to the payment provider ended. */
 function ReturnNotice({ name, children }: ReturnNoticeProps) {
   const change = useChangeSearch()
   return (
@@ -57,7 +57,7 @@ function ReturnNotice({ name, children }: ReturnNoticeProps) {
   )
 }
 
-/** The payment from which the customer comes back; the notice changes by itself once it is booked. */
+/** The payment that the customer returns from; the notice changes when it is booked. */
 function ReturnedPayment({ id }: { readonly id: string }) {
   const queries = useQueryClient()
   const shown = useGet(
@@ -96,7 +96,7 @@ function ReturnedPayment({ id }: { readonly id: string }) {
   )
 }
 
-/** The return from the page of the payment provider that saved a card. */
+/** The notice after the provider has saved a card. */
 function SavedCard({ accountId }: { readonly accountId: string }) {
   const queries = useQueryClient()
   const cards = useGet(

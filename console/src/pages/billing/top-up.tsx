@@ -1,4 +1,4 @@
-/** A top-up by card: choose an amount, and pay at the provider's page. */
+/** A top-up by card: the user chooses an amount and pays on the provider's page. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
@@ -10,7 +10,7 @@ import { Panel } from '../../ui/states.tsx'
 
 type Offer = AnswerOf<'showOffer'>
 
-/** What is paid by card, in credits. */
+/** An amount of credits. */
 export const AMOUNT = '\\d{1,10}(\\.\\d{1,8})?'
 
 export function TopUp({ accountId, offer }: { readonly accountId: string; readonly offer: Offer }) {
@@ -23,7 +23,7 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
     onSuccess: ({ url }) => {
       if (url !== null) window.location.assign(url)
     },
-    // Another attempt is another payment.
+    // The next attempt is a new payment.
     onError: () => setIdempotencyKey(crypto.randomUUID()),
   })
   const changeCredits = (text: string) => {

@@ -1,4 +1,4 @@
-/** A budget as a bar: what of it is spent, and when it resets. */
+/** A budget as a bar: how much of it is spent, and when it resets. */
 import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Money, Time } from '../../ui/text.tsx'

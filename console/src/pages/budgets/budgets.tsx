@@ -1,4 +1,4 @@
-/** The budgets of a key, a member or an account: bars, and what changes them. */
+/** The budgets of a key, a member or an account. */
 import { useQuery } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
 import { wholeListQuery } from '../../api/read.ts'
@@ -8,7 +8,7 @@ import { EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import { type Budget, BudgetBar, namePeriods } from './bar.tsx'
 import { BudgetDialog, type Subject } from './dialog.tsx'
 
-/** Reads the budgets of an account of one scope, or those of one key. */
+/** Reads the budgets of one scope of an account, or those of one key. */
 export const useBudgets = (
   accountId: string,
   of: { readonly scope: Budget['scope']; readonly key_id?: string },
@@ -50,7 +50,7 @@ function BudgetActions({ budget, subject }: { readonly budget: Budget; readonly 
   )
 }
 
-/** Bars with buttons, and the button that adds one. */
+/** Bars with buttons that change or remove them, and a button that adds one. */
 export const BudgetList = ({ budgets, subject, mayChange }: BudgetListProps) => (
   <>
     {budgets.length === 0 && <EmptyState title={t('There is no budget that limits spending per period.')} />}

@@ -1,4 +1,4 @@
-/** Sets a budget, or changes one. */
+/** Adds or changes a budget. */
 import { useMutation } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
@@ -17,7 +17,7 @@ export interface Subject {
 
 interface BudgetDialogProps {
   readonly subject: Subject
-  /** Null: a new one. */
+  /** Null for a new one. */
   readonly budget: Budget | null
   onClose(): void
 }

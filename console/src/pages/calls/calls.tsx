@@ -9,9 +9,8 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Drawer } from '../../ui/dialog.tsx'
 import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
-import { CodeBlock } from '../../ui/text.tsx'
 import { CsvExport } from '../csv-export.tsx'
-import { printFirstCall } from '../keys/secret-dialog.tsx'
+import { FirstCall } from '../first-call/first-call.tsx'
 import { SavedViews } from '../saved-views.tsx'
 import { Charts } from './charts.tsx'
 import { CallDetail } from './detail.tsx'
@@ -23,7 +22,7 @@ const PAGE_ROWS = 100
 
 const route = getRouteApi('/signed-in/calls')
 
-/** A call that was made a moment ago is on its way into the log: a link to it finds it a second later. */
+/** A new call reaches the log after about a second: a link to it waits. */
 const WAIT_MS = 1_000
 const MAX_WAITS = 15
 
@@ -87,7 +86,7 @@ export function Calls() {
         <QueryState query={list} rows={12} />
         {list.isSuccess && rows.length === 0 && (
           <EmptyState title={t('No calls match.')}>
-            <CodeBlock label="curl" code={printFirstCall()} />
+            <FirstCall accountId={accountId} isAwaited={false} />
           </EmptyState>
         )}
         {rows.length > 0 && (

@@ -1,4 +1,4 @@
-/** Charts of the calls that match the filters: how many, what they cost, how long they took. */
+/** Charts of the calls that match the filters: number, cost and duration. */
 import { useMemo } from 'react'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
@@ -10,7 +10,7 @@ import type { CallFilters } from './filters.tsx'
 type CallSeries = AnswerOf<'seriesOfCalls'>
 const MAX_STEPS = 500
 
-/** Returns every step from the first call on: one without calls is zero, not absent. */
+/** Returns every step from the first call on. A step without calls counts zero. */
 function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
   const first = data[0]
   if (first === undefined) return []

@@ -109,7 +109,7 @@ function Charge({ call, detail, refund }: Call) {
   )
 }
 
-/** What only operators and auditors see. In the view of an account it stays away: that shows what its owner sees. */
+/** Shown to operators and auditors, except while they view the account as its owner. */
 function Margin({ operator }: Call) {
   if (operator === undefined || readViewedAccount() !== null) return null
   const { channel_id, upstream_cost, margin, usage_reported } = operator
@@ -205,7 +205,6 @@ function CallInFull({ call, detail, refund, operator }: Call) {
   )
 }
 
-/** Reads a call and shows it. */
 export function CallDetail({ accountId, id }: { accountId: string; id: string }) {
   const call = useGet('showCall', { id: Number(id), account_id: accountId })
   if (!call.isSuccess) return <QueryState query={call} rows={10} />

@@ -1,4 +1,4 @@
-/** The filters of the call log. All of them are in the URL. */
+/** The filters of the call log. The URL keeps them. */
 
 import { type RegisteredRouter, type RouteById, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -34,7 +34,7 @@ export const describeStatuses = (): Statuses<LogRow['status']> => ({
   rejected: ['neutral', t('Rejected')],
 })
 
-/** The filters that are typed are applied together: each of them is a query. */
+/** Typed filters are applied together: each change would be a query. */
 function TypedFilters({ filters, onApply }: { filters: CallFilters; onApply(filters: CallFilters): void }) {
   const [model, setModel] = useState(filters.model ?? '')
   const [errorCode, setErrorCode] = useState(filters.error_code ?? '')

@@ -1,4 +1,4 @@
-/** The rows of the call log. Only those in view are in the page, however many were read. */
+/** The rows of the call log. Only those in view are rendered, however many were read. */
 
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -14,12 +14,12 @@ import { Money, Time } from '../../ui/text.tsx'
 import { printUnits } from '../../ui/units.ts'
 import { describeStatuses } from './filters.tsx'
 
-/** The id of a call that ended a moment ago: it is found by its request. */
+/** The id of a call that is not in the log yet: its request id finds it. */
 export const NOT_LOGGED = 0
 
 const ROW_PX = 40
 const OVERSCAN_ROWS = 12
-/** Prints what was used: tokens in and out, or units such as images. */
+/** Prints the usage: tokens in and out, or units such as images. */
 const printUsage = (row: LogRow, models: readonly PublicModel[]): string => {
   const { model, unit_count, unit_type, input_tokens, output_tokens } = row
   if (unit_type === null || unit_count === null)
@@ -91,7 +91,7 @@ export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
   )
 }
 
-/** The place of rows that are not in view. */
+/** Takes the space of rows that are not in view. */
 const Space = ({ px, columns }: { px: number; columns: number }) =>
   px > 0 && (
     <tr>
@@ -102,7 +102,6 @@ const Space = ({ px, columns }: { px: number; columns: number }) =>
 interface RowProps {
   readonly row: LogRow
   readonly models: readonly PublicModel[]
-  /** Whether the log has the column of sessions. */
   readonly hasSession: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The calls of an account as they end, in front of those that the log has. */
+/** The calls of an account as they end, before the rows of the log. */
 
 import { useMemo, useState } from 'react'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
@@ -9,12 +9,12 @@ import { type LiveState, useLive } from '../../api/live.ts'
 import type { CallFilters } from './filters.tsx'
 import { NOT_LOGGED } from './log.tsx'
 
-/** The log has the others. */
+/** Older ones are read from the log. */
 const KEPT = 500
 
 interface Tail {
   readonly state: LiveState
-  /** The newest first. */
+  /** Newest first. */
   readonly rows: readonly LogRow[]
 }
 
@@ -22,11 +22,11 @@ interface TailProps {
   readonly accountId: string
   readonly filters: CallFilters
   readonly isOn: boolean
-  /** Calls are missing: the log must be read again. */
+  /** Called when calls may be missing, so that the log must be read again. */
   onGap(): void
 }
 
-/** Filters that the tail cannot apply switch it off. */
+/** Returns whether the tail can apply all these filters. */
 export const canTail = ({ from, to, ref, unit_type, error_code, session_id, order }: CallFilters): boolean =>
   [from, to, ref, unit_type, error_code, session_id].every((filter) => filter === undefined) &&
   order !== 'asc'

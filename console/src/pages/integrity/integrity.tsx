@@ -1,4 +1,4 @@
-/** Whether the books agree: the last verify, its differences, journals that are not drained, and the jobs that check and rebuild. */
+/** Whether the books agree: the last verification and its differences, journals that are not drained, and jobs. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { OperationPath } from '../../../../schemas/routes.ts'
@@ -20,7 +20,7 @@ type Job = AnswerOf<'listJobs'>['data'][number]
 type Difference = NonNullable<Job['verified']>['differences'][number]
 
 const PATH: OperationPath = '/jobs'
-/** While a job is under way. */
+/** While a job runs. */
 const POLL_MS = 1_000
 
 const isOpen = ({ ended_at }: Job): boolean => ended_at === null

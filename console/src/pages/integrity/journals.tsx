@@ -1,4 +1,4 @@
-/** Journals of gateways that are not drained, and what ends those whose machine never comes back. */
+/** Journals that are not drained: import or abandon those of a lost machine. */
 import { useMutation } from '@tanstack/react-query'
 import type { OperationPath } from '../../../../schemas/routes.ts'
 import { type AnswerOf, request } from '../../api/client.ts'

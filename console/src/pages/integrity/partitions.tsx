@@ -1,4 +1,4 @@
-/** The months of the tables that grow for ever, and what retention has taken away. */
+/** The monthly partitions of the growing tables, and what retention has removed. */
 
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'

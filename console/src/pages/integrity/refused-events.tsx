@@ -1,4 +1,4 @@
-/** Payment events that contradict a payment: an operator resolves each at the provider, and closes it with a reason. */
+/** Payment events that contradict a payment: an operator resolves each at the provider and closes it with a reason. */
 import { useMutation } from '@tanstack/react-query'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
@@ -11,7 +11,7 @@ import { ReasonField } from '../reason-field.tsx'
 
 type RefusedEvent = AnswerOf<'listRefusedEvents'>['data'][number]
 
-/** Nothing where no event is open. */
+/** Renders nothing while no event is open. */
 export function RefusedEvents({ mayChange }: { readonly mayChange: boolean }) {
   const list = useList('listRefusedEvents', { state: 'open' })
   if (list.rows.length === 0 && list.error === null) return null

@@ -1,4 +1,4 @@
-/** Creates a key. */
+/** The dialog that creates a key. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-/** One key: what it may do, and the form that changes it. */
+/** One key: its limits, and the form that changes it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
@@ -16,11 +16,11 @@ import { isRotating, Rotation } from './rotation.tsx'
 import { CapBar, type Created, KeyStatus } from './status.tsx'
 import { findChanges, type Key, printTexts } from './texts.ts'
 
-/** While the old secret works, its use changes what there is to do. */
+/** While the old secret works, the page shows whether it is still used. */
 const ROTATING_REFRESH_MS = 5_000
 
 interface KeyDrawerProps {
-  /** Undefined: closed. */
+  /** Undefined while the drawer is closed. */
   readonly id: string | undefined
   readonly mayChange: boolean
   onRotated(key: Created): void

@@ -1,4 +1,4 @@
-/** Keys of an account: listed, created, revealed, switched off, revoked. */
+/** The keys of an account: list, create, reveal, disable, revoke. */
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
@@ -7,20 +7,21 @@ import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Action } from '../../ui/dialog.tsx'
+import { Action, Dialog } from '../../ui/dialog.tsx'
+import { Done } from '../../ui/form.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { PageHeader } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Code, CodeBlock, NONE, Time } from '../../ui/text.tsx'
+import { FirstCall } from '../first-call/first-call.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
-import { printFirstCall, SecretDialog } from './secret-dialog.tsx'
 import { CapBar, type Created, KeyStatus } from './status.tsx'
 import type { Key } from './texts.ts'
 
 const route = getRouteApi('/signed-in/keys')
 
-/** Returns the last day of the last thirty on which each key was used; a key without a call is absent. */
+/** Returns the last day on which each key was used, of the last thirty; a key without calls is absent. */
 function useLastUsed(): ReadonlyMap<string, string> {
   const { account_id, role } = useAccount()
   const input = { account_id, by: 'key', period: '30d' } as const
@@ -61,6 +62,27 @@ function KeyActions({ item: { id, name, enabled, revealable }, onRevealed }: Key
     </span>
   )
 }
+
+/** Shows the secret of a key when it is created, revealed or rotated. */
+const SecretDialog = ({ shown, onClose }: { readonly shown: Created; onClose(): void }) => (
+  <Dialog
+    isWide
+    title={shown.name}
+    description={t(
+      'Anyone who has this key can spend from the wallet of the account. Keep it where your program reads its secrets.',
+    )}
+    onClose={onClose}
+  >
+    <div className="flex flex-col gap-3">
+      <CodeBlock isWrapped label={t('Key')} code={shown.key} />
+      <FirstCall
+        accountId={shown.account_id}
+        secret={{ id: shown.id, key: shown.key, models: shown.allowed_models }}
+      />
+      <Done onClose={onClose} />
+    </div>
+  </Dialog>
+)
 
 export function Keys() {
   const { account_id: accountId, role } = useAccount()
@@ -104,9 +126,12 @@ export function Keys() {
           )
         }
       />
-      <ListPanel caption={t('Keys')} list={list} columns={columns} empty={t('This account has no keys yet.')}>
-        <CodeBlock label="curl" code={printFirstCall('KEY')} />
-      </ListPanel>
+      <ListPanel
+        caption={t('Keys')}
+        list={list}
+        columns={columns}
+        empty={t('This account has no keys yet.')}
+      />
       <KeyDrawer
         id={open}
         mayChange={mayChange}

@@ -1,4 +1,4 @@
-/** Limits of one key: how much at a time, and from where. */
+/** The limits of one key: rate, concurrency, price and addresses. */
 import { t } from '../../i18n.ts'
 import { Field } from '../../ui/form.tsx'
 import { Fact } from '../../ui/states.tsx'
@@ -6,7 +6,7 @@ import { Code, Money } from '../../ui/text.tsx'
 import type { Key, LimitTexts } from './texts.ts'
 
 interface LimitFieldsProps {
-  /** Makes the properties of the field of a text. */
+  /** Makes the properties of a field. */
   field(name: keyof LimitTexts): { readonly value: string; onText(text: string): void }
 }
 
@@ -37,7 +37,7 @@ export function LimitFields({ field }: LimitFieldsProps) {
 
 type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses' | 'max_price'>
 
-/** The limits that are set, as lines of a list. */
+/** The limits of a key as lines of a list. */
 export const LimitFacts = ({ requests_per_minute, concurrency, allowed_addresses, max_price }: Limits) => (
   <>
     {requests_per_minute !== null && <Fact name={t('Requests per minute')} value={requests_per_minute} />}

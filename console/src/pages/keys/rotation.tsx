@@ -1,4 +1,4 @@
-/** The secrets of one key: a new one is made, and the old one goes on working for a time. */
+/** Rotates the secret of one key: a new one is made, and the old one works for a while. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'

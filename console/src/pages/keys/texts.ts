@@ -1,11 +1,10 @@
-/** The fields of a key as texts of a form, and what a form changes. */
+/** The fields of a key as texts of a form, and the changes of a form. */
 import type { listKeys } from '../../../../schemas/management/accounts/keys.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { parseFieldTime, printFieldTime } from '../../format.ts'
 
 export type Key = AnswerOf<typeof listKeys>['data'][number]
 
-/** The texts of the fields. */
 export interface LimitTexts {
   readonly perMinute: string
   readonly concurrency: string
@@ -27,14 +26,13 @@ type Changes = Partial<
 >
 
 export const NO_LIMITS: LimitTexts = { perMinute: '', concurrency: '', addresses: '', maxPrice: '' }
-/** In place of ids of models, as on the command line: an empty list, which allows no model. */
+/** Stands for an empty list, which allows no model, as on the command line. */
 const NO_MODEL = 'none'
 
 const splitWords = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '')
 
 const parseNumber = (text: string): number | null => (text === '' ? null : Number(text))
 
-/** Returns the fields of a request. */
 export const parseLimits = ({ perMinute, concurrency, addresses, maxPrice }: LimitTexts): Limits => ({
   requests_per_minute: parseNumber(perMinute),
   concurrency: parseNumber(concurrency),
@@ -42,7 +40,7 @@ export const parseLimits = ({ perMinute, concurrency, addresses, maxPrice }: Lim
   max_price: maxPrice === '' ? null : maxPrice,
 })
 
-/** Returns the models that a text allows; null: every model. */
+/** Returns the models that a text allows; null for every model. */
 export function parseModels(text: string): string[] | null {
   const words = splitWords(text)
   if (words.length === 0) return null
@@ -61,7 +59,7 @@ export const printTexts = (key: Key): KeyTexts => ({
   maxPrice: key.max_price ?? '',
 })
 
-/** Returns what a form changes: nothing of a field that shows what it showed at first, whatever the key has by now. */
+/** Returns the fields that the user changed in the form, whatever the key has by now. */
 export function findChanges(before: KeyTexts, after: KeyTexts): Changes {
   const { requests_per_minute, concurrency, allowed_addresses, max_price } = parseLimits(after)
   const fields = {

@@ -1,4 +1,4 @@
-/** The imports of a knowledge base: the one under way, and what the last ones did. */
+/** The imports of a knowledge base: the one that runs, and the reports of the last ones. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
@@ -44,7 +44,7 @@ export function Imports({ baseId, mayChange }: { readonly baseId: string; readon
   )
   const ended = imports.data?.data.filter((one) => !isOpen(one)).length ?? 0
   useEffect(() => {
-    // The pages and their number are what the import left.
+    // The import has changed the pages and their number.
     if (ended > 0) void queries.invalidateQueries({ predicate: isOfBases })
   }, [ended, queries])
   const cancel = useMutation({

@@ -1,4 +1,4 @@
-/** Knowledge: the bases of an account, or the one that is open. */
+/** The knowledge bases of an account, or the one that is open. */
 
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -22,7 +22,7 @@ import { UploadDialog } from './upload.tsx'
 
 const route = getRouteApi('/signed-in/knowledge')
 
-/** A base in the list: one of the account, or one that it may read. */
+/** A base in the list: the account's own, or one that is shared with it. */
 interface ListedBase extends Pick<Base, 'id' | 'name' | 'pages'> {
   readonly base: Base | null
 }
@@ -131,7 +131,7 @@ function CreateDialog({ onClose }: { onClose(): void }) {
     <NameDialog
       title={t('Create a knowledge base')}
       maxLength={200}
-      act={t('Create')}
+      submit={t('Create')}
       onName={create}
       onClose={onClose}
     />

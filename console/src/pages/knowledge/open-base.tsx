@@ -20,7 +20,7 @@ const route = getRouteApi('/signed-in/knowledge')
 interface OpenBaseProps {
   readonly id: string
   readonly name: string
-  /** Null: a base of another account. */
+  /** Null for a base of another account. */
   readonly own: Base | null
   readonly mayChange: boolean
 }

@@ -1,4 +1,4 @@
-/** The Markdown of a page as the page's author meant it. Markup in it is shown as text: nothing of it runs. */
+/** Renders the Markdown of a page. HTML in it is shown as text: nothing of it runs. */
 import { findAndReplace } from 'mdast-util-find-and-replace'
 import Markdown, { type Components } from 'react-markdown'
 import remarkGfm from 'remark-gfm'
@@ -35,7 +35,7 @@ const COMPONENTS: Components = {
   ),
 }
 
-/** Turns `[[Title|shown]]` into a link to its page; one that leads to none stays text. */
+/** Turns `[[Title|shown]]` into a link to its page; it stays text if there is no such page. */
 const linkWikiPages = (links: readonly string[], targets: readonly Target[]) => {
   const ids = new Map(links.map((name, place) => [name.trim(), targets[place]?.id ?? null]))
   return () => (tree: Parameters<typeof findAndReplace>[0]) =>

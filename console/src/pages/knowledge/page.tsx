@@ -12,7 +12,7 @@ import { PageLink, Tags } from './pages.tsx'
 
 interface PageDrawerProps {
   readonly baseId: string
-  /** Undefined: closed. */
+  /** Undefined while the drawer is closed. */
   readonly pageId: string | undefined
 }
 

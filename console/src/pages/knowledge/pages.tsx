@@ -1,5 +1,5 @@
-/** The pages of a knowledge base: all of them by path, or those that a search finds. */
-
+/** The pages of a knowledge base: all of them by path, or the results of a search. */
+import { Fragment } from 'react'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
@@ -8,7 +8,6 @@ import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Code, Time } from '../../ui/text.tsx'
-import { Marked } from './marked.tsx'
 
 type Page = AnswerOf<'listPages'>['data'][number]
 
@@ -40,6 +39,33 @@ export function PageList({ baseId }: { readonly baseId: string }) {
       columns={columns}
       empty={t('There are no pages yet. Upload a folder of Markdown files.')}
     />
+  )
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+}
+const MARKED = /<mark>(.*?)<\/mark>/s
+
+const unescapeText = (escaped: string): string =>
+  escaped.replace(/&(?:amp|lt|gt|quot|#39);/g, (name) => ENTITIES[name]!)
+
+/** Shows the snippet as text: the service escapes all of it except its marks. */
+const Marked = ({ snippet }: { readonly snippet: string }) => {
+  // The pattern has a group, so every other part is a match.
+  const parts = snippet.split(MARKED).map((part, place) => ({ part: unescapeText(part), place }))
+  return parts.map(({ part, place }) =>
+    place % 2 === 1 ? (
+      <mark key={place} className="rounded bg-warn-wash px-0.5 text-ink">
+        {part}
+      </mark>
+    ) : (
+      <Fragment key={place}>{part}</Fragment>
+    ),
   )
 }
 

@@ -1,4 +1,4 @@
-/** Readers of a knowledge base besides its account: agents, members, other accounts. */
+/** Who may read a knowledge base besides its account: agents, members, other accounts. */
 
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -16,7 +16,7 @@ export type Base = AnswerOf<'listBases'>['data'][number]
 
 const ANOTHER = 'another'
 
-/** Returns the names of those to whom the base can be granted, by id. */
+/** Returns the names of the possible readers, by id. */
 function useCandidates(): ReadonlyMap<string, string> {
   const { account_id: id, kind } = useAccount()
   const { accounts } = useSession()

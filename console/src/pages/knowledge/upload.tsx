@@ -16,7 +16,7 @@ interface UploadProps {
   onClose(): void
 }
 
-/** Returns the path of a file below the chosen folder; of a file that was chosen alone its name. */
+/** Returns the path of a file below the chosen folder, or the name of a single file. */
 const readPath = ({ webkitRelativePath, name }: File): string =>
   webkitRelativePath === '' ? name : webkitRelativePath.split('/').slice(1).join('/')
 
@@ -62,7 +62,7 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
         files.map((file) => [readPath(file), file]),
       ),
     onSuccess: async ({ knowledge_base_id: id }) => {
-      // A base that the upload made must be known before it is opened.
+      // The upload may have created the base: the list must have it before it is opened.
       await queries.invalidateQueries({ predicate: isOfBases })
       onClose()
       change({ base: id })

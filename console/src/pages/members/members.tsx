@@ -1,4 +1,4 @@
-/** Members of an organization, and the keys that they request. */
+/** The members of an organization and their requests for keys. */
 import { useNavigate } from '@tanstack/react-router'
 import type { OperationPath } from '../../../../schemas/routes.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
@@ -21,7 +21,7 @@ type Member = AnswerOf<'listMembers'>['data'][number]
 type Role = Member['role']
 
 const INVITATIONS: OperationPath = '/organizations/{account_id}/invitations'
-/** What the reader may do changes with their own role; a member who leaves takes requests along. */
+/** A new role changes what the user may do, and the requests of a member who leaves go with them. */
 const CHANGED = ['/members', '/key-requests', 'session'] as const
 
 const nameRoles = () => ({
@@ -31,7 +31,7 @@ const nameRoles = () => ({
   member: t('Member'),
 })
 
-/** Lists the roles that somebody gives to others: an admin gives none that is not below an admin's. */
+/** Lists the roles that a user may give: an admin gives only lower ones. */
 function listRolesToGive(own: string): Partial<Record<Role, string>> {
   const { owner, admin, ...below } = nameRoles()
   return own === 'admin' ? below : { owner, admin, ...below }
@@ -43,11 +43,11 @@ const removeMember = (accountId: string, memberId: string) =>
 interface MembersProps {
   readonly accountId: string
   readonly isDecider: boolean
-  /** The roles that the reader may give. */
+  /** The roles that the user may give. */
   readonly offered: Partial<Record<Role, string>>
 }
 
-/** The invitations to an organization. Only owners revoke those to roles that only they give. */
+/** The invitations to an organization. An invitation to a role that only owners give is revoked by owners only. */
 function MemberInvitations({ accountId, isDecider, offered }: MembersProps) {
   const list = useList('listMemberInvitations', { account_id: accountId })
   return (
@@ -97,7 +97,7 @@ function MemberActions({ member, accountId, offered }: Omit<MembersProps, 'isDec
   )
 }
 
-/** The members with what they spent; a plain member may not read them. */
+/** The members and what they spent; plain members may not read it. */
 function MemberList(props: MembersProps) {
   const { accountId, isDecider } = props
   const list = useList('listMembers', { account_id: accountId })

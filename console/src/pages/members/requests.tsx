@@ -1,4 +1,4 @@
-/** Requests for keys: members ask, an owner or admin issues a key with a spend cap, or denies. */
+/** Requests for keys: a member asks, and an owner or admin issues a key with a spend cap or denies it. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
@@ -95,7 +95,7 @@ interface RequestsProps {
 }
 
 export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
-  // Not in the row: that of an approved request has no buttons, and its key is shown until it is closed.
+  // Not in the row: the row of an approved request loses its buttons, but the dialog shows the key until it is closed.
   const [approving, setApproving] = useState<KeyRequest | null>(null)
   const list = useList('listKeyRequests', { account_id: accountId })
   const statuses = describeStatuses()

@@ -1,6 +1,5 @@
 /** The models that the service offers, with their prices and first calls for each SDK. */
 
-import { Tabs } from '@base-ui/react/tabs'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -16,20 +15,21 @@ import { Badge, EmptyState, Fact, FactPanel, PageHeader, Panel, QueryState } fro
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
 import { capabilityName, endpointName, unitName } from '../../ui/units.ts'
-import { makeSnippets } from './snippets.ts'
+import { SnippetTabs } from '../first-call/first-call.tsx'
+import { makeSnippets } from '../first-call/snippets.ts'
 
 const route = getRouteApi('/signed-in/models')
 
 type Pricing = NonNullable<PublicModel['pricing']>
 
-/** Prints the prices of units in a line. */
+/** Prints the prices of units in one line. */
 function unitPrices({ per_unit, variants, with_audio }: Omit<Pricing, 'unit' | 'changes'>): string {
   const prices = per_unit ?? Object.values(variants ?? {}).join(' / ')
   const withSound = with_audio?.per_unit ?? Object.values(with_audio?.variants ?? {}).join(' / ')
   return withSound === '' ? prices : t('{prices}, with audio {other}', { prices, other: withSound })
 }
 
-/** Prints the price in a line, in credits. */
+/** Prints the price in one line, in credits. */
 function printPrice(pricing: Pricing | null): ReactNode {
   if (pricing === null) return <span className="text-quiet">–</span>
   if (pricing.unit === '1M_tokens')
@@ -55,7 +55,7 @@ const listCapabilities = ({ capabilities }: PublicModel): string[] =>
 type Prices = Omit<Pricing['tiers'][number], 'from_prompt_tokens' | 'input' | 'output'> &
   Pick<Pricing, 'input' | 'output'>
 
-/** Returns the kinds of tokens that cost something else than the rest of the input or of the output. */
+/** Returns the kinds of tokens whose price differs from the usual input or output price. */
 function listOwnKinds(pricing: Prices): [name: string, price: string | null][] {
   const { input, output } = pricing
   const kinds: [name: string, price: string | null, usual: string | null][] = [
@@ -69,7 +69,7 @@ function listOwnKinds(pricing: Prices): [name: string, price: string | null][] {
   return kinds.flatMap(([name, price, usual]) => (price === usual ? [] : [[name, price]]))
 }
 
-/** Prints all prices of tokens in a line. */
+/** Prints all prices of tokens in one line. */
 const tokenPrices = (pricing: Prices): string =>
   [
     t('{input} input, {cached} cached, {write} cache write, {output} output', {
@@ -153,7 +153,7 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
 }
 
 function Snippets({ model }: { model: PublicModel }) {
-  const snippets = makeSnippets(model, location.origin)
+  const snippets = makeSnippets(model, { origin: location.origin })
   if (snippets.length === 0)
     return (
       <p className="text-quiet">
@@ -163,26 +163,7 @@ function Snippets({ model }: { model: PublicModel }) {
         </a>
       </p>
     )
-  return (
-    <Tabs.Root defaultValue="curl">
-      <Tabs.List className="mb-2 flex flex-wrap gap-1" aria-label={t('SDK')}>
-        {snippets.map(({ id, label }) => (
-          <Tabs.Tab
-            key={id}
-            value={id}
-            className="rounded-md px-2.5 py-1 text-quiet text-sm hover:bg-raised aria-selected:bg-accent-wash aria-selected:text-accent"
-          >
-            {label}
-          </Tabs.Tab>
-        ))}
-      </Tabs.List>
-      {snippets.map(({ id, label, code }) => (
-        <Tabs.Panel key={id} value={id}>
-          <CodeBlock label={label} code={code} />
-        </Tabs.Panel>
-      ))}
-    </Tabs.Root>
-  )
+  return <SnippetTabs snippets={snippets} />
 }
 
 function ModelInFull({ model }: { model: PublicModel }) {

@@ -9,13 +9,13 @@ export interface Answer {
   readonly reasoning: string
   readonly toolCalls: readonly ToolCall[]
   readonly finishReason: string | null
-  /** As the provider reports it; null until then. */
+  /** Null until the provider reports it. */
   readonly usage: TokenUsage | null
-  /** In which the provider serves the call; empty until known. */
+  /** The provider's service tier; empty until known. */
   readonly serviceTier: string
   /** Length of all output so far, weighed by script. */
   readonly characters: number
-  /** What broke the stream off. */
+  /** Why the stream broke off. */
   readonly error: string | null
 }
 

@@ -1,4 +1,4 @@
-/** What a call of the playground costs, while it runs and afterwards, by the gateway's own rules. */
+/** Computes what a call of the playground costs, during and after it, by the gateway's own rules. */
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import type { PricingFields } from '../../../../schemas/config/catalog.ts'
 import { type Credits, parseCredits, parseRate, type Rate } from '../../../../schemas/money.ts'
@@ -53,7 +53,7 @@ const readPrices = (prices: PublicPrices): PricingFields => ({
   })),
 })
 
-/** Returns the price that the catalog shows; null where it is not by tokens. */
+/** Returns the price that the catalog shows; null if it is not per token. */
 export const readPrice = (pricing: PublicPricing): TokenPrice | null =>
   tokenPrice({
     unit: pricing.unit,
@@ -62,9 +62,9 @@ export const readPrice = (pricing: PublicPricing): TokenPrice | null =>
   })
 
 interface Prompt {
-  /** Bytes of the JSON of the messages and tools, without pictures. */
+  /** Bytes of the messages and tools as JSON, without pictures. */
   readonly bytes: number
-  /** Bytes of UTF-8 characters behind the first of each. */
+  /** Bytes of UTF-8 characters after the first byte of each. */
   readonly laterBytes: number
 }
 
@@ -84,7 +84,7 @@ interface Cost {
   readonly credits: Credits
   readonly promptTokens: number
   readonly outputTokens: number
-  /** Whether the provider has not reported its counts yet: they are estimated from the length of the texts. */
+  /** True until the provider reports its counts: they are estimated from the length of the texts. */
   readonly isEstimate: boolean
 }
 
@@ -103,7 +103,7 @@ export function computeCost(price: TokenPrice, prompt: Prompt, answer: Answer, n
   }
 }
 
-/** Returns the cost of a call that an error may have ended; null where no answer began, which costs nothing. */
+/** Returns the cost of a call that may have failed; null if no answer began, which costs nothing. */
 export const computeCostAfter = (
   error: Error | null,
   ...[price, prompt, answer, now]: Parameters<typeof computeCost>

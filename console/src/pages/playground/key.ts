@@ -1,4 +1,4 @@
-/** The key with which the playground calls: made when first needed, kept by the tab, ended after an hour. */
+/** The key of the playground: made when it is first needed, kept in the tab, expired after an hour. */
 import { request } from '../../api/client.ts'
 
 const LIFETIME_MS = 60 * 60 * 1000
@@ -10,7 +10,7 @@ interface KeptKey {
   readonly until: number
 }
 
-/** What is called: the models of an account, or the draft of one of its agents. */
+/** What the playground calls: the models of an account, or the draft of one of its agents. */
 export interface Callee {
   readonly accountId: string
   readonly agentId?: string
@@ -23,7 +23,7 @@ function readKeptKey(callee: Callee): KeptKey | null {
   return kept === null ? null : JSON.parse(kept)
 }
 
-/** Forgets the key: it was refused. */
+/** Forgets a refused key. */
 export const forgetPlaygroundKey = (callee: Callee): void => sessionStorage.removeItem(nameKey(callee))
 
 /** Returns the key. @throws ApiError */

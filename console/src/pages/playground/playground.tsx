@@ -1,4 +1,4 @@
-/** A place to try a model: what is sent is an ordinary call with an ordinary charge. */
+/** A place to try a model. Its calls are charged like any other. */
 
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -59,7 +59,7 @@ function TurnView({ turn }: { turn: Turn }) {
   )
 }
 
-/** What the call costs, while the answer grows and after it. */
+/** The cost of the call, while the answer arrives and after it. */
 function CostLine({ run, accountId }: { run: Run; accountId: string }) {
   const { data: models = [] } = useQuery(catalogQuery)
   const pricing = models.find(({ id }) => id === run.model)?.pricing
@@ -134,10 +134,10 @@ function AnswerView({ run, accountId }: { run: Run; accountId: string }) {
 
 interface ComposerProps {
   readonly isRunning: boolean
-  /** The settings have a problem, which they show. */
+  /** True while the settings show a problem. */
   readonly isBlocked: boolean
   readonly canReadImages: boolean
-  /** The call of a tool that the next message answers. */
+  /** The tool call that the next message answers. */
   readonly toolCall: { readonly id: string; readonly name: string } | null
   onSend(turn: Turn): void
   onStop(): void
@@ -199,7 +199,7 @@ function Composer({ isRunning, isBlocked, canReadImages, toolCall, onSend, onSto
 }
 
 interface NumberedTurn extends Turn {
-  /** Its place: a conversation only grows. */
+  /** Its index: a conversation only grows. */
   readonly number: number
 }
 
@@ -220,7 +220,7 @@ export function Playground() {
     run === null || isRunning || run.answer.characters === 0
       ? turns
       : [...turns, { role: 'assistant', text: run.answer.text, toolCalls: run.answer.toolCalls }]
-  // Each call of a tool is answered in turn, before the conversation goes on.
+  // Each tool call is answered before the conversation continues.
   const calls = answered.flatMap(({ toolCalls = [] }) => toolCalls)
   const done = new Set(answered.flatMap(({ toolCallId }) => toolCallId ?? []))
   const [toolCall = null, ...others] = calls.filter(({ id }) => !done.has(id))

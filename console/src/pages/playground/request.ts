@@ -1,4 +1,4 @@
-/** The request that the playground sends, as the reader's settings describe it. */
+/** Makes the request of the playground from its settings. */
 
 /** A picture in a message, as a data URL. */
 export interface Picture {
@@ -18,7 +18,7 @@ export interface Turn {
   readonly text: string
   readonly pictures?: readonly Picture[]
   readonly toolCalls?: readonly ToolCall[]
-  /** The call that a turn of role `tool` answers. */
+  /** The tool call that a turn of role `tool` answers. */
   readonly toolCallId?: string
 }
 
@@ -30,7 +30,7 @@ export interface Settings {
   readonly topP: number | null
   readonly maxTokens: number | null
   readonly reasoningEffort: 'low' | 'medium' | 'high' | null
-  /** JSON: a list of tools in the form of the chat-completions protocol. Empty: none. */
+  /** A list of tools as JSON, in the form of the chat-completions protocol; empty for none. */
   readonly tools: string
 }
 
@@ -41,7 +41,7 @@ type ReadTools =
 const isNamedFunction = (tool: unknown): tool is object =>
   typeof (tool as { function?: { name?: unknown } } | null)?.function?.name === 'string'
 
-/** Reads the definitions of tools, and says what is wrong with them. */
+/** Parses the definitions of tools and reports errors in them. */
 export function readTools(text: string): ReadTools {
   if (text.trim() === '') return { tools: [], problem: null }
   let read: unknown

@@ -1,4 +1,4 @@
-/** Sends a call of the playground, and reads its answer as it comes. */
+/** Sends a call of the playground and reads its answer as it arrives. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { ROUTES } from '../../../../schemas/routes.ts'
 import { readError } from '../../api/client.ts'
@@ -7,7 +7,7 @@ import type { Chunk } from './answer.ts'
 export const CHAT_PATH = ROUTES.createChatCompletion[1]
 
 interface Sent {
-  /** The id of the request: the log has the call by it. */
+  /** The request id, which finds the call in the log. */
   readonly requestId: string | null
   readonly chunks: AsyncIterable<Chunk>
 }
@@ -27,7 +27,7 @@ async function* readWhole(response: Response): AsyncGenerator<Chunk> {
   yield (await response.json()) as Chunk
 }
 
-/** Sends the body and returns the answer as it comes. @throws ApiError when the call is refused */
+/** Sends the body and returns the answer as it arrives. @throws ApiError when the call is refused */
 export async function send(key: string, body: object, signal: AbortSignal): Promise<Sent> {
   const response = await fetch(CHAT_PATH, {
     method: 'POST',

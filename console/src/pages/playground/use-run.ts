@@ -1,4 +1,4 @@
-/** A call of the playground: started, growing, stopped. */
+/** Runs calls of the playground. */
 import { useEffect, useRef, useState } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { type Answer, NO_ANSWER, withChunk } from './answer.ts'
@@ -18,7 +18,7 @@ export function useRun(callee: Callee) {
   const [run, setRun] = useState<Run | null>(null)
   const stopping = useRef<AbortController | null>(null)
   const stop = () => stopping.current?.abort()
-  // A page that is left stops its call.
+  // Leaving the page stops the call.
   useEffect(() => () => stopping.current?.abort(), [])
 
   const start = (model: string, body: object) => {

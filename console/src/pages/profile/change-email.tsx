@@ -1,4 +1,4 @@
-/** Asks for another email address, which is in force once the link that is sent to it was opened. */
+/** Changes the email address: it takes effect when the user opens the link that is sent to it. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-/** Of which events one is notified by email, account by account. */
+/** Chooses the events that the user gets emails about, for each account. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { EventType } from '../../../../schemas/notifications/event.ts'

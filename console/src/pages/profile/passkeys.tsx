@@ -1,4 +1,4 @@
-/** The passkeys of the user: added, renamed, removed. */
+/** The user's passkeys: add, rename, remove. */
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
@@ -18,7 +18,7 @@ export function Passkeys({ security }: { readonly security: Security }) {
   const naming = {
     hint: t('Such as the device that keeps it.'),
     maxLength: 60,
-    act: t('Save'),
+    submit: t('Save'),
     changes: [SECURITY],
   }
   return (

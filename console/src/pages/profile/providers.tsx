@@ -1,4 +1,4 @@
-/** The OpenID Connect providers at which the user is known. */
+/** The OpenID Connect providers that the user can sign in with. */
 import { useMutation } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'

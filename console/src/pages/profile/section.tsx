@@ -1,4 +1,4 @@
-/** The frame of the parts of the page, and the data that they share. */
+/** The frame that the sections of the profile share. */
 
 import type { ReactNode } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
@@ -7,10 +7,9 @@ import { Panel } from '../../ui/states.tsx'
 
 export type Security = AnswerOf<'showSecurity'>
 
-/** Where it is read. */
 export const SECURITY: OperationPath = '/me/security'
 
-/** A part of the page: what it is about, and its controls. */
+/** A section of the page: its title, an explanation, and its controls. */
 export const Section = ({
   title,
   note,

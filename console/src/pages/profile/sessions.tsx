@@ -9,7 +9,7 @@ import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Code, Time } from '../../ui/text.tsx'
 
-/** Returns the browser and the system that a `User-Agent` names, as far as they are known. */
+/** Returns the browser and the operating system in a `User-Agent`, if it knows them. */
 function describeDevice(userAgent: string): string {
   const [, browser] = /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(userAgent) ?? []
   const [, system] = /(Windows|Android|iPhone|iPad|Mac OS X|Linux)/.exec(userAgent) ?? []

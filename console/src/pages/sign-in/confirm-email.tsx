@@ -1,4 +1,4 @@
-/** Puts a new email address in force. The token is behind `#`: no server gets it with the page. */
+/** Confirms a new email address. The token is behind `#`, so that no server sees it. */
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'

@@ -1,4 +1,4 @@
-/** The frame of pages before the sign-in, and what they share: the opened session, the ways by a provider. */
+/** The frame of the pages before the sign-in, and what they share. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -29,13 +29,13 @@ export function Frame({ title, description, children }: FrameProps) {
   )
 }
 
-/** Returns what is done with an opened session: keep it, and go on to a page. */
+/** Returns a function that keeps a new session and goes to a page. */
 export function useOpened(after = '/') {
   const queries = useQueryClient()
   const navigate = useNavigate()
   return async (session: Session, next = after) => {
     setCsrfToken(session.csrf_token)
-    // What is cached may be another reader's.
+    // The cache may have data of another user.
     queries.clear()
     queries.setQueryData(sessionQuery.queryKey, session)
     await navigate({ to: next, replace: true })

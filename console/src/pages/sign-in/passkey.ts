@@ -1,5 +1,3 @@
-/** Passkeys in the browser. */
-
 import {
   type PublicKeyCredentialCreationOptionsJSON,
   type PublicKeyCredentialRequestOptionsJSON,
@@ -9,7 +7,7 @@ import {
 import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 
-/** Browsers report the same for a cancel, a time-out and a device without a passkey. */
+/** Browsers report the same error for a cancel, a timeout and a device without a passkey. */
 async function explainFailure<T>(ceremony: Promise<T>): Promise<T> {
   try {
     return await ceremony
@@ -24,14 +22,14 @@ async function explainFailure<T>(ceremony: Promise<T>): Promise<T> {
 
 type Ceremony = AnswerOf<'beginPasskey'>
 
-/** Asks the person for a passkey of this host. Rejects when they cancel. */
+/** Asks for a passkey of this host. Rejects if the user cancels. */
 export async function provePasskey({ ticket, options }: Ceremony) {
   const asked = options as unknown as PublicKeyCredentialRequestOptionsJSON
   const response = await explainFailure(startAuthentication({ optionsJSON: asked }))
   return { ticket, response: { ...response } }
 }
 
-/** Makes a passkey on the person's device and adds it to the user. Rejects when they cancel. */
+/** Makes a passkey on the user's device and adds it to their profile. Rejects if they cancel. */
 export async function makePasskey(name: string) {
   const { ticket, options } = await request('beginPasskey', {})
   const asked = options as unknown as PublicKeyCredentialCreationOptionsJSON

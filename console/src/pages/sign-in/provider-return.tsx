@@ -11,7 +11,7 @@ import { forgetInvitation, takeOpenedInvitation, takeWay } from './remembered.ts
 
 const route = getRouteApi('/before-sign-in/sign-in/oidc/$id')
 
-/** Returns whether an invitation of the user was opened that the sign-in has not used up: a user of before accepts it. */
+/** Returns whether the user opened an invitation that still has to be accepted, as existing users do. */
 async function hasOpenInvitation({ user }: Session): Promise<boolean> {
   const token = takeOpenedInvitation()
   if (token === null) return false
@@ -31,7 +31,7 @@ export function ProviderReturn() {
     mutationFn: async () => {
       const way = takeWay()
       const query = location.search.slice(1)
-      // The code is of no more use, and need not stay in the history.
+      // The code is used up and must not stay in the history.
       history.replaceState(null, '', location.pathname)
       if (way === null) throw new Error(t('The sign-in did not start in this tab. Start again.'))
       const answer = { id, ticket: way.ticket, query }

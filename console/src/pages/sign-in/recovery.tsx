@@ -1,4 +1,4 @@
-/** Recovery: a link to sign in with is sent by email. */
+/** Recovery: sends a sign-in link by email. */
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'

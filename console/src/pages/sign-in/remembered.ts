@@ -1,10 +1,10 @@
-/** What this browser tab remembers while the person is at a provider, or signs in to accept an invitation. */
+/** What the tab remembers while the user is at a provider, or signs in to accept an invitation. */
 
 interface Way {
   readonly ticket: string
   /** The page to go to afterwards. */
   readonly next: string
-  /** The user connects the provider, and is signed in already. */
+  /** True if a signed-in user connects the provider. */
   readonly isConnecting: boolean
 }
 
@@ -13,7 +13,7 @@ const INVITATION = 'tollgate-invitation'
 
 export const rememberWay = (way: Way): void => sessionStorage.setItem(WAY, JSON.stringify(way))
 
-/** Returns the way once. */
+/** Returns the way and forgets it. */
 export function takeWay(): Way | null {
   const text = sessionStorage.getItem(WAY)
   sessionStorage.removeItem(WAY)
@@ -22,7 +22,7 @@ export function takeWay(): Way | null {
 
 const INVITATION_HASH = /^#invitation=([\w-]+)$/
 
-/** Returns the token of the invitation whose link was opened in this tab, and takes it out of the address. */
+/** Returns the token of the invitation that was opened in this tab, and removes it from the address. */
 export function takeOpenedInvitation(): string | null {
   const [, token] = INVITATION_HASH.exec(location.hash) ?? []
   if (token !== undefined) {

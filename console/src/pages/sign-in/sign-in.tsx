@@ -1,4 +1,4 @@
-/** Sign-in: by link, password and code, passkey, or a provider. A link's token is behind `#`: no server gets it. */
+/** Sign-in by link, password and code, passkey or provider. The token of a link is behind `#`: no server sees it. */
 
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -123,7 +123,7 @@ function PasskeyButton({ onSession }: { onSession: OnSession }) {
   )
 }
 
-/** Returns the token of the link that was opened, and takes it out of the address. */
+/** Returns the token of the link that was opened, and removes it from the address. */
 function takeOpenedLink(): string | null {
   const [, token = null] = LINK.exec(location.hash) ?? []
   if (token !== null) history.replaceState(null, '', location.pathname + location.search)

@@ -1,4 +1,4 @@
-/** Sign-up, by an invitation or where it is open; a user who is there already accepts the invitation. */
+/** Sign-up, open or by invitation; an existing user accepts the invitation. */
 import { useLingui } from '@lingui/react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -15,7 +15,7 @@ import { Frame, Or, Providers, useOpened } from './frame.tsx'
 import { forgetInvitation, takeOpenedInvitation } from './remembered.ts'
 
 interface SignUpProps {
-  /** The email of the invitation; null: the person names theirs. */
+  /** The email of the invitation; null if the user enters their own. */
   readonly invitedEmail: string | null
   readonly invitation: string | undefined
 }

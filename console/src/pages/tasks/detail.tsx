@@ -1,4 +1,4 @@
-/** One task in full: what it made, where it stands, and the operations that end it or look after it. */
+/** One task in full: its results, its status, and the operations that end it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
@@ -17,7 +17,7 @@ type Task = AnswerOf<'showTask'>
 type OperatorTask = AnswerOf<'showAnyTask'>
 type File = Task['files'][number]
 
-/** Returns the address of a file of our store at the gateway of this page: its policy allows no other plain address. */
+/** Returns the address of a stored file at this gateway: the page's policy allows no other plain HTTP address. */
 function toOwnAddress(url: string): string {
   const { pathname, search } = new URL(url, location.origin)
   return pathname.startsWith('/files/') ? pathname + search : url

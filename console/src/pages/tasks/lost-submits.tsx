@@ -1,4 +1,4 @@
-/** Lost submits: what providers may have begun for customers who got an error. For operators. */
+/** Lost submits, for operators: work that providers may have begun although the customer got an error. */
 import { useMutation } from '@tanstack/react-query'
 import type { OperationPath } from '../../../../schemas/routes.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
@@ -15,7 +15,7 @@ type LostSubmit = AnswerOf<'listLostSubmits'>['data'][number]
 
 const CHANGED: readonly OperationPath[] = ['/installation/lost-submits']
 
-/** Nothing where none is open. */
+/** Renders nothing while none is open. */
 export function LostSubmits({ mayChange }: { readonly mayChange: boolean }) {
   const list = useList('listLostSubmits', { state: 'open' })
   if (list.rows.length === 0 && list.error === null) return null

@@ -1,4 +1,4 @@
-/** The statuses of tasks, in the language of the page. */
+/** The translated statuses of tasks. */
 import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import type { Statuses } from '../../ui/states.tsx'

@@ -1,4 +1,4 @@
-/** Tasks: images, films, music, speech and other work that outlives its request. */
+/** Tasks: images, videos, music, speech and other work that outlives its request. */
 import { getRouteApi } from '@tanstack/react-router'
 import { ROUTES } from '../../../../schemas/routes.ts'
 import { TASK_KINDS } from '../../../../schemas/tasks/kinds.ts'
@@ -6,13 +6,13 @@ import type { AnswerOf } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
-import { printCurl } from '../../curl.ts'
 import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/dialog.tsx'
 import { listNames, PageHeader, StatusBadge } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { CodeBlock, Money, TextLink, Time } from '../../ui/text.tsx'
+import { Money, TextLink, Time } from '../../ui/text.tsx'
 import { Filter, ScopeFilter, useIsWhole } from '../filters.tsx'
+import { FirstCurl } from '../first-call/first-call.tsx'
 import { SavedViews } from '../saved-views.tsx'
 import { TaskDetail } from './detail.tsx'
 import { LostSubmits } from './lost-submits.tsx'
@@ -23,13 +23,6 @@ const route = getRouteApi('/signed-in/tasks')
 type Task = AnswerOf<'listTasks'>['data'][number]
 
 const OPEN = 'open'
-
-const printFirstTask = () =>
-  printCurl(location.origin, ROUTES.makeVideo[1], {
-    model: 'MODEL',
-    prompt: 'A fox in the snow',
-    duration: 6,
-  })
 
 export function Tasks() {
   const { account_id: accountId, role } = useAccount()
@@ -65,7 +58,7 @@ export function Tasks() {
     <>
       <PageHeader
         title={t('Tasks')}
-        description={t('Images, films, music and speech: work that outlives its request.')}
+        description={t('Images, videos, music and speech: work that outlives its request.')}
       />
       {isWhole && <LostSubmits mayChange={isOperator} />}
       <SavedViews page="tasks" filters={{ kind, state, scope }} />
@@ -80,7 +73,11 @@ export function Tasks() {
         <ScopeFilter value={scope} />
       </div>
       <ListPanel caption={t('Tasks')} list={list} columns={columns} empty={t('No tasks match.')}>
-        <CodeBlock label="curl" code={printFirstTask()} />
+        <FirstCurl
+          path={ROUTES.makeVideo[1]}
+          endpointType="videos_generations"
+          body={{ prompt: 'A fox in the snow' }}
+        />
       </ListPanel>
       <Drawer title={t('Task')} isOpen={open !== undefined} onClose={() => change({ task: undefined })}>
         {open && (

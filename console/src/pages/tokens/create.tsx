@@ -11,7 +11,7 @@ import { ExpiresField, ProgramNameField } from '../token-fields.tsx'
 
 export type CreatedToken = AnswerOf<'createToken'>
 
-/** Where tokens are listed: those of an account, and those of the installation. */
+/** The paths of the lists of tokens: an account's, and the installation's. */
 export const TOKENS = ['/tokens', '/installation/tokens'] as const
 
 const nameScopes = (): Readonly<Record<Scope, string>> => ({
@@ -24,7 +24,7 @@ const nameScopes = (): Readonly<Record<Scope, string>> => ({
 })
 
 interface CreateDialogProps {
-  /** null: the installation. */
+  /** Null for the installation. */
   readonly accountId: string | null
   onClose(): void
   onCreated(token: CreatedToken): void

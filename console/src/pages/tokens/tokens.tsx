@@ -17,7 +17,7 @@ const route = getRouteApi('/signed-in/tokens')
 
 type Token = AnswerOf<'listTokens'>['data'][number]
 
-/** Prints a first request with a token. @param accountId null: the installation */
+/** Prints a first request with a token. @param accountId null for the installation */
 const printFirstRequest = (token: string, accountId: string | null) =>
   `curl '${location.origin}${accountId === null ? linkTo('listAccounts', {}) : linkTo('listKeys', { account_id: accountId })}' \\
   -H "Authorization: Bearer ${token}"`

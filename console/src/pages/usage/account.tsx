@@ -1,4 +1,4 @@
-/** What an account used: by day and by model, key, member or state, or by session. */
+/** The usage of an account by day and by model, key, member or status, or by session. */
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { USAGE_DIMENSIONS } from '../../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../api/client.ts'
@@ -22,7 +22,7 @@ const ACCOUNT_DIMENSIONS = [...USAGE_DIMENSIONS, 'session'] as const
 const isDimension = (text: string | undefined): text is Dimension =>
   USAGE_DIMENSIONS.includes(text as Dimension)
 
-/** Returns a record for each day and group. */
+/** Returns one record per day and group. */
 function toLines({ by_day, groups }: Usage, by: Dimension) {
   const names = new Map(groups.map(({ id, name }) => [id, name]))
   const days = by_day.toSorted((a, b) => a.date.localeCompare(b.date))
@@ -62,7 +62,7 @@ export function AccountUsage() {
   const { by, key_id: keyId } = route.useSearch()
   const period = usePeriod()
   const keys = useKeyNames()
-  // A member reads the usage of one key at a time.
+  // A member may read only one key at a time.
   const key_id = keyId ?? (role === 'member' ? keys.data?.keys[0]?.id : undefined)
   const isReady = role !== 'member' || key_id !== undefined
   const report = {

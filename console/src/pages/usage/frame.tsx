@@ -31,12 +31,12 @@ export const SUM_COLUMNS = ['requests', 'cost', 'input_tokens', 'output_tokens',
 /** A report of an account: the input of its operation, and its frame. */
 export interface AccountReportProps {
   readonly input: Period & { readonly account_id: string; readonly key_id: string | undefined }
-  /** Whether the key is known that a member's report needs. */
+  /** False until the key is known that a member's report needs. */
   readonly isReady: boolean
   readonly frame: FrameFields<Dimension>
 }
 
-/** Returns the period in the URL. */
+/** Reads the period from the URL. */
 export function usePeriod(): Period {
   const { period, from, to } = route.useSearch()
   return { period, from, to }
@@ -46,14 +46,14 @@ type Line = readonly (string | number | null)[]
 
 interface FrameFields<D extends Dimension> {
   readonly dimensions: readonly D[]
-  /** Further filters. */
+  /** More filters. */
   readonly fields?: ReactNode
 }
 
 interface UsageFrameProps<Data, D extends Dimension> extends FrameFields<D> {
   readonly by: D
   readonly query: UseQueryResult<Data>
-  /** Returns the header and the records of the file; the header alone: there is nothing to save. */
+  /** Returns the header and the records of the file; only the header if there is nothing to save. */
   toLines(data: Data): readonly Line[]
   readonly children: (data: Data) => ReactNode
 }

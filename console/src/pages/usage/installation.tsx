@@ -1,4 +1,4 @@
-/** What all accounts used, and the margin: by day and by account, model, key or channel. */
+/** The usage of all accounts and the margin, by day and by account, model, key or channel. */
 
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -24,7 +24,7 @@ const isDimension = (text: string | undefined): text is Dimension => DIMENSIONS.
 const findId = ({ key_id, account_id, model, channel_id }: Row): string =>
   key_id ?? account_id ?? model ?? channel_id ?? ''
 
-/** Returns the sums of the groups with those of the days. */
+/** Adds the sums of the days to those of the groups. */
 const joinDays = (groups: Usage, days: Usage) => ({
   ...groups,
   groups: groups.rows.map((row) => ({ ...row, id: findId(row), name: row.name ?? findId(row) })),
@@ -33,7 +33,7 @@ const joinDays = (groups: Usage, days: Usage) => ({
 type Joined = ReturnType<typeof joinDays>
 type Group = Joined['groups'][number]
 
-/** Returns a record for each group. */
+/** Returns one record per group. */
 const toLines = ({ groups }: Joined, by: Dimension) => [
   [by, 'name', ...(by === 'key' ? ['account'] : []), ...COLUMNS],
   ...groups.map((group) => [
@@ -44,7 +44,7 @@ const toLines = ({ groups }: Joined, by: Dimension) => [
   ]),
 ]
 
-/** What the operator pays and keeps of the calls with a known cost. */
+/** Returns the columns of what the operator pays and keeps, for calls with a known cost. */
 const marginColumns = (): Column<Group>[] => [
   { name: t('Provider cost'), isNumber: true, cell: ({ upstream_cost }) => <Money amount={upstream_cost} /> },
   { name: t('Margin'), isNumber: true, cell: ({ margin }) => <Money amount={margin} /> },
@@ -60,7 +60,7 @@ function MarginStats({ upstream_cost, margin, requests_with_cost }: Usage['total
   )
 }
 
-/** What providers may have begun for customers who have an error. */
+/** The cost of work that providers may have begun although the customer got an error. */
 const LostStat = ({ submits, upstream_cost }: Usage['lost_submits']) => (
   <Stat
     name={t('Cost of lost submits')}

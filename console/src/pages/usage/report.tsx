@@ -1,4 +1,4 @@
-/** Sums of calls: totals beside the period before, charts by day, and a table of the groups. */
+/** Sums of calls: totals compared with the previous period, charts by day, and a table of groups. */
 
 import type { ReactNode } from 'react'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
@@ -14,13 +14,13 @@ type AccountUsage = AnswerOf<'showUsage'>
 type Group = AccountUsage['groups'][number]
 type Day = AccountUsage['by_day'][number]
 
-/** Sums to show; each group as the page that asked for them has it. */
+/** The sums to show, with groups of the page's own type. */
 interface Sums<G extends Group> extends Omit<AccountUsage, 'groups'> {
   readonly groups: readonly G[]
 }
 
 const DAY_MS = 86_400_000
-/** Groups with a line each in the chart; the table has all. */
+/** The number of groups with a line in the chart; the table has all. */
 const LINES = 2
 const LINE_TONES = ['good', 'warn'] as const
 
@@ -39,7 +39,7 @@ const sumCost = (rows: readonly Day[]): string =>
 const countTokens = ({ input_tokens, output_tokens }: AccountUsage['total']): number =>
   input_tokens + output_tokens
 
-/** Prints how much more or less it is than in the period before. */
+/** Prints the change since the previous period. */
 function printTrend(now: number, before: number): string {
   if (before === 0) return t('nothing in the period before')
   const percent = Math.round((now / before - 1) * 100)
@@ -103,10 +103,9 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
 
 interface ReportProps<G extends Group> {
   readonly usage: Sums<G>
-  /** What the groups are, in the language of the page. */
+  /** The translated name of the dimension. */
   readonly title: string
   renderName(group: G): ReactNode
-  /** Further columns, and further totals. */
   readonly columns?: readonly Column<G>[]
   readonly stats?: ReactNode
 }

@@ -1,15 +1,15 @@
-/** What each session of an account cost: one conversation, or one run of an agent. */
+/** The cost of each session of an account: one conversation, or one run of an agent. */
 
 import { Link } from '@tanstack/react-router'
 import { ROUTES } from '../../../../schemas/routes.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
-import { printCurl } from '../../curl.ts'
 import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { EmptyState, Panel } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { CodeBlock, Money, Time } from '../../ui/text.tsx'
+import { Money, Time } from '../../ui/text.tsx'
+import { FirstCurl } from '../first-call/first-call.tsx'
 import { type AccountReportProps, SUM_COLUMNS, UsageFrame } from './frame.tsx'
 
 type Usage = AnswerOf<'sumSessions'>
@@ -25,12 +25,6 @@ const toLines = ({ data }: Usage) => [
     session.last_call_at,
   ]),
 ]
-
-const printFirstSession = () => {
-  const messages = [{ role: 'user', content: 'Hello!' }]
-  const headers = ['X-Session-Id: run 7']
-  return printCurl(location.origin, ROUTES.createChatCompletion[1], { model: 'MODEL', messages }, { headers })
-}
 
 export function Sessions({ input, isReady, frame }: AccountReportProps) {
   const usage = useGet('sumSessions', input as never, { enabled: isReady })
@@ -65,7 +59,12 @@ export function Sessions({ input, isReady, frame }: AccountReportProps) {
           <Panel title={t('Sessions')}>
             {data.length === 0 ? (
               <EmptyState title={t('No calls in this period name a session.')}>
-                <CodeBlock label="curl" code={printFirstSession()} />
+                <FirstCurl
+                  path={ROUTES.createChatCompletion[1]}
+                  endpointType={null}
+                  body={{ messages: [{ role: 'user', content: 'Hello!' }] }}
+                  headers={['X-Session-Id: run 7']}
+                />
               </EmptyState>
             ) : (
               <Table caption={t('Sessions')} columns={columns} rows={data} toKey={(row) => row.session_id} />

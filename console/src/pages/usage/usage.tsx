@@ -1,4 +1,4 @@
-/** What an account used, or all accounts: by day and by a chosen column, beside the period before. */
+/** The usage of an account or of all accounts, by day and by a chosen dimension, compared with the previous period. */
 import { getRouteApi } from '@tanstack/react-router'
 import { useIsWhole } from '../filters.tsx'
 import { AccountUsage } from './account.tsx'

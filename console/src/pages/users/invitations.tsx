@@ -1,4 +1,4 @@
-/** Invitations, to the installation or to an organization: listed, and revoked. */
+/** Invitations to the installation or to an organization. */
 import type { AnswerOf } from '../../api/client.ts'
 import type { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'

@@ -6,7 +6,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { DialogForm, Done, Field, SelectField, useFields } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 
-/** The result: a link to copy, or a notice that the email was sent. */
+/** Shows a link to copy, or a notice that the email was sent. */
 const Invited = ({ url }: { readonly url: string | null }) =>
   url === null ? (
     <p role="status">{t('The invitation is on its way by email.')}</p>
@@ -20,13 +20,13 @@ const Invited = ({ url }: { readonly url: string | null }) =>
 interface InviteProps<Role extends string> {
   readonly title: string
   readonly roleLabel: string
-  /** By their names for readers. */
+  /** Their translated names. */
   readonly roles: Readonly<Record<Role, string>>
-  /** The one that is chosen at first. */
+  /** The role that is chosen at first. */
   readonly usual: Role
   /** The path of the list of invitations. */
   readonly changes: readonly Changed[]
-  /** Sends the invitation; `url` is null where it goes by email. */
+  /** Sends the invitation; `url` is null if it goes by email. */
   onInvite(email: string, role: Role): Promise<{ readonly url: string | null }>
   onClose(): void
 }

@@ -1,6 +1,7 @@
-/** Users of the installation, and those who are invited, for operators. */
+/** The users of the installation and the invitations, for operators. */
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
+import type { InstallationRole } from '../../../../schemas/management/operation.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
@@ -14,15 +15,26 @@ import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { SearchForm } from '../filters.tsx'
 import { Invitations } from './invitations.tsx'
 import { Invite } from './invite.tsx'
-import { NO_ROLE, nameRoles, toRole } from './roles.ts'
 
 type User = AnswerOf<'listUsers'>['data'][number]
 
 const route = getRouteApi('/signed-in/users')
 
+const NO_ROLE = 'none'
+
+const nameRoles = () => ({
+  [NO_ROLE]: t('None'),
+  operator: t('Operator'),
+  auditor: t('Auditor'),
+})
+
+/** Returns the role as the API takes it. */
+const toRole = (chosen: InstallationRole | typeof NO_ROLE): InstallationRole | null =>
+  chosen === NO_ROLE ? null : chosen
+
 interface UserActionsProps {
   readonly user: User
-  /** Takes the address of a new sign-in link. */
+  /** Called with the address of a new sign-in link. */
   onLink(url: string): void
 }
 

@@ -1,4 +1,4 @@
-/** What was delivered in the last thirty days, and what failed. */
+/** The deliveries of the last thirty days. */
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
@@ -14,7 +14,7 @@ export type Endpoint = AnswerOf<'listWebhooks'>['data'][number]
 
 type Delivery = AnswerOf<'listDeliveries'>['data'][number]
 
-/** Where endpoints and deliveries are read. */
+/** The paths of the lists of endpoints and deliveries. */
 export const WEBHOOKS = ['/webhooks', '/webhook-deliveries'] as const
 const DAY_MS = 86_400_000
 

@@ -1,4 +1,4 @@
-/** One delivery in full: its body, and each attempt with headers and answer. */
+/** One delivery in full: its body, and each attempt with its headers and its answer. */
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'

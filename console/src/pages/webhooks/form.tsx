@@ -10,10 +10,10 @@ import { type Endpoint, WEBHOOKS } from './deliveries.tsx'
 
 interface EndpointDialogProps {
   readonly accountId: string
-  /** null: a new one. */
+  /** Null for a new one. */
   readonly endpoint: Endpoint | null
   onClose(): void
-  /** Takes the secret of a new one. */
+  /** Called with the secret of a new endpoint. */
   onSecret(secret: string): void
 }
 

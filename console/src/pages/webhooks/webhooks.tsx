@@ -1,4 +1,4 @@
-/** Webhook endpoints of an account, or of the installation, and what was delivered to them. */
+/** The webhook endpoints of an account or of the installation, and their deliveries. */
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { INSTALLATION } from '../../../../schemas/notifications/event.ts'
@@ -87,7 +87,7 @@ function EndpointActions({ endpoint, accountId, onSecret }: SecretProps & { read
       </DialogButton>
       <Action
         {...quiet}
-        // Twice at once would end the secret that the receiver has.
+        // A second rotation would end the secret that the receiver uses.
         run={(idempotencyKey) => request('rotateWebhook', { id }, { idempotencyKey })}
         onDone={({ secret }) => onSecret(secret)}
       >

@@ -2,31 +2,39 @@
  * Azure OpenAI. A base URL that ends in `/openai/v1` names the deployment in the body, like other APIs; the older form,
  * which ends in `/openai`, names it in the path and needs an `api-version`.
  */
-import type { ChannelEntry, ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import type { CallProtocol, ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import { buildRequest, type ChannelAdapter, type ChannelCall } from '../../channel.ts'
+import { findFormType, PASSED_PATHS } from '../../chat/passed.ts'
 import type { Provider } from '../provider.ts'
 
 const OLDER_BASE = /\/openai$/
 
 const isOlder = ({ base_url }: Pick<ChannelEntry, 'base_url'>): boolean => OLDER_BASE.test(base_url)
 
-const buildPath = (protocol: ChatProtocol, { upstreamModel }: ChannelCall): string =>
+/** Paths below a deployment. */
+const PATHS = { 'chat-completions': '/chat/completions', ...PASSED_PATHS } as const
+type DeploymentProtocol = keyof typeof PATHS
+
+const buildPath = (protocol: DeploymentProtocol | 'responses', { upstreamModel }: ChannelCall): string =>
   protocol === 'responses'
     ? '/responses'
-    : `/deployments/${encodeURIComponent(upstreamModel)}/chat/completions`
+    : `/deployments/${encodeURIComponent(upstreamModel)}${PATHS[protocol]}`
 
 /** Returns the adapter of the older form. */
-const olderAdapter = (protocol: ChatProtocol): ChannelAdapter => ({
+const olderAdapter = (protocol: DeploymentProtocol | 'responses'): ChannelAdapter => ({
   variant: (call) => buildPath(protocol, call),
   request: (channel, call) => {
     const path = `${buildPath(protocol, call)}?api-version=${channel.api_version}`
-    return buildRequest(channel, channel.base_url, path, 'api-key')
+    return buildRequest(channel, channel.base_url, path, 'api-key', findFormType(protocol))
   },
 })
 
-const OLDER_ADAPTERS: Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>> = {
+const OLDER_ADAPTERS: Readonly<Partial<Record<CallProtocol, ChannelAdapter>>> = {
   'chat-completions': olderAdapter('chat-completions'),
   responses: olderAdapter('responses'),
+  embeddings: olderAdapter('embeddings'),
+  rerank: olderAdapter('rerank'),
+  audio_transcriptions: olderAdapter('audio_transcriptions'),
 }
 
 export const azure: Provider = {

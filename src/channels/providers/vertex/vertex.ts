@@ -3,7 +3,7 @@
  * location. The path names the model.
  */
 import { Buffer } from 'node:buffer'
-import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import type { CallProtocol } from '../../../../schemas/config/catalog.ts'
 import { parseRawJson } from '../../../core/json/exact.ts'
 import { buildRequest, type ChannelAdapter, type ChannelCall, type CountingAdapter } from '../../channel.ts'
 import { generateMethod } from '../../chat/generate-content.ts'
@@ -69,7 +69,7 @@ const countGenerate: CountingAdapter = {
   body: keepCountedFields,
 }
 
-const ADAPTERS: Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>> = {
+const ADAPTERS: Readonly<Partial<Record<CallProtocol, ChannelAdapter>>> = {
   'generate-content': generate,
   messages,
 }

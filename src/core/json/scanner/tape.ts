@@ -149,14 +149,15 @@ export class Tape {
     return (this.#word(node, 0) & ESCAPED) === 0 ? name : (JSON.parse(`"${name}"`) as string)
   }
 
+  /** Returns the place of this value, with its quotes. */
+  placeOf(value: number): Omit<FieldSpan, 'nameStart'> {
+    const quote = this.#quote(value)
+    return { start: this.startOf(value) - quote, end: this.endOf(value) + quote }
+  }
+
   /** Returns the place of this value's field, with its quotes. */
   spanOf(value: number): FieldSpan {
-    const quote = this.#quote(value)
-    return {
-      nameStart: this.startOf(value - 1) - 1,
-      start: this.startOf(value) - quote,
-      end: this.endOf(value) + quote,
-    }
+    return { nameStart: this.startOf(value - 1) - 1, ...this.placeOf(value) }
   }
 
   /** Returns the fields of the whole text; of two of one name, the last. None where it is no object. */

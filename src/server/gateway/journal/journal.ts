@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type CommittedWallets, SettlementPublisher } from '../../../../pipelines/settlement/publisher.ts'
 import type { Credits } from '../../../../schemas/money.ts'
 import type { Credentials } from '../../../credentials/credentials.ts'
-import { type Journal, type JournalDepth, openJournal } from '../../../journal/journal.ts'
+import { type Journal, type JournalDepth, openJournal, type Ticket } from '../../../journal/journal.ts'
 import { type OrphanJournal, openOrphans, retireJournal } from '../../../journal/orphans.ts'
 import { openNats } from '../../../nats/nats.ts'
 import type { Bookings } from '../../../postgres/billing/repository.ts'
@@ -13,7 +13,6 @@ import type { LogOutput } from '../../../telemetry/log.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
 import type { Boot } from '../../messages.ts'
 import { startHeartbeats } from './heartbeats.ts'
-import { storeFirst } from './stored-first.ts'
 
 const MS_PER_SECOND = 1000
 /** At the end, settlements have this long to be booked; the rest stays in the journal for the next start. */
@@ -23,9 +22,13 @@ const DRAIN_BOUND_MS = 8_000
  * twice.
  */
 const CATCH_UP_BOUND_MS = 2_500
+/** Calls are refused once an answer has waited this long: JetStream does not store. */
+const STALLED_MS = 3_000
+
+type CallJournal = Pick<Journal, 'id' | 'admit' | 'settle'>
 
 export interface GatewayJournal {
-  readonly journal: Pick<Journal, 'id' | 'admit' | 'settle'>
+  readonly journal: CallJournal
   depth(): JournalDepth
   recoveredCost(id: string): Credits
   /** Starts publishing settlements; passes bookings to the credentials. */
@@ -130,7 +133,34 @@ export async function openGatewayJournal({
   }
 }
 
-/** Journals of processes that this run does not have. */
+interface StoredFirstDeps {
+  readonly isStoredFirst: () => boolean
+  /** Undefined before it has started. */
+  readonly publisher: () => Pick<SettlementPublisher, 'callWhenStored' | 'measureWaitMs'> | undefined
+  readonly isConnected: () => boolean
+}
+
+/**
+ * Returns the journal for calls. With `settlement.durability: cluster` the end of an answer waits until JetStream has the
+ * settlement. The durability may change while calls run.
+ */
+const storeFirst = (journal: CallJournal, deps: StoredFirstDeps): CallJournal => ({
+  id: journal.id,
+  admit(admission, written) {
+    const isStalled = () => !deps.isConnected() || (deps.publisher()?.measureWaitMs() ?? 0) > STALLED_MS
+    if (!deps.isStoredFirst() || !isStalled()) return journal.admit(admission, written)
+    queueMicrotask(() => written(new Error('JetStream does not store settlements.')))
+    return { requestId: admission.request_id } satisfies Ticket
+  },
+  settle(ticket, settlement, written) {
+    const publisher = deps.publisher()
+    if (written === undefined || publisher === undefined || !deps.isStoredFirst())
+      return journal.settle(ticket, settlement, written)
+    journal.settle(ticket, settlement, () => publisher.callWhenStored(written))
+  },
+})
+
+/** Opens the journals of processes that this run does not have. */
 function openAbandoned(root: string, gatewayCount: number, log: LogOutput): Promise<OrphanJournal[]> {
   const live = Array.from({ length: gatewayCount }, (_, index) => nameDirectory(index))
   return openOrphans(root, live, log)

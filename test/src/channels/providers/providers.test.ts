@@ -272,6 +272,25 @@ t.test('models in the path', async (t) => {
   })
 })
 
+t.test('any API version of the client goes on', async (t) => {
+  const channel = channelOf('protocol: messages, base_url: "http://127.0.0.1:1", api_key: k')
+  const adapters = [findChatAdapter(channel, 'messages'), findCountingAdapter(channel, 'messages')]
+  for (const adapter of adapters)
+    for (const [sent, version] of [
+      ['2023-01-01', '2023-01-01'],
+      ['2026-07-28', '2026-07-28'],
+      ['2031-12-31', '2031-12-31'],
+      ['newest', 'newest'],
+      ['', '2023-06-01'],
+    ])
+      for (const header of ['anthropic-version', 'vendor-version'])
+        t.same(
+          adapter?.callHeaders?.((name) => (name === header ? sent! : '')),
+          [['anthropic-version', version]],
+          `${header}: ${sent}`,
+        )
+})
+
 t.test('azure', async (t) => {
   const RESOURCE = 'https://r.openai.azure.com/openai'
 

@@ -1166,7 +1166,8 @@ t.test('master key is replaced', async (t) => {
       await blocking`LOCK TABLE audit_entries IN EXCLUSIVE MODE`
       const killed = command()
       await until('the waiting statement', async () => {
-        const waiting = await sql`
+        // Asked in the transaction itself: the server ends one that is idle for long.
+        const waiting = await blocking`
         SELECT FROM pg_locks WHERE relation = 'audit_entries'::regclass AND NOT granted
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
         return waiting.length > 0

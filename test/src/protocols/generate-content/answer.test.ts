@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { keepExtra, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
 import { GenerateContentMeter, readWholeAnswer } from '../../../../src/protocols/generate-content/meter.ts'
-import { DIALECTS, protocolAdapter } from '../../../../src/protocols/registry.ts'
+import { protocolAdapter, READERS } from '../../../../src/protocols/registry.ts'
 import { Random } from '../../../simulation/random.ts'
 import { checkEverySplit } from '../every-split.ts'
 import { CREATED_SECONDS, chatCall, MESSAGES_STREAMS, MODEL, runInPieces } from '../messages/streams.ts'
@@ -720,9 +720,8 @@ t.test('filtered answers are answers', async (t) => {
 
 t.test('a translated stream without alt=sse is one JSON array', async (t) => {
   // As a native one is: the client reads it as JSON, whatever protocol its upstream speaks.
-  const path = '/v1beta/models/m:streamGenerateContent'
   const body = Buffer.from(JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }))
-  const call = DIALECTS['generate-content'].read({ path, query: '', body })
+  const call = READERS['generate-content-stream'].read({ model: 'm', query: '', body })
   const adapter = protocolAdapter('generate-content', 'messages')
   const run = (name: string): string => {
     const stream = adapter.openStream(call)

@@ -2,7 +2,8 @@
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import t from 'tap'
 import { Failure } from '../../../../schemas/failure.ts'
-import { messagesDialect, messagesNative } from '../../../../src/protocols/messages/dialect.ts'
+import { messagesNative } from '../../../../src/protocols/messages/dialect.ts'
+import { readAtPath } from '../../../support/read-at-path.ts'
 import { weighed } from '../chat-completions/reference.ts'
 import { encodeOptions } from '../encode-options.ts'
 import {
@@ -29,8 +30,7 @@ t.test('dialect', async (t) => {
   const OPTIONS = encodeOptions({ upstreamModel: 'opus-9', outputCeiling: 8192 })
   const VALID = { model: 'sonata', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] }
 
-  const readText = (body: string, path = '/v1/messages') =>
-    messagesDialect.read({ path, query: '', body: Buffer.from(body) })
+  const readText = (body: string, path = '/v1/messages') => readAtPath(path, '', Buffer.from(body))
   const read = (more: object = {}) => readText(JSON.stringify({ ...VALID, ...more }))
 
   t.test('what the pipeline has to know of a request', async (t) => {

@@ -28,17 +28,18 @@ t.test('whole prompt is counted', async (t) => {
     Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...more }))
 
   const reader =
-    (dialect: Dialect, path: string, usual: object) =>
+    (dialect: Dialect, usual: object) =>
     (more: object): number =>
-      dialect.read({ path, query: '', body: Buffer.from(JSON.stringify({ ...usual, ...more })) }).promptBytes
+      dialect.read({ model: 'm', query: '', body: Buffer.from(JSON.stringify({ ...usual, ...more })) })
+        .promptBytes
 
   const conversation = [{ role: 'user', content: 'hi' }]
   const READERS = {
     'chat-completions': (more: object) => readChatCall(chatBody(more)).promptBytes,
     'chat-completions by its contract': (more: object) => readByContract(chatBody(more)).promptBytes,
-    messages: reader(messagesDialect, '/v1/messages', { model: 'm', max_tokens: 9, messages: conversation }),
-    responses: reader(responsesDialect, '/v1/responses', { model: 'm', input: conversation }),
-    'generate-content': reader(generateContentDialect, '/v1beta/models/m:generateContent', {
+    messages: reader(messagesDialect, { model: 'm', max_tokens: 9, messages: conversation }),
+    responses: reader(responsesDialect, { model: 'm', input: conversation }),
+    'generate-content': reader(generateContentDialect, {
       contents: [{ parts: [{ text: 'hi' }] }],
     }),
   }
@@ -104,9 +105,9 @@ t.test('thinking counts next to the limit', async (t) => {
 
   const bodyOf = (usual: object, more: object) => Buffer.from(JSON.stringify({ ...usual, ...more }))
   const reader =
-    (dialect: Dialect, path: string, usual: object): Read =>
+    (dialect: Dialect, usual: object): Read =>
     (more) =>
-      dialect.read({ path, query: '', body: bodyOf(usual, more) })
+      dialect.read({ model: 'm', query: '', body: bodyOf(usual, more) })
 
   const conversation = [{ role: 'user', content: 'hi' }]
   const chat = { model: 'm', messages: conversation }
@@ -116,9 +117,9 @@ t.test('thinking counts next to the limit', async (t) => {
       const body = bodyOf(chat, more)
       return toCall(body, readByContract(body))
     },
-    messages: reader(messagesDialect, '/v1/messages', { model: 'm', max_tokens: 9, messages: conversation }),
-    responses: reader(responsesDialect, '/v1/responses', { model: 'm', input: conversation }),
-    contents: reader(generateContentDialect, '/v1beta/models/m:generateContent', {
+    messages: reader(messagesDialect, { model: 'm', max_tokens: 9, messages: conversation }),
+    responses: reader(responsesDialect, { model: 'm', input: conversation }),
+    contents: reader(generateContentDialect, {
       contents: [{ parts: [{ text: 'hi' }] }],
     }),
   }
@@ -227,10 +228,9 @@ t.test('parts given by url are counted', async (t) => {
   const READERS = {
     chat: (parts: unknown) => readChatCall(bodyOf({ messages: user(parts) })).links,
     messages: (parts: unknown) =>
-      messagesDialect.read({ path: '/v1/messages', query: '', body: bodyOf({ messages: user(parts) }) })
-        .links,
+      messagesDialect.read({ query: '', body: bodyOf({ messages: user(parts) }) }).links,
     responses: (parts: unknown) =>
-      responsesDialect.read({ path: '/v1/responses', query: '', body: bodyOf({ input: user(parts) }) }).links,
+      responsesDialect.read({ query: '', body: bodyOf({ input: user(parts) }) }).links,
   }
 
   const source = (url: string) => ({ type: 'image', source: { type: 'url', url } })
@@ -302,8 +302,7 @@ t.test('parts given by url are counted', async (t) => {
     const tools = (image_url: string) => [{ type: 'image_generation', input_image_mask: { image_url } }]
     t.match(chat(user('x'), tools(URL)), { image: 1, urls: [URL] })
     const masked = (url: string) => bodyOf({ input: user('x'), tools: tools(url) })
-    const responses = (body: Buffer) =>
-      responsesDialect.read({ path: '/v1/responses', query: '', body }).links
+    const responses = (body: Buffer) => responsesDialect.read({ query: '', body }).links
     t.match(responses(masked(URL)), { image: 1, urls: [URL] })
     t.match(responses(masked(INLINE)), NONE)
   })

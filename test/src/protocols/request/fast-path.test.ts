@@ -319,7 +319,7 @@ t.test('request read around its lists', async (t) => {
   /** What the gateway makes of the request, or says against it. */
   function outcome(dialect: Dialect, body: Buffer): object {
     try {
-      const call = dialect.read({ path: '/v1beta/models/m:generateContent', query: '', body })
+      const call = dialect.read({ model: 'm', query: '', body })
       return { ...call, source: null }
     } catch (error) {
       if (!(error instanceof Failure)) throw error

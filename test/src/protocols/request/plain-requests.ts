@@ -10,12 +10,9 @@ export const PLAIN_REQUESTS: Readonly<Record<ChatProtocol, object>> = {
   responses: { model: 'm', input: [{ role: 'user', content: 'hi' }] },
 }
 
-const path = (protocol: ChatProtocol): string =>
-  protocol === 'generate-content' ? '/v1beta/models/m:generateContent' : `/v1/${protocol}`
-
 /** Reads a body. @throws Failure as the dialect does */
 export const readBody = (protocol: ChatProtocol, body: string): ChatCall =>
-  DIALECTS[protocol].read({ path: path(protocol), query: '', body: Buffer.from(body) })
+  DIALECTS[protocol].read({ model: 'm', query: '', body: Buffer.from(body) })
 
 /** Reads the shortest request with more fields. @throws Failure as the dialect does */
 export const chatWith = (protocol: ChatProtocol, more: object): ChatCall =>

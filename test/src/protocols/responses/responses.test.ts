@@ -11,7 +11,7 @@ import { RESPONSES_NAMES } from '../../../../src/protocols/request/known-names.t
 import { responsesDialect, responsesNative } from '../../../../src/protocols/responses/dialect.ts'
 import { ResponsesMeter } from '../../../../src/protocols/responses/meter.ts'
 import { EVENT } from '../../../../src/protocols/responses/places.ts'
-import { MAX_READ_EVENT_BYTES } from '../../../../src/protocols/sse/framer.ts'
+import { eventData, MAX_READ_EVENT_BYTES } from '../../../../src/protocols/sse/framer.ts'
 import { LongEvents } from '../../../../src/protocols/sse/long-events.ts'
 import { RepeatedEvent } from '../../../../src/protocols/sse/repeated-event.ts'
 import { Random } from '../../../simulation/random.ts'
@@ -27,8 +27,7 @@ t.test('request read and forwarded', async (t) => {
   const RUNS = 500
   const INPUT = '"input":[{"role":"user","content":"hi"}]'
 
-  const read = (body: string | Buffer) =>
-    responsesDialect.read({ path: '/v1/responses', query: '', body: Buffer.from(body) })
+  const read = (body: string | Buffer) => responsesDialect.read({ query: '', body: Buffer.from(body) })
   const wire = (body: string, options: Partial<EncodeOptions> = {}): string => {
     const { body: out, dropped } = responsesNative.encodeRequest(read(body), encodeOptions(options))
     deepStrictEqual(dropped, [])
@@ -331,28 +330,33 @@ t.test('answer read', async (t) => {
     })
   })
 
-  t.test('the next delta is known by its beginning, with another number and another text', async (t) => {
-    const print = (text: string, number: number | string, id = 'msg_1') =>
+  t.test('the next delta is known with another number, another text and other padding', async (t) => {
+    const print = (text: string, number: number | string, id = 'msg_1', padding = 'x') =>
       Buffer.from(
-        `data: {"type":"t.delta","sequence_number":${number},"id":"${id}","delta":"${text}","pad":"x"}\n\n`,
+        `data: {"type":"t.delta","sequence_number":${number},"id":"${id}","delta":"${text}","pad":"${padding}"}\n\n`,
       )
     const next = new RepeatedEvent()
-    const first = print('one', 41)
-    const [number, text] = [first.indexOf('41'), first.indexOf('one')]
-    next.remember(first, {
-      ...{ start: 0, number: { start: number, end: number + 2 } },
-      ...{ textStart: text, textEnd: text, end: text },
-    })
+    const remember = (bytes: Buffer) => {
+      const data = eventData(bytes, 0, bytes.length)!
+      next.remember(bytes, 0, bytes.length, data, readFacts(data, EVENT), EVENT)
+    }
     const known = (bytes: Buffer) => next.countRepeated(bytes, 0, bytes.length)
-    t.equal(known(print('', 42)), 0)
+    remember(print('one', 41))
+    t.equal(known(print('one', 42)), -1, 'not before the number has differed')
+    remember(print('one', 42))
+    t.equal(known(print('', 43)), 0)
     t.equal(known(print('潮 😀', 1234567)), 4 + 1 + 5.5)
     t.equal(
       known(print('a\\n\\"\\ud83d\\ude00\\u00e9', 43)),
       1 + 1 + 1 + 5.5 + 2.5,
       'escapes count as what they stand for',
     )
-    t.equal(known(print('x', 44, 'msg_2')), -1)
-    t.equal(known(print('x', '"44"')), -1)
+    const padded = print('x', 44, 'msg_1', 'longer')
+    t.equal(known(padded), -1)
+    remember(padded)
+    t.equal(known(print('four', 45, 'msg_1', '')), 4)
+    t.equal(known(Buffer.from(print('x', 46).toString().replace('t.delta', 't.other'))), -1, 'another type')
+    t.equal(known(print('x', 46).subarray(0, -3)), -1)
     const cut = print('not closed', 45)
     t.equal(next.countRepeated(cut, 0, cut.indexOf('closed')), -1, 'the text does not end within the event')
     const cutInEscape = Buffer.concat([cut.subarray(0, cut.indexOf('closed')), Buffer.from('\\')])

@@ -1,5 +1,5 @@
 /** The clients that `tollgate connect` sets up: where each keeps its settings, and what it needs in them. */
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { ChatProtocol } from './config/catalog.ts'
 
 export interface Field {
   /** A segment `name=X` is the item of a list whose `name` is X. */

@@ -1,30 +1,42 @@
-/** First calls of a model with each SDK, ready to paste. They read the key from the environment. */
+/** First calls of a model with each SDK, ready to paste. Without a key they read it from the environment. */
 
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ROUTES } from '../../../../schemas/routes.ts'
 import { printCurl } from '../../curl.ts'
 
-interface Snippet {
+export interface Snippet {
   readonly id: string
   readonly label: string
+  /** Default: the label. */
+  readonly title?: string
   readonly code: string
 }
 
-const makeCurl = (origin: string, path: string, body: object): Snippet => ({
+/** Where a snippet sends a call, and with which key: without one it reads the environment. */
+interface Access {
+  readonly origin: string
+  readonly key?: string | undefined
+}
+
+const makeCurl = ({ origin, key }: Access, path: string, body: object): Snippet => ({
   id: 'curl',
   label: 'curl',
-  code: printCurl(origin, path, body),
+  code: printCurl(origin, path, body, { key }),
 })
+
+const printJsKey = ({ key }: Access): string => (key === undefined ? 'process.env.TOLLGATE_KEY' : `'${key}'`)
+const printPythonKey = ({ key }: Access): string =>
+  key === undefined ? 'os.environ["TOLLGATE_KEY"]' : `"${key}"`
 
 const HELLO = 'Hello!'
 
-const chatCompletions = (origin: string, model: string): Snippet[] => [
+const chatCompletions = (access: Access, model: string): Snippet[] => [
   {
     id: 'openai-js',
-    label: 'openai (JS)',
+    label: 'TypeScript',
     code: `import OpenAI from 'openai'
 
-const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: process.env.TOLLGATE_KEY })
+const client = new OpenAI({ baseURL: '${access.origin}/v1', apiKey: ${printJsKey(access)} })
 const stream = await client.chat.completions.create({
   model: '${model}',
   stream: true,
@@ -34,11 +46,10 @@ for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta?.
   },
   {
     id: 'openai-py',
-    label: 'openai (Python)',
-    code: `import os
-from openai import OpenAI
+    label: 'Python',
+    code: `${access.key === undefined ? 'import os\n' : ''}from openai import OpenAI
 
-client = OpenAI(base_url="${origin}/v1", api_key=os.environ["TOLLGATE_KEY"])
+client = OpenAI(base_url="${access.origin}/v1", api_key=${printPythonKey(access)})
 stream = client.chat.completions.create(
     model="${model}",
     stream=True,
@@ -49,12 +60,12 @@ for chunk in stream:
   },
 ]
 
-const messages = (origin: string, model: string): Snippet => ({
+const messages = (access: Access, model: string): Snippet => ({
   id: 'anthropic-js',
   label: '@anthropic-ai/sdk',
   code: `import Anthropic from '@anthropic-ai/sdk'
 
-const client = new Anthropic({ baseURL: '${origin}', apiKey: process.env.TOLLGATE_KEY })
+const client = new Anthropic({ baseURL: '${access.origin}', apiKey: ${printJsKey(access)} })
 const message = await client.messages.create({
   model: '${model}',
   max_tokens: 1024,
@@ -63,31 +74,31 @@ const message = await client.messages.create({
 console.log(message.content)`,
 })
 
-const generateContent = (origin: string, model: string): Snippet => ({
+const generateContent = (access: Access, model: string): Snippet => ({
   id: 'genai-js',
   label: '@google/genai',
   code: `import { GoogleGenAI } from '@google/genai'
 
 const client = new GoogleGenAI({
-  apiKey: process.env.TOLLGATE_KEY,
-  httpOptions: { baseUrl: '${origin}' },
+  apiKey: ${printJsKey(access)},
+  httpOptions: { baseUrl: '${access.origin}' },
 })
 const answer = await client.models.generateContent({ model: '${model}', contents: '${HELLO}' })
 console.log(answer.text)`,
 })
 
-const responses = (origin: string, model: string): Snippet => ({
+const responses = (access: Access, model: string): Snippet => ({
   id: 'responses-js',
   label: 'openai responses (JS)',
   code: `import OpenAI from 'openai'
 
-const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: process.env.TOLLGATE_KEY })
+const client = new OpenAI({ baseURL: '${access.origin}/v1', apiKey: ${printJsKey(access)} })
 const response = await client.responses.create({ model: '${model}', input: '${HELLO}' })
 console.log(response.output_text)`,
 })
 
 const WITH_SDKS: Readonly<
-  Record<ChatProtocol, (origin: string, model: string) => Snippet | readonly Snippet[]>
+  Record<ChatProtocol, (access: Access, model: string) => Snippet | readonly Snippet[]>
 > = {
   'chat-completions': chatCompletions,
   messages,
@@ -95,12 +106,14 @@ const WITH_SDKS: Readonly<
   responses,
 }
 
-/** Paths and first bodies of the endpoints that make media. */
-const MEDIA: Readonly<Record<string, readonly [path: string, body: object]>> = {
+/** Paths and first bodies of the endpoints besides chat. */
+const OTHERS: Readonly<Record<string, readonly [path: string, body: object]>> = {
   images_generations: [ROUTES.makeImages[1], { prompt: 'A fox in the snow' }],
   videos_generations: [ROUTES.makeVideo[1], { prompt: 'A fox runs through the snow', duration: 5 }],
   music_generations: [ROUTES.makeMusic[1], { prompt: 'A slow waltz for piano' }],
   audio_speech: [ROUTES.makeSpeech[1], { input: HELLO, voice: 'alloy' }],
+  embeddings: [ROUTES.createEmbedding[1], { input: HELLO }],
+  rerank: [ROUTES.rerank[1], { query: HELLO, documents: ['Good morning', 'Goodbye'] }],
 }
 
 interface SnippetModel {
@@ -110,15 +123,15 @@ interface SnippetModel {
 }
 
 /** Returns the snippets of a model, the shortest first; none for an endpoint that needs more than a prompt. */
-export function makeSnippets(model: SnippetModel, origin: string): readonly Snippet[] {
+export function makeSnippets(model: SnippetModel, access: Access): readonly Snippet[] {
   if (model.endpoint_type !== null) {
-    const media = MEDIA[model.endpoint_type]
-    return media === undefined ? [] : [makeCurl(origin, media[0], { model: model.id, ...media[1] })]
+    const first = OTHERS[model.endpoint_type]
+    return first === undefined ? [] : [makeCurl(access, first[0], { model: model.id, ...first[1] })]
   }
   const body = { model: model.id, messages: [{ role: 'user', content: HELLO }] }
   const protocols = new Set<ChatProtocol>(['chat-completions', ...model.supported_protocols])
   return [
-    makeCurl(origin, ROUTES.createChatCompletion[1], body),
-    ...[...protocols].flatMap((protocol) => WITH_SDKS[protocol](origin, model.id)),
+    makeCurl(access, ROUTES.createChatCompletion[1], body),
+    ...[...protocols].flatMap((protocol) => WITH_SDKS[protocol](access, model.id)),
   ]
 }

@@ -1,0 +1,186 @@
+/**
+ * How connections and their calls end: killed, drained, too old, or not read. See docs/failure-modes.md, "Streams".
+ */
+import { readFileSync } from 'node:fs'
+import { connect as connectTcp } from 'node:net'
+import t, { type Test } from 'tap'
+import { verifyWallets } from '../../support/connections.ts'
+import { eventually, startService, type TestService, until } from '../../support/service.ts'
+import { childrenOf } from '../chaos/processes.ts'
+import { configOf, simulated } from '../protocols/support.ts'
+import { balanceOf, rowOf, upstreamCalls } from '../support.ts'
+import { askUpgrade, connect, type SocketClient } from './support.ts'
+
+const LARGE_TOKENS = 100_000
+const WEBSOCKET_SECONDS = 2
+const CONFIG = configOf({ plain: {}, slow: {}, endless: {}, large: { max_output_tokens: LARGE_TOKENS } }, [
+  simulated('responses', {
+    plain: 'sim-plain@tokens=4',
+    slow: 'sim-slow@tokens=120,tps=40',
+    endless: 'sim-endless@tokens=2000,tps=20',
+    large: `sim-large@tokens=${LARGE_TOKENS}`,
+  }),
+])
+const STEADY_LOOKS = 4
+/** The header of a frame with more bytes than two bytes count. */
+const LONG_HEADER_BYTES = 8
+
+const hasBegun = ({ received }: SocketClient): boolean =>
+  received.some(({ type }) => type === 'response.output_text.delta')
+const ask = (model: string) => ({ model, input: 'hi', store: false })
+const isReady = async ({ baseUrl }: TestService) => (await fetch(`${baseUrl}/readyz`)).status === 200
+
+async function addsUp(t: Test, service: TestService, key: string, count: number) {
+  const found = await service.logs(key, (rows) => rows.length >= count)
+  t.equal(found.length, count, 'one row for each call')
+  const used = found.reduce((sum, { cost }) => sum + Number(cost), 0)
+  await until('the calls are charged', async () => (await balanceOf(service, key)).used === String(used))
+  t.same((await verifyWallets(service)).differences, [])
+  return found
+}
+
+t.test('connections and their calls', async (t) => {
+  const service = await startService(t, { config: CONFIG })
+
+  await t.test('a drain lets the call end, and closes what is idle', async (t) => {
+    const { key } = await service.newKey('1000000')
+    const [busy, idle] = [await connect(t, service, key), await connect(t, service, key)]
+    t.match(await idle.create(ask('plain')).last(), { type: 'response.completed' })
+    busy.create(ask('slow')).create(ask('plain'))
+    await until('it says something', () => hasBegun(busy))
+    const stopped = service.stop('SIGTERM')
+    t.match(await idle.untilClosed(), { code: 1001 })
+    t.equal((await askUpgrade(service, { authorization: `Bearer ${key}` })).status, 503)
+    t.match(await busy.last(), { type: 'response.completed' })
+    t.match(await busy.last(), { type: 'error', status: 503, error: { code: 'service_unavailable' } })
+    t.match(await busy.untilClosed(), { code: 1001 })
+    t.equal(await stopped, 0)
+    await service.start()
+    await addsUp(t, service, key, 2)
+  })
+
+  await t.test('a drain that is cut interrupts the call', async (t) => {
+    const { key } = await service.newKey('1000000')
+    const client = await connect(t, service, key)
+    client.create(ask('endless'))
+    await until('it says something', () => hasBegun(client))
+    const first = service.stop('SIGTERM')
+    await until('it is not ready', async () => !(await isReady(service)))
+    await service.stop('SIGTERM')
+    t.equal(await first, 0)
+    await client.untilClosed()
+    await service.start()
+    t.match(await addsUp(t, service, key, 1), [{ status: 'interrupted' }])
+  })
+
+  await t.test('a service that is killed leaves one row for each call', async (t) => {
+    const { key } = await service.newKey('1000000')
+    const [client, other] = [await connect(t, service, key), await connect(t, service, key)]
+    t.match(await other.create(ask('plain')).last(), { type: 'response.completed' })
+    client.create(ask('endless'))
+    await until('it says something', () => hasBegun(client))
+    await service.kill()
+    await client.untilClosed()
+    await service.start()
+    t.match(await addsUp(t, service, key, 2), [{ status: 'interrupted', cost: '0' }, { status: 'success' }])
+  })
+
+  await t.test('a client that does not read pauses the upstream', async (t) => {
+    const { key } = await service.newKey('10000000')
+    const { hostname, port } = new URL(service.baseUrl)
+    const socket = connectTcp({ host: hostname, port: Number(port) })
+    t.teardown(() => socket.destroy())
+    socket.write(
+      [
+        'GET /v1/responses HTTP/1.1',
+        `host: ${hostname}`,
+        `authorization: Bearer ${key}`,
+        'connection: upgrade',
+        'upgrade: websocket',
+        'sec-websocket-version: 13',
+        'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+      ].join('\r\n'),
+    )
+    const head = await new Promise<Buffer>((resolve) => socket.once('data', resolve))
+    t.match(head.toString('latin1'), /^HTTP\/1\.1 101 /)
+    socket.pause()
+    const [gateway] = childrenOf(service.pid(), 'gateway')
+    const before = residentBytes(gateway!)
+    socket.write(frame(JSON.stringify({ type: 'response.create', ...ask('large') })))
+    const paused = await eventually('the upstream is called', async () =>
+      (await upstreamCalls(service)).findLast(({ model }) => model?.startsWith('sim-large')),
+    )
+    const tokens = await sentOnceSteady(service, paused!.request_id!)
+    t.ok(tokens < LARGE_TOKENS, `the upstream is paused at ${tokens} tokens`)
+    const growth = residentBytes(gateway!) - before
+    t.ok(growth < MAX_GROWTH_BYTES, `the gateway holds ${growth} bytes more`)
+    const counted = countFrames(socket)
+    t.ok((await counted) > LARGE_TOKENS, 'reading on, it gets every event')
+    t.match(await rowOf(service, key, paused!.request_id!), {
+      status: 'success',
+      output_tokens: LARGE_TOKENS,
+    })
+    await addsUp(t, service, key, 1)
+  })
+})
+
+t.test('a connection ends with its time, after its call', async (t) => {
+  const limits = { websocket_seconds: WEBSOCKET_SECONDS }
+  const service = await startService(t, { config: JSON.stringify({ ...JSON.parse(CONFIG), limits }) })
+  const { key } = await service.newKey('1000000')
+  const [busy, idle] = [await connect(t, service, key), await connect(t, service, key)]
+  busy.create(ask('slow'))
+  const expired = { type: 'error', status: 400, error: { code: 'websocket_connection_limit_reached' } }
+  t.match(await idle.last(), expired)
+  t.match(await idle.untilClosed(), { code: 1000 })
+  t.match(await busy.last(), { type: 'response.completed' })
+  t.match(await busy.last(), expired)
+  t.match(await busy.untilClosed(), { code: 1000 })
+  await addsUp(t, service, key, 1)
+})
+
+const MAX_GROWTH_BYTES = 24 * 1024 * 1024
+const residentBytes = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+
+/** A message of a client, masked by nothing. */
+function frame(text: string): Buffer {
+  const payload = Buffer.from(text)
+  const head = Buffer.from([0x81, 0x80 | 126, payload.length >> 8, payload.length & 0xff, 0, 0, 0, 0])
+  return Buffer.concat([head.subarray(0, LONG_HEADER_BYTES), payload])
+}
+
+/** Tokens that the upstream has sent, once that is not changing any more. */
+async function sentOnceSteady(service: TestService, requestId: string): Promise<number> {
+  let last = -1
+  let looks = 0
+  const steady = await eventually('the upstream is paused', async () => {
+    const [call] = await upstreamCalls(service, requestId)
+    const sent = call!.output_tokens
+    looks = sent === last ? looks + 1 : 0
+    last = sent
+    return looks >= STEADY_LOOKS ? sent : undefined
+  })
+  return steady!
+}
+
+/** Counts the messages up to the one that ends the response. */
+async function countFrames(socket: NodeJS.ReadableStream): Promise<number> {
+  let count = 0
+  let rest = Buffer.alloc(0)
+  for await (const piece of socket) {
+    rest = Buffer.concat([rest, piece as Buffer])
+    for (;;) {
+      const short = (rest[1] ?? 0) & 0x7f
+      const headBytes = short < 126 ? 2 : short === 126 ? 4 : 10
+      if (rest.length < headBytes) break
+      const length =
+        short < 126 ? short : short === 126 ? rest.readUInt16BE(2) : Number(rest.readBigUInt64BE(2))
+      if (rest.length < headBytes + length) break
+      count++
+      if (rest.subarray(headBytes, headBytes + 40).includes('response.completed')) return count
+      rest = rest.subarray(headBytes + length)
+    }
+  }
+  throw new Error(`the connection was closed after ${count} messages`)
+}
