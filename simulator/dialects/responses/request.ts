@@ -48,6 +48,7 @@ export type ResponsesRequest = {
   readonly isBackground: boolean
   /** The conversation that it continues; null without one. */
   readonly conversation: Conversation | null
+  /** Each item with its type, as the vendor gives items back. */
   readonly input: readonly unknown[]
   /** Request fields that the answer repeats. */
   readonly repeated: Record<string, unknown>
@@ -91,7 +92,10 @@ export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequ
     isStored: body.store !== false,
     isBackground: isBackground(body),
     conversation,
-    input: Array.isArray(body.input) ? body.input : [{ type: 'message', role: 'user', content: body.input }],
+    input: (Array.isArray(body.input) ? body.input : [{ role: 'user', content: body.input }]).map((item) => ({
+      type: 'message',
+      ...item,
+    })),
     repeated: {
       ...findRepeated(body),
       ...(conversation !== null && { conversation: { id: conversation.id } }),

@@ -119,7 +119,7 @@ t.test('stored responses', async (t) => {
     t.match(await shown.json(), { id, object: 'response', status: 'completed' })
     t.match(await (await read(id, { below: '/input_items' })).json(), {
       object: 'list',
-      data: [{ role: 'user', content: 'hi' }],
+      data: [{ type: 'message', role: 'user', content: 'hi' }],
     })
     t.match(await (await read(id, { method: 'DELETE' })).json(), { id, deleted: true })
     t.equal((await read(id)).status, 404)
