@@ -32,42 +32,42 @@ const ROLES: readonly (readonly [role: string, title: string])[] = [
   ['clickhouse', 'ClickHouse'],
 ]
 
-const sumOf = (values: Readonly<Record<string, number>>): number =>
+const sumValues = (values: Readonly<Record<string, number>>): number =>
   Object.values(values).reduce((sum, value) => sum + value, 0)
 
 const toRun = ({ isFull, tasks, seconds }: TaskResults): string =>
   `${isFull ? 'full' : 'partial'} run of ${tasks.toLocaleString('en-US')} tasks in ${Math.round(seconds)} s`
 
 /** Returns the CPU per poll without the role's idle use. */
-const perPollUs = ({ open, idle }: TaskResults, role: string): number => {
+const computePollUs = ({ open, idle }: TaskResults, role: string): number => {
   const atRest = ((idle.cpuMsByRole[role] ?? 0) / idle.seconds) * open.seconds
   return (Math.max(0, (open.cpuMsByRole[role] ?? 0) - atRest) * 1_000) / open.polls
 }
 
-const allPerPollUs = (results: TaskResults): number =>
-  ROLES.reduce((sum, [role]) => sum + perPollUs(results, role), 0)
+const sumPollUs = (results: TaskResults): number =>
+  ROLES.reduce((sum, [role]) => sum + computePollUs(results, role), 0)
 
-const percentOfCore = ({ cpuMsByRole, seconds }: CpuUse, role: string): number =>
+const computePercentOfCore = ({ cpuMsByRole, seconds }: CpuUse, role: string): number =>
   (cpuMsByRole[role] ?? 0) / seconds / 10
 
-const times = (title: string, { p50Ms, p99Ms, maxMs }: Quantiles): string[] => [
+const makeTimesRow = (title: string, { p50Ms, p99Ms, maxMs }: Quantiles): string[] => [
   title,
   figure(p50Ms),
   figure(p99Ms),
   figure(maxMs),
 ]
 
-const timesTable = ({ open, end }: TaskResults): Table => ({
+const makeTimesTable = ({ open, end }: TaskResults): Table => ({
   title: 'Time, milliseconds',
   columns: ['', 'p50', 'p99', 'max'],
   rows: [
-    times('Lateness of a poll', open.lateness),
-    times("From the upstream's end to the settled row", end.endToRow),
-    times('… from the poll that found it', end.seenToRow),
+    makeTimesRow('Lateness of a poll', open.lateness),
+    makeTimesRow("From the upstream's end to the settled row", end.endToRow),
+    makeTimesRow('… from the poll that found it', end.seenToRow),
   ],
 })
 
-const costTable = (results: TaskResults): Table => {
+const makeCostTable = (results: TaskResults): Table => {
   const { idle, submit, open, end, tasks } = results
   const perTask = ({ cpuMsByRole }: CpuUse, role: string) => figure((cpuMsByRole[role] ?? 0) / tasks)
   return {
@@ -84,57 +84,62 @@ const costTable = (results: TaskResults): Table => {
     rows: [
       ...ROLES.map(([role, title]) => [
         title,
-        figure(perPollUs(results, role)),
-        figure(percentOfCore(idle, role)),
-        figure(percentOfCore(open, role)),
+        figure(computePollUs(results, role)),
+        figure(computePercentOfCore(idle, role)),
+        figure(computePercentOfCore(open, role)),
         perTask(submit, role),
         perTask(end, role),
         figure(open.residentMiBByRole[role] ?? 0),
       ]),
       [
         'All',
-        figure(allPerPollUs(results)),
-        figure(sumOf(idle.cpuMsByRole) / idle.seconds / 10),
-        figure(sumOf(open.cpuMsByRole) / open.seconds / 10),
-        figure(sumOf(submit.cpuMsByRole) / tasks),
-        figure(sumOf(end.cpuMsByRole) / tasks),
-        figure(sumOf(open.residentMiBByRole)),
+        figure(sumPollUs(results)),
+        figure(sumValues(idle.cpuMsByRole) / idle.seconds / 10),
+        figure(sumValues(open.cpuMsByRole) / open.seconds / 10),
+        figure(sumValues(submit.cpuMsByRole) / tasks),
+        figure(sumValues(end.cpuMsByRole) / tasks),
+        figure(sumValues(open.residentMiBByRole)),
       ],
     ],
   }
 }
 
-const remarks = ({ submit, open, end, tasks }: TaskResults): string[] => [
+const writeRemarks = ({ submit, open, end, tasks }: TaskResults): string[] => [
   `${tasks.toLocaleString('en-US')} tasks were submitted in ${Math.round(submit.seconds)} s, ${figure(tasks / submit.seconds)} a second, each answered after the upstream had it.`,
   `While all were open, none younger than ${open.ageSeconds} s, the upstream got ${open.polls.toLocaleString('en-US')} polls in ${Math.round(open.seconds)} s: ${figure(open.polls / open.seconds)} a second.`,
   `The tasks process grew by ${figure((open.residentMiBByRole.tasks ?? 0) - open.tasksMiBBefore)} MiB with them: ${figure((((open.residentMiBByRole.tasks ?? 0) - open.tasksMiBBefore) * 1024) / tasks)} KiB a task.`,
   `The upstream ended them within ${end.spreadSeconds} s; the last row was booked after ${Math.round(end.seconds)} s.`,
 ]
 
-const bar = (label: string, value: number, own = true): Bar => ({ label, value, note: '', own })
-const times3 = ({ p50Ms, p99Ms }: Quantiles): Bar[] => [bar('p50', p50Ms), bar('p99', p99Ms)]
+const makeBar = (label: string, value: number, own = true): Bar => ({ label, value, note: '', own })
+const makeTimeBars = ({ p50Ms, p99Ms }: Quantiles): Bar[] => [makeBar('p50', p50Ms), makeBar('p99', p99Ms)]
 
 const drawPanels = (results: TaskResults): Panel[] => {
   const { open, end } = results
   const engines = new Set(['postgres', 'nats', 'clickhouse'])
-  const roles = (figureOf: (role: string) => number): Bar[] =>
-    ROLES.map(([role, title]) => bar(title, figureOf(role), !engines.has(role)))
+  const makeRoleBars = (measureRole: (role: string) => number): Bar[] =>
+    ROLES.map(([role, title]) => makeBar(title, measureRole(role), !engines.has(role)))
   return [
-    { title: 'CPU of one poll', unit: 'µs', aim: null, bars: roles((role) => perPollUs(results, role)) },
+    {
+      title: 'CPU of one poll',
+      unit: 'µs',
+      aim: null,
+      bars: makeRoleBars((role) => computePollUs(results, role)),
+    },
     {
       title: 'Memory with all open',
       unit: 'MiB',
       aim: null,
-      bars: roles((role) => open.residentMiBByRole[role] ?? 0),
+      bars: makeRoleBars((role) => open.residentMiBByRole[role] ?? 0),
     },
-    { title: 'Lateness of a poll', unit: 'ms', aim: null, bars: times3(open.lateness) },
+    { title: 'Lateness of a poll', unit: 'ms', aim: null, bars: makeTimeBars(open.lateness) },
     {
       title: 'From the end to the row',
       unit: 'ms',
       aim: null,
       bars: [
-        ...times3(end.endToRow),
-        ...times3(end.seenToRow).map((one) => ({ ...one, label: `${one.label}, from the poll` })),
+        ...makeTimeBars(end.endToRow),
+        ...makeTimeBars(end.seenToRow).map((one) => ({ ...one, label: `${one.label}, from the poll` })),
       ],
     },
   ]
@@ -151,8 +156,8 @@ export const printReport = (results: TaskResults): Report => ({
   chart: drawChart(results),
   chartText: 'CPU, memory and time of open tasks',
   run: runLines(results, toRun(results)),
-  tables: [timesTable(results), costTable(results)],
-  remarks: remarks(results),
+  tables: [makeTimesTable(results), makeCostTable(results)],
+  remarks: writeRemarks(results),
   failures: results.failures,
   method: METHOD,
 })

@@ -5,7 +5,7 @@
  */
 import { concatMap, from, map, Observable, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { meaningHash } from '../../src/core/json/canonical.ts'
+import { hashMeaning } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import { FREE_BYTES, HeldAnswer } from '../../src/core/limits/answer-memory.ts'
 import type { FullReply, GatewayRequest, HeaderList, HeaderLookup, Reply } from '../../src/http/handler.ts'
@@ -76,7 +76,7 @@ export const idempotent =
     const hash =
       meaning === undefined
         ? workOnBody(deps, accountId, 'hash', input, body)
-        : meaningHash(input.method, path, input.query, meaning)
+        : hashMeaning(input.method, path, input.query, meaning)
     return hash instanceof Promise ? from(hash).pipe(concatMap(claim)) : claim(hash)
   }
 

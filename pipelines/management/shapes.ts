@@ -6,7 +6,7 @@ import type { Invitation, ManagementToken, Passkey, User } from '../../schemas/a
 import { CURRENCY } from '../../schemas/call-log/row.ts'
 import type { Verified } from '../../schemas/management/jobs.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
-import { shapeOf } from '../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../src/core/json/snake-case.ts'
 import type { AccountWithWallet } from '../../src/postgres/accounts/accounts.ts'
 import type { AuditEntry } from '../../src/postgres/accounts/audit-record.ts'
 import type { AuditReport } from '../../src/postgres/billing/audit-report.ts'
@@ -25,12 +25,12 @@ export const walletShape = (wallet: WalletTotals) => ({
 })
 
 export const accountShape = ({ account, wallet }: AccountWithWallet) => ({
-  ...shapeOf(account),
+  ...toApiShape(account),
   wallet: walletShape(wallet),
 })
 
 export const entryShape = (entry: LedgerEntry) => ({
-  ...shapeOf(entry),
+  ...toApiShape(entry),
   id: Number(entry.id),
   amount: printCredits(entry.amount),
 })
@@ -40,17 +40,17 @@ export const printInstantOrNull = (at: Date | null): string | null => at?.toISOS
 const printCreditsOrNull = (amount: Credits | null): string | null =>
   amount === null ? null : printCredits(amount)
 
-export const memberShape = shapeOf<Member>
+export const memberShape = toApiShape<Member>
 
-export const keyRequestShape = shapeOf<KeyRequest>
+export const keyRequestShape = toApiShape<KeyRequest>
 
 const formerSecretShape = ({ prefix, ...secret }: FormerSecret) => ({
   key_prefix: prefix,
-  ...shapeOf(secret),
+  ...toApiShape(secret),
 })
 
 export const keyShape = ({ prefix, limits, grant, formerSecret, maxPrice, ...key }: ApiKey) => ({
-  ...shapeOf(key),
+  ...toApiShape(key),
   key_prefix: prefix,
   requests_per_minute: limits?.requestsPerMinute ?? null,
   concurrency: limits?.concurrency ?? null,
@@ -61,7 +61,7 @@ export const keyShape = ({ prefix, limits, grant, formerSecret, maxPrice, ...key
   former_secret: formerSecret && formerSecretShape(formerSecret),
 })
 
-export const userShape = shapeOf<User>
+export const userShape = toApiShape<User>
 
 export const passkeyShape = (passkey: Passkey) => ({
   id: passkey.id,
@@ -70,12 +70,12 @@ export const passkeyShape = (passkey: Passkey) => ({
   last_used_at: printInstantOrNull(passkey.lastUsedAt),
 })
 
-export const invitationShape = shapeOf<Invitation>
+export const invitationShape = toApiShape<Invitation>
 
-export const tokenShape = shapeOf<ManagementToken>
+export const tokenShape = toApiShape<ManagementToken>
 
 export const auditShape = ({ at, ...entry }: AuditEntry) => ({
-  ...shapeOf(entry),
+  ...toApiShape(entry),
   id: Number(entry.id),
   created_at: at.toISOString(),
 })

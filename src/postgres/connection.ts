@@ -93,6 +93,16 @@ export async function onConnection<T>(url: string, name: string, work: (sql: Sql
   }
 }
 
+/** Returns true where a URL names several servers and a commit waits only for the primary: a failover may then lose it. */
+export async function losesCommits(url: string): Promise<boolean> {
+  if (parseServerUrl(url, 'read-write').addresses.length === 1) return false
+  return onConnection(url, 'tollgate start', async (sql) => {
+    const [row] = await sql<[{ standbys: string; waits: string }]>`
+      SELECT current_setting('synchronous_standby_names') AS standbys, current_setting('synchronous_commit') AS waits`
+    return row.standbys === '' || row.waits === 'off' || row.waits === 'local'
+  })
+}
+
 /** Ends the connections of a pool: statements under way fail as closed, and later ones get new connections. */
 export const dropConnections = (sql: Sql): void => SOCKETS.get(sql)?.drop()
 

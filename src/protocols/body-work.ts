@@ -5,7 +5,7 @@
 import type { Buffer } from 'node:buffer'
 import type { AgentFile } from '../../schemas/accounts/agent.ts'
 import type { CallProtocol, ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
-import { requestHash } from '../core/json/canonical.ts'
+import { hashRequest } from '../core/json/canonical.ts'
 import { agentBody, assemblesAnswer, readAgentRequest } from './chat-completions/agent-body.ts'
 import { writeResponsesAsChat } from './chat-completions/responses-body.ts'
 import { writePromptAsChat } from './chat-completions/text-completions.ts'
@@ -73,7 +73,7 @@ export const BODY_WORK: {
   readonly [Name in BodyWorkName]: (input: BodyInputs[Name], body: Buffer) => BodyResults[Name]
 } = {
   read: ({ reader, ...request }, body) => READERS[reader].read({ ...request, body }),
-  hash: ({ method, path, query }, body) => requestHash(method, path, query, body),
+  hash: ({ method, path, query }, body) => hashRequest(method, path, query, body),
   agent({ file, knowledge }, given) {
     const request = readAgentRequest(given)
     const { question, hasImages } = request

@@ -3,14 +3,18 @@ import { isDeepStrictEqual } from 'node:util'
 import { COMMENT } from '../../src/protocols/sse/comment.ts'
 import type { ChatProtocol } from '../end-to-end/protocols/support.ts'
 import type { LogJson } from '../support/service.ts'
+import type { Client } from './clients.ts'
 import type { Outcome, Passage, Seen } from './matrix.ts'
 import type { Exchange } from './recorder.ts'
+import type { Scenario } from './scenarios.ts'
 
 /** What the gateway adds to a chat-completions stream whose client does not ask for usage. */
 const USAGE_OPTION = '"stream_options":{"include_usage":true},'
 const USAGE_CHUNK = /data: \{[^\n]*"choices":\[\],[^\n]*"usage":\{[^\n]*\n\n/
 /** What fills a silence where clients bear no comment. */
 const FILLER = 'data: {}\n\n'
+/** They leave no row. */
+const FREE = /count_?tokens/i
 const RETRY_AFTER = 'retry-after'
 
 const answerOf = (exchange: Exchange): string => Buffer.concat(exchange.response).toString('latin1')
@@ -26,13 +30,19 @@ export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): s
   const { client, direct, through, scenario } = outcome
   const wrong = [...checkSeen(outcome)]
   const { exchanges } = through.recorder
-  if (exchanges.length !== direct.recorder.exchanges.length)
+  if (client.isAgent && scenario.tools !== undefined && listBilled([outcome], upstream).length < 2)
+    wrong.push('no second turn after the call of a tool')
+  if (!client.isAgent && exchanges.length !== direct.recorder.exchanges.length)
     wrong.push(`${exchanges.length} requests, directly ${direct.recorder.exchanges.length}`)
   for (const call of exchanges) {
-    const [attempt, ...more] = findAttempts(call, upstream)
-    if (attempt === undefined || more.length > 0)
-      wrong.push(`${call.path} reached the upstream ${more.length + (attempt === undefined ? 0 : 1)} times`)
-    else if (scenario.isTranslated !== true) wrong.push(...checkBytes(outcome, call, attempt))
+    const attempts = findAttempts(call, upstream)
+    if (attempts.length === 1 && scenario.isTranslated !== true)
+      wrong.push(...checkBytes(outcome, call, attempts[0]!))
+    // The service answers some requests by itself.
+    if (attempts.length > 1 || (attempts.length === 0 && call.status >= 400))
+      wrong.push(
+        `${call.path} reached the upstream ${attempts.length} times: ${call.status} ${answerOf(call).slice(0, 200)}`,
+      )
     if (client.protocol === 'generate-content' && answerOf(call).includes(COMMENT.toString()))
       wrong.push('a comment came')
   }
@@ -45,16 +55,31 @@ export const isFilled = (call: Exchange): boolean => {
   return answer.includes(COMMENT.toString()) || answer.includes(FILLER)
 }
 
-function* checkSeen({ scenario, direct, through }: Outcome): Generator<string> {
-  const { expect } = scenario
-  const { turns, error } = direct.seen
-  const calls = turns[0]?.calls.length ?? 0
-  const isExpected = error === null ? calls === (expect.calls ?? 0) : error.status === expect.status
-  if (turns.length !== expect.turns || !isExpected) yield `directly: ${describe(direct.seen)}`
+/** Returns how a client failed in a scenario; null if it did not. */
+function findFailure({ isAgent }: Client, { expect }: Scenario, seen: Seen): string | null {
+  if (isAgent) return seen.error === null && seen.turns[0]!.text !== '' ? null : describe(seen)
+  const calls = seen.turns[0]?.calls.length ?? 0
+  const isExpected = seen.error === null ? calls === (expect.calls ?? 0) : seen.error.status === expect.status
+  return seen.turns.length === expect.turns && isExpected ? null : describe(seen)
+}
+
+/** Returns how a client fails in a scenario without this service; null if it does not. */
+export const findDirectFailure = ({ client, scenario, direct }: Outcome): string | null =>
+  findFailure(client, scenario, direct.seen)
+
+function* checkSeen(outcome: Outcome): Generator<string> {
+  const { client, scenario, direct, through } = outcome
+  // What the upstream's own protocol refuses may work in another.
+  if (scenario.isTranslated === true && findDirectFailure(outcome) !== null) {
+    const failure = findFailure(client, scenario, through.seen)
+    if (failure !== null) yield failure
+    return
+  }
   // The upstream draws other words in another protocol, and for a client that makes up ids.
   const areSame =
     scenario.isTranslated !== true && isDeepStrictEqual(listRequests(direct), listRequests(through))
-  const read = ({ seen }: Passage): Seen => (areSame ? seen : withoutWords(seen))
+  const isFirstSame = scenario.isTranslated === true && client.isAgent !== true
+  const read = ({ seen }: Passage): unknown => (areSame ? seen : withoutWords(seen, isFirstSame))
   if (!isDeepStrictEqual(read(direct), read(through)))
     yield `${describe(through.seen)}; directly: ${describe(direct.seen)}`
 }
@@ -68,13 +93,17 @@ const describe = ({ turns, error, hasLeft }: Seen): string =>
     : turns.map(({ text, calls }) => `${text.length} characters and ${calls.length} calls`).join(', then ') +
       (hasLeft ? ', then left' : '')
 
-/** Leaves of the words after the first turn only whether there are any. */
-const withoutWords = (seen: Seen): Seen => ({
-  ...seen,
-  turns: seen.turns.map((turn, at) => (at === 0 ? turn : { ...turn, text: turn.text === '' ? '' : '…' })),
+/** Leaves of the words only whether there are any, but for those of the first turn if it is the same. */
+const withoutWords = ({ turns, error, hasLeft }: Seen, isFirstSame: boolean): unknown => ({
+  turns: turns.map(({ text, calls }, at) => ({
+    text: isFirstSame && at === 0 ? text : text !== '',
+    calls,
+  })),
+  hasLeft,
+  error: error?.name,
 })
 
-function* checkBytes({ upstream, through }: Outcome, call: Exchange, attempt: Exchange): Generator<string> {
+function* checkBytes({ upstream }: Outcome, call: Exchange, attempt: Exchange): Generator<string> {
   const isChat = upstream === 'chat-completions'
   const body = attempt.requestBody.toString('latin1')
   const request = call.requestBody.toString('latin1')
@@ -89,9 +118,17 @@ function* checkBytes({ upstream, through }: Outcome, call: Exchange, attempt: Ex
   const [whole, given] = [answerOf(attempt), answerOf(call)]
   const answer = isChat && !asksForUsage ? whole.replace(USAGE_CHUNK, '') : whole
   const heard = upstream === 'generate-content' ? given : given.replaceAll(COMMENT.toString(), '')
-  if (through.seen.hasLeft ? !answer.startsWith(heard) : answer !== heard)
+  if (call.isComplete ? answer !== heard : !answer.startsWith(heard))
     yield `the answer of ${call.path} was changed`
 }
+
+/** Returns the calls that have a row: those that reached the upstream. */
+export const listBilled = (outcomes: readonly Outcome[], upstream: readonly Exchange[]) =>
+  outcomes.flatMap((outcome) =>
+    outcome.through.recorder.exchanges
+      .filter((call) => !FREE.test(call.path) && findAttempts(call, upstream).length > 0)
+      .map((call) => ({ call, outcome })),
+  )
 
 /** Returns what is wrong with the rows of a client's calls. */
 export function checkRows(
@@ -99,9 +136,7 @@ export function checkRows(
   rows: readonly LogJson[],
   upstream: readonly Exchange[],
 ): string[] {
-  const calls = outcomes.flatMap((outcome) =>
-    outcome.through.recorder.exchanges.map((call) => ({ call, outcome })),
-  )
+  const calls = listBilled(outcomes, upstream)
   const wrong = rows.length === calls.length ? [] : [`${rows.length} rows for ${calls.length} calls`]
   for (const { call, outcome } of calls) {
     const { scenario, through } = outcome
@@ -111,9 +146,10 @@ export function checkRows(
       wrong.push(`${scenario.id}: no row`)
       continue
     }
-    const status = call.status !== 200 ? 'error' : through.seen.hasLeft ? 'interrupted' : 'success'
-    if (row.status !== status) wrong.push(`${scenario.id}: the row is ${row.status} instead of ${status}`)
-    if (status !== 'success') continue
+    const expected = listStatuses(call, through.seen.hasLeft)
+    if (!expected.includes(row.status))
+      wrong.push(`${scenario.id}: the row is ${row.status} instead of ${expected}`)
+    if (row.status !== 'success') continue
     const reported = readUsage(outcome.upstream, answerOf(attempt))
     const charged = { input: row.input_tokens, output: row.output_tokens }
     if (!isDeepStrictEqual(charged, reported))
@@ -122,6 +158,13 @@ export function checkRows(
       )
   }
   return wrong
+}
+
+/** Returns what the row of a call may say. A client may close the connection once it has the last event. */
+function listStatuses({ status, isComplete }: Exchange, hasLeft: boolean): readonly string[] {
+  if (status !== 200) return ['error', 'rejected']
+  if (hasLeft) return ['interrupted']
+  return isComplete ? ['success'] : ['success', 'interrupted']
 }
 
 interface Usage {

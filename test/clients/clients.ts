@@ -12,6 +12,8 @@ export interface Client {
   readonly driver: string
   /** The packages of Python that it needs, at their versions, its own among them; it is JavaScript by default. */
   readonly python?: readonly string[]
+  /** It is a coding agent: a program that calls its own tools and prints its last words. */
+  readonly isAgent?: true
   /** It runs in the quick part too. */
   readonly isQuick: boolean
 }
@@ -21,10 +23,23 @@ const CHAT = 'chat-completions'
 const quick = (id: string, name: string, protocol: ChatProtocol, driver: string): Client => ({
   ...{ id, package: name, protocol, driver, isQuick: true },
 })
+/** In the full run only. */
+const full = (id: string, name: string, protocol: ChatProtocol, driver: string): Client => ({
+  ...quick(id, name, protocol, driver),
+  isQuick: false,
+})
+const agent = (id: string, name: string, protocol: ChatProtocol): Client => ({
+  ...full(id, name, protocol, 'agents.js'),
+  isAgent: true,
+})
 const vendor = (id: string, name: string, protocol: ChatProtocol): Client => ({
   ...quick(id, name, protocol, 'vendors.py'),
   python: PYTHON_SDKS,
 })
+
+/** Never 1.107.0, a compromised release. */
+const LITELLM = { python: ['litellm==1.110.2', 'tenacity==9.1.4'] }
+const LANGCHAIN = { python: ['langchain-openai==1.7.4'] }
 
 export const CLIENTS: readonly Client[] = [
   quick('openai-chat', 'openai', CHAT, 'openai.js'),
@@ -37,8 +52,26 @@ export const CLIENTS: readonly Client[] = [
   quick('ai-google', '@ai-sdk/google', 'generate-content', 'ai.js'),
   quick('ai-openai-compatible', '@ai-sdk/openai-compatible', CHAT, 'ai.js'),
   quick('ai-openrouter', '@openrouter/ai-sdk-provider', CHAT, 'ai.js'),
+  full('generative-ai', '@google/generative-ai', 'generate-content', 'generative-ai.js'),
+  full('langchain-openai-chat', '@langchain/openai', CHAT, 'langchain.js'),
+  full('langchain-openai-responses', '@langchain/openai', 'responses', 'langchain.js'),
+  full('langchain-anthropic', '@langchain/anthropic', 'messages', 'langchain.js'),
+  full('langchain-google', '@langchain/google-genai', 'generate-content', 'langchain.js'),
   vendor('python-openai-chat', 'openai', CHAT),
   vendor('python-openai-responses', 'openai', 'responses'),
   vendor('python-anthropic', 'anthropic', 'messages'),
   vendor('python-google', 'google-genai', 'generate-content'),
+  { ...full('litellm-chat', 'litellm', CHAT, 'litellm_client.py'), ...LITELLM },
+  { ...full('litellm-messages', 'litellm', 'messages', 'litellm_client.py'), ...LITELLM },
+  { ...full('litellm-google', 'litellm', 'generate-content', 'litellm_client.py'), ...LITELLM },
+  { ...full('python-langchain-chat', 'langchain-openai', CHAT, 'langchain_client.py'), ...LANGCHAIN },
+  {
+    ...full('python-langchain-responses', 'langchain-openai', 'responses', 'langchain_client.py'),
+    ...LANGCHAIN,
+  },
+  agent('claude', '@anthropic-ai/claude-code', 'messages'),
+  agent('codex', '@openai/codex', 'responses'),
+  agent('gemini', '@google/gemini-cli', 'generate-content'),
+  agent('qwen', '@qwen-code/qwen-code', CHAT),
+  agent('opencode', 'opencode-ai', CHAT),
 ]

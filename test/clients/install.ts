@@ -12,6 +12,7 @@ const run = promisify(execFile)
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate-clients/', import.meta.url))
 const MANIFEST = 'package.json'
+const AGENTS_MANIFEST = 'agents.json'
 const DRIVERS = 'drivers'
 const INSTALL_BOUND_MS = 600_000
 const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts']
@@ -24,10 +25,8 @@ export interface Program {
 }
 
 /** Installs a client and what it needs. Returns how to run it, or why it cannot be. */
-export async function installClient(
-  client: Client,
-  drivers: string,
-): Promise<Program | { readonly reason: string }> {
+export async function installClient(client: Client): Promise<Program | { readonly reason: string }> {
+  const drivers = await installPackages(client.isAgent ? AGENTS_MANIFEST : MANIFEST)
   const driver = join(drivers, client.driver)
   const { python } = client
   if (python === undefined) {
@@ -42,15 +41,15 @@ export async function installClient(
   return { command: ['python3', driver], env, version: pin.split('==')[1]! }
 }
 
-/** Installs the packages of JavaScript. Returns the folder of the drivers, beside which they find them. */
-export async function installPackages(): Promise<string> {
-  const manifest = readFileSync(join(HERE, MANIFEST))
+/** Installs the packages of a manifest. Returns the folder of the drivers, beside which they find them. */
+async function installPackages(name: string): Promise<string> {
+  const manifest = readFileSync(join(HERE, name))
   const folder = join(CACHE, createHash('sha256').update(manifest).digest('hex').slice(0, 16))
   if (!existsSync(folder)) {
     mkdirSync(CACHE, { recursive: true })
     const making = mkdtempSync(join(CACHE, 'making-'))
     try {
-      cpSync(join(HERE, MANIFEST), join(making, MANIFEST))
+      cpSync(join(HERE, name), join(making, MANIFEST))
       await run('npm', INSTALL, { cwd: making, timeout: INSTALL_BOUND_MS })
       renameSync(making, folder)
     } finally {
@@ -58,7 +57,6 @@ export async function installPackages(): Promise<string> {
     }
   }
   const drivers = join(folder, DRIVERS)
-  rmSync(drivers, { recursive: true, force: true })
   cpSync(join(HERE, DRIVERS), drivers, { recursive: true })
   return drivers
 }

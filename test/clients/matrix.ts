@@ -19,7 +19,7 @@ import { listScenarios, type Scenario } from './scenarios.ts'
 
 const CREDIT = '1000000000'
 /** A driver has this beside the pauses of its upstream. */
-const DRIVER_BOUND_MS = 120_000
+const DRIVER_BOUND_MS = 300_000
 /** The protocol behind the translated model of each. */
 const FOREIGN: Readonly<Record<ChatProtocol, ChatProtocol>> = {
   'chat-completions': 'messages',
@@ -27,8 +27,9 @@ const FOREIGN: Readonly<Record<ChatProtocol, ChatProtocol>> = {
   responses: 'messages',
   'generate-content': 'chat-completions',
 }
-const nativeModel = (protocol: ChatProtocol): string => `sim-${protocol}`
-const foreignModel = (protocol: ChatProtocol): string => `sim-for-${protocol}`
+/** Some clients send pictures only to models whose names tell that they see. */
+const nativeModel = (protocol: ChatProtocol): string => `sim-vision-${protocol}`
+const foreignModel = (protocol: ChatProtocol): string => `sim-vision-for-${protocol}`
 
 /** What a driver prints of one scenario. */
 export interface Seen {
@@ -68,6 +69,9 @@ export interface Place {
 export async function startPlace(t: Teardown, keepAliveSeconds: number): Promise<Place> {
   const engines = await startEngines(t)
   const upstream = await startRecorder(t, engines.simulatorUrl)
+  const capabilities = { function_tools: true, vision: true, reasoning: true, web_search: true }
+  // Coding agents offer it to every model.
+  const tools = ['web_search' as const]
   const channels = CHAT_PROTOCOLS.flatMap((protocol) => {
     const [native, foreign] = [nativeModel(protocol), foreignModel(protocol)]
     const other = FOREIGN[protocol]
@@ -76,7 +80,7 @@ export async function startPlace(t: Teardown, keepAliveSeconds: number): Promise
         protocol,
         { [native]: native },
         {
-          base_url: baseUrlAt(upstream.url, protocol),
+          ...{ base_url: baseUrlAt(upstream.url, protocol), tools },
           // Clients that leave `store` unset refer to items of earlier responses.
           ...(protocol === 'responses' && { keeps_responses_days: 30 }),
         },
@@ -84,11 +88,10 @@ export async function startPlace(t: Teardown, keepAliveSeconds: number): Promise
       simulated(
         other,
         { [foreign]: foreign },
-        { id: `line-for-${protocol}`, base_url: baseUrlAt(upstream.url, other), serve: [protocol] },
+        { id: `line-for-${protocol}`, base_url: baseUrlAt(upstream.url, other), serve: [protocol], tools },
       ),
     ]
   })
-  const capabilities = { function_tools: true, vision: true, reasoning: true }
   const models = CHAT_PROTOCOLS.flatMap((protocol) => [nativeModel(protocol), foreignModel(protocol)])
   const config = configOf(Object.fromEntries(models.map((id) => [id, { capabilities }])), channels, {
     keep_alive_seconds: keepAliveSeconds,
@@ -125,7 +128,7 @@ async function runDriver(
     leaveAfterCharacters: scenario.leaveAfterCharacters ?? null,
   }))
   const [program = '', ...args] = [...endWithUs('SIGKILL'), ...command]
-  const child = spawn(program, args, { env, timeout: DRIVER_BOUND_MS + 3 * pauseMs })
+  const child = spawn(program, args, { env, timeout: DRIVER_BOUND_MS + 8 * pauseMs })
   child.stdin.end(JSON.stringify({ protocol: client.protocol, package: client.package, cases }))
   const seen = await readSeen(child, scenarios.length)
   return recorders.map((recorder, at) => ({ recorder, seen: seen[at]! }))
@@ -151,7 +154,9 @@ export async function runClient(
   pauseMs: number,
 ): Promise<{ readonly key: string; readonly outcomes: readonly Outcome[] }> {
   const { service, directUrl } = place
-  const scenarios = listScenarios(client.id, pauseMs)
+  const scenarios = listScenarios(client.id, pauseMs).filter(
+    ({ isForAgents }) => isForAgents || !client.isAgent,
+  )
   const { key } = await service.newKey(CREDIT)
   const runAt = (target: Target) => runDriver(t, program, client, scenarios, target, pauseMs)
   const [direct, through] = await Promise.all([

@@ -8,16 +8,16 @@ import { promisify } from 'node:util'
 import { FLAG, givenOptions, TEXT, UsageError } from '../../bench/harness/command-line.ts'
 import type { Teardown } from '../support/engines.ts'
 import { commandEnv } from '../support/service.ts'
-import { checkOutcome, checkRows, isFilled } from './checks.ts'
+import { checkOutcome, checkRows, findDirectFailure, isFilled, listBilled } from './checks.ts'
 import { CLIENTS, type Client } from './clients.ts'
-import { installClient, installPackages, type Program } from './install.ts'
+import { installClient, type Program } from './install.ts'
 import { type Place, runClient, startPlace } from './matrix.ts'
 import { type Row, writeTable } from './table.ts'
 
 const USAGE = `npm run test:clients -- [options]
 
   --quick        short pauses and fewer clients; leaves the table as it is
-  --only A,B     these clients; leaves the table as it is
+  --only A,B     these clients
 `
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 /** The silence is longer than clients and proxies usually bear. Clients wait for most of the time, so several run at once. */
@@ -45,9 +45,12 @@ async function testClient(
   const cells = outcomes.map((outcome) => ({
     scenario: outcome.scenario,
     wrong: checkOutcome(outcome, upstream.exchanges),
+    directFailure: outcome.scenario.isTranslated ? null : findDirectFailure(outcome),
   }))
-  const calls = outcomes.reduce((sum, { through }) => sum + through.recorder.exchanges.length, 0)
+  const calls = listBilled(outcomes, upstream.exchanges).length
   const rows = await service.logs(key, (found) => found.length >= calls)
+  for (const { scenario, directFailure } of cells)
+    if (directFailure !== null) say(`        ${client.id}, ${scenario.id}, fails directly: ${directFailure}`)
   const wrong = [
     ...cells.flatMap(({ scenario, wrong }) => wrong.map((what) => `${scenario.id}: ${what}`)),
     ...checkRows(outcomes, rows, upstream.exchanges),
@@ -76,10 +79,9 @@ async function main(t: Teardown, args: string[]): Promise<number> {
   const isQuick = given.quick === true
   const clients = chooseClients(given.only, isQuick)
   const { ms, keepAliveSeconds, atOnce } = isQuick ? QUICK_PAUSE : PAUSE
-  const drivers = await installPackages()
   const programs = new Map<Client, Program>()
   for (const client of clients) {
-    const program = await installClient(client, drivers)
+    const program = await installClient(client)
     if ('reason' in program) say(`skipped  ${client.id}: ${program.reason}`)
     else programs.set(client, program)
   }
@@ -104,8 +106,7 @@ async function main(t: Teardown, args: string[]): Promise<number> {
   say(`${filled} of ${rows.size} clients met a silence that the service filled`)
   const differences = await auditBooks(place)
   say(differences.length === 0 ? 'ok  the books agree' : `FAILED  ${differences}`)
-  if (!isQuick && given.only === undefined)
-    writeTable([...programs.keys()].map((client) => rows.get(client)!))
+  if (!isQuick) writeTable([...programs.keys()].map((client) => rows.get(client)!))
   return problems.length + differences.length === 0 ? 0 : 1
 }
 

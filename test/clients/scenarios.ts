@@ -15,6 +15,8 @@ export interface Scenario {
   readonly leaveAfterCharacters?: number
   /** The turns of the model, its calls in the first (none by default), and the error that a client may raise. */
   readonly expect: { readonly turns: number; readonly calls?: number; readonly status?: number }
+  /** Coding agents meet it too. */
+  readonly isForAgents?: true
   /** The upstream speaks another protocol. */
   readonly isTranslated?: true
 }
@@ -31,19 +33,20 @@ export function listScenarios(client: string, pauseMs: number): readonly Scenari
   const silent = ask('Take your time.', `ttft=${pauseMs}, pause=${pauseMs}, tokens=40, seed=7`)
   const busy = `fault=status:429, retry_after=1, times=1, tag=${client}, tokens=20`
   const tools = ask('Look around.', 'tool_calls=4, seed=7')
-  const loop = { prompt: tools, tools: 4, expect: { turns: 2, calls: 4 } }
+  const loop = { prompt: tools, tools: 4, expect: { turns: 2, calls: 4 }, isForAgents: true } as const
   const once = { expect: { turns: 1 } }
-  const pauses = { prompt: silent, ...once }
+  const refused = { expect: { turns: 1, status: 429 }, isForAgents: true } as const
+  const pauses = { prompt: silent, ...once, isForAgents: true } as const
   return [
     { id: 'tools', title: 'tools', ...loop },
     { id: 'image', title: 'image', prompt: ask('What is this?', 'tokens=20'), image: PNG_URI, ...once },
     { id: 'pause', title: 'pauses', ...pauses },
-    { id: 'busy', title: '429', prompt: ask('Hello!', busy), expect: { turns: 1, status: 429 } },
+    { id: 'busy', title: '429', prompt: ask('Hello!', busy), ...refused },
     {
       ...{ id: 'leave', title: 'hang up', prompt: ask('Tell me all.', 'tokens=2000, tps=50') },
       ...{ leaveAfterCharacters: 100, ...once },
     },
-    { id: 'large', title: '500 KB', prompt: ask(LARGE_TEXT, 'tokens=20'), ...once },
+    { id: 'large', title: '500 KB', prompt: ask(LARGE_TEXT, 'tokens=20'), ...once, isForAgents: true },
     {
       ...{ id: 'many-tools', title: '200 tools', prompt: ask('Choose.', 'tool_calls=1, seed=7') },
       ...{ tools: 200, expect: { turns: 2, calls: 1 } },

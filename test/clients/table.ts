@@ -1,35 +1,73 @@
 /** The table of `docs/clients.md`: what each client was run through, and what failed. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Client } from './clients.ts'
-import type { Scenario } from './scenarios.ts'
+import { CLIENTS, type Client } from './clients.ts'
+import { listScenarios, type Scenario } from './scenarios.ts'
 
 const PAGE = fileURLToPath(new URL('../../docs/clients.md', import.meta.url))
-const MARKED = /(<!-- begin: matrix -->\n)[\s\S]*(<!-- end: matrix -->)/
+const MARKED = /(<!-- begin: matrix -->\n)([\s\S]*)(<!-- end: matrix -->)/
+
+interface Cell {
+  readonly scenario: Scenario
+  /** Of the call through the service. */
+  readonly wrong: readonly string[]
+  /** What the client fails at without the service. */
+  readonly directFailure: string | null
+}
 
 export interface Row {
   readonly client: Client
   readonly version: string
-  readonly cells: readonly { readonly scenario: Scenario; readonly wrong: readonly string[] }[]
+  readonly cells: readonly Cell[]
 }
 
 const renderRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
 
-function renderTable(rows: readonly Row[]): string {
-  const titles = rows[0]!.cells.map(({ scenario }) => scenario.title)
+function renderCell(cell: Cell | undefined): string {
+  if (cell === undefined) return ''
+  if (cell.wrong.length > 0) return 'no'
+  return cell.directFailure === null ? 'yes' : 'as directly'
+}
+
+const languageOf = ({ python }: Client): string => (python === undefined ? '' : ', Python')
+const nameOf = (client: Client): string =>
+  `- \`${client.package}\`${languageOf(client)}, ${client.protocol}, `
+/** Of the client's row of an earlier run. */
+const isRowOf = (client: Client, line: string): boolean =>
+  line.startsWith(`| \`${client.package}\` `) &&
+  line.includes(` | ${client.protocol} | `) &&
+  line.includes(', Python | ') === (client.python !== undefined)
+
+/** Rows of clients that were not run stay as they were. */
+function renderTable(rows: readonly Row[], former: string): string {
+  const titles = listScenarios('', 0).map(({ title }) => title)
+  const lines = former.split(/(?<=\n)/)
   const head = ['client', 'protocol', ...titles]
-  const body = rows.map(({ client, version, cells }) =>
-    renderRow([
-      `\`${client.package}\` ${version}`,
-      client.protocol,
-      ...cells.map(({ wrong }) => (wrong.length === 0 ? 'yes' : 'no')),
-    ]),
-  )
-  const failures = rows.flatMap(({ client, cells }) =>
-    cells.flatMap(({ scenario, wrong }) =>
-      wrong.map((what) => `- \`${client.package}\`, ${client.protocol}, ${scenario.title}: ${what}\n`),
-    ),
-  )
+  const parts = CLIENTS.map((client) => {
+    const row = rows.find((one) => one.client === client)
+    if (row === undefined)
+      return {
+        body: lines.filter((line) => isRowOf(client, line)),
+        failures: lines.filter((line) => line.startsWith(nameOf(client))),
+      }
+    const cells = titles.map((title) => row.cells.find(({ scenario }) => scenario.title === title))
+    return {
+      body: [
+        renderRow([
+          `\`${client.package}\` ${row.version}${languageOf(client)}`,
+          client.protocol,
+          ...cells.map(renderCell),
+        ]),
+      ],
+      failures: row.cells.flatMap(({ scenario, wrong, directFailure }) =>
+        [...wrong, ...(directFailure === null ? [] : [`directly: ${directFailure}`])].map(
+          (what) => `${nameOf(client)}${scenario.title}: ${what}\n`,
+        ),
+      ),
+    }
+  })
+  const body = parts.flatMap((part) => part.body)
+  const failures = parts.flatMap((part) => part.failures)
   const table = [renderRow(head), renderRow(head.map(() => '---')), ...body].join('')
   return failures.length === 0 ? table : `${table}\n${failures.join('')}`
 }
@@ -38,8 +76,7 @@ function renderTable(rows: readonly Row[]): string {
 export function writeTable(rows: readonly Row[]): void {
   const page = readFileSync(PAGE, 'utf8')
   if (!MARKED.test(page)) throw new Error(`${PAGE} has lost its marks: ${MARKED}`)
-  writeFileSync(
-    PAGE,
-    page.replace(MARKED, (_, begin: string, end: string) => begin + renderTable(rows) + end),
-  )
+  const render = (_: string, begin: string, former: string, end: string) =>
+    begin + renderTable(rows, former) + end
+  writeFileSync(PAGE, page.replace(MARKED, render))
 }

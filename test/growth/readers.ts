@@ -9,7 +9,7 @@ import { speechRequest } from '../../schemas/media/speech.ts'
 import { rewriteRequest } from '../../src/channels/chat/chat-completions.ts'
 import { prefersSound } from '../../src/core/accepted-format.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
-import { canonicalBody } from '../../src/core/json/canonical.ts'
+import { toCanonicalBody } from '../../src/core/json/canonical.ts'
 import { hasTextBeyond } from '../../src/core/media/inline-files.ts'
 import { readGridPrompt, withoutVideoFlags } from '../../src/core/media/prompt-flags.ts'
 import { normalizeEmail } from '../../src/core/people/email.ts'
@@ -203,7 +203,7 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
   },
   'what requests are compared by': {
     around: [...ANYWHERE, ...CHAT.slice(0, 1)],
-    read: (text) => canonicalBody(Buffer.from(text)),
+    read: (text) => toCanonicalBody(Buffer.from(text)),
   },
   'the model of a refused request': {
     around: CHAT.slice(0, 1),

@@ -81,7 +81,7 @@ interface PositionRow {
   readonly created_at: Date
 }
 
-const positionOf = ({ id, created_at }: PositionRow): string =>
+const toPosition = ({ id, created_at }: PositionRow): string =>
   printPosition({ id: Number(id), createdAt: created_at.getTime() })
 
 export const postgresEngine = (sql: Sql): LogEngine => {
@@ -95,7 +95,7 @@ export const postgresEngine = (sql: Sql): LogEngine => {
       const { text, parameters } = pageStatement(query, PAGE_COLUMNS, query.limit + 1)
       const rows = await ask<PositionRow>(text, parameters)
       const last = rows[query.limit - 1]
-      const next = rows.length > query.limit && last ? positionOf(last) : null
+      const next = rows.length > query.limit && last ? toPosition(last) : null
       return { ids: rows.slice(0, query.limit).map(({ id }) => Number(id)), next }
     },
     detail: async ({ accountId, id }) => {
@@ -151,7 +151,7 @@ export const postgresCensus = (sql: Sql): Census => {
         [accountId, new Date(before), rows - 1],
       )
       if (row === undefined) throw new RangeError(`the account has no ${rows} rows before ${before}`)
-      return positionOf(row)
+      return toPosition(row)
     },
   }
 }

@@ -77,14 +77,14 @@ interface Named extends Pick<Question, 'name' | 'title'> {
 
 const page = (
   { name, title, engines = WITHOUT_HTTP }: Named,
-  queryOf: (subject: Subject) => PageQuery | Promise<PageQuery>,
+  makeQuery: (subject: Subject) => PageQuery | Promise<PageQuery>,
 ): Question => ({
   name,
   title,
   kind: 'page',
   engines,
   begin: (subject) => async () => {
-    const query = await queryOf(subject)
+    const query = await makeQuery(subject)
     return async () => ({ rows: (await subject.engine.page(query)).ids.length })
   },
 })

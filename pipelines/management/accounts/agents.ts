@@ -12,7 +12,7 @@ import {
   showAgent,
   unpublishAgent,
 } from '../../../schemas/management/accounts/agents.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
 import { toWholeList } from '../page.ts'
@@ -28,7 +28,7 @@ async function agentShape(database: Repositories, { config }: AgentServices, age
   const judged = draft?.file ?? agent.file
   const models = config()?.models
   return {
-    ...shapeOf(agent),
+    ...toApiShape(agent),
     draft: draft?.file ?? null,
     drafted_at: draft?.updatedAt.toISOString() ?? null,
     warnings: [

@@ -3,7 +3,7 @@ import type { Budget } from '../../../schemas/accounts/budget.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { deleteBudget, listBudgets, putBudget } from '../../../schemas/management/accounts/budgets.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { BudgetState } from '../../../src/postgres/billing/budgets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Caller, isMemberAlone } from '../caller.ts'
@@ -15,8 +15,8 @@ import { printInstant } from '../shapes.ts'
 const NEAR_PERCENT = 80n
 
 export const budgetShape = ({ budget, startsAt, resetsAt, ...state }: BudgetState) => ({
-  ...shapeOf(state),
-  ...shapeOf(budget),
+  ...toApiShape(state),
+  ...toApiShape(budget),
   key_id: budget.scope === 'key' ? budget.subjectId : null,
   member_id: budget.scope === 'member' ? budget.subjectId : null,
   amount: printCredits(budget.amount),

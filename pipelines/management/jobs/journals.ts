@@ -4,7 +4,7 @@ import { SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { abandonJournal, importJournal, listJournals } from '../../../schemas/management/journals.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { FoundJournal } from '../../../src/journal/found.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { decodeSettlements } from '../../settlement/messages.ts'
@@ -111,7 +111,7 @@ export const journalOperations = [
   implement(listJournals, async ({ database }) =>
     toWholeList(
       (await database.journals.list()).map((journal) => ({
-        ...shapeOf(journal),
+        ...toApiShape(journal),
         state: journal.isLive ? ('live' as const) : ('silent' as const),
         last_heartbeat: journal.seenAt.toISOString(),
         open_estimate: printCredits(journal.openEstimate),

@@ -1,6 +1,6 @@
 /** Operations of the months of the tables that keep growing. */
 import { listPartitions } from '../../../schemas/management/partitions.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import { implement } from '../operation.ts'
 import { toWholeList } from '../page.ts'
 
@@ -8,7 +8,7 @@ export const partitionOperations = [
   implement(listPartitions, async ({ database }) =>
     toWholeList(
       (await database.partitions.list()).map(({ startsAt, endsAt, ...partition }) => ({
-        ...shapeOf(partition),
+        ...toApiShape(partition),
         from: startsAt?.toISOString() ?? null,
         to: endsAt.toISOString(),
         rows: Number(partition.rows),

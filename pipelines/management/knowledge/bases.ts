@@ -10,12 +10,12 @@ import {
   revokeBase,
   showBase,
 } from '../../../schemas/management/knowledge/bases.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../operation.ts'
 import { readPage, toPage, toWholeList } from '../page.ts'
 
-const baseShape = shapeOf<KnowledgeBase>
+const baseShape = toApiShape<KnowledgeBase>
 
 export const findBaseAccount = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.knowledge.showBase(id)).accountId

@@ -5,7 +5,7 @@ import {
   showDelivery,
 } from '../../../schemas/management/notifications/deliveries.ts'
 import type { DeliveryRecord } from '../../../schemas/notifications/delivery.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { printWebhookBody } from '../../notifications/attempt.ts'
 import { implement } from '../operation.ts'
@@ -14,7 +14,7 @@ import { readNumberCursor, toPage } from '../page.ts'
 export function deliveryShape(delivery: DeliveryRecord) {
   const last = delivery.attempts.at(-1)
   return {
-    ...shapeOf(delivery),
+    ...toApiShape(delivery),
     endpoint_id: delivery.endpointId!,
     url: delivery.target,
     event_id: delivery.event.id,

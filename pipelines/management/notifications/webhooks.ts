@@ -14,7 +14,7 @@ import {
 } from '../../../schemas/management/notifications/webhooks.ts'
 import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts'
 import { INSTALLATION, listEvents } from '../../../schemas/notifications/event.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
 import { readPage, toPage } from '../page.ts'
@@ -26,7 +26,7 @@ export interface WebhookServices {
 }
 
 const webhookShape = ({ url, formerUntil, ...endpoint }: WebhookEndpoint) => ({
-  ...shapeOf(endpoint),
+  ...toApiShape(endpoint),
   url: url!,
   former_secret_until: formerUntil?.toISOString() ?? null,
 })

@@ -9,7 +9,7 @@ import {
 } from '../../../schemas/management/payments/automatic.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import type { AutomaticTopUp, SavedMethod } from '../../../schemas/payments/payment.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import { setupPages } from '../../payments/pages.ts'
 import { implementWith } from '../operation.ts'
 import { toWholeList } from '../page.ts'
@@ -18,7 +18,7 @@ import { assertEnough } from './payments.ts'
 
 const implement = implementWith<PaymentServices>()
 
-const cardShape = shapeOf<SavedMethod>
+const cardShape = toApiShape<SavedMethod>
 
 const automaticShape = (accountId: string, settings: AutomaticTopUp | null) => ({
   account_id: accountId,

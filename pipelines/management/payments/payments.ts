@@ -15,7 +15,7 @@ import {
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import { computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
@@ -28,7 +28,7 @@ import { consoleBase, findOrCreateCustomer, openCards, type PaymentServices } fr
 const implement = implementWith<PaymentServices>()
 
 const receiptShape = (receipt: Receipt) => ({
-  ...shapeOf(receipt),
+  ...toApiShape(receipt),
   number: Number(receipt.number),
   amount: printPrice(receipt),
   credits: printCredits(receipt.credits),
@@ -38,7 +38,7 @@ const paymentShape = (payment: Payment, receipts: readonly Receipt[]) => {
   const { currency } = payment
   const isOpen = OPEN_STATES.some((state) => state === payment.state)
   return {
-    ...shapeOf(payment),
+    ...toApiShape(payment),
     credits: printCredits(payment.credits),
     amount: printPrice(payment),
     refunded: printPrice({ amount: payment.refunded, currency }),

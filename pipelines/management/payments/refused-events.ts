@@ -1,11 +1,11 @@
 /** Operations of refused payment events. */
 import { closeRefusedEvent, listRefusedEvents } from '../../../schemas/management/payments/refused-events.ts'
-import { shapeOf } from '../../../src/core/json/snake-case.ts'
+import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { RefusedEvent } from '../../../src/postgres/payments/refused-events.ts'
 import { implement } from '../operation.ts'
 import { readCursor, toPage } from '../page.ts'
 
-const eventShape = shapeOf<RefusedEvent>
+const eventShape = toApiShape<RefusedEvent>
 
 export const refusedEventOperations = [
   implement(listRefusedEvents, async ({ database }, { state, ...input }) => {

@@ -4,7 +4,7 @@ import { entryShape, taskShape } from '../../../pipelines/management/shapes.ts'
 import type { Admission } from '../../../schemas/call-log/columns.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { printDetail } from '../../core/call-log/detail.ts'
-import { shapeOf } from '../../core/json/snake-case.ts'
+import { toApiShape } from '../../core/json/snake-case.ts'
 import { findInJournals, type JournalTrace } from '../../journal/find-call.ts'
 import type { FoundCall } from '../../postgres/call-log/find-call.ts'
 import type { Command, Context } from '../context.ts'
@@ -96,11 +96,11 @@ function describeFound(ref: string, place: Place, found: FoundCall, trace: Journ
     task: task && { ...taskShape(task), key_name: taskKeyName },
     ledger: entries.map(entryShape),
     hold: hold && {
-      ...shapeOf(hold),
+      ...toApiShape(hold),
       amount: printCredits(hold.amount),
       charged: printCredits(hold.charged),
     },
-    refused: refused && { ...shapeOf(refused), settlement: parseOrKeep(refused.settlement) },
+    refused: refused && { ...toApiShape(refused), settlement: parseOrKeep(refused.settlement) },
     journal: trace && {
       directory: trace.directory,
       is_live: trace.isLive,

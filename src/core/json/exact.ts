@@ -21,11 +21,12 @@ const json = JSON as unknown as {
 
 export const isRawNumber = (value: unknown): value is RawNumber => json.isRawJSON(value)
 
-/** Returns a number that keeps its digits. `text` must be a number of JSON. */
-export const rawNumber = (text: string): RawNumber => json.rawJSON(text)
+/** Makes a number that keeps its digits. `text` must be a number of JSON. */
+export const makeRawNumber = (text: string): RawNumber => json.rawJSON(text)
 
-/** Returns a number by its size, rounded if needed; any other value unchanged. */
-export const sizeOf = (value: unknown): unknown => (isRawNumber(value) ? Number(value.rawJSON) : value)
+/** Returns a raw number as a JavaScript number, rounded if needed; any other value unchanged. */
+export const roundRawNumber = (value: unknown): unknown =>
+  isRawNumber(value) ? Number(value.rawJSON) : value
 
 const ZERO = 0x30
 
@@ -44,11 +45,11 @@ export const isTooDeep = (text: string): boolean =>
   )
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
-/** A longer number is compared by its text: none occurs by accident. */
+/** A longer number is compared by its text: nobody sends one by accident. */
 const MAX_COMPARED_CHARS = 1000
 
 /** Returns one text for all spellings of a number; a number that is too long unchanged. */
-export function canonicalNumber(text: string): string {
+export function toCanonicalNumber(text: string): string {
   const parts = text.length > MAX_COMPARED_CHARS ? null : NUMBER.exec(text)
   if (parts === null) return text
   const [, sign, whole, fraction = '', exponent = '0'] = parts
@@ -64,16 +65,16 @@ export function canonicalNumber(text: string): string {
 }
 
 const isExact = (value: number, source: string): boolean =>
-  canonicalNumber(String(value)) === canonicalNumber(source)
+  toCanonicalNumber(String(value)) === toCanonicalNumber(source)
 
-/** Numbers of one text that a JavaScript number prints otherwise: each takes microseconds to compare. */
+/** Numbers of one text that JavaScript prints differently: each takes microseconds to compare. */
 export const MAX_ODD_NUMBERS = 5_000
 
 /**
- * Returns a reviver that keeps a number as its text where `keeps` returns true.
+ * Makes a reviver that keeps a number as its text where `keeps` returns true.
  * @throws SyntaxError beyond `MAX_ODD_NUMBERS`
  */
-function reviverFor(keeps: (value: number, source: string) => boolean): Reviver {
+function makeReviver(keeps: (value: number, source: string) => boolean): Reviver {
   let odd = 0
   return (_name, value, { source }) => {
     if (typeof value !== 'number' || source === undefined || String(value) === source) return value
@@ -81,12 +82,12 @@ function reviverFor(keeps: (value: number, source: string) => boolean): Reviver 
       throw new SyntaxError(
         `it holds more than ${MAX_ODD_NUMBERS} numbers with many digits, or written oddly`,
       )
-    return keeps(value, source) ? rawNumber(source) : value
+    return keeps(value, source) ? makeRawNumber(source) : value
   }
 }
 
-const exactOnly = () => reviverFor((value, source) => !isExact(value, source))
-const asRaw = () => reviverFor(() => true)
+const makeExactReviver = () => makeReviver((value, source) => !isExact(value, source))
+const makeRawReviver = () => makeReviver(() => true)
 
 /** @throws SyntaxError for a text that nests too deep */
 function parse(
@@ -104,15 +105,16 @@ function parse(
 }
 
 /**
- * Parses JSON; numbers that would come back as others are `RawNumber`s.
- * @param change is applied to a value that may have some
+ * Parses JSON; numbers whose value would change are `RawNumber`s.
+ * @param change is applied to a value that may hold a `RawNumber`
  * @throws SyntaxError also for what nests deeper than `MAX_JSON_LEVELS`
  */
 export const parseExactJson = (text: string, change?: (value: unknown) => unknown): unknown =>
-  parse(text, (tape) => tape.hasLongNumbers, exactOnly, change)
+  parse(text, (tape) => tape.hasLongNumbers, makeExactReviver, change)
 
 /**
  * Parses JSON that is printed again and not read; each number keeps its spelling, such as `1.0`.
  * @throws SyntaxError also for what nests deeper than `MAX_JSON_LEVELS`
  */
-export const parseRawJson = (text: string): unknown => parse(text, (tape) => tape.hasOddNumbers, asRaw)
+export const parseRawJson = (text: string): unknown =>
+  parse(text, (tape) => tape.hasOddNumbers, makeRawReviver)

@@ -48,7 +48,7 @@ const CONTROL = /\p{Cc}/u
  * Returns the form by which names are compared: NFKC, without case and invisible characters; a name of more than
  * `MAX_FOLDED_BYTES` bytes unchanged.
  */
-export function foldedName(name: string): string {
+export function foldName(name: string): string {
   if (Buffer.byteLength(name) > MAX_FOLDED_BYTES) return name
   if (PLAIN.test(name)) return name.toLowerCase()
   const letters = [...normalizeText(name.toWellFormed(), 'NFKC').replace(UNSEEN, '')]
@@ -73,7 +73,7 @@ export function place(names: string, inside: Readonly<Record<string, NameSet>> =
   const all = names.split(/\s+/).filter((name) => name !== '')
   const known = new Map(all.map((name) => [name, UNLISTED]))
   for (const [name, under] of Object.entries(inside)) known.set(name, under)
-  const folded = new Map([...known.keys()].map((name) => [foldedName(name), name]))
+  const folded = new Map([...known.keys()].map((name) => [foldName(name), name]))
   return { known, folded, isChosen: false, others: CHOSEN }
 }
 
@@ -82,7 +82,7 @@ export const chosen = (names: string): Readonly<Record<string, NameSet>> =>
   Object.fromEntries(names.split(/\s+/).map((name) => [name, CHOSEN]))
 
 /** Returns every known name anywhere in a place, and the one that is known nowhere. */
-export function namesIn(place: NameSet): ReadonlySet<string> {
+export function listNames(place: NameSet): ReadonlySet<string> {
   // In other letters: the name itself is then one that is written otherwise.
   const names = new Set([PROTOTYPE.toUpperCase()])
   const seen = new Set<NameSet>()
@@ -98,7 +98,7 @@ export function namesIn(place: NameSet): ReadonlySet<string> {
   return names
 }
 
-function nameFault(
+function findFault(
   name: string,
   folded: string,
   { isChosen, known, folded: knownFolded }: NameSet,
@@ -112,7 +112,7 @@ function nameFault(
   return CONTROL.test(name) ? 'its name holds a control character' : null
 }
 
-function duplicateFault(name: string, other: string | undefined): string | null {
+function findDuplicate(name: string, other: string | undefined): string | null {
   if (other === undefined) return null
   return other === name
     ? 'it occurs more than once in its object'
@@ -137,7 +137,7 @@ class NameWalker {
       this.path.length = 0
       return this.#refuse(TOO_MANY_VALUES)
     }
-    const kind = this.#tape.kindOf(node)
+    const kind = this.#tape.readKind(node)
     if (kind === OBJECT) return this.#readObject(node, place)
     return kind !== ARRAY || this.#readList(node, place)
   }
@@ -154,11 +154,11 @@ class NameWalker {
     let count = 0
     for (let at = node + 1; at < end; at = tape.nodeAfter(at + 1)) {
       if (++count > MAX_FIELDS) return this.#refuse(`it has more than ${MAX_FIELDS} fields; send fewer`)
-      const name = tape.nameAt(at)
+      const name = tape.readName(at)
       this.path.push(name)
-      const folded = place.isChosen ? name : foldedName(name)
+      const folded = place.isChosen ? name : foldName(name)
       const why =
-        this.#excess(name, place) ?? nameFault(name, folded, place) ?? duplicateFault(name, seen.get(folded))
+        this.#excess(name, place) ?? findFault(name, folded, place) ?? findDuplicate(name, seen.get(folded))
       if (why !== null) return this.#refuse(why)
       seen.set(folded, name)
       if (!this.read(at + 1, place.known.get(name) ?? place.others ?? place)) return false

@@ -1,4 +1,4 @@
-/** Names in two spellings: `createdAt` in the code is `created_at` in columns of tables and in fields of the API. */
+/** Converts names: `createdAt` in the code is `created_at` in columns of tables and in fields of the API. */
 
 /** The name in snake case. */
 type SnakeName<Name extends string> = Name extends `${infer First}${infer Rest}`
@@ -10,18 +10,18 @@ export type SnakeCase<T> = { [Name in keyof T & string as SnakeName<Name>]: T[Na
 
 type Shown<Value> = Value extends Date ? string : Value
 
-/** Returns a name of camel case in snake case. */
-export const snakeName = (name: string): string =>
+/** Converts a name from camel case to snake case. */
+export const toSnakeName = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /**
- * Returns a record as the API has it: names in snake case, instants as RFC 3339. It has every field of the record; the schema
- * of an operation's answer leaves out those that are not shown.
+ * Converts a record to the form of the API: names in snake case, instants as RFC 3339. It keeps every field of the record; the
+ * schema of an operation's answer leaves out those that are not shown.
  */
-export const shapeOf = <T extends object>(record: T) =>
+export const toApiShape = <T extends object>(record: T) =>
   Object.fromEntries(
     Object.entries(record).map(([name, value]) => [
-      snakeName(name),
+      toSnakeName(name),
       value instanceof Date ? value.toISOString() : value,
     ]),
   ) as { [Name in keyof SnakeCase<T>]: Shown<SnakeCase<T>[Name]> }

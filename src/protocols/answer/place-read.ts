@@ -31,19 +31,19 @@ function readInPieces(bytes: Buffer, root: Place): AnswerFacts {
 }
 
 function readValue(tape: Tape, node: number, place: Place, bytes: Buffer, facts: AnswerFacts): void {
-  const kind = tape.kindOf(node)
+  const kind = tape.readKind(node)
   const { is } = place
   if (kind === STRING) {
     if (is !== undefined) readString(tape, node, place, bytes, facts)
   } else if (kind === OBJECT) {
     if (place.fields !== undefined) readObject(tape, node, place, bytes, facts)
     else if (is === 'args') facts.characters += charactersAt(tape, node, bytes)
-    else if (is === 'json' || is === 'object') place.note!(facts, tape.rawTextAt(node))
+    else if (is === 'json' || is === 'object') place.note!(facts, tape.readRawText(node))
   } else if (kind === ARRAY) {
     if (place.each !== undefined) readList(tape, node, place, place.each, bytes, facts)
     else if (is === 'args') facts.characters += charactersAt(tape, node, bytes)
-    else if (is === 'json') place.note!(facts, tape.rawTextAt(node))
-  } else if (is !== undefined && !tape.isMissing(node)) facts.takeWord(place, tape.rawTextAt(node))
+    else if (is === 'json') place.note!(facts, tape.readRawText(node))
+  } else if (is !== undefined && !tape.isMissing(node)) facts.takeWord(place, tape.readRawText(node))
 }
 
 function readObject(tape: Tape, object: number, place: Place, bytes: Buffer, facts: AnswerFacts): void {
@@ -51,7 +51,7 @@ function readObject(tape: Tape, object: number, place: Place, bytes: Buffer, fac
   facts.enter(place)
   if (end > object + 1) facts.fill(place, false)
   for (let name = object + 1; name < end; name = tape.nodeAfter(name + 1)) {
-    const inside = findPlace(place, bytes, tape.startOf(name), tape.endOf(name))
+    const inside = findPlace(place, bytes, tape.readStart(name), tape.readEnd(name))
     if (inside !== undefined) readValue(tape, name + 1, inside, bytes, facts)
   }
   facts.leave(place)
@@ -73,29 +73,29 @@ function readList(
 }
 
 function readString(tape: Tape, node: number, place: Place, bytes: Buffer, facts: AnswerFacts): void {
-  const start = tape.startOf(node)
-  const end = tape.endOf(node)
+  const start = tape.readStart(node)
+  const end = tape.readEnd(node)
   if (place.is === 'said') {
     facts.characters += countCharacters(bytes, start, end)
     facts.spoken++
     facts.spokenStart = start
     facts.spokenEnd = end
-  } else if (place.is === 'json') place.note!(facts, tape.rawTextAt(node))
-  else if (readsText(place)) facts.takeText(place, tape.writtenAt(node))
+  } else if (place.is === 'json') place.note!(facts, tape.readRawText(node))
+  else if (readsText(place)) facts.takeText(place, tape.readWritten(node))
   else facts.takeString(place, start === end)
 }
 
 /** Returns the characters of a value as JSON without white space. */
 function charactersAt(tape: Tape, node: number, bytes: Buffer): number {
-  if (tape.isText(node)) return 2 + countCharacters(bytes, tape.startOf(node), tape.endOf(node))
+  if (tape.isText(node)) return 2 + countCharacters(bytes, tape.readStart(node), tape.readEnd(node))
   const isObject = tape.isObject(node)
-  if (!isObject && !tape.isList(node)) return tape.endOf(node) - tape.startOf(node)
+  if (!isObject && !tape.isList(node)) return tape.readEnd(node) - tape.readStart(node)
   const end = tape.nodeAfter(node)
   // Brackets; a colon or nothing for each item, and a comma behind all but the last.
   let characters = end > node + 1 ? 1 : 2
   for (let item = node + 1; item < end; item = tape.nodeAfter(item)) {
     if (isObject) {
-      characters += 3 + countCharacters(bytes, tape.startOf(item), tape.endOf(item))
+      characters += 3 + countCharacters(bytes, tape.readStart(item), tape.readEnd(item))
       item++
     }
     characters += 1 + charactersAt(tape, item, bytes)
@@ -120,17 +120,17 @@ export const findUnread = (bytes: Buffer, root: Place): readonly Unread[] =>
   }) ?? []
 
 function addUnread(tape: Tape, node: number, place: Place | undefined, bytes: Buffer, found: Unread[]): void {
-  const kind = tape.kindOf(node)
+  const kind = tape.readKind(node)
   const inside = kind === OBJECT ? place?.fields : kind === ARRAY ? place?.each : undefined
   if (place === undefined || inside === undefined) {
     const isScalar = place?.fields !== undefined || place?.each !== undefined
-    if (place?.is === undefined) found.push({ ...tape.placeOf(node), isScalar })
+    if (place?.is === undefined) found.push({ ...tape.readPlace(node), isScalar })
     return
   }
   const end = tape.nodeAfter(node)
   for (let item = node + 1; item < end; item = tape.nodeAfter(item)) {
     const below =
-      kind === ARRAY ? place.each : findPlace(place, bytes, tape.startOf(item), tape.endOf(item++))
+      kind === ARRAY ? place.each : findPlace(place, bytes, tape.readStart(item), tape.readEnd(item++))
     addUnread(tape, item, below, bytes, found)
   }
 }

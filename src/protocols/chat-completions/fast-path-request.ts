@@ -9,7 +9,7 @@ import {
   chatCompletionsRequest,
 } from '../../../schemas/chat/chat-completions.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import { namesIn } from '../../core/json/names.ts'
+import { listNames } from '../../core/json/names.ts'
 import { KnownNames, type NodeTest, scanJson, type Tape, Words } from '../../core/json/scanner/tape.ts'
 import type { FieldSpan } from '../../core/json/splice.ts'
 import type { LooseObject } from '../loose.ts'
@@ -73,7 +73,7 @@ export interface ReadChatRequest {
 /** Levels whose fields are read: the request, its messages, one of them, its content, a part of that. */
 const DEEPEST = 5
 
-const NAMES = new KnownNames(namesIn(CHAT_COMPLETIONS_NAMES), [
+const NAMES = new KnownNames(listNames(CHAT_COMPLETIONS_NAMES), [
   ...STORED_OBJECT_FIELDS,
   ...LINK_FIELDS,
   'input_audio',
@@ -146,23 +146,23 @@ function readOtherFields(tape: Tape, format: unknown): OtherFields | null {
   let bytes = 0
   let thinking = NOTHING_SET
   for (let name = 1; name < end; name = tape.nodeAfter(name + 1)) {
-    const field = tape.nameAt(name)
+    const field = tape.readName(name)
     if (PLAIN_FIELDS.has(field)) continue
     // They are counted by the contract.
     if (field === 'functions') return null
-    if (isThinkingField(field)) thinking = { ...thinking, [field]: tape.valueAt(name + 1) }
+    if (isThinkingField(field)) thinking = { ...thinking, [field]: tape.readValue(name + 1) }
     const rule = lookUpRule('chat-completions', field)
-    if (rule !== undefined && !isFree(rule, field, tape.valueAt(name + 1))) return null
+    if (rule !== undefined && !isFree(rule, field, tape.readValue(name + 1))) return null
     if (!isPromptField('chat-completions', field) || tape.isMissing(name + 1)) continue
     if (isFormat(field) && !holdsSchema(field, format)) continue
-    const { start, end: fieldEnd } = tape.spanOf(name + 1)
+    const { start, end: fieldEnd } = tape.readSpan(name + 1)
     bytes += fieldEnd - start
   }
   return thinking === NOTHING_SET ? { bytes } : { bytes, ...readThinking(thinking) }
 }
 
 const spanAt = (tape: Tape, value: number): FieldSpan | undefined =>
-  value === 0 ? undefined : tape.spanOf(value)
+  value === 0 ? undefined : tape.readSpan(value)
 
 /** Returns the settings of a request that its contract accepts. */
 function readSettings(tape: Tape): ChatSettings {
@@ -202,12 +202,12 @@ function requestOn(tape: Tape): ReadChatRequest | null {
   if (!tape.isMissing(tape.found(place.web_search_options))) return null
   const conversation = tape.found(place.messages)
   const list = tape.found(place.tools)
-  const tools = tape.isMissing(list) ? null : tape.countOf(list, isAny)
+  const tools = tape.isMissing(list) ? null : tape.countItems(list, isAny)
   if (tools !== null && tools > MAX_TOOLS) return null
-  const conversationBytes = tape.endOf(conversation) - tape.startOf(conversation)
+  const conversationBytes = tape.readEnd(conversation) - tape.readStart(conversation)
   return {
     settings,
-    messages: tape.countOf(conversation, isAny),
+    messages: tape.countItems(conversation, isAny),
     tools,
     builtInTools: [],
     conversationBytes,
@@ -222,6 +222,6 @@ function requestOn(tape: Tape): ReadChatRequest | null {
       stream_options: spanAt(tape, tape.found(place.stream_options)),
       usage: spanAt(tape, tape.found(place.usage)),
     },
-    open: tape.startOf(0),
+    open: tape.readStart(0),
   }
 }

@@ -298,11 +298,11 @@ const findUsage = (data: Buffer): FieldSpan | null =>
     let [usage, saysMore] = [0, false]
     const end = tape.nodeAfter(0)
     for (let name = 1; name < end; name = tape.nodeAfter(name + 1)) {
-      const text = tape.nameAt(name)
+      const text = tape.readName(name)
       if (text === USAGE) usage = name + 1
       else saysMore ||= !ENVELOPE.has(text) && saysSomethingAt(tape, name + 1)
     }
-    return saysMore && usage > 0 ? tape.spanOf(usage) : null
+    return saysMore && usage > 0 ? tape.readSpan(usage) : null
   })
 
 function inOneLine(event: Buffer, data: Buffer): Buffer {

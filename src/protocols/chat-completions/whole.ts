@@ -42,7 +42,7 @@ const DETAILS = new FieldFinder([
 ])
 
 function detailsAt(tape: Tape, node: number): unknown {
-  if (node === 0 || !tape.find(DETAILS, node)) return tape.valueAt(node)
+  if (node === 0 || !tape.find(DETAILS, node)) return tape.readValue(node)
   const { place } = DETAILS
   return {
     cached_tokens: tape.foundValue(place.cached_tokens),
@@ -66,7 +66,7 @@ function hasOthers(tape: Tape, node: number): boolean {
 
 function usageOn(tape: Tape, node: number): unknown {
   if (node === 0) return null
-  if (!tape.find(USAGE, node) || hasOthers(tape, node)) return tape.valueAt(node)
+  if (!tape.find(USAGE, node) || hasOthers(tape, node)) return tape.readValue(node)
   const { place } = USAGE
   return {
     prompt_tokens: tape.foundValue(place.prompt_tokens),
@@ -81,7 +81,7 @@ function usageOn(tape: Tape, node: number): unknown {
 /** Returns true for a value other than null, false, 0 and any empty value. */
 export function saysSomethingAt(tape: Tape, node: number): boolean {
   const holdsValues = tape.isText(node) || tape.isList(node) || tape.isObject(node)
-  return holdsValues ? tape.isFull(node) : Boolean(tape.valueAt(node))
+  return holdsValues ? tape.isFull(node) : Boolean(tape.readValue(node))
 }
 
 interface ReadAnswer {

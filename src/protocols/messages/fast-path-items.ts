@@ -15,7 +15,7 @@ const isPlainBlock: NodeTest = (tape, node) => {
   if (tape.isOneOf(READ, readType(tape, node))) return false
   if (!tape.find(BLOCK, node) || tape.found(BLOCK.place.source) !== 0) return false
   const content = tape.found(BLOCK.place.content)
-  return !tape.isList(content) || !tape.rawTextAt(content).includes(SOURCE)
+  return !tape.isList(content) || !tape.readRawText(content).includes(SOURCE)
 }
 const READ = new Words(['image', 'document', 'tool_addition', 'compaction'])
 const BLOCK = new FieldFinder(['content', 'source'])

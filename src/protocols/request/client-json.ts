@@ -36,7 +36,7 @@ function checkNames(body: Buffer, place: NameSet, deepest = MAX_JSON_LEVELS): Sc
     body,
     deepest,
     null,
-    (tape) => ({ fault: findNameFault(tape, place), fields: tape.rootFields() }),
+    (tape) => ({ fault: findNameFault(tape, place), fields: tape.listRootFields() }),
     (why) => ({ fault: why === 'other' ? null : { path: [], why: EXCESSES[why] }, fields: null }),
   )
   if (fault !== null) throw invalidField(pathText(fault.path), fault.why)

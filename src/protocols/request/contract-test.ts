@@ -39,8 +39,8 @@ const MAX_WORD_BYTES = 32
 function standIn(tape: Tape, node: number): unknown {
   if (tape.isObject(node)) return {}
   if (tape.isList(node)) return []
-  const isLong = tape.isText(node) && tape.endOf(node) - tape.startOf(node) > MAX_WORD_BYTES
-  return isLong ? 'a long text' : tape.valueAt(node)
+  const isLong = tape.isText(node) && tape.readEnd(node) - tape.readStart(node) > MAX_WORD_BYTES
+  return isLong ? 'a long text' : tape.readValue(node)
 }
 
 /**
@@ -153,7 +153,7 @@ export function contractTest(schema: ZodType, item?: NodeTest): NodeTest {
     case 'number':
     case 'boolean': {
       const accepts = scalarTest(schema)
-      return (tape, node) => node !== 0 && !holdsMore(tape, node) && accepts(tape.valueAt(node))
+      return (tape, node) => node !== 0 && !holdsMore(tape, node) && accepts(tape.readValue(node))
     }
     default:
       return never
@@ -197,14 +197,14 @@ const listsOnly =
 
 function arrayTest(schema: ZodType, isItem: NodeTest): NodeTest {
   const minimum = findMinimum(schema)
-  return minimum === null ? never : (tape, node) => tape.countOf(node, isItem) >= minimum
+  return minimum === null ? never : (tape, node) => tape.countItems(node, isItem) >= minimum
 }
 
 function stringTest(schema: ZodType): NodeTest {
   const minimum = findMinimum(schema)
   if (minimum === 0) return (tape, node) => tape.isText(node)
   if (minimum === 1) return (tape, node) => tape.isText(node) && tape.isFull(node)
-  return (tape, node) => tape.isText(node) && isValid(schema, tape.valueAt(node))
+  return (tape, node) => tape.isText(node) && isValid(schema, tape.readValue(node))
 }
 
 function wordTest(schema: ZodType): NodeTest {

@@ -5,7 +5,7 @@
  */
 import type { ZodType } from 'zod'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { type NameSet, namesIn } from '../../core/json/names.ts'
+import { listNames, type NameSet } from '../../core/json/names.ts'
 import {
   FieldFinder,
   KnownNames,
@@ -62,7 +62,7 @@ export class RequestReader<Request, Name extends string> {
   ) {
     this.#schema = withoutForeignFields(protocol, schema)
     this.#place = place
-    this.#names = new KnownNames(namesIn(place), [...STORED_OBJECT_FIELDS, ...watched])
+    this.#names = new KnownNames(listNames(place), [...STORED_OBJECT_FIELDS, ...watched])
     this.#lists = Object.entries(lists) as [Name, FastPathItems][]
     this.#finder = new FieldFinder(this.#lists.map(([name]) => name))
   }
@@ -87,7 +87,7 @@ export class RequestReader<Request, Name extends string> {
       const list = tape.found(this.#finder.place[name])
       if (tape.isList(list)) omitted[name] = omitFastPathItems(tape, list, items, splices)
     }
-    return { splices, omitted, ...tape.rootFields() }
+    return { splices, omitted, ...tape.listRootFields() }
   }
 
   /** Returns the request; null where the full contract must read it. */
@@ -122,10 +122,10 @@ function omitFastPathItems(
   let count = 0
   for (let item = list + 1; item < end; item = tape.nodeAfter(item)) {
     count++
-    if (!matches(tape, item)) kept.push(tape.rawTextAt(item))
+    if (!matches(tape, item)) kept.push(tape.readRawText(item))
   }
   if (kept.length === 0 && count > 0 && placeholder !== null) kept.push(placeholder)
   if (kept.length < count)
-    splices.push({ start: tape.startOf(list), end: tape.endOf(list), text: `[${kept.join(COMMA)}]` })
+    splices.push({ start: tape.readStart(list), end: tape.readEnd(list), text: `[${kept.join(COMMA)}]` })
   return count - kept.length
 }

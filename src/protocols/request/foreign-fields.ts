@@ -5,7 +5,7 @@
  */
 import type { ZodType } from 'zod'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { foldedName, type NameSet } from '../../core/json/names.ts'
+import { foldName, type NameSet } from '../../core/json/names.ts'
 import { isObject, type LooseObject, toFields } from '../loose.ts'
 import {
   CHAT_COMPLETIONS_NAMES,
@@ -119,7 +119,7 @@ function makeRules(protocol: ChatProtocol, { known }: NameSet): ReadonlyMap<stri
   return new Map([
     // Most names are known and may have any value: other spellings of these are not checked.
     ...[...known.keys()].map((name) => [name, ANY_VALUE] as const),
-    ...rules.flatMap(([name, rule]) => [[name, rule] as const, [foldedName(name), rule] as const]),
+    ...rules.flatMap(([name, rule]) => [[name, rule] as const, [foldName(name), rule] as const]),
   ])
 }
 
@@ -158,7 +158,7 @@ const RULES: Readonly<Record<ChatProtocol, ReadonlyMap<string, Rule>>> = {
 const FOLDED = /^[a-z_]*$/
 
 function findRule(protocol: ChatProtocol, name: string): Rule {
-  const rule = FOLDED.test(name) ? undefined : RULES[protocol].get(foldedName(name))
+  const rule = FOLDED.test(name) ? undefined : RULES[protocol].get(foldName(name))
   return rule ?? ANY_VALUE
 }
 
@@ -192,7 +192,7 @@ const STORED_SETTINGS = [
   ...['fileSearchStoreNames', 'container_id', 'skills', 'cachedContent', 'tunnel_id'],
   ...['vertexAiSearch', 'vertexRagStore', 'apiKeySecret', 'apiKeySecretVersion'],
 ] as const
-const plainName = (name: string): string => foldedName(name).replaceAll('_', '')
+const plainName = (name: string): string => foldName(name).replaceAll('_', '')
 const STORED_FIELDS: ReadonlySet<string> = new Set(
   [...STORED_OBJECT_FIELDS, ...STORED_SETTINGS].map(plainName),
 )

@@ -4,7 +4,7 @@
  * upstream may take it for the real one. Names in no list pass.
  */
 import { chosen, type NameSet, place } from '../../core/json/names.ts'
-import { snakeName } from '../../core/json/snake-case.ts'
+import { toSnakeName } from '../../core/json/snake-case.ts'
 
 /** Top-level fields by which aggregators and servers choose model, price or route, whatever the protocol. */
 const OF_ROUTERS = `models provider providers route routing transforms plugins preset fallbacks fallback_models
@@ -183,9 +183,9 @@ export const MESSAGES_NAMES: NameSet = place(
 function eitherCase(names: string, inside: Readonly<Record<string, NameSet>> = {}): NameSet {
   const under = Object.entries(inside).flatMap(([name, at]) => [
     [name, at] as const,
-    [snakeName(name), at] as const,
+    [toSnakeName(name), at] as const,
   ])
-  return place(`${names} ${snakeName(names)}`, Object.fromEntries(under))
+  return place(`${names} ${toSnakeName(names)}`, Object.fromEntries(under))
 }
 
 const blob = eitherCase('mimeType data displayName fileUri')

@@ -3,7 +3,7 @@
  * whether these count towards the output limit, so the worst case of a call counts them next to it. See
  * docs/api-rules.md, "Pre-charge".
  */
-import { sizeOf } from '../../core/json/exact.ts'
+import { roundRawNumber } from '../../core/json/exact.ts'
 import { isObject, type LooseObject, toList } from '../loose.ts'
 
 /** Top-level fields that set the depth of reasoning, or hold settings of an upstream that do. */
@@ -51,7 +51,7 @@ function readEffort(word: string): number {
 
 /** Returns the tokens that one field asks for. @param around the name of the object that it is in */
 function readTokens(name: string, given: unknown, around: string, depth: number): number {
-  const value = sizeOf(given)
+  const value = roundRawNumber(given)
   if (typeof value === 'number') {
     const isBudget = BUDGET.test(name) || (name === 'maxtokens' && LIMITED.test(around))
     return isBudget ? readBudget(value) : 0

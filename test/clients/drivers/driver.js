@@ -53,7 +53,8 @@ async function converse(open, given) {
     throw new Error(`the model still calls tools after ${MOST_TURNS} turns`)
   } catch (error) {
     const status = error.status ?? error.statusCode ?? null
-    seen.error = { name: error.constructor.name, status, message: String(error.message).slice(0, 500) }
+    const message = String(error.message).replaceAll(given.baseUrl, '').slice(0, 500)
+    seen.error = { name: error.constructor.name, status, message }
     return seen
   }
 }
@@ -61,9 +62,14 @@ async function converse(open, given) {
 // Some clients leave a promise behind that nobody waits for, when their user hangs up.
 process.on('unhandledRejection', () => {})
 
-/** Takes the cases from stdin, all at once, and prints what was seen in each. */
-export async function drive(openWith) {
+/** Takes the cases from stdin, all at once unless told otherwise, and prints what was seen in each. */
+export async function drive(openWith, atOnce = Number.POSITIVE_INFINITY) {
   const { protocol, package: name, cases } = JSON.parse(await text(process.stdin))
-  const seen = await Promise.all(cases.map((given) => converse(openWith(protocol, name), given)))
+  const seen = []
+  const waiting = cases.entries()
+  const runNext = async () => {
+    for (const [at, given] of waiting) seen[at] = await converse(openWith(protocol, name), given)
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, cases.length) }, runNext))
   process.stdout.write(JSON.stringify(seen))
 }

@@ -57,7 +57,7 @@ def converse(open_conversation, given):
         seen["error"] = {
             "name": type(error).__name__,
             "status": status if isinstance(status, int) else None,
-            "message": str(error)[:500],
+            "message": str(error).replace(given["baseUrl"], "")[:500],
         }
         return seen
 

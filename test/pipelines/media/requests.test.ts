@@ -59,7 +59,7 @@ import { startSimulator } from '../../../simulator/server.ts'
 import { parseAnswer } from '../../../src/channels/media/answer.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { loadConfigFile } from '../../../src/config/load.ts'
-import { meaningHash } from '../../../src/core/json/canonical.ts'
+import { hashMeaning } from '../../../src/core/json/canonical.ts'
 import { MAX_JSON_LEVELS } from '../../../src/core/json/scanner/tape.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
@@ -219,7 +219,7 @@ t.test('image requests are read', async (t) => {
     readEdit(formOf([['model', 'sketch'], ['prompt', 'A mill'], ...parts]), inbox, reading())
 
   const hashOf = (params: ImageParams) =>
-    meaningHash('POST', '/', '', describeMeaning(params)).toString('hex')
+    hashMeaning('POST', '/', '', describeMeaning(params)).toString('hex')
 
   t.test('a form says the same in texts', async (t) => {
     const asked = await edit(

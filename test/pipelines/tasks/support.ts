@@ -14,7 +14,7 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
-import { requestHash } from '../../../src/core/json/canonical.ts'
+import { hashRequest } from '../../../src/core/json/canonical.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
 import { computeHold, findMediaPrice } from '../../../src/core/media/pricing.ts'
@@ -265,7 +265,7 @@ function orderOf(
           scope: `account:${account.id}` as const,
           key,
           requestId,
-          requestHash: requestHash(method, path, query, body),
+          requestHash: hashRequest(method, path, query, body),
         }
   const known = { key: { id: keyId }, account, view, cap } as unknown as TaskOrder['caller']['known']
   return {

@@ -3,11 +3,11 @@ import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  canonicalNumber,
   isRawNumber,
   isTooDeep,
   parseExactJson,
   parseRawJson,
+  toCanonicalNumber,
 } from '../../../src/core/json/exact.ts'
 import {
   FieldFinder,
@@ -40,7 +40,7 @@ t.test('exact json', async (t) => {
   t.test('a number is printed with the value that was written', async () => {
     everyRun(t, { seed: SEED, numRuns: RUNS }, [number], (text) => {
       const printed = JSON.stringify(parseExactJson(`{"a":[${text}]}`)).slice(6, -2)
-      strictEqual(canonicalNumber(printed), canonicalNumber(text))
+      strictEqual(toCanonicalNumber(printed), toCanonicalNumber(text))
       strictEqual(JSON.stringify(parseRawJson(`[${text}]`)), `[${text}]`)
     })
   })
@@ -73,11 +73,11 @@ t.test('exact json', async (t) => {
 
   t.test('one number has one canonical text', async (t) => {
     for (const text of ['100', '1e2', '1E+2', '100.0', '0.1e3', '10000e-2', '1.00e2'])
-      t.equal(canonicalNumber(text), '1e2', text)
-    t.equal(canonicalNumber('-0.0e5'), '0')
-    t.not(canonicalNumber('9007199254740993'), canonicalNumber('9007199254740992'))
+      t.equal(toCanonicalNumber(text), '1e2', text)
+    t.equal(toCanonicalNumber('-0.0e5'), '0')
+    t.not(toCanonicalNumber('9007199254740993'), toCanonicalNumber('9007199254740992'))
     const long = `1${'0'.repeat(2000)}`
-    t.equal(canonicalNumber(long), long)
+    t.equal(toCanonicalNumber(long), long)
   })
 
   t.test('levels are counted outside strings alone', async (t) => {
@@ -185,7 +185,7 @@ t.test('json tape agrees with the parser', async (t) => {
     if (tape.isObject(node) || (node === 0 && tape.isObjectText)) {
       const fields: [string, unknown][] = []
       for (let name = node + 1; name < tape.nodeAfter(node); name = tape.nodeAfter(name + 1)) {
-        const text = bytes.toString('utf8', tape.startOf(name), tape.endOf(name))
+        const text = bytes.toString('utf8', tape.readStart(name), tape.readEnd(name))
         fields.push([JSON.parse(`"${text}"`), read(tape, bytes, name + 1)])
       }
       return Object.fromEntries(fields)
@@ -193,7 +193,7 @@ t.test('json tape agrees with the parser', async (t) => {
     // Node 0 stands for an absent field as well: of the whole text only its bytes tell what it is.
     const isRootList = node === 0 && /^\s*\[/.test(bytes.toString('latin1'))
     if (!tape.isList(node) && !isRootList)
-      return node === 0 ? JSON.parse(bytes.toString('utf8')) : tape.valueAt(node)
+      return node === 0 ? JSON.parse(bytes.toString('utf8')) : tape.readValue(node)
     const items: unknown[] = []
     for (let item = node + 1; item < tape.nodeAfter(node); item = tape.nodeAfter(item))
       items.push(read(tape, bytes, item))
@@ -362,8 +362,8 @@ t.test('json tape agrees with the parser', async (t) => {
       const text = `{"a":${JSON.stringify('x'.repeat(bytes))},"b":-0.5,"${name}":1${end}`
       return scanJson(Buffer.from(text), 1, names, (tape) => {
         if (!tape.find(finder, 0)) return null
-        const { b: { start, end } = { start: 0, end: 0 } } = Object.fromEntries(tape.rootFields().fields)
-        return [tape.foundValue(finder.place.b), text.slice(start, end), tape.writtenAt(2).length]
+        const { b: { start, end } = { start: 0, end: 0 } } = Object.fromEntries(tape.listRootFields().fields)
+        return [tape.foundValue(finder.place.b), text.slice(start, end), tape.readWritten(2).length]
       })
     }
     for (const bytes of [1, 4 * 2 ** 20 - 64, 4 * 2 ** 20, 4 * 2 ** 20 + 1, 70_000_000]) {
@@ -408,7 +408,7 @@ t.test('json tape agrees with the parser', async (t) => {
     t.throws(() => scan(() => scan(() => 1)), /while another one is read/)
     t.throws(() => scan(() => JSON.parse('')), SyntaxError)
     t.equal(
-      scan((tape) => tape.valueAt(1)),
+      scan((tape) => tape.readValue(1)),
       1,
       'a reader that threw blocks no later one',
     )

@@ -1,6 +1,6 @@
 /**
  * WebAssembly in base64, compiled from the sources in `assembly` by `npm run assembly`. SHA-256 of both and the compiler:
- * eb06eed4981de2ffc11f65a3ca92137f4bf465cf8fe71b769db35140fd12d17e
+ * ba7a7a2902ed657d3ef08c0d0f9eb8706f93920aa42c8001a6659bde03439867
  */
 export const JSON_SCANNER = [
   'AGFzbQEAAAABKQdgAn9/AX9gA39/fwF/YAR/f39/AX9gAX8Bf2AAAGAAAX9gBH9/f38AAwsKAAIDAQQAAQUABgUEAQCCAQZtE38A',

@@ -37,7 +37,7 @@ const MINUS = 0x2d
 const POINT = 0x2e
 const ZERO = 0x30
 
-/** Most strings that are read are names of models and of modes. */
+/** Most strings that are read name a model or a mode. */
 const interner = new StringInterner()
 
 /** Tests one value. */
@@ -47,23 +47,23 @@ export type NodeTest = (tape: Tape, node: number) => boolean
  * The values of a scanned text. A value is a node, a number: 0 is the whole text, and in the results of `found` an
  * absent field. The tape of an object is its fields, a name and a value each; that of a list its items.
  *
- * Valid inside the `read` of its scan only. What a caller keeps are places in its own text.
+ * It is valid only inside the `read` of its scan. What a caller keeps are places in its own text.
  */
 export class Tape {
   #word(node: number, part: number): number {
     return words[FIRST_WORD + NODE_WORDS * node + part]!
   }
 
-  kindOf(node: number): number {
+  readKind(node: number): number {
     return this.#word(node, 0) & ~ESCAPED
   }
 
   /** Returns the index at which the value begins in the text; of a string or a name, after its quote. */
-  startOf(node: number): number {
+  readStart(node: number): number {
     return this.#word(node, START)
   }
 
-  endOf(node: number): number {
+  readEnd(node: number): number {
     return this.#word(node, END)
   }
 
@@ -74,29 +74,29 @@ export class Tape {
 
   /** Returns true when the whole text is an object. */
   get isObjectText(): boolean {
-    return this.kindOf(0) === OBJECT
+    return this.readKind(0) === OBJECT
   }
 
   /** Returns true for an absent value or null. */
   isMissing(node: number): boolean {
-    return node === 0 || this.kindOf(node) === NULL
+    return node === 0 || this.readKind(node) === NULL
   }
 
   isObject(node: number): boolean {
-    return node !== 0 && this.kindOf(node) === OBJECT
+    return node !== 0 && this.readKind(node) === OBJECT
   }
 
   isList(node: number): boolean {
-    return node !== 0 && this.kindOf(node) === ARRAY
+    return node !== 0 && this.readKind(node) === ARRAY
   }
 
   isText(node: number): boolean {
-    return node !== 0 && this.kindOf(node) === STRING
+    return node !== 0 && this.readKind(node) === STRING
   }
 
   /** Returns true for an object with fields, a list with items, or a string with characters. */
   isFull(node: number): boolean {
-    if (this.isText(node)) return this.endOf(node) > this.startOf(node)
+    if (this.isText(node)) return this.readEnd(node) > this.readStart(node)
     return (this.isObject(node) || this.isList(node)) && this.nodeAfter(node) > node + 1
   }
 
@@ -106,7 +106,7 @@ export class Tape {
   }
 
   /** Returns the number of items, or -1 for a value that is no list or has an item that fails the test. */
-  countOf(list: number, isItem: NodeTest): number {
+  countItems(list: number, isItem: NodeTest): number {
     if (!this.isList(list)) return -1
     const end = this.nodeAfter(list)
     let count = 0
@@ -118,7 +118,7 @@ export class Tape {
   }
 
   isListOf(list: number, isItem: NodeTest): boolean {
-    return this.countOf(list, isItem) >= 0
+    return this.countItems(list, isItem) >= 0
   }
 
   /**
@@ -136,46 +136,46 @@ export class Tape {
 
   /** Returns the value of a field of the object that its finder searched last; undefined where the field is absent. */
   foundValue(place: number): unknown {
-    return this.valueAt(this.found(place))
+    return this.readValue(this.found(place))
   }
 
   /** Returns the characters of the name or string at the node, as they were written. */
-  writtenAt(node: number): string {
-    return interner.intern(text, this.startOf(node), this.endOf(node))
+  readWritten(node: number): string {
+    return interner.intern(text, this.readStart(node), this.readEnd(node))
   }
 
-  nameAt(node: number): string {
-    const name = this.writtenAt(node)
+  readName(node: number): string {
+    const name = this.readWritten(node)
     return (this.#word(node, 0) & ESCAPED) === 0 ? name : (JSON.parse(`"${name}"`) as string)
   }
 
   /** Returns the place of this value, with its quotes. */
-  placeOf(value: number): Omit<FieldSpan, 'nameStart'> {
+  readPlace(value: number): Omit<FieldSpan, 'nameStart'> {
     const quote = this.#quote(value)
-    return { start: this.startOf(value) - quote, end: this.endOf(value) + quote }
+    return { start: this.readStart(value) - quote, end: this.readEnd(value) + quote }
   }
 
-  /** Returns the place of this value's field, with its quotes. */
-  spanOf(value: number): FieldSpan {
-    return { nameStart: this.startOf(value - 1) - 1, ...this.placeOf(value) }
+  /** Returns the place of the field that has this value, with its quotes. */
+  readSpan(value: number): FieldSpan {
+    return { nameStart: this.readStart(value - 1) - 1, ...this.readPlace(value) }
   }
 
-  /** Returns the fields of the whole text; of two of one name, the last. None where it is no object. */
-  rootFields(): ScannedFields {
+  /** Lists the fields of the whole text; of two with one name, the last. None where it is no object. */
+  listRootFields(): ScannedFields {
     const fields = new Map<string, FieldSpan>()
     const end = this.isObjectText ? this.nodeAfter(0) : 0
     for (let name = 1; name < end; name = this.nodeAfter(name + 1))
-      fields.set(this.nameAt(name), this.spanOf(name + 1))
-    return { fields, open: this.startOf(0) }
+      fields.set(this.readName(name), this.readSpan(name + 1))
+    return { fields, open: this.readStart(0) }
   }
 
-  /** Returns the items of the whole text, whose bytes these are. None where it is no list. */
-  rootItems(bytes: Buffer): Buffer[] {
+  /** Lists the items of the whole text, whose bytes these are. None where it is no list. */
+  listRootItems(bytes: Buffer): Buffer[] {
     const items: Buffer[] = []
-    const end = this.kindOf(0) === ARRAY ? this.nodeAfter(0) : 0
+    const end = this.readKind(0) === ARRAY ? this.nodeAfter(0) : 0
     for (let item = 1; item < end; item = this.nodeAfter(item)) {
       const quote = this.#quote(item)
-      items.push(bytes.subarray(this.startOf(item) - quote, this.endOf(item) + quote))
+      items.push(bytes.subarray(this.readStart(item) - quote, this.readEnd(item) + quote))
     }
     return items
   }
@@ -185,25 +185,25 @@ export class Tape {
     return (scanner.marksOfNumbers() & scanner.LONG_NUMBER.value) !== 0
   }
 
-  /** Returns true where a number of the whole text may be printed otherwise than it was written. */
+  /** Returns true where a number of the whole text may be printed differently from how it was written. */
   get hasOddNumbers(): boolean {
     return scanner.marksOfNumbers() !== 0
   }
 
   /** Returns the text of the value. */
-  rawTextAt(node: number): string {
+  readRawText(node: number): string {
     const quote = this.#quote(node)
-    return text.toString('utf8', this.startOf(node) - quote, this.endOf(node) + quote)
+    return text.toString('utf8', this.readStart(node) - quote, this.readEnd(node) + quote)
   }
 
   /** Returns the value as `JSON.parse` does; undefined for node 0, an absent field. */
-  valueAt(node: number): unknown {
+  readValue(node: number): unknown {
     if (node === 0) return undefined
     switch (this.#word(node, 0)) {
       case STRING:
-        return interner.intern(text, this.startOf(node), this.endOf(node))
+        return interner.intern(text, this.readStart(node), this.readEnd(node))
       case NUMBER:
-        return numberIn(this.startOf(node), this.endOf(node))
+        return readNumber(this.readStart(node), this.readEnd(node))
       case TRUE:
         return true
       case FALSE:
@@ -211,16 +211,16 @@ export class Tape {
       case NULL:
         return null
       default:
-        return JSON.parse(this.rawTextAt(node))
+        return JSON.parse(this.readRawText(node))
     }
   }
 
   #quote(node: number): number {
-    return this.kindOf(node) === STRING ? 1 : 0
+    return this.readKind(node) === STRING ? 1 : 0
   }
 }
 
-function numberIn(start: number, end: number): number {
+function readNumber(start: number, end: number): number {
   if (end - start > PLAIN_NUMBER_BYTES) return Number(text.toString('latin1', start, end))
   const isNegative = text[start] === MINUS
   let value = 0
@@ -248,7 +248,7 @@ const FAULTS: ReadonlyMap<number, ScanFault> = new Map([
   [scanner.TOO_DEEP.value, 'levels'],
   [scanner.TOO_MANY.value, 'values'],
 ])
-const answerNull = () => null
+const returnNull = () => null
 
 /**
  * Scans a text and returns what `read` makes of its values. Values nested in more than `deepest` others are checked,
@@ -264,7 +264,7 @@ export function scanJson<T, Refused = null>(
   deepest: number,
   names: KnownNames | null,
   read: (tape: Tape) => T,
-  refuse: (fault: ScanFault) => T | Refused = answerNull as () => never,
+  refuse: (fault: ScanFault) => T | Refused = returnNull as () => never,
 ): T | Refused {
   if (isReading) throw new Error('A text was scanned while another one is read')
   const length = typeof source === 'string' ? Buffer.byteLength(source) : source.length
@@ -303,8 +303,8 @@ const NO_FIELDS: ScannedFields = { fields: new Map(), open: 0 }
 
 /** Returns the places of the fields of the object in `bytes`; of two of one name, the last. None for another text. */
 export const scanFields = (bytes: Buffer): ScannedFields =>
-  scanJson(bytes, 1, null, (tape) => tape.rootFields()) ?? NO_FIELDS
+  scanJson(bytes, 1, null, (tape) => tape.listRootFields()) ?? NO_FIELDS
 
 /** Returns the items of the list in `bytes`, as they were written. None for another text. */
 export const scanItems = (bytes: Buffer): readonly Buffer[] =>
-  scanJson(bytes, 1, null, (tape) => tape.rootItems(bytes)) ?? []
+  scanJson(bytes, 1, null, (tape) => tape.listRootItems(bytes)) ?? []

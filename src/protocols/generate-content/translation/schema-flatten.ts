@@ -2,7 +2,7 @@
  * JSON Schema with what `$ref` points to and the members of `allOf` merged into the schema itself, one level at a time.
  * It follows JSON Schema 2020-12.
  */
-import { sizeOf } from '../../../core/json/exact.ts'
+import { roundRawNumber } from '../../../core/json/exact.ts'
 import { isObject, type LooseObject, toFields, toList, toText } from '../../loose.ts'
 
 /** A schema, or a map of them. A client may send any value as one. */
@@ -142,7 +142,7 @@ type Combine = (a: unknown, b: unknown) => unknown
 const better =
   (isBetter: (a: number, b: number) => boolean): Combine =>
   (a, b) => {
-    const [first, second] = [sizeOf(a), sizeOf(b)]
+    const [first, second] = [roundRawNumber(a), roundRawNumber(b)]
     return typeof first === 'number' && typeof second === 'number' && isBetter(second, first) ? b : a
   }
 export const larger = better((a, b) => a > b)

@@ -2,7 +2,7 @@
  * Reduces JSON Schema to the subset of OpenAPI that older models of the generate-content protocol take. The result
  * allows all that the schema allows; a restriction that the subset cannot express is dropped.
  */
-import { isRawNumber, sizeOf } from '../../../core/json/exact.ts'
+import { isRawNumber, roundRawNumber } from '../../../core/json/exact.ts'
 import { isObject, toFields, toList } from '../../loose.ts'
 import {
   flattenSchema,
@@ -119,7 +119,7 @@ function reducePlain(schema: Schema, place: Place): Reduced {
 }
 
 const WHOLE_NUMBER = /^-?\d+$/
-const isNumber = (value: unknown): boolean => typeof sizeOf(value) === 'number'
+const isNumber = (value: unknown): boolean => typeof roundRawNumber(value) === 'number'
 
 const jsonType = (value: unknown): string => {
   if (value === null) return 'null'

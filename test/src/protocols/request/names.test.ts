@@ -17,7 +17,7 @@ import {
 } from '../../../../schemas/config/catalog.ts'
 import { ENDPOINTS } from '../../../../schemas/endpoints/index.ts'
 import type { Failure } from '../../../../schemas/failure.ts'
-import { type NameSet, namesIn } from '../../../../src/core/json/names.ts'
+import { listNames, type NameSet } from '../../../../src/core/json/names.ts'
 import { readAgentRequest } from '../../../../src/protocols/chat-completions/agent-body.ts'
 import { readChatCall } from '../../../../src/protocols/chat-completions/dialect.ts'
 import { generateContentDialect } from '../../../../src/protocols/generate-content/dialect.ts'
@@ -229,7 +229,7 @@ t.test('names are read in one way alone', async (t) => {
       [generateContentRequest, GENERATE_CONTENT_NAMES],
     ] as const)
       t.same(missing(readPlace(schema), place, ''), [])
-    t.ok(namesIn(CHAT_COMPLETIONS_NAMES).has('include_usage'))
+    t.ok(listNames(CHAT_COMPLETIONS_NAMES).has('include_usage'))
   })
 
   /** An object's fields in the order in which they are written, as some parser has them. */

@@ -302,7 +302,7 @@ function nodeAt(number: i32): usize {
 }
 
 /** The place in the set of the string or name at a node, which must be of the given kind; or -1. */
-function placeOf(at: usize, kind: i32, set: usize): i32 {
+function findPlace(at: usize, kind: i32, set: usize): i32 {
   if (load<i32>(at) !== kind) return -1
   const start = TEXT + <usize>load<i32>(at, 4)
   const length = TEXT + <usize>load<i32>(at, 8) - start
@@ -318,7 +318,7 @@ function placeOf(at: usize, kind: i32, set: usize): i32 {
 
 /** The place in the set of the string at a node; -1 for another, for one that has escapes, and for what is no string. */
 export function wordAt(number: i32, set: usize): i32 {
-  return placeOf(nodeAt(number), STRING, set)
+  return findPlace(nodeAt(number), STRING, set)
 }
 
 function isAmongOthers(name: usize, count: i32): bool {
@@ -349,7 +349,7 @@ export function find(number: i32, set: usize): bool {
   while (name < end) {
     if (load<i32>(name) !== NAME) return false
     const value = load<i32>(name, 12)
-    const place = placeOf(name, NAME, set)
+    const place = findPlace(name, NAME, set)
     if (place >= 0) {
       const slot = found + ((<usize>place) << 2)
       if (load<i32>(slot) !== 0) return false
