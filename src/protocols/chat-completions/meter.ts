@@ -139,9 +139,10 @@ export class ChatCompletionsMeter extends ReportedStream {
   end(): Buffer | null {
     if (this.#framer.isSkipping) return null
     const tail = this.#framer.takeTail()
+    if (tail.length === 0) return null
     const data = eventData(tail, 0, tail.length)
     const isWithheld = isWhole(data) ? this.#readEvent(tail, 0, tail.length) : beginsUsageOnly(data)
-    if (!this.#withholdUsage || tail.length === 0) return null
+    if (!this.#withholdUsage) return null
     return isWithheld ? withoutUsage(tail, 0, tail.length) : tail
   }
 
