@@ -41,6 +41,7 @@ t.test('newcomer', async (t) => {
     await hand.press(button(dialog, 'Create'))
     const secret = page.getByRole('dialog', { name: KEY_NAME })
     const [key = ''] = /sk-tollgate-[0-9a-f]{64}/.exec((await secret.textContent()) ?? '') ?? []
+    await page.mouse.click(1, 1)
     await secret.getByText('Waiting for your first call…').waitFor()
     for (const [program, text] of [
       ['Python', `api_key="${key}"`],

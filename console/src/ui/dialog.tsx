@@ -27,7 +27,8 @@ export const Dialog = ({
   onClose,
   children,
 }: DialogProps) => (
-  <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+  // A press outside would lose what was typed, or a secret that is shown once.
+  <Base.Root disablePointerDismissal open={isOpen} onOpenChange={(open) => !open && onClose()}>
     <Base.Portal>
       <Base.Backdrop className="fixed inset-0 bg-shade" />
       <Base.Popup
