@@ -9,7 +9,7 @@ import { scanFields, scanItems } from '../../core/json/scanner/tape.ts'
 import type { FieldSpan } from '../../core/json/splice.ts'
 import { parseValue, toText } from '../loose.ts'
 
-const QUOTE = 0x22
+const LIST = 0x5b
 const CREATE = 'response.create'
 /** A client's note that it has handled a response. It asks for nothing. */
 const PROCESSED = 'response.processed'
@@ -40,9 +40,9 @@ interface Kept {
 
 const refuse = (message: string): Failure => new Failure('invalid_request', message)
 
-/** Returns the items of an input. What is no list and no text is refused by the reader of the request. */
+/** Returns the items of an input: those of a list, or one of a text. The reader of the request refuses anything else. */
 function readItems(input: Buffer): readonly Buffer[] {
-  if (input[0] !== QUOTE) return scanItems(input)
+  if (input[0] === LIST) return scanItems(input)
   return [Buffer.from(JSON.stringify({ role: 'user', content: parseValue(input.toString('utf8')) }))]
 }
 
