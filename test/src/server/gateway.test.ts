@@ -242,7 +242,7 @@ t.test('unknown paths name the nearest', async (t) => {
     ['/v1/videos', '/v1/videos/generations'],
     ['/v1/video', '/v1/videos/generations'],
     ['/v1/chat', '/v1/chat/completions'],
-    ['/v1/audio', '/v1/audio/speech'],
+    ['/v1/audio', '/v1/audio/transcriptions'],
     ['/mcp/', '/mcp'],
     ['/api/manage/v1/account', '/api/manage/v1/accounts'],
   ]
