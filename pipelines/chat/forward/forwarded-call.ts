@@ -138,7 +138,7 @@ export class ForwardedCall
     this.#record.forgetAttempt()
     this.#route = route
     const adapter = callAdapter(this.#admitted.protocol, this.#admitted.call, route.protocol)
-    this.#translation = makeTranslationHeaders(route, adapter)
+    this.#translation = makeTranslationHeaders(route, adapter, this.#admitted.model)
     const options = chooseEncodeOptions(route, this.#choice.served, this.#choice.asksUsage(route))
     this.#body.write(this.#admitted, route, adapter, options, (encoded) =>
       this.#send(route, adapter, encoded, onFreshConnection),
@@ -154,7 +154,7 @@ export class ForwardedCall
     this.#adapter = adapter
     const now = performance.now()
     const traceparent = this.#notes.begin(route, encoded.notes ?? encoded.dropped, now)
-    this.#translation = makeTranslationHeaders(route, adapter, encoded)
+    this.#translation = makeTranslationHeaders(route, adapter, this.#admitted.model, encoded)
     const request = buildAttemptRequest(this.#admitted, route, now, {
       body: encoded.body,
       onFreshConnection,

@@ -47,14 +47,16 @@ const makeTranslationHeader = (from: string, to: string) =>
 export function makeTranslationHeaders(
   { isTranslated }: Pick<Route, 'isTranslated'>,
   { from, to }: Pick<ProtocolAdapter, 'from' | 'to'>,
+  { writesCache }: Pick<Model, 'writesCache'>,
   encoded?: Encoded,
 ): HeaderList {
   const translation = isTranslated ? [makeTranslationHeader(from, to)] : NO_HEADERS
   if (encoded === undefined) return translation
   const { body, dropped, changed } = encoded
+  const named = writesCache ? [...dropped, ...listUnpricedLifetimes(body)] : dropped
   return [
     ...translation,
-    ...listHeader('x-protocol-warning', [...dropped, ...listUnpricedLifetimes(body)]),
+    ...listHeader('x-protocol-warning', named),
     ...listHeader('x-protocol-changes', changed),
   ]
 }

@@ -27,6 +27,8 @@ export interface Model {
   /** Null for a model that is not priced by tokens. */
   readonly price: TokenPrice | null
   readonly strategy: Strategy
+  /** Its family bills what it writes to a cache. */
+  readonly writesCache: boolean
 }
 
 /** One route to an upstream: the channel, and its name of the model. */
@@ -120,13 +122,15 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
   const writesCache = listCacheWritingModels(config.models, config.channels)
   const models = config.models.map((given): Model => {
     const { pricing } = given
-    const isFilled = pricing !== undefined && writesCache(given)
+    const isCacheWriting = writesCache(given)
+    const isFilled = pricing !== undefined && isCacheWriting
     const entry = isFilled ? { ...given, pricing: withCacheHits(pricing) } : given
     return {
       id: entry.id,
       entry,
       price: tokenPrice(entry.pricing),
       strategy: entry.strategy ?? config.strategy,
+      writesCache: isCacheWriting,
     }
   })
   const byName = new Map<string, Model>()

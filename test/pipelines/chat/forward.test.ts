@@ -1431,7 +1431,11 @@ t.test('translated calls say so', async (t) => {
       ['chat-completions', 'chat-completions'],
     ] as const) {
       const request = { messages: [{ role: 'user', content }] }
-      const call = new RunningCall({ upstream, client: clientCall(client, 'hi', false, request) })
+      const modelFields = { pricing: { unit: '1M_tokens', input: '1', output: '1', cache_write: '1' } }
+      const call = new RunningCall({
+        ...{ upstream, modelFields },
+        client: clientCall(client, 'hi', false, request),
+      })
       call.attempt.answer(upstream === 'messages' ? MESSAGE : { choices: [] })
       t.equal(headersOf(call)[WARNING], 'cache_control.ttl 24h', `${client} to ${upstream}`)
     }

@@ -708,7 +708,7 @@ t.test('sound of a video decides its price', async (t) => {
     const params = { caller, body, entry: { ...entry, videos }, routes }
     const { job, variant, routes: able } = await VIDEO_JOBS.video({} as VideoSources, params)
     const { hold, price } = priceJob(
-      { id: 'film', entry: params.entry, price: null, strategy: 'priority' },
+      { id: 'film', entry: params.entry, price: null, strategy: 'priority', writesCache: false },
       job,
       variant,
     )
@@ -1084,7 +1084,7 @@ t.test('video requests become jobs', async (t) => {
         const more = { pricing: { unit: 'second', ...pricing }, ...(videos !== undefined && { videos }) }
         const { job, variant } = await film({ duration: 2, resolution }, more)
         const { hold } = priceJob(
-          { id: 'film', entry: entryOf(more), price: null, strategy: 'priority' },
+          { id: 'film', entry: entryOf(more), price: null, strategy: 'priority', writesCache: false },
           job,
           variant,
         )
