@@ -65,6 +65,13 @@ export function translation(
 ): ProtocolAdapter {
   const { wholeAsStream, assembleStream, streamContentType, keepAlive } = client
   const printOptions = (): PrintOptions => ({ upstream: to, created: Math.floor(now() / 1000) })
+  const readConversation = (call: ChatCall) => {
+    const dropped = new DroppedFields()
+    for (const name of call.leftOut ?? []) dropped.add(name)
+    return { conversation: client.read(call, dropped), dropped }
+  }
+  /** Read for its links, and not written yet. */
+  const readBefore = new WeakMap<ChatCall, ReturnType<typeof readConversation>>()
   return {
     from,
     to,
@@ -72,13 +79,17 @@ export function translation(
     keepAlive,
     wholeAsStream,
     ...(assembleStream !== undefined && { assembleStream }),
-    urlsToFetch: (call, provider) =>
-      upstream.fetchesLinks(provider) ? [] : listLinkedFiles(client.read(call, new DroppedFields())),
+    urlsToFetch(call, provider) {
+      if (upstream.fetchesLinks(provider)) return []
+      const read = readConversation(call)
+      readBefore.set(call, read)
+      return listLinkedFiles(read.conversation)
+    },
     encodeRequest(call, options) {
-      const dropped = new DroppedFields()
-      for (const name of call.leftOut ?? []) dropped.add(name)
-      const conversation = withoutTools(client.read(call, dropped), options, dropped)
-      return { body: upstream.write(conversation, call, options, dropped), ...dropped.all() }
+      const { conversation, dropped } = readBefore.get(call) ?? readConversation(call)
+      readBefore.delete(call)
+      const sent = withoutTools(conversation, options, dropped)
+      return { body: upstream.write(sent, call, options, dropped), ...dropped.all() }
     },
     openStream: (call, provider) =>
       new TranslatedStream(upstream.reader(provider), client.printer(call, printOptions())),
