@@ -47,7 +47,7 @@ const makeTranslationHeader = (from: string, to: string) =>
 export function makeTranslationHeaders(
   { isTranslated }: Pick<Route, 'isTranslated'>,
   { from, to }: Pick<ProtocolAdapter, 'from' | 'to'>,
-  { writesCache }: Pick<Model, 'writesCache'>,
+  { writesCache }: Model,
   encoded?: Encoded,
 ): HeaderList {
   const translation = isTranslated ? [makeTranslationHeader(from, to)] : NO_HEADERS
