@@ -5,7 +5,7 @@ import { ROUTES } from '../schemas/routes.ts'
 import type { Docs } from '../src/docs/pages.ts'
 import type { Handler, HeaderList, Reply } from '../src/http/handler.ts'
 
-const headers = (type: string): HeaderList => [
+const makeHeaders = (type: string): HeaderList => [
   ['content-type', `${type}; charset=utf-8`],
   ['cache-control', 'public, max-age=3600'],
 ]
@@ -14,7 +14,14 @@ export const docsIndex =
   (docs: Observable<Docs>): Handler =>
   () =>
     docs.pipe(
-      map(({ index }): Reply => ({ type: 'full', status: 200, headers: headers('text/plain'), body: index })),
+      map(
+        ({ index }): Reply => ({
+          type: 'full',
+          status: 200,
+          headers: makeHeaders('text/plain'),
+          body: index,
+        }),
+      ),
     )
 
 /** @throws Failure `not_found` */
@@ -29,6 +36,6 @@ export const docsPage =
             'not_found',
             `There is no page ${params.page}. GET ${ROUTES.listDocs[1]} lists the pages.`,
           )
-        return { type: 'full', status: 200, headers: headers('text/markdown'), body }
+        return { type: 'full', status: 200, headers: makeHeaders('text/markdown'), body }
       }),
     )

@@ -1,4 +1,4 @@
-/** Languages. English texts are the ids; the translations of another language are loaded when it is chosen. */
+/** Languages. English texts are the ids; choosing another language loads its translations. */
 import { i18n } from '@lingui/core'
 import { compileMessage } from '@lingui/message-utils/compileMessage'
 

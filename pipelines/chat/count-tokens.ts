@@ -15,7 +15,12 @@ import { listUpstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { Handler, Reply } from '../../src/http/handler.ts'
 import { answerFields } from '../../src/protocols/answer/content.ts'
 import type { LongBodyWork } from '../../src/protocols/body-work.ts'
-import type { ChatCall, Dialect, ProtocolAdapter } from '../../src/protocols/dialect.ts'
+import {
+  type ChatCall,
+  type Dialect,
+  PLAIN_OPTIONS,
+  type ProtocolAdapter,
+} from '../../src/protocols/dialect.ts'
 import {
   countBody,
   generateContentCount,
@@ -80,12 +85,8 @@ const encodeWith =
   (adapter: ProtocolAdapter): Counting['buildBody'] =>
   (call, upstreamModel) =>
     adapter.encodeRequest(call, {
+      ...PLAIN_OPTIONS,
       upstreamModel,
-      outputCeiling: null,
-      outputLimitField: 'max_tokens',
-      askUsage: false,
-      serverTools: [],
-      fetched: new Map(),
     }).body
 
 const getBody = ({ source }: ChatCall): Buffer => (source as { body: Buffer }).body

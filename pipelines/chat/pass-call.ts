@@ -32,13 +32,14 @@ const PURPOSES: Readonly<Record<PassedEndpoint, string>> = {
   audio_transcriptions: 'transcriptions',
 }
 
-const isOf = ({ entry }: Model, endpoint: PassedEndpoint): boolean => entry.endpoint_type === endpoint
+const servesEndpoint = ({ entry }: Model, endpoint: PassedEndpoint): boolean =>
+  entry.endpoint_type === endpoint
 
 /** Refuses every call where the catalog has no model for the endpoint. @throws Failure `model_not_found` */
 const requireModels =
   <C extends AuthenticatedCall>(current: () => Catalog, endpoint: PassedEndpoint): Stage<C, C> =>
   (call: C) => {
-    if (current().models.some((model) => isOf(model, endpoint))) return call
+    if (current().models.some((model) => servesEndpoint(model, endpoint))) return call
     throw noModel('', endpoint)
   }
 
@@ -52,7 +53,7 @@ const findFor =
   (endpoint: PassedEndpoint) =>
   (catalog: Catalog, name: string): Model => {
     const model = selectCallable(catalog, name, HTTP_NOT_FOUND)
-    if (isOf(model, endpoint)) return model
+    if (servesEndpoint(model, endpoint)) return model
     throw noModel(`'${cutText(name, SHOWN_NAME_MAX_CHARS)}' `, endpoint)
   }
 

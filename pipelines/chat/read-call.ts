@@ -36,7 +36,7 @@ export interface AppliedAgent {
   }
 }
 
-/** The part of a call that only a body of another form adds. */
+/** What a rewritten body adds to a call. */
 export interface RewrittenCall {
   readonly rewritten?: {
     /** Names of the client's fields that have no place in the new body. */
@@ -96,7 +96,7 @@ function findRewriter(endpoint: ChatEndpoint, body: Buffer): RewritingEndpoint |
 }
 
 /**
- * Replaces a body of another form by one of chat-completions. Any other passes at once.
+ * Rewrites a text completion, or a body of the responses protocol, as a chat completion. Other bodies pass unchanged.
  * @throws Failure `invalid_request` that names the wrong field
  */
 export const rewriteBody =

@@ -22,7 +22,7 @@ const MAX_CONNECTIONS_OF_KEY = 256
 const HTTP_UPGRADE_REQUIRED = 426
 const MS_PER_SECOND = 1000
 
-/** Answers an upgrade with a session of its own. */
+/** Opens a new session for each upgrade. */
 export function openResponseSocket(deps: ChatDeps): Handler {
   const open = new Map<string, number>()
   const count = (keyId: string, change: 1 | -1) => {

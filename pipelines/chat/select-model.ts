@@ -85,10 +85,10 @@ export const selectModel =
 
 /** Paths under which a client reaches a model, by protocol. */
 const PATHS: Readonly<Record<CallProtocol, string>> = {
-  'chat-completions': 'POST /v1/chat/completions',
-  messages: 'POST /v1/messages',
+  'chat-completions': ROUTES.createChatCompletion.join(' '),
+  messages: ROUTES.createMessage.join(' '),
   'generate-content': 'POST /v1beta/models/{model}:generateContent',
-  responses: 'POST /v1/responses',
+  responses: ROUTES.createResponse.join(' '),
   embeddings: ROUTES.createEmbedding.join(' '),
   rerank: ROUTES.rerank.join(' '),
   audio_transcriptions: ROUTES.transcribe.join(' '),

@@ -8,7 +8,7 @@ import { returnPages } from './pages.ts'
 import { type BookingDeps, takeReport } from './take-event.ts'
 
 const ACTOR = 'service:automatic-top-up'
-/** The provider forgets an Idempotency-Key after a day: an older attempt is looked up and never sent again. */
+/** The provider forgets an Idempotency-Key after a day. So we look up an older attempt, and never send it again. */
 const RESEND_MS = 20 * 60 * 60 * 1000
 
 interface AutomaticDeps extends BookingDeps {

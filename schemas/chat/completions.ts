@@ -17,7 +17,7 @@ export const completionsRequest = z.looseObject({
     .union([z.string(), z.array(z.string('it must be text; send tokens as their text'))])
     .refine(
       (prompt) => typeof prompt === 'string' || prompt.length === 1,
-      'it must be one text, or a list of one; send each further prompt in a request of its own',
+      'it must be one text, or a list of one; send the others in separate requests',
     )
     .describe('One text. Several, and tokens, are refused.'),
   max_tokens,

@@ -315,15 +315,15 @@ export const chatEndpoints: readonly RouteDescription[] = [
     ...passed,
     name: 'rerank',
     summary: 'Rank documents by how well they answer a query.',
-    details: `${PASSED} Billed by searches as the upstream reports them, else one for each 100 documents; the estimate must be covered by the balance beforehand.`,
+    details: `${PASSED} Billed by searches as the upstream reports them, else one for each 100 documents; the balance must cover the estimate.`,
     body: { name: 'RerankRequest', schema: rerankRequest },
     answers: [jsonAnswer('Ranking', rerankAnswer)],
   },
   {
     ...passed,
     name: 'transcribe',
-    summary: 'Write down what is said in a sound.',
-    details: `${PASSED} Billed by the seconds that the upstream reports, else by the length of the file, at the price of a minute; the estimate must be covered by the balance beforehand.`,
+    summary: 'Transcribe speech to text.',
+    details: `${PASSED} Billed by the seconds that the upstream reports, else by the length of the file, at the price of a minute; the balance must cover the estimate.`,
     form: { name: 'TranscriptionForm', schema: transcriptionForm },
     answers: [
       jsonAnswer('Transcription', transcriptionAnswer),

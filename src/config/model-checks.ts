@@ -309,7 +309,7 @@ export function collectNames(models: readonly SoundModel[]): CatalogNames {
   }
 }
 
-/** Returns why this name is no fallback of the model; null where it is one. */
+/** Returns why the model cannot fall back to this name; null if it can. */
 function findFallbackFault(
   name: string,
   model: SoundModel,

@@ -6,7 +6,7 @@ import { ROUTES } from '../../schemas/routes.ts'
 const FOLDER = new URL('../../docs/', import.meta.url)
 const IS_PAGE = /\.md$/
 const TITLE = /^# (.+)$/m
-/** The first paragraph, be it below a heading: no table, list or code. */
+/** The first paragraph, even below a heading; not a table, a list or code. */
 const FIRST_PARAGRAPH = /\n\n([A-Z`][^\n]*(?:\n[^\n]+)*)/
 const FIRST_SENTENCE = /^.*?[.:](?= |$)/
 const LINK = /\[([^\]]*)\]\([^)]*\)/g

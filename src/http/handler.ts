@@ -115,7 +115,7 @@ export type Reply =
 
 export type FullReply = Extract<Reply, { type: 'full' }>
 
-/** What is said on one WebSocket: each message of the client asks for a call or for nothing, and replies become messages. */
+/** Turns the messages of one WebSocket into calls, and their replies into messages. */
 export interface SocketSession {
   /** Returns null for a message that asks for nothing. @throws Failure for one that it cannot read */
   read(message: Buffer): SocketRequest | null
@@ -140,9 +140,9 @@ export interface SocketRequest {
 }
 
 export interface SocketReply extends DataSink {
-  /** The reply has ended in good order. */
+  /** Called when the reply is complete. */
   end(requestId: string): void
-  /** The call is refused, or its reply ends unfinished. */
+  /** Called when the call is refused, or its reply breaks off. */
   fail(refusal: FullReply, requestId: string): void
 }
 

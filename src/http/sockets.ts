@@ -60,9 +60,9 @@ export class Sockets {
   }
 
   /**
-   * Returns what takes the reply to an upgrade: a session makes the connection a WebSocket. That must not be corked: behind
-   * an upgrade that comes later than its request, the server reads its fields, which are gone, and closes some connections.
-   * Where another connection is corked, it corks nothing, and does not warn of that.
+   * Returns the observer of the reply to an upgrade: a session turns the connection into a WebSocket. Do not cork that by its
+   * own response: after a late upgrade the server reads fields that are gone, and closes some connections. Corking another
+   * connection instead also avoids the server's warning.
    */
   answer(arrival: Arrival, handshake: Handshake, maxMs: number): Observer<Reply> {
     const { writer } = arrival

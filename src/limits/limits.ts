@@ -35,7 +35,7 @@ interface LimiterOptions {
 }
 
 /**
- * - alone: NATS is down.
+ * - alone: NATS is down, and this process decides for itself.
  * - joining: NATS is up, and there may be other processes.
  * - following: requests go to the leader, once there is one.
  * - gathering: this process will lead when the others have reported.

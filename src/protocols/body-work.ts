@@ -23,7 +23,7 @@ interface AdapterOf {
   readonly call: ChatCall
 }
 
-/** Endpoints that take bodies of another form, each with what writes them as chat-completions; null: it is one already. */
+/** Endpoints that accept other bodies, each with the function that rewrites one as chat-completions; null: nothing to do. */
 const REWRITERS = {
   completions: writePromptAsChat,
   'chat-completions': writeResponsesAsChat,

@@ -120,6 +120,15 @@ export interface EncodeOptions {
   readonly fetched: ReadonlyMap<string, FetchedFile>
 }
 
+/** Options of a request to an upstream of the client's own protocol that changes nothing but the model's name. */
+export const PLAIN_OPTIONS = {
+  outputCeiling: null,
+  outputLimitField: null,
+  askUsage: false,
+  serverTools: [],
+  fetched: new Map(),
+} as const satisfies Omit<EncodeOptions, 'upstreamModel'>
+
 export interface FetchedFile {
   readonly mediaType: string
   readonly base64: string

@@ -101,6 +101,6 @@ export function callAdapter(
   return call.isTextCompletion === true ? asTextCompletions(adapter) : adapter
 }
 
-/** Returns what an upstream of another protocol gets of a call. @throws Failure `invalid_request` */
+/** Reads a call as a conversation, independent of its protocol. @throws Failure `invalid_request` */
 export const readConversation = (client: ChatProtocol, call: ChatCall): Conversation =>
   CLIENTS[client].read(call, new DroppedFields())

@@ -46,7 +46,7 @@ export const HEX_VALUE = (() => {
 })()
 
 /** Returns true when every character is a byte of the class; characters above 255 are of none. */
-export function consistsOf(text: string, table: Uint8Array): boolean {
+export function hasOnly(text: string, table: Uint8Array): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code >= BYTE_VALUES || table[code] === 0) return false

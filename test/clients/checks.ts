@@ -1,5 +1,6 @@
 /** What must hold of each client in each scenario: it sees what it sees directly, byte for byte, and pays what was used. */
 import { isDeepStrictEqual } from 'node:util'
+import { type LooseObject, toFields } from '../../src/protocols/loose.ts'
 import { COMMENT } from '../../src/protocols/sse/comment.ts'
 import type { ChatProtocol } from '../end-to-end/protocols/support.ts'
 import type { LogJson } from '../support/service.ts'
@@ -17,7 +18,7 @@ const FILLER = 'data: {}\n\n'
 const FREE = /count_?tokens/i
 const RETRY_AFTER = 'retry-after'
 
-const answerOf = (exchange: Exchange): string => Buffer.concat(exchange.response).toString('latin1')
+const readAnswer = (exchange: Exchange): string => Buffer.concat(exchange.response).toString('latin1')
 
 /** Returns the attempts of a call that passed through the service. */
 const findAttempts = (call: Exchange, upstream: readonly Exchange[]): readonly Exchange[] =>
@@ -38,12 +39,12 @@ export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): s
     const attempts = findAttempts(call, upstream)
     if (attempts.length === 1 && scenario.isTranslated !== true)
       wrong.push(...checkBytes(outcome, call, attempts[0]!))
-    // The service answers some requests by itself.
+    // The service itself answers some requests.
     if (attempts.length > 1 || (attempts.length === 0 && call.status >= 400))
       wrong.push(
-        `${call.path} reached the upstream ${attempts.length} times: ${call.status} ${answerOf(call).slice(0, 200)}`,
+        `${call.path} reached the upstream ${attempts.length} times: ${call.status} ${readAnswer(call).slice(0, 200)}`,
       )
-    if (client.protocol === 'generate-content' && answerOf(call).includes(COMMENT.toString()))
+    if (client.protocol === 'generate-content' && readAnswer(call).includes(COMMENT.toString()))
       wrong.push('a comment came')
   }
   return wrong
@@ -51,7 +52,7 @@ export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): s
 
 /** Whether the silence of a call was filled. */
 export const isFilled = (call: Exchange): boolean => {
-  const answer = answerOf(call)
+  const answer = readAnswer(call)
   return answer.includes(COMMENT.toString()) || answer.includes(FILLER)
 }
 
@@ -113,9 +114,9 @@ function* checkBytes({ upstream }: Outcome, call: Exchange, attempt: Exchange): 
   if (attempt.status !== call.status) yield `status ${call.status} instead of ${attempt.status}`
   if (attempt.responseHeaders[RETRY_AFTER] !== call.responseHeaders[RETRY_AFTER])
     yield `${RETRY_AFTER}: ${call.responseHeaders[RETRY_AFTER]} instead of ${attempt.responseHeaders[RETRY_AFTER]}`
-  // An error is written anew, with the upstream's message.
+  // The service builds a new error with the upstream's message.
   if (attempt.status >= 400) return
-  const [whole, given] = [answerOf(attempt), answerOf(call)]
+  const [whole, given] = [readAnswer(attempt), readAnswer(call)]
   const answer = isChat && !asksForUsage ? whole.replace(USAGE_CHUNK, '') : whole
   const heard = upstream === 'generate-content' ? given : given.replaceAll(COMMENT.toString(), '')
   if (call.isComplete ? answer !== heard : !answer.startsWith(heard))
@@ -150,7 +151,7 @@ export function checkRows(
     if (!expected.includes(row.status))
       wrong.push(`${scenario.id}: the row is ${row.status} instead of ${expected}`)
     if (row.status !== 'success') continue
-    const reported = readUsage(outcome.upstream, answerOf(attempt))
+    const reported = readUsage(outcome.upstream, readAnswer(attempt))
     const charged = { input: row.input_tokens, output: row.output_tokens }
     if (!isDeepStrictEqual(charged, reported))
       wrong.push(
@@ -177,33 +178,26 @@ function readUsage(protocol: ChatProtocol, answer: string): Usage {
   const texts = answer.startsWith('{')
     ? [answer]
     : [...answer.matchAll(/^data: (\{.*)$/gm)].map(([, t]) => t!)
-  // biome-ignore lint/suspicious/noExplicitAny: answers of four protocols, of which one field is read.
-  const events = texts.map((text): any => JSON.parse(text))
-  const last = (pick: (event: (typeof events)[number]) => unknown): number =>
-    Number(events.map(pick).findLast((value) => value !== undefined) ?? 0)
+  const events = texts.map((text) => toFields(JSON.parse(text)))
+  const last = (pick: (usage: LooseObject) => unknown): number =>
+    Number(events.map((event) => pick(findUsage(event))).findLast((value) => value !== undefined) ?? 0)
   switch (protocol) {
     case 'chat-completions':
-      return {
-        input: last(({ usage }) => usage?.prompt_tokens),
-        output: last(({ usage }) => usage?.completion_tokens),
-      }
+      return { input: last((usage) => usage.prompt_tokens), output: last((usage) => usage.completion_tokens) }
     case 'responses':
-      return {
-        input: last(({ response, usage }) => (response?.usage ?? usage)?.input_tokens),
-        output: last(({ response, usage }) => (response?.usage ?? usage)?.output_tokens),
-      }
     case 'messages':
-      return {
-        input: last(({ message, usage }) => (message?.usage ?? usage)?.input_tokens),
-        output: last(({ message, usage }) => (message?.usage ?? usage)?.output_tokens),
-      }
+      return { input: last((usage) => usage.input_tokens), output: last((usage) => usage.output_tokens) }
     case 'generate-content':
       return {
-        input: last(({ usageMetadata }) => usageMetadata?.promptTokenCount),
+        input: last((usage) => usage.promptTokenCount),
         output: last(
-          ({ usageMetadata: use }) =>
-            use?.candidatesTokenCount && use.candidatesTokenCount + (use.thoughtsTokenCount ?? 0),
+          ({ candidatesTokenCount: said, thoughtsTokenCount: thought }) =>
+            said && Number(said) + Number(thought ?? 0),
         ),
       }
   }
 }
+
+/** Returns the usage in an answer or an event of any protocol. */
+const findUsage = ({ response, message, usage, usageMetadata }: LooseObject): LooseObject =>
+  toFields(toFields(response).usage ?? toFields(message).usage ?? usage ?? usageMetadata)

@@ -29,11 +29,11 @@ function renderCell(cell: Cell | undefined): string {
   return cell.directFailure === null ? 'yes' : 'as directly'
 }
 
-const languageOf = ({ python }: Client): string => (python === undefined ? '' : ', Python')
-const nameOf = (client: Client): string =>
-  `- \`${client.package}\`${languageOf(client)}, ${client.protocol}, `
-/** Of the client's row of an earlier run. */
-const isRowOf = (client: Client, line: string): boolean =>
+const printLanguage = ({ python }: Client): string => (python === undefined ? '' : ', Python')
+const printName = (client: Client): string =>
+  `- \`${client.package}\`${printLanguage(client)}, ${client.protocol}, `
+/** Returns whether a line is the client's row of an earlier run. */
+const isRow = (client: Client, line: string): boolean =>
   line.startsWith(`| \`${client.package}\` `) &&
   line.includes(` | ${client.protocol} | `) &&
   line.includes(', Python | ') === (client.python !== undefined)
@@ -47,21 +47,21 @@ function renderTable(rows: readonly Row[], former: string): string {
     const row = rows.find((one) => one.client === client)
     if (row === undefined)
       return {
-        body: lines.filter((line) => isRowOf(client, line)),
-        failures: lines.filter((line) => line.startsWith(nameOf(client))),
+        body: lines.filter((line) => isRow(client, line)),
+        failures: lines.filter((line) => line.startsWith(printName(client))),
       }
     const cells = titles.map((title) => row.cells.find(({ scenario }) => scenario.title === title))
     return {
       body: [
         renderRow([
-          `\`${client.package}\` ${row.version}${languageOf(client)}`,
+          `\`${client.package}\` ${row.version}${printLanguage(client)}`,
           client.protocol,
           ...cells.map(renderCell),
         ]),
       ],
       failures: row.cells.flatMap(({ scenario, wrong, directFailure }) =>
         [...wrong, ...(directFailure === null ? [] : [`directly: ${directFailure}`])].map(
-          (what) => `${nameOf(client)}${scenario.title}: ${what}\n`,
+          (what) => `${printName(client)}${scenario.title}: ${what}\n`,
         ),
       ),
     }

@@ -42,7 +42,7 @@ const makeTranslationHeader = (from: string, to: string) =>
 
 /**
  * Returns the headers that describe the translation of an attempt; of a native one, what was left out. Both name the
- * lifetimes of cache marks that have no price of their own.
+ * lifetimes of cache marks that have no price.
  */
 export function makeTranslationHeaders(
   { isTranslated }: Pick<Route, 'isTranslated'>,

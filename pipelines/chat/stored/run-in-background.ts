@@ -9,6 +9,7 @@ import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../../schemas/media/jo
 import { laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { PLAIN_OPTIONS } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import { assertFunds, checkUnlessRepeated } from '../../calls/balance.ts'
 import { Answered, type Stage } from '../../calls/pipeline.ts'
@@ -71,12 +72,9 @@ async function storeBody(
   upload: Upload,
 ): Promise<StoredFileRef> {
   const { body } = protocolAdapter('responses', 'responses').encodeRequest(call, {
+    ...PLAIN_OPTIONS,
     upstreamModel: call.model,
     outputCeiling: model.entry.max_output_tokens ?? null,
-    outputLimitField: null,
-    askUsage: false,
-    serverTools: [],
-    fetched: new Map(),
   })
   const key = `inputs/${request.requestId}-response.json`
   upload.count(body.length)

@@ -13,6 +13,7 @@ import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import { PLAIN_OPTIONS } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter, READERS } from '../../../src/protocols/registry.ts'
 import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
 import { readUpstreamRefusal } from '../../calls/upstream-error.ts'
@@ -115,12 +116,9 @@ export async function callChannel(openUpstream: OpenUpstream, tested: TestedChan
   const call = READERS[protocol].read({ model, query: '', body })
   const adapter = protocolAdapter(protocol, protocol)
   const encoded = adapter.encodeRequest(call, {
+    ...PLAIN_OPTIONS,
     upstreamModel,
-    outputCeiling: null,
     outputLimitField: channel.output_limit_field,
-    askUsage: false,
-    serverTools: [],
-    fetched: new Map(),
   })
   await onCall({ model })
   const startedAt = performance.now()

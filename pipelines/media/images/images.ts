@@ -65,7 +65,7 @@ interface Placing extends InputStore, OwnLinks {
   readonly files: InputStore['files'] & OwnLinks['files']
 }
 
-/** Puts inline files and files of our own links into the job as stored files; other links stay links. */
+/** Stores inline files, and files that links to this service name, for the job. Other links stay links. */
 async function placeFiles(
   deps: Placing,
   { request, upload }: MediaCall<ImageParams>,
@@ -147,7 +147,7 @@ export const imageTasks = (access: CallAccess, tasks: MediaTasks, files: ImageFi
   taskEndpoints(access, tasks, 'image', (task) => printImageTask(files, task))
 
 /**
- * Returns the file of one of our own links; null for any other link, and for an expired one. It is read from the store,
+ * Returns the file that a link to this service names; null for any other link, and for an expired one. It is read from the store,
  * because the gateway's own address may be one from which nothing may be fetched. The link is enough to read the file.
  */
 async function findOwnFile(

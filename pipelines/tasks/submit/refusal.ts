@@ -3,7 +3,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { UpstreamRefusal } from '../../calls/upstream-error.ts'
 
-/** Codes of our own refusals, with their messages. */
+/** The codes with which the gateway itself refuses a submit, and their messages. */
 export const OWN_REFUSALS = {
   upstream_timeout: 'The upstream did not answer in time.',
   upstream_unreachable: 'The connection to the upstream failed.',

@@ -5,6 +5,8 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { diff } from 'node:util'
 import { Argument } from 'commander'
+import type { PublicModel } from '../../../schemas/accounts/models.ts'
+import type { LogRow } from '../../../schemas/call-log/columns.ts'
 import { CLIENTS, type Client, type SettingsFile } from '../../../schemas/clients.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { listAccounts } from '../../../schemas/management/accounts/accounts.ts'
@@ -218,23 +220,26 @@ async function makeKey(context: Context, account_id: string, { title }: Client) 
 
 /** Returns the first model that serves the protocol. */
 async function findModel(baseUrl: string, protocol: ChatProtocol): Promise<string> {
-  const { models } = await get(baseUrl, '/api/v1/models/public')
+  const { models } = await get<{ models: readonly PublicModel[] }>(baseUrl, '/api/v1/models/public')
   const served = models.find(
-    (model: { callable: boolean; endpoint_type: string | null; supported_protocols: string[] }) =>
-      model.callable && model.endpoint_type === null && model.supported_protocols.includes(protocol),
+    (model) => model.callable && model.endpoint_type === null && model.supported_protocols.includes(protocol),
   )
   if (served !== undefined) return served.id
   throw new Error(`No model serves clients of ${protocol}. Name one with --model.`)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the answer of any endpoint.
-async function get(baseUrl: string, path: string, headers: Record<string, string> = {}): Promise<any> {
+/** Returns the answer of an endpoint, whose form the caller knows. */
+async function get<Answer>(
+  baseUrl: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const signal = AbortSignal.timeout(CALL_BOUND_MS)
   const response = await fetch(baseUrl + path, { headers, signal }).catch((error: Error) => {
     throw new Error(`No answer from ${baseUrl}: ${(error.cause as Error)?.message ?? error.message}`)
   })
   if (!response.ok) throw new Error(`${baseUrl}${path} answered ${response.status}.`)
-  return response.json()
+  return (await response.json()) as Answer
 }
 
 const messages = [{ role: 'user', content: TEXT }]
@@ -266,8 +271,11 @@ async function call(protocol: ChatProtocol, { base_url, model, key }: SettingsVa
   const id = response.headers.get('x-request-id') ?? ''
   const bound = performance.now() + BOOKING_BOUND_MS
   while (performance.now() < bound) {
-    const { data } = await get(base_url, `/v1/logs?limit=1&ref=${id}`, { authorization })
-    if (data.length > 0) return { cost: `${data[0].cost} credits`, error: null }
+    const { data } = await get<{ data: readonly LogRow[] }>(base_url, `/v1/logs?limit=1&ref=${id}`, {
+      authorization,
+    })
+    const [row] = data
+    if (row !== undefined) return { cost: `${row.cost} credits`, error: null }
     await sleep(BOOKING_INTERVAL_MS)
   }
   return { cost: null, error: null }

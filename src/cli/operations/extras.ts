@@ -23,7 +23,7 @@ import { printAudit, printUsage } from './texts.ts'
 /** Enough for the longest persona in any script and all other fields. */
 const MAX_AGENT_FILE_BYTES = 256 * 1024
 
-// biome-ignore lint/suspicious/noExplicitAny: the input and the answer of any operation.
+// biome-ignore lint/suspicious/noExplicitAny: one table holds the extras of all operations, each with another input and answer.
 type Any = any
 
 export interface Extra {

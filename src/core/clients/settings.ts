@@ -1,4 +1,7 @@
-/** Prints the settings of a client as a new file, for `tollgate connect` and for the console. */
+/**
+ * Prints the settings of a client as a new file, for the console and for settings that `tollgate connect` does not write.
+ * `src/cli/connect/settings-text.ts` edits existing files with packages that browsers lack; a test compares the two.
+ */
 import type { Field, SettingsFile } from '../../../schemas/clients.ts'
 
 export interface SettingsValues {

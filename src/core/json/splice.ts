@@ -17,6 +17,10 @@ export interface Splice {
   readonly text: string
 }
 
+/** Returns a field as it is written, with its name. */
+export const cutField = (bytes: Buffer, { nameStart, end }: FieldSpan): Buffer =>
+  bytes.subarray(nameStart, end)
+
 /**
  * Returns the splice that sets a field.
  * @param span the field's place, where the object has it

@@ -8,7 +8,7 @@ import { AGENT_TOOLS, type AgentFile } from '../../../schemas/accounts/agent.ts'
 import { chatCompletionsRequest } from '../../../schemas/chat/chat-completions.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { scanItems } from '../../core/json/scanner/tape.ts'
-import type { FieldSpan } from '../../core/json/splice.ts'
+import { cutField, type FieldSpan } from '../../core/json/splice.ts'
 import { toFields, toText } from '../loose.ts'
 import { readJsonFields } from '../request/client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
@@ -119,12 +119,10 @@ export function agentBody(request: AgentRequest, file: AgentFile, knowledge: str
   const isAssembled = assemblesAnswer(request, file)
   const ownTemperature = setsTemperature ? null : file.temperature
   const tools = AGENT_TOOLS.filter((tool) => file[tool]).map((type) => ({ type }))
-  const kept = [...fields].flatMap(([name, { nameStart, end }]) => {
+  const kept = [...fields].flatMap(([name, span]) => {
     if (!CLIENTS.has(name) || (name === 'temperature' && ownTemperature !== null)) return []
     if (isAssembled && STREAMING.has(name)) return []
-    return name === 'messages'
-      ? [messagesField(request, file.persona, knowledge)]
-      : [body.subarray(nameStart, end)]
+    return name === 'messages' ? [messagesField(request, file.persona, knowledge)] : [cutField(body, span)]
   })
   const all = [
     writeField('model', file.model),

@@ -4,8 +4,8 @@
  */
 import type { Buffer } from 'node:buffer'
 import { scanFields } from '../../core/json/scanner/tape.ts'
-import type { FieldSpan } from '../../core/json/splice.ts'
-import type { RewrittenBody } from '../dialect.ts'
+import { cutField } from '../../core/json/splice.ts'
+import { PLAIN_OPTIONS, type RewrittenBody } from '../dialect.ts'
 import { responsesDialect } from '../responses/dialect.ts'
 import { responsesClient } from '../responses/translation/sides.ts'
 import { DroppedFields } from '../translate/dropped-fields.ts'
@@ -28,12 +28,9 @@ export function writeResponsesAsChat(given: Buffer): RewrittenBody | null {
     responsesClient.read(call, dropped),
     call,
     {
+      ...PLAIN_OPTIONS,
       upstreamModel: call.model,
-      outputCeiling: null,
       outputLimitField: 'max_completion_tokens',
-      askUsage: false,
-      serverTools: [],
-      fetched: new Map(),
     },
     dropped,
   )
@@ -42,5 +39,3 @@ export function writeResponsesAsChat(given: Buffer): RewrittenBody | null {
   const all = shared === undefined ? own : [...own, cutField(given, shared)]
   return { body: joinFields(all), leftOut: dropped.all().dropped }
 }
-
-const cutField = (body: Buffer, { nameStart, end }: FieldSpan): Buffer => body.subarray(nameStart, end)

@@ -36,7 +36,7 @@ function eventWithCost(event: Buffer, cost: Credits): Buffer {
   return Buffer.concat([event.subarray(0, at), changed, event.subarray(at + data.length)])
 }
 
-/** What is in an event: usage, more of the answer, or neither. */
+/** Returns whether an event has usage, more of the answer, or neither. */
 function readKind(data: Buffer | null): 'usage' | 'content' | 'other' {
   const chunk = data === null ? null : parseFields(data.toString('utf8'))
   if (chunk === null) return 'other'

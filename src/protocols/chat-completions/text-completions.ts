@@ -5,6 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { completionsRequest } from '../../../schemas/chat/completions.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
+import { cutField } from '../../core/json/splice.ts'
 import type { AnswerStream, ProtocolAdapter, RewrittenBody } from '../dialect.ts'
 import { type LooseObject, parseFields, toFields, toList, toText } from '../loose.ts'
 import { readJsonBody } from '../request/client-json.ts'
@@ -19,8 +20,8 @@ const REPLACED: ReadonlySet<string> = new Set(['prompt', 'suffix', 'echo', 'best
 export function writePromptAsChat(given: Buffer): RewrittenBody {
   const { prompt, n, best_of: best, logprobs } = readJsonBody(completionsRequest, given)
   const [content] = [prompt].flat()
-  const kept = [...scanFields(given).fields].flatMap(([name, { nameStart, end }]) =>
-    REPLACED.has(name) ? [] : [given.subarray(nameStart, end)],
+  const kept = [...scanFields(given).fields].flatMap(([name, span]) =>
+    REPLACED.has(name) ? [] : [cutField(given, span)],
   )
   const body = joinFields([
     writeField('messages', [{ role: 'user', content }]),
@@ -80,7 +81,7 @@ function printLogprobs(logprobs: unknown, offset: number): LooseObject | null {
 const printEvent = (data: string): string => `data: ${data}\n\n`
 const DONE = '[DONE]'
 
-/** Prints what a stream returns as text completions. */
+/** Rewrites the chunks of a stream as text completions. */
 function printStream(stream: AnswerStream): AnswerStream {
   const printer = new TextPrinter()
   let out = ''

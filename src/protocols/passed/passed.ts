@@ -19,7 +19,7 @@ interface PassedBody {
   readonly splices: readonly Splice[]
 }
 
-/** Fields of a call without an output. */
+/** The fields that all calls without an output share. */
 export const passedCall = {
   stream: false,
   outputLimit: null,
@@ -36,7 +36,7 @@ export const passedBody = (
   splices: readonly Splice[] = [],
 ): PassedBody => ({ body, model: fields.get('model')!, splices })
 
-/** Returns the client's bytes with the upstream's name of the model. */
+/** Writes the client's bytes with the upstream's name of the model. */
 function writeBody({ model, source }: ChatCall, upstreamModel: string): Buffer {
   const { body, model: span, splices } = source as PassedBody
   if (upstreamModel === model) return spliced(body, splices)
@@ -61,7 +61,7 @@ export const passJson = (
   wholeAsStream: (_call, body) => body,
 })
 
-/** The fields of an answer of which few are read: it may be tens of megabytes long. */
+/** Reads single fields of an answer, which may be tens of megabytes long. */
 export interface PassedAnswer {
   /** Returns the value of a field; undefined without it. */
   readonly read: (name: string) => unknown

@@ -14,7 +14,7 @@ import { meterPassed, passedBody, passedCall, passJson, readCount, readPassedAns
 const MOST_MS = 30_000
 /** Upstreams that bill searches count one for so many documents. */
 const DOCUMENTS_PER_SEARCH = 100
-/** They count a document with its query once for each 500 tokens, none of which is shorter than a byte. */
+/** They count a document with its query once for every 500 tokens. A token has at least one byte. */
 const LEAST_BYTES_PER_DOCUMENT = 500
 
 const request = withoutForeignFields('chat-completions', rerankRequest)

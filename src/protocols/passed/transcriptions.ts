@@ -14,9 +14,9 @@ import { ROUTING_FIELDS } from '../request/routing-fields.ts'
 import { EventReader } from '../sse/event-reader.ts'
 import { passedCall, readCount, readPassedAnswer } from './passed.ts'
 
-/** The sound that the form brings. */
+/** The audio file of the form. */
 export interface SoundFile {
-  /** As the client calls it; its end may tell the format. */
+  /** The client's name for it; the extension may tell the format. */
   readonly name: string
   readonly mediaType: string
   readonly bytes: Buffer
@@ -29,9 +29,9 @@ interface TranscriptionSource {
   readonly file: SoundFile
 }
 
-/** 32 kbit/s, as of speech: the length of sound whose form is not known. */
+/** 32 kbit/s, usual for speech: estimates the length of a file in an unknown format. */
 const USUAL_BYTES_PER_SECOND = 4_000
-/** No upstream takes sound of fewer: what is reported beyond is a fault. */
+/** No upstream accepts a lower rate: a longer reported duration is a fault. */
 const LEAST_BYTES_PER_SECOND = 500
 
 /** Fields that decide the call, each once. */
@@ -47,9 +47,7 @@ function assertFields(fields: FormFields): void {
     if (DECIDING.includes(known) && (name !== known || fields.findIndex(([other]) => other === name) < index))
       throw refuse(`The form must have ${known} once, and under this name.`)
     if (REFUSED.has(known) || known === 'file')
-      throw refuse(
-        `The form has the field ${name}: send the sound itself as a file, and leave out where it goes.`,
-      )
+      throw refuse(`The form has the field ${name}: send the audio as a file, and leave this field out.`)
   }
 }
 
@@ -73,7 +71,7 @@ export function readTranscription(fields: FormFields, file: SoundFile): ChatCall
   }
 }
 
-/** As browsers write them: quotes and line ends cannot stand in a quoted name. */
+/** Escapes quotes and line ends in a quoted name, as browsers do. */
 const quote = (text: string): string =>
   text.replace(/["\r\n]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
 

@@ -84,7 +84,7 @@ function assertBody(body: Buffer): void {
 }
 
 /**
- * The same for a body of long lists, which its caller bounds: only the names of its own fields mean something.
+ * The same for a body with long lists, which the caller bounds. It compares only the names of top-level fields.
  * @throws Failure `invalid_request` that names the first field that is wrong
  */
 export function readListFields<T>(schema: ZodType<T>, body: Buffer): ReadBody<T> {

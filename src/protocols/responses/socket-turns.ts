@@ -6,7 +6,7 @@
 import { Buffer } from 'node:buffer'
 import { Failure } from '../../../schemas/failure.ts'
 import { scanFields, scanItems } from '../../core/json/scanner/tape.ts'
-import type { FieldSpan } from '../../core/json/splice.ts'
+import { cutField, type FieldSpan } from '../../core/json/splice.ts'
 import { parseValue, toText } from '../loose.ts'
 
 const LIST = 0x5b
@@ -117,9 +117,9 @@ export class SocketTurns {
 /** Returns the body of the request; `items` take the place of the input and of the response before. */
 function writeBody(message: Buffer, fields: ReadonlyMap<string, FieldSpan>, items: Buffer | null): Buffer {
   const pieces: Buffer[] = [Buffer.from('{"stream":true')]
-  for (const [name, { nameStart, end }] of fields) {
+  for (const [name, span] of fields) {
     const isReplaced = items !== null && (name === 'input' || name === 'previous_response_id')
-    if (!OWN_FIELDS.has(name) && !isReplaced) pieces.push(COMMA, message.subarray(nameStart, end))
+    if (!OWN_FIELDS.has(name) && !isReplaced) pieces.push(COMMA, cutField(message, span))
   }
   if (items !== null) pieces.push(Buffer.from(',"input":['), items, Buffer.from(']'))
   pieces.push(Buffer.from('}'))

@@ -131,7 +131,7 @@ function addPart(parts: number[], fixed: Buffer, next: number): void {
   addPattern(parts, fixed)
 }
 
-/** Returns the index behind the value at `from`, or where it is found to be none. */
+/** Returns the index after the value at `from`, or the index at which it turns out not to be one. */
 function skipValue(bytes: Buffer, from: number, end: number, isScalar: boolean): number {
   let depth = 0
   if (isScalar && (bytes[from] === OPEN_BRACE || bytes[from] === OPEN_BRACKET)) return from

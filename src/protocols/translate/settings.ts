@@ -1,5 +1,6 @@
 /** Settings that several protocols have in the same form. */
-import type { FileSource, Setting } from '../../../schemas/chat/conversation.ts'
+import type { AnswerFormat, FileSource, Setting } from '../../../schemas/chat/conversation.ts'
+import { type LooseObject, toText } from '../loose.ts'
 
 /** Returns the setting of a field; undefined for a value that is no number. */
 export const readNumber = (field: string, value: unknown): Setting<number> | undefined =>
@@ -8,6 +9,16 @@ export const readNumber = (field: string, value: unknown): Setting<number> | und
 /** Returns the setting of a field; undefined for a value that is no text, or an empty one. */
 export const readText = (field: string, value: unknown): Setting<string> | undefined =>
   typeof value === 'string' && value !== '' ? { field, value } : undefined
+
+/** Returns the format of answers that follow a JSON schema. `path` is the schema's place in the request, for errors. */
+export const readSchemaFormat = (given: LooseObject, schema: LooseObject, path: string): AnswerFormat => ({
+  type: 'schema',
+  name: toText(given.name) || null,
+  description: toText(given.description) || null,
+  schema,
+  isStrict: given.strict === true,
+  path,
+})
 
 const LOW_BUDGET_TOKENS = 2048
 const MEDIUM_BUDGET_TOKENS = 16_384

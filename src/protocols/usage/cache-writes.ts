@@ -25,15 +25,24 @@ export function readCacheWrites(written: LooseObject, count: (value: unknown) =>
 }
 
 const LIFETIME = '"ttl"'
-const MARK = /"cache_control"\s*:\s*\{[^{}]*"ttl"\s*:\s*"([^"\\]*)"/g
+const MARK = /"cache_control"\s*:\s*\{[^{}]*"ttl"\s*:\s*"([^"\\]*)"/
+/** A mark is short: it begins and ends this near to its lifetime. */
+const MARK_BYTES = 256
+/** Vendors take a few marks. More places are not searched: a body may be long. */
+const MOST_PLACES = 64
 const PRICED: ReadonlySet<string> = new Set(['5m', '1h'])
 const MAX_LIFETIME_CHARS = 16
 
 /** Returns the lifetimes without a price that a request asks for, for `X-Protocol-Warning`, such as `cache_control.ttl 24h`. */
 export function listUnpricedLifetimes(request: Buffer): readonly string[] {
-  if (!request.includes(LIFETIME)) return []
   const unpriced = new Set<string>()
-  for (const [, lifetime] of request.toString('latin1').matchAll(MARK))
-    if (!PRICED.has(lifetime!)) unpriced.add(`cache_control.ttl ${lifetime!.slice(0, MAX_LIFETIME_CHARS)}`)
+  let at = request.indexOf(LIFETIME)
+  for (let places = 0; at >= 0 && places < MOST_PLACES; places++) {
+    const around = request.toString('latin1', Math.max(0, at - MARK_BYTES), at + MARK_BYTES)
+    const lifetime = MARK.exec(around)?.[1]
+    if (lifetime !== undefined && !PRICED.has(lifetime))
+      unpriced.add(`cache_control.ttl ${lifetime.slice(0, MAX_LIFETIME_CHARS)}`)
+    at = request.indexOf(LIFETIME, at + LIFETIME.length)
+  }
   return [...unpriced]
 }

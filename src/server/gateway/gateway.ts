@@ -108,7 +108,7 @@ function openCalls(
     },
     uploads: new Uploads({ files }),
     long: openLongRequests(log),
-    // A thread of its own: only there is the tokenizer in memory, and long prompts keep no call waiting.
+    // In a separate thread: only that one holds the tokenizer, and a long prompt delays no call.
     counting: openLongRequests(log, 1),
     checkReceiver: receiverChecker(() => configuration.current().config.webhooks.private_addresses),
     maxTextBytes: () => configuration.current().config.server.max_body_mib * BYTES_PER_MIB,

@@ -48,7 +48,7 @@ export class FormFailure extends Error {
   }
 }
 
-/** As browsers write them: quotes and line ends cannot stand in a quoted name. */
+/** Escapes quotes and line ends in a quoted name, as browsers do. */
 const quote = (text: string): string =>
   text.replace(/["\r\n]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
 

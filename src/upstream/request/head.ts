@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { consistsOf, FIELD_TEXT, TARGET, TOKEN } from '../grammar.ts'
+import { FIELD_TEXT, hasOnly, TARGET, TOKEN } from '../grammar.ts'
 
 type HeaderList = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -20,11 +20,10 @@ const RESERVED_FIELDS = new Set([
 ])
 
 function renderField(name: string, value: string): string {
-  if (name === '' || !consistsOf(name, TOKEN))
-    throw new TypeError('illegal character in a request header name')
+  if (name === '' || !hasOnly(name, TOKEN)) throw new TypeError('illegal character in a request header name')
   if (RESERVED_FIELDS.has(name.toLowerCase()))
     throw new TypeError(`the client itself sets the header ${name}`)
-  if (!consistsOf(value, FIELD_TEXT)) throw new TypeError(`illegal character in the value of header ${name}`)
+  if (!hasOnly(value, FIELD_TEXT)) throw new TypeError(`illegal character in the value of header ${name}`)
   return `${name}: ${value}\r\n`
 }
 
@@ -55,8 +54,8 @@ export function buildHeadPrefix(
   headers: HeaderList,
 ): HeadPrefix {
   if (!/^[A-Z]+$/.test(method) || method === 'CONNECT') throw new TypeError('illegal request method')
-  if (!path.startsWith('/') || !consistsOf(path, TARGET)) throw new TypeError('illegal request path')
-  if (authority === '' || !consistsOf(authority, TARGET)) throw new TypeError('illegal request authority')
+  if (!path.startsWith('/') || !hasOnly(path, TARGET)) throw new TypeError('illegal request path')
+  if (authority === '' || !hasOnly(authority, TARGET)) throw new TypeError('illegal request authority')
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\n`
   for (const [name, value] of headers) text += renderField(name, value)
   return { bytes: Buffer.from(text, 'latin1'), isHead: method === 'HEAD' }

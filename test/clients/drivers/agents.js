@@ -1,5 +1,5 @@
 /**
- * Coding agents without their screens: each gets the settings that `tollgate connect` writes, in a home of its own, and the
+ * Runs coding agents without their screens: each gets the settings that `tollgate connect` writes, in a separate home, and the
  * prompt on stdin. What it prints is its one turn; the tools that the model calls are the agent's own.
  */
 import { spawn } from 'node:child_process'

@@ -16,7 +16,13 @@ export const TOOL_SCHEMA = {
   additionalProperties: false,
 }
 
-const resultOf = ({ name, input }) => `${name} of ${input.place}`
+const printResult = ({ name, input }) => `${name} of ${input.place}`
+
+/** The parts of a user's message in generate-content. */
+export const toParts = (words, image) => {
+  const inlineData = { mimeType: 'image/png', data: image?.slice(image.indexOf(',') + 1) }
+  return [{ text: words }, ...(image === null ? [] : [{ inlineData }])]
+}
 
 async function converse(open, given) {
   const seen = { turns: [], hasLeft: false, error: null }
@@ -44,7 +50,7 @@ async function converse(open, given) {
         }
       }
       turn.calls = calls.map(({ name, input }) => ({ name, input }))
-      if (calls.length > 0) conversation.answer(calls.map((call) => ({ ...call, result: resultOf(call) })))
+      if (calls.length > 0) conversation.answer(calls.map((call) => ({ ...call, result: printResult(call) })))
       else if (followUp !== null) {
         conversation.say(followUp, null)
         followUp = null

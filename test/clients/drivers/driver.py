@@ -22,6 +22,19 @@ def list_messages(words, image, picture):
     return [{"type": "text", "text": words}] + ([] if image is None else [picture(image)])
 
 
+def chat_tools(count):
+    """The tools of a chat-completions request."""
+    return [
+        {"type": "function", "function": {"name": name, "description": f"Finds {name}.", "parameters": TOOL_SCHEMA}}
+        for name in tool_names(count)
+    ]
+
+
+def chat_content(words, image):
+    """The content of a user's message in chat-completions."""
+    return list_messages(words, image, lambda url: {"type": "image_url", "image_url": {"url": url}})
+
+
 def converse(open_conversation, given):
     seen = {"turns": [], "hasLeft": False, "error": None}
     try:

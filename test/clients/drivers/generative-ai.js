@@ -1,5 +1,5 @@
 import { GoogleGenerativeAI } from '@google/generative-ai'
-import { drive, TOOL_SCHEMA, toolNames } from './driver.js'
+import { drive, TOOL_SCHEMA, toolNames, toParts } from './driver.js'
 
 // It knows schemas of the older form only.
 const { additionalProperties: _, ...parameters } = TOOL_SCHEMA
@@ -13,9 +13,7 @@ function open({ baseUrl, key, model: id, tools }) {
   const contents = []
   return {
     say(words, image) {
-      const inlineData = { mimeType: 'image/png', data: image?.slice(image.indexOf(',') + 1) }
-      const picture = image === null ? [] : [{ inlineData }]
-      contents.push({ role: 'user', parts: [{ text: words }, ...picture] })
+      contents.push({ role: 'user', parts: toParts(words, image) })
     },
     answer(calls) {
       const parts = calls.map(({ name, result }) => ({

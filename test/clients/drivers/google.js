@@ -1,5 +1,5 @@
 import { GoogleGenAI } from '@google/genai'
-import { drive, TOOL_SCHEMA, toolNames } from './driver.js'
+import { drive, TOOL_SCHEMA, toolNames, toParts } from './driver.js'
 
 function open({ baseUrl, key, model, tools }) {
   const client = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl } })
@@ -9,9 +9,7 @@ function open({ baseUrl, key, model, tools }) {
   }))
   return {
     say(words, image) {
-      const inlineData = { mimeType: 'image/png', data: image?.slice(image.indexOf(',') + 1) }
-      const picture = image === null ? [] : [{ inlineData }]
-      contents.push({ role: 'user', parts: [{ text: words }, ...picture] })
+      contents.push({ role: 'user', parts: toParts(words, image) })
     },
     answer(calls) {
       const parts = calls.map(({ id, name, result }) => ({

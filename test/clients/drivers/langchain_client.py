@@ -1,6 +1,6 @@
 """LangChain's client of OpenAI."""
 
-from driver import TOOL_SCHEMA, drive, list_messages, tool_names
+from driver import chat_content, chat_tools, drive
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI
 
@@ -15,15 +15,11 @@ def open_with(protocol, _):
                 base_url=f"{given['baseUrl']}/v1",
                 use_responses_api=protocol == "responses",
             )
-            tools = [
-                {"type": "function", "function": {"name": name, "description": f"Finds {name}.", "parameters": TOOL_SCHEMA}}
-                for name in tool_names(given["tools"])
-            ]
+            tools = chat_tools(given["tools"])
             self.model = chat.bind_tools(tools) if tools else chat
 
         def say(self, words, image):
-            picture = lambda url: {"type": "image_url", "image_url": {"url": url}}
-            self.messages.append(HumanMessage(content=list_messages(words, image, picture)))
+            self.messages.append(HumanMessage(content=chat_content(words, image)))
 
         def answer(self, calls):
             self.messages.extend(ToolMessage(content=call["result"], tool_call_id=call["id"]) for call in calls)

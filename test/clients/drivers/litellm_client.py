@@ -7,7 +7,7 @@ import os
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
-from driver import TOOL_SCHEMA, drive, list_messages, tool_names
+from driver import chat_content, chat_tools, drive
 
 litellm.suppress_debug_info = True
 PROVIDERS = {
@@ -32,14 +32,10 @@ def open_with(protocol, _):
                 "num_retries": 2,
             }
             if given["tools"] > 0:
-                self.request["tools"] = [
-                    {"type": "function", "function": {"name": name, "description": f"Finds {name}.", "parameters": TOOL_SCHEMA}}
-                    for name in tool_names(given["tools"])
-                ]
+                self.request["tools"] = chat_tools(given["tools"])
 
         def say(self, words, image):
-            picture = lambda url: {"type": "image_url", "image_url": {"url": url}}
-            self.messages.append({"role": "user", "content": list_messages(words, image, picture)})
+            self.messages.append({"role": "user", "content": chat_content(words, image)})
 
         def answer(self, calls):
             for call in calls:

@@ -5,7 +5,7 @@ import json
 
 import anthropic
 import openai
-from driver import TOOL_SCHEMA, drive, list_messages, tool_names
+from driver import TOOL_SCHEMA, chat_content, chat_tools, drive, list_messages, tool_names
 from google import genai
 from google.genai import types
 
@@ -16,14 +16,10 @@ class Chat:
         self.request = {"model": given["model"], "messages": []}
         self.messages = self.request["messages"]
         if given["tools"] > 0:
-            self.request["tools"] = [
-                {"type": "function", "function": {"name": name, "description": f"Finds {name}.", "parameters": TOOL_SCHEMA}}
-                for name in tool_names(given["tools"])
-            ]
+            self.request["tools"] = chat_tools(given["tools"])
 
     def say(self, words, image):
-        picture = lambda url: {"type": "image_url", "image_url": {"url": url}}
-        self.messages.append({"role": "user", "content": list_messages(words, image, picture)})
+        self.messages.append({"role": "user", "content": chat_content(words, image)})
 
     def answer(self, calls):
         for call in calls:

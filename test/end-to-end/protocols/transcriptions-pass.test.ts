@@ -71,7 +71,11 @@ t.test('transcriptions', async (t) => {
       headers: { authorization: `Bearer ${books.key}`, ...headers },
       body: form,
     })
-  const formOf = (fields: Readonly<Record<string, string>>, file: Buffer | null = wav(9), field = 'file') => {
+  const makeForm = (
+    fields: Readonly<Record<string, string>>,
+    file: Buffer | null = wav(9),
+    field = 'file',
+  ) => {
     const form = new FormData()
     for (const [name, value] of Object.entries(fields)) form.append(name, value)
     if (file !== null)
@@ -97,7 +101,7 @@ t.test('transcriptions', async (t) => {
 
   await t.test('come in every format', async (t) => {
     for (const format of ['text', 'srt', 'vtt', 'verbose_json'] as const) {
-      const response = await send(formOf({ model: 'hear', response_format: format }))
+      const response = await send(makeForm({ model: 'hear', response_format: format }))
       t.match(await response.text(), TEXT)
       t.match(response.headers.get('content-type'), format === 'verbose_json' ? /json/ : /^text\/plain/)
       // Text says no length: that of the file counts.
@@ -117,51 +121,51 @@ t.test('transcriptions', async (t) => {
   })
 
   await t.test('cost their seconds, exactly, rounded once', async () => {
-    const half = await send(formOf({ model: 'hear-half' }))
+    const half = await send(makeForm({ model: 'hear-half' }))
     await charged(traceOf(half), '1.5', '1.5')
-    const cheap = await send(formOf({ model: 'hear-cheaply' }))
+    const cheap = await send(makeForm({ model: 'hear-cheaply' }))
     await charged(traceOf(cheap), '7', '0.0007')
-    const silent = await send(formOf({ model: 'hear-silently' }))
+    const silent = await send(makeForm({ model: 'hear-silently' }))
     await charged(traceOf(silent), '10', '10')
-    const tokens = await send(formOf({ model: 'hear-tokens' }))
+    const tokens = await send(makeForm({ model: 'hear-tokens' }))
     await charged(traceOf(tokens), '10', '10', { input_tokens: 40, output_tokens: 5 })
     // 72,044 bytes are 145 seconds at most.
-    const wild = await send(formOf({ model: 'hear-wildly' }))
+    const wild = await send(makeForm({ model: 'hear-wildly' }))
     await charged(traceOf(wild), '145', '145')
     // Of a file whose form is not known, by its size.
-    const odd = await send(formOf({ model: 'hear-silently' }, Buffer.alloc(20_000, 7)))
+    const odd = await send(makeForm({ model: 'hear-silently' }, Buffer.alloc(20_000, 7)))
     await charged(traceOf(odd), '5', '5')
   })
 
   await t.test('are sent to another channel, and once for each Idempotency-Key', async (t) => {
     const headers = { 'idempotency-key': 'hear-once' }
-    const first = await send(formOf({ model: 'hear-again' }), headers)
-    const again = await send(formOf({ model: 'hear-again' }), headers)
+    const first = await send(makeForm({ model: 'hear-again' }), headers)
+    const again = await send(makeForm({ model: 'hear-again' }), headers)
     t.equal(first.status, 200)
     t.equal(again.headers.get('idempotency-replayed'), 'true')
     await charged(traceOf(first), '7', '7', { attempts_count: 2 })
-    const other = await send(formOf({ model: 'hear-again' }, wav(8)), headers)
+    const other = await send(makeForm({ model: 'hear-again' }, wav(8)), headers)
     t.equal(other.status, 409)
     books.free(traceOf(other), { status: 'rejected' })
   })
 
   await t.test('cost nothing where every channel fails', async (t) => {
-    const response = await send(formOf({ model: 'hear-never' }))
+    const response = await send(makeForm({ model: 'hear-never' }))
     t.equal(response.status, 500)
     books.free(traceOf(response), { status: 'error', unit_type: 'audio', unit_count: null })
   })
 
   await t.test('are refused for other models, and in other forms', async (t) => {
-    const twice = formOf({ model: 'hear' })
+    const twice = makeForm({ model: 'hear' })
     twice.append('model', 'talk')
     const cases = [
-      [formOf({ model: 'talk' }), 404],
-      [formOf({}), 400],
-      [formOf({ model: 'hear' }, null), 400],
-      [formOf({ model: 'hear' }, Buffer.alloc(0)), 400],
-      [formOf({ model: 'hear' }, wav(1), 'sound'), 400],
-      [formOf({ model: 'hear', url: 'https://example.com/a.wav' }), 400],
-      [formOf({ model: 'hear', Model: 'talk' }), 400],
+      [makeForm({ model: 'talk' }), 404],
+      [makeForm({}), 400],
+      [makeForm({ model: 'hear' }, null), 400],
+      [makeForm({ model: 'hear' }, Buffer.alloc(0)), 400],
+      [makeForm({ model: 'hear' }, wav(1), 'sound'), 400],
+      [makeForm({ model: 'hear', url: 'https://example.com/a.wav' }), 400],
+      [makeForm({ model: 'hear', Model: 'talk' }), 400],
       [twice, 400],
     ] as const
     for (const [form, status] of cases) {
@@ -169,7 +173,7 @@ t.test('transcriptions', async (t) => {
       t.equal(response.status, status)
       books.free(traceOf(response), { status: 'rejected' })
     }
-    const dear = await send(formOf({ model: 'hear' }), { 'x-max-price': '9' })
+    const dear = await send(makeForm({ model: 'hear' }), { 'x-max-price': '9' })
     t.match((await errorOf(dear)).message, /up to 10 credits, and at most 9/)
     books.free(traceOf(dear), { status: 'rejected', unit_type: 'audio' })
   })

@@ -42,7 +42,7 @@ const TOOLS = TOOL_NAMES.map((name) => ({
 const user = (content: string) => ({ role: 'user' as const, content })
 const textIn = (messages: readonly Message[]): string =>
   messages.map(({ type, delta }) => (type === 'response.output_text.delta' ? delta : '')).join('')
-const codeOf = ({ error }: Message): string | undefined => error?.code
+const readCode = ({ error }: Message): string | undefined => error?.code
 
 t.test('responses over a WebSocket', async (t) => {
   const service = await borrowService(t, CONFIG)
@@ -209,7 +209,7 @@ t.test('responses over a WebSocket', async (t) => {
     const { id } = (await client.create(body).last()).response!
     const next = { ...body, previous_response_id: id }
     t.match(await client.create({ ...next, temperature: 'hot' }).last(), { status: 400 })
-    t.equal(codeOf(await client.create(next).last()), 'previous_response_not_found')
+    t.equal(readCode(await client.create(next).last()), 'previous_response_not_found')
     t.match(await client.create(body).last(), { type: 'response.completed' })
   })
 

@@ -355,7 +355,7 @@ t.test('json tape agrees with the parser', async (t) => {
     t.ok(agrees(Buffer.from('{"a":1}')), 'and the next one is read as ever')
   })
 
-  t.test('a text of any length is read, a long one in a memory of its own', async (t) => {
+  t.test('a text of any length is read, a long one in separate memory', async (t) => {
     const finder = new FieldFinder(['b'])
     const names = new KnownNames(['known'])
     const scan = (bytes: number, name: string, end = '}') => {

@@ -10,7 +10,7 @@ import { clientLimits, HOST, serve, until } from './support.ts'
 const MIB = 1024 * 1024
 const HOUR_MS = 3_600_000
 
-/** Answers each message with itself, once it is let go. */
+/** Echoes each message, once released. */
 class Echo implements SocketSession {
   readonly expired = 'expired'
   readonly requests: GatewayRequest[] = []

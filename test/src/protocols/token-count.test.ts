@@ -29,7 +29,7 @@ function count(client: CountingProtocol, body: Body): number {
 const said = (text: string): Body => ({ model: 'm', messages: [{ role: 'user', content: text }] })
 const countText = (text: string): number => count('messages', said(text)) - FRAME
 
-/** A picture of this size, of which only the head is there. */
+/** The head of a picture of this size. */
 function pictureOf(width: number, height: number): string {
   const sizes = Buffer.alloc(8)
   sizes.writeUInt32BE(width, 0)

@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { agentFile } from '../../../schemas/accounts/agent.ts'
 import { BODY_WORK } from '../../../src/protocols/body-work.ts'
+import { PLAIN_OPTIONS } from '../../../src/protocols/dialect.ts'
 import type { ReaderName } from '../../../src/protocols/registry.ts'
 import { openLongRequests } from '../../../src/server/gateway/long-requests.ts'
 
@@ -135,14 +136,7 @@ t.test('a body is compared, rewritten and translated in the thread as on the eve
   t.ok(hash.equals(BODY_WORK.hash({ method: 'POST', ...request }, body)))
 
   const call = await long.work('a', 'read', { reader: 'chat-completions', ...request }, body)
-  const options = {
-    upstreamModel: 'theirs',
-    outputCeiling: null,
-    outputLimitField: null,
-    askUsage: false,
-    serverTools: [],
-    fetched: new Map(),
-  }
+  const options = { ...PLAIN_OPTIONS, upstreamModel: 'theirs' }
   for (const upstream of ['messages', 'generate-content'] as const) {
     const pair = { client: 'chat-completions', upstream, call } as const
     const encoded = await long.work('a', 'encode', { ...pair, options }, body)

@@ -55,7 +55,7 @@ function use(other: Scanner): void {
   words = new Int32Array(other.memory.buffer)
 }
 
-/** Memory that no text needed takes none of the machine's. A longer text gets its own, which goes with it. */
+/** Unused memory costs the machine nothing. A longer text gets separate memory, freed with it. */
 export const USUAL_TEXT_BYTES = text.length - ROOM_BEHIND_BYTES
 
 /** Does `work` on a text of more than `USUAL_TEXT_BYTES`. */

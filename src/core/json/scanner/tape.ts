@@ -160,7 +160,7 @@ export class Tape {
     return { nameStart: this.readStart(value - 1) - 1, ...this.readPlace(value) }
   }
 
-  /** Lists the fields of the whole text; of two with one name, the last. None where it is no object. */
+  /** Lists the fields of the whole text; if a name repeats, its last. None if the text is not an object. */
   listRootFields(): ScannedFields {
     const fields = new Map<string, FieldSpan>()
     const end = this.isObjectText ? this.nodeAfter(0) : 0

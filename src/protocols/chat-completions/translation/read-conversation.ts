@@ -2,6 +2,7 @@
  * Reads a chat-completions request into the canonical conversation. What that cannot hold is named. See docs/translation.md,
  * "The request".
  */
+
 import {
   type AnsweredImage,
   type CalledTool,
@@ -34,6 +35,7 @@ import { readFileData } from '../../translate/data-uri.ts'
 import type { DroppedFields } from '../../translate/dropped-fields.ts'
 import { findLink, readUrl } from '../../translate/linked-files.ts'
 import { readSeal } from '../../translate/seal.ts'
+import { readSchemaFormat } from '../../translate/settings.ts'
 import { type ToolConversation, withTools } from '../legacy-functions.ts'
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from './fields.ts'
 import { readWantedThinking, THINKING_FIELDS } from './wanted-thinking.ts'
@@ -350,21 +352,12 @@ function readFormat({ response_format: format }: Request): ConversationSettings[
   const { type, json_schema: given } = toFields(format)
   if (type === undefined || type === 'text') return undefined
   const field = 'response_format'
-  const { schema, name, description, strict } = toFields(given)
+  const fields = toFields(given)
+  const { schema } = fields
   if (type === 'json_object' || (type === 'json_schema' && isObject(given) && schema == null))
     return { field, value: { type: 'json' } }
   if (type !== 'json_schema' || !isObject(schema)) return { field, value: { type: 'other' } }
-  return {
-    field,
-    value: {
-      type: 'schema',
-      name: toText(name) || null,
-      description: toText(description) || null,
-      schema,
-      isStrict: strict === true,
-      path: `${field}.json_schema.schema`,
-    },
-  }
+  return { field, value: readSchemaFormat(fields, schema, `${field}.json_schema.schema`) }
 }
 
 function readSpeech({ modalities, audio }: Request, dropped: DroppedFields): ConversationSettings['speech'] {

@@ -7,7 +7,7 @@ import type { FinishReason, Part, UsageTokens } from '../../../../schemas/chat/p
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { ulid } from '../../../core/keys/ids.ts'
 import { readErrorMessage } from '../../answer/request-errors.ts'
-import { type LooseObject, parseFields, toFields, toText } from '../../loose.ts'
+import { type LooseObject, parseFields, parseValue, toFields, toText } from '../../loose.ts'
 import { printSeal } from '../../translate/seal.ts'
 
 export type MessagesEvent = LooseObject & { readonly type: string }
@@ -185,7 +185,7 @@ export class MessagesPrinter {
   }
 
   #callTool(call: ToolPart): void {
-    if (this.#open !== 'tool_use' || isWhole(this.#json)) this.#startTool(call)
+    if (this.#open !== 'tool_use' || parseValue(this.#json) !== undefined) this.#startTool(call)
     else this.#waiting.set(call.index, { call, json: '' })
   }
 
@@ -233,15 +233,6 @@ export class MessagesPrinter {
     const delta = { stop_reason: STOP_REASONS[this.#finish], stop_sequence: null }
     emit({ type: 'message_delta', delta, usage: printUsage(this.#usage) })
     emit({ type: 'message_stop' })
-  }
-}
-
-function isWhole(json: string): boolean {
-  try {
-    JSON.parse(json)
-    return true
-  } catch {
-    return false
   }
 }
 

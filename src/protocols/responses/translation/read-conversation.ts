@@ -23,7 +23,7 @@ import { readFileData } from '../../translate/data-uri.ts'
 import { type DroppedFields, nameOthers } from '../../translate/dropped-fields.ts'
 import { isLink, readLink } from '../../translate/linked-files.ts'
 import { readSeal } from '../../translate/seal.ts'
-import { readNumber, readText } from '../../translate/settings.ts'
+import { readNumber, readSchemaFormat, readText } from '../../translate/settings.ts'
 
 /** Fields that the conversation holds, and those that the gateway obeys or that mean nothing without the vendor. */
 const HELD: ReadonlySet<string> = new Set([
@@ -308,19 +308,9 @@ function readSettings(request: LooseObject, dropped: DroppedFields): Conversatio
 }
 
 function readFormat(format: LooseObject): ConversationSettings['format'] {
-  const { type, name, description, schema, strict } = format
+  const { type, schema } = format
   const field = 'text.format'
   if (type === 'json_object') return { field, value: { type: 'json' } }
   if (type !== 'json_schema' || !isObject(schema)) return undefined
-  return {
-    field,
-    value: {
-      type: 'schema',
-      name: toText(name) || null,
-      description: toText(description) || null,
-      schema,
-      isStrict: strict === true,
-      path: `${field}.schema`,
-    },
-  }
+  return { field, value: readSchemaFormat(format, schema, `${field}.schema`) }
 }

@@ -9,12 +9,12 @@ import { checkEverySplit, outputInPieces } from '../every-split.ts'
 const HEAD = { id: 'c', created: 7, model: 'm' }
 const USAGE = { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5 }
 
-function callOf(asked: object): ChatCall {
+function readCall(asked: object): ChatCall {
   const { body } = writePromptAsChat(Buffer.from(JSON.stringify({ model: 'm', prompt: 'hi', ...asked })))
   const read = READERS['chat-completions'].read({ query: '', body })
   return { ...read, isTextCompletion: true }
 }
-const adapterOf = (call: ChatCall) => callAdapter('chat-completions', call, 'chat-completions')
+const findAdapter = (call: ChatCall) => callAdapter('chat-completions', call, 'chat-completions')
 
 const chunk = (more: object): string =>
   `data: ${JSON.stringify({ ...HEAD, object: 'chat.completion.chunk', ...more })}\n\n`
@@ -46,10 +46,10 @@ t.test('a stream is the same in all pieces', async (t) => {
   const said =
     printed({ choices: [text('Grü')] }) + printed({ choices: [text('ße', { finish_reason: 'stop' })] })
   for (const wantsUsage of [false, true]) {
-    const call = callOf({ stream: true, stream_options: { include_usage: wantsUsage } })
+    const call = readCall({ stream: true, stream_options: { include_usage: wantsUsage } })
     const expected = said + (wantsUsage ? printed({ usage: USAGE, choices: [] }) : '') + DONE
     checkEverySplit(t, stream, { seed: 7, pairs: 50 }, (cuts) => {
-      const answer = adapterOf(call).openStream(call)
+      const answer = findAdapter(call).openStream(call)
       const out = outputInPieces(answer, stream, cuts).toString()
       return out === expected && answer.isComplete && answer.usage?.output === 3
     })
@@ -57,12 +57,12 @@ t.test('a stream is the same in all pieces', async (t) => {
 })
 
 t.test('an error, and a stream that is cut off, are as they came', async (t) => {
-  const call = callOf({ stream: true })
+  const call = readCall({ stream: true })
   const error = 'data: {"error":{"message":"busy"}}\n\n'
-  const answer = adapterOf(call).openStream(call)
+  const answer = findAdapter(call).openStream(call)
   t.equal(outputInPieces(answer, Buffer.from(error), []).toString(), error)
   t.ok(answer.firstError)
-  const cut = adapterOf(call).openStream(call)
+  const cut = findAdapter(call).openStream(call)
   t.match(outputInPieces(cut, Buffer.from(chunk({ choices: [delta('a')] })), []).toString(), '"text":"a"')
   t.equal(cut.isComplete, false)
 })
@@ -77,8 +77,8 @@ t.test('an answer in one piece, and as a stream', async (t) => {
   const message = { role: 'assistant', content: 'Hey!' }
   const choices = [{ index: 0, message, finish_reason: 'stop', logprobs }]
   const body = Buffer.from(JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage: USAGE }))
-  const call = callOf({ stream: true, stream_options: { include_usage: true }, logprobs: 1 })
-  const whole = adapterOf(call).readWhole(call, body)
+  const call = readCall({ stream: true, stream_options: { include_usage: true }, logprobs: 1 })
+  const whole = findAdapter(call).readWhole(call, body)
   const shown = {
     tokens: ['Hey', '!'],
     token_logprobs: [-1, -2],
@@ -91,12 +91,12 @@ t.test('an answer in one piece, and as a stream', async (t) => {
     choices: [text('Hey!', { logprobs: shown, finish_reason: 'stop' })],
   }
   t.same(JSON.parse(whole.body.toString()), { ...expected, usage: USAGE })
-  const events = adapterOf(call).wholeAsStream(call, whole.body).toString().trim().split('\n\n')
+  const events = findAdapter(call).wholeAsStream(call, whole.body).toString().trim().split('\n\n')
   t.same(
     events.slice(0, 2).map((event) => JSON.parse(event.slice('data: '.length))),
     [expected, { ...expected, choices: [], usage: USAGE }],
   )
   t.equal(events[2], 'data: [DONE]')
   const failed = Buffer.from('{"error":{"message":"busy"}}')
-  t.equal(adapterOf(call).readWhole(call, failed).isAnswer, false)
+  t.equal(findAdapter(call).readWhole(call, failed).isAnswer, false)
 })
