@@ -102,7 +102,7 @@ const run = (options: Options): Promise<number> =>
         measure(options, work.folder, cores, control),
       )
       const isFull = !quick && only === null && skip.length === 0
-      const isCompared = peers.length > 0 || options.with.length > 0
+      const isCompared = peers.length > 0 || results.subjects.some(({ name }) => ON_REQUEST.includes(name))
       const names = isCompared ? (['comparison', 'partial'] as const) : (['latest', 'partial'] as const)
       await publish(results, printReport(results), { names, isFull, out }, sayOnStderr)
       return results.rows.some(({ failed }) => failed !== null) ? 1 : 0

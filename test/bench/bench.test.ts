@@ -52,6 +52,7 @@ import {
   TOKEN,
   usageChunk,
 } from '../../bench/upstream/replies.ts'
+import { startUpstream } from '../../bench/upstream/start.ts'
 import type { Metrics } from '../../bench/workloads/workload.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
@@ -236,8 +237,9 @@ t.test('statistics', async (t) => {
   })
 })
 
+const CHUNKS = 6
+
 t.test('event counter', async (t) => {
-  const CHUNKS = 6
   const STREAM = Array.from({ length: CHUNKS }, (_, i) => chunkAt(i, CHUNKS)).join('') + DONE
 
   const count = (text: string, size: number): EventCounter => {
@@ -294,6 +296,23 @@ t.test('event counter', async (t) => {
     t.equal(readProfile(Buffer.from('{}')), null)
     t.match(usageChunk(CHUNKS), /"completion_tokens":4,/)
   })
+})
+
+t.test('the upstream takes a body in chunks, and lists its model', async (t) => {
+  t.teardown(endAll)
+  const pace = { chunks: CHUNKS, perSecond: 0 }
+  const { port } = await startUpstream(
+    { burst: pace, brief: pace, paced: pace, held: pace, tls: null, port: 0 },
+    null,
+  )
+  const body = new Blob([requestBody('burst', 'any')]).stream()
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+    method: 'POST',
+    body,
+    duplex: 'half',
+  })
+  checkBody('burst', CHUNKS, await answer.text())
+  t.match(await (await fetch(`http://127.0.0.1:${port}/v1/models`)).json(), { data: [{ id: 'bench' }] })
 })
 
 t.test('proc', async (t) => {
@@ -721,14 +740,22 @@ t.test('report', async (t) => {
       failed: null,
       rounds: [[{ memoryMb: 640, busyPercent: 3, processes: 11 }]],
     }
-    const [speed, size] = comparisonTables({ ...RESULTS, rows: [...RESULTS.rows, rest] })
-    t.same(speed!.columns, ['', 'nginx', 'Tollgate'])
+    const burst: Row = { ...rest, workload: 'burst', rounds: [[{ cpuPerChunkUs: 2 }]] }
+    const other = { ...subject('other', 'Other'), work: 'counts' }
+    const small: Row = { ...rest, workload: 'rest', subject: 'other', rounds: [[{ memoryMb: 28 }]] }
+    const [speed, size, losses] = comparisonTables({
+      ...RESULTS,
+      subjects: [...RESULTS.subjects, other],
+      rows: [...RESULTS.rows, rest, burst, small],
+    })
+    t.same(speed!.columns, ['', 'nginx', 'Tollgate', 'Other'])
     t.same(speed!.rows, [
-      ['CPU of its process per small call, µs', '12.0', '24.0'],
-      ['CPU per chunk of a burst, µs', 'failed (status 502)', '–'],
-      ['small call at 400 a second, p50 and p99, µs', '70.0, 130', '80.0, 190'],
+      ['CPU of its process per small call, µs', '12.0', '24.0', '–'],
+      ['CPU per chunk of a burst, µs', 'failed (status 502)', '2.00', '–'],
+      ['small call at 400 a second, p50 and p99, µs', '70.0, 130', '80.0, 190', '–, –'],
     ])
-    t.same(size!.rows[0], ['what it does with a call', 'nothing', 'nothing'])
+    t.same(size!.rows[0], ['what it does with a call', 'nothing', 'nothing', 'counts'])
+    t.same(losses!.rows, [['memory of all processes at rest, MB', '640', '28.0 (Other)']])
     t.same(
       size!.rows.find(([title]) => title!.includes('at rest, MB')),
       ['memory of all processes at rest, MB', '–', '640'],

@@ -54,7 +54,31 @@ const printRow = (
   ),
 ]
 
-const isMeasured = (row: readonly string[]): boolean => row.slice(1).some((cell) => !/^[–, ]*$/.test(cell))
+const isMeasured = (row: readonly string[]): boolean =>
+  row.slice(1).some((cell) => !/^(failed|[–, ]*$)/.test(cell))
+
+/** The proxy does none of a gateway's work: it is the yardstick, and no competitor. */
+const YARDSTICK = 'nginx'
+const OWN = 'tollgate'
+/** Figures of which more is better. */
+const MORE_IS_BETTER = ['callsPerSecond']
+
+/** Lists the figures in which another gateway is better, with the best one. */
+const listLosses = (results: Results, subjects: readonly SubjectRecord[], rows: readonly Row[]): string[][] =>
+  rows.flatMap(([title, workload, ...metrics]) =>
+    metrics.flatMap((metric) => {
+      const own = computeMedian(results, workload, OWN, metric)
+      const sign = MORE_IS_BETTER.includes(metric) ? -1 : 1
+      const [best] = subjects
+        .filter(({ name }) => name !== OWN && name !== YARDSTICK)
+        .map((subject) => ({ subject, value: computeMedian(results, workload, subject.name, metric) }))
+        .filter(({ value }) => value !== null && own !== null && sign * value < sign * own)
+        .sort((one, other) => sign * (one.value! - other.value!))
+      if (best === undefined) return []
+      const of = metrics.length === 1 ? '' : ` (${metric.slice(0, 3)})`
+      return [[title + of, figure(own), `${figure(best.value)} (${best.subject.title})`]]
+    }),
+  )
 
 export const comparisonTables = (results: Results): Table[] => {
   const subjects = results.subjects.filter(
@@ -75,5 +99,10 @@ export const comparisonTables = (results: Results): Table[] => {
     columns,
     rows: size.length === 0 ? [] : [work, ...size],
   }
-  return [...speed, sizes].filter(({ rows }) => rows.length > 0)
+  const losses = inEachPlacement(results, (part, where) => ({
+    title: `Where Tollgate loses${where}`,
+    columns: ['', 'Tollgate', 'the best other gateway'],
+    rows: listLosses(part, subjects, [...SPEED, ...SIZE]),
+  }))
+  return [...speed, sizes, ...losses].filter(({ rows }) => rows.length > 0)
 }
