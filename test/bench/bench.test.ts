@@ -300,7 +300,7 @@ t.test('event counter', async (t) => {
 
 t.test('the upstream takes a body in chunks, and lists its model', async (t) => {
   t.teardown(endAll)
-  const pace = { chunks: CHUNKS, perSecond: 0 }
+  const pace = { chunks: CHUNKS, perSecond: 10 }
   const { port } = await startUpstream(
     { burst: pace, brief: pace, paced: pace, held: pace, tls: null, port: 0 },
     null,
