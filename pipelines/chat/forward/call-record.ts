@@ -2,7 +2,6 @@
  * Facts of one call until its one settlement. It begins pessimistic: until a better fact is recorded, the call was
  * interrupted. See docs/api-rules.md, "Interrupted calls".
  */
-
 import { Buffer } from 'node:buffer'
 import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
 import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
@@ -14,6 +13,7 @@ import {
   type Oddities,
   printForwardedDetail,
 } from '../../../src/core/call-log/call-detail.ts'
+import { printText } from '../../../src/core/call-log/detail-text.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { estimateUnreportedPrompt, laterBytesIn } from '../../../src/core/pricing/estimate.ts'
@@ -26,12 +26,12 @@ import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { NOTHING_METERED } from '../../../src/protocols/answer/reported-usage.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
-import type { AdmittedCall } from '../precharge.ts'
-import { toAdmission } from '../precharge.ts'
+import { type AdmittedCall, toAdmission } from '../precharge.ts'
 import { isTellingTimeout } from './attempt-request.ts'
 import { type CallCharge, chargeAnswer } from './charge.ts'
 
 const NO_BYTES = Buffer.alloc(0)
+const ANY = Number.POSITIVE_INFINITY
 
 /** Its facts are recorded as they arrive. */
 type OpenAttempt = { -readonly [Fact in keyof LastAttempt]: LastAttempt[Fact] }
@@ -45,7 +45,6 @@ export class CallRecord {
   isSent = false
   firstByteAt: number | null = null
   attempt: OpenAttempt | null = null
-  /** In the order of the attempts. */
   readonly #tried: readonly Route[]
   metered: Metered = NOTHING_METERED
   /** Output tokens that the model is taken to have made by now, shown or hidden; 0 where they are not estimated. */
@@ -53,6 +52,7 @@ export class CallRecord {
   /** Of the request's body, for the estimate; negative until they are counted. */
   #laterBytes = -1
   readonly attempts: AttemptRow[] = []
+  readonly faults: string[] = []
   attemptsCount = 0
 
   constructor(admitted: AdmittedCall, tried: readonly Route[]) {
@@ -297,7 +297,7 @@ export class CallRecord {
         oddities,
         usage,
         terms,
-        more,
+        more: more + printText('failed_channels', this.faults.join(' '), ANY),
       }),
       upstream_cost: upstreamCost === null ? null : String(upstreamCost),
     }
